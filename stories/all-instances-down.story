@@ -1,4 +1,5 @@
-# While no machine of a tenant runs there is no one to ask; unless the policy says so, nothing waits.
+# While no machine of a tenant runs, no approval is possible; unless the policy says otherwise, nothing waits.
+# promise: N1
 host h1 h2
 availabilityset db
 machine db-0 of db on h1 ud 0

@@ -1,4 +1,5 @@
 # An approval counts for all machines of the event, from any machine of the tenant; whole or not at all.
+# promise: T3
 host h1 h2
 scaleset web
 instance of web on h1 ud 0 times 2

@@ -1,4 +1,5 @@
-# A machine that is on its way to a host is told of what is announced there: the host waits for it.
+# A machine that is moving to a host gets the events announced there: the host waits for it.
+# promise: E3
 host h1 h2 h3
 vm a on h1
 vm b on h2
@@ -10,13 +11,13 @@ at 1m   reboot host h2
 expect b nothing
 at 2m   expect a Scheduled, b Scheduled, a on h2
 cancel rollout
-# If the host fails meanwhile, whoever comes too late is brought elsewhere, too.
+# If the host fails meanwhile, a machine that arrives too late is moved elsewhere, too.
 redeploy a
 approve a by a
 at 3m   fail host h3
 at 4m   expect a Started, a on h3
 at 5m   expect a nothing, a on h1
-# And if it is expected to fail, each that comes is told.
+# And if it is expected to fail, each arriving machine gets an event.
 recover host h3
 redeploy b
 approve b by b

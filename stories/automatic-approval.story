@@ -1,4 +1,5 @@
-# A policy approves what the owner does himself: straight to Started.
+# A policy approves operations of the owner: straight to Started.
+# promise: N1
 host h1 h2
 availabilityset db
 machine db-0 of db on h1 ud 0

@@ -1,4 +1,5 @@
 # A brake holds every start: late, never lost.
+# promise: N1, N2
 host h1 h2
 vm solo on h1
 vm quiet on h1
@@ -8,13 +9,13 @@ brake on
 at 10m  approve solo by solo
 expect solo Scheduled
 at 20m  expect solo Scheduled
-# What nobody announces waits, too; what makes no event does not.
+# Unannounced work waits, too; work without events does not.
 restart quiet
 expect quiet boots 1
 stop quiet
 expect quiet stopped
 start quiet
-# A failed host does not ask.
+# A failed host does not wait for approval.
 fail host h1
 expect solo Scheduled Started
 at 21m  brake off

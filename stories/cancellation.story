@@ -1,4 +1,5 @@
-# The platform may take back what has not started: the event is simply gone.
+# The platform may withdraw an event that has not started: it disappears.
+# promise: E5
 host h1 h2
 scaleset web
 instance of web on h1 ud 0

@@ -1,4 +1,5 @@
 # Steps of the wall clock make an event late, never early.
+# promise: N4
 host h1
 vm solo on h1
 poll solo

@@ -1,4 +1,5 @@
 # A cloud service is one tenant; its role instances are named as they are.
+# promise: T1
 host h1 h2
 service shop
 machine FrontEnd_IN_0 of shop on h1 ud 0

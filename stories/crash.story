@@ -1,4 +1,5 @@
 # The process dies at any time: nothing is forgotten, nothing is done twice.
+# promise: D1
 host h1 h2
 vm solo on h1
 vm other on h1

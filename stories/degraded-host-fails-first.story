@@ -1,4 +1,5 @@
 # A host that was expected to fail fails earlier: the events are withdrawn and the failure appears, in one step.
+# promise: E4
 host h1 h2
 scaleset web
 instance of web on h1 ud 0 times 2
@@ -8,7 +9,7 @@ poll web_0
 poll solo
 degrade host h1 fails in 2h
 expect web Scheduled Scheduled, solo Scheduled
-# Nobody listens on quiet: it is moved at once.
+# quiet is not enrolled: it is moved at once.
 expect quiet on h2
 at 1h   fail host h1
 expect web Started, solo Started
@@ -16,7 +17,7 @@ at 2h   expect web nothing, web_0 on h2, web_1 on h2, solo on h2, web_0 disk 1
 # Never less than ten minutes, whatever the operator expects; and not more than seven days.
 degrade host h2 fails in 1m
 at 2h9m59s expect web Scheduled Scheduled
-# A host that is well again keeps its machines.
+# A recovered host keeps its machines.
 recover host h2
 expect web nothing
 refused degrade host h2 fails in 8d

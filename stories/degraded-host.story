@@ -1,4 +1,5 @@
 # A host is expected to fail: each of its machines has days to leave it.
+# promise: E2, E4
 host h1 h2 h3 h4
 scaleset web
 instance of web on h1 ud 0 times 3
@@ -11,7 +12,7 @@ degrade host h1
 at 1h   approve E1 by web_0
 expect  web Started Scheduled Scheduled
 at 1h2m expect web_0 on h2, web Scheduled Scheduled
-# An owner who redeploys first is not asked again: the event is withdrawn when the machine has left.
+# If the owner redeploys first, the event is withdrawn when the machine has left.
 at 2h   redeploy web_1
 approve E4 by web_1
 expect  web Scheduled Scheduled Started

@@ -1,9 +1,10 @@
 # The first request of any machine enables Scheduled Events for its tenant; a day of silence disables them.
+# promise: T2
 host h1
 scaleset web
 instance of web on h1 times 2
 expect web unenrolled
-# Nobody listens: it runs at once, without an event.
+# The tenant is not enrolled: it runs at once, without an event.
 restart web_0
 expect web nothing, web_0 boots 2
 at 1h   poll web_1

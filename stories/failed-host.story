@@ -1,4 +1,5 @@
 # A host fails: its machines are brought up elsewhere. There is nothing to wait for.
+# promise: E2, E4
 host h1 h2 h3
 scaleset web
 instance of web on h1 ud 0
@@ -7,7 +8,7 @@ vm solo on h1
 poll web_0
 fail host h1
 expect web Started, solo nothing
-# Nobody listens on solo: it was moved without a word.
+# solo is not enrolled: it was moved without an event.
 expect solo on h2
 at 30s  expect web nothing
 # Not on h2, where another update domain of web is.

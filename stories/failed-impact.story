@@ -1,4 +1,5 @@
-# What cannot be done is reported: the event ends, and the machine is as it was.
+# A failed action is reported: the event ends, and the machine is unchanged.
+# promise: E1
 host h1 h2
 vm solo on h1
 poll solo

@@ -1,4 +1,5 @@
 # A failure may hit a second update domain; planned work then waits, late, until it is over.
+# promise: E4
 host h1 h2 h3
 scaleset web
 instance of web on h1 ud 0

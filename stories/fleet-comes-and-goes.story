@@ -1,4 +1,5 @@
 # Hosts, tenants and scale sets are admitted and removed by commands like everything else.
+# promise: T1
 host h1
 refused host h1
 vm solo on h1

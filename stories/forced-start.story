@@ -1,4 +1,5 @@
 # An operator may force a start; the record says so.
+# promise: N1, N2
 host h1
 vm solo on h1
 poll solo

@@ -1,4 +1,5 @@
 # A forgotten machine leaves its tenant: nothing is done to it, and events that name only it are withdrawn.
+# promise: E6, T1
 host h1 h2
 scaleset web
 instance of web on h1 ud 0 times 3
@@ -18,7 +19,7 @@ forget web_1
 expect web Scheduled
 at 1m   approve web by web_2
 expect  web Started
-# What the driver carries out has to end first.
+# Actions in progress have to end first.
 refused forget web_2
 at 2m   expect web nothing, web_2 boots 1
 # A host is forgotten when no machine is on it.

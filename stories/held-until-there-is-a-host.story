@@ -1,4 +1,5 @@
-# What is held for want of a host goes on as soon as one is free: here, when its own work is done.
+# Work that is held because no host is free continues as soon as one is: here, when its own work is done.
+# promise: N2
 host h1 h2
 vm a on h1
 vm b on h2

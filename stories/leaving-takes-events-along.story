@@ -1,4 +1,5 @@
 # A machine that is deleted, evicted or deallocated takes along every event that names only it.
+# promise: E5
 host h1 h2
 scaleset web
 instance of web on h1 ud 0

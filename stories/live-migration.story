@@ -1,4 +1,5 @@
 # A live migration is a Freeze: the machine is elsewhere afterwards, and has lost nothing.
+# promise: E1, E2
 host h1 h2 h3
 scaleset web
 instance of web on h1 ud 0

@@ -1,4 +1,5 @@
 # Hosts that can only take each other's machines are migrated one by one.
+# promise: R1
 host h1 h2
 vm a on h1
 vm b on h2

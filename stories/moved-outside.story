@@ -1,4 +1,5 @@
 # An operator moved a machine by other means and has that recorded: no event, no impact.
+# promise: E6
 host h1 h2 h3
 host h4 zone 2
 scaleset web
@@ -10,14 +11,14 @@ move web_0 to h2
 expect web nothing, web_0 on h2, web_0 boots 1, web_0 disk 1
 # Already so.
 move web_0 to h2
-# The machines that are on a host now are told of work there.
+# The machines that are on a host now get the event of its work.
 update host h2
 expect web Scheduled, solo Scheduled
 # Planned work refuses the move of a machine that it names, unless the move is forced.
 refused move web_0 to h1
 move web_0 to h1 force
 expect web nothing, solo Scheduled
-# A host whose work is announced takes no machine: it would not have been told.
+# A host with announced work takes no machine, because the machine would have missed the event.
 refused move web_0 to h2
 at 1m   approve solo by solo
 at 2m   expect solo nothing

@@ -1,4 +1,5 @@
 # Machines that start to move in one step do not meet where they may not.
+# promise: E3
 host h1 h2
 availabilityset db
 machine db-0 of db on h1 ud 0

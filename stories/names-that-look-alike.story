@@ -1,4 +1,5 @@
 # One name may begin like another, and the same name may stand in two tenants.
+# promise: T1
 host h1 h2
 availabilityset one
 machine vm1 of one on h1 ud 0

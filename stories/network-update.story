@@ -1,4 +1,5 @@
 # An update of the network is announced as a Freeze of no length.
+# promise: E1, E2
 host h1
 vm solo on h1
 poll solo

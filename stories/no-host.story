@@ -1,4 +1,5 @@
 # A machine that must leave its host and has nowhere to go waits until there is somewhere.
+# promise: N2
 host h1 h2
 vm solo on h1
 poll solo
@@ -8,7 +9,7 @@ at 10m  expect solo Scheduled
 at 1h   host h3
 expect solo Started
 at 1h2m expect solo on h3
-# Room on a host that is well may also come from a machine that leaves it.
+# A healthy host may also get room from a machine that leaves it.
 availabilityset db
 machine db-0 of db on h3 ud 0
 host h4

@@ -1,4 +1,5 @@
 # At one moment a machine takes its tenant along, and the deletes of three others start.
+# promise: T4
 host h1
 vm first on h1 terminate 5m
 vm a on h1 terminate 5m

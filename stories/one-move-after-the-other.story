@@ -1,4 +1,5 @@
 # A machine that is being moved is not moved a second time until it has come.
+# promise: E3
 host h1 h2 h3
 vm a on h1
 poll a

@@ -1,4 +1,5 @@
 # A new operating-system image is announced as a Reboot where the profile says so.
+# promise: E2
 host h1
 scaleset web osimage
 instance of web on h1

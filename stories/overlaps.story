@@ -1,4 +1,5 @@
-# What is pending is not asked for twice; delete and eviction take its place.
+# A pending operation cannot be requested twice; delete and eviction replace it.
+# promise: E5
 host h1 h2
 scaleset web terminate 5m
 instance of web on h1 times 2

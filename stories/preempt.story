@@ -1,4 +1,5 @@
-# Preempt: a spot machine is evicted after thirty seconds. The policy says what is left of it.
+# Preempt: a spot machine is evicted after thirty seconds. The policy decides whether its disks stay.
+# promise: E1, E2
 host h1
 vm keep on h1 spot deallocate
 vm drop on h1 spot delete
@@ -17,6 +18,6 @@ expect keep deallocated, keep disk 2
 at 29s  expect drop Scheduled
 at 30s  expect drop Started
 at 35s  expect drop gone
-# What is left can be started again.
+# A deallocated machine can be started again.
 start keep
 expect keep running, keep boots 2

@@ -1,4 +1,5 @@
 # An operator may limit how many events by users a tenant has at once.
+# promise: E5
 host h1
 set useroperations 2
 scaleset web terminate 5m
@@ -8,7 +9,7 @@ restart web_0
 delete web_1
 refused restart web_2
 refused delete web_2
-# Those that have started count as well; those that are over do not.
+# Started operations count, too; ended ones do not.
 approve E1 by web_0
 refused restart web_2
 at 30s  restart web_2
@@ -17,7 +18,7 @@ restart web_3
 # The platform's events do not count.
 set useroperations 3
 update host h1
-# A delete does not count what it takes the place of.
+# A delete does not count the operation that it replaces.
 set useroperations unlimited
 approve web by web_0
 at 2m   scaleset few terminate 5m

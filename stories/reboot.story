@@ -1,4 +1,5 @@
 # Reboot: a machine is restarted on its host. Disks stay, memory is lost.
+# promise: E1, E2
 host h1 h2
 vm solo on h1
 poll solo

@@ -1,4 +1,5 @@
 # Redeploy: a machine goes to another host. Memory and the ephemeral disk are lost; name and update domain stay.
+# promise: E1, E2
 host h1 h2
 availabilityset db
 machine db-0 of db on h1 ud 0

@@ -1,4 +1,5 @@
-# The brake is let go: what was held starts, and what follows is decided before any machine is touched.
+# The brake is released: held events start, and the consequences are decided before any machine is affected.
+# promise: N2
 host h1 h2 h3 h4
 scaleset web
 instance of web on h2 ud 1 times 2
@@ -7,7 +8,7 @@ machine db-1 of db on h3 ud 1
 service shop
 machine Role_IN_0 of shop on h3
 
-# Nobody is enrolled, and all of it waits for its notice; then for the brake.
+# No tenant is enrolled, and everything waits for its notice; then for the brake.
 set unenrolled waits
 reboot host h3 h1
 redeploy web_1

@@ -1,4 +1,5 @@
-# The brake in the middle of a rollout: what is announced is held, and nothing more is announced.
+# The brake in the middle of a rollout: the announced group is held, and no further group is announced.
+# promise: R2
 host h1 h2 h3
 scaleset web
 instance of web on h1 ud 0

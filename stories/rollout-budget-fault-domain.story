@@ -1,4 +1,5 @@
 # Machines of one update domain may lie in several fault domains; on request, one of these goes at a time.
+# promise: R1
 host h1 h2 h3 h4
 scaleset web
 instance of web on h1 ud 0 fd 0

@@ -1,4 +1,5 @@
 # At most two hosts at once, though four could go together.
+# promise: R1
 host h1 h2 h3 h4 h5
 vm a on h1
 vm b on h2
@@ -12,5 +13,5 @@ approve b by b
 at 1m9s expect a nothing, b nothing, c Scheduled, d Scheduled
 at 2m   approve c by c
 approve d by d
-# The last one has no machines: nobody is told, and it is done at once.
+# The last host has no machines: there is no event, and it is done at once.
 at 2m9s expect rollout finished

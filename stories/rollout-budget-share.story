@@ -1,4 +1,5 @@
 # At most a part of a tenant at once, rounded down, but one machine at least.
+# promise: R1
 host h1 h2 h3 h4 h5 h6 h7 h8
 scaleset web
 instance of web on h1
@@ -27,7 +28,7 @@ at 3m   expect web_4 boots 3, web_5 boots 3, web_0 boots 2
 approve web by web_0
 approve db by db-0
 at 3m30s expect web_0 boots 3, rollout finished
-# What another rollout has planned counts, too.
+# The planned work of another rollout counts, too.
 rollout reboot h1
 rollout reboot h2 with share 20%
 expect web Scheduled, rollout waits-for-room

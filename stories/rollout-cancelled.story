@@ -1,4 +1,5 @@
-# No further host: what is announced is withdrawn, what has started goes on.
+# No further host: the announced group is withdrawn, started work continues.
+# promise: R1
 host h1 h2
 scaleset web
 instance of web on h1 ud 0

@@ -1,4 +1,5 @@
-# Terms and hosts change while a rollout is under way; what is announced stays.
+# Terms and hosts change while a rollout is in progress; the announced group stays.
+# promise: R1
 host h1 h2 h3 h4 h5
 vm a on h1
 vm b on h2
@@ -18,7 +19,7 @@ refused change rollout add h1
 approve b by b
 approve d by d
 at 2m   expect e Scheduled
-# Another window holds what is announced already.
+# Another window holds a group that is already announced.
 change rollout with window 12:00-13:00
 approve e by e
 expect e Scheduled

@@ -1,4 +1,5 @@
-# A rollout pauses itself when an impact fails, and says so; whoever resumes it has seen it.
+# A rollout pauses when an impact fails; resuming it acknowledges the failure.
+# promise: R2
 host h1 h2 h3 h4
 scaleset web
 instance of web on h1 ud 0
@@ -14,7 +15,7 @@ at 1m   expect web nothing, rollout paused-by-failures, web_1 boots 1
 at 1h   expect web nothing
 resume rollout
 expect web Scheduled
-# The host on which it failed is not tried again, unless somebody wants it.
+# The host on which it failed is not tried again, unless an operator adds it.
 change rollout add h2
 refused change rollout add h1
 approve web by web_0

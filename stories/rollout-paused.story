@@ -1,4 +1,5 @@
-# A rollout that is paused announces nothing new; what is announced keeps its time.
+# A paused rollout announces no further group; the announced group keeps its time.
+# promise: R2
 host h1 h2 h3
 scaleset web
 instance of web on h1 ud 0
@@ -12,7 +13,7 @@ at 15m  expect web Started
 at 1h   expect web nothing, rollout paused
 resume rollout
 expect web Scheduled, rollout going
-# On request, what has not started is taken back; the hosts wait for their turn again.
+# On request, a group that has not started is withdrawn; its hosts wait again.
 at 1h1m pause rollout taking-back
 expect web nothing, rollout paused
 at 2h   resume rollout

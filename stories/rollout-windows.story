@@ -1,4 +1,5 @@
 # Only nights: a group is announced so that its notice ends in a window, and it starts in one. A story begins on a Thursday.
+# promise: R1
 host h1 h2 h3 h4
 scaleset web
 instance of web on h1 ud 0
@@ -20,7 +21,7 @@ expect web Scheduled
 at 20h59m59s expect web Scheduled
 at 21h  expect web Started
 at 21h30s expect web nothing, rollout finished, web_0 boots 2, web_1 boots 2, web_2 boots 2
-# What was announced at night and is let go in the morning waits for the next night.
+# A group that was announced at night and released in the morning waits for the next night.
 rollout reboot h1 h2 with window mon-fri 22:00-01:40 +01:00
 brake on
 at 31h  brake off

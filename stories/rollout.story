@@ -1,4 +1,5 @@
 # An update rolls over many hosts, update domain by update domain: the next is announced when the last one is done.
+# promise: E3, R1
 host h1 h2 h3 h4 h5 h6
 scaleset web
 instance of web on h1 ud 0
@@ -17,7 +18,7 @@ expect web Scheduled, db Scheduled
 at 1m   approve web by web_5
 at 2m   approve db by db-2
 expect web Started, db Started
-# The second domain: nobody approves.
+# The second domain: no approval.
 at 2m9s expect web Scheduled, db Scheduled
 at 17m9s expect web Started, db Started
 # The third.

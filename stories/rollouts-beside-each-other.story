@@ -1,4 +1,5 @@
 # Two hosts are in planned work together only where no tenant has different update domains on them.
+# promise: E3
 host h1 h2 h3
 scaleset web
 instance of web on h1 ud 0
@@ -6,7 +7,7 @@ instance of web on h2 ud 1
 vm solo on h3
 poll all
 update host h1
-# h3 carries nobody who is on h1.
+# h3 has no tenant of h1.
 update host h3
 expect web Scheduled, solo Scheduled
 # h2 has to wait.

@@ -1,4 +1,5 @@
 # A scale set of more than 100 instances has several placement groups, each with a document of its own.
+# promise: T1
 host h1 h2
 scaleset web terminate 5m
 instance of web on h1 times 100
@@ -7,7 +8,7 @@ poll web_0
 expect web enrolled, web:2 unenrolled
 delete web_99
 expect web Scheduled
-# Nobody in the second group listens.
+# No tenant of the second group is enrolled.
 delete web_100
 expect web:2 nothing, web_100 gone
 # A flexible scale set is one tenant.

@@ -1,4 +1,5 @@
 # A change of the model reaches an instance when it is upgraded.
+# promise: T5
 host h1
 scaleset web
 instance of web on h1 times 3

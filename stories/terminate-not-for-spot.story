@@ -1,4 +1,5 @@
 # Terminate notification is not available for spot machines.
+# promise: T4
 host h1
 refused scaleset batch spot delete terminate 5m
 scaleset batch spot delete

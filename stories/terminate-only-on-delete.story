@@ -1,4 +1,5 @@
 # Only delete raises Terminate.
+# promise: E2, T4
 host h1 h2
 scaleset web terminate 5m
 instance of web on h1 times 2

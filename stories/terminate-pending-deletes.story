@@ -1,4 +1,5 @@
 # A delete that is approved waits while another delete of the same tenant waits for its approval.
+# promise: T4
 host h1 h2
 scaleset web terminate 10m
 instance of web on h1 ud 0 times 2

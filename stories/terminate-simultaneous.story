@@ -1,4 +1,5 @@
 # Deletes of the same moment have the same NotBefore: all are approved, or none goes before it.
+# promise: T4
 host h1
 scaleset web terminate 5m
 instance of web on h1 times 3
@@ -31,7 +32,7 @@ approve E6 by web_5
 expect  web Scheduled Scheduled
 cancel E4
 expect  web Started
-# A restart that nobody has approved does not hold a delete up.
+# A restart without approval does not delay a delete.
 at 25m  restart web_4
 delete  web_3
 approve E8 by web_3

@@ -1,20 +1,21 @@
 # Terminate notification, step by step, as the guide of that name goes: on, longer, upgraded, deleted, approved, too late, not for spot.
+# promise: T4
 host h1 h2
 scaleset web terminate 5m
 instance of web on h1 ud 0 times 2
 instance of web on h2 ud 1 times 3
-# Nobody has asked for events yet: an instance goes without a word.
+# No machine has polled for events yet: an instance is deleted without an event.
 delete web_4
 expect web nothing, web_4 gone
 poll web_0
-# Ten minutes from now on; who is there keeps the five until it is upgraded.
+# Ten minutes from now on; existing instances keep the five until they are upgraded.
 model web terminate 10m
 upgrade web_1
 upgrade web_2
 at 1m   delete web_3
 expect  web Scheduled
 at 5m59s expect web Scheduled
-# Nobody answers: it goes when its own five minutes are over.
+# Without approval it is deleted when its own five minutes are over.
 at 6m   expect web Started
 at 7m   expect web nothing, web_3 gone
 # Two go with the new ten minutes. They are of the same moment: one of them waits for the other.
@@ -34,7 +35,7 @@ instance of web on h2 ud 1
 at 15m  delete web_5
 at 24m59s expect web Scheduled
 at 25m  expect web Started
-# Spot machines are not told of their deletion.
+# Spot machines get no event for their deletion.
 refused scaleset cheap spot delete terminate 5m
 scaleset cheap spot delete
 refused model cheap terminate 5m

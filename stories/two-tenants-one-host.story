@@ -1,4 +1,5 @@
 # A host is about to be paused. It carries machines of two tenants.
+# promise: E3
 host h1 h2
 scaleset east
 instance of east on h1 ud 0

@@ -1,4 +1,5 @@
 # An operator may have tenants that do not listen wait all the same.
+# promise: T2
 host h1 h2
 vm quiet on h1
 vm loud on h2

@@ -1,4 +1,5 @@
 # On one host the machines of a tenant share an update domain: a fleet that breaks this is refused.
+# promise: T1
 host h1 h2
 scaleset web
 instance of web on h1 ud 0
@@ -8,7 +9,7 @@ service shop
 machine FrontEnd_IN_0 of shop on h1 ud 0
 machine BackEnd_IN_0 of shop on h1 ud 0
 refused machine Worker_IN_0 of shop on h1 ud 1
-# Where a machine is on its way to counts as well.
+# The target host of a moving machine counts, too.
 poll all
 host h3
 redeploy web_0

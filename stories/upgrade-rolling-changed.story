@@ -1,16 +1,17 @@
-# What happens in the middle of a rolling upgrade: another model, another pace, an end.
+# Changes in the middle of a rolling upgrade: another model, another pace, an end.
+# promise: T5
 host h1
 scaleset web rolling 25% pause 1h
 instance of web on h1 times 4
 poll web_0
 model web terminate 5m
 at 1h   expect web_0 model 2, web_1 model 2, web_2 model 1, web_3 model 1
-# Another model begins with the first instance again, when the pause is over; nobody gets the one in between any more.
+# Another model begins with the first instance again, after the pause; the model in between is skipped.
 at 1h30m model web terminate 10m
 expect web_0 model 2, web_1 model 2
 at 2h   expect web_0 model 3, web_1 model 2, web_2 model 1
 at 3h   expect web_0 model 3, web_1 model 3, web_2 model 1, web_3 model 1
-# Somebody is upgraded by hand: the next batch is the next one.
+# An instance is upgraded manually: the next batch continues after it.
 upgrade web_2
 at 4h   expect web_2 model 3, web_3 model 3
 # Stopped, and gone on with from where it was: at once.
@@ -30,7 +31,7 @@ revise web
 expect web_1 model 5, web_2 model 5, web_3 model 4, web_0 model 4
 at 11h5m cancel E1
 at 11h30m expect web_3 model 5, web_0 model 5
-# Automatic: nobody waits any more.
+# Automatic: no instance waits any more.
 revise web
 expect web_2 model 5
 upgrading web automatic

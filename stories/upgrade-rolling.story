@@ -1,4 +1,5 @@
 # A rolling upgrade gives a new model to a part of the instances at a time, in the order of their numbers, and rests in between.
+# promise: T5
 host h1
 scaleset web rolling 40% pause 1h terminate 5m
 instance of web on h1 times 6

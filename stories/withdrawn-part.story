@@ -1,4 +1,5 @@
 # When the tenant that was waited for has left the host, those that are ready do not wait on.
+# promise: E3
 host h1 h2
 vm east on h1
 availabilityset west

@@ -1,4 +1,5 @@
 # A placement group over three zones is one tenant; a machine never leaves its zone.
+# promise: E1, T1
 host a1 a2 zone 1
 host b1 b2 zone 2
 host c1 zone 3

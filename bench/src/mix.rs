@@ -5,7 +5,7 @@
 
 use std::time::Instant;
 
-use forewarn_lifecycle::player::{EmptySurroundings, due};
+use forewarn_lifecycle::simulator::{EmptyEnvironment, due};
 use forewarn_lifecycle::{
     Action, Approver, Change, Cluster, Command, Effect, EventId, HostWork, MachineId, Now, Placement,
     PowerChange, Priority, Refusal, Report, RolloutTerms, TenantId,
@@ -135,7 +135,7 @@ impl Mix {
     fn settle(&mut self) -> Result<(), Refusal> {
         self.complete()?;
         self.millis += MILLIS_PER_SCENE;
-        while let Some(command) = due(&self.cluster, self.now(), &mut EmptySurroundings) {
+        while let Some(command) = due(&self.cluster, self.now(), &mut EmptyEnvironment) {
             self.submit(Kind::Tick, &command)?;
         }
         self.complete()

@@ -1,4 +1,4 @@
-//! Answers as a caller sees them: a strict reader of what the front writes.
+//! Answers as a caller sees them: a strict reader of what the endpoint writes.
 
 /// One answer.
 #[derive(Clone, Debug, PartialEq, Eq)]

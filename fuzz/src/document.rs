@@ -27,7 +27,7 @@ pub(crate) fn examine(bytes: &[u8]) -> String {
             let count = document.events.len();
             match document.malformed.first() {
                 Some(event) => {
-                    let (incarnation, problem) = (document.incarnation, &event.problem);
+                    let (incarnation, problem) = (document.incarnation, &event.error);
                     format!("incarnation {incarnation}, {count} events, {malformed} malformed: {problem}")
                 }
                 None => format!("incarnation {}, {count} events", document.incarnation),

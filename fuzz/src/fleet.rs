@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use forewarn_control::{Fleet, MachineDetails, Resolved, Site, Unmentioned, difference, fleet_of};
+use forewarn_control::{Fleet, MachineDetails, Resolved, Site, UnlistedObjects, difference, fleet_of};
 use forewarn_lifecycle::{Change, Cluster, Command, MachineId, Now, Seed, Steady, Timestamp};
 
 /// Commands of one file that are carried out: enough to reach every rule, few enough for one step of fuzzing.
@@ -32,8 +32,8 @@ fn first_line(text: &str) -> String {
 /// Carries out what the file asks for. If all of it was accepted, the cluster is what the file says.
 fn admit(fleet: &Fleet) -> Result<usize, String> {
     let differences =
-        difference(&Fleet::default(), fleet, Unmentioned::Keep).map_err(|bad| bad.to_string())?;
-    let again = difference(fleet, fleet, Unmentioned::Remove).map_err(|bad| bad.to_string())?;
+        difference(&Fleet::default(), fleet, UnlistedObjects::Keep).map_err(|bad| bad.to_string())?;
+    let again = difference(fleet, fleet, UnlistedObjects::Remove).map_err(|bad| bad.to_string())?;
     assert!(again.is_empty(), "a fleet differs from itself: {again:?}");
     let count = differences.len();
     let mut admitted =
@@ -45,7 +45,7 @@ fn admit(fleet: &Fleet) -> Result<usize, String> {
         let nothing = MachineDetails::default();
         let details = |machine: MachineId| admitted.details.get(&machine).unwrap_or(&nothing);
         let now = fleet_of(&admitted.cluster, &admitted.site, details);
-        let rest = difference(&now, fleet, Unmentioned::Remove);
+        let rest = difference(&now, fleet, UnlistedObjects::Remove);
         assert!(rest.as_ref().is_ok_and(Vec::is_empty), "admitted, and not the same: {rest:?}");
     }
     Ok(count)

@@ -3,7 +3,7 @@
 use crate::Target;
 use crate::corpus::{Input, approval};
 
-/// The event that a machine of [`crate::front`] has.
+/// The event that a machine of [`crate::endpoint`] has.
 const ID: &str = "BCEA9720-A519-4998-8221-5F1EFCC6F7AA";
 const POLL: &str = "GET /metadata/versions HTTP/1.1\r\nHost: h\r\nMetadata: true\r\n\r\n";
 

@@ -5,7 +5,7 @@ use std::cell::OnceCell;
 use forewarn_metadata::fuzzing::Script;
 
 use crate::answers::{self, Answer};
-use crate::front::Memory;
+use crate::endpoint::MemoryEndpoint;
 
 /// Every status that the endpoint may answer to one machine with a healthy server behind it.
 const STATUSES: [u16; 9] = [200, 304, 400, 403, 404, 405, 413, 414, 431];
@@ -20,7 +20,7 @@ const BYTEWISE_BYTES_MAX: usize = 4 * 1024;
 const PIECE_BYTES: usize = 1_021;
 
 thread_local! {
-    static FRONT: OnceCell<Memory> = const { OnceCell::new() };
+    static ENDPOINT: OnceCell<MemoryEndpoint> = const { OnceCell::new() };
 }
 
 pub(crate) fn examine(bytes: &[u8]) -> String {
@@ -37,7 +37,8 @@ pub(crate) fn examine(bytes: &[u8]) -> String {
 }
 
 fn answers(pieces: Vec<Vec<u8>>) -> Vec<Answer> {
-    let bytes = FRONT.with(|front| front.get_or_init(Memory::new).answer(Script::new(pieces)));
+    let bytes =
+        ENDPOINT.with(|endpoint| endpoint.get_or_init(MemoryEndpoint::new).answer(Script::new(pieces)));
     answers::read(&bytes).unwrap_or_else(|wrong| unreadable(&wrong, &bytes))
 }
 

@@ -32,7 +32,7 @@ fn deploy(properties: &Value) -> Result<usize, ArmError> {
         expanded.body(place, &look)?;
     }
     expanded.outputs(&look)?;
-    check_secrets(&deployment::kept(&expanded, "eastus"));
+    check_secrets(&deployment::stored_part(&expanded, "eastus"));
     Ok(count)
 }
 

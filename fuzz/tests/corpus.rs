@@ -26,31 +26,37 @@ fn examine_large(target: Target) -> String {
     text
 }
 
+/// promise: M5
 #[test]
 fn requests_are_answered_as_they_were() {
     insta::assert_snapshot!(outcomes(Target::Request));
 }
 
+/// promise: M5
 #[test]
 fn start_requests_are_read_as_they_were() {
     insta::assert_snapshot!(outcomes(Target::StartRequests));
 }
 
+/// promise: M5
 #[test]
 fn documents_are_read_as_they_were() {
     insta::assert_snapshot!(outcomes(Target::Document));
 }
 
+/// promise: M5, C4
 #[test]
 fn fleets_are_read_as_they_were() {
     insta::assert_snapshot!(outcomes(Target::Fleet));
 }
 
+/// promise: M5
 #[test]
 fn stories_are_read_as_they_were() {
     insta::assert_snapshot!(outcomes(Target::Story));
 }
 
+/// promise: M5
 #[test]
 fn records_are_read_as_they_were() {
     insta::assert_snapshot!(outcomes(Target::Record));
@@ -61,11 +67,13 @@ fn templates_are_read_as_they_were() {
     insta::assert_snapshot!(outcomes(Target::Template));
 }
 
+/// promise: C3
 #[test]
 fn control_requests_are_read_as_they_were() {
     insta::assert_snapshot!(outcomes(Target::ControlRequest));
 }
 
+/// promise: M5
 #[test]
 fn every_start_request_of_the_corpus_is_answered_by_the_front() {
     for input in corpus::files(Target::StartRequests) {
@@ -74,6 +82,7 @@ fn every_start_request_of_the_corpus_is_answered_by_the_front() {
     }
 }
 
+/// promise: M5
 #[test]
 fn what_is_too_large_is_refused_and_does_no_harm() {
     let all: String =
@@ -81,6 +90,7 @@ fn what_is_too_large_is_refused_and_does_no_harm() {
     insta::assert_snapshot!(all);
 }
 
+/// promise: M5
 #[test]
 fn every_class_of_hostile_requests_has_files() {
     let classes = |target| -> BTreeSet<_> {

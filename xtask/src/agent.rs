@@ -1,7 +1,7 @@
 //! `cargo xtask agent`: real agents, in machines that are network namespaces, against the program; and that what decides for
 //! them needs no operating system.
 //!
-//! What the agents do and what has to come of it is in the ignored tests of `crates/forewarn/tests/agents` and `crates/agent`; here
+//! What the agents do and what has to come of it is in the ignored tests of `crates/forewarn/tests/it/agents` and `crates/agent`; here
 //! the programs beside them are installed, and both of ours are built.
 
 use std::path::Path;
@@ -11,12 +11,8 @@ use anyhow::Result;
 
 use crate::packages::{self, AGENT_PROGRAMS, KUBECTL, Readiness};
 use crate::steps::{Outcome, cargo, status};
-use crate::tools::has_nextest;
+use crate::tools::{PROGRAM_TESTS, run_ignored};
 use crate::tree;
-
-/// What has ignored tests of agents in it.
-const STORIES: [&str; 4] = ["--package", "forewarn", "--test", "agents"];
-const PARTS: [&str; 2] = ["--package", "forewarn-agent"];
 
 /// What assumes no operating system, and a target that has none.
 const PORTABLE: [&str; 4] = ["forewarn-types", "forewarn-lifecycle", "forewarn-imds", "forewarn-agent-core"];
@@ -34,26 +30,14 @@ pub(crate) fn command() -> Result<Outcome> {
         return Ok(built);
     }
     // One run tells all that is wrong.
-    let stories = run_ignored(&root, &STORIES)?;
+    let stories = run_ignored(&mut cargo(), &PROGRAM_TESTS, &["agents::"])?;
     let parts = match packages::prepare_programs(&KUBECTL) {
-        Readiness::Ready => run_ignored(&root, &PARTS)?,
+        Readiness::Ready => run_ignored(&mut cargo(), &["--package", "forewarn-agent"], &[])?,
         Readiness::Lacking(why) => Outcome::Skipped(why),
     };
     let outcomes = [stories, parts];
     let failed = outcomes.into_iter().find(|outcome| *outcome != Outcome::Passed);
     Ok(failed.unwrap_or(Outcome::Passed))
-}
-
-fn run_ignored(root: &Path, what: &[&str]) -> Result<Outcome> {
-    let mut tests = cargo();
-    tests.args(if has_nextest() { &["nextest", "run"][..] } else { &["test"] });
-    tests.arg("--locked").args(what);
-    tests.args(if has_nextest() {
-        &["--run-ignored", "only", "--no-fail-fast", "--no-tests", "pass"][..]
-    } else {
-        &["--no-fail-fast", "--", "--ignored"]
-    });
-    status(tests.current_dir(root))
 }
 
 /// Compiles what decides for a target without an operating system, where that target is installed.

@@ -1,16 +1,15 @@
 //! `cargo xtask azure`: unmodified clients of Azure Resource Manager against the program.
 //!
 //! The command line `az`, the compute client for Python and, where npm is, the one for JavaScript. What they do and what has to
-//! come of it is in the ignored tests of `crates/forewarn/tests/arm`, and in the guides for `az`; here they are only installed and
+//! come of it is in the ignored tests of `crates/forewarn/tests/it/arm`, and in the guides for `az`; here they are only installed and
 //! named.
 
 use anyhow::Result;
 
 use crate::environments::{AZURE_CLI, AZURE_CLI_2_50, AZURE_CLI_2_72, AZURE_NODE, AZURE_PYTHON, Environment};
 use crate::packages::{self, Readiness};
-use crate::steps::{Outcome, cargo, status};
-use crate::tools::has_nextest;
-use crate::tree;
+use crate::steps::{Outcome, cargo};
+use crate::tools::{PROGRAM_TESTS, run_ignored};
 
 /// Where each client is, by the name under which the tests look for it.
 const PYTHON_CLIENTS: [(&str, &Environment, &str); 4] = [
@@ -40,15 +39,7 @@ pub(crate) fn command() -> Result<Outcome> {
         }
         Err(why) => Some(why),
     };
-    tests.args(if has_nextest() { &["nextest", "run"][..] } else { &["test"] });
-    tests.args(["--package", "forewarn", "--locked", "--test", "arm", "--test", "guides"]);
-    // They take minutes: one run tells all that is wrong.
-    tests.args(if has_nextest() {
-        &["--run-ignored", "only", "--no-fail-fast"][..]
-    } else {
-        &["--", "--ignored"]
-    });
-    let outcome = status(tests.current_dir(tree::root()?))?;
+    let outcome = run_ignored(&mut tests, &PROGRAM_TESTS, &["arm::", "guides::"])?;
     Ok(match (outcome, missing) {
         (Outcome::Passed, Some(why)) => Outcome::Skipped(why),
         (outcome, _) => outcome,

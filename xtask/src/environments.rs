@@ -1,8 +1,7 @@
-//! Programs of others that neither cargo nor Debian brings: from PyPI and from npm, each in an environment of its own in the
-//! user's cache.
+//! Programs from PyPI and npm, each installed into its own environment in the user's cache.
 //!
-//! Everything that is installed is in a list of the repository, with its version. A copy of that list is put into the
-//! environment last: where it is missing, or another, what is there was not finished, or is old.
+//! A list in the repository names every installed package with its version. A copy of the list is written into the
+//! environment last: if it is missing or differs, the environment is incomplete or outdated.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,15 +15,15 @@ use crate::tree;
 /// The copy of the list.
 const INSTALLED: &str = "forewarn-installed";
 
-/// What npm reads besides its list.
+/// The second file that npm reads.
 const NODE_PACKAGE: &str = "package.json";
 
-/// An environment of its own.
+/// An installed set of packages.
 pub(crate) struct Environment {
     name: &'static str,
     version: &'static str,
     kind: Kind,
-    /// What is installed, and what it needs.
+    /// The list of packages, with all dependencies.
     list: &'static str,
 }
 
@@ -35,7 +34,8 @@ enum Kind {
     Node,
 }
 
-/// Tries out an API by its document. The list says what is beside it, so that a seed means the same everywhere.
+/// Tests an API by its OpenAPI document. The list pins every dependency, so that a seed gives the same requests
+/// everywhere.
 pub(crate) const SCHEMATHESIS: Environment = Environment {
     name: "schemathesis",
     version: "4.32.5",
@@ -47,7 +47,7 @@ pub(crate) const SCHEMATHESIS: Environment = Environment {
 pub(crate) const AZURE_CLI: Environment =
     Environment { name: "azure-cli", version: "2.91.0", kind: Kind::Python, list: "xtask/azure/cli.txt" };
 
-/// A version of the command line of Azure that checks directories with the real cloud, unless they end in `/adfs`.
+/// A version of the Azure command line that validates authorities with the real cloud, unless they end in `/adfs`.
 pub(crate) const AZURE_CLI_2_50: Environment = Environment {
     name: "azure-cli",
     version: "2.50.0",
@@ -55,7 +55,7 @@ pub(crate) const AZURE_CLI_2_50: Environment = Environment {
     list: "xtask/azure/cli-2.50.txt",
 };
 
-/// A version of the command line of Azure that asks for a managed identity at an address of its own, unless it is told otherwise.
+/// A version of the Azure command line that has its own default address for managed identities.
 pub(crate) const AZURE_CLI_2_72: Environment = Environment {
     name: "azure-cli",
     version: "2.72.0",
@@ -63,7 +63,7 @@ pub(crate) const AZURE_CLI_2_72: Environment = Environment {
     list: "xtask/azure/cli-2.72.txt",
 };
 
-/// The compute client of Azure for Python. It wants other versions of what it needs than the command line does.
+/// The Azure compute client for Python. Its dependencies have other versions than those of the command line.
 pub(crate) const AZURE_PYTHON: Environment = Environment {
     name: "azure-mgmt-compute",
     version: "39.0.0",
@@ -80,7 +80,7 @@ pub(crate) const AZURE_NODE: Environment = Environment {
 };
 
 impl Environment {
-    /// The directory it is in.
+    /// The directory of the environment.
     pub(crate) fn find_or_install(&self) -> Result<PathBuf> {
         let Self { name, version, .. } = self;
         let place = cache_directory()?.join(format!("forewarn/tools/{name}-{version}"));

@@ -1,10 +1,10 @@
-//! `cargo xtask fuzz`: inputs that no author thought of, put to everything that reads bytes from strangers.
+//! `cargo xtask fuzz`: random inputs for everything that parses untrusted bytes.
 //!
-//! The test command runs a fixed number of inputs from a fixed seed: it replays the corpus and tries the same inputs each time,
-//! on every computer. `--seconds` fuzzes by time and from a random seed; new inputs stay in the build directory, where the next such run
-//! goes on.
+//! The test command runs a fixed number of inputs from a fixed seed: it replays the corpus and tries the same inputs
+//! each time, on every computer. `--seconds` fuzzes by time and from a random seed; new inputs stay in the build
+//! directory, where the next such run goes on.
 //!
-//! On a stable compiler, without a sanitizer: the product has no unsafe code. An input that breaks a promise is saved in
+//! On a stable compiler, without a sanitizer: the product has no unsafe code. An input that fails is saved in
 //! `fuzz/artifacts`, beside a text file with the commands that reproduce it.
 
 use std::fs;
@@ -44,9 +44,10 @@ const RUNS: [(&str, u32); 8] = [
     ("template", 20_000),
 ];
 
-/// Options of libFuzzer that make two runs with one seed alike: no periodic look at the directory of new inputs, which depends on
-/// time, and no inputs made of values that were compared, which may be addresses. What remains is the random order of the standard
-/// library's hash maps: targets that use them find slightly different edges in each run, with the same seed and number of runs.
+/// Options of libFuzzer that make two runs with one seed alike: no periodic look at the directory of new inputs, which
+/// depends on time, and no inputs made of values that were compared, which may be addresses. What remains is the random
+/// order of the standard library's hash maps: targets that use them find slightly different edges in each run, with the
+/// same seed and number of runs.
 const REPEATABLE: [&str; 2] = ["-reload=0", "-use_cmp=0"];
 
 /// Amount of fuzzing for each target.
@@ -92,23 +93,23 @@ pub(crate) fn run(wanted: Option<&str>, effort: Effort) -> Result<Outcome> {
     if !version.status().is_ok_and(|status| status.success()) {
         return Ok(Outcome::Skipped("libFuzzer needs a C++ compiler: c++".to_owned()));
     }
-    let workshop = match CARGO_FUZZ.find_or_install() {
-        Ok(tool) => Workshop { root, tool: tool.get_program().into() },
+    let runner = match CARGO_FUZZ.find_or_install() {
+        Ok(tool) => FuzzRunner { root, tool: tool.get_program().into() },
         Err(problem) => return Ok(Outcome::Skipped(format!("{problem:#}"))),
     };
     let mut found = Vec::new();
     for name in names {
-        found.extend(workshop.fuzz(&name, effort)?);
+        found.extend(runner.fuzz(&name, effort)?);
     }
     Ok(if found.is_empty() {
         Outcome::Passed
     } else {
-        let hint = "hint: mend it, then keep the file in fuzz/corpus";
+        let hint = "hint: fix it, then keep the file in fuzz/corpus";
         Outcome::Failed(format!("fuzzing found:\n  {}\n  {hint}", found.join("\n  ")))
     })
 }
 
-/// A file for each.
+/// The names of the fuzz targets, one file each.
 fn targets(root: &Path) -> Result<Vec<String>> {
     let directory = root.join(DIRECTORY).join("fuzz_targets");
     let entries = directory.read_dir().with_context(|| format!("cannot read: {}", directory.display()))?;
@@ -118,17 +119,17 @@ fn targets(root: &Path) -> Result<Vec<String>> {
     Ok(names)
 }
 
-struct Workshop {
+struct FuzzRunner {
     root: PathBuf,
     tool: PathBuf,
 }
 
-impl Workshop {
+impl FuzzRunner {
     /// Fuzzes one target. Returns the command that reproduces a finding.
     fn fuzz(&self, name: &str, effort: Effort) -> Result<Option<String>> {
         let mut build = self.command("build", name);
         if !build.status().context("cannot run cargo-fuzz")?.success() {
-            bail!("it does not compile: fuzz_{name}");
+            bail!("build failed: fuzz_{name}");
         }
         let own = tempfile::tempdir().context("no temporary directory")?;
         let mut command = self.command("run", name);
@@ -171,7 +172,8 @@ impl Workshop {
         self.save(name, &report).map(Some)
     }
 
-    /// The files of a corpus, by name, from the root of the repository: libFuzzer takes a comma in a path for the end of it.
+    /// The files of a corpus, by name, from the root of the repository: libFuzzer takes a comma in a path for the end
+    /// of it.
     fn corpus(&self, name: &str) -> Result<Vec<String>> {
         let directory = self.root.join(DIRECTORY).join("corpus").join(name);
         let entries =
@@ -243,6 +245,7 @@ fn saved_input(report: &str) -> Option<&str> {
 mod tests {
     use super::*;
 
+    /// promise: X1
     #[test]
     fn every_target_has_a_corpus_and_a_number_of_runs() {
         let root = tree::root().unwrap();
@@ -264,17 +267,18 @@ mod tests {
         assert_eq!((executions("Done"), coverage("Done")), (None, None));
     }
 
+    /// promise: X1
     #[test]
     fn a_finding_is_saved_with_the_command_that_reproduces_it() {
         let root = tempfile::tempdir().unwrap();
-        let workshop = Workshop { root: root.path().to_owned(), tool: PathBuf::new() };
+        let runner = FuzzRunner { root: root.path().to_owned(), tool: PathBuf::new() };
         let input = root.path().join("fuzz/artifacts/fuzz_fleet/crash-1");
         fs::create_dir_all(input.parent().unwrap()).unwrap();
         let report = format!("panicked\n#1 stack\nTest unit written to {}\n", input.display());
-        let command = workshop.save("fleet", &report).unwrap();
+        let command = runner.save("fleet", &report).unwrap();
         assert_eq!(command, "cargo run -p forewarn-fuzz --bin fuzz_fleet fuzz/artifacts/fuzz_fleet/crash-1");
         let saved = fs::read_to_string(input.with_extension("txt")).unwrap();
         assert!(saved.contains(&command) && saved.contains("panicked") && !saved.contains("#1"), "{saved}");
-        assert_eq!(workshop.save("fleet", "out of disk").unwrap(), "cargo xtask fuzz fleet");
+        assert_eq!(runner.save("fleet", "out of disk").unwrap(), "cargo xtask fuzz fleet");
     }
 }

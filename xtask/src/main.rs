@@ -1,8 +1,7 @@
-//! Everything that is done to this repository by a command: `cargo xtask …`.
+//! The development commands of this repository: `cargo xtask …`.
 //!
-//! Checks what a person would have to remember: formatting, lints, tests, and that the documents still speak of what is
-//! there. Measures, mutates and breaks the rules to see that their tests notice. Needs nothing but cargo; git, nextest,
-//! valgrind and nginx are used where they are installed.
+//! They check formatting, lints, tests and documents, run benchmarks, and mutate and break the rules to see that tests
+//! fail. They need only cargo; git, nextest, valgrind and nginx are used where they are installed.
 
 mod agent;
 mod api;
@@ -17,6 +16,7 @@ mod packages;
 mod ports;
 mod steps;
 mod suite;
+mod texts;
 mod tidy;
 mod tools;
 mod tree;
@@ -33,32 +33,33 @@ use words::{Usage, Words};
 const HELP: &str = "\
 cargo xtask <command>
 
-  test [--long]     everything that must hold before a change is merged; --long takes hours, not minutes
-  clients           real clients against the program, in networks of their own; a step of test
-  api               requests that nobody thought of, put to the operator API by its own document; a step of test
-  azure             az and the clients of Azure for Python and JavaScript against the program; a step of test
-  agent             agents in networks of their own against the program, and its recipes; a step of test
-  disks             power cuts, full disks and damaged files against the journal; steps of test
-  deb               Debian packages of the server and of the agent, tried out; with the build of the tests a step of test
-  tidy              checks sources, manifests and documents against each other
-        [--write]     first writes the table of packages in ARCHITECTURE.md
-        [--report [--json]]  instead prints measures of the code, each with its goal
-  bench core        what a command costs, at a thousand machines and at a million
-  bench metadata    what a poll costs, beside nginx answering the same bytes; two minutes
-  bench hostile     what a machine that means no good costs its neighbours; two minutes
-  bench agent       what an agent costs its machine, and how fast it is; four minutes
-        [--save]      of all: and writes it to bench/RESULTS.md
-        [--program FILE]  of metadata: measures that build of forewarn
-  fuzz [TARGET]     bytes that nobody thought of, put to everything that takes bytes from strangers
-        [--seconds N] for each target, from a random seed; 60 unless said
-        [--fixed]     the seed and the runs of the test command: the same inputs each time
-  mutants           changes the rules at random places: how many changes do the tests notice?
-        [--sample N]  about N mutants, spread evenly
-        [--shard K/N] the K-th of N parts, counted from 0
-        [--jobs N]    that many at a time
-  break [WORDS]     breaks each rule in a known way: does its test fail? Or only those with WORDS in file, test or reason
+  test [--long]     run every check that a change must pass; --long takes hours, not minutes
+  clients           run real clients against the program, each in its own network; a step of test
+  api               send requests generated from its OpenAPI document to the operator API; a step of test
+  azure             run az and the Azure clients for Python and JavaScript against the program; a step of test
+  agent             run agents, each in its own network, and the recipes against the program; a step of test
+  disks             test the journal with power cuts, full disks and damaged files; steps of test
+  deb               build and check the Debian packages of server and agent; a step of test with the build of the tests
+  tidy              check sources, manifests and documents against each other
+        [--write]     first write the table of packages in ARCHITECTURE.md and the index of tests
+        [--report [--json]]  print measures of the code with their goals instead
+  texts help|logs|errors  prints every help text, log message or error message, to proofread them
+  bench core        measure the cost of a command, with a thousand VMs and with a million
+  bench metadata    measure the cost of a poll, compared with nginx sending the same bytes; two minutes
+  bench hostile     measure how much a hostile VM slows down the others; two minutes
+  bench agent       measure the resources and the latency of an agent; four minutes
+        [--save]      also write the results to bench/RESULTS.md
+        [--program FILE]  metadata only: measure that build of forewarn
+  fuzz [TARGET]     fuzz every parser of untrusted bytes, or one of them
+        [--seconds N] for each target, from a random seed [default: 60]
+        [--fixed]     use the seed and number of runs of the test command: the same inputs each time
+  mutants           mutate the rules and count the mutants that the tests catch
+        [--sample N]  try about N mutants, spread evenly
+        [--shard K/N] try the K-th of N parts, counted from 0
+        [--jobs N]    run N at a time
+  break [WORDS]     break each rule in a known way and expect its test to fail; only those with WORDS in file, test or reason
 
-Exit code: 0 done, 1 failed, 2 not understood. With CI=true, a check that could not be made has failed.";
+Exit code: 0 passed, 1 failed, 2 invalid command line. With CI=true, a skipped check has failed.";
 
 fn main() -> ExitCode {
     let outcome = run(Words::new(std::env::args().skip(1)));
@@ -93,6 +94,7 @@ fn run(mut words: Words) -> Result<Outcome> {
         "disks" => words.done().and_then(|()| suite::run_disks()),
         "deb" => words.done().and_then(|()| deb::run(deb::Build::Release)),
         "tidy" => tidy::command(words),
+        "texts" => texts::command(words),
         "bench" => bench::command(words),
         "fuzz" => fuzz::command(words),
         "mutants" => mutants::command(words),

@@ -20,11 +20,11 @@ const SECONDS_MAX_PER_MUTANT: &str = "60";
 /// Few, because the tests run once for every mutant.
 const PROPERTY_CASES: &str = "24";
 const CAUGHT_PERCENT_MIN: usize = 95;
-/// Which of the equal parts is taken as the sample: the same one in every run, so that two runs can be compared.
+/// Selects the part that is the sample: the same one in every run, so that two runs can be compared.
 const SEED: usize = 20_200_701;
 const EXPLAINED: &str = "docs/reference/testing.md";
 
-/// Which of all mutants are tried.
+/// The mutants to try.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Selection {
     All,
@@ -34,7 +34,7 @@ pub(crate) enum Selection {
     Shard(String),
 }
 
-/// What became of the mutants.
+/// The number of mutants by result.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Results {
     caught: usize,

@@ -1,7 +1,7 @@
-//! What Debian brings: programs of others that tests run, installed where that is possible.
+//! Debian packages of the programs that tests run, installed where that is possible.
 //!
-//! Only root can install them, and only root can make the network namespaces in which they run. Whoever is not root, or not on
-//! Debian, is told what was not tested.
+//! Only root can install them and create the network namespaces in which they run. Without root or Debian, the step is
+//! skipped with the reason.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -11,29 +11,29 @@ use std::process::{Command, Stdio};
 pub(crate) const REAL_CLIENTS: [&str; 7] =
     ["curl", "haproxy", "iproute2", "nginx-light", "python3", "resource-agents", "util-linux"];
 
-/// Packages of what agents are tested with: networks of their own, DHCP, and services that are drained.
+/// Packages for tests of agents: networks, DHCP and services that are drained.
 pub(crate) const AGENT_PROGRAMS: [&str; 8] =
     ["curl", "dnsmasq-base", "haproxy", "iproute2", "isc-dhcp-client", "nftables", "postgresql", "python3"];
 
-/// What became of the wish to have packages.
+/// The availability of packages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Readiness {
-    /// They are there, and so is the permission to use them.
+    /// Installed, with the permission to use them.
     Ready,
-    /// They cannot be had, and this is why.
+    /// The reason why they are not available.
     Lacking(String),
 }
 
-/// Programs that usual tests run, and the packages that bring them where they are missing.
+/// Programs that ordinary tests run, and the packages that contain them.
 pub(crate) const PROGRAMS: [(&str, &str); 2] = [("curl", "curl"), ("node", "nodejs")];
 
-/// The program that sees what another asks of the disk.
+/// The program that records system calls.
 pub(crate) const TRACER: [(&str, &str); 1] = [("strace", "strace")];
 
-/// The client of Kubernetes that checks how faithful a stand-in is. It comes from many places, of which Debian is one.
+/// The Kubernetes client that checks the test API server. Debian is one of its sources.
 pub(crate) const KUBECTL: [(&str, &str); 1] = [("kubectl", "kubernetes-client")];
 
-/// Finds programs on the path, or installs the packages that bring them.
+/// Finds programs on the path, or installs their packages.
 pub(crate) fn prepare_programs(programs: &[(&str, &str)]) -> Readiness {
     let is_missing = |program: &str| !is_on_path(program);
     let missing: Vec<_> = programs.iter().filter(|(program, _)| is_missing(program)).collect();
@@ -47,7 +47,7 @@ pub(crate) fn prepare_programs(programs: &[(&str, &str)]) -> Readiness {
     lacking(&format!("not on the path, and cannot be installed: {}", packages.join(" ")))
 }
 
-/// Python that can make environments; Debian has that in a package of its own.
+/// Python with `venv`, which Debian has in a separate package.
 pub(crate) fn prepare_python() -> Readiness {
     let can_make = || runs(Command::new("python3").args(["-c", "import ensurepip, venv"]));
     if can_make() {
@@ -63,7 +63,7 @@ pub(crate) fn prepare_python() -> Readiness {
     lacking("no python3 with venv, and it cannot be installed: python3-venv")
 }
 
-/// Whether there is something that installs what is made of JavaScript.
+/// True if npm is installed.
 pub(crate) fn has_npm() -> bool {
     runs(Command::new("npm").arg("--version"))
 }
@@ -90,7 +90,7 @@ fn lacking(why: &str) -> Readiness {
     Readiness::Lacking(why.to_owned())
 }
 
-/// The entry of a process belongs to whoever it acts for. Where there are no entries, there are no namespaces either.
+/// True if `/proc/self` belongs to root. Without `/proc`, there are no namespaces either.
 fn is_root() -> bool {
     std::fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0)
 }
@@ -113,14 +113,14 @@ fn install(packages: &[&str]) -> bool {
     apt(&[&["install", "--quiet", "--yes", "--no-install-recommends"], packages].concat())
 }
 
-/// Not even root can, inside most containers.
+/// False even for root in most containers.
 fn can_make_namespaces() -> bool {
     let name = format!("forewarn-probe-{}", std::process::id());
     let made = runs(Command::new("ip").args(["netns", "add", &name]));
     made && runs(Command::new("ip").args(["netns", "del", &name]))
 }
 
-/// Whether small disks can be mounted: by root, outside of most containers.
+/// Checks that small disks can be mounted: by root, outside of most containers.
 pub(crate) fn prepare_disks() -> Readiness {
     let place = std::env::temp_dir().join(format!("forewarn-probe-{}", std::process::id()));
     let mount = |place: &Path| runs(Command::new("mount").args(["-t", "tmpfs", "tmpfs"]).arg(place));
@@ -149,12 +149,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_package_that_nobody_made_is_not_installed() {
+    fn an_unknown_package_is_not_installed() {
         assert!(!is_installed("no-package-of-this-name"));
     }
 
     #[test]
-    fn a_program_that_is_not_there_does_not_run() {
+    fn a_missing_program_does_not_run() {
         assert!(!runs(&mut Command::new("no-program-of-this-name")));
     }
 }

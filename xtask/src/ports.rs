@@ -1,7 +1,7 @@
 //! Default ports of the programs, occupied while the tests run.
 //!
-//! A test that listens on a default port, or asks one, fails then: on the computer of a developer a `forewarn dev` may have these
-//! ports, and the test would fail there or, worse, talk to that server.
+//! A test that listens on a default port, or asks one, fails then: on the computer of a developer a `forewarn dev` may
+//! have these ports, and the test would fail there or, worse, talk to that server.
 
 use std::io::ErrorKind;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -14,7 +14,8 @@ use anyhow::{Context, Result};
 /// Metadata endpoint, operator API and Azure Resource Manager of `forewarn dev`, and status page of the agent.
 const DEFAULT_PORTS: [u16; 4] = [1338, 1339, 1340, 9911];
 
-/// Listeners on the default ports of loopback. They close every connection at once, so that a client fails instead of waiting.
+/// Listeners on the default ports of loopback. They close every connection at once, so that a client fails instead of
+/// waiting.
 pub(crate) struct OccupiedPorts {
     closers: Vec<Closer>,
 }
@@ -90,6 +91,7 @@ mod tests {
         }
     }
 
+    /// promise: X1
     #[test]
     fn an_occupied_port_cannot_be_used_until_the_tests_end() {
         let (port, occupied) = occupy_one();
@@ -108,6 +110,7 @@ mod tests {
         );
     }
 
+    /// promise: X1
     #[test]
     fn the_default_ports_are_those_of_the_programs() {
         let root = tree::root().unwrap();

@@ -7,27 +7,26 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
-/// How a step ended.
+/// The result of a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// What it checks holds.
     Passed,
-    /// It does not, and this is what is wrong.
+    /// The reason of the failure.
     Failed(String),
-    /// It could not be checked, and this is why.
+    /// The reason why the step could not run.
     Skipped(String),
 }
 
-/// What to make of a step that could not be checked.
+/// The treatment of skipped steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Skips {
-    /// It is said loudly.
+    /// Skipped steps are printed and do not fail the run.
     AreLoud,
-    /// It counts as failed: nobody reads the log of a run that passed.
+    /// Skipped steps fail the run: the log of a passed CI run is not read.
     AreFailures,
 }
 
-/// The steps so far.
+/// The completed steps.
 pub(crate) struct Steps {
     skips: Skips,
     done: Vec<Step>,
@@ -39,29 +38,29 @@ struct Step {
     outcome: Outcome,
 }
 
-/// Whether a step that could not be checked has failed.
+/// True in CI, where a skipped step counts as failed.
 pub(crate) fn skips_are_failures() -> bool {
     std::env::var_os("CI").is_some_and(|value| value == "true")
 }
 
-/// Cargo, the one that runs this.
+/// The cargo that runs this program.
 pub(crate) fn cargo() -> Command {
     Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
 }
 
-/// Runs a program to its end, with its output where ours goes.
+/// Runs a program to its end; its output goes to ours.
 pub(crate) fn status(command: &mut Command) -> Result<Outcome> {
     let program = command.get_program().to_string_lossy().into_owned();
     let status = command.status().with_context(|| format!("cannot run: {program}"))?;
     Ok(if status.success() { Outcome::Passed } else { Outcome::Failed(status.to_string()) })
 }
 
-/// Runs a build to its end, and gives the program that cargo says it has made last.
+/// Runs a build and returns the last program that cargo reports.
 pub(crate) fn built_program(build: &mut Command) -> Result<PathBuf> {
     build.arg("--message-format=json-render-diagnostics").stderr(Stdio::inherit());
     let output = build.output().context("cannot run cargo")?;
     if !output.status.success() {
-        bail!("it does not compile: {}", output.status);
+        bail!("build failed: {}", output.status);
     }
     let messages = String::from_utf8_lossy(&output.stdout);
     let mut values = messages.lines().rev().filter_map(|line| serde_json::from_str::<Value>(line).ok());
@@ -75,7 +74,7 @@ impl Steps {
         Self { skips, done: Vec::new() }
     }
 
-    /// Runs a step under a heading; whatever comes of it, the next step runs too.
+    /// Runs a step under a heading. A failure does not stop later steps.
     pub(crate) fn run(&mut self, name: &'static str, step: impl FnOnce() -> Result<Outcome>) {
         eprintln!("\n=== {name}");
         let begin = Instant::now();
@@ -88,7 +87,7 @@ impl Steps {
         self.done.push(Step { name, time: begin.elapsed(), outcome });
     }
 
-    /// Prints the summary, and says how all of it ended.
+    /// Prints the summary and returns the result of the whole run.
     pub(crate) fn finish(&self) -> Outcome {
         eprintln!("\n{}", self.summary());
         let (_, failed, skipped) = self.counts();
@@ -151,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_skip_is_counted_and_fails_only_where_nobody_would_see_it() {
+    fn a_skip_is_counted_and_fails_only_in_ci() {
         let outcomes = [Outcome::Passed, Outcome::Skipped("no tool\nmore".to_owned())];
         let loud = steps(Skips::AreLoud, &outcomes);
         assert_eq!(loud.finish(), Outcome::Passed);

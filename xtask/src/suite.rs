@@ -10,7 +10,7 @@ use crate::mutants::Selection;
 use crate::packages::{self, PROGRAMS, REAL_CLIENTS, Readiness, TRACER};
 use crate::ports::OccupiedPorts;
 use crate::steps::{Outcome, Steps, cargo, status};
-use crate::tools::{CARGO_DENY, has_nextest};
+use crate::tools::{CARGO_DENY, PROGRAM_TESTS, has_nextest, run_ignored};
 use crate::words::{Usage, Words};
 use crate::{agent, api, azure, bench, breakages, fuzz, mutants, tidy, tree, units};
 
@@ -145,10 +145,7 @@ pub(crate) fn run_real_clients() -> Result<Outcome> {
         Readiness::Ready => {}
         Readiness::Lacking(why) => return Ok(Outcome::Skipped(why)),
     }
-    let mut words = if has_nextest() { vec!["nextest", "run"] } else { vec!["test"] };
-    words.extend(["--package", "forewarn", "--locked", "--test", "endpoint", "--test", "pressure"]);
-    words.extend(if has_nextest() { ["--run-ignored", "only"] } else { ["--", "--ignored"] });
-    run_cargo(&words)
+    run_ignored(&mut cargo(), &PROGRAM_TESTS, &["endpoint::", "pressure::"])
 }
 
 /// Both steps that take the disk away from the journal.
@@ -163,14 +160,14 @@ pub(crate) fn run_disks() -> Result<Outcome> {
 /// Disks as a power cut may leave them, built from a run that strace has seen.
 fn cut_power(states: &str) -> Result<Outcome> {
     match packages::prepare_programs(&TRACER) {
-        Readiness::Ready => run_ignored_of_store("power::", &[("FOREWARN_POWER_STATES", states)]),
+        Readiness::Ready => run_ignored_of_store("durability::power::", &[("FOREWARN_POWER_STATES", states)]),
         Readiness::Lacking(why) => Ok(Outcome::Skipped(why)),
     }
 }
 
 /// Disks that are full or cannot be written, and files of which every byte is another in turn.
 fn fill_disks() -> Result<Outcome> {
-    let bytes = run_ignored_of_store("damage::", &[])?;
+    let bytes = run_ignored_of_store("durability::damage::", &[])?;
     if bytes != Outcome::Passed {
         return Ok(bytes);
     }
@@ -178,7 +175,7 @@ fn fill_disks() -> Result<Outcome> {
         Readiness::Ready => {}
         Readiness::Lacking(why) => return Ok(Outcome::Skipped(why)),
     }
-    let store = run_ignored_of_store("faults::", &[])?;
+    let store = run_ignored_of_store("durability::faults::", &[])?;
     if store != Outcome::Passed {
         return Ok(store);
     }
@@ -186,13 +183,13 @@ fn fill_disks() -> Result<Outcome> {
         return Ok(Outcome::Skipped(why));
     }
     // The program itself, on such disks, on slow ones and in a time of its own.
-    let programs = ["--test", "durable", "--test", "doctor"];
-    run_cargo(&[&["test", "--package", "forewarn", "--locked"], &programs[..], &["--", "--ignored"]].concat())
+    let ignored = ["--", "--ignored", "durable::", "doctor::"];
+    run_cargo(&[&["test", "--locked"], &PROGRAM_TESTS[..], &ignored].concat())
 }
 
 fn run_ignored_of_store(filter: &str, environment: &[(&str, &str)]) -> Result<Outcome> {
     let mut tests = cargo();
-    tests.args(["test", "--package", "forewarn-store", "--locked", "--test", "durability", filter]);
+    tests.args(["test", "--package", "forewarn-store", "--locked", "--test", "it", filter]);
     tests.args(["--", "--ignored", "--nocapture"]);
     status(tests.envs(environment.iter().copied()).current_dir(tree::root()?))
 }

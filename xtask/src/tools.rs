@@ -1,20 +1,21 @@
-//! Programs that cargo does not bring along: taken from the path, or installed once into the user's cache.
+//! Programs that are not part of cargo: found on the path, or installed once into the user's cache.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail, ensure};
 
-use crate::steps::cargo;
+use crate::steps::{Outcome, cargo, status};
+use crate::tree;
 
 /// A program that comes as a crate of the same name.
 pub(crate) struct Tool {
     name: &'static str,
-    /// What is installed where no suitable one is found.
+    /// The version to install if no suitable one is found.
     version: &'static str,
-    /// What the version of a suitable one begins with.
+    /// The prefix of a suitable version.
     series: &'static str,
-    /// The words that make it tell its version.
+    /// The arguments that print its version.
     version_words: &'static [&'static str],
 }
 
@@ -60,7 +61,7 @@ impl Tool {
         eprintln!("installing {name} {version} into {}", root.display());
         let mut install = cargo();
         install.args(["install", "--locked", name, "--version", version, "--root"]).arg(root);
-        // A build directory of our own: the one of the workspace may be locked by whoever runs this.
+        // The build directory of the workspace may be locked by the calling cargo.
         install.env_remove("CARGO_TARGET_DIR");
         let status = install.status().context("cannot run cargo")?;
         if !status.success() {
@@ -70,21 +71,33 @@ impl Tool {
     }
 }
 
-/// Where whoever runs this keeps what can be had again.
+/// The user's cache directory.
 pub(crate) fn cache_directory() -> Result<PathBuf> {
     let chosen = std::env::var_os("XDG_CACHE_HOME").filter(|path| !path.is_empty()).map(PathBuf::from);
     let usual = || std::env::home_dir().map(|home| home.join(".cache"));
     chosen.or_else(usual).context("no cache directory\n  hint: set XDG_CACHE_HOME")
 }
 
-/// Whether tests can run side by side with nextest.
+/// True if cargo-nextest is installed.
 pub(crate) fn has_nextest() -> bool {
     let mut version = cargo();
     version.args(["nextest", "--version"]).stdout(Stdio::null()).stderr(Stdio::null());
     version.status().is_ok_and(|status| status.success())
 }
 
-/// The one of the path, or that of Debian, unpacked into the user's cache: an installed one would start to serve.
+/// The integration tests of the program.
+pub(crate) const PROGRAM_TESTS: [&str; 4] = ["--package", "forewarn", "--test", "it"];
+
+/// Runs the ignored tests of that target whose names have one of these parts. One run tells all that is wrong.
+pub(crate) fn run_ignored(cargo: &mut Command, target: &[&str], parts: &[&str]) -> Result<Outcome> {
+    let is_nextest = has_nextest();
+    cargo.args(if is_nextest { &["nextest", "run", "--run-ignored", "only"][..] } else { &["test"] });
+    cargo.args(["--locked", "--no-fail-fast"]).args(target).arg("--");
+    cargo.args(if is_nextest { None } else { Some("--ignored") });
+    status(cargo.args(parts).current_dir(tree::root()?))
+}
+
+/// nginx from the path, or from Debian, unpacked into the user's cache: an installed package would start a server.
 pub(crate) fn find_or_unpack_nginx() -> Result<PathBuf> {
     let cached = cache_directory()?.join("forewarn/tools/nginx");
     let places = ["nginx".into(), "/usr/sbin/nginx".into(), cached.join("usr/sbin/nginx")];
@@ -102,7 +115,7 @@ fn is_nginx(program: &Path) -> bool {
     output.is_ok_and(|output| output.status.success() && output.stderr.starts_with(b"nginx version:"))
 }
 
-/// Nothing is installed, so it takes no rights; only a list of packages that is missing takes root to be fetched.
+/// Unpacks without installing, so that no rights are needed, except to fetch a missing package list.
 fn unpack_debian(package: &str, into: &Path) -> Result<()> {
     std::fs::create_dir_all(into).with_context(|| format!("cannot make: {}", into.display()))?;
     let run = |program: &str, words: &[&str]| {

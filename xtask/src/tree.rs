@@ -6,7 +6,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 
-/// Never looked into where git cannot be asked.
+/// Directories to skip where git is not available.
 const NOT_OURS: [&str; 3] = ["target", ".git", "mutants.out"];
 
 /// Files by their path from the root, with `/` between the parts.
@@ -23,7 +23,7 @@ pub(crate) fn root() -> Result<PathBuf> {
 }
 
 impl Tree {
-    /// What git tracks; everything but build results where there is no git. A tracked file may be gone from the disk.
+    /// The files that git tracks; without git, all files except build results. A tracked file may be missing on disk.
     pub(crate) fn load() -> Result<Self> {
         let root = root()?;
         let mut paths = match tracked(&root) {
@@ -42,12 +42,12 @@ impl Tree {
         self.paths.iter().map(String::as_str)
     }
 
-    /// Whether there is such a file, or a directory with files in it.
+    /// True for a file, and for a directory that contains files.
     pub(crate) fn has(&self, path: &str) -> bool {
         has(&self.paths, path)
     }
 
-    /// The text of a file; nothing, if it is not text.
+    /// The text of a file. None if it is not UTF-8.
     pub(crate) fn text(&self, path: &str) -> Result<Option<String>> {
         let bytes = std::fs::read(self.root.join(path)).with_context(|| format!("cannot read: {path}"))?;
         Ok(String::from_utf8(bytes).ok())

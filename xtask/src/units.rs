@@ -1,4 +1,4 @@
-//! The unit files: understood by systemd, and as closed as they claim to be.
+//! The systemd units: valid, and within their limits of exposure.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -9,14 +9,14 @@ use crate::packages::{Readiness, prepare_programs};
 use crate::steps::{Outcome, status};
 use crate::tree;
 
-/// Where they are.
 const DIRECTORY: &str = "deploy/systemd";
 
-/// The programs that units start; they are not installed where units are checked. The longer name first: it begins with the other.
+/// Programs that units start, replaced for the check because they are not installed. The longer name first: it contains
+/// the other.
 const PROGRAMS: [&str; 2] = ["/usr/bin/forewarn-agent", "/usr/bin/forewarn"];
 
-/// How exposed each unit may be, by systemd's own measure: 0 is not at all, 100 entirely. An agent stops units, sends signals and
-/// runs what its owner wrote.
+/// The limit of `systemd-analyze security` for each unit, from 0 to 100. An agent stops units, sends signals and runs
+/// hooks.
 const EXPOSURE_MAX: [(&str, &str); 2] =
     [("forewarn.service", "--threshold=25"), ("forewarn-agent.service", "--threshold=40")];
 

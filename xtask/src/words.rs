@@ -1,11 +1,11 @@
-//! The command line, word by word.
+//! The command line, read word by word.
 
 use std::fmt;
 
-/// The words that have not been understood yet.
+/// The words that are not read yet.
 pub(crate) struct Words(Vec<String>);
 
-/// A command line that was not understood.
+/// An invalid command line.
 #[derive(Debug)]
 pub(crate) struct Usage(String);
 
@@ -15,7 +15,7 @@ impl Usage {
     }
 
     pub(crate) fn unknown(word: &str) -> Self {
-        Self(format!("unknown word: {word}\n  hint: `cargo xtask` alone lists what there is"))
+        Self(format!("unknown word: {word}\n  hint: `cargo xtask` alone lists the commands"))
     }
 }
 
@@ -34,12 +34,12 @@ impl Words {
         Self(words)
     }
 
-    /// Nothing may be left over.
+    /// Rejects a word that is left over.
     pub(crate) fn done(mut self) -> anyhow::Result<()> {
         self.next().map_or(Ok(()), |word| Err(Usage::unknown(&word).into()))
     }
 
-    /// The value behind an option.
+    /// The value after an option.
     pub(crate) fn value<T>(
         &mut self,
         option: &str,

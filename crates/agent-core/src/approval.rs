@@ -1,21 +1,21 @@
-//! When this machine approves.
+//! Approval of events by this machine.
 
 use std::time::Duration;
 
 use forewarn_types::{EventId, Steady};
 
-use crate::case::{Case, Consent, Live};
-use crate::deed::{Answer, Deed, Note, What};
+use crate::effect::{ApprovalResult, Effect, EventLogEntry, EventLogKind};
+use crate::event_case::{Consent, EventCase, LiveState};
 use crate::peers::{Verdict, is_given};
 use crate::settings::Approval;
 use crate::watcher::Watcher;
 
-/// How long to wait before an approval that was not taken is tried again, and the longest of it.
+/// The first and the longest pause before an approval is retried.
 const PAUSE: Duration = Duration::from_secs(1);
 const PAUSE_MAX: Duration = Duration::from_secs(30);
 
-impl Live {
-    /// The next try is a while from now, and a longer one each time.
+impl LiveState {
+    /// Schedules the next attempt, with an exponentially growing pause.
     fn pause(&mut self, now: Steady) {
         let pause = PAUSE.saturating_mul(1 << self.refusals.min(5)).min(PAUSE_MAX);
         self.refusals += 1;
@@ -24,10 +24,10 @@ impl Live {
 }
 
 impl Watcher {
-    /// Approves an event for which this machine is ready, if that is its business.
-    pub(crate) fn consider(&mut self, now: Steady, index: usize, deeds: &mut Vec<Deed>) {
+    /// Approves an event for which this machine is ready, if the policy allows it.
+    pub(crate) fn approve_if_ready(&mut self, now: Steady, index: usize, effects: &mut Vec<Effect>) {
         let case = &self.memory.cases[index];
-        if case.live.is_malformed || !case.seen.has_known_type() {
+        if case.live.is_malformed || !case.observed.has_known_type() {
             return;
         }
         if is_given(case.consent) || case.live.approving || case.live.approve_at.is_some_and(|at| now < at) {
@@ -38,48 +38,57 @@ impl Watcher {
             Verdict::Go { without } => without,
         };
         let case = &mut self.memory.cases[index];
-        // A second try says nothing new.
+        // A retry logs nothing new.
         if case.live.refusals == 0 && !case.live.in_doubt {
-            deeds.push(Deed::Note(Note { seen: case.seen.clone(), what: What::Approving { without } }));
+            effects.push(Effect::Log(EventLogEntry {
+                observed: case.observed.clone(),
+                kind: EventLogKind::Approving { without },
+            }));
         }
         case.consent = Consent::Tried;
         case.live.approving = true;
-        deeds.push(Deed::Approve(case.seen.id));
+        effects.push(Effect::Approve(case.observed.id));
     }
 
-    fn verdict(&self, now: Steady, case: &Case) -> Verdict {
-        let nobody = Verdict::Go { without: Vec::new() };
+    fn verdict(&self, now: Steady, case: &EventCase) -> Verdict {
+        let go_alone = Verdict::Go { without: Vec::new() };
         match case.approval {
             Approval::Never => Verdict::Wait,
-            Approval::Alone if case.seen.resources == [self.settings.me.as_str()] => nobody,
+            Approval::Alone if case.observed.resources == [self.settings.me.as_str()] => go_alone,
             Approval::Alone => Verdict::Wait,
-            Approval::WhenDone => nobody,
+            Approval::WhenDone => go_alone,
             Approval::Leader => self.views.verdict(now, case, &self.settings.me, &self.settings.peers),
         }
     }
 
-    /// What became of an approval.
-    pub(crate) fn take_answer(&mut self, now: Steady, event: EventId, answer: Answer, deeds: &mut Vec<Deed>) {
-        let Some(case) = self.memory.cases.iter_mut().find(|case| case.seen.id == event) else { return };
+    /// Records the result of an approval.
+    pub(crate) fn record_approval(
+        &mut self,
+        now: Steady,
+        event: EventId,
+        result: ApprovalResult,
+        effects: &mut Vec<Effect>,
+    ) {
+        let Some(case) = self.memory.cases.iter_mut().find(|case| case.observed.id == event) else { return };
         case.live.approving = false;
-        let what = match answer {
-            Answer::Taken => {
+        let kind = match result {
+            ApprovalResult::Accepted => {
                 case.consent = Consent::Given;
-                What::Approved
+                EventLogKind::Approved
             }
-            Answer::Refused(why) => {
+            ApprovalResult::Rejected(reason) => {
                 if !case.live.in_doubt {
                     case.consent = Consent::None;
                 }
                 case.live.pause(now);
-                What::Unapproved { why }
+                EventLogKind::Unapproved { reason }
             }
-            Answer::Unknown(why) => {
+            ApprovalResult::Unknown(reason) => {
                 case.live.in_doubt = true;
                 case.live.pause(now);
-                What::Unapproved { why }
+                EventLogKind::Unapproved { reason }
             }
         };
-        deeds.push(Deed::Note(Note { seen: case.seen.clone(), what }));
+        effects.push(Effect::Log(EventLogEntry { observed: case.observed.clone(), kind }));
     }
 }

@@ -1,55 +1,55 @@
-//! Which events something is about.
+//! Conditions of rules and hooks: the events to which they apply.
 
 use forewarn_types::{EventKind, EventSource, Span, list};
 use serde::Deserialize;
 
-use crate::seen::Seen;
+use crate::observation::ObservedEvent;
 
-/// Which events. Nothing said, nothing asked for: the default fits every event of this machine.
+/// A set of criteria for events. The default matches every event that names this machine.
 ///
-/// Where an edition does not say what is asked for (no source before 2019-08-01, no duration before 2020-07-01, no description
-/// before 2019-04-01, and a duration of -1 in any), `unknown` decides.
+/// Older editions lack some fields (`EventSource` before 2019-08-01, `DurationInSeconds` before 2020-07-01,
+/// `Description` before 2019-04-01), and a duration may be -1. `unknown` decides whether a criterion on a missing value
+/// matches.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Condition {
-    /// Of one of these types; of any, if not said.
+    /// Event types; empty for any type.
     #[serde(deserialize_with = "list::at_least_one")]
     pub types: Vec<EventKind>,
-    /// From one of these sources; from any, if not said.
+    /// Event sources; empty for any source.
     #[serde(deserialize_with = "list::at_least_one")]
     pub sources: Vec<EventSource>,
-    /// Shorter than this.
+    /// Exclusive upper bound of the expected interruption.
     pub shorter_than: Option<Span>,
-    /// As long as this, or longer.
+    /// Inclusive lower bound of the expected interruption.
     pub at_least: Option<Span>,
-    /// A live migration, or not one.
+    /// True for live migrations only, false for all other events.
     pub live_migration: Option<bool>,
-    /// Whether this machine is named.
+    /// Relation of the event to this machine.
     pub mine: Mine,
-    /// Whether it fits if what is asked for is not said.
+    /// True if a criterion on a missing value matches.
     pub unknown: bool,
 }
 
-/// Whether an event names this machine.
+/// Relation of an event to this machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mine {
-    /// It does.
+    /// The event names this machine.
     #[default]
     Yes,
-    /// It does not.
+    /// The event does not name this machine.
     No,
-    /// Whatever it names.
     Any,
 }
 
 impl Condition {
-    /// Whether an event is one of them.
+    /// True if the event meets all criteria.
     #[must_use]
-    pub fn fits(&self, seen: &Seen, me: &str) -> bool {
-        self.fits_owner(seen.names(me))
-            && self.fits_kind(seen)
-            && self.asked(seen).all(|fits| fits.unwrap_or(self.unknown))
+    pub fn fits(&self, observed: &ObservedEvent, me: &str) -> bool {
+        self.fits_owner(observed.names(me))
+            && self.fits_kind(observed)
+            && self.optional_criteria(observed).all(|fits| fits.unwrap_or(self.unknown))
     }
 
     fn fits_owner(&self, is_mine: bool) -> bool {
@@ -60,20 +60,20 @@ impl Condition {
         }
     }
 
-    fn fits_kind(&self, seen: &Seen) -> bool {
-        self.types.is_empty() || self.types.iter().any(|kind| kind.as_str() == seen.kind)
+    fn fits_kind(&self, observed: &ObservedEvent) -> bool {
+        self.types.is_empty() || self.types.iter().any(|kind| kind.as_str() == observed.kind)
     }
 
-    /// For each thing that is asked for and may not be said: whether it fits, if that is known.
-    fn asked(&self, seen: &Seen) -> impl Iterator<Item = Option<bool>> {
+    /// The result of each criterion whose value may be missing: `None` if it is.
+    fn optional_criteria(&self, observed: &ObservedEvent) -> impl Iterator<Item = Option<bool>> {
         let source = (!self.sources.is_empty()).then(|| {
-            let said = seen.source.as_deref()?;
-            Some(self.sources.iter().any(|source| source.as_str() == said))
+            let value = observed.source.as_deref()?;
+            Some(self.sources.iter().any(|source| source.as_str() == value))
         });
-        let seconds = seen.duration();
+        let seconds = observed.duration();
         let shorter = self.shorter_than.map(|bound| Some(seconds? < bound.0));
         let longer = self.at_least.map(|bound| Some(seconds? >= bound.0));
-        let migration = self.live_migration.map(|wanted| Some(seen.is_live_migration()? == wanted));
+        let migration = self.live_migration.map(|wanted| Some(observed.is_live_migration()? == wanted));
         [source, shorter, longer, migration].into_iter().flatten()
     }
 }

@@ -1,40 +1,40 @@
-//! What an agent inside a virtual machine makes of the documents it reads, and nothing else.
+//! The decision logic of the agent inside a virtual machine.
 //!
-//! A watcher is told what there is (a document, how a hook ended, what a peer said, that time has passed) and says what is to be
-//! done (run this hook, approve that event, undo). It does none of it: no I/O, no clock, no randomness, no operating system. The
-//! same inputs give the same deeds, in every test and on every machine.
+//! A [`Watcher`] takes inputs (a document, the result of a hook, the report of a peer, the passing of time) and returns
+//! effects (run this hook, approve that event, undo). It performs none of them: it has no I/O, no clock, no randomness.
+//! The same inputs always give the same effects.
 //!
 //! ```text
-//!   document, hook ended, peer heard, time ──▶ Watcher ──▶ deeds: run, stop, approve, note
-//!                                                │
-//!                                                └──▶ memory, which is kept before any deed is done
+//!   document, hook result, peer report, time ──▶ Watcher ──▶ effects: run, stop, approve, log
+//!                                                  │
+//!                                                  └──▶ memory, stored before any effect is performed
 //!
 //!   an event of this machine:
-//!   seen ──▶ scheduled hooks ──▶ ready ──▶ approved ──▶ started hooks ──▶ gone ──▶ completed hooks ─┐
-//!                 └────────────── cancelled ──────────▶ cancelled hooks ───────────────────────────┤
-//!                                                                  nothing else pending ──▶ undo ◀─┘
+//!   observed ──▶ scheduled hooks ──▶ ready ──▶ approved ──▶ started hooks ──▶ gone ──▶ completed hooks ─┐
+//!                     └────────────── cancelled ──────────▶ cancelled hooks ───────────────────────────┤
+//!                                                                      nothing else pending ──▶ undo ◀─┘
 //! ```
 //!
-//! What the caller owes: to keep the [`Memory`] durably before it does what it was told; to tell how each [`Deed::Run`] ended,
-//! whatever became of it; and to call [`Watcher::tick`] at [`Watcher::next_wake`].
+//! The caller must store the [`Memory`] durably before it performs the effects, report the result of each
+//! [`Effect::Run`], and call [`Watcher::tick`] at [`Watcher::next_wake`].
 
 mod advance;
 mod approval;
-mod case;
 mod condition;
-mod deed;
+mod effect;
+mod event_case;
 mod memory;
+mod observation;
 mod peers;
-mod seen;
 mod settings;
 mod undo;
 mod watcher;
 
-pub use case::{Case, Consent, Gone, Progress, State};
 pub use condition::{Condition, Mine};
-pub use deed::{Answer, Deed, Ending, Note, Run, Task, What};
-pub use memory::{Memory, Owed};
-pub use peers::{Asking, PeerReport, PeerWord, Stage, Standing};
-pub use seen::{Seen, Sight, Status};
+pub use effect::{ApprovalResult, Effect, EventLogEntry, EventLogKind, HookOutcome, Run, Task};
+pub use event_case::{Consent, EventCase, EventOutcome, HookProgress, HookState};
+pub use memory::{Memory, PendingUndo};
+pub use observation::{Observation, ObservedEvent, Status};
+pub use peers::{PeerEventStatus, PeerReport, PeerStatus, PeersToPoll, Stage};
 pub use settings::{Approval, Failure, Hook, Peers, Phase, Rule, Settings, Silence, Treatment};
 pub use watcher::Watcher;

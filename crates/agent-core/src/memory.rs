@@ -1,57 +1,59 @@
-//! What a watcher knows that must not be lost: it is kept before anything is done.
+//! The durable state of a watcher. It is stored before any effect is performed.
 
 use std::collections::BTreeMap;
 
 use forewarn_types::{EventId, Steady};
 use serde::{Deserialize, Serialize};
 
-use crate::case::{Case, Gone};
-use crate::seen::Seen;
+use crate::event_case::{EventCase, EventOutcome};
+use crate::observation::ObservedEvent;
 
-/// Events in hand, and what is still to be undone.
+/// Pending events, and work that is still to be undone.
 ///
-/// It survives restarts of the agent and of the machine, so it holds nothing that counts from either: no process, no steady
+/// Survives restarts of the agent and of the machine. It therefore holds no process ids and no times of the steady
 /// clock.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Memory {
-    /// In the order in which they were seen first.
-    pub cases: Vec<Case>,
-    /// What has to be undone, by the name of the hook that does it.
-    pub owed: BTreeMap<String, Owed>,
+    /// Pending events, in the order of their first observation.
+    pub cases: Vec<EventCase>,
+    /// Pending undo work, by the name of the hook.
+    #[serde(rename = "owed")]
+    pub pending_undo: BTreeMap<String, PendingUndo>,
 }
 
-/// Something that has to be undone.
+/// Work of one hook that has to be undone.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Owed {
-    /// The event for which it was done first.
-    #[serde(with = "crate::seen::id_text")]
+pub struct PendingUndo {
+    /// The first event for which the work was done.
+    #[serde(with = "crate::observation::id_text")]
     pub since: EventId,
-    /// The event for which it was done last.
-    pub seen: Seen,
-    /// What became of that event, once it has left the document.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub gone: Option<Gone>,
-    /// What the hook has to remember.
+    /// The latest event for which the work was done.
+    #[serde(rename = "seen")]
+    pub observed: ObservedEvent,
+    /// Outcome of that event, once it has left the document.
+    #[serde(rename = "gone", default, skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<EventOutcome>,
+    /// State that the hook needs to undo its work.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<serde_json::Value>,
-    /// How often its undoing was begun: it may be half undone.
+    /// Number of undo attempts: the work may be half undone.
     #[serde(default)]
     pub attempts: u32,
-    /// The progress of undoing it.
+    /// Progress of the undo.
     #[serde(skip)]
-    pub(crate) undoing: Undoing,
+    pub(crate) undoing: UndoProgress,
 }
 
-/// The progress of undoing something, in this life of the agent.
+/// Progress of an undo in this agent process.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Undoing {
+pub(crate) struct UndoProgress {
     pub(crate) attempts: u32,
     pub(crate) runs: bool,
-    /// It was ordered to end: something else is more urgent.
+    /// True once the undo was asked to stop in favour of a pending event.
     pub(crate) stopped: bool,
-    pub(crate) again_at: Option<Steady>,
-    /// It was tried often enough; the next event, or the next life, tries again.
+    pub(crate) retry_at: Option<Steady>,
+    /// True once all attempts have failed. The next event or the next start of the agent tries again.
     pub(crate) given_up: bool,
 }

@@ -1,97 +1,95 @@
-//! What a watcher was told once and for all: hooks, rules, and when to approve.
+//! Settings of a watcher: hooks, rules, and the approval policy.
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use crate::condition::Condition;
-use crate::seen::Seen;
+use crate::observation::ObservedEvent;
 
-/// Everything that does not change while it watches.
+/// The settings of a watcher.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// The name of this machine, as it is written in `Resources`.
+    /// The name of this machine, as listed in `Resources`.
     pub me: String,
-    /// What to run, in any order.
+    /// The hooks, in any order.
     pub hooks: Vec<Hook>,
-    /// What to do about which event; the first that fits decides.
+    /// The rules; the first one that matches applies.
     pub rules: Vec<Rule>,
-    /// When to approve, where no rule says otherwise.
+    /// The approval policy, unless a rule overrides it.
     pub approval: Approval,
-    /// What a hook that failed means, where no rule says otherwise.
+    /// The effect of a failed hook, unless a rule overrides it.
     pub on_failure: Failure,
-    /// Hooks end so long before `NotBefore`.
+    /// Time between the deadline of hooks and `NotBefore`.
     pub spare: Duration,
-    /// The others.
     pub peers: Peers,
 }
 
-/// What is known of the others before any of them has said a word.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Peers {
-    /// A peer that has said nothing for so long is silent.
+    /// Time without a response after which a peer counts as silent.
     pub silent_after: Duration,
-    /// What becomes of an approval that waits for a silent peer.
+    /// The effect of a silent peer on an approval.
     pub silence: Silence,
-    /// So many machines may be drained at once, for different events.
+    /// Number of machines that may be drained at once for different events; `None` for no limit.
     pub at_once: Option<u32>,
-    /// With so little time left, a machine no longer waits for its turn.
+    /// Remaining time at which a machine stops waiting for its turn.
     pub reserve: Duration,
 }
 
-/// What a silent peer means.
+/// The effect of a silent peer on an approval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Silence {
-    /// It is waited for: without it nothing is approved, and the event starts when its notice is over.
+    /// Nothing is approved without the peer. The event starts when its notice ends.
     Wait,
-    /// It counts as ready once no more than so much time is left.
+    /// The peer counts as ready once at most this much time is left.
     GoOnWhenLeft(Duration),
-    /// It counts as ready as soon as it is silent.
+    /// The peer counts as ready as soon as it is silent.
     GoOn,
 }
 
-/// Something to run. What exactly is the business of whoever runs it.
+/// A hook. The caller of the watcher decides how to run it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hook {
-    /// Unique among all hooks.
+    /// The name, unique among all hooks.
     pub name: String,
-    /// When it runs.
+    /// The phase in which the hook runs.
     pub phase: Phase,
-    /// For which events.
+    /// The events for which the hook runs.
     pub when: Condition,
-    /// Smaller ones run first; those of the same order by name.
+    /// Position in the phase: lower numbers run first, equal ones in the order of their names.
     pub order: u32,
-    /// How long it may take.
+    /// The time limit of one run.
     pub limit: Duration,
-    /// How often it is tried again.
     pub retries: u32,
-    /// Whether it can undo what it has done. Only hooks of [`Phase::Scheduled`].
+    /// True if the hook can undo its work. Only for [`Phase::Scheduled`].
     pub undoes: bool,
-    /// Whether it also runs for an event that is first seen when it has started already. Only hooks of [`Phase::Scheduled`].
+    /// True if the hook also runs for an event that had started before it was first observed. Only for
+    /// [`Phase::Scheduled`].
     pub even_late: bool,
 }
 
-/// When a hook runs.
+/// The phase of an event in which a hook runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Phase {
-    /// An event is announced: get ready.
+    /// The event is announced: prepare.
     Scheduled,
-    /// It has started.
+    /// The event has started.
     Started,
-    /// It is over.
+    /// The event has completed.
     Completed,
-    /// It will not happen.
+    /// The event was cancelled.
     Cancelled,
-    /// Nothing is pending any more: back to work.
+    /// No event is pending: restore normal operation.
     Undo,
 }
 
 impl Phase {
-    /// All of them, in the order in which they come.
+    /// All phases, in their order in time.
     pub const ALL: [Self; 5] = [Self::Scheduled, Self::Started, Self::Completed, Self::Cancelled, Self::Undo];
 
-    /// What it is called in settings, logs and names of directories.
+    /// The name in settings, logs and directories.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -104,62 +102,60 @@ impl Phase {
     }
 }
 
-/// What to do about events that a condition fits.
+/// A rule: the handling of events that match a condition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule {
-    /// Which.
+    /// The events to which the rule applies.
     pub when: Condition,
-    /// What to do.
+    /// The handling of these events.
     pub treatment: Treatment,
-    /// When to approve, if not as usual.
+    /// The approval policy; `None` for the default.
     pub approval: Option<Approval>,
-    /// What a hook that failed means, if not what it usually does.
+    /// The effect of a failed hook; `None` for the default.
     pub on_failure: Option<Failure>,
 }
 
-/// What is done about an event of this machine.
+/// The handling of an event that names this machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Treatment {
-    /// Nothing: no hook, no approval.
+    /// No hooks and no approval.
     Ignore,
-    /// It is approved as if there were no hooks.
     ApproveAtOnce,
-    /// Hooks, then approval.
     #[default]
     Prepare,
 }
 
-/// When an event is approved by this machine.
+/// The policy for approvals by this machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Approval {
-    /// Not at all: it starts when its notice is over.
+    /// Never approve. The event starts when its notice ends.
     Never,
-    /// When the hooks are done, if no other machine is named.
+    /// Approve when the hooks are done, if the event names no other machine.
     #[default]
     Alone,
-    /// When the hooks of this machine are done, whoever else is named.
+    /// Approve when the hooks of this machine are done.
     WhenDone,
-    /// By the first machine that is named and alive, when every machine that is named is ready.
+    /// The first named machine that is alive approves when all named machines are ready.
     Leader,
 }
 
-/// What a hook that failed means for the approval.
+/// The effect of a failed hook on the approval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Failure {
-    /// This machine is not ready, and does not become so.
+    /// This machine does not become ready.
     #[default]
     Hold,
-    /// It is as ready as it gets.
+    /// This machine counts as ready.
     Approve,
 }
 
 impl Settings {
-    /// The hooks of a phase for an event, in the order in which they run.
-    pub(crate) fn hooks_of(&self, phase: Phase, seen: &Seen) -> Vec<&Hook> {
-        let fits = |hook: &&Hook| hook.phase == phase && hook.when.fits(seen, &self.me);
+    /// The hooks of a phase that match an event, in the order of execution.
+    pub(crate) fn hooks_of(&self, phase: Phase, observed: &ObservedEvent) -> Vec<&Hook> {
+        let fits = |hook: &&Hook| hook.phase == phase && hook.when.fits(observed, &self.me);
         let mut hooks: Vec<_> = self.hooks.iter().filter(fits).collect();
         hooks.sort_by(|one, other| (one.order, &one.name).cmp(&(other.order, &other.name)));
         hooks
@@ -169,8 +165,8 @@ impl Settings {
         self.hooks.iter().find(|hook| hook.name == name)
     }
 
-    /// The rule for an event, if there is one.
-    pub(crate) fn rule(&self, seen: &Seen) -> Option<&Rule> {
-        self.rules.iter().find(|rule| rule.when.fits(seen, &self.me))
+    /// The rule for an event, if one matches.
+    pub(crate) fn rule(&self, observed: &ObservedEvent) -> Option<&Rule> {
+        self.rules.iter().find(|rule| rule.when.fits(observed, &self.me))
     }
 }

@@ -1,137 +1,154 @@
-//! Undoing: only what was done, only when nothing is pending, one after the other, the last first.
+//! Undoing: one hook at a time in reverse order, only work that was done, and only while no event is pending.
 
 use forewarn_types::{EventId, Steady};
 
-use crate::deed::{Deed, Ending, Note, Run, Task, What};
-use crate::memory::{Owed, Undoing};
-use crate::seen::Seen;
+use crate::effect::{Effect, EventLogEntry, EventLogKind, HookOutcome, Run, Task};
+use crate::memory::{PendingUndo, UndoProgress};
+use crate::observation::ObservedEvent;
 use crate::settings::Phase;
 use crate::watcher::{RETRY_PAUSE, Watcher};
 
 impl Watcher {
-    /// Whether something is being undone right now.
+    /// True while an undo runs.
     pub(crate) fn undo_runs(&self) -> bool {
-        self.memory.owed.values().any(|owed| owed.undoing.runs)
+        self.memory.pending_undo.values().any(|pending| pending.undoing.runs)
     }
 
-    /// Hooks of the phase [`Phase::Undo`] and hooks that undo what they did are owed from the moment they may have done anything.
-    pub(crate) fn owe(&mut self, hook: &str, seen: &Seen) {
-        let owed = self.memory.owed.entry(hook.to_owned()).or_insert_with(|| Owed {
-            since: seen.id,
-            seen: seen.clone(),
-            gone: None,
+    /// Records that a hook has to be undone. Called before the hook starts, because it may fail halfway.
+    pub(crate) fn require_undo(&mut self, hook: &str, observed: &ObservedEvent) {
+        let pending = self.memory.pending_undo.entry(hook.to_owned()).or_insert_with(|| PendingUndo {
+            since: observed.id,
+            observed: observed.clone(),
+            outcome: None,
             memory: None,
             attempts: 0,
-            undoing: Undoing::default(),
+            undoing: UndoProgress::default(),
         });
-        owed.seen = seen.clone();
-        owed.gone = None;
-        owed.attempts = 0;
-        owed.undoing = Undoing::default();
+        pending.observed = observed.clone();
+        pending.outcome = None;
+        pending.attempts = 0;
+        pending.undoing = UndoProgress::default();
     }
 
-    /// The next thing to undo, if nothing is pending.
-    pub(crate) fn undo(&mut self, now: Steady, deeds: &mut Vec<Deed>) {
-        if self.undo_runs() || self.memory.owed.is_empty() || !self.is_quiet() {
+    /// Starts the next undo, if no event is pending.
+    pub(crate) fn undo(&mut self, now: Steady, effects: &mut Vec<Effect>) {
+        if self.undo_runs() || self.memory.pending_undo.is_empty() || !self.is_quiet() {
             return;
         }
         let order = |name: &String| (self.settings.hook(name).map_or(0, |hook| hook.order), name.clone());
-        let mut names: Vec<_> = self.memory.owed.keys().cloned().collect();
+        let mut names: Vec<_> = self.memory.pending_undo.keys().cloned().collect();
         names.sort_by_key(|name| std::cmp::Reverse(order(name)));
         for name in names {
-            let Some(owed) = self.memory.owed.get_mut(&name) else { continue };
-            if owed.undoing.given_up {
+            let Some(pending) = self.memory.pending_undo.get_mut(&name) else { continue };
+            if pending.undoing.given_up {
                 continue;
             }
             let Some(limit) =
                 self.settings.hooks.iter().find(|hook| hook.name == name).map(|hook| hook.limit)
             else {
-                // Its hook is no longer in the settings: nobody knows how to undo it.
-                let why = "there is no such hook any more".to_owned();
-                let what = What::UndoFailed { hook: name.clone(), why };
-                deeds.push(Deed::Note(Note { seen: owed.seen.clone(), what }));
-                self.memory.owed.remove(&name);
-                self.told_undoing &= !self.memory.owed.is_empty();
+                // The hook is no longer in the settings, so there is no way to undo its work.
+                let reason = "the hook is no longer in the settings".to_owned();
+                let kind = EventLogKind::UndoFailed { hook: name.clone(), reason };
+                effects.push(Effect::Log(EventLogEntry { observed: pending.observed.clone(), kind }));
+                self.memory.pending_undo.remove(&name);
+                self.logged_undoing &= !self.memory.pending_undo.is_empty();
                 continue;
             };
-            if owed.undoing.again_at.is_some_and(|at| now < at) {
+            if pending.undoing.retry_at.is_some_and(|at| now < at) {
                 return;
             }
-            if !self.told_undoing {
-                self.told_undoing = true;
-                deeds.push(Deed::Note(Note { seen: owed.seen.clone(), what: What::Undoing }));
+            if !self.logged_undoing {
+                self.logged_undoing = true;
+                effects.push(Effect::Log(EventLogEntry {
+                    observed: pending.observed.clone(),
+                    kind: EventLogKind::Undoing,
+                }));
             }
-            owed.attempts += 1;
-            owed.undoing.runs = true;
-            owed.undoing.again_at = None;
-            owed.undoing.attempts += 1;
-            let seen = owed.seen.clone();
-            deeds.push(Deed::Run(Run {
-                task: Task { event: seen.id, phase: Phase::Undo, hook: name },
-                attempt: owed.attempts,
+            pending.attempts += 1;
+            pending.undoing.runs = true;
+            pending.undoing.retry_at = None;
+            pending.undoing.attempts += 1;
+            let observed = pending.observed.clone();
+            effects.push(Effect::Run(Run {
+                task: Task { event: observed.id, phase: Phase::Undo, hook: name },
+                attempt: pending.attempts,
                 until: now.plus(limit),
-                seen,
+                observed,
                 deadline: None,
-                outcome: owed.gone,
-                owed: Some(owed.since),
-                memory: owed.memory.clone(),
+                outcome: pending.outcome,
+                pending_undo: Some(pending.since),
+                memory: pending.memory.clone(),
             }));
             return;
         }
     }
 
-    /// Something was undone, or not.
-    pub(crate) fn undone(&mut self, now: Steady, hook: &str, ending: &Ending, deeds: &mut Vec<Deed>) {
+    /// Records the result of an undo.
+    pub(crate) fn on_undo_result(
+        &mut self,
+        now: Steady,
+        hook: &str,
+        hook_outcome: &HookOutcome,
+        effects: &mut Vec<Effect>,
+    ) {
         let retries = self.settings.hook(hook).map_or(0, |hook| hook.retries);
-        let Some(owed) = self.memory.owed.get_mut(hook) else { return };
-        let was_stopped = owed.undoing.stopped;
-        (owed.undoing.runs, owed.undoing.stopped) = (false, false);
-        let seen = owed.seen.clone();
-        match &ending.result {
+        let Some(pending) = self.memory.pending_undo.get_mut(hook) else { return };
+        let was_stopped = pending.undoing.stopped;
+        (pending.undoing.runs, pending.undoing.stopped) = (false, false);
+        let observed = pending.observed.clone();
+        match &hook_outcome.result {
             Ok(()) => {
-                self.memory.owed.remove(hook);
-                if self.memory.owed.is_empty() {
-                    self.told_undoing = false;
-                    deeds.push(Deed::Note(Note { seen, what: What::Undone }));
+                self.memory.pending_undo.remove(hook);
+                if self.memory.pending_undo.is_empty() {
+                    self.logged_undoing = false;
+                    effects.push(Effect::Log(EventLogEntry { observed, kind: EventLogKind::Undone }));
                 }
             }
-            // It is still owed, and nobody has failed.
-            Err(_) if was_stopped => owed.undoing = Undoing::default(),
-            Err(_) if owed.undoing.attempts <= retries => {
-                owed.undoing.again_at = Some(now.plus(RETRY_PAUSE));
+            // Stopped on request: it stays pending, and this is not a failure.
+            Err(_) if was_stopped => pending.undoing = UndoProgress::default(),
+            Err(_) if pending.undoing.attempts <= retries => {
+                pending.undoing.retry_at = Some(now.plus(RETRY_PAUSE));
             }
-            Err(why) => {
-                owed.undoing.given_up = true;
-                let what = What::UndoFailed { hook: hook.to_owned(), why: why.clone() };
-                deeds.push(Deed::Note(Note { seen, what }));
-            }
-        }
-    }
-
-    /// Ends what is being undone. It stays owed.
-    pub(crate) fn stop_undo(&mut self, deeds: &mut Vec<Deed>) {
-        for (hook, owed) in &mut self.memory.owed {
-            if owed.undoing.runs && !std::mem::replace(&mut owed.undoing.stopped, true) {
-                deeds.push(Deed::Stop(Task { event: owed.seen.id, phase: Phase::Undo, hook: hook.clone() }));
+            Err(reason) => {
+                pending.undoing.given_up = true;
+                let kind = EventLogKind::UndoFailed { hook: hook.to_owned(), reason: reason.clone() };
+                effects.push(Effect::Log(EventLogEntry { observed, kind }));
             }
         }
     }
 
-    /// The events for which something is still to be undone, and will be.
+    /// Stops the running undo. It stays pending.
+    pub(crate) fn stop_undo(&mut self, effects: &mut Vec<Effect>) {
+        for (hook, pending) in &mut self.memory.pending_undo {
+            if pending.undoing.runs && !std::mem::replace(&mut pending.undoing.stopped, true) {
+                effects.push(Effect::Stop(Task {
+                    event: pending.observed.id,
+                    phase: Phase::Undo,
+                    hook: hook.clone(),
+                }));
+            }
+        }
+    }
+
+    /// The events with pending undo work that has not been given up.
     pub(crate) fn owed_events(&self) -> impl Iterator<Item = EventId> {
-        self.memory.owed.values().filter(|owed| !owed.undoing.given_up).map(|owed| owed.seen.id)
+        self.memory
+            .pending_undo
+            .values()
+            .filter(|pending| !pending.undoing.given_up)
+            .map(|pending| pending.observed.id)
     }
 
-    /// When undoing something is tried again.
+    /// Time of the next undo attempt.
     pub(crate) fn next_undo(&self) -> Option<Steady> {
-        self.memory.owed.values().filter_map(|owed| owed.undoing.again_at).min()
+        self.memory.pending_undo.values().filter_map(|pending| pending.undoing.retry_at).min()
     }
 
-    /// What could not be undone is tried again after the next event.
+    /// Resets the attempt counters, so that failed undo work is tried again after this event.
     pub(crate) fn try_again(&mut self) {
-        for owed in self.memory.owed.values_mut() {
-            let Undoing { runs, stopped, .. } = owed.undoing;
-            owed.undoing = Undoing { runs, stopped, ..Undoing::default() };
+        for pending in self.memory.pending_undo.values_mut() {
+            let UndoProgress { runs, stopped, .. } = pending.undoing;
+            pending.undoing = UndoProgress { runs, stopped, ..UndoProgress::default() };
         }
     }
 }

@@ -1,11 +1,11 @@
-//! The clock that everything is counted on: it only grows, and goes on while the machine sleeps.
+//! The clocks of the agent. All decisions use the steady one, which also advances while the machine is suspended.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use forewarn_types::{Steady, Timestamp};
 use rustix::time::{ClockId, clock_gettime};
 
-/// How long the machine has been up, times of sleep included.
+/// The time since boot, including suspension.
 pub(crate) fn now() -> Steady {
     let time = clock_gettime(ClockId::Boottime);
     let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
@@ -13,7 +13,7 @@ pub(crate) fn now() -> Steady {
     Steady::from_millis(seconds.saturating_mul(1_000).saturating_add(millis))
 }
 
-/// What the machine takes for the date and time. Nothing is decided by it: it is for people.
+/// The wall clock, for display only.
 pub(crate) fn wall() -> Timestamp {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
     Timestamp::from_millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))

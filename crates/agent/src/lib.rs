@@ -1,30 +1,30 @@
-//! The agent inside a virtual machine: watches Scheduled Events, prepares, waits for its peers, approves, and undoes.
+//! The agent inside a virtual machine: watches Scheduled Events, prepares, waits for peers, approves, and undoes.
 //!
-//! What is to be done is decided in `forewarn-agent-core`, which does nothing itself; here is everything around it. One task owns the
-//! watcher; whatever else happens tells it so.
+//! Decisions are made in `forewarn-agent-core`, which is pure; this crate performs them. One task owns the watcher, and
+//! all other tasks send it their results.
 //!
 //! ```text
-//!   endpoint ──▶ run/link ─┐                       ┌─▶ memory (kept first)
-//!   hooks    ──▶ run/crew ─┼─▶ run/agent: Watcher ─┼─▶ run/crew ──▶ hands   (hooks)
-//!   peers    ──▶ peers ────┘                       ├─▶ approvals
-//!                                                  └─▶ notes: log, event log, metrics, board ──▶ web
+//!   endpoint ──▶ run/poller ─────┐                       ┌─▶ memory (stored first)
+//!   hooks    ──▶ run/hook_tasks ─┼─▶ run/agent: Watcher ─┼─▶ run/hook_tasks ──▶ hooks
+//!   peers    ──▶ peers ──────────┘                       ├─▶ approvals
+//!                                                        └─▶ event_log, metrics, status_board ──▶ web
 //! ```
 //!
-//! The library is there so that the program is small and tests can reach inside; it is no interface for others. Those who want to
-//! write an agent of their own take `forewarn-client`.
+//! The library exists for the program and its tests; it is not a public interface. To write another agent, use
+//! `forewarn-client`.
 
-mod board;
-mod chance;
 mod clock;
 mod commands;
 mod config;
-mod hands;
+mod hooks;
 mod memory;
 mod metrics;
 mod os;
 mod peers;
+mod random;
 mod run;
 mod status;
+mod status_board;
 mod web;
 
 pub use commands::main;

@@ -1,4 +1,4 @@
-//! The command `forewarn-agent`; everything is in the library beside it.
+//! The program `forewarn-agent`.
 
 fn main() -> std::process::ExitCode {
     forewarn_agent::main()

@@ -1,9 +1,8 @@
-//! The file in which the agent keeps what it must not forget: which events it has in hand, and what is still to be undone.
+//! The memory file of the agent: pending events, and hooks that are still to be undone.
 //!
-//! It is written whole beside the old one, forced to disk, and put in its place, before anything is done that it tells of. One
-//! agent has it at a time: a lock on a file beside it is held for as long as the agent lives. A file that cannot be understood is
-//! put aside, loudly, and the agent goes on without it: an agent that does not start helps nobody. Hooks may then run a second
-//! time, and what was done is not undone.
+//! The file is replaced atomically and synced to disk before the corresponding effects are performed. A lock on a file
+//! beside it ensures that only one agent uses it. A file that cannot be parsed is moved aside with an error in the log,
+//! and the agent starts without it. Hooks may then run again, and earlier work is not undone.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -15,126 +14,125 @@ use forewarn_agent_core::Memory;
 use rustix::fs::FlockOperation;
 use serde::{Deserialize, Serialize};
 
-/// Bytes of a memory that is read: what the longest document leads to is less.
+/// Size limit of the file. The longest document leads to less.
 const BYTES_MAX: u64 = 64 * 1024 * 1024;
 
-/// What this program writes and understands.
+/// The version of the format.
 const VERSION: u32 = 1;
 
 #[derive(Serialize)]
-struct Written<'a> {
+struct StoredMemoryRef<'a> {
     version: u32,
     memory: &'a Memory,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Kept {
+struct StoredMemory {
     version: u32,
     memory: Memory,
 }
 
-/// The file, and the right to write it.
+/// The memory file, opened for writing.
 #[derive(Debug)]
-pub(crate) struct Keeper {
+pub(crate) struct MemoryFile {
     path: PathBuf,
-    /// What is on disk now.
-    kept: Vec<u8>,
-    /// Held for as long as this lives.
+    /// The bytes on disk.
+    stored: Vec<u8>,
+    /// Held as long as this agent runs.
     _lock: File,
 }
 
-/// What was found at the start.
+/// The result of opening the file.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Found {
-    /// Nothing: this is the first life.
-    Nothing,
-    /// What the life before has left.
+pub(crate) enum LoadedMemory {
+    /// No file exists: this is the first start.
+    Missing,
     Memory(Memory),
-    /// Something that is no memory; it is there now, and this is why.
+    /// The file cannot be parsed and was moved aside.
     Damaged {
-        /// Where it was put.
-        aside: PathBuf,
-        /// What is wrong with it.
-        why: String,
+        /// The new path of the file.
+        moved_to: PathBuf,
+        reason: String,
     },
 }
 
-impl Keeper {
-    /// Takes the file for this life, and gives what is in it.
-    pub(crate) fn open(path: &Path) -> Result<(Self, Found)> {
+impl MemoryFile {
+    /// Locks the file and reads it.
+    pub(crate) fn open(path: &Path) -> Result<(Self, LoadedMemory)> {
         let directory = directory(path);
         fs::create_dir_all(directory)
-            .with_context(|| format!("cannot make the directory: {}", directory.display()))?;
+            .with_context(|| format!("cannot create the directory {}", directory.display()))?;
         let lock = lock(path)?;
-        let mut keeper = Self { path: path.to_owned(), kept: Vec::new(), _lock: lock };
-        let found = match read(path) {
-            Ok(None) => Found::Nothing,
+        let mut memory_file = Self { path: path.to_owned(), stored: Vec::new(), _lock: lock };
+        let loaded = match read(path) {
+            Ok(None) => LoadedMemory::Missing,
             Ok(Some((memory, bytes))) => {
-                keeper.kept = bytes;
-                Found::Memory(memory)
+                memory_file.stored = bytes;
+                LoadedMemory::Memory(memory)
             }
-            Err(why) => Found::Damaged { aside: put_aside(path)?, why },
+            Err(reason) => LoadedMemory::Damaged { moved_to: move_aside(path)?, reason },
         };
-        Ok((keeper, found))
+        Ok((memory_file, loaded))
     }
 
-    /// Keeps a memory, if it is another than the one that is kept.
-    pub(crate) fn keep(&mut self, memory: &Memory) -> io::Result<()> {
-        let mut bytes = serde_json::to_vec(&Written { version: VERSION, memory })?;
+    /// Stores the memory if it has changed.
+    pub(crate) fn store(&mut self, memory: &Memory) -> io::Result<()> {
+        let mut bytes = serde_json::to_vec(&StoredMemoryRef { version: VERSION, memory })?;
         bytes.push(b'\n');
-        if bytes == self.kept {
+        if bytes == self.stored {
             return Ok(());
         }
         write(&self.path, &bytes)?;
-        self.kept = bytes;
+        self.stored = bytes;
         Ok(())
     }
 }
 
-/// What an agent has kept, for somebody who only looks.
-pub(crate) fn look(path: &Path) -> Result<Memory> {
+/// Reads the memory without locking it.
+pub(crate) fn read_only(path: &Path) -> Result<Memory> {
     match read(path) {
-        Ok(found) => Ok(found.map(|(memory, _)| memory).unwrap_or_default()),
-        Err(why) => bail!("not a memory of an agent: {}: {why}", path.display()),
+        Ok(loaded) => Ok(loaded.map(|(memory, _)| memory).unwrap_or_default()),
+        Err(reason) => bail!("invalid memory file: {}: {reason}", path.display()),
     }
 }
 
 fn read(path: &Path) -> Result<Option<(Memory, Vec<u8>)>, String> {
     let file = match File::open(path) {
         Ok(file) => file,
-        Err(problem) if problem.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(problem) => return Err(problem.to_string()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error.to_string()),
     };
     let mut bytes = Vec::new();
-    let read = file.take(BYTES_MAX + 1).read_to_end(&mut bytes).map_err(|problem| problem.to_string())?;
+    let read = file.take(BYTES_MAX + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
     if u64::try_from(read).is_ok_and(|read| read > BYTES_MAX) {
-        return Err(format!("it has more than {BYTES_MAX} bytes"));
+        return Err(format!("larger than {BYTES_MAX} bytes"));
     }
-    let Kept { version, memory } = serde_json::from_slice(&bytes).map_err(|problem| problem.to_string())?;
+    let StoredMemory { version, memory } =
+        serde_json::from_slice(&bytes).map_err(|error| error.to_string())?;
     if version != VERSION {
-        return Err(format!("its version is {version}, and {VERSION} is understood"));
+        return Err(format!("unsupported version {version}, expected {VERSION}"));
     }
     Ok(Some((memory, bytes)))
 }
 
-/// The file that stands for the right to write another: the file itself is replaced again and again.
+/// Locks a separate file, because the memory file is replaced on every write.
 fn lock(path: &Path) -> Result<File> {
-    let place = beside(path, ".lock");
-    let file = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(&place);
-    let file = file.with_context(|| format!("cannot open the lock: {}", place.display()))?;
+    let lock_path = with_suffix(path, ".lock");
+    let file = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(&lock_path);
+    let file = file.with_context(|| format!("cannot open the lock file: {}", lock_path.display()))?;
     match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => Ok(file),
         Err(rustix::io::Errno::WOULDBLOCK) => bail!(
-            "another agent has this memory: {}\n  hint: one agent runs on a machine; `forewarn-agent status` tells how it is",
+            "another agent uses this memory file: {}\n  hint: only one agent runs on a machine; see `forewarn-agent status`",
             path.display()
         ),
-        Err(problem) => Err(problem).with_context(|| format!("cannot lock: {}", place.display())),
+        Err(error) => Err(error).with_context(|| format!("cannot lock: {}", lock_path.display())),
     }
 }
 
 fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let unfinished = beside(path, ".new");
+    let unfinished = with_suffix(path, ".new");
     let mut file =
         OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(&unfinished)?;
     file.write_all(bytes)?;
@@ -143,15 +141,15 @@ fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     File::open(directory(path))?.sync_all()
 }
 
-/// What cannot be understood is not overwritten: somebody may want to look at it.
-fn put_aside(path: &Path) -> Result<PathBuf> {
-    let aside = beside(path, &format!(".damaged-{}", crate::clock::wall().seconds()));
-    fs::rename(path, &aside).with_context(|| format!("cannot put aside: {}", path.display()))?;
-    Ok(aside)
+/// Moves a damaged file aside for inspection.
+fn move_aside(path: &Path) -> Result<PathBuf> {
+    let moved_to = with_suffix(path, &format!(".damaged-{}", crate::clock::wall().seconds()));
+    fs::rename(path, &moved_to).with_context(|| format!("cannot move aside: {}", path.display()))?;
+    Ok(moved_to)
 }
 
-/// A file in the same directory, with a longer name.
-pub(crate) fn beside(path: &Path, more: &str) -> PathBuf {
+/// A path in the same directory with a suffix.
+pub(crate) fn with_suffix(path: &Path, more: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(more);
     name.into()
@@ -170,26 +168,26 @@ mod tests {
 
     #[test]
     fn what_is_kept_is_found_again() {
-        let place = tempfile::tempdir().unwrap();
-        let path = place.path().join("deep/state.json");
-        let (mut keeper, found) = Keeper::open(&path).unwrap();
-        assert_eq!(found, Found::Nothing);
-        keeper.keep(&Memory::default()).unwrap();
-        drop(keeper);
-        let (_, found) = Keeper::open(&path).unwrap();
-        assert_eq!(found, Found::Memory(Memory::default()));
-        assert_eq!(look(&path).unwrap(), Memory::default());
+        let lock_path = tempfile::tempdir().unwrap();
+        let path = lock_path.path().join("deep/state.json");
+        let (mut memory_file, loaded) = MemoryFile::open(&path).unwrap();
+        assert_eq!(loaded, LoadedMemory::Missing);
+        memory_file.store(&Memory::default()).unwrap();
+        drop(memory_file);
+        let (_, loaded) = MemoryFile::open(&path).unwrap();
+        assert_eq!(loaded, LoadedMemory::Memory(Memory::default()));
+        assert_eq!(read_only(&path).unwrap(), Memory::default());
     }
 
     #[test]
     fn two_agents_do_not_share_a_memory() {
-        let place = tempfile::tempdir().unwrap();
-        let path = place.path().join("state.json");
-        let (first, _) = Keeper::open(&path).unwrap();
-        let refused = Keeper::open(&path).unwrap_err().to_string();
-        assert!(refused.starts_with("another agent has this memory: "), "{refused}");
+        let lock_path = tempfile::tempdir().unwrap();
+        let path = lock_path.path().join("state.json");
+        let (first, _) = MemoryFile::open(&path).unwrap();
+        let rejected = MemoryFile::open(&path).unwrap_err().to_string();
+        assert!(rejected.starts_with("another agent uses this memory file: "), "{rejected}");
         drop(first);
-        Keeper::open(&path).unwrap();
+        MemoryFile::open(&path).unwrap();
     }
 
     #[test]
@@ -204,25 +202,25 @@ mod tests {
             r#"{"version":1,"memory":{"cases":[{}],"owed":{}}}"#,
         ];
         for text in wrong {
-            let place = tempfile::tempdir().unwrap();
-            let path = place.path().join("state.json");
+            let lock_path = tempfile::tempdir().unwrap();
+            let path = lock_path.path().join("state.json");
             fs::write(&path, text).unwrap();
-            let (mut keeper, found) = Keeper::open(&path).unwrap();
-            let Found::Damaged { aside, .. } = found else { panic!("{text}: {found:?}") };
-            assert_eq!(fs::read_to_string(aside).unwrap(), text);
-            keeper.keep(&Memory::default()).unwrap();
-            assert!(look(&path).is_ok());
+            let (mut memory_file, loaded) = MemoryFile::open(&path).unwrap();
+            let LoadedMemory::Damaged { moved_to, .. } = loaded else { panic!("{text}: {loaded:?}") };
+            assert_eq!(fs::read_to_string(moved_to).unwrap(), text);
+            memory_file.store(&Memory::default()).unwrap();
+            assert!(read_only(&path).is_ok());
         }
     }
 
     #[test]
     fn the_same_memory_is_not_written_twice() {
-        let place = tempfile::tempdir().unwrap();
-        let path = place.path().join("state.json");
-        let (mut keeper, _) = Keeper::open(&path).unwrap();
-        keeper.keep(&Memory::default()).unwrap();
+        let lock_path = tempfile::tempdir().unwrap();
+        let path = lock_path.path().join("state.json");
+        let (mut memory_file, _) = MemoryFile::open(&path).unwrap();
+        memory_file.store(&Memory::default()).unwrap();
         fs::remove_file(&path).unwrap();
-        keeper.keep(&Memory::default()).unwrap();
+        memory_file.store(&Memory::default()).unwrap();
         assert!(!path.exists());
     }
 }

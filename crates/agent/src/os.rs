@@ -1,6 +1,6 @@
-//! The operating system: processes, signals, `/proc`, files by identity. Nothing else of the agent knows which one it is.
+//! The operating system interface: processes, signals, `/proc`, file identities. All platform-specific code is here.
 //!
-//! This is Linux. Another system would be another file with the same functions; none is written.
+//! Only Linux is supported.
 
 use std::fs::{self, File};
 use std::io;
@@ -15,34 +15,34 @@ use forewarn_processes::{Stat, read_proc};
 use rustix::fs::{AtFlags, CWD, Statx, StatxFlags};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
-/// How a program ended, if not well.
-pub(crate) fn ended_badly(status: ExitStatus) -> Option<String> {
+/// Describes an unsuccessful exit; `None` for success.
+pub(crate) fn exit_error(status: ExitStatus) -> Option<String> {
     match (status.code(), status.signal()) {
         (Some(0), _) => None,
-        (Some(code), _) => Some(format!("it ended with status {code}")),
-        (None, Some(signal)) => Some(format!("it was ended by signal {signal}{}", signal_name(signal))),
-        (None, None) => Some("nobody knows how it ended".to_owned()),
+        (Some(code), _) => Some(format!("exited with status {code}")),
+        (None, Some(signal)) => Some(format!("killed by signal {signal}{}", signal_name(signal))),
+        (None, None) => Some("unknown exit status".to_owned()),
     }
 }
 
-/// Why a program could not be started.
-pub(crate) fn not_started(program: &Path, problem: &io::Error) -> String {
+/// Describes why a program could not be started.
+pub(crate) fn start_error(program: &Path, error: &io::Error) -> String {
     let program = program.display();
-    if problem.raw_os_error() == Some(rustix::io::Errno::NOEXEC.raw_os_error()) {
-        return format!("{program} is no program\n  hint: a script begins with a line such as #!/bin/sh");
-    }
-    if problem.kind() == io::ErrorKind::PermissionDenied {
-        return format!("{program} cannot be started: {problem}\n  hint: chmod +x {program}");
-    }
-    if problem.kind() == io::ErrorKind::NotFound {
+    if error.raw_os_error() == Some(rustix::io::Errno::NOEXEC.raw_os_error()) {
         return format!(
-            "{program} cannot be started: it, or the interpreter in its first line, is not there"
+            "cannot start {program}: not a program\n  hint: a script begins with a line such as #!/bin/sh"
         );
     }
-    format!("{program} cannot be started: {problem}")
+    if error.kind() == io::ErrorKind::PermissionDenied {
+        return format!("cannot start {program}: {error}\n  hint: chmod +x {program}");
+    }
+    if error.kind() == io::ErrorKind::NotFound {
+        return format!("cannot start {program}: it or the interpreter in its first line does not exist");
+    }
+    format!("cannot start {program}: {error}")
 }
 
-/// Signals that a setting may name.
+/// Signals that the settings may name.
 const SIGNALS: [(&str, Signal); 11] = [
     ("HUP", Signal::HUP),
     ("INT", Signal::INT),
@@ -62,26 +62,25 @@ fn signal_name(number: i32) -> String {
     known.map(|(name, _)| format!(" (SIG{name})")).unwrap_or_default()
 }
 
-/// The signal of that name, with or without `SIG`.
+/// Looks up a signal by name, with or without `SIG`.
 pub(crate) fn signal_named(name: &str) -> Result<Signal, String> {
     let plain = name.strip_prefix("SIG").unwrap_or(name);
     let known = SIGNALS.iter().find(|(known, _)| *known == plain);
     known.map(|(_, signal)| *signal).ok_or_else(|| {
         let names = SIGNALS.map(|(name, _)| name).join(", ");
-        format!("not a signal that can be sent: {name:?}\n  hint: one of {names}")
+        format!("unknown signal: {name:?}\n  hint: one of {names}")
     })
 }
 
-/// A process, told from every other that had or will have its number.
+/// The identity of a process, which distinguishes it from others with the same process id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Identity {
-    /// Its number.
     pub(crate) pid: i32,
-    /// When it began, in ticks since the machine did.
+    /// The start time, in ticks since boot.
     pub(crate) start: u64,
 }
 
-/// A process that is there, and no other even if it ends and its number is given away.
+/// A handle of a running process. It stays valid if the process id is reused.
 #[derive(Debug)]
 pub(crate) struct Process {
     pub(crate) identity: Identity,
@@ -89,7 +88,7 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// The process of that number, if there is one.
+    /// The process with that id, if it exists.
     pub(crate) fn find(pid: i32) -> io::Result<Option<Self>> {
         if pid <= 0 {
             return Ok(None);
@@ -98,33 +97,33 @@ impl Process {
         let handle = match pidfd_open(raw, PidfdFlags::empty()) {
             Ok(handle) => handle,
             Err(rustix::io::Errno::SRCH) => return Ok(None),
-            Err(problem) => return Err(problem.into()),
+            Err(error) => return Err(error.into()),
         };
-        // Looked at after it is held: if it is another one by now, the signal reaches nobody.
-        Ok(alive(pid)?.map(|start| Self { identity: Identity { pid, start }, handle }))
+        // Read after the handle was opened: if the id was reused before, the signal has no effect.
+        Ok(start_time(pid)?.map(|start| Self { identity: Identity { pid, start }, handle }))
     }
 
-    /// Sends a signal. Whether anybody was left to get it.
+    /// Sends a signal. Returns false if the process has exited.
     pub(crate) fn signal(&self, signal: Signal) -> io::Result<bool> {
         match pidfd_send_signal(&self.handle, signal) {
             Ok(()) => Ok(true),
             Err(rustix::io::Errno::SRCH) => Ok(false),
-            Err(problem) => Err(problem.into()),
+            Err(error) => Err(error.into()),
         }
     }
 
-    /// Whether it has ended. One that has, and that nobody has asked how, has.
-    pub(crate) fn has_gone(&self) -> bool {
-        !matches!(alive(self.identity.pid), Ok(Some(start)) if start == self.identity.start)
+    /// True if the process has exited, including zombies.
+    pub(crate) fn has_exited(&self) -> bool {
+        !matches!(start_time(self.identity.pid), Ok(Some(start)) if start == self.identity.start)
     }
 
-    /// The program that it runs.
+    /// The path of its program.
     pub(crate) fn program(&self) -> io::Result<PathBuf> {
         fs::read_link(format!("/proc/{}/exe", self.identity.pid))
     }
 
-    /// When it began, by the clock on the wall as it is now.
-    pub(crate) fn began(&self) -> Option<SystemTime> {
+    /// The start time by the wall clock.
+    pub(crate) fn started_at(&self) -> Option<SystemTime> {
         let ticks = rustix::param::clock_ticks_per_second().max(1);
         let up = Duration::from_millis(self.identity.start.saturating_mul(1_000) / ticks);
         let stat = read_proc("/proc/stat").ok()?;
@@ -133,39 +132,38 @@ impl Process {
     }
 }
 
-/// The processes that were started with a variable of that name and one of these values.
+/// The processes that have one of these values in an environment variable.
 pub(crate) fn with_variable(name: &str, values: &[String]) -> Vec<Process> {
     let Ok(listing) = fs::read_dir("/proc") else { return Vec::new() };
     let numbers = listing.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
     let is_meant = |process: &Process| {
-        // Those of others cannot be read, and are not meant.
-        let told = read_proc(&format!("/proc/{}/environ", process.identity.pid)).unwrap_or_default();
-        let mut variables = told.split('\0').filter_map(|variable| variable.split_once('='));
+        // Processes of other users are unreadable and never meant.
+        let environ = read_proc(&format!("/proc/{}/environ", process.identity.pid)).unwrap_or_default();
+        let mut variables = environ.split('\0').filter_map(|variable| variable.split_once('='));
         variables.any(|(found, value)| found == name && values.iter().any(|wanted| wanted == value))
     };
     numbers.filter_map(|pid| Process::find(pid).ok().flatten()).filter(is_meant).collect()
 }
 
-/// When the process of that number began, if it has not ended.
-fn alive(pid: i32) -> io::Result<Option<u64>> {
+/// The start time of a process, if it has not exited.
+fn start_time(pid: i32) -> io::Result<Option<u64>> {
     match read_proc(&format!("/proc/{pid}/stat")) {
         Ok(line) => Ok(Stat::parse(&line).filter(|stat| !stat.has_ended).map(|stat| stat.start)),
-        Err(problem) if matches!(problem.kind(), io::ErrorKind::NotFound) => Ok(None),
-        Err(problem) if problem.raw_os_error() == Some(rustix::io::Errno::SRCH.raw_os_error()) => Ok(None),
-        Err(problem) => Err(problem),
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound) => Ok(None),
+        Err(error) if error.raw_os_error() == Some(rustix::io::Errno::SRCH.raw_os_error()) => Ok(None),
+        Err(error) => Err(error),
     }
 }
 
-/// Which boot of the machine this is.
+/// The id of the current boot.
 pub(crate) fn boot() -> Option<String> {
     read_proc("/proc/sys/kernel/random/boot_id").ok().map(|id| id.trim().to_owned())
 }
 
-/// What tells a file from every other that was or will be in its place, whatever it is called: its number and when it was born.
-/// Numbers alone are given away again.
-///
-/// Where births are not known it is when its contents were changed last. When anything about it was changed does not do: that
-/// changes with its name. Nor does the device: its number may be another after a reboot, which is what most events are.
+/// An identifier of a file that survives renames and is never reused: the inode and the time of creation, or of the
+/// last change of the contents if the file system has no creation time. The time of the last status change is
+/// unsuitable, because renames change it; so is the device number, because it may change with a reboot, which most
+/// events cause.
 pub(crate) fn file_mark(path: &Path) -> io::Result<String> {
     let wanted = StatxFlags::INO | StatxFlags::BTIME | StatxFlags::MTIME;
     let found = rustix::fs::statx(CWD, path, AtFlags::SYMLINK_NOFOLLOW, wanted)?;
@@ -178,12 +176,12 @@ fn mark(found: &Statx) -> String {
     format!("{} {word} {}.{:09}", found.stx_ino, at.tv_sec, at.tv_nsec)
 }
 
-/// Whether others than its owner and their group may read a file.
-pub(crate) fn is_open_to_all(metadata: &fs::Metadata) -> bool {
+/// True if other users may read the file.
+pub(crate) fn is_world_readable(metadata: &fs::Metadata) -> bool {
     metadata.permissions().mode() & 0o007 != 0
 }
 
-/// A new file that nobody else may read, or that all may.
+/// Creates a new file, readable by its owner only or by all users.
 pub(crate) fn create_new(path: &Path, for_all: bool) -> io::Result<File> {
     let mode = if for_all { 0o644 } else { 0o600 };
     fs::OpenOptions::new().write(true).create_new(true).mode(mode).open(path)
@@ -198,9 +196,9 @@ mod tests {
         let me = i32::try_from(std::process::id()).unwrap();
         let found = Process::find(me).unwrap().unwrap();
         assert_eq!(found.identity.pid, me);
-        assert!(!found.has_gone());
+        assert!(!found.has_exited());
         assert_eq!(found.program().unwrap(), std::env::current_exe().unwrap());
-        assert!(found.began().unwrap() < SystemTime::now() + Duration::from_secs(2));
+        assert!(found.started_at().unwrap() < SystemTime::now() + Duration::from_secs(2));
         assert!(Process::find(0).unwrap().is_none());
         assert!(Process::find(-1).unwrap().is_none());
         assert!(Process::find(i32::MAX).unwrap().is_none());
@@ -208,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_keeps_its_mark_whatever_it_is_called_and_shares_it_with_nobody() {
+    fn a_file_mark_survives_renames_and_is_unique() {
         let folder = tempfile::tempdir().unwrap();
         let [first, second, third] = ["a", "b", "c"].map(|name| folder.path().join(name));
         fs::write(&first, "").unwrap();
@@ -220,7 +218,7 @@ mod tests {
         fs::write(&first, "").unwrap();
         assert_ne!(file_mark(&first).unwrap(), before);
         assert_eq!(file_mark(&second).unwrap_err().kind(), io::ErrorKind::NotFound);
-        // The same number, given away again; then, where births are not known.
+        // The same inode with another time; then without creation times.
         let statx = || rustix::fs::statx(CWD, &third, AtFlags::empty(), StatxFlags::ALL).unwrap();
         let (known, mut later, mut unknown) = (statx(), statx(), statx());
         later.stx_btime.tv_nsec ^= 1;

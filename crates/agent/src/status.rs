@@ -1,51 +1,52 @@
-//! The status of the agent as JSON: the output of `forewarn-agent status` and the answer of `/status`.
+//! The status of the agent as JSON: the output of `forewarn-agent status --json` and the response of `/status`.
 
-use forewarn_agent_core::{Case, Consent, Gone, PeerWord, Phase, State, Treatment, Watcher};
+use forewarn_agent_core::{
+    Consent, EventCase, EventOutcome, HookState, PeerStatus, Phase, Treatment, Watcher,
+};
 use forewarn_types::{Moment, Steady};
 use serde::{Deserialize, Serialize};
 
 use crate::clock;
 
-/// How an agent is.
+/// The status of an agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Status {
-    /// Of the agent.
+    /// The version of the agent.
     pub(crate) version: String,
-    /// Of this machine, once it is known.
+    /// The name of this machine, once known.
     pub(crate) name: Option<String>,
     pub(crate) dry_run: bool,
     pub(crate) ready: bool,
     pub(crate) drained: bool,
     pub(crate) endpoint: EndpointView,
-    /// In the order in which they were seen first.
+    /// Pending events, in the order of their first observation.
     pub(crate) events: Vec<EventView>,
-    /// What is still to be undone, by the names of hooks.
-    pub(crate) owed: Vec<String>,
-    /// When that was so, by the clock of this machine.
+    /// Hooks that are still to be undone.
+    pub(crate) pending_undo: Vec<String>,
+    /// Time of this status, by the wall clock.
     pub(crate) at: Moment,
 }
 
-/// The state of the endpoint, as it is shown.
+/// The state of the endpoint.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct EndpointView {
     pub(crate) url: Option<String>,
-    /// How it was found.
+    /// The source of its address.
     pub(crate) found: Option<String>,
-    /// What it calls itself.
+    /// Its `Server` header.
     pub(crate) server: Option<String>,
     pub(crate) edition: Option<String>,
-    /// Whether Scheduled Events are enabled: a document was read.
+    /// True once a document was read.
     pub(crate) enabled: bool,
-    /// Whether the last question was answered.
+    /// True if the last poll succeeded.
     pub(crate) reachable: bool,
-    /// When it answered last, by the clock of this machine.
-    pub(crate) answered: Option<Moment>,
-    /// Since when it does not answer, and why.
+    /// Time of the last response, by the wall clock.
+    pub(crate) last_response: Option<Moment>,
+    /// Start of the current failure, and its reason.
     pub(crate) failing_since: Option<Moment>,
     pub(crate) error: Option<String>,
 }
 
-/// How an event stands.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct EventView {
     pub(crate) id: String,
@@ -57,27 +58,27 @@ pub(crate) struct EventView {
     pub(crate) not_before: Option<Moment>,
     pub(crate) seconds_left: Option<u64>,
     pub(crate) treatment: Treatment,
-    /// How far this machine is: `waiting`, `preparing`, `ready`, `failed`, `idle`.
+    /// Progress of this machine: `waiting`, `preparing`, `ready`, `failed`, `idle`.
     pub(crate) stage: Option<String>,
     pub(crate) consent: Consent,
-    pub(crate) gone: Option<Gone>,
+    pub(crate) outcome: Option<EventOutcome>,
     pub(crate) hooks: Vec<HookView>,
 }
 
-/// How a hook stands.
+/// The state of a hook.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct HookView {
     pub(crate) name: String,
     pub(crate) phase: Phase,
     pub(crate) attempts: u32,
-    /// `begun`, `done`, `failed`, `skipped`.
+    /// One of `begun`, `done`, `failed`, `skipped`.
     pub(crate) state: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) why: Option<String>,
+    pub(crate) reason: Option<String>,
 }
 
 impl Status {
-    /// How an agent is that has not begun.
+    /// The status of an agent that has not started.
     pub(crate) fn new(endpoint: EndpointView) -> Self {
         Self {
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -87,28 +88,29 @@ impl Status {
             drained: false,
             endpoint,
             events: Vec::new(),
-            owed: Vec::new(),
+            pending_undo: Vec::new(),
             at: Moment(clock::wall()),
         }
     }
 }
 
-/// The events that a watcher has in hand, of which it says that word. Each is looked at once: there may be thousands.
-pub(crate) fn events(watcher: &Watcher, word: &PeerWord, now: Steady) -> Vec<EventView> {
-    let stage_of = |id: &str| word.events.get(id).and_then(|standing| text(&standing.stage));
-    let view = |(case, deadline): (&Case, Option<Steady>)| {
-        let id = case.seen.id.to_string();
+/// The pending events of a watcher, with their states in the peer report. There may be thousands, so each is visited
+/// once.
+pub(crate) fn events(watcher: &Watcher, peer_status: &PeerStatus, now: Steady) -> Vec<EventView> {
+    let stage_of = |id: &str| peer_status.events.get(id).and_then(|event| text(&event.stage));
+    let view = |(case, deadline): (&EventCase, Option<Steady>)| {
+        let id = case.observed.id.to_string();
         EventView {
-            kind: case.seen.kind.clone(),
-            status: case.seen.status.as_str().to_owned(),
-            resources: case.seen.resources.clone(),
-            mine: case.seen.names(&watcher.settings().me),
-            not_before: case.seen.not_before,
+            kind: case.observed.kind.clone(),
+            status: case.observed.status.as_str().to_owned(),
+            resources: case.observed.resources.clone(),
+            mine: case.observed.names(&watcher.settings().me),
+            not_before: case.observed.not_before,
             seconds_left: deadline.map(|deadline| deadline.since(now).as_secs()),
             treatment: case.treatment,
             stage: stage_of(&id),
             consent: case.consent,
-            gone: case.gone,
+            outcome: case.outcome,
             hooks: hooks(case),
             id,
         }
@@ -116,29 +118,29 @@ pub(crate) fn events(watcher: &Watcher, word: &PeerWord, now: Steady) -> Vec<Eve
     watcher.cases().map(view).collect()
 }
 
-fn hooks(case: &Case) -> Vec<HookView> {
+fn hooks(case: &EventCase) -> Vec<HookView> {
     let mut views = Vec::new();
     for (phase, runs) in &case.runs {
         for (name, progress) in runs {
-            let (state, why) = match &progress.state {
-                State::Begun => ("begun", None),
-                State::Done => ("done", None),
-                State::Failed(why) => ("failed", Some(why.clone())),
-                State::Skipped => ("skipped", None),
+            let (state, reason) = match &progress.state {
+                HookState::Begun => ("begun", None),
+                HookState::Done => ("done", None),
+                HookState::Failed(reason) => ("failed", Some(reason.clone())),
+                HookState::Skipped => ("skipped", None),
             };
             views.push(HookView {
                 name: name.clone(),
                 phase: *phase,
                 attempts: progress.attempts,
                 state: state.to_owned(),
-                why,
+                reason,
             });
         }
     }
     views
 }
 
-/// What a word is called in JSON.
-fn text(word: &impl Serialize) -> Option<String> {
-    serde_json::to_value(word).ok()?.as_str().map(str::to_owned)
+/// The JSON spelling of a value.
+fn text(peer_status: &impl Serialize) -> Option<String> {
+    serde_json::to_value(peer_status).ok()?.as_str().map(str::to_owned)
 }

@@ -1,7 +1,7 @@
-//! What a client sends, before anybody looks into it: it has a length, a depth, and members by name.
+//! Request bodies before validation: size, depth, and access to members by path.
 //!
-//! Clients spell the members of a body as they like. Once a body is canonical, those that are known here have one spelling;
-//! what reads them afterwards need not care.
+//! Clients use any case for member names. A canonical body has one spelling for every known member, so later readers
+//! can ignore case.
 
 use serde_json::{Map, Value};
 
@@ -9,19 +9,19 @@ use super::error::ArmError;
 use forewarn_imds::is_deeper_than;
 use forewarn_types::without_mark;
 
-/// Bytes of a body.
+/// Maximum bytes of a body.
 pub const BODY_BYTES_MAX: usize = 1 << 20;
 
-/// Objects and lists inside each other in a body. Templates inside templates need half of it.
+/// Maximum nesting of objects and lists. Nested templates need half of it.
 pub const BODY_DEPTH_MAX: usize = 48;
 
-/// Commas of a body, and so about the values in it: each takes far more memory than the two bytes it may have.
+/// Maximum number of commas, and so of values: a value takes far more memory than its two bytes.
 const COMMAS_MAX: usize = 50_000;
 
-/// Reads a body. One that is empty says nothing.
+/// Parses a body. An empty one is null.
 ///
 /// # Errors
-/// When it is too long, too deep, has too many values, or is no JSON.
+/// Fails if it is too long, too deep, has too many values, or is not JSON.
 ///
 /// ```
 /// use forewarn_azure::read_body;
@@ -53,91 +53,82 @@ pub fn read_body(bytes: &[u8]) -> Result<Value, ArmError> {
     serde_json::from_str(text).map_err(|error| wrong(error.to_string()))
 }
 
-/// What stands at a place: `properties.upgradePolicy.mode`. What is null is not there.
-pub(super) fn at<'a>(body: &'a Value, place: &str) -> Option<&'a Value> {
-    let found = place.split('.').try_fold(body, |value, name| value.as_object()?.get(name))?;
+/// The value at a path such as `properties.upgradePolicy.mode`; `None` if it is absent or null.
+pub(super) fn at<'a>(body: &'a Value, path: &str) -> Option<&'a Value> {
+    let found = path.split('.').try_fold(body, |value, name| value.as_object()?.get(name))?;
     (!found.is_null()).then_some(found)
 }
 
-/// An object at a place, if anything is there.
-pub(super) fn object_at<'a>(
-    body: &'a Value,
-    place: &str,
-) -> Result<Option<&'a Map<String, Value>>, ArmError> {
-    at(body, place).map(|value| value.as_object().ok_or_else(|| wrong(place, value, "an object"))).transpose()
+/// The object at a path, if present.
+pub(super) fn object_at<'a>(body: &'a Value, path: &str) -> Result<Option<&'a Map<String, Value>>, ArmError> {
+    at(body, path).map(|value| value.as_object().ok_or_else(|| wrong(path, value, "an object"))).transpose()
 }
 
-/// A text at a place, if anything is there.
-pub(super) fn text_at<'a>(body: &'a Value, place: &str) -> Result<Option<&'a str>, ArmError> {
-    at(body, place).map(|value| value.as_str().ok_or_else(|| wrong(place, value, "a text"))).transpose()
+/// The text at a path, if present.
+pub(super) fn text_at<'a>(body: &'a Value, path: &str) -> Result<Option<&'a str>, ArmError> {
+    at(body, path).map(|value| value.as_str().ok_or_else(|| wrong(path, value, "a text"))).transpose()
 }
 
-/// Whether something is so, if anything is said of it.
-pub(super) fn flag_at(body: &Value, place: &str) -> Result<Option<bool>, ArmError> {
-    at(body, place)
-        .map(|value| value.as_bool().ok_or_else(|| wrong(place, value, "true or false")))
-        .transpose()
+/// The flag at a path, if present.
+pub(super) fn flag_at(body: &Value, path: &str) -> Result<Option<bool>, ArmError> {
+    at(body, path).map(|value| value.as_bool().ok_or_else(|| wrong(path, value, "true or false"))).transpose()
 }
 
-/// A whole number at a place, within a range, if anything is there.
+/// The integer at a path, within a range, if present.
 pub(super) fn count_at(
     body: &Value,
-    place: &str,
+    path: &str,
     range: std::ops::RangeInclusive<u16>,
 ) -> Result<Option<u16>, ArmError> {
-    let Some(value) = at(body, place) else { return Ok(None) };
+    let Some(value) = at(body, path) else { return Ok(None) };
     let count = value.as_u64().and_then(|count| u16::try_from(count).ok());
     let fits = count.filter(|count| range.contains(count));
     let (least, most) = range.into_inner();
     fits.map(Some).ok_or_else(|| {
         let message = format!(
-            "The value '{}' of parameter '{place}' is out of range. Value must be between '{least}' and '{most}' \
+            "The value '{}' of parameter '{path}' is out of range. Value must be between '{least}' and '{most}' \
              inclusive.",
             shown(value)
         );
-        ArmError::invalid(last(place), message)
+        ArmError::invalid(last(path), message)
     })
 }
 
-/// One of some words at a place, if anything is there.
-pub(super) fn word_at<W: Copy>(
-    body: &Value,
-    place: &str,
-    words: &[(&str, W)],
-) -> Result<Option<W>, ArmError> {
-    at(body, place).map(|value| word_of(value, place, words)).transpose()
+/// The word at a path, one of a list, if present.
+pub(super) fn word_at<W: Copy>(body: &Value, path: &str, words: &[(&str, W)]) -> Result<Option<W>, ArmError> {
+    at(body, path).map(|value| word_of(value, path, words)).transpose()
 }
 
-/// One of some words.
-pub(super) fn word_of<W: Copy>(value: &Value, place: &str, words: &[(&str, W)]) -> Result<W, ArmError> {
+/// Parses one of a list of words.
+pub(super) fn word_of<W: Copy>(value: &Value, path: &str, words: &[(&str, W)]) -> Result<W, ArmError> {
     let is_meant = |word: &str| value.as_str().is_some_and(|text| text.eq_ignore_ascii_case(word));
     let found = words.iter().find(|(word, _)| is_meant(word));
     found.map(|(_, meaning)| *meaning).ok_or_else(|| {
         let known: Vec<_> = words.iter().map(|(word, _)| *word).collect();
         let message = format!(
-            "The value '{}' of parameter '{place}' is not allowed. Allowed values are: {}.",
+            "The value '{}' of parameter '{path}' is not allowed. Allowed values are: {}.",
             shown(value),
             known.join(", ")
         );
-        ArmError::invalid(last(place), message)
+        ArmError::invalid(last(path), message)
     })
 }
 
-/// A value that is of another kind than it should be.
-pub(super) fn wrong(place: &str, value: &Value, wanted: &str) -> ArmError {
-    let message = format!("The value '{}' of parameter '{place}' is not {wanted}.", shown(value));
-    ArmError::invalid(last(place), message)
+/// Error for a value of the wrong type.
+pub(super) fn wrong(path: &str, value: &Value, wanted: &str) -> ArmError {
+    let message = format!("The value '{}' of parameter '{path}' is not {wanted}.", shown(value));
+    ArmError::invalid(last(path), message)
 }
 
-/// What a member is called, wherever it stands.
-pub(super) fn last(place: &str) -> &str {
-    place.rsplit('.').next().unwrap_or(place)
+/// The last segment of a path.
+pub(super) fn last(path: &str) -> &str {
+    path.rsplit('.').next().unwrap_or(path)
 }
 
-/// Characters of a wrong value that are shown.
+/// Characters of an invalid value that a message repeats.
 const SHOWN_CHARS_MAX: usize = 60;
 
-/// A wrong value, or how it begins.
+/// An invalid value, truncated, for a message.
 pub(super) fn shown(value: &Value) -> String {
     let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let clean = text.chars().map(|c| if c.is_control() { ' ' } else { c });
@@ -166,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_there_has_to_be_of_its_kind() {
+    fn a_present_member_must_have_its_type() {
         let body = json!({ "a": { "text": "x", "flag": true, "count": 3, "nothing": null }, "list": [] });
         assert_eq!(at(&body, "a.count"), Some(&json!(3)));
         for nowhere in ["a.nothing", "a.text.x", "list.0", "b", "a.b.c"] {
@@ -185,9 +176,9 @@ mod tests {
             word_at(&body, "a.text", &[("y", 1)]).unwrap_err(),
             object_at(&body, "list").unwrap_err(),
         ];
-        let said: Vec<_> = bad.iter().map(|error| (error.status, error.target.as_deref())).collect();
+        let given: Vec<_> = bad.iter().map(|error| (error.status, error.target.as_deref())).collect();
         let targets = ["flag", "text", "count", "text", "text", "list"];
-        assert_eq!(said, targets.map(|target| (400, Some(target))));
+        assert_eq!(given, targets.map(|target| (400, Some(target))));
         assert!(bad[2].message.contains("'a.count' is out of range"), "{}", bad[2]);
     }
 

@@ -1,39 +1,37 @@
-//! One form for what clients write in many: `"true"` is `true`, `manual` is `Manual`, `"3"` is `3`.
+//! Canonical bodies: one form for what clients write in many: `"true"` is `true`, `manual` is `Manual`, `"3"` is `3`.
 //!
-//! Known members get their spelling, their kind and their words; what nobody here knows stays as it was sent. What no client
-//! is ever shown again is taken out: passwords and the like, and what only the server says (`provisioningState`).
+//! Known members get their spelling and type, and their words the right case; unknown members stay as sent. Secrets
+//! such as passwords, and members that only the server sets (`provisioningState`), are removed.
 //!
-//! A word that is none stays, too: whoever needs it says what is wrong with it.
+//! An invalid word stays: the code that reads it reports the error.
 
 mod known;
 mod secrets;
 
 use serde_json::{Map, Number, Value};
 
-use super::kind::Kind;
+use super::kind::ResourceKind;
 
-/// What a member is.
+/// Type of a member.
 #[derive(Clone, Copy, Debug)]
-enum Sort {
-    /// Anything; only its spelling is known.
+enum MemberType {
+    /// Any value; only its spelling is known.
     Any,
-    /// True or false.
     Flag,
-    /// A whole number.
     Count,
-    /// A text.
     Text,
-    /// One of these.
+    /// One of these words.
     Word(&'static [&'static str]),
 }
 
-/// Makes a body of that type canonical. Twice is as good as once.
+/// Makes a body of that type canonical. Idempotent.
 ///
 /// ```
 /// use forewarn_azure::{SCALE_SETS, canonical};
 /// use serde_json::json;
 ///
-/// let mut body = json!({ "sku": { "capacity": "2" }, "properties": { "upgradePolicy": { "mode": "manual" }, "mine": "x" } });
+/// let properties = json!({ "upgradePolicy": { "mode": "manual" }, "mine": "x" });
+/// let mut body = json!({ "sku": { "capacity": "2" }, "properties": properties });
 /// canonical(SCALE_SETS, &mut body);
 /// assert_eq!(
 ///     body,
@@ -41,51 +39,51 @@ enum Sort {
 /// );
 /// ```
 pub fn canonical(kind: &str, body: &mut Value) {
-    let kind = Kind::of(kind);
+    let kind = ResourceKind::of(kind);
     for (prefix, members) in known::members(kind) {
         if let Some(under) = step_to(body, prefix) {
-            members.iter().for_each(|(place, sort)| walk(under, place, *sort));
+            members.iter().for_each(|(path, member_type)| walk(under, path, *member_type));
         }
     }
-    known::of_the_server(kind).for_each(|place| take_out(body, place));
+    known::of_the_server(kind).for_each(|path| take_out(body, path));
     secrets::take_out(body);
 }
 
-/// What stands below a prefix.
+/// The value below a prefix.
 fn step_to<'a>(body: &'a mut Value, prefix: &str) -> Option<&'a mut Value> {
     let steps = prefix.split('.').filter(|name| !name.is_empty());
     steps.into_iter().try_fold(body, |value, name| spelt(value.as_object_mut()?, name))
 }
 
-/// Makes everything at a place what it is: `a.b`, `a.list[].b`, `a.each{}`.
-fn walk(value: &mut Value, place: &str, sort: Sort) {
-    let (first, rest) = place.split_once('.').unwrap_or((place, ""));
+/// Converts every value at a path: `a.b`, `a.list[].b`, `a.each{}`.
+fn walk(value: &mut Value, path: &str, member_type: MemberType) {
+    let (first, rest) = path.split_once('.').unwrap_or((path, ""));
     let (name, inside) = match (first.strip_suffix("[]"), first.strip_suffix("{}")) {
-        (Some(name), _) => (name, Inside::Items),
-        (None, Some(name)) => (name, Inside::Members),
-        (None, None) => (first, Inside::Itself),
+        (Some(name), _) => (name, Descent::Items),
+        (None, Some(name)) => (name, Descent::Members),
+        (None, None) => (first, Descent::Itself),
     };
     let Some(found) = value.as_object_mut().and_then(|members| spelt(members, name)) else { return };
     let each = |value: &mut Value| {
-        if rest.is_empty() { coerce(value, sort) } else { walk(value, rest, sort) }
+        if rest.is_empty() { coerce(value, member_type) } else { walk(value, rest, member_type) }
     };
     match (inside, found) {
-        (Inside::Itself, value) => each(value),
-        (Inside::Items, Value::Array(items)) => items.iter_mut().for_each(each),
-        (Inside::Members, Value::Object(members)) => members.values_mut().for_each(each),
-        (Inside::Items | Inside::Members, _) => {}
+        (Descent::Itself, value) => each(value),
+        (Descent::Items, Value::Array(items)) => items.iter_mut().for_each(each),
+        (Descent::Members, Value::Object(members)) => members.values_mut().for_each(each),
+        (Descent::Items | Descent::Members, _) => {}
     }
 }
 
-/// Where to go on from a member.
+/// Way to descend from a member.
 #[derive(Clone, Copy)]
-enum Inside {
+enum Descent {
     Itself,
     Items,
     Members,
 }
 
-/// A member in any spelling; it has the right one afterwards.
+/// A member in any case; renames it to the right spelling.
 fn spelt<'a>(members: &'a mut Map<String, Value>, name: &str) -> Option<&'a mut Value> {
     if !members.contains_key(name) {
         let other = members.keys().find(|other| other.eq_ignore_ascii_case(name))?.clone();
@@ -95,24 +93,27 @@ fn spelt<'a>(members: &'a mut Map<String, Value>, name: &str) -> Option<&'a mut 
     members.get_mut(name)
 }
 
-fn take_out(body: &mut Value, place: &str) {
-    let (prefix, name) = place.rsplit_once('.').unwrap_or(("", place));
+fn take_out(body: &mut Value, path: &str) {
+    let (prefix, name) = path.rsplit_once('.').unwrap_or(("", path));
     if let Some(Value::Object(members)) = step_to(body, prefix) {
         members.retain(|other, _| !other.eq_ignore_ascii_case(name));
     }
 }
 
-fn coerce(value: &mut Value, sort: Sort) {
-    let coerced = match (sort, &*value) {
-        (Sort::Flag, Value::String(text)) => flag(text),
-        (Sort::Count, Value::String(text)) => count(text),
-        (Sort::Count, Value::Number(number)) => whole(number),
-        (Sort::Text, Value::Number(number)) => Some(Value::from(number.to_string())),
-        (Sort::Text, Value::Bool(flag)) => Some(Value::from(flag.to_string())),
-        (Sort::Word(words), Value::String(text)) => {
+fn coerce(value: &mut Value, member_type: MemberType) {
+    let coerced = match (member_type, &*value) {
+        (MemberType::Flag, Value::String(text)) => flag(text),
+        (MemberType::Count, Value::String(text)) => count(text),
+        (MemberType::Count, Value::Number(number)) => whole(number),
+        (MemberType::Text, Value::Number(number)) => Some(Value::from(number.to_string())),
+        (MemberType::Text, Value::Bool(flag)) => Some(Value::from(flag.to_string())),
+        (MemberType::Word(words), Value::String(text)) => {
             words.iter().find(|word| word.eq_ignore_ascii_case(text)).map(|word| Value::from(*word))
         }
-        (Sort::Any | Sort::Flag | Sort::Count | Sort::Text | Sort::Word(_), _) => None,
+        (
+            MemberType::Any | MemberType::Flag | MemberType::Count | MemberType::Text | MemberType::Word(_),
+            _,
+        ) => None,
     };
     if let Some(coerced) = coerced {
         *value = coerced;
@@ -130,9 +131,9 @@ fn count(text: &str) -> Option<Value> {
     text.parse::<i64>().ok().filter(|_| is_number).map(Value::from)
 }
 
-/// A number that is whole although it was written as if it were not: `2.0`.
+/// An integer that was written as a float: `2.0`.
 fn whole(number: &Number) -> Option<Value> {
-    // What is farther away than this has no exact neighbours.
+    // Larger floats have no exact neighbours.
     const FARTHEST: f64 = 9_007_199_254_740_992.0;
     let float = number.as_f64().filter(|float| number.is_f64() && float.abs() < FARTHEST)?;
     #[expect(clippy::cast_possible_truncation, reason = "it is whole and near enough")]
@@ -141,5 +142,4 @@ fn whole(number: &Number) -> Option<Value> {
 }
 
 #[cfg(test)]
-#[path = "canonical/tests.rs"]
 mod tests;

@@ -1,4 +1,4 @@
-//! Deployments as they are shown: what a template was, what came of it, and how far it is.
+//! Deployments as clients see them: parameters, outputs and progress.
 
 use std::collections::BTreeMap;
 
@@ -10,40 +10,34 @@ use super::{ArmError, providers};
 use forewarn_control::resource_id::ResourceId;
 use forewarn_types::Moment;
 
-/// How far a deployment is, or one of its resources.
+/// Progress of a deployment or of one of its resources.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
-    /// It has just been taken on.
     Accepted,
-    /// Something is still to be done, or waited for.
+    /// Work or operations are pending.
     Running,
-    /// All is there.
     Succeeded,
-    /// Something could not be done.
     Failed,
-    /// An operator has taken something back.
+    /// An operator has cancelled an operation.
     Canceled,
 }
 
-/// A deployment.
+/// A deployment for [`show`].
 #[derive(Clone, Copy, Debug)]
-pub struct Shown<'a> {
-    /// Its id.
+pub struct DeploymentView<'a> {
     pub id: &'a ResourceId,
-    /// What was kept of it: see [`kept`].
-    pub kept: &'a Value,
-    /// How far it is.
+    /// Its stored part: see [`stored_part`].
+    pub stored: &'a Value,
     pub progress: Progress,
-    /// When it began.
     pub began: Timestamp,
-    /// When it ended; or now.
+    /// End time, or the current time.
     pub until: Timestamp,
-    /// Why it has failed.
+    /// Error of a failed deployment.
     pub error: Option<&'a Value>,
 }
 
 impl Progress {
-    /// As Azure spells it.
+    /// The word of Azure.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -56,9 +50,9 @@ impl Progress {
     }
 }
 
-/// What is kept of a deployment: what its template came to, without the template and without secrets.
+/// The stored part of a deployment: the result of its template, without the template and without secrets.
 #[must_use]
-pub fn kept(expanded: &Expanded, location: &str) -> Value {
+pub fn stored_part(expanded: &Expanded, location: &str) -> Value {
     let resources = expanded.resources.as_slice();
     json!({
         "mode": "Incremental",
@@ -85,7 +79,7 @@ fn namespaces(resources: &[Declared], location: &str) -> Vec<Value> {
     kinds.into_iter().map(shown).collect()
 }
 
-/// Pairs that a deployment shows: a large template may have far more than anybody looks at.
+/// Maximum number of dependencies that a response lists.
 const DEPENDENCIES_SHOWN_MAX: usize = 1_000;
 
 fn dependencies(resources: &[Declared]) -> Vec<Value> {
@@ -101,7 +95,7 @@ fn dependencies(resources: &[Declared]) -> Vec<Value> {
     shown
 }
 
-/// A resource by its id, its type and its name.
+/// Id, type and name of a resource.
 fn named(id: &ResourceId) -> Value {
     json!({ "id": id.to_string(), "resourceType": id.kind(), "resourceName": names(id) })
 }
@@ -110,18 +104,18 @@ fn names(id: &ResourceId) -> String {
     id.parts.iter().map(|(_, name)| name.as_str()).collect::<Vec<_>>().join("/")
 }
 
-/// A deployment as it is shown.
+/// A deployment as clients see it.
 #[must_use]
-pub fn show(shown: &Shown<'_>) -> Value {
-    let Shown { id, kept, progress, began, until, error } = *shown;
+pub fn show(shown: &DeploymentView<'_>) -> Value {
+    let DeploymentView { id, stored, progress, began, until, error } = *shown;
     let mut properties = json!({
         "provisioningState": progress.word(),
         "timestamp": Moment(until).to_string(),
         "duration": duration(began, until),
         "correlationId": correlation(began),
     });
-    if let (Some(properties), Some(kept)) = (properties.as_object_mut(), kept.as_object()) {
-        properties.extend(kept.iter().map(|(name, value)| (name.clone(), value.clone())));
+    if let (Some(properties), Some(stored)) = (properties.as_object_mut(), stored.as_object()) {
+        properties.extend(stored.iter().map(|(name, value)| (name.clone(), value.clone())));
     }
     if let Some(error) = error {
         properties["error"] = error.clone();
@@ -134,7 +128,7 @@ pub fn show(shown: &Shown<'_>) -> Value {
     })
 }
 
-/// How far it is, for those who ask again and again.
+/// Progress of a deployment, for polling clients.
 #[must_use]
 pub fn status(progress: Progress, error: Option<&Value>) -> Value {
     let mut status = json!({ "status": progress.word() });
@@ -144,7 +138,7 @@ pub fn status(progress: Progress, error: Option<&Value>) -> Value {
     status
 }
 
-/// What was done for one resource.
+/// The operation of one resource.
 #[must_use]
 pub fn operation(
     deployment: &ResourceId,
@@ -172,7 +166,7 @@ pub fn operation(
     json!({ "id": format!("{deployment}/operations/{name}"), "operationId": name, "properties": properties })
 }
 
-/// A deployment that has failed because of something, in the words that clients know.
+/// The error of a failed deployment, in the form that clients know.
 #[must_use]
 pub fn failure(deployment: &ResourceId, cause: ArmError) -> ArmError {
     let message = "At least one resource deployment operation failed. Please list deployment operations for details. \
@@ -186,7 +180,7 @@ fn duration(from: Timestamp, until: Timestamp) -> String {
     format!("PT{}.{:03}S", millis / 1_000, millis % 1_000)
 }
 
-/// A name for everything that belongs to one deployment.
+/// Correlation id of a deployment.
 fn correlation(began: Timestamp) -> String {
     format!("00000000-0000-0000-0000-{:012x}", began.millis() & 0xffff_ffff_ffff)
 }

@@ -1,10 +1,10 @@
-//! What is refused, in the envelope that every client of Azure reads.
+//! Errors in the envelope that every client of Azure reads.
 
 use std::borrow::Cow;
 
 use serde_json::{Value, json};
 
-/// A refusal: a status, a code for programs, a message for people.
+/// An error: status, code and message.
 ///
 /// ```
 /// use forewarn_azure::ArmError;
@@ -18,52 +18,47 @@ use serde_json::{Value, json};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("({code}) {message}")]
 pub struct ArmError {
-    /// The status of the answer.
     pub status: u16,
-    /// What it is, for programs: `ResourceNotFound`.
+    /// Error code, such as `ResourceNotFound`.
     pub code: Cow<'static, str>,
-    /// What it is, for people.
     pub message: String,
-    /// The property that it is about.
+    /// Property that the error is about.
     pub target: Option<String>,
-    /// What led to it.
     pub details: Vec<ArmError>,
 }
 
 impl ArmError {
-    /// A refusal without a target.
+    /// An error without a target.
     #[must_use]
     pub fn new(status: u16, code: impl Into<Cow<'static, str>>, message: impl Into<String>) -> Self {
         Self { status, code: code.into(), message: message.into(), target: None, details: Vec::new() }
     }
 
-    /// The same, about a property.
+    /// Sets the property that the error is about.
     #[must_use]
     pub fn at(mut self, target: impl Into<String>) -> Self {
         self.target = Some(target.into());
         self
     }
 
-    /// The same, because of these.
     #[must_use]
     pub fn because(mut self, details: Vec<ArmError>) -> Self {
         self.details = details;
         self
     }
 
-    /// A parameter that is none.
+    /// Error for an invalid parameter.
     #[must_use]
     pub fn invalid(target: &str, message: impl Into<String>) -> Self {
         Self::new(400, "InvalidParameter", message).at(target)
     }
 
-    /// The body of the answer.
     #[must_use]
     pub fn body(&self) -> Value {
         json!({ "error": self.inner() })
     }
 
-    /// What is inside the envelope; also what a failed operation shows.
+    /// The content of the envelope; failed operations show it as well.
     #[must_use]
     pub fn inner(&self) -> Value {
         let mut inner = json!({ "code": self.code, "message": self.message });

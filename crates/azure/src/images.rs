@@ -1,27 +1,21 @@
-//! Images, as clients look them up before they make a machine. There are none here: whatever is asked for is there, in one
-//! version, and costs nothing.
+//! Images, which clients look up before they create a machine. Every requested image exists, in one version, free of
+//! charge.
 
 use serde_json::{Value, json};
 
-/// Which image somebody asks for.
 #[derive(Clone, Copy, Debug)]
 pub struct Image<'a> {
-    /// The subscription in which it is asked.
     pub subscription: &'a str,
-    /// The place.
     pub location: &'a str,
-    /// Who has made it.
     pub publisher: &'a str,
-    /// What.
     pub offer: &'a str,
-    /// In which make.
     pub sku: &'a str,
 }
 
-/// The one version of every image.
+/// The only version of every image.
 pub const IMAGE_VERSION: &str = "1.0.0";
 
-/// Publishers that a list begins with, each with an offer and a make; others are there if they are asked for.
+/// Publishers of lists, each with an offer and a SKU; any other one exists as well.
 const KNOWN: [(&str, &str, &str); 5] = [
     ("Canonical", "UbuntuServer", "18.04-LTS"),
     ("Debian", "debian-12", "12"),
@@ -31,20 +25,19 @@ const KNOWN: [(&str, &str, &str); 5] = [
 ];
 
 impl Image<'_> {
-    fn place(&self) -> String {
+    fn base_path(&self) -> String {
         format!(
             "/Subscriptions/{}/Providers/Microsoft.Compute/Locations/{}",
             self.subscription, self.location
         )
     }
 
-    /// Its versions: one.
     #[must_use]
     pub fn versions(&self) -> Value {
         json!([self.version(IMAGE_VERSION)])
     }
 
-    /// One version, whatever it is called. A plan is not shown: a client would want to buy it.
+    /// One version, under any name. It has no plan: clients would want to buy it.
     ///
     /// ```
     /// use forewarn_azure::Image;
@@ -63,7 +56,7 @@ impl Image<'_> {
             "name": name,
             "id": format!(
                 "{}/Publishers/{publisher}/ArtifactTypes/VMImage/Offers/{offer}/Skus/{sku}/Versions/{name}",
-                self.place()
+                self.base_path()
             ),
             "properties": {
                 "hyperVGeneration": "V1",
@@ -77,7 +70,7 @@ impl Image<'_> {
         })
     }
 
-    /// The makes of an offer that a list shows.
+    /// SKUs of an offer in lists.
     #[must_use]
     pub fn skus(&self) -> Value {
         let own = KNOWN.iter().filter(|(publisher, offer, _)| {
@@ -87,7 +80,7 @@ impl Image<'_> {
         self.list(own.map(|(_, _, sku)| *sku), &path)
     }
 
-    /// The offers of a publisher that a list shows.
+    /// Offers of a publisher in lists.
     #[must_use]
     pub fn offers(&self) -> Value {
         let own = KNOWN.iter().filter(|(publisher, _, _)| publisher.eq_ignore_ascii_case(self.publisher));
@@ -95,14 +88,13 @@ impl Image<'_> {
         self.list(own.map(|(_, offer, _)| *offer), &path)
     }
 
-    /// The publishers that a list shows.
     #[must_use]
     pub fn publishers(&self) -> Value {
         self.list(KNOWN.iter().map(|(publisher, _, _)| *publisher), "Publishers")
     }
 
     fn list<'n>(&self, names: impl Iterator<Item = &'n str>, path: &str) -> Value {
-        let shown = |name: &str| json!({ "location": self.location, "name": name, "id": format!("{}/{path}/{name}", self.place()) });
+        let shown = |name: &str| json!({ "location": self.location, "name": name, "id": format!("{}/{path}/{name}", self.base_path()) });
         names.map(shown).collect()
     }
 }
@@ -131,6 +123,6 @@ mod tests {
         assert_eq!(skus[0]["name"], "18.04-LTS");
         let path = "/Publishers/canonical/ArtifactTypes/VMImage/Offers/ubuntuserver/Skus/18.04-LTS";
         assert!(skus[0]["id"].as_str().unwrap().ends_with(path));
-        assert_eq!(Image { publisher: "nobody", ..IMAGE }.offers(), json!([]));
+        assert_eq!(Image { publisher: "unlisted", ..IMAGE }.offers(), json!([]));
     }
 }

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::body::{at, shown, wrong};
 use super::error::ArmError;
-use super::refused::not_found;
+use super::refusals::not_found;
 use forewarn_control::INSTANCES_MAX;
 
 const IDS: &str = "instanceIds";
@@ -20,7 +20,6 @@ pub enum InstanceSelection {
 }
 
 impl InstanceSelection {
-    /// The instances.
     #[must_use]
     pub fn machines(&self) -> &[MachineId] {
         match self {
@@ -38,14 +37,14 @@ pub(crate) fn instances_of(cluster: &Cluster, set: &ScaleSet) -> Vec<MachineId> 
 /// The instance with an id: a number, or the name of the machine.
 #[must_use]
 pub fn find_instance(cluster: &Cluster, set: &ScaleSet, id: &str) -> Option<MachineId> {
-    let wanted = Wanted::of(set, id);
+    let wanted = InstanceQuery::of(set, id);
     instances_of(cluster, set).into_iter().find(|machine| wanted.is(cluster, set, *machine))
 }
 
 /// The instances that a body names; all, if it has no list.
 ///
 /// # Errors
-/// When one of them, or the scale set, does not exist.
+/// Fails if one of them, or the scale set, does not exist.
 pub fn read_instances(
     cluster: &Cluster,
     id: ScaleSetId,
@@ -63,7 +62,7 @@ pub fn read_instances(
     }
     let mut these = Vec::new();
     for id in ids {
-        let wanted = Wanted::of(set, &id);
+        let wanted = InstanceQuery::of(set, &id);
         let found = all.iter().copied().find(|machine| wanted.is(cluster, set, *machine));
         let found = found.ok_or_else(|| unknown(&id))?;
         if !these.contains(&found) {
@@ -76,7 +75,7 @@ pub fn read_instances(
 /// The instances that a body has to name.
 ///
 /// # Errors
-/// When it names none, or one of them, or the scale set, does not exist.
+/// Fails if it names none, or one of them, or the scale set, does not exist.
 pub fn read_named_instances(
     cluster: &Cluster,
     id: ScaleSetId,
@@ -90,12 +89,12 @@ pub fn read_named_instances(
 }
 
 /// An instance id of a request.
-struct Wanted<'a> {
+struct InstanceQuery<'a> {
     number: Option<u32>,
     name: &'a str,
 }
 
-impl<'a> Wanted<'a> {
+impl<'a> InstanceQuery<'a> {
     fn of(set: &ScaleSet, id: &'a str) -> Self {
         // One number has one form.
         let number = |digits: &str| digits.parse().ok().filter(|number: &u32| number.to_string() == digits);
@@ -137,29 +136,30 @@ mod tests {
     use forewarn_testkit::TestCluster;
     use serde_json::json;
 
-    fn town() -> (TestCluster, ScaleSetId) {
-        let mut town = TestCluster::new(3);
-        town.create(&json!({ "instances": 3 }));
-        town.order(&json!({ "command": "admit_vm", "name": "solo", "host": "h1" }));
-        let set = town.cluster.scale_set_named("web").unwrap();
-        (town, set)
+    fn fleet() -> (TestCluster, ScaleSetId) {
+        let mut fleet = TestCluster::new(3);
+        fleet.create(&json!({ "instances": 3 }));
+        fleet.run_json(&json!({ "command": "admit_vm", "name": "solo", "host": "h1" }));
+        let set = fleet.rules.scale_set_named("web").unwrap();
+        (fleet, set)
     }
 
-    fn names(town: &TestCluster, chosen: &InstanceSelection) -> Vec<String> {
-        let name = |id: &MachineId| town.cluster.machine(*id).unwrap().name.to_string();
+    fn names(fleet: &TestCluster, chosen: &InstanceSelection) -> Vec<String> {
+        let name = |id: &MachineId| fleet.rules.machine(*id).unwrap().name.to_string();
         chosen.machines().iter().map(name).collect()
     }
 
+    /// promise: Z3
     #[test]
     fn instances_are_numbers_names_or_all() {
-        let (town, set) = town();
-        let read = |ids: Value| read_instances(&town.cluster, set, &json!({ "instanceIds": ids })).unwrap();
+        let (fleet, set) = fleet();
+        let read = |ids: Value| read_instances(&fleet.rules, set, &json!({ "instanceIds": ids })).unwrap();
         for all in [json!(["*"]), json!(null), json!(["0", "*"])] {
             let chosen = read(all);
             assert!(matches!(chosen, InstanceSelection::All(_)));
-            assert_eq!(names(&town, &chosen), ["web_0", "web_1", "web_2"]);
+            assert_eq!(names(&fleet, &chosen), ["web_0", "web_1", "web_2"]);
         }
-        assert_eq!(names(&town, &read_instances(&town.cluster, set, &Value::Null).unwrap()).len(), 3);
+        assert_eq!(names(&fleet, &read_instances(&fleet.rules, set, &Value::Null).unwrap()).len(), 3);
         for (ids, expected) in [
             (json!(["1", "0"]), vec!["web_1", "web_0"]),
             (json!([2]), vec!["web_2"]),
@@ -167,15 +167,16 @@ mod tests {
         ] {
             let chosen = read(ids);
             assert!(matches!(chosen, InstanceSelection::These(_)));
-            assert_eq!(names(&town, &chosen), expected);
+            assert_eq!(names(&fleet, &chosen), expected);
         }
     }
 
+    /// promise: Z3, Z6
     #[test]
     fn one_that_is_not_there_is_refused_as_azure_does() {
-        let (town, set) = town();
+        let (fleet, set) = fleet();
         for id in ["7", "01", "+1", "web_01", "web", "solo", "", "web_", "éé_0"] {
-            let error = read_instances(&town.cluster, set, &json!({ "instanceIds": ["0", id] })).unwrap_err();
+            let error = read_instances(&fleet.rules, set, &json!({ "instanceIds": ["0", id] })).unwrap_err();
             assert_eq!((error.status, error.target.as_deref()), (400, Some("instanceIds")), "{id}");
             let text = format!(
                 "The provided instanceId {id} is not an active Virtual Machine Scale Set VM instanceId."
@@ -185,31 +186,31 @@ mod tests {
         for wrong in
             [json!("0"), json!({}), json!([]), json!([null]), json!([["0"]]), json!(vec!["0"; 1_001])]
         {
-            let error = read_instances(&town.cluster, set, &json!({ "instanceIds": wrong })).unwrap_err();
+            let error = read_instances(&fleet.rules, set, &json!({ "instanceIds": wrong })).unwrap_err();
             assert_eq!((error.status, error.target.as_deref()), (400, Some("instanceIds")));
         }
-        assert_eq!(read_instances(&town.cluster, ScaleSetId(9), &json!({})).unwrap_err().status, 404);
+        assert_eq!(read_instances(&fleet.rules, ScaleSetId(9), &json!({})).unwrap_err().status, 404);
     }
 
     #[test]
     fn some_actions_want_them_named() {
-        let (town, set) = town();
+        let (fleet, set) = fleet();
         for none in [json!({}), json!(null), json!({ "instanceIds": [] }), json!({ "instanceIds": null })] {
-            let error = read_named_instances(&town.cluster, set, &none).unwrap_err();
+            let error = read_named_instances(&fleet.rules, set, &none).unwrap_err();
             assert_eq!(error.message, "Required parameter 'instanceIds' is missing (null).");
         }
-        let all = read_named_instances(&town.cluster, set, &json!({ "instanceIds": ["*"] })).unwrap();
+        let all = read_named_instances(&fleet.rules, set, &json!({ "instanceIds": ["*"] })).unwrap();
         assert_eq!(all.machines().len(), 3);
-        let error = read_named_instances(&town.cluster, set, &json!({ "instanceIds": "0" })).unwrap_err();
+        let error = read_named_instances(&fleet.rules, set, &json!({ "instanceIds": "0" })).unwrap_err();
         assert!(error.message.contains("is not a list"), "{error}");
     }
 
     #[test]
     fn one_instance_is_found_by_its_id() {
-        let (town, set) = town();
-        let set = town.cluster.scale_set(set).unwrap();
-        assert_eq!(find_instance(&town.cluster, set, "1"), find_instance(&town.cluster, set, "web_1"));
-        assert!(find_instance(&town.cluster, set, "1").is_some());
-        assert_eq!(find_instance(&town.cluster, set, "3"), None);
+        let (fleet, set) = fleet();
+        let set = fleet.rules.scale_set(set).unwrap();
+        assert_eq!(find_instance(&fleet.rules, set, "1"), find_instance(&fleet.rules, set, "web_1"));
+        assert!(find_instance(&fleet.rules, set, "1").is_some());
+        assert_eq!(find_instance(&fleet.rules, set, "3"), None);
     }
 }

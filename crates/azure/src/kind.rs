@@ -1,10 +1,9 @@
-//! The types of resources that are more than a body here.
+//! Resource types that have an effect on the fleet.
 
 pub use forewarn_control::resource_id::{AVAILABILITY_SETS, INSTANCES, SCALE_SETS, VIRTUAL_MACHINES};
 
-/// One of these types, or another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ResourceKind {
     Machine,
     ScaleSet,
     Instance,
@@ -12,8 +11,8 @@ pub(super) enum Kind {
     Other,
 }
 
-impl Kind {
-    /// The type of that name, in any spelling.
+impl ResourceKind {
+    /// The type of a name, in any case.
     pub(super) fn of(name: &str) -> Self {
         let known = [
             (VIRTUAL_MACHINES, Self::Machine),
@@ -32,10 +31,10 @@ mod tests {
 
     #[test]
     fn a_type_is_known_in_any_spelling() {
-        assert_eq!(Kind::of("microsoft.compute/VIRTUALMACHINES"), Kind::Machine);
-        assert_eq!(Kind::of(SCALE_SETS), Kind::ScaleSet);
-        assert_eq!(Kind::of(INSTANCES), Kind::Instance);
-        assert_eq!(Kind::of(AVAILABILITY_SETS), Kind::AvailabilitySet);
-        assert_eq!(Kind::of("Microsoft.Network/virtualNetworks"), Kind::Other);
+        assert_eq!(ResourceKind::of("microsoft.compute/VIRTUALMACHINES"), ResourceKind::Machine);
+        assert_eq!(ResourceKind::of(SCALE_SETS), ResourceKind::ScaleSet);
+        assert_eq!(ResourceKind::of(INSTANCES), ResourceKind::Instance);
+        assert_eq!(ResourceKind::of(AVAILABILITY_SETS), ResourceKind::AvailabilitySet);
+        assert_eq!(ResourceKind::of("Microsoft.Network/virtualNetworks"), ResourceKind::Other);
     }
 }

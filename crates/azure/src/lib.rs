@@ -1,5 +1,5 @@
-//! Azure Resource Manager: request bodies, commands, response bodies and templates, which are pure; and its HTTP API ([`http`]),
-//! which a server serves as an extension.
+//! Azure Resource Manager: request bodies, commands, response bodies and templates, which are pure; and its HTTP API
+//! ([`http`]), which a server serves as an extension.
 //!
 //! ```text
 //!   request body ──▶ merged, made canonical ──▶ read ──▶ plan: commands by name
@@ -7,13 +7,13 @@
 //!                       stored body ──▶ show, with the state of the fleet ──▶ response body
 //! ```
 //!
-//! A body is stored as its client wrote it, unknown members included. Where the fleet knows better, the response says so.
+//! A body is stored as its client wrote it, unknown members included. Where the fleet knows better, the response says
+//! so.
 
 mod body;
 mod canonical;
 pub mod deployment;
 mod error;
-mod gate;
 pub mod http;
 mod images;
 mod instances;
@@ -28,17 +28,17 @@ mod profile;
 pub mod providers;
 mod read;
 mod refresh;
-mod refused;
+mod refusals;
 mod settle;
 mod show;
 pub mod sizes;
 pub mod template;
 mod version;
+mod versioned_members;
 
 pub use body::{BODY_BYTES_MAX, BODY_DEPTH_MAX, read_body};
 pub use canonical::canonical;
 pub use error::ArmError;
-pub use gate::{check_version, hide_newer, unknown_member};
 pub use images::{IMAGE_VERSION, Image};
 pub use instances::{InstanceSelection, find_instance, read_instances, read_named_instances};
 pub use kind::{AVAILABILITY_SETS, INSTANCES, SCALE_SETS, VIRTUAL_MACHINES};
@@ -52,11 +52,12 @@ pub use read::machine::{
     read_protection,
 };
 pub use read::scale_set::{ScaleSetWanted, read_scale_set};
-pub use refused::{bad_command, bad_wish, refused, unknown};
+pub use refusals::{bad_command, refused, scale_set_error, unknown};
 pub use settle::{normal_location, same_location, settle};
 pub use show::{
     Expand, InstanceBody, Provisioning, ShowContext, StoredResource, instance_instance_view,
     machine_instance_view, plain_availability_set, plain_machine, plain_scale_set, scale_set_instance_view,
     show_availability_set, show_flexible_machine, show_instance, show_machine, show_scale_set,
 };
-pub use version::{ApiVersion, BadVersion};
+pub use version::{ApiVersion, InvalidVersion};
+pub use versioned_members::{check_version, hide_newer, unknown_member};

@@ -1,26 +1,26 @@
-//! Names of resources: what they may be, and whether they are free.
+//! Names of resources: validation and uniqueness.
 //!
-//! Machines, availability sets and scale sets are called in the rules as they are called by clients. A name belongs to one of
-//! them in a cluster, whatever its resource group; case does not make it another one.
+//! Machines, availability sets and scale sets have the same names in the rules as for clients. A name is unique in a
+//! cluster, across resource groups and regardless of case.
 
 use forewarn_lifecycle::{Cluster, Name, Orchestration, Shape, TenantId};
 
 use super::error::ArmError;
 use forewarn_control::resource_id::ResourceId;
 
-/// Characters in the name of a machine or of a scale set, and in that of an availability set.
+/// Maximum characters of the names of machines and scale sets, and of availability sets.
 const MACHINE_CHARS_MAX: usize = 64;
 const AVAILABILITY_SET_CHARS_MAX: usize = 80;
 
-/// What is to have a name.
+/// Kind of resource that needs a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Named {
+pub(super) enum NameOwner {
     Machine,
     ScaleSet,
     AvailabilitySet,
 }
 
-impl Named {
+impl NameOwner {
     fn chars_max(self) -> usize {
         match self {
             Self::Machine | Self::ScaleSet => MACHINE_CHARS_MAX,
@@ -29,8 +29,8 @@ impl Named {
     }
 }
 
-/// A new name is one, and nobody has it.
-pub(super) fn check_new_name(cluster: &Cluster, name: &str, named: Named) -> Result<(), ArmError> {
+/// Checks that a new name is valid and unused.
+pub(super) fn check_new_name(cluster: &Cluster, name: &str, named: NameOwner) -> Result<(), ArmError> {
     let chars_max = named.chars_max();
     let ends_well = name.starts_with(|c: char| c.is_ascii_alphanumeric())
         && name.ends_with(|c: char| c.is_ascii_alphanumeric() || c == '_');
@@ -54,8 +54,8 @@ pub(super) fn check_new_name(cluster: &Cluster, name: &str, named: Named) -> Res
     }
 }
 
-/// Who has a name.
-fn taken_by(cluster: &Cluster, name: &str, named: Named) -> Option<String> {
+/// Describes the owner of a name.
+fn taken_by(cluster: &Cluster, name: &str, named: NameOwner) -> Option<String> {
     let is_it = |other: &Name| other.as_str().eq_ignore_ascii_case(name);
     if let Some((_, tenant)) = cluster.tenants().find(|(_, tenant)| is_it(&tenant.name)) {
         return Some(match tenant.shape {
@@ -65,17 +65,17 @@ fn taken_by(cluster: &Cluster, name: &str, named: Named) -> Option<String> {
             Shape::PlacementGroup(_) => "a scale set".to_owned(),
         });
     }
-    if named != Named::Machine {
+    if named != NameOwner::Machine {
         return None;
     }
     if let Some((_, machine)) = cluster.machines().find(|(_, machine)| is_it(&machine.name)) {
         let tenant = cluster.tenant(machine.tenant)?;
         return Some(format!("a virtual machine of '{}'", tenant.name));
     }
-    instance_of(cluster, name).map(|set| format!("instances of the scale set '{set}', which may come"))
+    instance_of(cluster, name).map(|set| format!("future instances of the scale set '{set}'"))
 }
 
-/// The flexible scale set whose instances are called so.
+/// The flexible scale set whose instances may get the name.
 fn instance_of<'a>(cluster: &'a Cluster, name: &str) -> Option<&'a Name> {
     let (set, number) = name.rsplit_once('_')?;
     let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
@@ -83,14 +83,14 @@ fn instance_of<'a>(cluster: &'a Cluster, name: &str) -> Option<&'a Name> {
     (is_number && set.orchestration == Orchestration::Flexible).then_some(&set.name)
 }
 
-/// The tenant that a resource id refers to, in any spelling.
+/// The tenant of a resource id, in any case.
 pub(super) fn tenant_of(cluster: &Cluster, id: &ResourceId) -> Option<TenantId> {
     let is_it = |other: &Name| other.as_str().eq_ignore_ascii_case(id.name());
     let exact = cluster.tenant_named(id.name());
     exact.or_else(|| cluster.tenants().find(|(_, tenant)| is_it(&tenant.name)).map(|(id, _)| id))
 }
 
-/// Something that a resource refers to and that is not there.
+/// Error for a reference to a resource that does not exist.
 pub(super) fn no_such_resource(id: &ResourceId) -> ArmError {
     let message = format!(
         "The Resource '{}/{}' under resource group '{}' was not found. For more details please go to \
@@ -110,55 +110,56 @@ mod tests {
 
     #[test]
     fn names_are_those_that_azure_lets_pass() {
-        let town = TestCluster::new(0);
-        let check = |name: &str, named| check_new_name(&town.cluster, name, named);
+        let fleet = TestCluster::new(0);
+        let check = |name: &str, named| check_new_name(&fleet.rules, name, named);
         let long = "a".repeat(64);
         for name in ["web", "0", "a.b-c_d", "web_", &long] {
-            assert_eq!(check(name, Named::Machine), Ok(()), "{name}");
+            assert_eq!(check(name, NameOwner::Machine), Ok(()), "{name}");
         }
         for name in ["", "_web", "-a", ".", "a.", "a-", "a b", "a/b", "é", &format!("{long}a")] {
-            let error = check(name, Named::ScaleSet).unwrap_err();
+            let error = check(name, NameOwner::ScaleSet).unwrap_err();
             assert_eq!((error.status, error.code.as_ref()), (400, "InvalidResourceName"), "{name}");
         }
-        assert_eq!(check(&"a".repeat(80), Named::AvailabilitySet), Ok(()));
+        assert_eq!(check(&"a".repeat(80), NameOwner::AvailabilitySet), Ok(()));
     }
 
+    /// promise: Z6
     #[test]
     fn a_name_belongs_to_one() {
-        let mut town = TestCluster::new(2);
-        town.create(&json!({ "instances": 1, "orchestration": "flexible" }));
-        town.order(&json!({ "command": "admit_vm", "name": "solo", "host": "h1" }));
-        town.order(&json!({ "command": "admit_availability_set", "name": "db" }));
+        let mut fleet = TestCluster::new(2);
+        fleet.create(&json!({ "instances": 1, "orchestration": "flexible" }));
+        fleet.run_json(&json!({ "command": "admit_vm", "name": "solo", "host": "h1" }));
+        fleet.run_json(&json!({ "command": "admit_availability_set", "name": "db" }));
         let member = json!({ "name": "db1", "host": "h1" });
-        town.order(&json!({ "command": "admit_machine", "tenant": "db", "machine": member }));
-        let check = |name: &str, named| check_new_name(&town.cluster, name, named);
+        fleet.run_json(&json!({ "command": "admit_machine", "tenant": "db", "machine": member }));
+        let check = |name: &str, named| check_new_name(&fleet.rules, name, named);
         for (name, named, owner) in [
-            ("SOLO", Named::ScaleSet, "a virtual machine"),
-            ("db", Named::Machine, "an availability set"),
-            ("Web", Named::AvailabilitySet, "a scale set"),
-            ("DB1", Named::Machine, "a virtual machine of 'db'"),
-            ("web_0", Named::Machine, "a virtual machine of 'web'"),
-            ("web_7", Named::Machine, "instances of the scale set 'web', which may come"),
+            ("SOLO", NameOwner::ScaleSet, "a virtual machine"),
+            ("db", NameOwner::Machine, "an availability set"),
+            ("Web", NameOwner::AvailabilitySet, "a scale set"),
+            ("DB1", NameOwner::Machine, "a virtual machine of 'db'"),
+            ("web_0", NameOwner::Machine, "a virtual machine of 'web'"),
+            ("web_7", NameOwner::Machine, "future instances of the scale set 'web'"),
         ] {
             let error = check(name, named).unwrap_err();
             assert_eq!((error.status, error.code.as_ref()), (409, "Conflict"), "{name}");
             assert!(error.message.starts_with(&format!("The name '{name}' is taken by {owner}.")), "{error}");
         }
-        assert_eq!(check("db1", Named::ScaleSet), Ok(()), "members do not share names with sets");
-        assert_eq!(check("web_x", Named::Machine), Ok(()));
+        assert_eq!(check("db1", NameOwner::ScaleSet), Ok(()), "members do not share names with sets");
+        assert_eq!(check("web_x", NameOwner::Machine), Ok(()));
     }
 
     #[test]
     fn a_reference_is_found_in_any_spelling() {
-        let mut town = TestCluster::new(0);
-        town.order(&json!({ "command": "admit_availability_set", "name": "db" }));
+        let mut fleet = TestCluster::new(0);
+        fleet.run_json(&json!({ "command": "admit_availability_set", "name": "db" }));
         let id = |name: &str| {
             let text = "/subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/availabilitySets/";
             ResourceId::parse(&format!("{text}{name}")).unwrap()
         };
-        assert!(tenant_of(&town.cluster, &id("db")).is_some());
-        assert_eq!(tenant_of(&town.cluster, &id("DB")), tenant_of(&town.cluster, &id("db")));
-        assert_eq!(tenant_of(&town.cluster, &id("x")), None);
+        assert!(tenant_of(&fleet.rules, &id("db")).is_some());
+        assert_eq!(tenant_of(&fleet.rules, &id("DB")), tenant_of(&fleet.rules, &id("db")));
+        assert_eq!(tenant_of(&fleet.rules, &id("x")), None);
         assert_eq!(
             no_such_resource(&id("x")).message,
             "The Resource 'Microsoft.Compute/availabilitySets/x' under resource group 'g' was not found. For more details \

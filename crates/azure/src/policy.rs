@@ -1,4 +1,4 @@
-//! `scheduledEventsPolicy`: which events approve themselves. It stands among the properties of a machine, a scale set or an
+//! `scheduledEventsPolicy`: events that approve themselves. It is among the properties of a machine, a scale set or an
 //! availability set.
 
 use forewarn_lifecycle::Policy;
@@ -16,10 +16,10 @@ const APPROVE: &str = "automaticallyApprove";
 const PUSHES: &str =
     "scheduledEventsPolicy.scheduledEventsAdditionalPublishingTargets.eventGridAndResourceGraph";
 
-/// What is wanted below `properties`; what is not said is as usual.
+/// Reads the policy below `properties`; absent members have their defaults.
 ///
 /// # Errors
-/// When it is no policy.
+/// Fails if it is invalid.
 pub(super) fn read_policy(properties: &Value) -> Result<PolicyEntry, ArmError> {
     object_at(properties, POLICY)?;
     object_at(properties, PUSHES)?;
@@ -27,8 +27,8 @@ pub(super) fn read_policy(properties: &Value) -> Result<PolicyEntry, ArmError> {
     let usual = PolicyEntry::default();
     let read = |name: &str, usual: ApproveWord| {
         object_at(properties, &format!("{POLICY}.{name}"))?;
-        let said = flag_at(properties, &format!("{POLICY}.{name}.{APPROVE}"))?;
-        Ok::<_, ArmError>(said.map_or(usual, word))
+        let given = flag_at(properties, &format!("{POLICY}.{name}.{APPROVE}"))?;
+        Ok::<_, ArmError>(given.map_or(usual, word))
     };
     Ok(PolicyEntry {
         restart: read(REBOOT, usual.restart)?,
@@ -37,7 +37,7 @@ pub(super) fn read_policy(properties: &Value) -> Result<PolicyEntry, ArmError> {
     })
 }
 
-/// Makes a body say what the rules have, if somebody else has changed that.
+/// Updates a body to the policy of the rules, if it differs.
 pub(super) fn refresh_policy(properties: &mut Value, is: Policy) {
     let (was, is) = (read_policy(properties).unwrap_or_default(), PolicyEntry::from(is));
     for (name, was, is) in [
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_said_is_as_usual() {
+    fn omitted_members_have_defaults() {
         for (policy, expected) in [
             (json!(null), entry(Asked, Asked, Automatic)),
             (json!({}), entry(Asked, Asked, Automatic)),
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_policy_is_refused() {
+    fn an_invalid_policy_is_rejected() {
         let pushes = |targets: Value| json!({ "scheduledEventsAdditionalPublishingTargets": targets });
         for (policy, target) in [
             (json!("x"), "scheduledEventsPolicy"),
@@ -112,11 +112,11 @@ mod tests {
     }
 
     #[test]
-    fn what_the_rules_have_is_said() {
-        let said = json!({ "scheduledEventsPolicy": { "userInitiatedReboot": approve(true), "mine": 1 } });
-        let mut body = said.clone();
+    fn the_policy_of_the_rules_is_shown() {
+        let given = json!({ "scheduledEventsPolicy": { "userInitiatedReboot": approve(true), "mine": 1 } });
+        let mut body = given.clone();
         refresh_policy(&mut body, entry(Automatic, Asked, Automatic).into());
-        assert_eq!(body, said);
+        assert_eq!(body, given);
         refresh_policy(&mut body, entry(Asked, Automatic, Asked).into());
         assert_eq!(read_policy(&body), Ok(entry(Asked, Automatic, Asked)));
         assert_eq!(body["scheduledEventsPolicy"]["mine"], 1);

@@ -1,23 +1,23 @@
-//! Machines that are there, on their way out, or gone.
+//! Machines that exist, are being removed, or are gone.
 //!
-//! Each function looks only at the work of one machine, so a thousand of them can be listed.
+//! Each function inspects only the work of one machine, so a list of a thousand is cheap.
 
 use forewarn_control::instances;
 use forewarn_lifecycle::{Cause, Cluster, EvictionPolicy, MachineId, Maintenance, ScaleSetId};
 
-/// True for a machine that is not there any more: its deletion has started, or is over.
+/// True for a machine that no longer exists: its deletion has started or completed.
 #[must_use]
 pub fn is_gone(cluster: &Cluster, machine: MachineId) -> bool {
     cluster.machine(machine).is_none() || ends(cluster, machine).any(|work| work.action(machine).is_some())
 }
 
-/// True for a machine that is being deleted, or evicted for good, be that announced or under way.
+/// True for a machine whose deletion, or eviction by deletion, is announced or has started.
 #[must_use]
 pub fn is_leaving(cluster: &Cluster, machine: MachineId) -> bool {
     ends(cluster, machine).any(|work| work.wait().is_some() || work.action(machine).is_some())
 }
 
-/// The instances of a scale set that are there, by number.
+/// The existing instances of a scale set, by number.
 #[must_use]
 pub fn instances_there(cluster: &Cluster, set: ScaleSetId) -> Vec<(u32, MachineId)> {
     let Some(set) = cluster.scale_set(set) else { return Vec::new() };
@@ -26,7 +26,7 @@ pub fn instances_there(cluster: &Cluster, set: ScaleSetId) -> Vec<(u32, MachineI
     all
 }
 
-/// The work that takes a machine away.
+/// Work that removes a machine.
 fn ends(cluster: &Cluster, machine: MachineId) -> impl Iterator<Item = &Maintenance> {
     cluster.pending_of(machine).filter(|work| {
         matches!(work.plan.cause, Cause::UserDelete(_) | Cause::Eviction(EvictionPolicy::Delete))

@@ -1,14 +1,14 @@
-//! `scheduledEventsProfile`: what a machine is told of its own deletion and of new images.
+//! `scheduledEventsProfile`: notices of the deletion of a machine and of new images.
 //!
-//! It stands among the properties of a machine, or in the model of a scale set:
+//! It is among the properties of a machine, or in the model of a scale set:
 //!
 //! ```text
 //! "scheduledEventsProfile": {
-//!   "terminateNotificationProfile": { "enable": true, "notBeforeTimeout": "PT5M" },     5 to 15 minutes, 5 if not said
+//!   "terminateNotificationProfile": { "enable": true, "notBeforeTimeout": "PT5M" },     5 to 15 minutes, default 5
 //!   "osImageNotificationProfile":   { "enable": true, "notBeforeTimeout": "PT15M" } }   always 15 minutes
 //! ```
 //!
-//! A length is kept as it was written. One without `enable` means that it is wanted, unless it was switched off before.
+//! A length is stored as written. A length without `enable` enables the notice, unless it was disabled before.
 
 use std::time::Duration;
 
@@ -25,19 +25,19 @@ const OS_IMAGE: &str = "osImageNotificationProfile";
 const ENABLE: &str = "enable";
 const LENGTH: &str = "notBeforeTimeout";
 
-/// The notice of a new image.
+/// Notice of a new image.
 const OS_IMAGE_NOTICE: Duration = Duration::from_mins(15);
 
-/// One of the two notices, as it is written.
+/// One of the two notices, as written.
 struct Notice {
     is_on: bool,
     length: Option<Duration>,
 }
 
-/// What is wanted below a holder: the properties of a machine, or the model of a scale set.
+/// Reads the profile below a holder: the properties of a machine, or the model of a scale set.
 ///
 /// # Errors
-/// When a length is none or out of bounds, or the deletion of a spot machine is to be announced.
+/// Fails if a length is invalid or out of bounds, or a spot machine has a notice of its deletion.
 pub(super) fn read_profile(holder: &Value, priority: Priority) -> Result<Profile, ArmError> {
     let terminate = read_notice(holder, TERMINATE, terminate_length)?;
     let os_image = read_notice(holder, OS_IMAGE, os_image_length)?;
@@ -53,7 +53,7 @@ pub(super) fn read_profile(holder: &Value, priority: Priority) -> Result<Profile
     })
 }
 
-/// Says what is meant where it was not said: that it is on, and for how long.
+/// Adds the defaults of omitted members: enabled, and the length.
 pub(super) fn complete_profile(holder: &mut Value) {
     for (name, length) in [(TERMINATE, TerminateNotice::default().length()), (OS_IMAGE, OS_IMAGE_NOTICE)] {
         let Some(Value::Object(members)) = holder.get_mut(PROFILE).and_then(|profile| profile.get_mut(name))
@@ -70,7 +70,7 @@ pub(super) fn complete_profile(holder: &mut Value) {
     }
 }
 
-/// Makes a body say what the rules have, if somebody else has changed that; otherwise it stays as it was written.
+/// Updates a body to the profile of the rules, if it differs; otherwise it stays as written.
 pub(super) fn refresh_profile(holder: &mut Value, is: Profile) {
     let was = read_profile(holder, Priority::Regular).unwrap_or_default();
     if was.terminate != is.terminate {
@@ -105,11 +105,11 @@ fn read_notice(
     name: &str,
     check: fn(&Value) -> Result<Duration, ArmError>,
 ) -> Result<Notice, ArmError> {
-    let place = |member: &str| format!("{PROFILE}.{name}.{member}");
+    let path = |member: &str| format!("{PROFILE}.{name}.{member}");
     object_at(holder, PROFILE)?;
     object_at(holder, &format!("{PROFILE}.{name}"))?;
-    let length = at(holder, &place(LENGTH)).map(check).transpose()?;
-    let is_on = flag_at(holder, &place(ENABLE))?.unwrap_or(length.is_some());
+    let length = at(holder, &path(LENGTH)).map(check).transpose()?;
+    let is_on = flag_at(holder, &path(ENABLE))?.unwrap_or(length.is_some());
     Ok(Notice { is_on, length })
 }
 
@@ -148,6 +148,7 @@ mod tests {
         Ok(profile.terminate.map(|notice| notice.length().as_secs()))
     }
 
+    /// promise: Z2
     #[test]
     fn any_length_from_5_to_15_minutes_will_do() {
         for (text, expected) in [
@@ -168,8 +169,9 @@ mod tests {
         }
     }
 
+    /// promise: Z2
     #[test]
-    fn any_other_is_refused_and_the_refusal_says_where() {
+    fn any_other_length_is_rejected_with_its_target() {
         for wrong in
             ["PT4M59S", "PT15M1S", "P1D", "10", "", "PT", "pt5m", "PT5.5M", "PT300.5S", "5m", "PT0S", "-PT5M"]
                 .map(Value::from)
@@ -178,14 +180,14 @@ mod tests {
         {
             for enable in [json!(true), json!(false), json!(null)] {
                 let error = seconds(&json!({ "enable": enable, "notBeforeTimeout": wrong })).unwrap_err();
-                let said = (error.status, error.code.as_ref(), error.target.as_deref());
-                assert_eq!(said, (400, "InvalidParameter", Some("notBeforeTimeout")), "{wrong}");
+                let given = (error.status, error.code.as_ref(), error.target.as_deref());
+                assert_eq!(given, (400, "InvalidParameter", Some("notBeforeTimeout")), "{wrong}");
             }
         }
     }
 
     #[test]
-    fn what_is_no_profile_is_refused() {
+    fn an_invalid_profile_is_rejected() {
         for (body, target) in [
             (json!({ "scheduledEventsProfile": [] }), "scheduledEventsProfile"),
             (terminate(&json!("PT5M")), "terminateNotificationProfile"),
@@ -198,6 +200,7 @@ mod tests {
         assert_eq!(read_profile(&json!(null), SPOT), Ok(Profile::default()));
     }
 
+    /// promise: Z2
     #[test]
     fn the_deletion_of_a_spot_machine_is_not_announced() {
         for wanted in [json!({ "enable": true }), json!({ "notBeforeTimeout": "PT5M" })] {
@@ -222,8 +225,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_meant_is_said_and_what_is_said_stays() {
-        for (said, meant) in [
+    fn omitted_members_are_added_and_others_stay() {
+        for (given, meant) in [
             (json!({ "enable": true }), json!({ "enable": true, "notBeforeTimeout": "PT5M" })),
             (
                 json!({ "notBeforeTimeout": "PT600S" }),
@@ -237,7 +240,7 @@ mod tests {
             (json!({}), json!({})),
             (json!("x"), json!("x")),
         ] {
-            let mut body = terminate(&said);
+            let mut body = terminate(&given);
             complete_profile(&mut body);
             assert_eq!(body, terminate(&meant));
         }
@@ -248,14 +251,15 @@ mod tests {
         assert_eq!(notice["notBeforeTimeout"], "PT15M");
     }
 
+    /// promise: Z2
     #[test]
-    fn what_the_rules_have_is_said_and_a_length_keeps_its_form() {
+    fn the_profile_of_the_rules_is_shown_and_a_length_keeps_its_form() {
         let profile = |seconds: u64| Profile {
             terminate: TerminateNotice::from_seconds(seconds),
             os_image: OsImageNotice::Off,
         };
         let on = |length: &str| terminate(&json!({ "enable": true, "notBeforeTimeout": length }));
-        for (was, is, said) in [
+        for (was, is, given) in [
             (on("PT600S"), profile(600), on("PT600S")),
             (on("PT600S"), profile(450), on("PT7M30S")),
             (on("PT600S"), profile(0), terminate(&json!({ "enable": false }))),
@@ -265,7 +269,7 @@ mod tests {
         ] {
             let mut body = was;
             refresh_profile(&mut body, is);
-            assert_eq!(body, said);
+            assert_eq!(body, given);
             assert_eq!(read_profile(&body, Priority::Regular), Ok(is));
         }
         let mut body = on("PT600S");

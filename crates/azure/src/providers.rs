@@ -1,7 +1,7 @@
-//! Which kinds of resources there are, and in which versions.
+//! Resource providers: namespaces, types and their api-versions.
 //!
-//! Clients ask for this when they do not know a version themselves. What is not listed here is shown all the same: the
-//! store takes any type, and any version.
+//! Clients without a version of their own query them. Other types are shown as well: the store accepts any type and
+//! version.
 
 use serde_json::{Value, json};
 
@@ -53,15 +53,14 @@ const PROVIDERS: &[(&str, &[&str], &[&str])] = &[
     ("Microsoft.Maintenance", &["2023-09-01-preview", "2021-05-01"], &["scheduledevents"]),
 ];
 
-/// Versions of what is not listed.
+/// Versions of namespaces that are not listed.
 const OTHER_VERSIONS: &[&str] = &["2024-07-01"];
 
-/// The namespaces that are listed.
 pub fn namespaces() -> impl Iterator<Item = &'static str> {
     PROVIDERS.iter().map(|(namespace, _, _)| *namespace)
 }
 
-/// What is shown of a namespace.
+/// A namespace as clients see it.
 ///
 /// ```
 /// let shown = forewarn_azure::providers::provider("microsoft.compute", "eastus");
@@ -80,7 +79,7 @@ pub fn provider(namespace: &str, location: &str) -> Value {
     })
 }
 
-/// What is shown of a type.
+/// A type as clients see it.
 #[must_use]
 pub fn resource_type(namespace: &str, kind: &str, location: &str) -> Value {
     let versions = find(namespace).map_or(OTHER_VERSIONS, |(_, versions, _)| versions);
@@ -107,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_listed_is_shown_all_the_same() {
+    fn unlisted_providers_are_shown() {
         let shown = provider("Contoso.Things", "here");
         assert_eq!((&shown["namespace"], &shown["resourceTypes"]), (&json!("Contoso.Things"), &json!([])));
         assert_eq!(resource_type("Contoso.Things", "things", "here")["apiVersions"], json!(OTHER_VERSIONS));

@@ -1,7 +1,7 @@
-//! What is kept of a resource, and what the rules know better: somebody may have changed the fleet in another way.
+//! Updates stored bodies to the state of the rules: the fleet may have changed by other means than Azure clients.
 //!
-//! What a client sends is merged into what is so, not into what some client once wrote; otherwise a client that wants more
-//! instances would undo what an operator has done. Where both mean the same, the body stays as it was written.
+//! A request is merged into the actual state, not into the last body; otherwise a client that scales out would undo
+//! changes of an operator. Members that already match stay as written.
 
 use forewarn_lifecycle::{
     Cluster, EvictionPolicy, MachineId, Orchestration, Priority, ScaleSetId, Shape, Tenant, TenantId,
@@ -16,7 +16,7 @@ use crate::read::common::read_priority;
 use crate::read::scale_set::{read_upgrade, upgrade_body};
 use forewarn_control::UpgradeWord;
 
-/// Makes the body of a scale set say what is so: capacity, mode, priority, profile and policy.
+/// Updates the body of a scale set: capacity, mode, priority, profile and policy.
 pub(super) fn refresh_scale_set(cluster: &Cluster, id: ScaleSetId, body: &mut Value) {
     let Some(set) = cluster.scale_set(id) else { return };
     let groups = set.groups.iter().filter_map(|group| cluster.tenant(*group));
@@ -41,7 +41,7 @@ pub(super) fn refresh_scale_set(cluster: &Cluster, id: ScaleSetId, body: &mut Va
     refresh_profile(model, set.model);
 }
 
-/// Makes the body of a machine say what is so: priority, profile and, where it is a tenant of its own, policy.
+/// Updates the body of a machine: priority, profile and, for a standalone one, policy.
 pub(super) fn refresh_machine(cluster: &Cluster, id: MachineId, body: &mut Value) {
     let Some(machine) = cluster.machine(id) else { return };
     let properties = object(body, "properties");
@@ -54,7 +54,7 @@ pub(super) fn refresh_machine(cluster: &Cluster, id: MachineId, body: &mut Value
     }
 }
 
-/// Makes the body of an availability set say what is so: its policy.
+/// Updates the body of an availability set: its policy.
 pub(super) fn refresh_availability_set(cluster: &Cluster, id: TenantId, body: &mut Value) {
     if let Some(tenant) = cluster.tenant(id) {
         refresh_policy(object(body, "properties"), tenant.policy);
@@ -87,7 +87,7 @@ fn refresh_priority(holder: &mut Value, is: Priority) {
     }
 }
 
-/// A member that is an object; it is made one if it is none.
+/// A member that is an object, created if necessary.
 fn object<'a>(holder: &'a mut Value, name: &str) -> &'a mut Value {
     if !holder.is_object() {
         *holder = Value::Object(Map::new());
@@ -104,5 +104,4 @@ fn write(body: &mut Value, holder: &str, name: &str, value: Value) {
 }
 
 #[cfg(test)]
-#[path = "refresh/tests.rs"]
 mod tests;

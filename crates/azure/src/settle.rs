@@ -1,44 +1,44 @@
-//! From what a client sends to what is kept: one step for PUT and PATCH, whatever the type.
+//! Merges a request into the stored body: one step for PUT and PATCH of any type.
 
 use serde_json::{Map, Value};
 
 use super::body::{at, object_at, shown, text_at};
 use super::canonical::canonical;
 use super::error::ArmError;
-use super::gate::check_version;
-use super::kind::Kind;
+use super::kind::ResourceKind;
 use super::merge::merge;
 use super::profile::complete_profile;
 use super::version::ApiVersion;
+use super::versioned_members::check_version;
 use forewarn_control::TAGS_MAX;
 
-/// Bytes of a resource, as it is kept.
+/// Maximum bytes of a stored resource.
 const RESOURCE_BYTES_MAX: usize = 256 << 10;
 
-/// Characters in the name and in the value of a tag.
+/// Maximum characters of the name and the value of a tag.
 const TAG_NAME_CHARS_MAX: usize = 512;
 const TAG_VALUE_CHARS_MAX: usize = 256;
 
-/// What a resource is after a PUT or PATCH. `kept` is what it was; nothing, if it is new.
+/// The body of a resource after a PUT or PATCH. `stored` is the stored body; `None` for a new resource.
 ///
 /// # Errors
-/// When the client says what its version does not know, a new resource has no location or an old one another, it is too
-/// long, or its tags are none.
+/// Fails if the request has members that its version does not have, a new resource has no location or an existing one
+/// another location, it is too long, or its tags are invalid.
 ///
 /// ```
 /// use forewarn_azure::{ApiVersion, SCALE_SETS, settle};
 /// use serde_json::json;
 ///
 /// let version = ApiVersion::new(2024, 11, 1);
-/// let kept = json!({ "location": "eastus", "sku": { "name": "s", "capacity": 2 } });
-/// let after = settle(SCALE_SETS, Some(&kept), &json!({ "sku": { "capacity": "3" } }), version)?;
+/// let stored = json!({ "location": "eastus", "sku": { "name": "s", "capacity": 2 } });
+/// let after = settle(SCALE_SETS, Some(&stored), &json!({ "sku": { "capacity": "3" } }), version)?;
 /// assert_eq!(after, json!({ "location": "eastus", "sku": { "name": "s", "capacity": 3 } }));
 /// assert_eq!(settle(SCALE_SETS, None, &json!({}), version).unwrap_err().code, "LocationRequired");
 /// # Ok::<_, forewarn_azure::ArmError>(())
 /// ```
 pub fn settle(
     kind: &str,
-    kept: Option<&Value>,
+    stored: Option<&Value>,
     sent: &Value,
     version: ApiVersion,
 ) -> Result<Value, ArmError> {
@@ -47,20 +47,20 @@ pub fn settle(
         return Err(ArmError::new(400, "InvalidRequestContent", message));
     }
     check_version(kind, sent, version)?;
-    let mut said = sent.clone();
-    canonical(kind, &mut said);
+    let mut canonical_body = sent.clone();
+    canonical(kind, &mut canonical_body);
     let nothing = Value::Object(Map::new());
-    let mut settled = merge(kept.unwrap_or(&nothing), &said);
+    let mut settled = merge(stored.unwrap_or(&nothing), &canonical_body);
     canonical(kind, &mut settled);
-    match Kind::of(kind) {
-        Kind::Machine => settled.get_mut("properties").into_iter().for_each(complete_profile),
-        Kind::ScaleSet => {
+    match ResourceKind::of(kind) {
+        ResourceKind::Machine => settled.get_mut("properties").into_iter().for_each(complete_profile),
+        ResourceKind::ScaleSet => {
             let model = settled.get_mut("properties").and_then(|own| own.get_mut("virtualMachineProfile"));
             model.into_iter().for_each(complete_profile);
         }
-        Kind::Instance | Kind::AvailabilitySet | Kind::Other => {}
+        ResourceKind::Instance | ResourceKind::AvailabilitySet | ResourceKind::Other => {}
     }
-    check_location(kind, kept, &settled)?;
+    check_location(kind, stored, &settled)?;
     check_tags(&settled)?;
     if settled.to_string().len() > RESOURCE_BYTES_MAX {
         let message = format!("The resource would have more than {RESOURCE_BYTES_MAX} bytes.");
@@ -69,17 +69,17 @@ pub fn settle(
     Ok(settled)
 }
 
-fn check_location(kind: &str, kept: Option<&Value>, settled: &Value) -> Result<(), ArmError> {
-    let must_have = match Kind::of(kind) {
-        Kind::Machine | Kind::ScaleSet | Kind::AvailabilitySet => kept.is_none(),
-        Kind::Instance | Kind::Other => false,
+fn check_location(kind: &str, stored: Option<&Value>, settled: &Value) -> Result<(), ArmError> {
+    let must_have = match ResourceKind::of(kind) {
+        ResourceKind::Machine | ResourceKind::ScaleSet | ResourceKind::AvailabilitySet => stored.is_none(),
+        ResourceKind::Instance | ResourceKind::Other => false,
     };
     let is = text_at(settled, "location")?.filter(|location| !location.trim().is_empty());
     if is.is_none() && must_have {
         let message = "The location property is required for this definition.";
         return Err(ArmError::new(400, "LocationRequired", message));
     }
-    let was = kept.and_then(|kept| at(kept, "location")).and_then(Value::as_str);
+    let was = stored.and_then(|stored| at(stored, "location")).and_then(Value::as_str);
     match (was, is) {
         (Some(was), Some(is)) if !same_location(was, is) => {
             let message = format!(
@@ -94,13 +94,13 @@ fn check_location(kind: &str, kept: Option<&Value>, settled: &Value) -> Result<(
     }
 }
 
-/// Whether two texts mean one location: `East US` is `eastus`.
+/// Returns true if two texts mean one location: `East US` is `eastus`.
 #[must_use]
 pub fn same_location(one: &str, other: &str) -> bool {
     normal_location(one) == normal_location(other)
 }
 
-/// A location as it is shown: `East US` is `eastus`.
+/// A location in normal form: `East US` is `eastus`.
 #[must_use]
 pub fn normal_location(text: &str) -> String {
     let letters = text.chars().filter(|c| !c.is_whitespace());
@@ -143,19 +143,20 @@ mod tests {
         json!({ "virtualMachineProfile": { "scheduledEventsProfile": { "terminateNotificationProfile": notice } } })
     }
 
-    /// The documented request, which names nothing but the profile.
+    /// The documented request, which names only the profile.
+    /// promise: Z2
     #[test]
     fn the_documented_put_keeps_everything_else() {
-        let mut kept = json!({
+        let mut stored = json!({
             "location": "eastus", "sku": { "capacity": 2 },
             "properties": { "virtualMachineProfile": { "priority": "Regular", "mine": [1] } },
         });
         let sent = json!({ "properties": terminate(&json!({ "notBeforeTimeout": "PT5M", "enable": true })) });
-        let after = settle(SCALE_SETS, Some(&kept), &sent, ApiVersion::new(2019, 3, 1)).unwrap();
-        kept["properties"]["virtualMachineProfile"]["scheduledEventsProfile"] =
+        let after = settle(SCALE_SETS, Some(&stored), &sent, ApiVersion::new(2019, 3, 1)).unwrap();
+        stored["properties"]["virtualMachineProfile"]["scheduledEventsProfile"] =
             sent["properties"]["virtualMachineProfile"]["scheduledEventsProfile"].clone();
-        assert_eq!(after, kept);
-        let old = settle(SCALE_SETS, Some(&kept), &sent, ApiVersion::new(2018, 10, 1)).unwrap_err();
+        assert_eq!(after, stored);
+        let old = settle(SCALE_SETS, Some(&stored), &sent, ApiVersion::new(2018, 10, 1)).unwrap_err();
         assert_eq!((old.status, old.code.as_ref()), (400, "BadRequest"));
         let new = settle(SCALE_SETS, None, &sent, ApiVersion::new(2019, 3, 1)).unwrap_err();
         assert_eq!((new.status, new.code.as_ref()), (400, "LocationRequired"));
@@ -163,7 +164,7 @@ mod tests {
 
     #[test]
     fn a_length_alone_leaves_off_what_is_off_and_on_what_is_on() {
-        for (kept, sent, after) in [
+        for (stored, sent, after) in [
             (
                 json!({ "enable": true, "notBeforeTimeout": "PT5M" }),
                 json!({ "notBeforeTimeout": "PT9M" }),
@@ -186,9 +187,9 @@ mod tests {
             ),
             (json!({}), json!({ "enable": "True" }), json!({ "enable": true, "notBeforeTimeout": "PT5M" })),
         ] {
-            let kept = json!({ "location": "l", "properties": terminate(&kept) });
+            let stored = json!({ "location": "l", "properties": terminate(&stored) });
             let settled =
-                settle(SCALE_SETS, Some(&kept), &json!({ "properties": terminate(&sent) }), NEW).unwrap();
+                settle(SCALE_SETS, Some(&stored), &json!({ "properties": terminate(&sent) }), NEW).unwrap();
             assert_eq!(settled["properties"], terminate(&after));
         }
         let machine = json!({ "location": "l", "properties": { "scheduledEventsProfile": { "terminateNotificationProfile": { "enable": true } } } });
@@ -199,9 +200,9 @@ mod tests {
 
     #[test]
     fn a_resource_stays_where_it_is() {
-        let kept = json!({ "location": "eastus" });
+        let stored = json!({ "location": "eastus" });
         let moved =
-            |location: &str| settle(VIRTUAL_MACHINES, Some(&kept), &json!({ "location": location }), NEW);
+            |location: &str| settle(VIRTUAL_MACHINES, Some(&stored), &json!({ "location": location }), NEW);
         assert!(moved("East US").is_ok() && moved("EASTUS").is_ok());
         let error = moved("westus").unwrap_err();
         assert_eq!((error.status, error.code.as_ref()), (409, "InvalidResourceLocation"));

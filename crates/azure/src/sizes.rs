@@ -1,4 +1,4 @@
-//! Sizes of machines, as clients look them up. All are alike here, and any other may be asked for: a size is a word.
+//! Sizes of machines, which clients look up. All are equivalent, and any other name is accepted.
 
 use serde_json::{Value, json};
 
@@ -16,10 +16,10 @@ const SIZES: [(&str, &str, u32, u32, u32); 10] = [
     ("Standard_F2s_v2", "standardFSv2Family", 2, 4_096, 4),
 ];
 
-/// What may be had of everything: more than anybody asks for.
+/// Quota of every resource: more than any client needs.
 const LIMIT: u32 = 1_000_000;
 
-/// Sizes in each of those places, with their zones.
+/// Sizes in each location, with their zones.
 ///
 /// ```
 /// let skus = forewarn_azure::sizes::skus(&["eastus"]);
@@ -54,7 +54,7 @@ fn sku((name, family, cores, memory, disks): (&str, &str, u32, u32, u32), locati
     })
 }
 
-/// Sizes as they were listed before there were zones.
+/// Sizes in the older list, without zones.
 #[must_use]
 pub fn vm_sizes() -> Vec<Value> {
     let size = |(name, _, cores, memory, disks): (&str, &str, u32, u32, u32)| {
@@ -70,7 +70,7 @@ pub fn vm_sizes() -> Vec<Value> {
     SIZES.map(size).to_vec()
 }
 
-/// How much is in use of what may be had, given how many machines, availability sets and scale sets there are.
+/// Usage and quota, given the numbers of machines, availability sets and scale sets.
 #[must_use]
 pub fn usages(machines: usize, availability_sets: usize, scale_sets: usize) -> Vec<Value> {
     let usage = |(name, shown, count): (&str, &str, usize)| {

@@ -1,8 +1,8 @@
-//! `api-version`: a date by which a client says what it understands.
+//! `api-version`: the date that states which API a client uses.
 
 use std::fmt;
 
-/// A version of the API: `2019-03-01`, or `2025-10-01-preview`. They are ordered by their date.
+/// A version of the API: `2019-03-01`, or `2025-10-01-preview`. Versions are ordered by date.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ApiVersion {
     year: u16,
@@ -11,51 +11,53 @@ pub struct ApiVersion {
     preview: bool,
 }
 
-/// Not a version, or one from before there were any.
+/// Error for an invalid version, or one before the first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BadVersion;
+pub struct InvalidVersion;
 
 impl ApiVersion {
-    /// The first of Microsoft.Compute.
+    /// The first version of Microsoft.Compute.
     pub const FIRST: Self = Self::new(2015, 6, 15);
-    /// The first that knows `scheduledEventsProfile`.
+    /// The first version with `scheduledEventsProfile`.
     pub const SCHEDULED_EVENTS_PROFILE: Self = Self::new(2019, 3, 1);
 
-    /// The version of a day.
+    /// The version of a date.
     #[must_use]
     pub const fn new(year: u16, month: u8, day: u8) -> Self {
         Self { year, month, day, preview: false }
     }
 
-    /// Reads a version.
+    /// Parses a version.
     ///
     /// # Errors
-    /// When it is none.
+    /// Fails if it is invalid.
     ///
     /// ```
     /// use forewarn_azure::ApiVersion;
     /// assert!(ApiVersion::parse("2018-10-01")? < ApiVersion::SCHEDULED_EVENTS_PROFILE);
     /// assert!(ApiVersion::parse("2018-13-01").is_err());
-    /// # Ok::<_, forewarn_azure::BadVersion>(())
+    /// # Ok::<_, forewarn_azure::InvalidVersion>(())
     /// ```
-    pub fn parse(text: &str) -> Result<Self, BadVersion> {
+    pub fn parse(text: &str) -> Result<Self, InvalidVersion> {
         let (date, preview) = match text.split_at_checked(10) {
             Some((date, "")) => (date, false),
             Some((date, rest)) if rest.eq_ignore_ascii_case("-preview") => (date, true),
-            Some(_) | None => return Err(BadVersion),
+            Some(_) | None => return Err(InvalidVersion),
         };
-        let shape = |(place, byte): (usize, u8)| match place {
+        let shape = |(position, byte): (usize, u8)| match position {
             4 | 7 => byte == b'-',
             _ => byte.is_ascii_digit(),
         };
         if !date.bytes().enumerate().all(shape) {
-            return Err(BadVersion);
+            return Err(InvalidVersion);
         }
-        let number = |from: usize, to: usize| date[from..to].parse().map_err(|_| BadVersion);
+        let number = |from: usize, to: usize| date[from..to].parse().map_err(|_| InvalidVersion);
         let (month, day) = (number(5, 7)?, number(8, 10)?);
-        let (Ok(month), Ok(day)) = (u8::try_from(month), u8::try_from(day)) else { return Err(BadVersion) };
+        let (Ok(month), Ok(day)) = (u8::try_from(month), u8::try_from(day)) else {
+            return Err(InvalidVersion);
+        };
         let is_date = (1..=12).contains(&month) && (1..=31).contains(&day);
-        if is_date { Ok(Self { year: number(0, 4)?, month, day, preview }) } else { Err(BadVersion) }
+        if is_date { Ok(Self { year: number(0, 4)?, month, day, preview }) } else { Err(InvalidVersion) }
     }
 }
 
@@ -85,7 +87,7 @@ mod tests {
             "+019-03-01",
             "20１9-03-01",
         ] {
-            assert_eq!(ApiVersion::parse(text), Err(BadVersion), "{text}");
+            assert_eq!(ApiVersion::parse(text), Err(InvalidVersion), "{text}");
         }
         assert!(ApiVersion::new(2019, 3, 1) < ApiVersion::parse("2019-03-01-preview").unwrap());
     }

@@ -8,9 +8,9 @@ use tracing_subscriber::layer::SubscriberExt;
 use crate::json_line::JsonLine;
 
 #[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
+struct CapturedLog(Arc<Mutex<Vec<u8>>>);
 
-impl Write for Log {
+impl Write for CapturedLog {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.lock().unwrap().write(bytes)
     }
@@ -20,9 +20,9 @@ impl Write for Log {
     }
 }
 
-/// Runs something, and gives the lines that it logs.
+/// Runs a closure, and returns the lines that it logs.
 pub(crate) fn lines(act: impl FnOnce()) -> Vec<String> {
-    let log = Log::default();
+    let log = CapturedLog::default();
     let writer = log.clone();
     let layer = tracing_subscriber::fmt::layer().with_writer(move || writer.clone());
     let subscriber = tracing_subscriber::registry().with(layer.event_format(JsonLine));

@@ -1,7 +1,7 @@
 //! The JSON format of the log: one object for each event, on one line, and no key twice.
 //!
-//! `timestamp`, `level` and `message` come first. A field with one of these names, or one that an event has twice, is written
-//! under its name with a number behind it (`message_2`), so that no field can hide another.
+//! `timestamp`, `level` and `message` come first. A field with one of these names, or one that an event has twice, is
+//! written under its name with a number behind it (`message_2`), so that no field can hide another.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ use tracing_subscriber::fmt::time::{FormatTime, SystemTime};
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
 use tracing_subscriber::registry::LookupSpan;
 
-/// The key of the words of an event, both here and in `tracing`.
+/// The key of the message of an event, both here and in `tracing`.
 const MESSAGE: &str = "message";
 
 /// Formats events as JSON objects.
@@ -39,7 +39,7 @@ where
     }
 }
 
-/// An object of the same form for standard output, where no event is logged: what it says, and its members.
+/// An object of the same form for standard output, outside the log: a message and its members.
 pub(crate) fn object(message: &str, members: &[(&str, &str)]) -> String {
     let mut object = head("INFO");
     object.insert(MESSAGE.to_owned(), message.into());
@@ -49,7 +49,7 @@ pub(crate) fn object(message: &str, members: &[(&str, &str)]) -> String {
 
 fn head(level: &str) -> Map<String, Value> {
     let mut timestamp = String::new();
-    // The time of day can always be written to a text; if not, the line has none.
+    // Formatting of the time cannot fail here; if it does, the field is empty.
     SystemTime.format_time(&mut Writer::new(&mut timestamp)).ok();
     let mut object = Map::new();
     object.insert("timestamp".to_owned(), timestamp.into());
@@ -66,7 +66,8 @@ fn insert(object: &mut Map<String, Value>, name: &str, value: Value) {
     }
 }
 
-/// The fields of an event. The macros of `tracing` record the words first, so that a later field of that name is another.
+/// The fields of an event. The macros of `tracing` record the message first, so a later field of that name is another
+/// one.
 #[derive(Default)]
 struct Fields {
     message: Option<String>,
@@ -118,8 +119,9 @@ mod tests {
     use super::*;
     use crate::captured::lines;
 
+    /// promise: S6
     #[test]
-    fn no_key_occurs_twice_whatever_a_field_is_called() {
+    fn keys_of_a_log_line_are_unique() {
         let lines = lines(|| {
             let message = "no such domain";
             tracing::warn!(message, level = "high", timestamp = 7, target = "x", "an impact failed");
@@ -146,7 +148,7 @@ mod tests {
 
     #[test]
     fn an_object_without_an_event_looks_the_same() {
-        let text = object("forewarn serves", &[("api", "http://h"), ("message", "x")]);
+        let text = object("server ready", &[("api", "http://h"), ("message", "x")]);
         let read: Map<String, Value> = serde_json::from_str(&text).unwrap();
         let keys: Vec<_> = read.keys().map(String::as_str).collect();
         assert_eq!(keys, ["timestamp", "level", "message", "api", "message_2"]);

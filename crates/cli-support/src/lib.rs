@@ -1,10 +1,11 @@
-//! What the programs of this project have in common where they meet a supervisor, a log and a terminal.
+//! Code that the programs of this project share for service managers, logs and terminals.
 //!
-//! `forewarn` and `forewarn-agent` write the same log lines, tell systemd the same way how it goes, and print tables that look
-//! alike. Nothing here knows what a server or an agent does.
+//! `forewarn` and `forewarn-agent` write the same log lines, send the same notifications to systemd, and print the same
+//! tables. Nothing here depends on the server or the agent.
 
 #[cfg(test)]
 mod captured;
+pub mod help;
 mod json_line;
 pub mod log;
 pub mod notify;

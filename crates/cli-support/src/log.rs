@@ -1,9 +1,9 @@
-//! What a program says while it runs, on standard error.
+//! The log of a program, on standard error.
 //!
-//! Where standard error is the journal of systemd, a line begins with its priority (`<6>`) and has neither time nor level: the
-//! journal keeps both itself.
+//! If standard error is the systemd journal, a line begins with its priority (`<6>`) and has neither time nor level:
+//! the journal stores both itself.
 //!
-//! With [`Format::Json`] every line is one object, panics and the last words of a program that fails included.
+//! With [`Format::Json`] every line is one object, including panics and the final error of a failing program.
 
 use std::fmt;
 use std::io::{self, IsTerminal, Write};
@@ -13,7 +13,7 @@ use clap::ValueEnum;
 use serde::Deserialize;
 use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::filter::LevelFilter;
-use tracing_subscriber::fmt::format::{Format as Lines, Writer};
+use tracing_subscriber::fmt::format::{Format as LineFormat, Writer};
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::registry::LookupSpan;
@@ -24,53 +24,53 @@ use crate::json_line::{JsonLine, object};
 use crate::panic::log_panics;
 use crate::visible::{is_invisible, json, log_line, visible};
 
-/// How log lines look.
+/// The format of log lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Format {
-    /// For people.
+    /// Plain text
     #[default]
     Text,
-    /// One JSON object a line.
+    /// One JSON object per line
     Json,
 }
 
-/// How much is said.
+/// The log level.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Detail {
-    /// What went wrong.
+    /// Errors
     Error,
-    /// And what may go wrong.
+    /// Errors and warnings
     Warn,
-    /// And what the program does.
+    /// Also normal operation
     #[default]
     Info,
-    /// And how.
+    /// Also details
     Debug,
 }
 
-/// Finds the format that settings ask for, as `format` in their table `log`, also where something else is wrong with them.
+/// The format in settings (`format` in the table `log`), even if other settings are invalid.
 #[must_use]
 pub fn log_format(settings: &str) -> Format {
     #[derive(Default, Deserialize)]
-    struct Log {
+    struct LogSettings {
         #[serde(default)]
         format: Format,
     }
     let settings: toml::Table = settings.parse().unwrap_or_default();
-    let log = settings.get("log").cloned().map(toml::Value::try_into::<Log>);
+    let log = settings.get("log").cloned().map(toml::Value::try_into::<LogSettings>);
     log.and_then(Result::ok).unwrap_or_default().format
 }
 
-/// How much is said, to be changed while it is.
+/// A handle to change the log level of a running program.
 #[derive(Clone, Debug)]
-pub struct Volume(reload::Handle<LevelFilter, Registry>);
+pub struct LevelHandle(reload::Handle<LevelFilter, Registry>);
 
-impl Volume {
-    /// From now on, that much.
+impl LevelHandle {
+    /// Sets the log level.
     pub fn set(&self, detail: Detail) {
-        // It is an error if nothing is logged any more: then it does not matter how much.
+        // Fails only if there is no log any more, and then the level does not matter.
         drop(self.0.reload(LevelFilter::from(detail)));
     }
 }
@@ -86,52 +86,52 @@ impl From<Detail> for LevelFilter {
     }
 }
 
-/// Set once the log has begun as JSON: nothing else may be written beside it.
+/// True once the log has started as JSON: then standard error has JSON lines only.
 static IS_JSON: AtomicBool = AtomicBool::new(false);
 
-/// Writes the last words of a program that fails to standard error: an event of a JSON log, else a line for people.
-pub fn fail(program: &str, problem: &str) {
+/// Writes the final error of a failing program to standard error: an event of a JSON log, otherwise plain text.
+pub fn fail(program: &str, error: &str) {
     if IS_JSON.load(Ordering::Relaxed) {
-        tracing::error!(error = problem, "{program} cannot go on");
+        tracing::error!(program, error, "program failed");
     } else {
-        // A reader who has closed the pipe does not want to know.
-        writeln!(std::io::stderr(), "{program}: {}", visible(problem)).ok();
+        // Ignores a closed pipe.
+        writeln!(std::io::stderr(), "{program}: {}", visible(error)).ok();
     }
 }
 
-/// Writes to standard output, while a log may go to the same place: one object beside a JSON log, else a text for people.
-/// It is not part of the log, and no level leaves it out.
+/// Writes to standard output, which a log may share: one object if the log is JSON, otherwise plain text. It is not
+/// part of the log and has no level.
 pub fn print(text: &str, message: &str, members: &[(&str, &str)]) {
     let is_json = IS_JSON.load(Ordering::Relaxed);
     let text = if is_json { json(&object(message, members)) + "\n" } else { visible(text) };
-    // A reader who has closed the pipe does not end a server.
+    // Ignores a closed pipe: it must not stop a server.
     std::io::stdout().lock().write_all(text.as_bytes()).ok();
 }
 
 /// Starts the log of a process. Panics are part of it.
-pub fn start(format: Format, detail: Detail) -> Volume {
+pub fn start(format: Format, detail: Detail) -> LevelHandle {
     let (filter, handle) = reload::Layer::new(LevelFilter::from(detail));
     let colours = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
     let writer = move || VisibleLines { out: std::io::stderr(), format };
     let lines = tracing_subscriber::fmt::layer().with_writer(writer).with_target(false);
-    // A line that cannot be written is lost. To say so in another one would end the thread that tried: the disk may be full.
+    // Drops a line that cannot be written, for example to a full disk. Reporting it would panic the logging thread.
     let lines = lines.log_internal_errors(false);
     let all = tracing_subscriber::registry().with(filter);
-    let kept = Lines::default().with_target(false).with_ansi(false).without_time();
+    let plain = LineFormat::default().with_target(false).with_ansi(false).without_time();
     match (format, is_journal()) {
         (Format::Text, false) => all.with(lines.with_ansi(colours)).init(),
         (Format::Json, false) => all.with(lines.event_format(JsonLine)).init(),
         (Format::Text, true) => {
-            all.with(lines.with_ansi(false).event_format(Ranked(kept.with_level(false)))).init();
+            all.with(lines.with_ansi(false).event_format(Ranked(plain.with_level(false)))).init();
         }
         (Format::Json, true) => all.with(lines.event_format(Ranked(JsonLine))).init(),
     }
     IS_JSON.store(format == Format::Json, Ordering::Relaxed);
     log_panics();
-    Volume(handle)
+    LevelHandle(handle)
 }
 
-/// Writes lines in which no character is invisible, wherever their texts come from. A line is written in one piece.
+/// A writer that escapes invisible characters. A line is written in one piece.
 struct VisibleLines<W> {
     out: W,
     format: Format,
@@ -143,11 +143,11 @@ impl<W: io::Write> io::Write for VisibleLines<W> {
         if !line.chars().any(is_invisible) {
             return self.out.write(bytes);
         }
-        let shown = match self.format {
+        let escaped = match self.format {
             Format::Text => log_line(line),
             Format::Json => json(line),
         };
-        self.out.write_all(shown.as_bytes())?;
+        self.out.write_all(escaped.as_bytes())?;
         Ok(bytes.len())
     }
 
@@ -156,14 +156,14 @@ impl<W: io::Write> io::Write for VisibleLines<W> {
     }
 }
 
-/// Whether standard error is the stream that systemd says it has connected to its journal.
+/// Returns true if standard error is connected to the systemd journal.
 fn is_journal() -> bool {
     let Some(stream) = std::env::var("JOURNAL_STREAM").ok() else { return false };
     let Ok(stat) = rustix::fs::fstat(rustix::stdio::stderr()) else { return false };
     stream == format!("{}:{}", stat.st_dev, stat.st_ino)
 }
 
-/// Lines that begin with their priority.
+/// A format whose lines begin with their priority.
 struct Ranked<F>(F);
 
 impl<S, N, F> FormatEvent<S, N> for Ranked<F>
@@ -185,7 +185,7 @@ where
     }
 }
 
-/// The number by which syslog calls a level.
+/// The syslog number of a level.
 fn priority(level: Level) -> u8 {
     match level {
         Level::ERROR => 3,
@@ -200,7 +200,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_format_is_found_in_settings_that_are_wrong_otherwise() {
+    fn the_format_is_found_in_invalid_settings() {
         assert_eq!(log_format("log.format = 'json'\nwrong = 1"), Format::Json);
         assert_eq!(log_format("[log]\nformat = 'json'\nlevel = 'loud'"), Format::Json);
         for text in ["", "log = 1", "log.format = 'xml'", "log.format = 'json'\n = ", "log.level = 'info'"] {
@@ -208,6 +208,7 @@ mod tests {
         }
     }
 
+    /// promise: S6
     #[test]
     fn a_line_of_the_log_has_no_invisible_character() {
         let written = |format, line: &[u8]| {

@@ -1,4 +1,4 @@
-//! Telling a supervisor how it goes (`sd_notify`), if there is one that wants to know.
+//! Notifications to the service manager (`sd_notify`), if there is one.
 
 use std::ffi::OsStr;
 use std::io;
@@ -7,42 +7,43 @@ use std::time::Duration;
 
 use crate::visible::one_line;
 
-/// What a supervisor is told.
+/// A notification to the service manager.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum News<'a> {
-    /// It does its work from now on.
+pub enum Notification<'a> {
+    /// The program is ready.
     Ready,
-    /// It reads its settings again.
+    /// The program reloads its settings.
     Reloading,
-    /// It is about to end.
+    /// The program is stopping.
     Stopping,
-    /// It is still well.
+    /// The program is healthy.
     Watchdog,
-    /// How it goes, in one line.
+    /// A status of one line.
     Status(&'a str),
 }
 
-/// Tells it. Whether it arrives is the supervisor's business.
-pub fn notify(news: News<'_>) {
-    let Some(place) = std::env::var_os("NOTIFY_SOCKET") else { return };
-    let text = match news {
-        News::Ready => "READY=1".to_owned(),
-        News::Reloading => {
+/// Sends a notification. Failures are logged only.
+pub fn notify(notification: Notification<'_>) {
+    let Some(socket) = std::env::var_os("NOTIFY_SOCKET") else { return };
+    let text = match notification {
+        Notification::Ready => "READY=1".to_owned(),
+        Notification::Reloading => {
             let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
             let microseconds = i128::from(now.tv_sec) * 1_000_000 + i128::from(now.tv_nsec) / 1_000;
             format!("RELOADING=1\nMONOTONIC_USEC={microseconds}")
         }
-        News::Stopping => "STOPPING=1".to_owned(),
-        News::Watchdog => "WATCHDOG=1".to_owned(),
-        News::Status(text) => format!("STATUS={}", one_line(text)),
+        Notification::Stopping => "STOPPING=1".to_owned(),
+        Notification::Watchdog => "WATCHDOG=1".to_owned(),
+        Notification::Status(text) => format!("STATUS={}", one_line(text)),
     };
     let send = |to| UnixDatagram::unbound()?.send_to_addr(text.as_bytes(), &to);
-    if let Err(error) = address(&place).and_then(send) {
-        tracing::warn!(%error, "the supervisor could not be told: {text}");
+    if let Err(error) = address(&socket).and_then(send) {
+        tracing::warn!(%error, notification = text, "cannot notify the service manager");
     }
 }
 
-/// How often a supervisor wants to hear that the program is well: twice as often as it asks for, so that one word may be late.
+/// The interval of watchdog notifications: half of the configured one, so that one may be late. `None` if the service
+/// manager expects none.
 #[must_use]
 pub fn watchdog() -> Option<Duration> {
     let read = |name| std::env::var(name).ok()?.parse::<u64>().ok();
@@ -51,18 +52,18 @@ pub fn watchdog() -> Option<Duration> {
     is_ours.then(|| Duration::from_micros(wanted) / 2)
 }
 
-/// A name that begins with @ is none in the file system.
+/// A name that begins with @ is an abstract address.
 #[cfg(target_os = "linux")]
-fn address(place: &OsStr) -> io::Result<SocketAddr> {
+fn address(socket: &OsStr) -> io::Result<SocketAddr> {
     use std::os::linux::net::SocketAddrExt;
     use std::os::unix::ffi::OsStrExt;
-    match place.as_bytes().strip_prefix(b"@") {
+    match socket.as_bytes().strip_prefix(b"@") {
         Some(name) => SocketAddr::from_abstract_name(name),
-        None => SocketAddr::from_pathname(place),
+        None => SocketAddr::from_pathname(socket),
     }
 }
 
 #[cfg(not(target_os = "linux"))]
-fn address(place: &OsStr) -> io::Result<SocketAddr> {
-    SocketAddr::from_pathname(place)
+fn address(socket: &OsStr) -> io::Result<SocketAddr> {
+    SocketAddr::from_pathname(socket)
 }

@@ -1,12 +1,12 @@
 //! Panics as log events: a panic of any thread is one line of the log, in the format of the log.
 //!
-//! Without this, a panic writes several raw lines to standard error, between objects of a JSON log. Two deaths stay raw,
-//! because the runtime of Rust writes them itself: a panic inside a panic, and the end of memory or of a stack.
+//! Without this, a panic writes several raw lines to standard error, between objects of a JSON log. Two cases stay raw,
+//! because the Rust runtime writes them itself: a panic inside a panic, and running out of memory or stack.
 
 use std::backtrace::{Backtrace, BacktraceStatus};
 use std::panic::{PanicHookInfo, set_hook};
 
-/// From now on, panics are logged.
+/// Installs a hook that logs panics.
 pub(crate) fn log_panics() {
     set_hook(Box::new(log_panic));
 }
@@ -17,7 +17,7 @@ fn log_panic(info: &PanicHookInfo<'_>) {
     let location = info.location().map(ToString::to_string);
     let location = location.as_deref();
     let reason = info.payload_as_str().unwrap_or("a value that is not a text");
-    // Taken only where `RUST_BACKTRACE` asks for it.
+    // Captured only if `RUST_BACKTRACE` is set.
     let backtrace = Backtrace::capture();
     let backtrace = (backtrace.status() == BacktraceStatus::Captured).then(|| backtrace.to_string());
     let backtrace = backtrace.as_deref();
@@ -33,6 +33,7 @@ mod tests {
     use super::*;
     use crate::captured::lines;
 
+    /// promise: S6
     #[test]
     fn a_panic_is_one_object_of_a_json_log() {
         let usual = take_hook();

@@ -1,4 +1,4 @@
-//! Columns that stand below each other. Nothing is ever cut off.
+//! Tables with aligned columns. Nothing is ever truncated.
 
 use std::fmt;
 
@@ -7,37 +7,34 @@ use crate::visible::one_line;
 /// Blanks between two columns.
 const GAP: usize = 2;
 
-/// What an empty cell shows, so that a line has as many words as it has columns.
-const NOTHING: &str = "-";
+/// The text of an empty cell, so that a line has as many words as columns.
+const EMPTY_CELL: &str = "-";
 
-/// Names in a sentence that are all said.
+/// Maximum number of names that are all listed.
 const NAMES_MAX: usize = 8;
 
-/// Names that are said where there are more.
+/// Number of names that are listed if there are more.
 const NAMES_SHOWN: usize = 3;
 
-/// Rows of cells.
 pub struct Table {
     rows: Vec<Vec<String>>,
     width: Width,
 }
 
-/// How many columns a table has.
+/// The set of columns of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Width {
-    /// Those that are looked at most.
     Usual,
-    /// And the rest.
     Wide,
 }
 
 impl Table {
-    /// A table with a line of headings.
+    /// A table with a header line.
     pub fn new(headings: &[&str]) -> Self {
         Self::with_more(Width::Usual, headings, &[])
     }
 
-    /// A table with a line of headings; with more of them, if it is wide.
+    /// A table with a header line, which has more columns if the table is wide.
     pub fn with_more(width: Width, headings: &[&str], more: &[&str]) -> Self {
         let more = match width {
             Width::Usual => &[],
@@ -47,7 +44,7 @@ impl Table {
         Self { rows: vec![headings], width }
     }
 
-    /// Names and values, one pair a line.
+    /// A table of names and values, one pair per line.
     pub fn facts(facts: impl IntoIterator<Item = (&'static str, String)>) -> Self {
         let mut table = Self { rows: Vec::new(), width: Width::Usual };
         for (name, value) in facts {
@@ -56,13 +53,13 @@ impl Table {
         table
     }
 
-    /// A row; a cell without anything in it shows that.
+    /// Adds a row. An empty cell becomes `-`.
     pub fn row(&mut self, cells: impl IntoIterator<Item = String>) {
-        let shown = |cell: String| if cell.is_empty() { NOTHING.to_owned() } else { one_line(&cell) };
+        let shown = |cell: String| if cell.is_empty() { EMPTY_CELL.to_owned() } else { one_line(&cell) };
         self.rows.push(cells.into_iter().map(shown).collect());
     }
 
-    /// A row; with more cells, if the table is wide.
+    /// Adds a row, with more cells if the table is wide.
     pub fn row_with_more<const N: usize, const M: usize>(&mut self, cells: [String; N], more: [String; M]) {
         match self.width {
             Width::Usual => self.row(cells),
@@ -70,7 +67,7 @@ impl Table {
         }
     }
 
-    /// Names and values; a name with several values has one a line.
+    /// A table of names and values. A name with several values has one per line.
     pub fn long_facts(facts: impl IntoIterator<Item = (&'static str, Vec<String>)>) -> Self {
         let mut table = Self { rows: Vec::new(), width: Width::Usual };
         for (name, values) in facts {
@@ -102,7 +99,7 @@ impl fmt::Display for Table {
     }
 }
 
-/// Names in a sentence; of many, the first few.
+/// A list of names for a sentence; of many, the first few.
 pub fn some<T: AsRef<str>>(names: &[T]) -> String {
     if names.len() <= NAMES_MAX {
         return listed(names);
@@ -110,7 +107,7 @@ pub fn some<T: AsRef<str>>(names: &[T]) -> String {
     format!("{}, … and {} more", listed(&names[..NAMES_SHOWN]), names.len() - NAMES_SHOWN)
 }
 
-/// Several things in one cell.
+/// Items separated by commas, for one cell.
 pub fn listed<T: AsRef<str>>(things: impl IntoIterator<Item = T>) -> String {
     let things: Vec<_> = things.into_iter().collect();
     let words: Vec<_> = things.iter().map(AsRef::as_ref).collect();
@@ -122,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn columns_stand_below_each_other() {
+    fn columns_are_aligned() {
         let mut table = Table::new(&["name", "host", "power"]);
         table.row(["web_0".to_owned(), "h1".to_owned(), "running".to_owned()]);
         table.row(["FrontEnd_IN_0".to_owned(), String::new(), "stopped".to_owned()]);
@@ -155,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn of_many_names_a_sentence_has_the_first_few() {
+    fn a_long_list_of_names_is_shortened() {
         let names: Vec<_> = (1..=200).map(|n| format!("h{n}")).collect();
         assert_eq!(some(&names), "h1, h2, h3, … and 197 more");
         assert_eq!(some(&names[..8]), "h1, h2, h3, h4, h5, h6, h7, h8");
@@ -176,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_without_rows_still_says_its_columns() {
+    fn a_table_without_rows_has_its_header() {
         assert_eq!(Table::new(&["id", "not before"]).to_string(), "ID  NOT BEFORE\n");
     }
 }

@@ -1,27 +1,28 @@
-//! Texts from elsewhere, shown without moving the cursor, colouring the screen, or changing the order of what stands beside them.
+//! Escaping of foreign texts for display, so that they cannot move the cursor, colour the screen, or reorder other
+//! text.
 
 use std::fmt::Write as _;
 
-/// A text whose lines and tabs stay, and whose other harmful characters can be seen.
+/// Escapes harmful characters except line ends and tabs.
 #[must_use]
 pub fn visible(text: &str) -> String {
     escape(text, |char| is_harmful(char) && !matches!(char, '\n' | '\t'))
 }
 
-/// A text that stays on its line: all harmful characters can be seen.
+/// Escapes all harmful characters, including line ends.
 #[must_use]
 pub fn one_line(text: &str) -> String {
     escape(text, is_harmful)
 }
 
-/// A text of several lines, as one line: hints follow what they are about.
+/// Joins a text of several lines into one: hints follow their message.
 #[must_use]
 pub fn flat(text: &str) -> String {
     let lines: Vec<_> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     one_line(&lines.join("; "))
 }
 
-/// JSON with the same meaning, in which invisible characters are written as `\u202e`. They stand in strings only.
+/// Equivalent JSON with invisible characters written as `\u202e`. They occur in strings only.
 #[must_use]
 pub fn json(text: &str) -> String {
     if !text.chars().any(is_invisible) {
@@ -32,7 +33,7 @@ pub fn json(text: &str) -> String {
         if is_invisible(char) {
             let units = &mut [0; 2];
             for unit in char.encode_utf16(units) {
-                // Writing to a text does not fail.
+                // Writing to a string does not fail.
                 write!(escaped, "\\u{unit:04x}").ok();
             }
         } else {
@@ -42,13 +43,13 @@ pub fn json(text: &str) -> String {
     escaped
 }
 
-/// TOML with the same meaning, in which invisible characters are written as `\U0000202e`, as long as they stand between double quotes.
+/// Equivalent TOML with invisible characters written as `\U0000202e`, provided that they are in double quotes.
 #[must_use]
 pub fn toml(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for char in text.chars() {
         if is_invisible(char) {
-            // Writing to a text does not fail.
+            // Writing to a string does not fail.
             write!(escaped, "\\U{:08x}", u32::from(char)).ok();
         } else {
             escaped.push(char);
@@ -57,19 +58,20 @@ pub fn toml(text: &str) -> String {
     escaped
 }
 
-/// A line that is written to the log, in which invisible characters can be seen. Colours and line ends stay.
+/// Escapes invisible characters of a log line. Colours and line ends stay.
 #[must_use]
 pub fn log_line(text: &str) -> String {
     escape(text, is_invisible)
 }
 
-/// Whether a character does something on a terminal besides being seen.
+/// Returns true if a character has an effect on a terminal besides being displayed.
 fn is_harmful(char: char) -> bool {
     char.is_control() || is_invisible(char)
 }
 
-/// Whether a character cannot be seen, and may turn or hide what stands beside it: characters of the Unicode category *format* (the
-/// direction of text, zero-width characters, tags), line and paragraph separators, variation selectors, and letters that are blank.
+/// Returns true if a character is invisible and may reorder or hide other text: characters of the Unicode category
+/// *format* (text direction, zero-width characters, tags), line and paragraph separators, variation selectors, and
+/// blank letters.
 #[must_use]
 pub fn is_invisible(char: char) -> bool {
     matches!(
@@ -116,16 +118,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_that_is_shown_moves_the_cursor() {
+    fn control_characters_are_escaped() {
         assert_eq!(visible("größe\t1\n"), "größe\t1\n");
         assert_eq!(visible("a\u{1b}[2J\r\u{9b}"), "a\\u{1b}[2J\\r\\u{9b}");
         assert_eq!(one_line("a\tb\n"), "a\\tb\\n");
         assert_eq!(flat("no\n  hint: a\tb\n"), "no; hint: a\\tb");
     }
 
+    /// promise: S6
     #[test]
-    fn nothing_that_is_shown_turns_or_hides_what_stands_beside_it() {
-        // Right-to-left override, isolate, marks; zero-width space and joiner; soft hyphen; a byte order mark; a tag; line separator.
+    fn invisible_characters_are_escaped() {
+        // Right-to-left override, isolate, marks; zero-width space and joiner; soft hyphen; a byte order mark; a tag;
+        // line separator.
         for harmful in [
             '\u{202e}',
             '\u{2066}',
@@ -155,6 +159,7 @@ mod tests {
         assert_eq!(visible("größe 東京 مرحبا नमस्ते é 👍"), "größe 東京 مرحبا नमस्ते é 👍");
     }
 
+    /// promise: S6
     #[test]
     fn json_keeps_its_meaning() {
         let text = "{\"a\": \"x\u{202e}y\u{e0041}é\\n\"}\n";

@@ -1,14 +1,14 @@
-//! How long to wait after a failure: longer each time, never two machines in step, never for ever.
+//! Pauses after failures: growing, randomised, and bounded.
 //!
-//! Deterministic given a seed. It waits for nobody itself.
+//! Deterministic for a given seed. It computes pauses and does not sleep.
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::time::Duration;
 
-/// The longest that anybody may ask us to stay away: whoever is silent for longer misses the notice of an event.
-pub const WISH_MAX: Duration = Duration::from_secs(120);
+/// Upper bound for `Retry-After`. A client that pauses for longer could miss the notice of an event.
+pub const RETRY_AFTER_MAX: Duration = Duration::from_secs(120);
 
-/// Pauses after failures.
+/// Computes pauses after failures.
 #[derive(Clone, Debug)]
 pub struct Backoff {
     first: Duration,
@@ -18,7 +18,7 @@ pub struct Backoff {
 }
 
 impl Backoff {
-    /// Pauses that begin with `first` and do not exceed `most`, each shortened by chance by up to a half.
+    /// Pauses start at `first`, double up to `most`, and are each shortened at random by up to a half.
     ///
     /// ```
     /// use forewarn_client::backoff::Backoff;
@@ -27,43 +27,43 @@ impl Backoff {
     /// let mut backoff = Backoff::new(seconds(1), seconds(10), 7);
     /// let pauses = [(); 5].map(|()| backoff.pause(None));
     /// assert!(pauses[0] <= seconds(1) && pauses[4] >= seconds(5));
-    /// assert!(backoff.pause(Some(seconds(60))) >= seconds(60), "who is asked to wait waits");
+    /// assert!(backoff.pause(Some(seconds(60))) >= seconds(60), "Retry-After is a minimum");
     /// ```
     #[must_use]
     pub fn new(first: Duration, most: Duration, seed: u64) -> Self {
         Self { first: first.min(most), most, failures: 0, dice: seed }
     }
 
-    /// The same, unlike those of any other process.
+    /// Like [`Backoff::new`], with a random seed.
     #[must_use]
-    pub fn by_chance(first: Duration, most: Duration) -> Self {
-        Self::new(first, most, chance())
+    pub fn with_random_seed(first: Duration, most: Duration) -> Self {
+        Self::new(first, most, random_seed())
     }
 
-    /// How long to wait after one more failure, at least as long as the other side wishes, if it is not absurd.
-    pub fn pause(&mut self, wish: Option<Duration>) -> Duration {
+    /// The pause after one more failure: at least `retry_after`, as far as that is below [`RETRY_AFTER_MAX`].
+    pub fn pause(&mut self, retry_after: Option<Duration>) -> Duration {
         let whole = self.first.saturating_mul(1 << self.failures.min(16)).min(self.most);
         self.failures = self.failures.saturating_add(1);
         let own = whole.mul_f64(self.roll().mul_add(0.5, 0.5));
-        match wish.map(|wish| wish.min(WISH_MAX)) {
-            // All that were sent away come back at different times, and none too early.
-            Some(wish) => own.max(wish + wish.mul_f64(self.roll() * 0.25)),
+        match retry_after.map(|retry_after| retry_after.min(RETRY_AFTER_MAX)) {
+            // Clients that got the same Retry-After return at different times, and none too early.
+            Some(retry_after) => own.max(retry_after + retry_after.mul_f64(self.roll() * 0.25)),
             None => own,
         }
     }
 
-    /// It went well: the next failure is a first one.
+    /// Records a success: the next failure counts as the first.
     pub fn reset(&mut self) {
         self.failures = 0;
     }
 
-    /// How often it has gone wrong since it last went well.
+    /// Number of failures since the last success.
     #[must_use]
     pub fn failures(&self) -> u32 {
         self.failures
     }
 
-    /// From 0 to 1 (splitmix64).
+    /// A number from 0 to 1 (splitmix64).
     fn roll(&mut self) -> f64 {
         self.dice = self.dice.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut mixed = self.dice;
@@ -74,8 +74,8 @@ impl Backoff {
     }
 }
 
-/// A number that nobody else has. It is no secret.
-pub(crate) fn chance() -> u64 {
+/// A seed that differs between processes. Not secret.
+pub(crate) fn random_seed() -> u64 {
     RandomState::new().hash_one(std::process::id())
 }
 
@@ -89,7 +89,7 @@ mod tests {
         let [mut one, mut other] =
             [1, 2].map(|seed| Backoff::new(Duration::from_secs(1), Duration::from_secs(15), seed));
         assert!((0..8).all(|_| one.pause(None) != other.pause(None)));
-        assert_ne!(chance(), chance());
+        assert_ne!(random_seed(), random_seed());
     }
 
     #[test]
@@ -104,8 +104,9 @@ mod tests {
     }
 
     proptest! {
+        /// promise: A6
         #[test]
-        fn nobody_is_hammered_and_nobody_waits_for_ever(
+        fn pauses_are_bounded(
             seed: u64,
             first in 1u64..5_000,
             most in 1u64..60_000,
@@ -113,11 +114,11 @@ mod tests {
         ) {
             let (first, most) = (Duration::from_millis(first), Duration::from_millis(most));
             let mut backoff = Backoff::new(first, most, seed);
-            for wish in wishes.into_iter().map(|wish| wish.map(Duration::from_secs)) {
-                let pause = backoff.pause(wish);
+            for retry_after in wishes.into_iter().map(|retry_after| retry_after.map(Duration::from_secs)) {
+                let pause = backoff.pause(retry_after);
                 prop_assert!(pause >= first.min(most) / 2);
-                prop_assert!(pause >= wish.unwrap_or_default().min(WISH_MAX));
-                let longest = if wish.is_some() { most.max(WISH_MAX * 5 / 4) } else { most };
+                prop_assert!(pause >= retry_after.unwrap_or_default().min(RETRY_AFTER_MAX));
+                let longest = if retry_after.is_some() { most.max(RETRY_AFTER_MAX * 5 / 4) } else { most };
                 prop_assert!(pause <= longest);
             }
         }

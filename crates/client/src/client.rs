@@ -1,7 +1,7 @@
-//! Asks an endpoint: one question, one answer.
+//! Requests to an endpoint.
 //!
-//! When to ask again is in [`crate::turn`]'s hands. Every request has `Metadata: true`; none goes through a proxy. What approves,
-//! and what asks for names, has a connection of its own: it does not wait behind a long poll.
+//! [`crate::poll_step`] decides on the time of the next poll. Every request has `Metadata: true`; none goes through a proxy.
+//! Approvals and name lookups use a separate connection, so that they do not wait for a long poll.
 
 use std::time::{Duration, Instant, SystemTime};
 
@@ -13,9 +13,9 @@ use forewarn_types::{EventId, Timestamp};
 use serde_json::Value;
 
 use crate::backoff::Backoff;
-use crate::editions::Ladder;
+use crate::editions::EditionFallback;
 use crate::endpoint::Endpoint;
-use crate::error::{Error, words};
+use crate::error::{Error, message_of};
 use crate::headers::with_client_headers;
 use crate::http::header::{CONTENT_TYPE, ETAG, HeaderValue, IF_NONE_MATCH};
 use crate::http::{HttpClient, HttpResponse, Limits, Request, Trust};
@@ -24,83 +24,83 @@ use crate::search::{NotFound, Search};
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
-/// How long an answer may take, once there has been one, and before: enabling takes up to two minutes.
-const ANSWER_MAX: Duration = Duration::from_secs(10);
-const FIRST_ANSWER_MAX: Duration = Duration::from_secs(150);
+/// Timeouts of a response after and before the first one: enabling Scheduled Events takes up to two minutes.
+const RESPONSE_MAX: Duration = Duration::from_secs(10);
+const FIRST_RESPONSE_MAX: Duration = Duration::from_secs(150);
 
-/// How long an approval, or a name, may take.
+/// Timeout of approvals and name lookups.
 const OTHER_MAX: Duration = Duration::from_secs(30);
 
-/// Bytes of an answer that is no document.
+/// Size limit of a response that is not a document.
 const OTHER_BYTES_MAX: usize = 1024 * 1024;
 
-/// Characters of a name, and names of peers.
+/// Limits of the length of a name and of the number of members.
 const NAME_CHARS_MAX: usize = 256;
 const MEMBERS_MAX: usize = 10_000;
 
-/// A version that both lists have had from the beginning, for everything that is no document.
+/// The api-version of requests other than documents. All endpoints support it.
 const OTHER_VERSION: &str = "2017-08-01";
 
-/// What `Server` begins with where it is Forewarn.
+/// Prefix of the `Server` header of Forewarn.
 const FOREWARN: &str = "forewarn/";
 
-/// Asks an endpoint.
+/// A client of one endpoint.
 #[derive(Debug)]
 pub struct Client {
     endpoint: Endpoint,
-    /// Documents, and everything else.
+    /// Connection for documents; `others` is for all other requests.
     documents: HttpClient,
     others: HttpClient,
-    editions: Ladder,
-    known: Option<Known>,
+    editions: EditionFallback,
+    known: Option<CachedDocument>,
     server: Option<String>,
-    /// How long the next document may take.
-    patience: Duration,
+    /// Timeout of the next request for a document.
+    timeout: Duration,
     pub(crate) schedule: PollSchedule,
 }
 
-/// The document that was seen last.
+/// The last document.
 #[derive(Debug)]
-struct Known {
+struct CachedDocument {
     document: ReadDocument,
-    /// By which the endpoint would know it again.
+    /// Its `ETag`, if the endpoint sent one.
     tag: Option<HeaderValue>,
 }
 
-/// A document, and when it was true.
+/// A document, and the time at which it was valid.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Sighting {
-    /// What was read.
+pub struct Observation {
+    /// The parsed document.
     pub document: ReadDocument,
-    /// The edition that was asked for.
+    /// The edition of the request.
     pub edition: Edition,
-    /// What the service's clock showed; what ours did, if it does not tell.
+    /// Time of the service's clock; of the local clock if the response has no `Date`.
     pub date: Timestamp,
-    /// When the answer was here: `NotBefore` − `date` is counted from this moment, on this clock.
+    /// Time of the response: `NotBefore` − `date` counts from here.
     pub received: Instant,
 }
 
-/// What one question brought.
+/// The result of one request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum News {
-    /// Another document than before.
-    Document(Sighting),
+pub enum PollResponse {
+    /// A document that differs from the last one.
+    Document(Observation),
     /// The same document as before.
     Unchanged {
-        /// What the service's clock showed.
+        /// Time of the service's clock.
         date: Timestamp,
     },
-    /// Nothing yet: an empty answer, while the service is being enabled. What was known still holds.
-    NoNews {
-        /// What the service's clock showed.
+    /// An empty response while the service is being enabled. Earlier documents stay valid.
+    Empty {
+        /// Time of the service's clock.
         date: Timestamp,
     },
 }
 
-impl Sighting {
-    /// How long it is, at this moment, until an event may start without approval; nothing, once it has started.
+impl Observation {
+    /// The time until an event may start without approval; `None` once it has started.
     ///
-    /// It follows the service's clock, and whatever this computer's shows does not matter.
+    /// It follows the service's clock and ignores the local time.
     #[must_use]
     pub fn left(&self, event: &ReadEvent) -> Option<Duration> {
         let then = event.not_before?.since(self.date);
@@ -109,56 +109,60 @@ impl Sighting {
 }
 
 impl Client {
-    /// A client of an endpoint. Nothing is asked yet.
+    /// Creates a client. No request is sent.
     #[must_use]
     pub fn new(endpoint: Endpoint) -> Self {
-        let line = || HttpClient::new(endpoint.url().clone(), Trust::system());
+        let client = || HttpClient::new(endpoint.url().clone(), Trust::system());
         Self {
-            documents: line(),
-            others: line(),
-            editions: Ladder::default(),
+            documents: client(),
+            others: client(),
+            editions: EditionFallback::default(),
             known: None,
             server: None,
-            patience: FIRST_ANSWER_MAX,
-            schedule: PollSchedule::new(Backoff::by_chance(Duration::from_secs(1), Duration::from_secs(15))),
+            timeout: FIRST_RESPONSE_MAX,
+            schedule: PollSchedule::new(Backoff::with_random_seed(
+                Duration::from_secs(1),
+                Duration::from_secs(15),
+            )),
             endpoint,
         }
     }
 
-    /// The same, beginning with this edition instead of the newest: the one in which the endpoint has answered another client.
+    /// Starts with this edition instead of the newest one.
     #[must_use]
     pub fn with_edition(self, edition: Edition) -> Self {
-        Self { editions: Ladder::at(edition), ..self }
+        Self { editions: EditionFallback::at(edition), ..self }
     }
 
-    /// Another client of the same endpoint, with connections of its own: it approves while this one waits for news.
+    /// Another client of the same endpoint with its own connections, for approvals during a long poll.
     #[must_use]
-    pub fn beside(&self) -> Self {
+    pub fn sibling(&self) -> Self {
         Self { editions: self.editions, server: self.server.clone(), ..Self::new(self.endpoint.clone()) }
     }
 
     /// A client of the endpoint that [`Search::from_environment`] finds.
     ///
     /// # Errors
-    /// When it is nowhere.
+    /// [`NotFound`] if there is no endpoint.
     pub async fn find() -> Result<Self, NotFound> {
         Ok(Self::new(Search::from_environment().run().await?.endpoint))
     }
 
-    /// Asks for the document, once and now.
+    /// Requests the document once, without waiting.
     ///
     /// # Errors
-    /// When there is no answer, or one that is none.
-    pub async fn poll(&mut self) -> Result<News, Error> {
-        self.ask(None).await
+    /// Fails if there is no valid response.
+    pub async fn poll(&mut self) -> Result<PollResponse, Error> {
+        self.request_document(None).await
     }
 
     /// Approves events: they may start, for all machines that they name.
     ///
-    /// Approving twice is approving once.
+    /// Idempotent.
     ///
     /// # Errors
-    /// When it was not taken, none of them. What is refused comes with the server's own words.
+    /// Fails if the endpoint does not accept the request; then no event is approved. A rejection has the message of the
+    /// endpoint.
     pub async fn approve(&mut self, ids: &[EventId]) -> Result<(), Error> {
         if ids.is_empty() {
             return Ok(());
@@ -167,109 +171,109 @@ impl Client {
         for is_last in [false, true] {
             let edition = self.editions.current();
             let request = Request::post(self.events_target(edition), body.clone()).with(CONTENT_TYPE, JSON);
-            let answer = self.ask_other(request).await?;
-            if answer.status == 200 {
+            let response = self.send_other_request(request).await?;
+            if response.status == 200 {
                 return Ok(());
             }
-            if is_last || !self.editions.follow(&answer) {
-                return Err(Error::refusal(&self.endpoint, &answer));
+            if is_last || !self.editions.follow(&response) {
+                return Err(Error::rejection(&self.endpoint, &response));
             }
         }
         Ok(())
     }
 
-    /// The name of this machine, as it is written in `Resources`.
+    /// The name of this machine, as listed in `Resources`.
     ///
     /// # Errors
-    /// When the endpoint does not say.
+    /// Fails if the endpoint does not return a valid name.
     pub async fn name(&mut self) -> Result<String, Error> {
         let path = format!("/metadata/instance/compute/name?api-version={OTHER_VERSION}&format=text");
-        let answer = self.ask_other(Request::get(self.endpoint.target(&path))).await?;
-        if answer.status != 200 {
-            return Err(Error::refusal(&self.endpoint, &answer));
+        let response = self.send_other_request(Request::get(self.endpoint.target(&path))).await?;
+        if response.status != 200 {
+            return Err(Error::rejection(&self.endpoint, &response));
         }
-        let text = String::from_utf8_lossy(&answer.body);
-        fit_name(text.trim()).ok_or_else(|| self.strange("the name of this machine", &answer))
+        let text = String::from_utf8_lossy(&response.body);
+        parse_name(text.trim()).ok_or_else(|| self.invalid_response("machine name", &response))
     }
 
-    /// The names of all machines that see the same document as this one. Only Forewarn tells.
+    /// The names of all machines that share the document of this one. Only Forewarn supports this.
     ///
     /// # Errors
-    /// When the endpoint does not say: [`Error::NotOffered`] where it is not Forewarn.
+    /// [`Error::Unsupported`] if the endpoint is not Forewarn.
     pub async fn members(&mut self) -> Result<Vec<String>, Error> {
         let path = format!("/metadata/forewarn/members?api-version={OTHER_VERSION}");
-        let answer = self.ask_other(Request::get(self.endpoint.target(&path))).await?;
-        if !answer.header("server").is_some_and(|server| server.starts_with(FOREWARN)) {
-            return Err(Error::NotOffered);
+        let response = self.send_other_request(Request::get(self.endpoint.target(&path))).await?;
+        if !response.header("server").is_some_and(|server| server.starts_with(FOREWARN)) {
+            return Err(Error::Unsupported);
         }
-        if answer.status != 200 {
-            return Err(Error::refusal(&self.endpoint, &answer));
+        if response.status != 200 {
+            return Err(Error::rejection(&self.endpoint, &response));
         }
-        members(&answer.body).ok_or_else(|| self.strange("the names of the members", &answer))
+        members(&response.body).ok_or_else(|| self.invalid_response("list of members", &response))
     }
 
-    /// The edition that is asked for.
+    /// The edition of the next request.
     #[must_use]
     pub fn edition(&self) -> Edition {
         self.editions.current()
     }
 
-    /// What the endpoint calls itself.
+    /// The `Server` header of the last response.
     #[must_use]
     pub fn server(&self) -> Option<&str> {
         self.server.as_deref()
     }
 
-    /// Whom it asks.
+    /// The endpoint.
     #[must_use]
     pub fn endpoint(&self) -> &Endpoint {
         &self.endpoint
     }
 
-    /// Whether the endpoint answers when there is something to say, instead of at once.
+    /// True if the endpoint supports long polls.
     pub(crate) fn can_wait(&self) -> bool {
         self.server().is_some_and(|server| server.starts_with(FOREWARN))
     }
 
-    /// Whether the document that was seen last is known by a tag: after a failure it is not, and is asked for whole.
+    /// True if the `ETag` of the last document is known. It is dropped after a failure.
     pub(crate) fn has_tag(&self) -> bool {
         self.known.as_ref().is_some_and(|known| known.tag.is_some())
     }
 
-    /// Asks for the document; `wait`: for another than the one that is known, which may take so long.
-    pub(crate) async fn ask(&mut self, wait: Option<Duration>) -> Result<News, Error> {
-        let asked = self.ask_with_fallback(wait).await;
-        match &asked {
-            Ok(_) => self.patience = ANSWER_MAX,
-            Err(Error::Late { .. }) => self.patience = (self.patience * 2).min(FIRST_ANSWER_MAX),
+    /// Requests the document. With `wait`, a long poll for a document that differs from the last one.
+    pub(crate) async fn request_document(&mut self, wait: Option<Duration>) -> Result<PollResponse, Error> {
+        let result = self.request_with_fallback(wait).await;
+        match &result {
+            Ok(_) => self.timeout = RESPONSE_MAX,
+            Err(Error::TimedOut { .. }) => self.timeout = (self.timeout * 2).min(FIRST_RESPONSE_MAX),
             Err(
                 Error::Unreachable { .. }
                 | Error::Busy { .. }
-                | Error::Refused { .. }
+                | Error::Rejected { .. }
                 | Error::Unreadable(_)
                 | Error::NotAnEndpoint { .. }
-                | Error::NotOffered,
+                | Error::Unsupported,
             ) => {}
         }
-        if asked.is_err()
+        if result.is_err()
             && let Some(known) = &mut self.known
         {
-            // Whoever answers next may be another, with other documents by the same numbers.
+            // The next response may come from another server, with other documents under the same incarnations.
             known.tag = None;
         }
-        asked
+        result
     }
 
-    async fn ask_with_fallback(&mut self, wait: Option<Duration>) -> Result<News, Error> {
-        let answer = self.ask_once(wait).await?;
-        if answer.status == 400 && self.editions.step(&answer) {
-            let again = self.ask_once(wait).await?;
-            return self.take(&again);
+    async fn request_with_fallback(&mut self, wait: Option<Duration>) -> Result<PollResponse, Error> {
+        let response = self.send_document_request(wait).await?;
+        if response.status == 400 && self.editions.step(&response) {
+            let again = self.send_document_request(wait).await?;
+            return self.handle_response(&again);
         }
-        self.take(&answer)
+        self.handle_response(&response)
     }
 
-    async fn ask_once(&mut self, wait: Option<Duration>) -> Result<HttpResponse, Error> {
+    async fn send_document_request(&mut self, wait: Option<Duration>) -> Result<HttpResponse, Error> {
         let mut target = self.events_target(self.editions.current());
         let wait = wait.zip(self.known.as_ref());
         if let Some((wait, known)) = wait {
@@ -279,72 +283,72 @@ impl Client {
         if let Some(tag) = self.known.as_ref().and_then(|known| known.tag.clone()) {
             request = request.with(IF_NONE_MATCH, tag);
         }
-        let answer = wait.map_or(self.patience, |(wait, _)| self.patience + wait);
-        let limits = Limits { answer, body_bytes: DOCUMENT_BYTES_MAX, ..Limits::default() };
+        let response = wait.map_or(self.timeout, |(wait, _)| self.timeout + wait);
+        let limits = Limits { answer: response, body_bytes: DOCUMENT_BYTES_MAX, ..Limits::default() };
         let sent = self.documents.send(&request, limits).await;
-        sent.map_err(|trouble| Error::of(&self.endpoint, trouble))
+        sent.map_err(|error| Error::of(&self.endpoint, error))
     }
 
-    async fn ask_other(&mut self, request: Request) -> Result<HttpResponse, Error> {
+    async fn send_other_request(&mut self, request: Request) -> Result<HttpResponse, Error> {
         let limits = Limits { answer: OTHER_MAX, body_bytes: OTHER_BYTES_MAX, ..Limits::default() };
         let sent = self.others.send(&with_client_headers(request), limits).await;
-        sent.map_err(|trouble| Error::of(&self.endpoint, trouble))
+        sent.map_err(|error| Error::of(&self.endpoint, error))
     }
 
-    fn take(&mut self, answer: &HttpResponse) -> Result<News, Error> {
-        self.server = answer.header("server").map(str::to_owned);
-        let date = answer.header("date").and_then(parse_date).unwrap_or_else(local_time);
+    fn handle_response(&mut self, response: &HttpResponse) -> Result<PollResponse, Error> {
+        self.server = response.header("server").map(str::to_owned);
+        let date = response.header("date").and_then(parse_date).unwrap_or_else(local_time);
         let received = tokio::time::Instant::now().into_std();
-        match (answer.status, &mut self.known) {
+        match (response.status, &mut self.known) {
             (200, _) => {}
-            (304, Some(_)) => return Ok(News::Unchanged { date }),
-            (_, _) => return Err(Error::refusal(&self.endpoint, answer)),
+            (304, Some(_)) => return Ok(PollResponse::Unchanged { date }),
+            (_, _) => return Err(Error::rejection(&self.endpoint, response)),
         }
         self.editions.settle();
-        let document = match read_document(&answer.body)? {
-            Reading::NoNews => return Ok(News::NoNews { date }),
+        let document = match read_document(&response.body)? {
+            Reading::NoNews => return Ok(PollResponse::Empty { date }),
             Reading::Document(document) => document,
         };
-        let tag = answer.headers.get(ETAG).cloned();
+        let tag = response.headers.get(ETAG).cloned();
         let is_news = self.known.as_ref().is_none_or(|known| known.document != document);
-        self.known = Some(Known { document: document.clone(), tag });
+        self.known = Some(CachedDocument { document: document.clone(), tag });
         if !is_news {
-            return Ok(News::Unchanged { date });
+            return Ok(PollResponse::Unchanged { date });
         }
         tracing::debug!(
             incarnation = document.incarnation,
             events = document.events.len(),
-            "another document"
+            "document changed"
         );
-        Ok(News::Document(Sighting { document, edition: self.editions.current(), date, received }))
+        Ok(PollResponse::Document(Observation { document, edition: self.editions.current(), date, received }))
     }
 
     fn events_target(&self, edition: Edition) -> String {
         self.endpoint.target(&format!("/metadata/scheduledevents?api-version={}", edition.as_str()))
     }
 
-    fn strange(&self, what: &str, answer: &HttpResponse) -> Error {
-        let why = format!("{what} is not of the expected form: {}", words(answer));
-        Error::NotAnEndpoint { endpoint: self.endpoint.to_string(), why }
+    fn invalid_response(&self, what: &str, response: &HttpResponse) -> Error {
+        let reason = format!("invalid {what}: {}", message_of(response));
+        Error::NotAnEndpoint { endpoint: self.endpoint.to_string(), reason }
     }
 }
 
 fn members(body: &[u8]) -> Option<Vec<String>> {
-    let said: Value = serde_json::from_slice(body).ok()?;
-    let names = said.get("members")?.as_array()?;
+    let value: Value = serde_json::from_slice(body).ok()?;
+    let names = value.get("members")?.as_array()?;
     if names.len() > MEMBERS_MAX {
         return None;
     }
-    names.iter().map(|name| fit_name(name.as_str()?)).collect()
+    names.iter().map(|name| parse_name(name.as_str()?)).collect()
 }
 
-/// A name that a machine can have.
-fn fit_name(text: &str) -> Option<String> {
+/// Checks the length and the characters of a machine name.
+fn parse_name(text: &str) -> Option<String> {
     let fits = (1..=NAME_CHARS_MAX).contains(&text.chars().count());
     (fits && !text.chars().any(|c| c.is_control() || c.is_whitespace())).then(|| text.to_owned())
 }
 
-/// What our own clock shows.
+/// The local time.
 fn local_time() -> Timestamp {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     Timestamp::from_millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))

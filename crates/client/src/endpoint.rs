@@ -1,4 +1,4 @@
-//! Where Scheduled Events are answered: `http://HOST[:PORT][/PREFIX]`.
+//! The address of a Scheduled Events endpoint: `http://HOST[:PORT][/PREFIX]`.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use crate::http::{BadUrl, Scheme, Url};
 
-/// Where Scheduled Events are answered.
+/// The address of a Scheduled Events endpoint.
 ///
 /// ```
 /// use forewarn_client::Endpoint;
@@ -17,31 +17,29 @@ use crate::http::{BadUrl, Scheme, Url};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Endpoint {
     url: Url,
-    /// What comes before `/metadata`, without a slash at its end.
+    /// The path before `/metadata`, without a trailing slash.
     prefix: String,
 }
 
-/// Why a text is no endpoint.
+/// The reason why a text is not a valid endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadEndpoint {
-    /// No URL.
+    /// The text is not a URL.
     #[error(transparent)]
     Url(#[from] BadUrl),
-    /// Encrypted.
-    #[error("an endpoint is spoken to in the clear\n  hint: write http://")]
+    /// The URL uses TLS.
+    #[error("an endpoint does not use TLS\n  hint: write http://")]
     Encrypted,
-    /// With more than a prefix.
-    #[error(
-        "an endpoint is what comes before /metadata, without a query\n  hint: write http://169.254.169.254"
-    )]
+    /// The URL has more than a prefix.
+    #[error("an endpoint URL ends before /metadata and has no query\n  hint: write http://169.254.169.254")]
     TooMuch,
 }
 
 impl Endpoint {
-    /// Reads an endpoint: a URL, or only a host with or without a port.
+    /// Parses an endpoint: a URL, or a host with an optional port.
     ///
     /// # Errors
-    /// When it is none.
+    /// [`BadEndpoint`] if the text is not a valid endpoint.
     pub fn parse(text: &str) -> Result<Self, BadEndpoint> {
         let text = text.trim();
         let full = if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
@@ -58,13 +56,13 @@ impl Endpoint {
         Ok(Self { prefix: prefix.to_owned(), url })
     }
 
-    /// The endpoint at an address, on the usual port.
+    /// The endpoint at an address, on port 80.
     #[must_use]
     pub fn at(address: IpAddr) -> Self {
         Self { url: Url::at(address), prefix: String::new() }
     }
 
-    /// Where it is in a virtual network: `169.254.169.254`.
+    /// The well-known endpoint: `169.254.169.254`.
     #[must_use]
     pub fn well_known() -> Self {
         Self::at(Ipv4Addr::new(169, 254, 169, 254).into())
@@ -74,7 +72,7 @@ impl Endpoint {
         &self.url
     }
 
-    /// What is asked for.
+    /// The request target for a path.
     pub(crate) fn target(&self, path: &str) -> String {
         format!("{}{path}", self.prefix)
     }

@@ -1,4 +1,4 @@
-//! What may go wrong while asking, in words that say what to do about it.
+//! Errors of requests to an endpoint, with hints.
 
 use std::time::Duration;
 
@@ -8,134 +8,134 @@ use serde_json::Value;
 use crate::endpoint::Endpoint;
 use crate::http::{HttpError, HttpResponse};
 
-/// Characters of what a server says that are repeated.
-const WORDS_MAX: usize = 300;
+/// Limit of a server message in an error.
+const MESSAGE_CHARS_MAX: usize = 300;
 
-/// Why something was not answered.
+/// An error of a request to an endpoint.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// There is nobody.
-    #[error("{endpoint} {why}")]
+    /// No connection.
+    #[error("{endpoint} {reason}")]
     Unreachable {
-        /// Who was asked.
+        /// The endpoint.
         endpoint: String,
-        /// What happened.
-        why: HttpError,
+        /// The error of the connection.
+        reason: HttpError,
     },
-    /// It takes too long.
-    #[error("{endpoint} does not answer within {} seconds", limit.as_secs_f32())]
-    Late {
-        /// Who was asked.
+    /// No response in time.
+    #[error("{endpoint} did not respond within {} seconds", limit.as_secs_f32())]
+    TimedOut {
+        /// The endpoint.
         endpoint: String,
-        /// How long it was given.
+        /// The timeout.
         limit: Duration,
     },
-    /// It does not want to now, and may later: 410, 429, or something of its own (5xx).
-    #[error("the endpoint answers {status} for now: {message}")]
+    /// A temporary error: 410, 429 or 5xx.
+    #[error("the endpoint is temporarily unavailable, status {status}: {message}")]
     Busy {
-        /// The status of its answer.
+        /// The status of the response.
         status: u16,
-        /// What it says.
+        /// The message of the endpoint.
         message: String,
-        /// When it wants to be asked again.
+        /// The value of `Retry-After`.
         retry_after: Option<Duration>,
     },
-    /// It does not want to.
-    #[error("the endpoint refuses with {status}: {message}{}", hint(message))]
-    Refused {
-        /// The status of its answer.
+    /// The endpoint rejected the request.
+    #[error("the endpoint rejected the request with status {status}: {message}{}", hint(message))]
+    Rejected {
+        /// The status of the response.
         status: u16,
-        /// What it says.
+        /// The message of the endpoint.
         message: String,
     },
-    /// What it says is no document.
-    #[error("the endpoint answers with something that is no document")]
+    /// The response is not a valid document.
+    #[error("the endpoint returned an invalid document")]
     Unreadable(#[from] Unreadable),
-    /// Something else is at that address.
+    /// Another service listens at the address.
     #[error(
-        "{endpoint} is not an endpoint of Scheduled Events: {why}\n  hint: what is configured may be some other service's address"
+        "{endpoint} is not a Scheduled Events endpoint: {reason}\n  hint: check the configured address: another service listens there"
     )]
     NotAnEndpoint {
-        /// Who was asked.
+        /// The endpoint.
         endpoint: String,
-        /// What it answers.
-        why: String,
+        /// The unexpected response.
+        reason: String,
     },
-    /// Only Forewarn can tell that.
-    #[error("this endpoint does not tell the names of a machine's peers: only Forewarn does")]
-    NotOffered,
+    /// Only Forewarn supports this request.
+    #[error("this endpoint does not list the peers of a machine: only Forewarn does")]
+    Unsupported,
 }
 
 impl Error {
-    pub(crate) fn of(endpoint: &Endpoint, trouble: HttpError) -> Self {
+    pub(crate) fn of(endpoint: &Endpoint, error: HttpError) -> Self {
         let endpoint = endpoint.to_string();
-        match trouble {
-            HttpError::Late(limit) => Self::Late { endpoint, limit },
-            HttpError::TooLong(bytes) => Self::Unreadable(Unreadable::TooLong(bytes.saturating_add(1))),
-            why @ (HttpError::Unreachable(_) | HttpError::Broken(_) | HttpError::Unaskable(_)) => {
-                Self::Unreachable { endpoint, why }
-            }
+        match error {
+            HttpError::TimedOut(limit) => Self::TimedOut { endpoint, limit },
+            HttpError::BodyTooLarge(bytes) => Self::Unreadable(Unreadable::TooLong(bytes.saturating_add(1))),
+            reason @ (HttpError::Unreachable(_)
+            | HttpError::InvalidResponse(_)
+            | HttpError::InvalidRequest(_)) => Self::Unreachable { endpoint, reason },
         }
     }
 
-    /// What an answer that is none means.
-    pub(crate) fn refusal(endpoint: &Endpoint, answer: &HttpResponse) -> Self {
-        let (status, message) = (answer.status, words(answer));
+    /// Converts an error response.
+    pub(crate) fn rejection(endpoint: &Endpoint, response: &HttpResponse) -> Self {
+        let (status, message) = (response.status, message_of(response));
         match status {
-            410 | 429 | 500..=599 => Self::Busy { status, message, retry_after: retry_after(answer) },
-            400..=403 | 405..=499 => Self::Refused { status, message },
+            410 | 429 | 500..=599 => Self::Busy { status, message, retry_after: retry_after(response) },
+            400..=403 | 405..=499 => Self::Rejected { status, message },
             _ => {
-                let why = format!("it answers {status}: {message}");
-                Self::NotAnEndpoint { endpoint: endpoint.to_string(), why }
+                let reason = format!("status {status}: {message}");
+                Self::NotAnEndpoint { endpoint: endpoint.to_string(), reason }
             }
         }
     }
 
-    /// When the other side wants to be asked again.
+    /// The value of `Retry-After`, if the endpoint sent one.
     #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
         if let Self::Busy { retry_after, .. } = self { *retry_after } else { None }
     }
 }
 
-/// What to do about what a server says.
+/// A hint for a known server message.
 fn hint(message: &str) -> &'static str {
     let message = message.to_ascii_lowercase();
     let says = |word: &str| message.contains(word);
     if says("metadata header") {
-        "\n  hint: every request has `Metadata: true`; something on the way takes it off, probably a proxy"
+        "\n  hint: every request has `Metadata: true`; something on the path removes it, probably a proxy"
     } else if says("x-forwarded-for") || says("forwarded") || says("via ") || says("x-real-ip") {
-        "\n  hint: there is a proxy on the way; this address has to be reached directly"
+        "\n  hint: a proxy is on the path; connect to this address directly"
     } else if says("api-version") {
-        "\n  hint: the endpoint knows none of the editions from 2017-03-01 to 2020-07-01; ask GET /metadata/versions"
+        "\n  hint: the endpoint supports none of the editions from 2017-03-01 to 2020-07-01; see GET /metadata/versions"
     } else if says("not a known virtual machine") {
-        "\n  hint: the server knows no machine at this address; look at `forewarn vm list`"
+        "\n  hint: no machine has this address; see `forewarn vm list`"
     } else if says("host must be") {
-        "\n  hint: write the endpoint with an address instead of a name"
+        "\n  hint: use an IP address instead of a host name"
     } else {
         ""
     }
 }
 
-/// What a server says, fit to be shown: its `error`, or the beginning of the body.
-pub(crate) fn words(answer: &HttpResponse) -> String {
-    let text = String::from_utf8_lossy(&answer.body);
-    let said = serde_json::from_str::<Value>(&text).ok();
-    let error = said.as_ref().and_then(|said| said.get("error")).and_then(Value::as_str);
+/// The message of an error response: its `error` field, or the beginning of the body.
+pub(crate) fn message_of(response: &HttpResponse) -> String {
+    let text = String::from_utf8_lossy(&response.body);
+    let value = serde_json::from_str::<Value>(&text).ok();
+    let error = value.as_ref().and_then(|value| value.get("error")).and_then(Value::as_str);
     let shown = error.unwrap_or(&text).trim();
     if shown.is_empty() {
-        return "(nothing more)".to_owned();
+        return "(no message)".to_owned();
     }
-    shown.chars().take(WORDS_MAX).map(|c| if c.is_control() { ' ' } else { c }).collect()
+    shown.chars().take(MESSAGE_CHARS_MAX).map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
-/// When somebody wants to be asked again: in so many seconds, or at a moment of its own clock.
-fn retry_after(answer: &HttpResponse) -> Option<Duration> {
-    let text = answer.header("retry-after")?;
+/// The value of `Retry-After`: seconds, or a date that is compared with `Date`.
+fn retry_after(response: &HttpResponse) -> Option<Duration> {
+    let text = response.header("retry-after")?;
     if let Ok(seconds) = text.parse() {
         return Some(Duration::from_secs(seconds));
     }
-    let now = answer.header("date").and_then(parse_date)?;
+    let now = response.header("date").and_then(parse_date)?;
     Some(parse_date(text)?.since(now))
 }
 
@@ -144,7 +144,7 @@ mod tests {
     use super::*;
     use crate::http::{Bytes, HeaderMap};
 
-    fn answer(status: u16, headers: &[(&'static str, &str)], body: &str) -> HttpResponse {
+    fn response(status: u16, headers: &[(&'static str, &str)], body: &str) -> HttpResponse {
         let mut map = HeaderMap::new();
         for (name, value) in headers {
             map.insert(*name, value.parse().unwrap());
@@ -152,45 +152,52 @@ mod tests {
         HttpResponse { status, headers: map, body: Bytes::copy_from_slice(body.as_bytes()) }
     }
 
-    fn told(answer: &HttpResponse) -> String {
-        Error::refusal(&Endpoint::well_known(), answer).to_string()
+    fn describe(response: &HttpResponse) -> String {
+        Error::rejection(&Endpoint::well_known(), response).to_string()
     }
 
+    /// promise: A6
     #[test]
     fn problems_with_header_version_and_proxy_have_hints() {
         let header = r#"{ "error": "Bad request: . Required metadata header not specified" }"#;
-        assert!(told(&answer(400, &[], header)).contains("hint: every request has `Metadata: true`"));
+        assert!(describe(&response(400, &[], header)).contains("hint: every request has `Metadata: true`"));
         let version =
             r#"{ "error": "Bad request. api-version is invalid", "newest-versions": [ "2031-01-01" ] }"#;
-        assert!(told(&answer(400, &[], version)).contains("hint: the endpoint knows none of the editions"));
+        assert!(
+            describe(&response(400, &[], version))
+                .contains("hint: the endpoint supports none of the editions")
+        );
         let proxy = r#"{ "error": "Bad request: X-Forwarded-For is not accepted" }"#;
-        assert!(told(&answer(400, &[], proxy)).contains("hint: there is a proxy on the way"));
+        assert!(describe(&response(400, &[], proxy)).contains("hint: a proxy is on the path"));
         assert_eq!(
-            told(&answer(400, &[], r#"{"error":"EventId is no GUID"}"#)),
-            "the endpoint refuses with 400: EventId is no GUID"
+            describe(&response(400, &[], r#"{"error":"EventId is no GUID"}"#)),
+            "the endpoint rejected the request with status 400: EventId is no GUID"
         );
     }
 
     #[test]
-    fn another_service_is_told_from_one_that_is_busy() {
-        assert!(told(&answer(404, &[], "<html>\u{7}nothing")).contains("it answers 404: <html> nothing"));
-        assert!(told(&answer(302, &[], "")).contains("it answers 302: (nothing more)"));
-        assert_eq!(told(&answer(410, &[], "")), "the endpoint answers 410 for now: (nothing more)");
-        assert!(told(&answer(200, &[], &"x".repeat(1000))).len() < 500);
+    fn another_service_is_distinguished_from_a_busy_one() {
+        assert!(describe(&response(404, &[], "<html>\u{7}nothing")).contains("status 404: <html> nothing"));
+        assert!(describe(&response(302, &[], "")).contains("status 302: (no message)"));
+        assert_eq!(
+            describe(&response(410, &[], "")),
+            "the endpoint is temporarily unavailable, status 410: (no message)"
+        );
+        assert!(describe(&response(200, &[], &"x".repeat(1000))).len() < 500);
     }
 
     #[test]
     fn a_wish_is_a_number_of_seconds_or_a_moment_of_the_servers_clock() {
-        let wish = |headers: &[(&'static str, &str)]| {
-            Error::refusal(&Endpoint::well_known(), &answer(429, headers, "")).retry_after()
+        let retry_after = |headers: &[(&'static str, &str)]| {
+            Error::rejection(&Endpoint::well_known(), &response(429, headers, "")).retry_after()
         };
-        assert_eq!(wish(&[("retry-after", "7")]), Some(Duration::from_secs(7)));
+        assert_eq!(retry_after(&[("retry-after", "7")]), Some(Duration::from_secs(7)));
         let date = ("date", "Wed, 24 Jan 2018 21:20:44 GMT");
         let moment = ("retry-after", "Wed, 24 Jan 2018 21:20:54 GMT");
-        assert_eq!(wish(&[moment, date]), Some(Duration::from_secs(10)));
+        assert_eq!(retry_after(&[moment, date]), Some(Duration::from_secs(10)));
         for wrong in ["", "soon", "-5", "1.5"] {
-            assert_eq!(wish(&[("retry-after", wrong), date]), None, "{wrong}");
+            assert_eq!(retry_after(&[("retry-after", wrong), date]), None, "{wrong}");
         }
-        assert_eq!(wish(&[moment]), None, "whose clock?");
+        assert_eq!(retry_after(&[moment]), None, "a date needs the server's clock");
     }
 }

@@ -9,7 +9,7 @@ const TRUE: HeaderValue = HeaderValue::from_static("true");
 
 const AGENT: HeaderValue = HeaderValue::from_static(concat!("forewarn-client/", env!("CARGO_PKG_VERSION")));
 
-/// The request with `Metadata: true` and the name of this client.
+/// Adds `Metadata: true` and the name of this client to a request.
 pub(crate) fn with_client_headers(request: Request) -> Request {
     request.with(METADATA, TRUE).with(USER_AGENT, AGENT)
 }

@@ -1,13 +1,12 @@
-//! DHCP option 245 in what DHCP clients have written down.
+//! DHCP option 245 in the lease files of DHCP clients.
 //!
-//! | who | where | how |
+//! | client | directory | format |
 //! |---|---|---|
 //! | dhclient | `/var/lib/dhcp`, `/var/lib/dhclient` | `option unknown-245 a8:3f:81:10;` in the last lease of an interface |
 //! | systemd-networkd | `/run/systemd/netif/leases` | `OPTION_245=a83f8110` |
 //! | NetworkManager | `/var/lib/NetworkManager` | either |
 //!
-//! Of several files the one that was changed last is looked at first. Whether a lease has expired is not looked at: an address
-//! that nobody answers at is passed over, and one that is answered at is right.
+//! Files are read from the most recently changed one. Expiry is ignored: a stale address fails the probe.
 
 use std::collections::BTreeMap;
 use std::io::Read as _;
@@ -15,22 +14,22 @@ use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// Where DHCP clients write.
-pub(crate) const PLACES: [&str; 4] =
+/// Directories of lease files.
+pub(crate) const DIRECTORIES: [&str; 4] =
     ["/var/lib/dhcp", "/var/lib/dhclient", "/run/systemd/netif/leases", "/var/lib/NetworkManager"];
 
-/// Bytes of a file, and files, that are looked at.
+/// Limits of the size and the number of files.
 const FILE_BYTES_MAX: u64 = 1024 * 1024;
 const FILES_MAX: usize = 64;
 
-/// What each file says, the newest first; or why it says nothing.
-pub(crate) fn look(places: &[PathBuf]) -> Vec<(PathBuf, Result<Ipv4Addr, String>)> {
+/// The address in each file, or the reason why there is none; the newest file first.
+pub(crate) fn read_leases(locations: &[PathBuf]) -> Vec<(PathBuf, Result<Ipv4Addr, String>)> {
     let mut files: Vec<(SystemTime, PathBuf)> = Vec::new();
-    let mut seen = Vec::new();
-    for place in places {
-        match files_at(place) {
+    let mut results = Vec::new();
+    for location in locations {
+        match files_at(location) {
             Ok(found) => files.extend(found),
-            Err(why) => seen.push((place.clone(), Err(why))),
+            Err(reason) => results.push((location.clone(), Err(reason))),
         }
     }
     files.sort_by(|one, other| other.cmp(one));
@@ -38,45 +37,45 @@ pub(crate) fn look(places: &[PathBuf]) -> Vec<(PathBuf, Result<Ipv4Addr, String>
         let address = read(&path);
         (path, address)
     });
-    seen.extend(read);
-    seen
+    results.extend(read);
+    results
 }
 
-fn files_at(place: &Path) -> Result<Vec<(SystemTime, PathBuf)>, String> {
-    let told = |problem: std::io::Error| problem.to_string();
-    let about = std::fs::metadata(place).map_err(told)?;
-    let changed = |about: &std::fs::Metadata| about.modified().unwrap_or(SystemTime::UNIX_EPOCH);
-    if about.is_file() {
-        return Ok(vec![(changed(&about), place.to_owned())]);
+fn files_at(location: &Path) -> Result<Vec<(SystemTime, PathBuf)>, String> {
+    let describe = |error: std::io::Error| error.to_string();
+    let metadata = std::fs::metadata(location).map_err(describe)?;
+    let changed = |metadata: &std::fs::Metadata| metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
+    if metadata.is_file() {
+        return Ok(vec![(changed(&metadata), location.to_owned())]);
     }
-    let entries = std::fs::read_dir(place).map_err(told)?.take(FILES_MAX * 16);
+    let entries = std::fs::read_dir(location).map_err(describe)?.take(FILES_MAX * 16);
     let files: Vec<_> = entries
         .filter_map(|entry| {
             let path = entry.ok()?.path();
-            let about = std::fs::metadata(&path).ok()?;
-            (about.is_file() && is_lease_file(place, &path)).then(|| (changed(&about), path))
+            let metadata = std::fs::metadata(&path).ok()?;
+            (metadata.is_file() && is_lease_file(location, &path)).then(|| (changed(&metadata), path))
         })
         .collect();
-    if files.is_empty() { Err("there are no leases in it".to_owned()) } else { Ok(files) }
+    if files.is_empty() { Err("no lease files found".to_owned()) } else { Ok(files) }
 }
 
-/// systemd-networkd calls them by numbers; the others by what they are, and have more in the same place.
-fn is_lease_file(place: &Path, path: &Path) -> bool {
+/// systemd-networkd names its files by numbers; other clients use a suffix and store more files in the same directory.
+fn is_lease_file(location: &Path, path: &Path) -> bool {
     let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
-    place.ends_with("netif/leases") || matches!(ending, "lease" | "leases")
+    location.ends_with("netif/leases") || matches!(ending, "lease" | "leases")
 }
 
 fn read(path: &Path) -> Result<Ipv4Addr, String> {
     let mut bytes = Vec::new();
     let opened = std::fs::File::open(path);
     let read = opened.and_then(|file| file.take(FILE_BYTES_MAX).read_to_end(&mut bytes));
-    read.map_err(|problem| problem.to_string())?;
+    read.map_err(|error| error.to_string())?;
     option_245(&String::from_utf8_lossy(&bytes)).ok_or_else(|| "has no option 245".to_owned())
 }
 
 /// The address in the newest lease that has one.
 fn option_245(text: &str) -> Option<Ipv4Addr> {
-    // Of each interface the last lease counts; whether it has the option or not.
+    // The last lease of each interface counts, with or without the option.
     let mut last: BTreeMap<String, (usize, Option<Ipv4Addr>)> = BTreeMap::new();
     let (mut interface, mut address) = (String::new(), None);
     for (number, line) in text.lines().map(str::trim).enumerate() {
@@ -97,7 +96,7 @@ fn option_245(text: &str) -> Option<Ipv4Addr> {
     with_option.max().map(|(_, address)| address)
 }
 
-/// As dhclient writes it: `a8:3f:81:10`, or as text where every byte is a letter: `"hijk"`.
+/// The format of dhclient: `a8:3f:81:10`, or quoted text if every byte is a letter: `"hijk"`.
 fn written(text: &str) -> Option<[u8; 4]> {
     if let Some(inside) = text.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) {
         return quoted(inside);
@@ -108,7 +107,7 @@ fn written(text: &str) -> Option<[u8; 4]> {
     parts.next().is_none().then_some(bytes)
 }
 
-/// Text with `\"`, `\\` and `\ooo`.
+/// Quoted text with `\"`, `\\` and `\ooo`.
 fn quoted(text: &str) -> Option<[u8; 4]> {
     let mut bytes = Vec::new();
     let mut rest = text.as_bytes();
@@ -131,7 +130,7 @@ fn quoted(text: &str) -> Option<[u8; 4]> {
     bytes.try_into().ok()
 }
 
-/// `a83f8110`.
+/// The format `a83f8110`.
 fn hex_pairs(text: &str) -> Option<[u8; 4]> {
     if text.len() != 8 || !text.is_ascii() {
         return None;
@@ -145,11 +144,11 @@ fn hex(text: &str) -> Option<u8> {
     is_hex.then(|| u8::from_str_radix(text, 16).ok()).flatten()
 }
 
-/// An address at which somebody may be.
+/// Rejects unspecified, broadcast and multicast addresses.
 pub(crate) fn plausible(bytes: [u8; 4]) -> Option<Ipv4Addr> {
     let address = Ipv4Addr::from(bytes);
-    let is_nobody = address.is_unspecified() || address.is_broadcast() || address.is_multicast();
-    (!is_nobody).then_some(address)
+    let is_unusable = address.is_unspecified() || address.is_broadcast() || address.is_multicast();
+    (!is_unusable).then_some(address)
 }
 
 #[cfg(test)]
@@ -194,10 +193,10 @@ mod tests {
     }
 
     #[test]
-    fn the_file_that_was_changed_last_is_looked_at_first_and_what_is_missing_is_told() {
-        let place = tempfile::tempdir().unwrap();
+    fn the_newest_file_comes_first_and_missing_ones_are_reported() {
+        let location = tempfile::tempdir().unwrap();
         let write = |name: &str, text: &str, age: u64| {
-            let path = place.path().join(name);
+            let path = location.path().join(name);
             std::fs::write(&path, text).unwrap();
             let at = SystemTime::now() - std::time::Duration::from_secs(age);
             std::fs::File::options().write(true).open(&path).unwrap().set_modified(at).unwrap();
@@ -206,13 +205,15 @@ mod tests {
         let old = write("dhclient.eth0.leases", &lease("eth0", "option unknown-245 1:2:3:4;\n"), 60);
         let new = write("internal-1234-eth0.lease", "OPTION_245=a83f8110\n", 5);
         write("NetworkManager.state", "OPTION_245=01010101\n", 0);
-        let missing = place.path().join("nowhere");
-        let seen = look(&[missing.clone(), place.path().to_owned()]);
+        let missing = location.path().join("nowhere");
+        let results = read_leases(&[missing.clone(), location.path().to_owned()]);
         let expected = [(new, Ok(WIRE)), (old, Ok(Ipv4Addr::new(1, 2, 3, 4)))];
-        assert_eq!(seen[1..], expected);
-        assert!(seen[0].0 == missing && seen[0].1.is_err(), "{seen:?}");
+        assert_eq!(results[1..], expected);
+        assert!(results[0].0 == missing && results[0].1.is_err(), "{results:?}");
         let empty = tempfile::tempdir().unwrap();
-        assert!(look(&[empty.path().to_owned()])[0].1.as_ref().unwrap_err().contains("no leases"));
+        assert!(
+            read_leases(&[empty.path().to_owned()])[0].1.as_ref().unwrap_err().contains("no lease files")
+        );
     }
 
     proptest! {

@@ -1,6 +1,6 @@
-//! Reads Scheduled Events from inside a virtual machine: finds the endpoint, waits for news, approves.
+//! Client for Scheduled Events inside a virtual machine: finds the endpoint, polls for events, approves them.
 //!
-//! It works against Forewarn and against the cloud's own endpoint alike. An agent in ten lines:
+//! Works with Forewarn and with the cloud's own endpoint. An agent in ten lines:
 //!
 //! ```no_run
 //! use forewarn_client::{Client, Status, Word};
@@ -10,58 +10,58 @@
 //! let mut client = Client::find().await?;
 //! let me = client.name().await?;
 //! loop {
-//!     let seen = client.next().await;
-//!     let mine = seen.document.events.iter().filter(|event| event.resources == [me.as_str()]);
+//!     let observation = client.next().await;
+//!     let mine = observation.document.events.iter().filter(|event| event.resources == [me.as_str()]);
 //!     // A status that this client does not know is not approved.
 //!     let scheduled = mine.filter(|event| event.status == Word::Known(Status::Scheduled));
 //!     let scheduled: Vec<_> = scheduled.map(|event| event.id).collect();
-//!     // Here a real one drains, saves, hands over.
+//!     // A real agent drains, saves or hands over here.
 //!     client.approve(&scheduled).await?;
 //! }
 //! # }
 //! ```
 //!
-//! | to | |
+//! | task | API |
 //! |---|---|
 //! | find the endpoint | [`Search`]: a setting, `SCHEDULEDEVENTSIP`, `169.254.169.254`, DHCP option 245 |
-//! | ask once | [`Client::poll`], [`Client::approve`], [`Client::name`], [`Client::members`] |
-//! | go on asking | [`Client::next`], or [`Client::turn`] by [`Client::turn`] where failures matter |
-//! | know how much time is left | [`Sighting::left`] |
-//! | ask others, such as a webhook | [`http`] |
+//! | one request | [`Client::poll`], [`Client::approve`], [`Client::name`], [`Client::members`] |
+//! | poll continuously | [`Client::next`], or [`Client::poll_step`] to handle failures |
+//! | know how much time is left | [`Observation::left`] |
+//! | other requests, such as webhooks | [`http`] |
 //!
-//! Where failures matter, one turn follows the other. A turn waits as long as is good for the endpoint, and asks once; to drop it
-//! half-way, in a `select!`, loses nothing:
+//! To handle failures, call [`Client::poll_step`] in a loop. Each call waits until a poll is due and polls once. It is
+//! cancel safe in a `select!`:
 //!
 //! ```no_run
-//! use forewarn_client::{Client, Endpoint, Turn};
+//! use forewarn_client::{Client, Endpoint, PollStep};
 //!
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 //! let mut client = Client::new(Endpoint::parse("http://169.254.169.254")?);
 //! loop {
-//!     match client.turn().await {
-//!         Turn::News(seen) => {
-//!             for event in &seen.document.events {
-//!                 println!("{}: {:?} of {:?}, {:?} left", event.id, event.kind, event.resources, seen.left(event));
+//!     match client.poll_step().await {
+//!         PollStep::Changed(observation) => {
+//!             for event in &observation.document.events {
+//!                 println!("{}: {:?} of {:?}, {:?} left", event.id, event.kind, event.resources, observation.left(event));
 //!             }
 //!         }
-//!         Turn::Quiet { .. } => {}
-//!         Turn::Failed { error, pause } => eprintln!("{error}; trying again in {pause:?}"),
+//!         PollStep::Unchanged { .. } => {}
+//!         PollStep::Failed { error, pause } => eprintln!("{error}; trying again in {pause:?}"),
 //!     }
 //! }
 //! # }
 //! ```
 //!
-//! What it keeps to, so that its callers need not:
+//! Guarantees:
 //!
 //! - No request goes through a proxy, whatever the environment says, and no redirect is followed.
-//! - The newest edition is asked for first; an endpoint that does not know it is asked for an older one.
-//! - Where the endpoint can wait (Forewarn's can), news is here at once and hardly anything is asked; elsewhere, once a second.
-//! - After failures, pauses grow and differ from machine to machine; `Retry-After` is heeded; nobody gives up.
-//! - How long an answer may take, and how long it may be, is limited. A document with unknown words in it is read all the same,
-//!   and an event that cannot be read does not hide the others ([`ReadDocument::malformed`]).
+//! - The newest edition is requested first, then older ones if the endpoint does not support it.
+//! - With long polls (Forewarn supports them) changes arrive at once; otherwise the client polls once a second.
+//! - After failures, pauses grow and differ between machines; `Retry-After` is respected; a client never gives up.
+//! - Time and size of a response are limited. A document with unknown values is still parsed, and a malformed event
+//!   does not hide the others ([`ReadDocument::malformed`]).
 //!
-//! What is deliberately absent: deciding what to do about an event, and remembering what was done. What the caller owes: a runtime
-//! of tokio with time and I/O, and [`Sighting::left`] instead of a look at its own clock, which may be wrong.
+//! The client neither decides what to do about an event nor stores anything. The caller provides a tokio runtime with
+//! time and I/O, and uses [`Observation::left`] instead of the local clock, which may be wrong.
 
 #![warn(missing_docs)]
 
@@ -74,15 +74,15 @@ mod error;
 mod headers;
 mod lease;
 mod poll_schedule;
+mod poll_step;
 mod search;
-mod turn;
 
-pub use client::{Client, News, Sighting};
+pub use client::{Client, Observation, PollResponse};
 pub use endpoint::{BadEndpoint, Endpoint};
 pub use error::Error;
 #[doc(inline)]
 pub use forewarn_http_client as http;
 pub use forewarn_imds::{Edition, MalformedEvent, ReadDocument, ReadEvent, Status, Unreadable, Word};
 pub use forewarn_types::{EventId, EventKind, EventSource, Timestamp};
-pub use search::{Found, How, NotFound, Search, Tried, VARIABLE};
-pub use turn::Turn;
+pub use poll_step::PollStep;
+pub use search::{DiscoverySource, FailedLocation, Found, NotFound, Search, VARIABLE};

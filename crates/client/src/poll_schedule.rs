@@ -6,7 +6,7 @@ use tokio::time::Instant;
 
 use crate::backoff::Backoff;
 
-/// The time between two polls of an endpoint that cannot wait.
+/// The interval of polls without long polling.
 const PACE: Duration = Duration::from_secs(1);
 
 /// The schedule of polls.

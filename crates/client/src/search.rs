@@ -1,10 +1,11 @@
-//! Where the endpoint is: each place in its turn, and what was wrong there.
+//! Discovery of the endpoint: tries each location in order and records why it failed.
 //!
 //! ```text
 //!   the setting ─▶ SCHEDULEDEVENTSIP ─▶ 169.254.169.254 ─▶ DHCP option 245 in lease files ─▶ a DHCPDISCOVER of our own
 //! ```
 //!
-//! What somebody has set is believed and not tried: it may be down for now. Everything else is asked whether it is there.
+//! An explicit setting is used without a probe, because the endpoint may be down temporarily. All other locations are
+//! probed.
 
 use std::fmt;
 use std::net::Ipv4Addr;
@@ -16,221 +17,231 @@ use crate::headers::with_client_headers;
 use crate::http::{HttpClient, HttpResponse, Limits, Request, Trust};
 use crate::{dhcp, lease};
 
-/// The variable that names the endpoint: an address, with or without a port, or a URL.
+/// The environment variable with the endpoint: an address with an optional port, or a URL.
 pub const VARIABLE: &str = "SCHEDULEDEVENTSIP";
 
-/// How long to wait for somebody who may not be there.
+/// Limits of a probe.
 const PROBE: Limits =
     Limits { connect: Duration::from_secs(2), answer: Duration::from_secs(5), body_bytes: 64 * 1024 };
 
-/// Where to look, in this order.
+/// The locations to try, in this order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Search {
-    /// What somebody has set.
+    /// The endpoint from the settings.
     pub explicit: Option<Endpoint>,
-    /// What `SCHEDULEDEVENTSIP` says.
+    /// The value of `SCHEDULEDEVENTSIP`.
     pub variable: Option<String>,
-    /// Where it usually is.
+    /// The well-known address.
     pub well_known: Option<Endpoint>,
     /// Lease files of DHCP clients, and directories with such files.
     pub lease_files: Vec<PathBuf>,
-    /// Whether to ask for option 245 ourselves. Needs the permission to use port 68.
+    /// True to send a DHCPDISCOVER. Needs permission to use port 68.
     pub discover: bool,
 }
 
-/// An endpoint, and how it was found.
+/// An endpoint, and the location where it was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
-    /// Where it is.
+    /// The endpoint.
     pub endpoint: Endpoint,
-    /// Who said so.
-    pub by: How,
+    /// The source of the address.
+    pub by: DiscoverySource,
 }
 
-/// How an endpoint was found.
+/// The source of an endpoint's address.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum How {
-    /// Somebody has set it.
+pub enum DiscoverySource {
+    /// The settings.
     Setting,
-    /// `SCHEDULEDEVENTSIP` says so.
+    /// The variable `SCHEDULEDEVENTSIP`.
     Variable,
-    /// It is where it usually is.
+    /// The well-known address.
     WellKnown,
-    /// This lease file has option 245.
+    /// Option 245 in this lease file.
     Lease(PathBuf),
-    /// A DHCP server told us, on this interface.
+    /// A DHCP server, on this interface.
     Dhcp(String),
 }
 
-/// It is nowhere.
+/// No endpoint was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NotFound {
-    /// Where it is not, in the order of the search.
-    pub tried: Vec<Tried>,
+    /// The locations that were tried, in the order of the search.
+    pub tried: Vec<FailedLocation>,
 }
 
-/// A place where it is not.
+/// A location without an endpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Tried {
-    /// Which.
-    pub place: String,
-    /// What is wrong there.
-    pub why: String,
+pub struct FailedLocation {
+    /// The location.
+    pub location: String,
+    /// The reason.
+    pub reason: String,
 }
 
 impl Search {
-    /// The usual places, and what the environment says.
+    /// The default locations, and the environment variable.
     #[must_use]
     pub fn from_environment() -> Self {
         Self {
             explicit: None,
             variable: std::env::var(VARIABLE).ok().filter(|text| !text.trim().is_empty()),
             well_known: Some(Endpoint::well_known()),
-            lease_files: lease::PLACES.map(PathBuf::from).to_vec(),
+            lease_files: lease::DIRECTORIES.map(PathBuf::from).to_vec(),
             discover: true,
         }
     }
 
-    /// Looks in each place until it is found.
+    /// Tries each location until an endpoint is found.
     ///
     /// # Errors
-    /// When it is nowhere.
+    /// [`NotFound`] with the reason for each location.
     pub async fn run(&self) -> Result<Found, NotFound> {
-        self.look(None).await
+        self.search_locations(None).await
     }
 
-    /// The same, passing over one that was found before and was of no use. What somebody has set is still believed.
+    /// Like [`Search::run`], but skips an endpoint that did not work before. Explicit settings are still used.
     ///
     /// # Errors
-    /// When it is nowhere else.
-    pub async fn run_past(&self, given_up: &Endpoint) -> Result<Found, NotFound> {
-        self.look(Some(given_up)).await
+    /// [`NotFound`] with the reason for each location.
+    pub async fn run_past(&self, skipped: &Endpoint) -> Result<Found, NotFound> {
+        self.search_locations(Some(skipped)).await
     }
 
-    async fn look(&self, given_up: Option<&Endpoint>) -> Result<Found, NotFound> {
+    async fn search_locations(&self, skipped: Option<&Endpoint>) -> Result<Found, NotFound> {
         if let Some(endpoint) = self.explicit.clone() {
-            return Ok(Found { endpoint, by: How::Setting });
+            return Ok(Found { endpoint, by: DiscoverySource::Setting });
         }
-        let mut not_there = NotFound { tried: Vec::new() };
+        let mut not_found = NotFound { tried: Vec::new() };
         if let Some(text) = &self.variable {
             return match Endpoint::parse(text) {
-                Ok(endpoint) => Ok(Found { endpoint, by: How::Variable }),
-                // Whoever has set it does not want any other.
-                Err(problem) => {
-                    not_there.add(format!("{VARIABLE}={text:?}"), problem.to_string());
-                    Err(not_there)
+                Ok(endpoint) => Ok(Found { endpoint, by: DiscoverySource::Variable }),
+                // An invalid explicit setting is an error, not a reason to try other locations.
+                Err(error) => {
+                    not_found.add(format!("{VARIABLE}={text:?}"), error.to_string());
+                    Err(not_found)
                 }
             };
         }
         if let Some(endpoint) = self.well_known.clone() {
-            match probe(&endpoint, given_up, is_metadata_service).await {
-                Ok(()) => return Ok(Found { endpoint, by: How::WellKnown }),
-                Err(why) => not_there.add(endpoint.to_string(), why),
+            match probe(&endpoint, skipped, is_metadata_service).await {
+                Ok(()) => return Ok(Found { endpoint, by: DiscoverySource::WellKnown }),
+                Err(reason) => not_found.add(endpoint.to_string(), reason),
             }
         }
-        if let Some(found) = self.look_at_leases(given_up, &mut not_there).await {
+        if let Some(found) = self.search_leases(skipped, &mut not_found).await {
             return Ok(found);
         }
-        if let Some(found) = self.ask_dhcp(given_up, &mut not_there).await {
+        if let Some(found) = self.query_dhcp(skipped, &mut not_found).await {
             return Ok(found);
         }
-        Err(not_there)
+        Err(not_found)
     }
 
-    async fn look_at_leases(&self, given_up: Option<&Endpoint>, not_there: &mut NotFound) -> Option<Found> {
-        for (path, address) in lease::look(&self.lease_files) {
+    async fn search_leases(&self, skipped: Option<&Endpoint>, not_found: &mut NotFound) -> Option<Found> {
+        for (path, address) in lease::read_leases(&self.lease_files) {
             match address {
-                Ok(address) => match found(address, How::Lease(path.clone()), given_up).await {
-                    Ok(found) => return Some(found),
-                    Err(why) => not_there.add(path.to_string_lossy(), why),
-                },
-                Err(why) => not_there.add(path.to_string_lossy(), why),
+                Ok(address) => {
+                    match probe_dhcp_address(address, DiscoverySource::Lease(path.clone()), skipped).await {
+                        Ok(found) => return Some(found),
+                        Err(reason) => not_found.add(path.to_string_lossy(), reason),
+                    }
+                }
+                Err(reason) => not_found.add(path.to_string_lossy(), reason),
             }
         }
         None
     }
 
-    async fn ask_dhcp(&self, given_up: Option<&Endpoint>, not_there: &mut NotFound) -> Option<Found> {
+    async fn query_dhcp(&self, skipped: Option<&Endpoint>, not_found: &mut NotFound) -> Option<Found> {
         if !self.discover {
-            not_there.add("DHCP", "it was not asked, as the settings say");
+            not_found.add("DHCP", "disabled in the settings");
             return None;
         }
-        match dhcp::ask().await {
-            Ok((interface, address)) => match found(address, How::Dhcp(interface), given_up).await {
-                Ok(found) => return Some(found),
-                Err(why) => not_there.add("DHCP", why),
-            },
-            Err(reasons) => reasons.into_iter().for_each(|(place, why)| not_there.add(place, why)),
+        match dhcp::query().await {
+            Ok((interface, address)) => {
+                match probe_dhcp_address(address, DiscoverySource::Dhcp(interface), skipped).await {
+                    Ok(found) => return Some(found),
+                    Err(reason) => not_found.add("DHCP", reason),
+                }
+            }
+            Err(reasons) => {
+                reasons.into_iter().for_each(|(location, reason)| not_found.add(location, reason));
+            }
         }
         None
     }
 }
 
-/// Whoever answers at an address that a DHCP server named is believed.
-async fn found(address: Ipv4Addr, by: How, given_up: Option<&Endpoint>) -> Result<Found, String> {
+/// Probes an address from a DHCP server. Any HTTP response is accepted.
+async fn probe_dhcp_address(
+    address: Ipv4Addr,
+    by: DiscoverySource,
+    skipped: Option<&Endpoint>,
+) -> Result<Found, String> {
     let endpoint = Endpoint::at(address.into());
-    match probe(&endpoint, given_up, |_| Ok(())).await {
+    match probe(&endpoint, skipped, |_| Ok(())).await {
         Ok(()) => Ok(Found { endpoint, by }),
-        Err(why) => Err(format!("option 245 names {endpoint}, which {why}")),
+        Err(reason) => Err(format!("option 245 names {endpoint}, which {reason}")),
     }
 }
 
 async fn probe(
     endpoint: &Endpoint,
-    given_up: Option<&Endpoint>,
+    skipped: Option<&Endpoint>,
     judge: impl Fn(&HttpResponse) -> Result<(), String>,
 ) -> Result<(), String> {
-    if given_up == Some(endpoint) {
-        return Err("was asked before, and was of no use".to_owned());
+    if skipped == Some(endpoint) {
+        return Err("was tried before and did not work".to_owned());
     }
-    let mut line = HttpClient::new(endpoint.url().clone(), Trust::system());
+    let mut client = HttpClient::new(endpoint.url().clone(), Trust::system());
     let request = with_client_headers(Request::get(endpoint.target("/metadata/versions")));
-    let answer = line.send(&request, PROBE).await.map_err(|trouble| trouble.to_string())?;
-    judge(&answer)
+    let response = client.send(&request, PROBE).await.map_err(|error| error.to_string())?;
+    judge(&response)
 }
 
-/// Other clouds have other services at the same address.
-fn is_metadata_service(answer: &HttpResponse) -> Result<(), String> {
-    let names_itself = answer.header("server").is_some_and(|server| server.contains("IMDS"));
-    let is_one = match answer.status {
-        200 => serde_json::from_slice::<serde_json::Value>(&answer.body)
+/// Other clouds run other services at the same address.
+fn is_metadata_service(response: &HttpResponse) -> Result<(), String> {
+    let names_itself = response.header("server").is_some_and(|server| server.contains("IMDS"));
+    let is_one = match response.status {
+        200 => serde_json::from_slice::<serde_json::Value>(&response.body)
             .is_ok_and(|body| body.get("apiVersions").is_some()),
-        // It is there, and does not want to at the moment.
+        // It exists, but rejects requests at the moment.
         400 | 403 | 410 | 429 | 500..=599 => true,
         _ => false,
     };
     if names_itself || is_one {
         return Ok(());
     }
-    Err(format!("is another service: GET /metadata/versions is answered with {}", answer.status))
+    Err(format!("is another service: GET /metadata/versions returned {}", response.status))
 }
 
 impl NotFound {
-    fn add(&mut self, place: impl Into<String>, why: impl Into<String>) {
-        self.tried.push(Tried { place: place.into(), why: why.into() });
+    fn add(&mut self, location: impl Into<String>, reason: impl Into<String>) {
+        self.tried.push(FailedLocation { location: location.into(), reason: reason.into() });
     }
 }
 
 impl fmt::Display for NotFound {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str("there is no endpoint of Scheduled Events")?;
-        for Tried { place, why } in &self.tried {
-            write!(out, "\n  {place}: {why}")?;
+        out.write_str("no Scheduled Events endpoint found")?;
+        for FailedLocation { location, reason } in &self.tried {
+            write!(out, "\n  {location}: {reason}")?;
         }
-        write!(out, "\n  hint: name it in {VARIABLE}, or in the settings: http://169.254.169.254")
+        write!(out, "\n  hint: set {VARIABLE}, or the endpoint in the settings: http://169.254.169.254")
     }
 }
 
 impl std::error::Error for NotFound {}
 
-impl fmt::Display for How {
+impl fmt::Display for DiscoverySource {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Setting => out.write_str("as it is set"),
-            Self::Variable => write!(out, "as {VARIABLE} says"),
-            Self::WellKnown => out.write_str("where it usually is"),
+            Self::Setting => out.write_str("in the settings"),
+            Self::Variable => write!(out, "in {VARIABLE}"),
+            Self::WellKnown => out.write_str("at the well-known address"),
             Self::Lease(path) => write!(out, "by DHCP option 245 in {}", path.display()),
-            Self::Dhcp(interface) => write!(out, "by DHCP option 245, asked for on {interface}"),
+            Self::Dhcp(interface) => write!(out, "by DHCP option 245 on {interface}"),
         }
     }
 }
@@ -244,28 +255,29 @@ mod tests {
         Search { explicit: None, variable: None, well_known: None, lease_files: Vec::new(), discover: false }
     }
 
+    /// promise: A6
     #[tokio::test]
     async fn what_is_set_comes_first_and_is_not_tried() {
         let far = Endpoint::parse("http://192.0.2.1").unwrap();
         let search =
             Search { explicit: Some(far.clone()), variable: Some("10.0.0.9".to_owned()), ..nothing() };
-        assert_eq!(search.run().await, Ok(Found { endpoint: far, by: How::Setting }));
+        assert_eq!(search.run().await, Ok(Found { endpoint: far, by: DiscoverySource::Setting }));
         for (text, shown) in [("10.0.0.9", "http://10.0.0.9"), ("http://h:81/p", "http://h:81/p")] {
             let search = Search { variable: Some(text.to_owned()), ..nothing() };
             let found = search.run().await.unwrap();
-            assert_eq!((found.endpoint.to_string().as_str(), found.by), (shown, How::Variable));
+            assert_eq!((found.endpoint.to_string().as_str(), found.by), (shown, DiscoverySource::Variable));
         }
     }
 
     #[tokio::test]
-    async fn a_variable_that_cannot_be_read_is_told_and_nothing_else_is_taken_for_it() {
+    async fn an_invalid_variable_is_an_error() {
         let search = Search { variable: Some("https://h".to_owned()), ..nothing() };
-        let told = search.run().await.unwrap_err().to_string();
+        let message = search.run().await.unwrap_err().to_string();
         assert!(
-            told.contains("SCHEDULEDEVENTSIP=\"https://h\": an endpoint is spoken to in the clear"),
-            "{told}"
+            message.contains("SCHEDULEDEVENTSIP=\"https://h\": an endpoint does not use TLS"),
+            "{message}"
         );
-        assert!(!told.contains("DHCP"), "{told}");
+        assert!(!message.contains("DHCP"), "{message}");
     }
 
     #[test]

@@ -5,79 +5,75 @@ use std::net::IpAddr;
 use forewarn_lifecycle::{Name, Refusal};
 
 use crate::access::Denied;
-use crate::command::BadCommand;
+use crate::command::CommandError;
 use crate::placement::ScaleSetError;
 
 /// The first of several commands that is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RefusedCommand {
-    /// Index of the command in the order.
+    /// Index of the command in the request.
     pub index: usize,
-    /// The reason.
     pub error: ControlError,
 }
 
 /// Error of a request. Nothing has changed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ControlError {
-    /// A rule says no.
+    /// A rule of the control plane refuses it.
     #[error(transparent)]
     Refused(#[from] Refusal),
-    /// The command is none.
+    /// The command is invalid.
     #[error(transparent)]
-    Bad(#[from] BadCommand),
-    /// The change of a scale set is not possible.
+    Bad(#[from] CommandError),
+    /// The change of a scale set is impossible.
     #[error(transparent)]
     ScaleSetError(#[from] ScaleSetError),
-    /// An address is that of one machine.
-    #[error("the address is taken: {address}, by {machine}")]
+    /// An address belongs to one machine.
+    #[error("address {address} is already used by {machine}")]
     AddressTaken {
-        /// The address.
         address: IpAddr,
-        /// Who has it.
+        /// The machine that has it.
         machine: String,
     },
     /// A resource group is in one cluster.
-    #[error("the resource group is in another cluster: {0}\n  hint: choose another name for it")]
+    #[error("resource group {0} belongs to another cluster\n  hint: choose another name")]
     GroupTaken(String),
-    /// No clock shows what no document can.
-    #[error("the clock ends with the year 9989")]
+    /// A time beyond the last one that documents can show.
+    #[error("time is out of range: the last year is 9989")]
     EndOfTime,
     /// The shared state, the receipts or the resources refuse it.
     #[error(transparent)]
     Rejected(#[from] crate::refusal::Refusal),
-    /// Whoever asks may not have it.
+    /// The permit of the caller does not allow it.
     #[error(transparent)]
     Denied(#[from] Denied),
-    /// The token was valid when the request came, and is not any more.
+    /// The token was valid when the request arrived, and is no longer.
     #[error(
         "the token was revoked or has expired\n  hint: an admin can issue another: `forewarn token create`"
     )]
     TokenGone,
-    /// Somebody has changed it since it was read.
-    #[error(
-        "it is not any more what you have read\n  hint: read it again, and see whether you still want that"
-    )]
+    /// The object has changed since the caller read it.
+    #[error("the resource has changed since you read it\n  hint: read it again and repeat the request")]
     Changed,
-    /// A cluster goes when nothing is in it.
-    #[error("the cluster still has hosts or tenants: {0}\n  hint: remove them first")]
+    /// Only an empty cluster can be removed.
+    #[error("cluster {0} is not empty\n  hint: remove its hosts and tenants first")]
     ClusterInUse(String),
-    /// There is no such cluster, or not any more.
+    /// The cluster does not exist.
     #[error("no such cluster")]
     NoSuchCluster,
-    /// A request that was answered already, with a secret that was not kept.
+    /// A repeated request whose response held a secret, which is not stored.
     #[error(
-        "the token was issued already, and its text is shown once: {0}\n  hint: revoke it, and issue another"
+        "token {0} was issued already, and its text is shown only once\n  hint: revoke it and issue another"
     )]
     ShownOnce(Name),
-    /// Real machines cannot be told to fail.
-    #[error("only a pretend machine can be jammed\n  hint: `forewarn dev` has them")]
+    /// Real machines cannot be made to fail.
+    #[error("only simulated machines can be made to fail\n  hint: use `forewarn dev`")]
     NotPretending,
-    /// The real clock goes as it goes.
-    #[error("the clock is real: it cannot be driven\n  hint: `forewarn dev` has a virtual one")]
+    /// The real clock cannot be set.
+    #[error("the clock is real and cannot be set\n  hint: `forewarn dev` has a virtual clock")]
     RealClock,
     /// The cluster has changed since the request was planned: plan it again.
-    #[error("the cluster has changed meanwhile; try again")]
+    #[error("the cluster has changed in the meantime; try again")]
     Outdated,
     /// Nothing can be written now, or the server is stopping.
     #[error("not available now; try again")]

@@ -5,9 +5,10 @@
 //!   Record  ──▶ ControlState::apply ──▶ Effect         the only writer, live and in replay
 //! ```
 //!
-//! The state is the shared state and the clusters ([`Stream`]); every record, request and audit entry belongs to one of them. A cluster
-//! has the rules of `forewarn-lifecycle`, which know numbers. Operators know names: a [`NamedCommand`] is resolved into a command of the
-//! rules, and the state is shown as views. The operator API, the command line, fleet files and stories use the same commands.
+//! The state is the shared state and the clusters ([`Stream`]); every record, request and audit entry belongs to one
+//! of them. A cluster has the rules of `forewarn-lifecycle`, which know numbers. Operators know names: a
+//! [`NamedCommand`] is resolved into a command of the rules, and the state is shown as views. The operator API, the
+//! command line, fleet files and stories use the same commands.
 //!
 //! ```
 //! use forewarn_control::NamedCommand;
@@ -38,8 +39,6 @@ mod rows;
 pub mod shared;
 mod state;
 mod stream;
-#[cfg(test)]
-pub(crate) mod town;
 pub mod view;
 
 pub use access::{Denied, Permit};
@@ -50,7 +49,7 @@ pub use error::{ControlError, RefusedCommand};
 pub use fleet_file::*;
 pub use outcomes::{RecentOutcomes, WorkOutcome};
 pub use placement::*;
-pub use receipts::{Answer, NewReceipt, Receipt, ReceiptRow, Receipts};
+pub use receipts::{NewReceipt, Receipt, ReceiptRow, Receipts, StoredResponse};
 pub use record::{ClusterEntry, Entry, Record};
 pub use state::{
     ClusterState, ControlState, DetailsTable, Effect, FinishedWork, INCARNATION_STEP, PlannedWork,

@@ -1,7 +1,7 @@
 //! Limits.
 //!
-//! A command that would exceed a limit is refused. Receipts are the exception: the oldest receipt of the caller that has the most
-//! is removed, so that a very late repetition of its request counts as a new request.
+//! A command that would exceed a limit is refused. Receipts are the exception: the oldest receipt of the caller that
+//! has the most is removed, so that a very late repetition of its request counts as a new request.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ pub const BY_BYTES_MAX: usize = 255;
 /// Characters in an idempotency key.
 pub const KEY_BYTES_MAX: usize = 255;
 
-/// Bytes of the answer in a receipt.
+/// Bytes of the response in a receipt.
 pub const ANSWER_BYTES_MAX: usize = 256 * 1024;
 
 /// Resources of one cluster: resource groups, and the resources in them.
@@ -47,18 +47,17 @@ pub const OPERATIONS_ENDED_MAX: usize = 10_000;
 /// Pieces of work that one operation waits for: as many as a scale set or a resource group has.
 pub const OPERATION_WAITS_MAX: usize = 10_000;
 
-/// Webhooks.
 pub const WEBHOOKS_MAX: usize = 100;
 
-/// Characters of what is sent as `Authorization`.
+/// Characters of the value of `Authorization`.
 pub const AUTHORIZATION_BYTES_MAX: usize = 4_096;
 
-/// Receipts of one cluster, or of the shared state, of all callers: tokens, the socket, and all callers without a token together.
-/// Each caller has a share.
+/// Receipts of one cluster, or of the shared state, of all callers: tokens, the socket, and all callers without a
+/// token together. Each caller has a share.
 pub const RECEIPTS_MAX: usize = 10_000;
 
 /// Bytes of these receipts.
 pub const RECEIPTS_BYTES_MAX: usize = 16 * 1024 * 1024;
 
-/// Time for which a receipt is kept, on the steady clock.
+/// Time for which a receipt is stored, on the steady clock.
 pub const RECEIPT_KEPT_FOR: Duration = Duration::from_hours(24);

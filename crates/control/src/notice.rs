@@ -1,7 +1,7 @@
 //! Notice that counts from the moment at which VMs can read an announcement, not from the decision.
 //!
-//! Announcements that become durable with less than their minimum notice get a later time, in everything that is about to be
-//! published: documents, replies, receipts and the audit log. No VM has read the former time.
+//! Announcements that become durable with less than their minimum notice get a later time, in everything that is
+//! about to be published: documents, replies, receipts and the audit log. No VM has read the former time.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use std::time::Duration;
 use forewarn_lifecycle::{Change, Cluster, Command, Exposure, MaintenanceId, Now, Steady, Timestamp};
 
 use crate::audit::{AuditEntry, Chain, NewAuditEntry, moved};
-use crate::receipts::{Answer, NewReceipt};
+use crate::receipts::{NewReceipt, StoredResponse};
 use crate::record::{ClusterEntry, Entry, Record};
 use crate::request::Reply;
 use crate::state::{ClusterState, ControlState};
@@ -18,7 +18,7 @@ use crate::stream::ClusterId;
 use crate::view::Outcome;
 
 /// A maintenance of a cluster that is announced.
-pub type Announced = (ClusterId, MaintenanceId);
+pub type AnnouncedWork = (ClusterId, MaintenanceId);
 
 /// Times of announcements that have moved.
 #[derive(Debug, Default)]
@@ -26,20 +26,20 @@ pub struct MovedTimes {
     /// Records of the moves.
     pub records: Vec<Record>,
     /// The former and the new end of each notice.
-    by_work: BTreeMap<Announced, (Timestamp, Timestamp)>,
+    by_work: BTreeMap<AnnouncedWork, (Timestamp, Timestamp)>,
     /// The new end of the notice of each event, by its id as people read it.
     by_event: BTreeMap<String, (Timestamp, Steady)>,
 }
 
 impl MovedTimes {
-    /// Moves the times of announcements that have less than their minimum notice left. `written` are the records that announced
-    /// them: receipts among these that show a time which has moved are stored again, with the new time.
+    /// Moves the times of announcements that have less than their minimum notice left. `written` are the records that
+    /// announced them: receipts among these that show a time which has moved are stored again, with the new time.
     #[must_use]
     pub fn decide(
         state: &ControlState,
         now: Now,
         margin: Duration,
-        announced: &BTreeSet<Announced>,
+        announced: &BTreeSet<AnnouncedWork>,
         written: &[Record],
     ) -> Self {
         let mut times = Self::default();
@@ -94,12 +94,12 @@ impl MovedTimes {
         let former = serde_json::from_slice::<Outcome>(&receipt.answer.0).ok()?;
         let mut outcome = former.clone();
         self.show_in(&mut outcome);
-        let answer = Answer(serde_json::to_vec(&outcome).unwrap_or_default().into());
+        let answer = StoredResponse(serde_json::to_vec(&outcome).unwrap_or_default().into());
         (outcome != former).then(|| NewReceipt { answer, ..receipt.clone() })
     }
 
-    /// Seals audit entries again, from the first that shows a time which has moved. `before` is the end of the log before them.
-    /// Returns the index of that entry, and the new end of the log.
+    /// Seals audit entries again, from the first that shows a time which has moved. `before` is the end of the log
+    /// before them. Returns the index of that entry, and the new end of the log.
     pub fn move_in_audit(&self, entries: &mut [Arc<AuditEntry>], before: Chain) -> Option<(usize, Chain)> {
         let moved = |entry: &AuditEntry| self.fact_with_new_time(entry);
         let first = entries.iter().position(|entry| moved(entry).is_some())?;
@@ -146,7 +146,7 @@ impl MovedTimes {
 
 /// The announced maintenances of each cluster.
 #[must_use]
-pub fn by_cluster(announced: &BTreeSet<Announced>) -> BTreeMap<ClusterId, Vec<MaintenanceId>> {
+pub fn by_cluster(announced: &BTreeSet<AnnouncedWork>) -> BTreeMap<ClusterId, Vec<MaintenanceId>> {
     let mut clusters = BTreeMap::<_, Vec<_>>::new();
     for (id, maintenance) in announced {
         clusters.entry(*id).or_default().push(*maintenance);

@@ -26,7 +26,6 @@ pub struct RecentOutcomes {
 /// Result of some work.
 #[derive(Clone, Debug)]
 pub struct WorkOutcome {
-    /// The result.
     pub ending: Ending,
     /// Machines for which it failed, each with the name of its tenant: the first of each tenant.
     pub failures: Vec<(Name, FailureView)>,

@@ -1,11 +1,12 @@
-//! Receipts: answers to requests that carried an idempotency key, so that a repeated request gets the same answer.
+//! Receipts: responses to requests that carried an idempotency key, so that a repeated request gets the same response.
 //!
-//! Each cluster has receipts of the requests to it, and the shared state has those of the requests to itself. A receipt is kept
-//! for a day. Receipts that are too old are removed when another one is stored, so that receipts need no deadline.
+//! Each cluster has receipts of the requests to it, and the shared state has those of the requests to itself. A
+//! receipt is stored for a day. Receipts that are too old are removed when another one is stored, so that receipts
+//! need no deadline.
 //!
-//! Callers share the room. When it is full, the caller that has the most loses its oldest receipt. So the quota of a caller is
-//! its share: the room divided by the number of callers that have receipts. A caller within its quota loses nothing, whatever
-//! the others do; one that is over it has room as long as the others leave it.
+//! Callers share the room. When it is full, the caller that has the most loses its oldest receipt. So the quota of a
+//! caller is its share: the room divided by the number of callers that have receipts. A caller within its quota loses
+//! nothing, whatever the others do; one that is over it has room as long as the others leave it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -19,7 +20,6 @@ use crate::limits::{
 use crate::refusal::Refusal;
 use crate::rows::check_number_known;
 
-/// A receipt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Receipt {
     /// The caller. The same key of another caller is another key.
@@ -28,28 +28,26 @@ pub struct Receipt {
     pub key: String,
     /// A hash of the request: the same key with another request is an error.
     pub fingerprint: [u8; 32],
-    /// Time of the answer.
+    /// Time of the response.
     pub at: Steady,
-    /// The answer.
-    pub answer: Answer,
+    pub answer: StoredResponse,
 }
 
 /// A receipt that is about to be stored: its time is that of its record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewReceipt {
-    /// The caller.
     pub by: String,
     /// The key of the request.
     pub key: String,
     /// A hash of the request.
     pub fingerprint: [u8; 32],
-    /// The answer, without secrets: those are shown once.
-    pub answer: Answer,
+    /// The response, without secrets: those are shown once.
+    pub answer: StoredResponse,
 }
 
-/// The bytes of an answer. `Debug` does not show them: they may be confidential. Copies share them.
+/// The bytes of a response. `Debug` does not show them: they may be confidential. Copies share them.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Answer(pub Arc<[u8]>);
+pub struct StoredResponse(pub Arc<[u8]>);
 
 /// The receipts of one cluster, or of the shared state, by number: the oldest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -79,9 +77,9 @@ struct Caller {
     bytes: usize,
 }
 
-impl fmt::Debug for Answer {
+impl fmt::Debug for StoredResponse {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "Answer({} bytes)", self.0.len())
+        write!(out, "StoredResponse({} bytes)", self.0.len())
     }
 }
 
@@ -109,7 +107,7 @@ impl Receipts {
         (self.kept.len(), self.bytes)
     }
 
-    /// Checks that a receipt can be stored. Returns false if the same request has one: the first answer stands.
+    /// Checks that a receipt can be stored. Returns false if the same request has one: the first response stands.
     ///
     /// # Errors
     /// Fails if a part of it is invalid or too long, or another request has used the key.
@@ -231,7 +229,7 @@ mod tests {
             key: key.to_owned(),
             fingerprint: [1; 32],
             at: Steady::from_millis(at),
-            answer: Answer(vec![b'x'; bytes].into()),
+            answer: StoredResponse(vec![b'x'; bytes].into()),
         }
     }
 
@@ -240,10 +238,11 @@ mod tests {
         receipts.keep(at, &NewReceipt { by, key, fingerprint, answer });
     }
 
+    /// promise: S4
     #[test]
     fn a_receipt_does_not_show_what_was_answered() {
         let shown = format!("{:?}", receipt("a", 5, 3));
-        assert!(shown.ends_with("at: Steady(5), answer: Answer(3 bytes) }"), "{shown}");
+        assert!(shown.ends_with("at: Steady(5), answer: StoredResponse(3 bytes) }"), "{shown}");
     }
 
     #[test]
@@ -259,6 +258,7 @@ mod tests {
         assert_eq!(receipts.find("token a", "a", Steady::START), None);
     }
 
+    /// promise: C2
     #[test]
     fn there_is_room_for_the_last_one_even_if_all_are_as_large_as_can_be() {
         let mut receipts = Receipts::default();
@@ -271,6 +271,7 @@ mod tests {
         assert!(receipts.find("socket", "136", Steady::START).is_none());
     }
 
+    /// promise: C2
     #[test]
     fn a_flood_of_one_caller_costs_no_other_caller_a_receipt() {
         let mut receipts = Receipts::default();
@@ -284,6 +285,7 @@ mod tests {
         assert!(found(10_400) && !found(1), "its own oldest go");
     }
 
+    /// promise: C2
     #[test]
     fn a_flood_of_long_answers_costs_no_other_caller_a_receipt() {
         let mut receipts = Receipts::default();
@@ -298,6 +300,7 @@ mod tests {
         }
     }
 
+    /// promise: C2
     #[test]
     fn a_caller_within_its_share_keeps_its_receipts_whatever_the_others_do() {
         const CALLERS: usize = 20;

@@ -13,7 +13,6 @@ use crate::stream::{ClusterId, Stream};
 pub struct Record {
     /// Time of the decision.
     pub now: Now,
-    /// The change.
     pub entry: Entry,
 }
 
@@ -33,26 +32,19 @@ pub enum ClusterEntry {
     Rules(Change),
     /// The details of a machine.
     Described {
-        /// The machine.
         machine: MachineId,
         /// All of its details from now on.
         details: MachineDetails,
     },
     /// The location and resource group of the cluster.
     Site(Site),
-    /// As one of the last entries of a journal: no VM may have read these announcements. Any other entry after it means that VMs
-    /// can.
+    /// As one of the last entries of a journal: no VM may have read these announcements. Any other entry after it
+    /// means that VMs can.
     Unread(Vec<MaintenanceId>),
-    /// Work failed for a machine for a reason that the driver program reported. The change that completes the work is next.
-    Failed {
-        /// The work.
-        maintenance: MaintenanceId,
-        /// The machine.
-        machine: MachineId,
-        /// The reason.
-        reason: String,
-    },
-    /// The answer to a request was stored.
+    /// Work failed for a machine for a reason that the driver program reported. The change that completes the work is
+    /// next.
+    Failed { maintenance: MaintenanceId, machine: MachineId, reason: String },
+    /// The response to a request was stored.
     ReceiptKept(NewReceipt),
     /// A change of the resources.
     Resource(ResourceChange),
@@ -95,7 +87,8 @@ impl Record {
         }
     }
 
-    /// Records that end a batch and name announcements that no VM may have read. Announcements of a cluster follow each other.
+    /// Records that end a batch and name announcements that no VM may have read. Announcements of a cluster follow
+    /// each other.
     pub fn unread(
         now: Now,
         announcements: &[(ClusterId, MaintenanceId)],

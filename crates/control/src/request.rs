@@ -1,7 +1,7 @@
-//! Requests: everything that the control plane can be asked to change. Requests are plain data.
+//! Requests: every change of the control plane. Requests are plain data.
 //!
-//! A request and its reply have a JSON form, for messages between servers: it holds everything, secrets too, and whatever it does not
-//! describe exactly is rejected when it is read.
+//! A request and its reply have a JSON form, for messages between servers: it holds everything, secrets too. Reading
+//! it rejects anything that it does not describe exactly.
 
 use forewarn_lifecycle::{Change, Command, MachineId, MaintenanceId, Name, Now, Report, Timestamp};
 use forewarn_types::base64url;
@@ -9,7 +9,7 @@ use forewarn_url::Url;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::access::Permit;
-use crate::command::{ClockOrder, NamedCommand};
+use crate::command::{ClockChange, NamedCommand};
 use crate::placement::ScaleSetCommand;
 use crate::resources::{Body, Link, Operation};
 use crate::shared::{Authorization, Filter, Progress, Role, Schema, Scope, TokenHash};
@@ -44,33 +44,25 @@ pub enum ClusterRequest {
     Rules(Command),
     /// The result of an action, as reported by the hypervisor.
     Report {
-        /// The work.
         work: MaintenanceId,
-        /// The machine.
         machine: MachineId,
-        /// The result.
         report: Report,
         /// The reason of a failure: bounded, and harmless to show.
         #[serde(deserialize_with = "Option::deserialize")]
         reason: Option<String>,
     },
-    /// Commands by name.
     Commands(CommandBatch),
     /// A change of a scale set as a whole; the commands that it takes depend on the state in which it is decided.
     ScaleSet {
-        /// The change.
-        wish: ScaleSetCommand,
-        /// The caller.
+        command: ScaleSetCommand,
         context: RequestContext,
     },
     /// Commands, resources to write, and an operation.
     Transaction {
-        /// The changes.
         transaction: Transaction,
-        /// The caller.
         context: RequestContext,
     },
-    /// Removes the first resource that is marked to go and has nothing left.
+    /// Removes the first resource that is marked for removal and has nothing left.
     Sweep,
 }
 
@@ -79,24 +71,11 @@ pub enum ClusterRequest {
 #[serde(deny_unknown_fields)]
 pub enum SharedRequest {
     /// A change of clusters, tokens or webhooks.
-    Administer {
-        /// The change.
-        change: Administration,
-        /// The caller.
-        context: RequestContext,
-    },
+    Administer { change: Administration, context: RequestContext },
     /// A change of the virtual clock: an entry of the audit log, and a receipt. The driver then sets the clock.
-    SetClock {
-        /// The change.
-        order: ClockOrder,
-        /// The caller.
-        context: RequestContext,
-    },
+    SetClock { order: ClockChange, context: RequestContext },
     /// Renews the receipt of a change of the virtual clock: receipts grow old on that clock.
-    KeepReceipt {
-        /// The caller.
-        context: RequestContext,
-    },
+    KeepReceipt { context: RequestContext },
     /// A webhook has confirmed that it wants messages.
     ConfirmWebhook {
         /// Number of the webhook.
@@ -113,9 +92,7 @@ pub enum SharedRequest {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CommandBatch {
-    /// The commands.
     pub commands: Vec<NamedCommand>,
-    /// The caller.
     pub context: RequestContext,
 }
 
@@ -137,7 +114,8 @@ pub struct RequestContext {
     /// The key that makes the request safe to repeat.
     #[serde(deserialize_with = "Option::deserialize")]
     pub once: Option<IdempotencyKey>,
-    /// Revision of the cluster for which the request was planned. If the cluster has another one, the request is refused.
+    /// Revision of the cluster for which the request was planned. If the cluster has another one, the request is
+    /// refused.
     #[serde(deserialize_with = "Option::deserialize")]
     pub if_revision: Option<u64>,
     /// The request as the audit log shows it, where the commands were derived from it.
@@ -149,7 +127,6 @@ pub struct RequestContext {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PermitCheck {
-    /// The permit.
     pub permit: Permit,
     /// The origin of host names.
     pub hosts: HostNames,
@@ -168,7 +145,6 @@ pub enum HostNames {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct IdempotencyKey {
-    /// The key.
     pub key: String,
     /// A hash of the request: a different request needs a different key.
     #[serde(with = "base64url")]
@@ -226,7 +202,6 @@ pub struct Transaction {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub enum ResourceWrite {
-    /// Writes a resource.
     Put {
         /// Id of the resource.
         id: String,
@@ -261,9 +236,7 @@ pub enum LinkTarget {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub enum Administration {
-    /// Creates a cluster.
     CreateCluster(Name),
-    /// Renames a cluster.
     RenameCluster {
         /// Its name until now.
         cluster: Name,
@@ -272,11 +245,9 @@ pub enum Administration {
     },
     /// Removes an empty cluster.
     RemoveCluster(Name),
-    /// Issues a token.
     IssueToken {
         /// Its number, which must be the next one.
         number: u32,
-        /// Its name.
         name: Name,
         /// The role of its holder.
         role: Role,
@@ -288,13 +259,9 @@ pub enum Administration {
         #[serde(deserialize_with = "Option::deserialize")]
         expires: Option<Timestamp>,
     },
-    /// Revokes a token.
     RevokeToken(Name),
-    /// Adds a webhook.
     AddWebhook {
-        /// Its name.
         name: Name,
-        /// Its URL.
         url: Url,
         /// The schema of its messages.
         schema: Schema,
@@ -304,7 +271,6 @@ pub enum Administration {
         #[serde(deserialize_with = "Option::deserialize")]
         authorization: Option<Authorization>,
     },
-    /// Removes a webhook.
     RemoveWebhook(Name),
 }
 
@@ -312,31 +278,28 @@ pub enum Administration {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Reply {
     /// Changes of the rules; none means that nothing had to change.
-    Decided(Decided),
+    Decided(DecidedChanges),
     /// The outcome of commands.
     Outcome(Outcome),
     /// The outcome of a transaction.
-    Transacted(Transacted),
+    Transacted(TransactionOutcome),
     /// The request was carried out before, under the same key.
     Repeated(Outcome),
-    /// No result.
     Done,
 }
 
 /// Changes of the rules that a request has made.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Decided {
-    /// The changes.
+pub struct DecidedChanges {
     pub changes: Vec<Change>,
-    /// The time.
     pub now: Now,
 }
 
 /// The result of a transaction.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Transacted {
+pub struct TransactionOutcome {
     /// The outcome of the commands.
     pub outcome: Outcome,
     /// The operation, if one was wanted.
@@ -344,7 +307,7 @@ pub struct Transacted {
     pub operation: Option<Operation>,
 }
 
-/// Reads a value that is there, `null` too: `null` and no value differ in the audit log.
+/// Reads a value that is present, `null` too: `null` and no value differ in the audit log.
 fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<serde_json::Value>, D::Error> {
     serde_json::Value::deserialize(deserializer).map(Some)
 }

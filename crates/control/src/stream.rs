@@ -7,6 +7,5 @@ pub use forewarn_types::ClusterId;
 pub enum Stream {
     /// The state that clusters share.
     Shared,
-    /// A cluster.
     Cluster(ClusterId),
 }

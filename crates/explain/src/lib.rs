@@ -1,23 +1,23 @@
-//! Explanations: why there is an event, what it waits for, what becomes of it; what has happened to a machine, and who asked for it;
-//! what instances of a scale set are told of their deletion.
+//! Explanations of events (cause, obstacles, next step), of machines (history and requests behind it), and of
+//! scale sets (notice of deletion).
 //!
-//! Pure: made of a cluster as it is, of what the trail tells, and of when machines last asked. Nothing is found out here; who
-//! explains gathers a [`Chronicle`] first.
+//! Pure: an explanation is made of the state of a cluster, audit entries, and the last polls of machines. The caller
+//! collects the entries into a [`History`] first.
 //!
 //! ```text
-//!   trail ──▶ Chronicle ──┐
-//!   cluster, polls ───────┼──▶ explain_event, explain_machine, explain_scale_set ──▶ views, in words
-//!   Onlooker (who asks) ──┘
+//! audit log ──▶ History ──┐
+//! cluster, polls ─────────┼──▶ explain_event, explain_machine, explain_scale_set ──▶ views, in words
+//! Viewer (the caller) ────┘
 //! ```
 
-mod chronicle;
 mod event;
+mod history;
+mod impact;
 mod machine;
 mod notification;
 mod obstacles;
 mod preview;
 mod scale_set;
-mod words;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -29,248 +29,252 @@ use forewarn_types::Moment;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use chronicle::{Chronicle, Wanted};
 pub use event::explain_event;
-pub use machine::{Explained, explain_machine};
-pub use notification::{Azure, RefusedView, Resource, UnknownMember};
-pub use preview::{CourseView, NoPreview, PreviewView, StepView, TenantStepView, preview};
+pub use history::{AuditHistory, HistoryLookup};
+pub use machine::{ExplainedMachine, explain_machine};
+pub use notification::{AzureContext, RefusedView, Resource, UnknownMember};
+pub use preview::{CourseView, PreviewError, PreviewView, StepView, TenantStepView, preview};
 pub use scale_set::{ScaleSetExplanation, explain_scale_set};
 
-/// The last time that a machine asked for its events.
+/// The last poll of a machine for its events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Poll {
-    /// When.
+    /// Time of the poll.
     pub at: Moment,
-    /// In which edition.
+    /// Edition of the document.
     pub edition: Edition,
-    /// The last entry of the trail when the document was published that it was shown.
-    pub told: u64,
+    /// Number of the last audit entry when the document of the response was published.
+    pub last_entry: u64,
 }
 
-/// What is known when something is explained.
+/// Everything that an explanation is made of.
 #[derive(Clone, Copy)]
-pub struct Scene<'a> {
-    /// What the cluster is called.
+pub struct ExplanationContext<'a> {
+    /// Name of the cluster.
     pub name: &'a str,
-    /// The cluster.
+    /// State of the cluster.
     pub cluster: &'a Cluster,
-    /// When.
+    /// Time of the explanation.
     pub now: Now,
-    /// When a machine last asked.
+    /// The last poll of a machine.
     pub polls: &'a dyn Fn(MachineId) -> Option<Poll>,
-    /// Why programs have to be ordered again.
-    pub troubles: &'a BTreeMap<(MaintenanceId, MachineId), String>,
-    /// What the trail tells.
-    pub chronicle: &'a Chronicle,
-    /// How clients of Azure know it.
-    pub azure: Azure<'a>,
-    /// To whom it is explained.
-    pub onlooker: Onlooker<'a>,
+    /// Errors of driver programs whose actions are retried.
+    pub driver_errors: &'a BTreeMap<(MaintenanceId, MachineId), String>,
+    /// Audit entries about the object.
+    pub history: &'a AuditHistory,
+    /// Resource groups and refused requests of Azure clients.
+    pub azure: AzureContext<'a>,
+    /// The caller that reads the explanation.
+    pub viewer: Viewer<'a>,
 }
 
-/// To whom something is explained, and of what they may know.
+/// The caller that reads an explanation, and its permissions.
 #[derive(Clone, Copy)]
-pub struct Onlooker<'a> {
-    /// Whether they may know of an entry.
-    pub knows: &'a dyn Fn(&AuditEntry) -> bool,
-    /// Whether they may know of a tenant.
-    pub sees: &'a dyn Fn(TenantId) -> bool,
-    /// Whether there are tenants of which they may not know.
+pub struct Viewer<'a> {
+    /// Returns true if the caller may read an entry.
+    pub may_read: &'a dyn Fn(&AuditEntry) -> bool,
+    /// Returns true if the caller may see a tenant.
+    pub may_see: &'a dyn Fn(TenantId) -> bool,
+    /// True if there are tenants that the caller may not see.
     pub is_limited: bool,
 }
 
-impl fmt::Debug for Scene<'_> {
+impl fmt::Debug for ExplanationContext<'_> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_struct("Scene").field("name", &self.name).field("now", &self.now).finish_non_exhaustive()
+        out.debug_struct("ExplanationContext")
+            .field("name", &self.name)
+            .field("now", &self.now)
+            .finish_non_exhaustive()
     }
 }
 
-impl fmt::Debug for Onlooker<'_> {
+impl fmt::Debug for Viewer<'_> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str("Onlooker")
+        out.write_str("Viewer")
     }
 }
 
-/// Why there is an event, how it stands, and what becomes of it.
+/// Explanation of an event.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EventExplanation {
-    /// Its id.
+    /// Id of the event.
     pub id: String,
-    /// The cluster.
+    /// Name of the cluster.
     pub cluster: String,
-    /// Whose it is.
+    /// Tenant of the event.
     pub tenant: String,
-    /// When this was said.
+    /// Time of this explanation.
     pub now: Moment,
-    /// `Scheduled` or `Started`, as in a document; `Completed` or `Withdrawn`, when it is over.
+    /// `Scheduled` or `Started`, as in a document; `Completed` or `Withdrawn` after its end.
     #[schemars(extend("enum" = ["Scheduled", "Started", "Completed", "Withdrawn"]))]
     pub status: String,
-    /// How it stands, or how it ended, in a sentence.
+    /// State or result of the event, as a sentence.
     pub summary: String,
-    /// Why there is such an event.
+    /// Cause of the event.
     pub why: String,
-    /// Who asked for it; nobody, if nobody did, or if that is not kept any more.
-    pub asked: Option<AskedView>,
-    /// Since when it can be seen, if that is known.
+    /// The request that caused it. Null if no request did, or its audit entry is no longer stored.
+    pub request: Option<RequestView>,
+    /// Time of the announcement, if known.
     pub announced: Option<Moment>,
     /// The earliest start without approval.
     pub not_before: Option<Moment>,
-    /// The event as it is shown elsewhere, unless it is over.
+    /// View of the event; null after its end.
     pub event: Option<EventView>,
-    /// When the machines of the tenant last asked. Empty, when it is over.
+    /// Last polls of the machines of the tenant. Empty after the end of the event.
     pub polls: Vec<PollView>,
-    /// Who approved, and when.
+    /// Approvals.
     pub approvals: Vec<ApprovalView>,
-    /// What keeps it from starting, or from ending.
+    /// Obstacles to its start, or to its completion.
     pub blockers: Vec<String>,
-    /// What happens next, and when.
+    /// Next steps, with times.
     pub next: Vec<String>,
-    /// What is done to each machine, and what it keeps and loses.
-    pub machines: Vec<FateView>,
-    /// Requests of clients of Azure about its machine or its scale set that were refused since the server started: of each the newest.
+    /// Impact on each machine: what it keeps, and what it loses.
+    pub machines: Vec<ImpactView>,
+    /// Refused requests of Azure clients about its machine or its scale set since the server started: the newest of
+    /// each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub refused: Vec<RefusedView>,
-    /// The machines for which it has failed, and why: the first of them.
+    /// Machines for which it failed, with the reason: the first of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failures: Vec<FailureView>,
-    /// What is unusual, and what to do about it.
+    /// Unusual facts, with advice.
     pub hints: Vec<String>,
-    /// What has happened, oldest first.
-    pub history: Vec<Step>,
+    /// Audit entries, oldest first.
+    pub history: Vec<HistoryEntry>,
 }
 
-/// What a machine is, what has happened to it, and what is coming.
+/// Explanation of a machine: its state, history and upcoming work.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MachineExplanation {
-    /// Its name, as `tenant/name`.
+    /// Name of the machine, as `tenant/name`.
     pub name: String,
-    /// The cluster.
+    /// Name of the cluster.
     pub cluster: String,
-    /// When this was said.
+    /// Time of this explanation.
     pub now: Moment,
-    /// How it is, and what was last done to it, in sentences.
+    /// State of the machine and the last work on it, in sentences.
     pub summary: String,
-    /// The machine as it is shown elsewhere, unless it is gone.
+    /// View of the machine; null if it was removed.
     pub machine: Option<MachineView>,
-    /// Whether its tenant is told of events.
+    /// True if its tenant is enrolled: its machines get notice of events.
     pub enrolled: bool,
-    /// When it last asked for its events; nothing, if it has not since the server started.
-    pub asked_last: Option<PollView>,
-    /// What is announced, under way, or planned for its host.
-    pub coming: Vec<ComingView>,
-    /// Requests of clients of Azure about it or its scale set that were refused since the server started: of each the newest.
+    /// Its last poll for events; null if it has not polled since the server started.
+    pub last_poll: Option<PollView>,
+    /// Work that is announced, under way, or planned for its host.
+    pub coming: Vec<UpcomingView>,
+    /// Refused requests of Azure clients about it or its scale set since the server started: the newest of each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub refused: Vec<RefusedView>,
-    /// What is unusual, and what to do about it.
+    /// Unusual facts, with advice.
     pub hints: Vec<String>,
-    /// What has happened, newest first.
-    pub history: Vec<Step>,
-    /// Where to go on with the history: `before` of the request for what is older. Not there when nothing is.
+    /// Audit entries, newest first.
+    pub history: Vec<HistoryEntry>,
+    /// Cursor of older entries: `before` of the next request. Absent on the last page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<u64>,
-    /// The number up to which the trail is not kept any more.
+    /// Number of the last entry that was removed by retention.
     pub swept: u64,
 }
 
-/// A command that somebody sent.
+/// A request that caused an event or an entry.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct AskedView {
-    /// The number of its entry in the trail.
+pub struct RequestView {
+    /// Number of its audit entry.
     pub number: u64,
-    /// When.
+    /// Time of the request.
     pub at: Moment,
-    /// Who: `token NAME`, `socket`, `anyone`.
+    /// The caller: `token NAME`, `socket`, `anyone`.
     pub by: String,
-    /// For what, in words.
+    /// The request, in words.
     pub text: String,
 }
 
-/// When a machine last asked for its events.
+/// The last poll of a machine for its events.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PollView {
-    /// Its name.
+    /// Name of the machine.
     pub machine: String,
-    /// When; nothing, if it has not since the server started.
+    /// Time of the poll; null if it has not polled since the server started.
     pub last: Option<Moment>,
-    /// With which api-version.
+    /// Api-version of the poll.
     pub edition: Option<String>,
-    /// Whether it was shown the event, if this is about one.
+    /// True if the response had the event that is explained.
     pub shown: bool,
 }
 
 /// An approval.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ApprovalView {
-    /// Whose.
+    /// Tenant that approved.
     pub tenant: String,
-    /// Who gave it.
+    /// The approver.
     pub by: String,
-    /// When.
+    /// Time of the approval.
     pub at: Moment,
 }
 
-/// What is done to a machine.
+/// Impact on a machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct FateView {
-    /// Its name.
+pub struct ImpactView {
+    /// Name of the machine.
     pub machine: String,
-    /// What, and what it keeps and loses.
+    /// The impact: what the machine keeps, and what it loses.
     pub text: String,
 }
 
-/// Something that is coming.
+/// Upcoming work.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct ComingView {
-    /// The event, if it is announced.
+pub struct UpcomingView {
+    /// Id of the event, if it is announced.
     pub event: Option<String>,
-    /// In a sentence.
+    /// Description, as a sentence.
     pub text: String,
     /// The earliest start without approval.
     pub not_before: Option<Moment>,
-    /// The reason why the driver program is asked again, while it is.
+    /// Error of the driver program, while its action is retried.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub trouble: Option<String>,
+    pub error: Option<String>,
 }
 
-/// Something that has happened: an entry of the trail, as far as whoever asks may know of it.
+/// An audit entry, as far as the caller may read it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Step {
-    /// The number of the entry.
+pub struct HistoryEntry {
+    /// Number of the entry.
     pub number: u64,
-    /// When.
+    /// Time of the entry.
     pub at: Moment,
-    /// What kind of thing, as in the trail.
+    /// Kind of the entry, as in the audit log.
     pub kind: String,
-    /// By whom, as in the trail.
+    /// The caller, as in the audit log.
     pub by: String,
-    /// In words.
+    /// The entry as a sentence.
     pub text: String,
-    /// The events concerned.
+    /// Affected events.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<String>,
-    /// The reason of a failure, as the driver program gave it.
+    /// Reason of a failure, from the driver program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// The command that made this step happen, if one did.
+    /// The request that directly caused this entry, if one did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub asked: Option<AskedView>,
-    /// The command that the work came of, if that is another one.
+    pub request: Option<RequestView>,
+    /// The request behind the work, if it is another one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub origin: Option<AskedView>,
+    pub origin: Option<RequestView>,
 }
 
-impl Scene<'_> {
-    fn step(&self, entry: &AuditEntry) -> Step {
-        let asked = self.chronicle.asked(entry);
-        let origin = self.chronicle.origin(entry);
-        let origin = origin.filter(|origin| asked.is_none_or(|asked| asked.number != origin.number));
-        let knows = (self.onlooker.knows)(entry);
+impl ExplanationContext<'_> {
+    fn step(&self, entry: &AuditEntry) -> HistoryEntry {
+        let request = self.history.request(entry);
+        let origin = self.history.origin(entry);
+        let origin = origin.filter(|origin| request.is_none_or(|request| request.number != origin.number));
+        let knows = (self.viewer.may_read)(entry);
         let (by, text, events) = if knows {
             (entry.by.clone(), entry.text.clone(), entry.events.clone())
         } else {
-            ("somebody".to_owned(), format!("{}: this concerns others too", entry.kind), Vec::new())
+            ("another caller".to_owned(), format!("{}: also affects other tenants", entry.kind), Vec::new())
         };
-        Step {
+        HistoryEntry {
             number: entry.number,
             at: entry.at,
             kind: entry.kind.clone(),
@@ -278,28 +282,33 @@ impl Scene<'_> {
             text,
             events,
             reason: entry.reason.clone().filter(|_| knows),
-            asked: asked.map(|command| self.asked_view(command)),
-            origin: origin.map(|command| self.asked_view(command)),
+            request: request.map(|command| self.request_view(command)),
+            origin: origin.map(|command| self.request_view(command)),
         }
     }
 
-    /// A command, as far as whoever asks may know of it.
-    fn asked_view(&self, command: &AuditEntry) -> AskedView {
+    /// A request, as far as the caller may read it.
+    fn request_view(&self, command: &AuditEntry) -> RequestView {
         let (number, at) = (command.number, command.at);
-        if (self.onlooker.knows)(command) {
-            let text = command.text.strip_prefix("asked for: ").unwrap_or(&command.text).to_owned();
-            return AskedView { number, at, by: command.by.clone(), text };
+        if (self.viewer.may_read)(command) {
+            let text = command.text.strip_prefix("requested: ").unwrap_or(&command.text).to_owned();
+            return RequestView { number, at, by: command.by.clone(), text };
         }
-        AskedView { number, at, by: "an operator".to_owned(), text: "what concerns others too".to_owned() }
+        RequestView {
+            number,
+            at,
+            by: "an operator".to_owned(),
+            text: "a request that also affects other tenants".to_owned(),
+        }
     }
 
-    fn poll_view(&self, machine: MachineId, told_from: Option<u64>) -> Option<PollView> {
+    fn poll_view(&self, machine: MachineId, announced: Option<u64>) -> Option<PollView> {
         let poll = (self.polls)(machine);
         Some(PollView {
             machine: self.cluster.machine(machine)?.name.to_string(),
             last: poll.map(|poll| poll.at),
             edition: poll.map(|poll| poll.edition.as_str().to_owned()),
-            shown: poll.zip(told_from).is_some_and(|(poll, from)| poll.told >= from),
+            shown: poll.zip(announced).is_some_and(|(poll, from)| poll.last_entry >= from),
         })
     }
 }

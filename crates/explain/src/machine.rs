@@ -1,35 +1,38 @@
-//! What a machine is, what has happened to it, and what is coming.
+//! Explanation of a machine: its state, history and upcoming work.
 
-use forewarn_control::view::deletion::unannounced_told;
-use forewarn_control::view::wording::{cause, few};
+use forewarn_control::view::deletion::unannounced_reason;
+use forewarn_control::view::describe::{cause, join_names};
 use forewarn_control::{AuditEntry, MachineDetails, event_view, full_name, machine_view, rollout_view};
 use forewarn_lifecycle::{Event, EventKind, Machine, MachineId, Maintenance, Tenant};
 use forewarn_types::Moment;
 
-use crate::obstacles::{AGAIN, Behind};
-use crate::{ComingView, MachineExplanation, RefusedView, Scene, notification};
+use crate::obstacles::{EventWork, RETRIED};
+use crate::{ExplanationContext, MachineExplanation, RefusedView, UpcomingView, notification};
 
-/// The machine that is explained.
+/// The machine to explain.
 #[derive(Clone, Copy, Debug)]
-pub enum Explained<'a> {
-    /// It is there.
-    There(MachineId, &'a MachineDetails),
-    /// It is gone, and was called so: `tenant/name`.
-    Gone(&'a str),
+pub enum ExplainedMachine<'a> {
+    /// A machine of the cluster.
+    Existing(MachineId, &'a MachineDetails),
+    /// A machine that was removed, by its former name: `tenant/name`.
+    Removed(&'a str),
 }
 
-/// Explains a machine; nothing, if neither the cluster nor the trail knows of it. Where the history goes on is for others to say.
+/// Explains a machine. None if neither the cluster nor the audit log has it. The caller adds the cursor of the history.
 #[must_use]
-pub fn explain_machine(scene: &Scene<'_>, machine: Explained<'_>) -> Option<MachineExplanation> {
-    let history = scene.chronicle.entries().rev().map(|entry| scene.step(entry)).collect();
+pub fn explain_machine(
+    context: &ExplanationContext<'_>,
+    machine: ExplainedMachine<'_>,
+) -> Option<MachineExplanation> {
+    let history = context.history.entries().rev().map(|entry| context.step(entry)).collect();
     let mut explanation = MachineExplanation {
         name: String::new(),
-        cluster: scene.name.to_owned(),
-        now: Moment(scene.now.wall),
+        cluster: context.name.to_owned(),
+        now: Moment(context.now.wall),
         summary: String::new(),
         machine: None,
         enrolled: false,
-        asked_last: None,
+        last_poll: None,
         coming: Vec::new(),
         refused: Vec::new(),
         hints: Vec::new(),
@@ -38,23 +41,27 @@ pub fn explain_machine(scene: &Scene<'_>, machine: Explained<'_>) -> Option<Mach
         swept: 0,
     };
     match machine {
-        Explained::There(id, details) => scene.there(id, details, &mut explanation)?,
-        Explained::Gone(_) if scene.chronicle.is_empty() => return None,
-        Explained::Gone(name) => {
+        ExplainedMachine::Existing(id, details) => context.existing(id, details, &mut explanation)?,
+        ExplainedMachine::Removed(_) if context.history.is_empty() => return None,
+        ExplainedMachine::Removed(name) => {
             name.clone_into(&mut explanation.name);
-            let summary = if scene.was_forgotten() { "It is managed no longer" } else { "It is gone" };
+            let summary = if context.was_forgotten() {
+                "The machine is no longer managed"
+            } else {
+                "The machine was removed"
+            };
             summary.clone_into(&mut explanation.summary);
-            explanation.hints.extend(scene.went_untold());
+            explanation.hints.extend(context.unannounced_deletion());
         }
     }
-    if let Some(last) = scene.last_done() {
+    if let Some(last) = context.last_work() {
         explanation.summary.push_str(&format!(". {last}"));
     }
     Some(explanation)
 }
 
-impl Scene<'_> {
-    fn there(
+impl ExplanationContext<'_> {
+    fn existing(
         &self,
         id: MachineId,
         details: &MachineDetails,
@@ -64,37 +71,39 @@ impl Scene<'_> {
         let tenant = self.cluster.tenant(machine.tenant)?;
         let view = machine_view(self.cluster, id, details)?;
         explanation.name = full_name(self.cluster, id);
-        explanation.summary = format!("It is {} on {}", view.power, view.host);
+        explanation.summary = format!("The machine is {} on {}", view.power, view.host);
         explanation.machine = Some(view);
         explanation.enrolled = tenant.is_enrolled();
-        explanation.asked_last = self.poll_view(id, None).filter(|poll| poll.last.is_some());
+        explanation.last_poll = self.poll_view(id, None).filter(|poll| poll.last.is_some());
         explanation.coming = self.coming(id, machine, tenant);
         explanation.refused = self.refused(self.resources_of(id, tenant));
-        explanation.hints = self.troubles_known(id, machine, tenant, &explanation.refused);
+        explanation.hints = self.machine_hints(id, machine, tenant, &explanation.refused);
         Some(())
     }
 
-    /// Whether the last thing that the trail has of a machine that is gone is that it was forgotten.
+    /// Returns true if the last entry about a machine that was removed says that it was forgotten.
     fn was_forgotten(&self) -> bool {
         let is_end = |entry: &&AuditEntry| ["forgotten", "completed"].contains(&entry.kind.as_str());
-        let known = self.chronicle.entries().rev().filter(|entry| (self.onlooker.knows)(entry));
+        let known = self.history.entries().rev().filter(|entry| (self.viewer.may_read)(entry));
         known.into_iter().find(is_end).is_some_and(|entry| entry.kind == "forgotten")
     }
 
-    /// What was last done to it, and who asked for that.
-    fn last_done(&self) -> Option<String> {
-        let is_known = |entry: &&AuditEntry| (self.onlooker.knows)(entry);
-        let done = self.chronicle.entries().rev().filter(|entry| entry.kind == "completed");
+    /// The last work on the machine, and the request behind it.
+    fn last_work(&self) -> Option<String> {
+        let is_known = |entry: &&AuditEntry| (self.viewer.may_read)(entry);
+        let done = self.history.entries().rev().filter(|entry| entry.kind == "completed");
         let last = done.filter(is_known).find(|entry| entry.work.is_some())?;
-        let asked = self.chronicle.origin(last).map(|command| self.asked_view(command));
-        let who = match asked {
-            Some(asked) => format!("because of entry {}, by {}: {}", asked.number, asked.by, asked.text),
-            None => "nobody asked for it, or that is not kept any more".to_owned(),
+        let request = self.history.origin(last).map(|command| self.request_view(command));
+        let cause = match request {
+            Some(request) => {
+                format!("because of entry {}, by {}: {}", request.number, request.by, request.text)
+            }
+            None => "no request caused it, or its audit entry is no longer stored".to_owned(),
         };
-        Some(format!("Last: {}, {}; {who}", last.at, last.text))
+        Some(format!("Last: {}, {}; {cause}", last.at, last.text))
     }
 
-    fn coming(&self, id: MachineId, machine: &Machine, tenant: &Tenant) -> Vec<ComingView> {
+    fn coming(&self, id: MachineId, machine: &Machine, tenant: &Tenant) -> Vec<UpcomingView> {
         let concerns = |event: &&Event| {
             let work = self.cluster.maintenance(event.maintenance);
             work.is_some_and(|work| work.plan.machines().any(|other| other == id))
@@ -106,54 +115,53 @@ impl Scene<'_> {
             .map(|event| {
                 let view = event_view(self.cluster, machine.tenant, event);
                 let work = self.cluster.maintenance(event.maintenance);
-                let behind = work.map(|work| Behind { work, tenant: machine.tenant, event });
-                let next = behind.map(|behind| self.next(&behind).join("; ")).unwrap_or_default();
+                let event_work = work.map(|work| EventWork { work, tenant: machine.tenant, event });
+                let next = event_work.map(|event_work| self.next(&event_work).join("; ")).unwrap_or_default();
                 let mut text = format!(
                     "{} of {} ({}): {}; {next}",
                     view.kind,
-                    few(&view.resources),
+                    join_names(&view.resources),
                     view.cause,
                     view.progress
                 );
-                let trouble = self.troubles.get(&(event.maintenance, id)).cloned();
-                text.extend(trouble.iter().map(|trouble| format!("; {AGAIN}: {trouble}")));
-                ComingView { event: Some(view.id), text, not_before: view.not_before, trouble }
+                let error = self.driver_errors.get(&(event.maintenance, id)).cloned();
+                text.extend(error.iter().map(|error| format!("; {RETRIED}: {error}")));
+                UpcomingView { event: Some(view.id), text, not_before: view.not_before, error }
             })
             .collect();
-        all.extend(self.untold_troubles(id, tenant));
-        all.extend(self.rollout_to_come(machine));
+        all.extend(self.unannounced_errors(id, tenant));
+        all.extend(self.upcoming_rollout(machine));
         all
     }
 
-    /// Work that has no event, as its tenant is not enrolled, and that the driver program has to be asked for again.
-    fn untold_troubles(&self, id: MachineId, tenant: &Tenant) -> Vec<ComingView> {
+    /// Work without an event, because the tenant is not enrolled, whose action is retried.
+    fn unannounced_errors(&self, id: MachineId, tenant: &Tenant) -> Vec<UpcomingView> {
         let has_event =
             |work: &Maintenance| tenant.events().iter().any(|event| event.maintenance == work.plan.id);
-        let untold = self.cluster.pending_of(id).filter(|work| !has_event(work));
-        let views = untold.filter_map(|work| {
-            let trouble = self.troubles.get(&(work.plan.id, id))?.clone();
-            let text = format!("{}: under way; {AGAIN}: {trouble}", cause(self.cluster, &work.plan.cause));
-            Some(ComingView { event: None, text, not_before: None, trouble: Some(trouble) })
+        let unannounced = self.cluster.pending_of(id).filter(|work| !has_event(work));
+        let views = unannounced.filter_map(|work| {
+            let error = self.driver_errors.get(&(work.plan.id, id))?.clone();
+            let text = format!("{}: under way; {RETRIED}: {error}", cause(self.cluster, &work.plan.cause));
+            Some(UpcomingView { event: None, text, not_before: None, error: Some(error) })
         });
         views.collect()
     }
 
-    /// The rollout that will come to its host, and what that waits for.
-    fn rollout_to_come(&self, machine: &Machine) -> Option<ComingView> {
+    /// The rollout that will reach the host of the machine, and its state.
+    fn upcoming_rollout(&self, machine: &Machine) -> Option<UpcomingView> {
         let host = self.cluster.host(machine.host)?;
         let rollout = host.rollout.filter(|_| host.work.is_none())?;
-        let mut text = format!("rollout {rollout} will come to its host, {}", host.name);
-        // What a rollout waits for may be somewhere else altogether.
-        if let Some(view) =
-            rollout_view(self.cluster, self.now, rollout).filter(|_| !self.onlooker.is_limited)
+        let mut text = format!("rollout {rollout} will reach its host, {}", host.name);
+        // The state of a rollout may reveal other tenants.
+        if let Some(view) = rollout_view(self.cluster, self.now, rollout).filter(|_| !self.viewer.is_limited)
         {
             text.push_str(&format!(" ({})", view.text));
         }
-        Some(ComingView { event: None, text, not_before: None, trouble: None })
+        Some(UpcomingView { event: None, text, not_before: None, error: None })
     }
 
-    /// What of the usual troubles can be seen here.
-    fn troubles_known(
+    /// Hints about the notice of deletion.
+    fn machine_hints(
         &self,
         id: MachineId,
         machine: &Machine,
@@ -163,19 +171,17 @@ impl Scene<'_> {
         let mut all: Vec<_> = self.not_enrolled(tenant).into_iter().collect();
         all.extend(self.older_models([id]));
         all.extend(self.no_notice(machine));
-        all.extend(
-            self.poll_view(id, None)
-                .iter()
-                .flat_map(|poll| notification::blind(std::slice::from_ref(poll), EventKind::Terminate)),
-        );
+        all.extend(self.poll_view(id, None).iter().flat_map(|poll| {
+            notification::outdated_versions(std::slice::from_ref(poll), EventKind::Terminate)
+        }));
         all.extend(notification::causes(refused));
         all
     }
 
-    /// Why a machine that is gone was not told of its deletion.
-    fn went_untold(&self) -> Option<String> {
-        let known = self.chronicle.entries().rev().filter(|entry| (self.onlooker.knows)(entry));
-        let why = known.filter_map(|entry| unannounced_told(&entry.text)).next()?;
+    /// The reason why the deletion of a machine was not announced.
+    fn unannounced_deletion(&self) -> Option<String> {
+        let known = self.history.entries().rev().filter(|entry| (self.viewer.may_read)(entry));
+        let why = known.filter_map(|entry| unannounced_reason(&entry.text)).next()?;
         Some(format!("it was deleted without a Terminate event: {why}"))
     }
 }

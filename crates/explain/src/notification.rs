@@ -1,100 +1,97 @@
-//! The usual troubles with the notice of a deletion, and what is behind them.
+//! Common problems with the notice of a deletion, and their causes.
 //!
-//! | trouble | what is behind it |
+//! | problem | cause |
 //! |---|---|
-//! | enabling it is refused | an api-version that does not know it |
-//! | nobody saw a Terminate event | an edition that does not show it, a tenant that is not enrolled, a model without a notice |
-//! | `NotBefore` is not the one expected | an instance that runs an older model |
+//! | enabling the notice is refused | an api-version that does not have the member |
+//! | no machine saw a Terminate event | an api-version without it, a tenant that is not enrolled, a model without a notice |
+//! | unexpected `NotBefore` | an instance that runs an older model |
 
 use std::collections::BTreeMap;
 
 use forewarn_control::resource_id::{GroupId, ResourceId, instance_word, machine_id, scale_set_id};
 use forewarn_control::view::deletion::{length, older_model, scale_set_of};
-use forewarn_control::view::wording::few;
+use forewarn_control::view::describe::join_names;
 use forewarn_imds::Edition;
 use forewarn_lifecycle::{EventKind, Machine, MachineId, Priority, ScaleSet, Shape, Tenant};
 use forewarn_types::Moment;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{PollView, Scene};
+use crate::{ExplanationContext, PollView};
 
-/// Groups of instances that run the same older model, of which it is told.
+/// Maximum number of older models in the hints.
 const MODELS_MAX: usize = 8;
 
-/// Instances that a command names one by one; where there are more, it names all.
+/// Maximum number of instances that a suggested command names; beyond it, the command names all.
 const NAMED_MAX: usize = 4;
 
-/// How clients of Azure know what is in a cluster, and what they were refused.
+/// The cluster as Azure clients know it, and their refused requests.
 #[derive(Clone, Copy)]
-pub struct Azure<'a> {
-    /// The resource group in which something is.
+pub struct AzureContext<'a> {
+    /// The resource group of a resource.
     pub group_of: &'a dyn Fn(Resource) -> GroupId,
-    /// Requests to change something in this cluster that were refused: of each resource the newest.
+    /// Refused requests about this cluster: the newest of each resource.
     pub refusals: &'a [RefusedView],
 }
 
-/// Something in the rules that is a resource for clients of Azure.
+/// An object of the rules that is a resource for Azure clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Resource {
-    /// A machine.
     Machine(MachineId),
-    /// A scale set.
     ScaleSet(forewarn_lifecycle::ScaleSetId),
 }
 
-/// A request of a client of Azure that was refused.
+/// A refused request of an Azure client.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RefusedView {
-    /// When.
+    /// Time of the request.
     pub at: Moment,
-    /// Whose it was: `token NAME`, `socket`, `anyone`.
+    /// The caller: `token NAME`, `socket`, `anyone`.
     pub by: String,
     /// `PUT`, `PATCH`, `POST`, `DELETE`.
     pub method: String,
-    /// The id of the resource.
+    /// Id of the resource.
     pub resource: String,
-    /// The api-version of the request, as it was written; nothing, if it had none.
+    /// Api-version of the request, as it was written; null if it had none.
     pub api_version: Option<String>,
-    /// What it was refused with, for programs.
+    /// Error code, for programs.
     pub code: String,
-    /// What it was refused with, for people.
+    /// Error message, for people.
     pub message: String,
-    /// The member of the body that the api-version of the request does not know, if it was refused for that.
+    /// The member of the body that the api-version does not have, if that is the reason.
     #[serde(skip)]
     pub unknown_member: Option<UnknownMember>,
 }
 
-/// A member of a body, and the first api-version that knows it.
+/// A member of a body, and the first api-version that has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownMember {
     /// Name of the member.
     pub member: String,
-    /// The api-version.
     pub since: String,
 }
 
 impl RefusedView {
-    /// What is behind it, if that is one of the usual troubles.
+    /// The cause, if it is a common problem.
     fn cause(&self) -> Option<String> {
         let id = ResourceId::parse(&self.resource)?;
         let UnknownMember { member, since } = self.unknown_member.as_ref()?;
         let (method, name, version) =
             (&self.method, id.name(), self.api_version.as_deref().unwrap_or("none"));
         Some(format!(
-            "a {method} of {name} was refused ({}): api-version {version} does not know {member}, {since} and newer do",
+            "a {method} of {name} was refused ({}): api-version {version} does not have {member}, {since} and newer do",
             self.code
         ))
     }
 }
 
-/// What is behind requests that were refused.
+/// The causes of refused requests.
 pub(crate) fn causes(refused: &[RefusedView]) -> impl Iterator<Item = String> + '_ {
     refused.iter().filter_map(RefusedView::cause)
 }
 
-impl Scene<'_> {
-    /// What was refused of these, the newest first.
+impl ExplanationContext<'_> {
+    /// Refused requests about these resources, the newest first.
     pub(crate) fn refused(&self, resources: impl IntoIterator<Item = Resource>) -> Vec<RefusedView> {
         let id = |resource: Resource| {
             let group = (self.azure.group_of)(resource);
@@ -107,7 +104,7 @@ impl Scene<'_> {
         self.refused_if(|refused| keys.contains(&refused.key()))
     }
 
-    /// What was refused of resources, the newest first.
+    /// Refused requests about the resources that match, the newest first.
     pub(crate) fn refused_if(&self, is_wanted: impl Fn(&ResourceId) -> bool) -> Vec<RefusedView> {
         let is_wanted =
             |refused: &&RefusedView| ResourceId::parse(&refused.resource).is_some_and(|id| is_wanted(&id));
@@ -116,12 +113,12 @@ impl Scene<'_> {
         all
     }
 
-    /// A machine as clients of Azure know it, and the scale set that it is an instance of.
+    /// A machine as a resource, and its scale set.
     pub(crate) fn resources_of(&self, id: MachineId, tenant: &Tenant) -> Vec<Resource> {
         [Resource::Machine(id)].into_iter().chain(set_of(tenant)).collect()
     }
 
-    /// Instances of a scale set that run an older model than it has, those of one model together.
+    /// Hints about instances that run older models, grouped by model.
     pub(crate) fn older_models(&self, machines: impl IntoIterator<Item = MachineId>) -> Vec<String> {
         let mut groups: BTreeMap<_, Vec<&Machine>> = BTreeMap::new();
         for machine in machines.into_iter().filter_map(|id| self.cluster.machine(id)) {
@@ -136,7 +133,7 @@ impl Scene<'_> {
     fn older_model(&self, model: &str, machines: &[&Machine]) -> Option<String> {
         let first = machines.first()?;
         let set = scale_set_of(self.cluster, first)?;
-        let (whose, run) = if machines.len() == 1 { ("instance", "runs") } else { ("instances", "run") };
+        let (noun, verb) = if machines.len() == 1 { ("instance", "runs") } else { ("instances", "run") };
         let latest = if set.model.terminate == first.profile.terminate {
             format!(", as model {} has", set.model_version)
         } else {
@@ -146,10 +143,10 @@ impl Scene<'_> {
             Some(at) => format!("instances get it batch by batch, the next at {}", Moment(at.wall)),
             None => format!("upgrade: {}", self.upgrade(set, machines)?),
         };
-        Some(format!("{whose} {} {run} {model}{latest}; {upgrade}", few(&names(machines))))
+        Some(format!("{noun} {} {verb} {model}{latest}; {upgrade}", join_names(&names(machines))))
     }
 
-    /// How instances get the latest model.
+    /// Commands that upgrade instances to the latest model.
     fn upgrade(&self, set: &ScaleSet, machines: &[&Machine]) -> Option<String> {
         let group = self.group_of(set)?;
         let (those, ids) = if machines.len() > NAMED_MAX {
@@ -164,42 +161,41 @@ impl Scene<'_> {
         ))
     }
 
-    /// The name of the resource group that a scale set is in.
+    /// Name of the resource group of a scale set.
     pub(crate) fn group_of(&self, set: &ScaleSet) -> Option<String> {
         let id = self.cluster.scale_set_named(set.name.as_str())?;
         Some((self.azure.group_of)(Resource::ScaleSet(id)).name)
     }
 
-    /// That a tenant is not told of anything.
+    /// Hint about a tenant that is not enrolled.
     pub(crate) fn not_enrolled(&self, tenant: &Tenant) -> Option<String> {
         (!tenant.is_enrolled()).then(|| {
             format!(
-                "tenant {} is not enrolled: what is done to its machines happens unannounced, until one of them asks for events",
+                "tenant {} is not enrolled: its machines get no notice of events until one of them polls",
                 tenant.name
             )
         })
     }
 
-    /// That a machine is not told of its deletion, whichever model its scale set has.
+    /// Hint about a machine without notice of deletion, independent of the model of its scale set.
     pub(crate) fn no_notice(&self, machine: &Machine) -> Option<String> {
         if machine.profile.terminate.is_some() {
             return None;
         }
         match machine.priority {
             Priority::Spot(_) => Some(
-                "it is a spot machine, and those have no notice of deletion: a delete makes no Terminate event"
-                    .to_owned(),
+                "spot machines have no notice of deletion: a delete causes no Terminate event".to_owned(),
             ),
-            // What the latest model has is told with the model that it runs.
+            // The hint about its older model covers this.
             Priority::Regular if older_model(self.cluster, machine).is_some() => None,
             Priority::Regular => {
-                Some("it has no notice of deletion: a delete makes no Terminate event".to_owned())
+                Some("it has no notice of deletion: a delete causes no Terminate event".to_owned())
             }
         }
     }
 }
 
-/// The scale set of a tenant, if it is a group of one.
+/// The scale set of a tenant, if the tenant is a placement group.
 pub(crate) fn set_of(tenant: &Tenant) -> Option<Resource> {
     match tenant.shape {
         Shape::PlacementGroup(set) => Some(Resource::ScaleSet(set)),
@@ -207,8 +203,8 @@ pub(crate) fn set_of(tenant: &Tenant) -> Option<Resource> {
     }
 }
 
-/// Machines that ask in an edition in which such events are not shown, those of one edition together.
-pub(crate) fn blind(polls: &[PollView], what: EventKind) -> Vec<String> {
+/// Hints about machines that poll with an api-version without such events, grouped by api-version.
+pub(crate) fn outdated_versions(polls: &[PollView], what: EventKind) -> Vec<String> {
     let mut editions: BTreeMap<Edition, Vec<String>> = BTreeMap::new();
     for poll in polls {
         let edition = poll.edition.as_deref().and_then(Edition::parse);
@@ -218,10 +214,10 @@ pub(crate) fn blind(polls: &[PollView], what: EventKind) -> Vec<String> {
     }
     let since = Edition::ALL.into_iter().find(|edition| edition.knows(what)).unwrap_or(Edition::newest());
     let says = |(edition, machines): (Edition, Vec<String>)| {
-        let (whose, ask) = if machines.len() == 1 { ("machine", "asks") } else { ("machines", "ask") };
+        let (noun, verb) = if machines.len() == 1 { ("machine", "polls") } else { ("machines", "poll") };
         format!(
-            "{whose} {} {ask} with api-version {}, which does not show {}: {} does",
-            few(&machines),
+            "{noun} {} {verb} with api-version {}, which does not include {} events: {} does",
+            join_names(&machines),
             edition.as_str(),
             what.as_str(),
             since.as_str()

@@ -1,48 +1,48 @@
-//! What a rollout would do: played on a copy of the cluster, with the real rules.
+//! Preview of a rollout, simulated on a copy of the cluster with the real rules.
 //!
-//! Once nobody approves, so that every notice runs out: the longest course. Once everybody approves at once: the shortest.
-//! Machines take as long as they usually do, hosts stay well, nothing fails, and whoever has to say that it may go on says
-//! so at once. Whatever else is announced or under way goes on beside it.
+//! It is simulated twice. Without approvals, every notice runs out: the longest course. With immediate approvals: the
+//! shortest. Actions take their usual time, hosts stay healthy, nothing fails, and confirmations are given at once.
+//! Other announced or running work continues.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use forewarn_control::view::wording::{waits, work_word};
-use forewarn_control::{BadCommand, RolloutEntry};
-use forewarn_lifecycle::player::{Completion, Player, Simulation, Surroundings};
+use forewarn_control::view::describe::{waits, work_word};
+use forewarn_control::{CommandError, RolloutEntry};
+use forewarn_lifecycle::simulator::{Completion, Environment, Simulation, Simulator};
 use forewarn_lifecycle::{
     Action, Approver, Brake, Cause, Change, Cluster, Command, EventId, HostId, HostWork, MachineId,
-    MaintenanceId, Now, Plan, PretendMachines, Refusal, Report, RolloutId, RolloutTerms, Standing, Steady,
+    MaintenanceId, Now, Plan, Refusal, Report, RolloutId, RolloutTerms, SimulatedMachines, Standing, Steady,
     TenantId,
 };
 use forewarn_types::{Moment, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What a rollout would do.
+/// Preview of a rollout.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PreviewView {
-    /// What is done, in words.
+    /// The work, in words.
     pub work: String,
-    /// Over how many hosts.
+    /// Number of hosts.
     pub hosts: usize,
-    /// When nobody approves.
+    /// SimulatedRollout without approvals.
     pub longest: CourseView,
-    /// When everybody approves at once.
+    /// SimulatedRollout with immediate approvals.
     pub shortest: CourseView,
-    /// What the preview leaves out of account.
+    /// Assumptions of the preview.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }
 
-/// One course of events.
+/// A simulated course of the rollout.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CourseView {
-    /// Group by group.
+    /// Groups, in order.
     pub steps: Vec<StepView>,
-    /// From now to the end of the last step.
+    /// Duration from now to the end of the last step.
     pub lasts: Span,
-    /// Why it does not come to an end, if it does not.
+    /// The reason why it does not end; absent if it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stuck: Option<String>,
 }
@@ -50,64 +50,64 @@ pub struct CourseView {
 /// A group of hosts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StepView {
-    /// Which hosts.
+    /// Names of the hosts.
     pub hosts: Vec<String>,
-    /// When its tenants are told.
+    /// Time of the announcement.
     pub announced: Moment,
-    /// When the work starts.
+    /// Time at which the work starts.
     pub starts: Moment,
-    /// When it is over.
+    /// Time at which the work completes.
     pub ends: Moment,
-    /// What each tenant sees.
+    /// Effect on each tenant.
     pub tenants: Vec<TenantStepView>,
 }
 
-/// What a tenant sees of a step.
+/// Effect of a step on a tenant.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TenantStepView {
-    /// Who.
+    /// Name of the tenant.
     pub tenant: String,
-    /// The kind of its event, as in a document; nothing, if it is not enrolled and so not told.
+    /// Type of its event, as in a document; null if the tenant is not enrolled and gets no notice.
     pub event: Option<String>,
-    /// The update domain that is worked on.
+    /// Update domain in work.
     pub update_domain: u16,
-    /// Its machines.
+    /// Names of its machines.
     pub machines: Vec<String>,
 }
 
-/// Why there is no preview.
+/// The reason why there is no preview.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NoPreview {
-    /// The command names something that is not there.
+pub enum PreviewError {
+    /// The command is invalid.
     #[error(transparent)]
-    Bad(#[from] BadCommand),
+    Bad(#[from] CommandError),
     /// The rules would refuse it.
     #[error(transparent)]
     Refused(#[from] Refusal),
 }
 
-/// Groups that a preview shows of one course.
+/// Maximum number of groups in one course.
 const STEPS_MAX: usize = 1_000;
 
-/// Decisions that a preview makes for one course.
+/// Maximum number of decisions in the simulation of one course.
 const DECISIONS_MAX: usize = 200_000;
 
-/// How far a preview looks ahead: 90 days.
+/// Horizon of a preview: 90 days.
 const HORIZON: Duration = Duration::from_hours(90 * 24);
 
-/// What a rollout would do if it were started now.
+/// Previews a rollout that starts now.
 ///
 /// # Errors
-/// When it would be refused.
-pub fn preview(cluster: &Cluster, now: Now, entry: &RolloutEntry) -> Result<PreviewView, NoPreview> {
+/// Fails if the rollout would be refused.
+pub fn preview(cluster: &Cluster, now: Now, entry: &RolloutEntry) -> Result<PreviewView, PreviewError> {
     let work = HostWork::from(entry.work);
-    let hosts = entry.hosts.resolve(cluster).map_err(BadCommand::from)?;
+    let hosts = entry.hosts.resolve(cluster).map_err(CommandError::from)?;
     let count = hosts.iter().collect::<BTreeSet<_>>().len();
-    let terms = entry.terms.apply(&RolloutTerms::default()).map_err(BadCommand::from)?;
+    let terms = entry.terms.apply(&RolloutTerms::default()).map_err(CommandError::from)?;
     let command = Command::Rollout { work, hosts, terms };
     let mut notes = Vec::new();
     if cluster.brake() == Brake::On {
-        notes.push("the brake is on: this is how it goes once it is let go".to_owned());
+        notes.push("the brake is on: the preview assumes that it is released".to_owned());
     }
     Ok(PreviewView {
         work: work_word(work).to_owned(),
@@ -125,35 +125,35 @@ enum Approvals {
 }
 
 /// A rollout, simulated on a copy of a cluster.
-type Preview = Player<Course>;
+type Preview = Simulator<SimulatedRollout>;
 
-/// The surroundings of a simulated rollout, and what is known of its course.
-struct Course {
+/// The environment of a simulated rollout, and its steps so far.
+struct SimulatedRollout {
     approvals: Approvals,
-    machines: PretendMachines,
+    machines: SimulatedMachines,
     rollout: Option<RolloutId>,
     steps: BTreeMap<MaintenanceId, StepView>,
-    /// Events of the rollout that nobody has approved yet.
+    /// Events of the rollout that are not approved yet.
     unapproved: Vec<(TenantId, EventId)>,
 }
 
-/// Simulates a rollout to its end, or as far as a preview looks ahead.
+/// Simulates a rollout to its end, or to the horizon.
 fn course(
     cluster: &Cluster,
     beginning: Now,
     approvals: Approvals,
     command: &Command,
 ) -> Result<CourseView, Refusal> {
-    let mut preview = Player::new(cluster.clone(), beginning, Course::new(approvals));
+    let mut preview = Simulator::new(cluster.clone(), beginning, SimulatedRollout::new(approvals));
     preview.perform();
     preview.submit(&Command::Brake(Brake::Off))?;
     preview.submit(command)?;
     let mut stuck = None;
     for _ in 0..DECISIONS_MAX {
         if is_over(&preview) {
-            return Ok(preview.surroundings.view(beginning, None));
+            return Ok(preview.environment.view(beginning, None));
         }
-        if preview.surroundings.steps.len() >= STEPS_MAX {
+        if preview.environment.steps.len() >= STEPS_MAX {
             stuck = Some(format!("only the first {STEPS_MAX} steps are shown"));
             break;
         }
@@ -162,15 +162,15 @@ fn course(
             break;
         }
     }
-    let stuck = stuck.unwrap_or_else(|| "it takes longer than a preview looks ahead".to_owned());
-    Ok(preview.surroundings.view(beginning, Some(stuck)))
+    let stuck = stuck.unwrap_or_else(|| "it takes longer than the horizon of a preview".to_owned());
+    Ok(preview.environment.view(beginning, Some(stuck)))
 }
 
 fn is_over(preview: &Preview) -> bool {
-    preview.surroundings.rollout.is_none_or(|id| preview.cluster.rollout(id).is_none())
+    preview.environment.rollout.is_none_or(|id| preview.cluster.rollout(id).is_none())
 }
 
-/// Lets the clocks run to the next moment at which something is due. Returns whether a preview looks that far ahead.
+/// Advances the clocks to the next time at which something is due. Returns false beyond the horizon.
 fn run_on(preview: &mut Preview, beginning: Now) -> bool {
     let elapsed = preview.now.steady.since(beginning.steady);
     let step = preview.wait().filter(|step| elapsed.saturating_add(*step) <= HORIZON);
@@ -182,14 +182,14 @@ fn run_on(preview: &mut Preview, beginning: Now) -> bool {
 
 /// The reason why the rollout waits, in words.
 fn standing(preview: &Preview) -> String {
-    let known = preview.surroundings.rollout.and_then(|id| preview.cluster.rollout(id));
+    let known = preview.environment.rollout.and_then(|id| preview.cluster.rollout(id));
     let words = known.map(|known| waits(&preview.cluster, preview.now, known, known.standing));
-    words.unwrap_or_else(|| "it does not go on".to_owned())
+    words.unwrap_or_else(|| "it does not continue".to_owned())
 }
 
-impl Surroundings for Course {
+impl Environment for SimulatedRollout {
     fn take_completion(&mut self, now: Now) -> Option<Completion> {
-        let (maintenance, machine) = self.machines.take_done(now.steady)?;
+        let (maintenance, machine) = self.machines.take_finished(now.steady)?;
         Some(Completion { maintenance, machine, report: Report::Done })
     }
 
@@ -197,12 +197,12 @@ impl Surroundings for Course {
         self.machines.next()
     }
 
-    /// Every tenant goes on asking.
+    /// Every tenant keeps polling.
     fn last_heard(&self, _: TenantId, now: Now) -> Option<Steady> {
         Some(now.steady)
     }
 
-    /// Approvals, and the confirmation that the rollout may go on.
+    /// Approvals, and the confirmation that the rollout may continue.
     fn take_command(&mut self, cluster: &Cluster, _: Now) -> Option<Command> {
         while let Some((tenant, event)) = self.unapproved.pop() {
             if self.approvals == Approvals::AtOnce && cluster.event(event).is_some() {
@@ -215,12 +215,12 @@ impl Surroundings for Course {
     }
 }
 
-impl Simulation for Course {
+impl Simulation for SimulatedRollout {
     fn perform(&mut self, cluster: &Cluster, now: Now, action: Action) {
-        self.machines.take_on(cluster, action, now.steady);
+        self.machines.begin(cluster, action, now.steady);
     }
 
-    /// Notes what a change means for the rollout.
+    /// Records the effect of a change on the rollout.
     fn on_change(&mut self, cluster: &Cluster, now: Now, change: &Change) {
         if let Change::RolloutPlanned { rollout, .. } = change {
             self.rollout = Some(*rollout);
@@ -244,11 +244,11 @@ impl Simulation for Course {
     }
 }
 
-impl Course {
+impl SimulatedRollout {
     fn new(approvals: Approvals) -> Self {
         Self {
             approvals,
-            machines: PretendMachines::default(),
+            machines: SimulatedMachines::default(),
             rollout: None,
             steps: BTreeMap::new(),
             unapproved: Vec::new(),
@@ -261,13 +261,13 @@ impl Course {
         CourseView { steps, lasts: Span(last.since(beginning.wall)), stuck }
     }
 
-    /// A group was announced.
+    /// Records a group that was announced.
     fn add_step(&mut self, cluster: &Cluster, now: Now, plan: &Plan, hosts: &[HostId]) {
         let host = |id: &HostId| cluster.host(*id).map(|host| host.name.to_string());
         let machine = |id: &MachineId| cluster.machine(*id).map(|machine| machine.name.to_string());
         let parts = plan.parts.iter().map(|part| TenantStepView {
             tenant: cluster.tenant(part.tenant).map(|tenant| tenant.name.to_string()).unwrap_or_default(),
-            event: part.announcement.as_ref().map(|told| told.kind.as_str().to_owned()),
+            event: part.announcement.as_ref().map(|announcement| announcement.kind.as_str().to_owned()),
             update_domain: part.update_domain.0,
             machines: part.machines.iter().filter_map(machine).collect(),
         });

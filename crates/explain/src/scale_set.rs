@@ -1,52 +1,53 @@
-//! What instances of a scale set are told of their deletion, and what of the usual troubles can be seen.
+//! Explanation of a scale set: the notice of deletion of its instances, and common problems with it.
 
 use forewarn_control::resource_id::SCALE_SETS;
 use forewarn_control::view::deletion::length;
-use forewarn_control::view::wording::few;
+use forewarn_control::view::describe::join_names;
 use forewarn_control::{ScaleSetSummary, event_view, instances, leaving, scale_set_summary};
 use forewarn_lifecycle::{EventKind, Priority, ScaleSet, ScaleSetId, Tenant};
 use forewarn_types::Moment;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{ComingView, RefusedView, Resource, Scene, notification};
+use crate::{ExplanationContext, RefusedView, Resource, UpcomingView, notification};
 
-/// What instances of a scale set are told of their deletion.
+/// Explanation of a scale set: the notice of deletion of its instances.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ScaleSetExplanation {
-    /// Its name.
+    /// Name of the scale set.
     pub name: String,
-    /// The cluster.
+    /// Name of the cluster.
     pub cluster: String,
-    /// When this was said.
+    /// Time of this explanation.
     pub now: Moment,
-    /// What it tells its instances, in sentences.
+    /// Notice of deletion and number of instances, in sentences.
     pub summary: String,
-    /// The scale set as it is shown elsewhere, unless there is none.
+    /// Summary of the scale set; null if it does not exist.
     pub scale_set: Option<ScaleSetSummary>,
-    /// Whether all its tenants are told of events.
+    /// True if all its tenants are enrolled: their machines get notice of events.
     pub enrolled: bool,
-    /// What is announced or under way.
-    pub coming: Vec<ComingView>,
-    /// Requests of clients of Azure about it that were refused since the server started: the newest.
+    /// Work that is announced or under way.
+    pub coming: Vec<UpcomingView>,
+    /// Refused requests of Azure clients about it since the server started: the newest of each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub refused: Vec<RefusedView>,
-    /// What is unusual, and what to do about it.
+    /// Unusual facts, with advice.
     pub hints: Vec<String>,
 }
 
-/// Explains a scale set. Of one that is not there only requests may be known that were refused; nothing, if there are none.
+/// Explains a scale set. A scale set that does not exist is explained by refused requests about it; None if there are
+/// none.
 #[must_use]
-pub fn explain_scale_set(scene: &Scene<'_>, name: &str) -> Option<ScaleSetExplanation> {
-    let found = scene.cluster.scale_set_named(name);
-    match found.and_then(|id| Some((id, scene.cluster.scale_set(id)?))) {
-        Some((id, set)) => Some(scene.set_there(id, set)),
-        None => scene.set_absent(name),
+pub fn explain_scale_set(context: &ExplanationContext<'_>, name: &str) -> Option<ScaleSetExplanation> {
+    let found = context.cluster.scale_set_named(name);
+    match found.and_then(|id| Some((id, context.cluster.scale_set(id)?))) {
+        Some((id, set)) => Some(context.existing_set(id, set)),
+        None => context.missing_set(name),
     }
 }
 
-impl Scene<'_> {
-    fn set_there(&self, id: ScaleSetId, set: &ScaleSet) -> ScaleSetExplanation {
+impl ExplanationContext<'_> {
+    fn existing_set(&self, id: ScaleSetId, set: &ScaleSet) -> ScaleSetExplanation {
         let tenants: Vec<_> = set.groups.iter().filter_map(|group| self.cluster.tenant(*group)).collect();
         let refused = self.refused([Resource::ScaleSet(id)]);
         let view = scale_set_summary(self.cluster, id, &leaving(self.cluster));
@@ -63,7 +64,7 @@ impl Scene<'_> {
         }
     }
 
-    fn set_absent(&self, name: &str) -> Option<ScaleSetExplanation> {
+    fn missing_set(&self, name: &str) -> Option<ScaleSetExplanation> {
         let refused = self.refused_if(|id| id.is(SCALE_SETS) && id.name().eq_ignore_ascii_case(name));
         (!refused.is_empty()).then(|| ScaleSetExplanation {
             name: name.to_owned(),
@@ -94,14 +95,14 @@ impl Scene<'_> {
         text
     }
 
-    fn set_coming(&self, set: &ScaleSet) -> Vec<ComingView> {
+    fn set_coming(&self, set: &ScaleSet) -> Vec<UpcomingView> {
         let groups = set.groups.iter().filter_map(|id| Some((*id, self.cluster.tenant(*id)?)));
         let events = groups.flat_map(|(id, tenant)| tenant.events().iter().map(move |event| (id, event)));
         let all = events.map(|(id, event)| {
             let view = event_view(self.cluster, id, event);
-            let machines = few(&view.resources);
+            let machines = join_names(&view.resources);
             let text = format!("{} of {machines} ({}): {}", view.kind, view.cause, view.progress);
-            ComingView { event: Some(view.id), text, not_before: view.not_before, trouble: None }
+            UpcomingView { event: Some(view.id), text, not_before: view.not_before, error: None }
         });
         all.collect()
     }
@@ -112,7 +113,7 @@ impl Scene<'_> {
         let machines: Vec<_> = instances(self.cluster, set).into_iter().map(|(_, id)| id).collect();
         all.extend(self.older_models(machines.iter().copied()));
         let polls: Vec<_> = machines.iter().filter_map(|id| self.poll_view(*id, None)).collect();
-        all.extend(notification::blind(&polls, EventKind::Terminate));
+        all.extend(notification::outdated_versions(&polls, EventKind::Terminate));
         all.extend(notification::causes(refused));
         all
     }
@@ -124,10 +125,10 @@ impl Scene<'_> {
         let (version, name) = (set.model_version, &set.name);
         Some(match set.priority {
             Priority::Spot(_) => {
-                "its instances are spot machines, and those have no notice of deletion".to_owned()
+                "its instances are spot machines, which have no notice of deletion".to_owned()
             }
             Priority::Regular => format!(
-                "model {version} has no notice of deletion: a delete makes no Terminate event; enable: `forewarn scaleset update {name} --terminate-notification on`, or `az vmss update --resource-group {} --name {name} --enable-terminate-notification true --terminate-notification-time 5`",
+                "model {version} has no notice of deletion: a delete causes no Terminate event; enable: `forewarn scaleset update {name} --terminate-notification on`, or `az vmss update --resource-group {} --name {name} --enable-terminate-notification true --terminate-notification-time 5`",
                 self.group_of(set)?
             ),
         })

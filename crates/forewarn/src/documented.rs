@@ -1,14 +1,14 @@
-//! That `docs/reference/cli.md` speaks of every command and every option that the program knows.
+//! Tests that `docs/reference/cli.md` describes every command and every option.
 
 use std::collections::BTreeSet;
 
 use clap::{Command, CommandFactory};
 
-use crate::Arguments;
+use crate::Cli;
 
 const DOCUMENT: &str = include_str!("../../../docs/reference/cli.md");
 
-/// A section of the document: the words of each piece of code in it, one after the other.
+/// A section of the document: the words of each of its code spans.
 struct Section(Vec<Vec<&'static str>>);
 
 impl Section {
@@ -21,7 +21,7 @@ impl Section {
         Self(pieces.collect())
     }
 
-    /// Whether one piece of code has these words, in their order.
+    /// True if a code span contains these words in this order.
     fn has(&self, words: &[&str]) -> bool {
         self.0.iter().any(|piece| {
             let mut rest = piece.iter();
@@ -30,10 +30,10 @@ impl Section {
     }
 }
 
-/// Everything that is not told: commands by their words, options with their command.
-fn untold(sections: &[Section], path: &[&str], command: &Command, missing: &mut BTreeSet<String>) {
-    let told: Vec<_> = sections.iter().filter(|section| section.has(path)).collect();
-    if !path.is_empty() && told.is_empty() {
+/// Collects undocumented commands, and undocumented options with their commands.
+fn find_missing(sections: &[Section], path: &[&str], command: &Command, missing: &mut BTreeSet<String>) {
+    let documented: Vec<_> = sections.iter().filter(|section| section.has(path)).collect();
+    if !path.is_empty() && documented.is_empty() {
         missing.insert(path.join(" "));
         return;
     }
@@ -41,13 +41,13 @@ fn untold(sections: &[Section], path: &[&str], command: &Command, missing: &mut 
     let options = options.filter(|option| !option.is_hide_set()).filter_map(clap::Arg::get_long);
     for option in options.filter(|option| !["help", "version"].contains(option)) {
         let word = format!("--{option}");
-        if !told.iter().any(|section| section.has(&[&word])) {
+        if !documented.iter().any(|section| section.has(&[&word])) {
             missing.insert([path, &[&word]].concat().join(" "));
         }
     }
     for below in command.get_subcommands().filter(|below| !below.is_hide_set() && below.get_name() != "help")
     {
-        untold(sections, &[path, &[below.get_name()]].concat(), below, missing);
+        find_missing(sections, &[path, &[below.get_name()]].concat(), below, missing);
     }
 }
 
@@ -55,21 +55,22 @@ fn sections(document: &'static str) -> Vec<Section> {
     document.split("\n## ").map(Section::new).collect()
 }
 
+/// promise: X2
 #[test]
 fn every_command_and_every_option_is_in_the_reference() {
     let mut missing = BTreeSet::new();
-    untold(&sections(DOCUMENT), &[], &Arguments::command(), &mut missing);
+    find_missing(&sections(DOCUMENT), &[], &Cli::command(), &mut missing);
     let list: Vec<_> = missing.iter().map(|words| format!("  {words}")).collect();
     assert!(
         missing.is_empty(),
-        "docs/reference/cli.md does not speak of:\n{}\n  hint: a command as code, with its words in order; an option as code in the \
-         same section",
+        "docs/reference/cli.md does not describe:\n{}\n  hint: write a command as code, with its words in order; an option as \
+         code in the same section",
         list.join("\n")
     );
 }
 
 #[test]
-fn what_is_missing_is_named() {
+fn missing_commands_and_options_are_named() {
     let document =
         "a `--api` b\n## X\n`vm ls [--tenant T]`, `vm stop|start NAME…`\n## Y\n`host ls`, `--wait`\n";
     let command = Command::new("f")
@@ -81,6 +82,6 @@ fn what_is_missing_is_named() {
                 .subcommand(Command::new("start").arg(clap::Arg::new("wait").long("wait"))),
         );
     let mut missing = BTreeSet::new();
-    untold(&sections(document), &[], &command, &mut missing);
+    find_missing(&sections(document), &[], &command, &mut missing);
     assert_eq!(missing.into_iter().collect::<Vec<_>>(), ["host gone", "vm start --wait"]);
 }

@@ -1,6 +1,7 @@
-//! The command `forewarn`. Thin: it reads the command line, calls a library, and prints.
+//! The program `forewarn`: reads the command line, calls a library, and prints the result.
 //!
-//! Data goes to standard output, everything else to standard error. Exit code 0: done; 1: failed; 2: not understood.
+//! Data goes to standard output, everything else to standard error. Exit code 0: success; 1: failure; 2: invalid
+//! command line.
 
 mod client;
 mod doctor;
@@ -8,7 +9,7 @@ mod doctor;
 mod documented;
 mod operator;
 mod server;
-mod state;
+mod state_directory;
 mod store;
 mod story;
 mod trust;
@@ -18,55 +19,55 @@ use std::process::ExitCode;
 use anyhow::Context;
 use clap::{CommandFactory, Parser, Subcommand};
 
-/// Tells virtual machines what is about to happen to them, waits until they are ready, and then does it.
+/// Announce maintenance to virtual machines, wait for their approval, then carry it out
 #[derive(Parser)]
 #[command(name = "forewarn", version, arg_required_else_help = true)]
-struct Arguments {
+struct Cli {
     #[command(flatten)]
-    options: operator::Options,
+    options: operator::GlobalOptions,
     #[command(subcommand)]
     command: Command,
 }
 
 #[derive(Subcommand)]
 enum Command {
-    Dev(server::dev::Arguments),
-    Serve(server::serve::Arguments),
-    /// Play stories: what happens to a fleet, and what its machines see of it.
+    Dev(server::dev::DevArgs),
+    Serve(server::serve::ServeArgs),
+    /// Run stories: scripted scenarios for a fleet, with the events that its machines see
     Story {
         #[command(subcommand)]
         command: story::Command,
     },
-    /// Look after a data directory that no server uses.
+    /// Check, export, import or repair the data directory of a stopped server
     Store {
         #[command(subcommand)]
         command: store::Command,
     },
-    Doctor(doctor::Arguments),
+    Doctor(doctor::DoctorArgs),
     #[command(flatten)]
     Operator(operator::Command),
-    /// Print what makes a shell complete these commands.
+    /// Print a completion script for a shell
     #[command(
-        after_help = "Example:\n  forewarn completions bash > ~/.local/share/bash-completion/completions/forewarn"
+        before_help = "Example:\n  forewarn completions bash > ~/.local/share/bash-completion/completions/forewarn"
     )]
     Completions {
-        /// The shell.
+        /// Shell to complete for
         shell: clap_complete::Shell,
     },
-    /// Write the manual: a page for each command to a directory, or the first page to standard output.
-    #[command(after_help = "Example:\n  forewarn man /usr/local/share/man/man1")]
+    /// Write the manual pages to a directory, or the main page to standard output
+    #[command(before_help = "Example:\n  forewarn man /usr/local/share/man/man1")]
     Man {
-        /// The directory, which is made if it is not there.
+        /// Directory for the pages; created if it does not exist [default: standard output, main page only]
         directory: Option<std::path::PathBuf>,
     },
 }
 
-/// What was typed is not understood.
+/// The exit code for an invalid command line.
 const USAGE: u8 = 2;
 
 fn main() -> ExitCode {
-    let Arguments { options, command } = Arguments::parse();
-    let done = match command {
+    let Cli { options, command } = forewarn_cli_support::help::parse();
+    let result = match command {
         Command::Dev(arguments) => server::dev::command(&arguments),
         Command::Serve(arguments) => server::serve::command(&arguments),
         Command::Story { command } => story::run(&command, options.api()),
@@ -76,30 +77,31 @@ fn main() -> ExitCode {
         Command::Completions { shell } => completions(shell),
         Command::Man { directory } => manual(directory.as_deref()),
     };
-    match done {
+    match result {
         Ok(()) => ExitCode::SUCCESS,
-        Err(problem) => {
-            forewarn_cli_support::log::fail("forewarn", &format!("{problem:#}"));
-            if problem.is::<client::NotAnAddress>() { ExitCode::from(USAGE) } else { ExitCode::FAILURE }
+        Err(error) => {
+            forewarn_cli_support::log::fail("forewarn", &format!("{error:#}"));
+            if error.is::<client::InvalidServerUrl>() { ExitCode::from(USAGE) } else { ExitCode::FAILURE }
         }
     }
 }
 
 fn completions(shell: clap_complete::Shell) -> anyhow::Result<()> {
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut Arguments::command(), "forewarn", &mut script);
+    clap_complete::generate(shell, &mut Cli::command(), "forewarn", &mut script);
     operator::print(&String::from_utf8_lossy(&script))
 }
 
 fn manual(directory: Option<&std::path::Path>) -> anyhow::Result<()> {
     let Some(directory) = directory else {
         let mut page = Vec::new();
-        clap_mangen::Man::new(Arguments::command()).render(&mut page)?;
+        clap_mangen::Man::new(forewarn_cli_support::help::for_manual(Cli::command())).render(&mut page)?;
         return operator::print(&String::from_utf8_lossy(&page));
     };
-    let written = std::fs::create_dir_all(directory)
-        .and_then(|()| clap_mangen::generate_to(Arguments::command(), directory));
-    written.with_context(|| format!("cannot write the manual: {}", directory.display()))
+    let written = std::fs::create_dir_all(directory).and_then(|()| {
+        clap_mangen::generate_to(forewarn_cli_support::help::for_manual(Cli::command()), directory)
+    });
+    written.with_context(|| format!("cannot write the manual pages: {}", directory.display()))
 }
 
 #[cfg(test)]
@@ -118,20 +120,20 @@ mod tests {
 
     #[test]
     fn the_command_line_is_well_formed() {
-        Arguments::command().debug_assert();
+        Cli::command().debug_assert();
     }
 
     #[test]
-    fn the_server_may_be_named_anywhere_on_the_line() {
+    fn a_global_option_may_stand_anywhere_on_the_line() {
         for line in ["--api http://x:1 vm ls", "vm --api http://x:1 ls", "vm ls --api http://x:1"] {
             let words = ["forewarn"].into_iter().chain(line.split(' '));
-            let arguments = Arguments::try_parse_from(words).unwrap();
+            let arguments = Cli::try_parse_from(words).unwrap();
             assert_eq!(arguments.options.api(), "http://x:1", "{line}");
         }
     }
 
     #[test]
-    fn what_is_not_understood_is_a_matter_of_usage() {
+    fn an_invalid_command_line_is_a_usage_error() {
         let lines = [
             "vm",
             "vm restart",
@@ -163,16 +165,12 @@ mod tests {
         ];
         for line in lines {
             let words = ["forewarn"].into_iter().chain(line.split(' '));
-            assert_eq!(
-                Arguments::try_parse_from(words).err().map(|error| error.exit_code()),
-                Some(2),
-                "{line}"
-            );
+            assert_eq!(Cli::try_parse_from(words).err().map(|error| error.exit_code()), Some(2), "{line}");
         }
     }
 
     #[test]
-    fn every_command_is_understood() {
+    fn every_command_line_of_the_documents_parses() {
         let lines = [
             "vm ls --tenant web --output json",
             "vm restart web_0 db/db-0 --wait",
@@ -220,7 +218,7 @@ mod tests {
         ];
         for line in lines {
             let words = ["forewarn"].into_iter().chain(line.split(' '));
-            assert!(Arguments::try_parse_from(words).is_ok(), "{line}");
+            assert!(Cli::try_parse_from(words).is_ok(), "{line}");
         }
     }
 
@@ -228,7 +226,7 @@ mod tests {
     fn every_shell_gets_its_completions() {
         for shell in <clap_complete::Shell as clap::ValueEnum>::value_variants() {
             let mut script = Vec::new();
-            clap_complete::generate(*shell, &mut Arguments::command(), "forewarn", &mut script);
+            clap_complete::generate(*shell, &mut Cli::command(), "forewarn", &mut script);
             assert!(String::from_utf8(script).unwrap().contains("deallocate"), "{shell}");
         }
     }

@@ -1,4 +1,4 @@
-//! `forewarn store`: a data directory that no server uses.
+//! `forewarn store`: the data directory of a stopped server.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -7,42 +7,47 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use clap::Subcommand;
 use forewarn_lifecycle::{Now, Timestamp};
-use forewarn_store::{AcceptedLoss, Checked, Options, accept_loss, check, export, import};
+use forewarn_store::{AcceptedLoss, CheckReport, Options, accept_loss, check, export, import};
 use forewarn_types::Moment;
 
 use crate::server::random_seed;
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    /// Look at every byte of a data directory, and say what is in it.
+    /// Check the integrity of a data directory, and summarise its content
+    #[command(before_help = "Example:\n  forewarn store check /var/lib/forewarn")]
     Check {
-        /// The data directory of a server that does not run.
+        /// Data directory of a stopped server
         directory: PathBuf,
     },
-    /// Write all that is in a data directory to a file that `import` reads.
+    /// Export a data directory to a file for `store import`
+    #[command(before_help = "Example:\n  forewarn store export /var/lib/forewarn forewarn.export")]
     Export {
-        /// The data directory of a server that does not run.
+        /// Data directory of a stopped server
         directory: PathBuf,
-        /// The file, which must not be there yet; `-` is standard output.
+        /// Export file, must not exist yet; `-` writes to standard output
         file: PathBuf,
     },
-    /// Make a data directory from an export or a backup.
+    /// Create a data directory from an export or a backup
     ///
-    /// What has happened since is not known there: events get new ids, documents new numbers, and the brake is on until
+    /// Changes after the export are lost. Therefore events get new ids, documents get new incarnations, and the brake
+    /// is on until
     /// `forewarn brake off`.
+    #[command(before_help = "Example:\n  forewarn store import forewarn.export /var/lib/forewarn")]
     Import {
-        /// The export, or the backup.
+        /// Export or backup file
         file: PathBuf,
-        /// The data directory, which must not be there yet or be empty.
+        /// New data directory; must not exist, or be empty
         directory: PathBuf,
     },
-    /// Continue with a data directory that has lost commits.
+    /// Accept the loss of commits, so that the server starts again
     ///
-    /// A server does not start on a journal that ends before what was answered. Put the missing `journal.db-wal` back if you
-    /// can. Otherwise this command lets the server continue: events get new ids, documents new numbers, the brake is on until
-    /// `forewarn brake off`, and an audit entry says what was lost.
+    /// A server does not start if its journal lacks acknowledged commits. Restore the missing `journal.db-wal` if
+    /// possible. Otherwise this command lets the server continue: events get new ids, documents get new incarnations,
+    /// the brake is on until
+    /// `forewarn brake off`, and an audit entry records the loss.
     AcceptLoss {
-        /// The data directory of a server that does not run.
+        /// Data directory of a stopped server
         directory: PathBuf,
     },
 }
@@ -60,7 +65,7 @@ pub(crate) fn run(command: &Command) -> Result<()> {
         Command::Import { file, directory } => {
             import(file, directory, &new_options()?)?;
             eprintln!(
-                "{} is ready. The brake is on: start the server, look, then `forewarn brake off`.",
+                "{} is ready. The brake is on: start the server, check its state, then run `forewarn brake off`.",
                 directory.display()
             );
             Ok(())
@@ -68,9 +73,9 @@ pub(crate) fn run(command: &Command) -> Result<()> {
         Command::AcceptLoss { directory } => {
             let AcceptedLoss { what, .. } = accept_loss(directory, &new_options()?)?;
             eprintln!(
-                "{} can be used again, without what it has lost: {what}.\n\
-                 The brake is on: start the server; look at the events, at the VMs, and at `forewarn token ls` (a token that was \
-                 revoked may be valid again); then `forewarn brake off`.",
+                "{} is usable again, without the lost data: {what}.\n\
+                 The brake is on: start the server; check the events, the VMs, and `forewarn token ls` (a revoked token may be \
+                 valid again); then run `forewarn brake off`.",
                 directory.display()
             );
             Ok(())
@@ -88,25 +93,25 @@ fn export_to(directory: &Path, file: &Path) -> Result<()> {
     let failed = || format!("cannot write the export: {}", file.display());
     let mut out = BufWriter::new(File::create_new(file).with_context(failed)?);
     let written = export(directory, &mut out).map_err(anyhow::Error::from);
-    let kept = written.and_then(|()| {
+    let synced = written.and_then(|()| {
         out.flush()?;
         out.get_ref().sync_all()?;
         Ok(())
     });
-    if kept.is_err() {
-        // Half an export is none.
+    if synced.is_err() {
+        // An incomplete export is useless.
         drop(fs::remove_file(file));
     }
-    kept.with_context(failed)
+    synced.with_context(failed)
 }
 
-fn facts(checked: &Checked) -> String {
-    let Checked { created, clock, records, replayed, entries, entries_kept, hosts, tenants, machines } =
+fn facts(checked: &CheckReport) -> String {
+    let CheckReport { created, clock, records, replayed, entries, entries_kept, hosts, tenants, machines } =
         checked;
     let moment = |at: Timestamp| Moment(at).to_string();
     format!(
-        "in order\nmade      {}\nclock     {}\nrecords   {records}, of which {replayed} are replayed\n\
-         trail     {entries} entries, of which {entries_kept} are kept\n\
+        "result    ok\ncreated   {}\nclock     {}\nrecords   {records}, {replayed} of them replayed\n\
+         audit     {entries} entries, {entries_kept} of them stored\n\
          fleet     {hosts} hosts, {tenants} tenants, {machines} machines\n",
         moment(*created),
         moment(clock.wall),

@@ -1,7 +1,7 @@
-//! Whom a client believes: the authorities of the system, or those in a file.
+//! The CA certificates that a client trusts: those of the system, or those of a file.
 //!
-//! A certificate that is not believed ends the connection before anything is said, the key included. There is no way to
-//! do without.
+//! A connection with an untrusted certificate ends before any data is sent, the API token included. Verification cannot
+//! be turned off.
 
 use std::io;
 use std::path::PathBuf;
@@ -16,67 +16,69 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio_rustls::rustls::{CertificateError, Error};
 
-/// Whom a client believes.
+/// The source of CA certificates.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Trust {
-    /// The authorities that the system knows.
+pub(crate) enum CaSource {
     System,
-    /// Those in a file, as PEM, and nobody else.
+    /// Only those of a PEM file.
     File(PathBuf),
-    /// Those in a text, as PEM, and nobody else.
+    /// Only those of a PEM text.
     Text(Vec<u8>),
 }
 
-impl Trust {
-    /// A connection that is encrypted, with somebody whom this one believes to be that host.
+impl CaSource {
+    /// Starts TLS on a connection and verifies the certificate for the host.
     pub(crate) async fn secure(
         &self,
         stream: TcpStream,
         host: &str,
     ) -> Result<impl AsyncRead + AsyncWrite + Unpin + Send + use<>> {
         let secured = self.authorities()?.secure(stream, host).await;
-        secured.map_err(|problem| self.told(problem))
+        secured.map_err(|error| self.describe(error))
     }
 
-    /// The authorities, read anew for each connection.
+    /// The CA certificates, read again for each connection.
     fn authorities(&self) -> Result<Arc<http::Trust>> {
         Ok(match self {
             Self::System => http::Trust::system(),
             Self::File(path) => http::Trust::list(tls::certificates(path)?),
             Self::Text(text) => {
                 let certificates = CertificateDer::pem_slice_iter(text).collect::<Result<Vec<_>, _>>();
-                http::Trust::list(certificates.context("not a certificate, as PEM")?)
+                http::Trust::list(certificates.context("invalid PEM certificate")?)
             }
         })
     }
 
-    /// An error in the words of the command line.
-    fn told(&self, problem: TrustError) -> anyhow::Error {
-        match (problem, self) {
-            (TrustError::Name(problem), _) => {
-                anyhow::Error::from(problem).context("not a name that a certificate can have")
+    /// The error with a message for the command line.
+    fn describe(&self, error: TrustError) -> anyhow::Error {
+        match (error, self) {
+            (TrustError::Name(error), _) => {
+                anyhow::Error::from(error).context("invalid host name for a certificate")
             }
-            (TrustError::NoAuthorities, _) => anyhow!("the system knows no authorities: use --ca FILE"),
-            (TrustError::NotAuthority(problem), Self::File(path)) => anyhow::Error::from(problem)
-                .context(format!("not the certificate of an authority: {}", path.display())),
-            (TrustError::NotAuthority(problem), Self::System | Self::Text(_)) => {
-                anyhow::Error::from(problem).context("not the certificate of an authority")
+            (TrustError::NoAuthorities, _) => {
+                anyhow!("the system store has no CA certificates\n  hint: use --ca FILE")
             }
-            (TrustError::Setup(problem), _) => problem.into(),
-            (TrustError::Handshake(problem), _) => problem.into(),
-            (problem @ (TrustError::File(_) | TrustError::Interrupted(_)), _) => problem.into(),
+            (TrustError::NotAuthority(error), Self::File(path)) => {
+                anyhow::Error::from(error).context(format!("not a CA certificate: {}", path.display()))
+            }
+            (TrustError::NotAuthority(error), Self::System | Self::Text(_)) => {
+                anyhow::Error::from(error).context("not a CA certificate")
+            }
+            (TrustError::Setup(error), _) => error.into(),
+            (TrustError::Handshake(error), _) => error.into(),
+            (error @ (TrustError::File(_) | TrustError::Interrupted(_)), _) => error.into(),
         }
     }
 }
 
-/// What to do about a connection that is not believed, or not spoken to in its language.
-pub(crate) fn hint(problem: &anyhow::Error) -> Option<String> {
-    let causes = problem.chain().filter_map(|cause| cause.downcast_ref::<io::Error>());
+/// A hint for a failed TLS handshake. None for other errors.
+pub(crate) fn hint(error: &anyhow::Error) -> Option<String> {
+    let causes = error.chain().filter_map(|cause| cause.downcast_ref::<io::Error>());
     let error = causes.filter_map(io::Error::get_ref).find_map(|inner| inner.downcast_ref::<Error>())?;
     let text = if let Error::InvalidCertificate(why) = error {
         of_certificate(why)
     } else if matches!(error, Error::InvalidMessage(_)) {
-        "it does not speak TLS: http:// instead of https://"
+        "the server does not use TLS: try http:// instead of https://"
     } else {
         return None;
     };
@@ -86,15 +88,15 @@ pub(crate) fn hint(problem: &anyhow::Error) -> Option<String> {
 fn of_certificate(why: &CertificateError) -> &'static str {
     use CertificateError as Why;
     if matches!(why, Why::UnknownIssuer | Why::BadSignature) {
-        "nobody here knows who made its certificate: --ca FILE names the authority (of a self-signed server: tls/ca.pem \
-         in its data directory)"
+        "the CA of the server's certificate is not trusted: use --ca FILE (for a self-signed server: tls/ca.pem in its data \
+         directory)"
     } else if matches!(why, Why::Expired | Why::ExpiredContext { .. }) {
-        "its certificate has expired: have the server read a new one (systemctl reload forewarn), or look at the clock here"
+        "the server's certificate has expired: replace it (then systemctl reload forewarn), or check the clock of this computer"
     } else if matches!(why, Why::NotValidYet | Why::NotValidYetContext { .. }) {
-        "its certificate is not valid yet: look at the clock here, and at the server's"
+        "the server's certificate is not valid yet: check the clocks of this computer and of the server"
     } else if matches!(why, Why::NotValidForName | Why::NotValidForNameContext { .. }) {
-        "its certificate is for other names: call it by one of them, or add this one (of a self-signed server: api.tls.names)"
+        "the server's certificate is for other names: use one of them, or add this one (for a self-signed server: api.tls.names)"
     } else {
-        "its certificate is not one to believe"
+        "the server's certificate is not trusted"
     }
 }

@@ -1,7 +1,7 @@
-//! One request on a connection of its own, over any stream: a socket, TLS, a Unix socket. The body of the answer is read piece by
-//! piece, or whole.
+//! One request on a connection of its own, over any stream: a TCP socket, TLS or a Unix socket. The response body is
+//! read piece by piece or as a whole.
 //!
-//! The caller connects, and says how long everything may take.
+//! The caller connects, and applies its own timeouts.
 
 use std::io::ErrorKind;
 
@@ -12,54 +12,54 @@ use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::task::JoinHandle;
 
-use crate::request::Prepared;
+use crate::request::PreparedRequest;
 
-/// The reason why a body is not whole: the connection broke off, or the body is too long.
+/// Reason why a body is incomplete: the connection broke off, or the body is too long.
 pub type Incomplete = Box<dyn std::error::Error + Send + Sync>;
 
-/// An answer whose body has not been read.
+/// A response whose body has not been read.
 #[derive(Debug)]
-pub struct Response {
+pub struct StreamedResponse {
     status: u16,
     body: Incoming,
 }
 
-impl Response {
-    /// The status.
+impl StreamedResponse {
+    /// HTTP status code.
     #[must_use]
     pub fn status(&self) -> u16 {
         self.status
     }
 
-    /// The next piece of the body; none at its end. A piece may be empty.
+    /// The next piece of the body; `None` at its end. A piece may be empty.
     pub async fn piece(&mut self) -> Option<hyper::Result<Bytes>> {
         let frame = self.body.frame().await?;
         Some(frame.map(|frame| frame.into_data().unwrap_or_default()))
     }
 
-    /// The whole body.
+    /// Reads the whole body.
     ///
     /// # Errors
-    /// Fails if the connection breaks off, or the body has more bytes than that.
+    /// Fails if the connection breaks off, or the body has more than `bytes_max` bytes.
     pub async fn whole(self, bytes_max: usize) -> Result<Bytes, Incomplete> {
         Ok(Limited::new(self.body, bytes_max).collect().await?.to_bytes())
     }
 }
 
-/// Sends a request over a stream, and waits for the head of the answer. The connection ends with the answer.
+/// Sends a request over a stream, and waits for the head of the response. The connection ends with the response.
 ///
 /// # Errors
-/// Fails if the connection breaks off, or the answer is not HTTP.
-pub async fn exchange<S>(stream: S, request: Prepared) -> hyper::Result<Response>
+/// Fails if the connection breaks off, or the response is not HTTP.
+pub async fn exchange<S>(stream: S, request: PreparedRequest) -> hyper::Result<StreamedResponse>
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let (mut sender, _) = open(stream, None).await?;
     let response = sender.send_request(request.0).await?;
-    Ok(Response { status: response.status().as_u16(), body: response.into_body() })
+    Ok(StreamedResponse { status: response.status().as_u16(), body: response.into_body() })
 }
 
-/// Returns true if an error says that a connection that was there has gone.
+/// Returns true if an error says that an established connection was lost.
 #[must_use]
 pub fn is_broken_off(error: &(dyn std::error::Error + 'static)) -> bool {
     let is_gone = |kind: ErrorKind| {
@@ -77,7 +77,8 @@ pub fn is_broken_off(error: &(dyn std::error::Error + 'static)) -> bool {
             .is_some_and(|error| error.is_incomplete_message() || error.is_closed() || error.is_canceled())
 }
 
-/// Opens HTTP on a stream: the sender of requests, and the task that moves bytes. Whatever goes wrong with the task shows in an answer.
+/// Starts HTTP on a stream. Returns the sender of requests, and the task that drives the connection; errors of the task
+/// surface in the response.
 pub(crate) async fn open<S>(
     stream: S,
     head_bytes_max: Option<usize>,

@@ -1,4 +1,4 @@
-//! Requests.
+//! Requests of the client.
 
 use std::fmt;
 
@@ -7,63 +7,63 @@ use hyper::Method;
 use hyper::body::Bytes;
 use hyper::header::{HeaderMap, HeaderName, HeaderValue};
 
-/// A request that is to be sent.
+/// A request to be sent.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// The path and query.
+    /// HTTP method.
     pub method: Method,
     /// Path and query.
     pub target: String,
-    /// Besides `Host` and what the body needs; without a `User-Agent`, it is Forewarn's.
+    /// Header fields besides `Host` and those of the body. The default `User-Agent` is that of Forewarn.
     pub headers: HeaderMap,
-    /// The body.
+    /// Body; empty for none.
     pub body: Bytes,
 }
 
-/// A request that can be sent: exactly its own headers, and those that the body needs.
-pub struct Prepared(pub(crate) hyper::Request<Full<Bytes>>);
+/// A validated request with exactly its own header fields, and those of the body.
+pub struct PreparedRequest(pub(crate) hyper::Request<Full<Bytes>>);
 
 impl Request {
-    /// Asks for something.
+    /// A GET request.
     #[must_use]
     pub fn get(target: impl Into<String>) -> Self {
         Self::new(Method::GET, target, Bytes::new())
     }
 
-    /// Brings something.
+    /// A POST request.
     #[must_use]
     pub fn post(target: impl Into<String>, body: impl Into<Bytes>) -> Self {
         Self::new(Method::POST, target, body)
     }
 
-    /// Any request.
+    /// A request with any method.
     #[must_use]
     pub fn new(method: Method, target: impl Into<String>, body: impl Into<Bytes>) -> Self {
         Self { method, target: target.into(), headers: HeaderMap::new(), body: body.into() }
     }
 
-    /// The same with a header.
+    /// Adds a header field.
     #[must_use]
     pub fn with(mut self, name: HeaderName, value: HeaderValue) -> Self {
         self.headers.insert(name, value);
         self
     }
 
-    /// Checks the target. Nothing is added to the headers: `Host` has to be among them.
+    /// Validates the target. Adds no header fields: `Host` must be among them.
     ///
     /// # Errors
     /// Fails if the target is not valid.
-    pub fn prepare(self) -> Result<Prepared, hyper::http::Error> {
+    pub fn prepare(self) -> Result<PreparedRequest, hyper::http::Error> {
         let built = hyper::Request::builder().method(self.method).uri(self.target);
         let mut built = built.body(Full::new(self.body))?;
         *built.headers_mut() = self.headers;
-        Ok(Prepared(built))
+        Ok(PreparedRequest(built))
     }
 }
 
-impl fmt::Debug for Prepared {
-    /// Headers and targets have secrets.
+impl fmt::Debug for PreparedRequest {
+    /// Header fields and targets may contain secrets.
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "Prepared({})", self.0.method())
+        write!(out, "PreparedRequest({})", self.0.method())
     }
 }

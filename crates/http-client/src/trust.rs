@@ -1,7 +1,7 @@
-//! Trusted certificate authorities: those of the system, those in a file, both, or only those in a list.
+//! Trusted certificate authorities: those of the system, of a file, of both, or of a list.
 //!
-//! Nothing is read before the first encrypted connection: whoever only speaks in the clear pays nothing. What was read stays in
-//! use; a file that could not be read is tried again. There is no way to do without.
+//! They are loaded for the first TLS connection, so clients without TLS pay nothing. Loaded authorities stay in use; a
+//! file that could not be read is tried again. Verification cannot be switched off.
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -19,75 +19,75 @@ use tokio_rustls::rustls::{self, ClientConfig, RootCertStore};
 
 use crate::error_chain;
 
-/// Bytes of a file of authorities.
+/// Maximum bytes of a file of authorities.
 const FILE_BYTES_MAX: u64 = 1024 * 1024;
 
-/// Whom others are believed to be.
+/// Trusted authorities of TLS connections.
 #[derive(Debug)]
 pub struct Trust {
     authorities: Authorities,
     config: OnceCell<Arc<ClientConfig>>,
 }
 
-/// Who vouches for others.
+/// Sources of authorities.
 #[derive(Clone, Debug)]
 struct Authorities {
-    /// Those that the system knows.
+    /// True to use the authorities of the system.
     of_system: bool,
-    /// Those in a file, as PEM.
+    /// PEM file with authorities.
     of_file: Option<PathBuf>,
-    /// Those in a list.
+    /// Authorities in memory.
     of_list: Vec<CertificateDer<'static>>,
 }
 
-/// The reason why there is no encrypted connection.
+/// Reason why there is no TLS connection.
 #[derive(Debug, thiserror::Error)]
 pub enum TrustError {
-    /// The host is not a name that a certificate can have.
+    /// The host is not a valid name for a certificate.
     #[error(transparent)]
     Name(InvalidDnsNameError),
     /// The system has no authorities.
     #[error(
-        "the system knows no authorities\n  hint: install ca-certificates, or name a file with authorities"
+        "the system has no certificate authorities\n  hint: install ca-certificates, or name a file with authorities"
     )]
     NoAuthorities,
-    /// A file with authorities cannot be read, or has none.
+    /// The file of authorities cannot be read, or has none.
     #[error("{0}")]
     File(String),
-    /// A certificate is not that of an authority.
+    /// A certificate is not one of an authority.
     #[error(transparent)]
     NotAuthority(rustls::Error),
-    /// TLS cannot be set up.
+    /// TLS cannot be configured.
     #[error(transparent)]
     Setup(rustls::Error),
-    /// Reading the authorities was interrupted.
+    /// Loading the authorities was interrupted.
     #[error(transparent)]
     Interrupted(JoinError),
-    /// The other side is not believed, or does not speak TLS.
+    /// The server is not trusted, or does not support TLS.
     #[error(transparent)]
     Handshake(std::io::Error),
 }
 
 impl Trust {
-    /// Whoever the system believes.
+    /// Trusts the authorities of the system.
     #[must_use]
     pub fn system() -> Arc<Self> {
         Self::of(Authorities { of_system: true, of_file: None, of_list: Vec::new() })
     }
 
-    /// Whoever the authorities in a file of PEM vouch for, and nobody else.
+    /// Trusts only the authorities in a PEM file.
     #[must_use]
     pub fn file(file: impl Into<PathBuf>) -> Arc<Self> {
         Self::of(Authorities { of_system: false, of_file: Some(file.into()), of_list: Vec::new() })
     }
 
-    /// Whoever the system believes, and whoever the authorities in a file of PEM vouch for.
+    /// Trusts the authorities of the system and those in a PEM file.
     #[must_use]
     pub fn system_and_file(file: impl Into<PathBuf>) -> Arc<Self> {
         Self::of(Authorities { of_system: true, of_file: Some(file.into()), of_list: Vec::new() })
     }
 
-    /// Only the authorities in a list.
+    /// Trusts only the authorities in a list.
     #[must_use]
     pub fn list(certificates: Vec<CertificateDer<'static>>) -> Arc<Self> {
         Self::of(Authorities { of_system: false, of_file: None, of_list: certificates })
@@ -97,7 +97,7 @@ impl Trust {
         Arc::new(Self { authorities, config: OnceCell::new() })
     }
 
-    /// A connection that is encrypted, with somebody who is believed to be that host.
+    /// Performs a TLS handshake with a host, and verifies its certificate.
     ///
     /// # Errors
     /// Fails if there are no authorities, or the certificate of the server is not trusted.
@@ -109,7 +109,7 @@ impl Trust {
     }
 }
 
-/// Files are read where nobody waits for it.
+/// Reads files on a thread for blocking work.
 async fn read(authorities: Authorities) -> Result<Arc<ClientConfig>, TrustError> {
     let read = tokio::task::spawn_blocking(move || config(authorities));
     read.await.map_err(TrustError::Interrupted)?
@@ -124,7 +124,7 @@ fn config(authorities: Authorities) -> Result<Arc<ClientConfig>, TrustError> {
     for certificate in of_file.unwrap_or_default().into_iter().chain(authorities.of_list) {
         roots.add(certificate).map_err(TrustError::NotAuthority)?;
     }
-    // A file has at least one; an empty list means that nobody is believed.
+    // A file has at least one; an empty list trusts no server.
     if authorities.of_system && roots.is_empty() {
         return Err(TrustError::NoAuthorities);
     }
@@ -136,15 +136,15 @@ fn config(authorities: Authorities) -> Result<Arc<ClientConfig>, TrustError> {
     Ok(Arc::new(config))
 }
 
-/// At least one.
+/// Reads at least one certificate.
 fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
     let wrong =
-        |problem: &dyn std::error::Error| format!("cannot read {}: {}", file.display(), error_chain(problem));
-    let opened = std::fs::File::open(file).map_err(|problem| wrong(&problem))?;
+        |error: &dyn std::error::Error| format!("cannot read {}: {}", file.display(), error_chain(error));
+    let opened = std::fs::File::open(file).map_err(|error| wrong(&error))?;
     let mut pem = Vec::new();
-    opened.take(FILE_BYTES_MAX).read_to_end(&mut pem).map_err(|problem| wrong(&problem))?;
+    opened.take(FILE_BYTES_MAX).read_to_end(&mut pem).map_err(|error| wrong(&error))?;
     let found = CertificateDer::pem_slice_iter(&pem).collect::<Result<Vec<_>, _>>();
-    let found = found.map_err(|problem| wrong(&problem))?;
+    let found = found.map_err(|error| wrong(&error))?;
     if found.is_empty() {
         return Err(format!(
             "no certificate in {}\n  hint: it has to be PEM, with -----BEGIN CERTIFICATE-----",

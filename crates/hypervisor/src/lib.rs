@@ -1,15 +1,15 @@
 //! The hypervisor carries out the actions that the rules have decided.
 //!
-//! An action is known by its maintenance and its machine. It may be ordered many times, after a crash for example, and must
-//! happen once. [`Program`] is an executable of the operator: JSON in, JSON out. Machines that are simulated are
-//! [`forewarn_lifecycle::PretendMachines`].
+//! An action is identified by its maintenance and its machine. It may be requested many times, after a crash for
+//! example, and must happen once. [`Program`] is an executable of the operator: JSON in, JSON out. Simulated machines
+//! are [`forewarn_lifecycle::SimulatedMachines`].
 
-mod order;
 mod output;
 mod program;
+mod request;
 mod text;
 
-pub use order::{Answer, Order, Verb};
 pub use output::{OUTPUT_BYTES_MAX, OUTPUT_LINE_BYTES_MAX, OUTPUT_LINES_MAX, OutputAllowance};
-pub use program::{ANSWER_BYTES_MAX, Program, REASON_BYTES_MAX};
-pub use text::harmless;
+pub use program::{Program, REASON_BYTES_MAX, RESPONSE_BYTES_MAX};
+pub use request::{DriverRequest, DriverResponse, Verb};
+pub use text::sanitized;

@@ -1,11 +1,11 @@
-//! Standard error of driver programs, as events of the log that name the action.
+//! Standard error of driver programs, as log events that name the action.
 //!
-//! It is read to its end whatever comes, so that a program never waits for the log; only so much of it is logged. A thread of
-//! its own does that for all programs: one that floods its standard error takes no time from the driver.
+//! It is always read to its end, so that a program never blocks on it; the logged part is limited. One separate thread
+//! reads for all programs, so that a program with much output takes no time from the driver.
 //!
 //! ```text
 //!   program ──pipe──▶ thread `driver-output` ──▶ lines ──allowance of the action──▶ log
-//!                                                  └──the rest──▶ counted, said once
+//!                                                  └──the rest──▶ counted, logged once
 //! ```
 
 use std::os::fd::OwnedFd;
@@ -16,13 +16,13 @@ use tokio::net::unix::pipe::Receiver;
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::oneshot;
 
-use crate::order::Order;
-use crate::text::harmless;
+use crate::request::DriverRequest;
+use crate::text::sanitized;
 
-/// Lines of standard error that are logged for one action, over all tries.
+/// Lines of standard error that are logged for one action, over all runs.
 pub const OUTPUT_LINES_MAX: u64 = 200;
 
-/// Bytes of standard error that are logged for one action, over all tries.
+/// Bytes of standard error that are logged for one action, over all runs.
 pub const OUTPUT_BYTES_MAX: u64 = 32 * 1024;
 
 /// Bytes of one line that are logged.
@@ -38,7 +38,7 @@ struct Amount {
     bytes: u64,
 }
 
-/// The output of one action that may still be logged. Tries of the same action share it.
+/// The output of one action that may still be logged, shared by all runs for the action.
 #[derive(Debug)]
 pub struct OutputAllowance(Mutex<Amount>);
 
@@ -56,17 +56,21 @@ impl OutputAllowance {
         let after = left.lines.checked_sub(1).zip(left.bytes.checked_sub(bytes));
         match after {
             Some((lines, bytes)) => *left = Amount { lines, bytes },
-            // One line that does not fit ends it: the log has the beginning, not a choice.
+            // The first line that does not fit ends the allowance: the log has a contiguous beginning.
             None => *left = Amount::default(),
         }
         after.is_some()
     }
 }
 
-/// Logs what comes out of a pipe, to its end. The answer is dropped when that is there.
-pub(crate) fn relay(pipe: OwnedFd, order: &Order, allowance: &Arc<OutputAllowance>) -> oneshot::Receiver<()> {
+/// Logs the output of a pipe up to its end. The returned receiver completes at the end.
+pub(crate) fn relay(
+    pipe: OwnedFd,
+    request: &DriverRequest,
+    allowance: &Arc<OutputAllowance>,
+) -> oneshot::Receiver<()> {
     let (end, ended) = oneshot::channel::<()>();
-    let mut lines = Lines::new(order.clone(), Arc::clone(allowance));
+    let mut lines = Lines::new(request.clone(), Arc::clone(allowance));
     let reading = async move {
         read(pipe, &mut lines).await;
         lines.finish();
@@ -79,7 +83,7 @@ pub(crate) fn relay(pipe: OwnedFd, order: &Order, allowance: &Arc<OutputAllowanc
     ended
 }
 
-/// The runtime of the thread that reads; none, if the system has no thread left.
+/// The runtime of the reading thread; `None` if the system cannot start a thread.
 fn reader() -> Option<&'static Handle> {
     static READER: OnceLock<Option<Handle>> = OnceLock::new();
     let start = || {
@@ -109,18 +113,18 @@ async fn read(pipe: OwnedFd, lines: &mut Lines) {
 
 /// The output of one program, line by line.
 struct Lines {
-    order: Order,
+    request: DriverRequest,
     allowance: Arc<OutputAllowance>,
     /// The beginning of the line that is not complete yet.
     line: Vec<u8>,
-    /// Whether a part of that line was dropped already.
+    /// True if a part of that line was dropped already.
     is_cut: bool,
     dropped: Amount,
 }
 
 impl Lines {
-    fn new(order: Order, allowance: Arc<OutputAllowance>) -> Self {
-        Self { order, allowance, line: Vec::new(), is_cut: false, dropped: Amount::default() }
+    fn new(request: DriverRequest, allowance: Arc<OutputAllowance>) -> Self {
+        Self { request, allowance, line: Vec::new(), is_cut: false, dropped: Amount::default() }
     }
 
     fn add(&mut self, bytes: &[u8]) {
@@ -145,8 +149,8 @@ impl Lines {
     fn end_line(&mut self) {
         let is_logged = self.line.is_empty() || self.allowance.take(self.line.len());
         if is_logged && !self.line.is_empty() {
-            let Order { action, tenant, machine, verb, .. } = &self.order;
-            let text = harmless(&String::from_utf8_lossy(&self.line), 4 * OUTPUT_LINE_BYTES_MAX);
+            let DriverRequest { action, tenant, machine, verb, .. } = &self.request;
+            let text = sanitized(&String::from_utf8_lossy(&self.line), 4 * OUTPUT_LINE_BYTES_MAX);
             let verb = verb.as_str();
             tracing::info!(action, tenant, machine, verb, text, "driver program wrote to standard error");
         } else {
@@ -163,14 +167,14 @@ impl Lines {
         self.dropped.bytes = self.dropped.bytes.saturating_add(u64::try_from(count).unwrap_or(u64::MAX));
     }
 
-    /// The program, and everything that holds the pipe, has closed it.
+    /// The program, and every other process that holds the pipe, has closed it.
     fn finish(&mut self) {
         if !self.line.is_empty() || self.is_cut {
             self.end_line();
         }
         let Amount { lines, bytes } = self.dropped;
         if lines > 0 {
-            let Order { action, tenant, machine, verb, .. } = &self.order;
+            let DriverRequest { action, tenant, machine, verb, .. } = &self.request;
             let verb = verb.as_str();
             tracing::warn!(
                 action,
@@ -185,7 +189,7 @@ impl Lines {
     }
 
     fn cannot_read(&self, error: &std::io::Error) {
-        let Order { action, machine, .. } = &self.order;
+        let DriverRequest { action, machine, .. } = &self.request;
         tracing::warn!(action, machine, %error, "cannot read the standard error of a driver program");
     }
 }
@@ -193,10 +197,10 @@ impl Lines {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::order::Verb;
+    use crate::request::Verb;
 
     fn lines() -> Lines {
-        let order = Order {
+        let request = DriverRequest {
             action: "0a".to_owned(),
             verb: Verb::Stop,
             tenant: "web".to_owned(),
@@ -206,13 +210,14 @@ mod tests {
             seconds: None,
             boots: 1,
         };
-        Lines::new(order, Arc::default())
+        Lines::new(request, Arc::default())
     }
 
     fn left(lines: &Lines) -> Amount {
         *lines.allowance.0.lock().unwrap()
     }
 
+    /// promise: S6
     #[test]
     fn lines_are_found_wherever_the_pieces_end() {
         for size in 1..9 {
@@ -224,8 +229,9 @@ mod tests {
         }
     }
 
+    /// promise: S6
     #[test]
-    fn what_is_beyond_a_limit_is_counted() {
+    fn dropped_output_is_counted() {
         let mut long = lines();
         long.add(&[b'x'; 10_000]);
         long.add(b"\n");
@@ -237,7 +243,7 @@ mod tests {
         (0..OUTPUT_LINES_MAX + 7).for_each(|_| many.add(b"a line\n"));
         many.finish();
         assert_eq!(many.dropped, Amount { lines: 7, bytes: 42 });
-        // The next try of the same action has nothing left.
+        // The next run for the same action has no allowance left.
         let mut again = Lines { allowance: Arc::clone(&many.allowance), ..lines() };
         again.add(b"more");
         again.finish();

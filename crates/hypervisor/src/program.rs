@@ -1,9 +1,9 @@
-//! A program of the operator's that does what is ordered.
+//! A driver program: an executable of the operator that carries out actions.
 //!
-//! It is started once per order, gets the order as JSON on standard input, and answers as JSON on standard output. What it
-//! writes to standard error becomes events of the log ([`crate::output`]). It must
-//! be safe to repeat: the same `action` is the same order. Whatever goes wrong around it (it cannot be started, it takes
-//! too long, it answers nonsense) is an answer, too: *unknown*, and the order is given again.
+//! It is started once per request, gets the request as JSON on standard input, and responds as JSON on standard output.
+//! Its standard error becomes log events ([`crate::output`]). It must be safe to repeat: the same `action` is the same
+//! request. Every failure around it (it cannot be started, it times out, its response is invalid) counts as the result
+//! *unknown*, and the request is repeated.
 
 use std::io::{self, ErrorKind};
 use std::path::PathBuf;
@@ -18,44 +18,52 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::time::timeout;
 
-use crate::order::{Answer, Order};
 use crate::output::{OutputAllowance, relay};
-use crate::text::harmless;
+use crate::request::{DriverRequest, DriverResponse};
+use crate::text::sanitized;
 
-/// Bytes of an answer that are read.
-pub const ANSWER_BYTES_MAX: u64 = 64 * 1024;
+/// Bytes of a response that are read.
+pub const RESPONSE_BYTES_MAX: u64 = 64 * 1024;
 
-/// Variable by which the processes of a program are found.
+/// Environment variable that marks the processes of a program.
 const MARK_NAME: &str = "FOREWARN_RUN";
 
-/// Bytes of a reason that is given with an answer. A longer one is cut.
+/// Bytes of the reason in a response. A longer one is truncated.
 pub const REASON_BYTES_MAX: usize = 512;
 
-/// An executable that does what is ordered.
+/// An executable that carries out actions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program {
     /// The executable. It is started directly, never through a shell.
     pub path: PathBuf,
-    /// How long it may take; then it is ended, and nobody knows.
+    /// Time limit of one run. After it, the program is killed and the result is unknown.
     pub time_limit: Duration,
 }
 
 impl Program {
-    /// Gives an order, and waits for the answer. Its reason, if it has one, is harmless to show.
-    pub async fn perform(&self, order: &Order, allowance: &Arc<OutputAllowance>) -> Answer {
-        let answer = match timeout(self.time_limit, self.ask(order, allowance)).await {
-            Ok(Ok(answer)) => answer,
-            Ok(Err(problem)) => unknown(format!("{}: {problem}", self.path.display())),
-            Err(_) => unknown(format!("{}: no answer within {:?}", self.path.display(), self.time_limit)),
+    /// Runs the program for one request. The reason in the response is sanitized for display.
+    pub async fn perform(&self, request: &DriverRequest, allowance: &Arc<OutputAllowance>) -> DriverResponse {
+        let response = match timeout(self.time_limit, self.run(request, allowance)).await {
+            Ok(Ok(response)) => response,
+            Ok(Err(error)) => unknown(format!("{}: {error}", self.path.display())),
+            Err(_) => unknown(format!("{}: no response within {:?}", self.path.display(), self.time_limit)),
         };
-        match answer {
-            Answer::Done => Answer::Done,
-            Answer::Failed { message } => Answer::Failed { message: harmless(&message, REASON_BYTES_MAX) },
-            Answer::Unknown { message } => Answer::Unknown { message: harmless(&message, REASON_BYTES_MAX) },
+        match response {
+            DriverResponse::Done => DriverResponse::Done,
+            DriverResponse::Failed { message } => {
+                DriverResponse::Failed { message: sanitized(&message, REASON_BYTES_MAX) }
+            }
+            DriverResponse::Unknown { message } => {
+                DriverResponse::Unknown { message: sanitized(&message, REASON_BYTES_MAX) }
+            }
         }
     }
 
-    async fn ask(&self, order: &Order, allowance: &Arc<OutputAllowance>) -> io::Result<Answer> {
+    async fn run(
+        &self,
+        request: &DriverRequest,
+        allowance: &Arc<OutputAllowance>,
+    ) -> io::Result<DriverResponse> {
         let mark = fresh_mark();
         let mut child = Command::new(&self.path)
             .env(mark.name, &mark.value)
@@ -65,15 +73,15 @@ impl Program {
             .process_group(0)
             .kill_on_drop(true)
             .spawn()?;
-        // If it is not heard to its end, all of its processes are killed: an order that is given again must not meet the first one.
+        // Dropping this future kills all processes of the run: a repeated request must not overlap with the first run.
         let mut tree = ProcessTree::of(child.id(), Some(mark));
-        let text = serde_json::to_vec(order)?;
+        let text = serde_json::to_vec(request)?;
         let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let errors = stderr.map(ChildStderr::into_owned_fd).transpose()?;
-        let logged = errors.map(|errors| relay(errors, order, allowance));
-        let mut answer = Vec::new();
+        let logged = errors.map(|errors| relay(errors, request, allowance));
+        let mut response = Vec::new();
         let (sent, status) = {
-            let mut reading = pin!(receive(stdout, &mut answer));
+            let mut reading = pin!(receive(stdout, &mut response));
             let mut running = pin!(async { (send(stdin, &text).await, child.wait().await) });
             let mut is_read = false;
             let ended = loop {
@@ -86,28 +94,29 @@ impl Program {
                 }
             };
             if !is_read {
-                // What it has left running may hold on to its output; what it had to say, it has said.
+                // Processes that the program left running may hold its output open; its own output is already there.
                 drop(timeout(GRACE, reading).await);
             }
             ended
         };
-        // It has ended by itself, and meant to leave running what still runs.
+        // The program has ended by itself: processes that it left running are intended.
         tree.leave_alone();
         if let Some(logged) = logged {
-            // Its last lines come before its answer in the log. What it has left running is read on without anybody waiting.
+            // Log its last lines before its response. Output of processes that it left running is read in the
+            // background.
             drop(timeout(GRACE, logged).await);
         }
-        // A program that knows its order by heart may answer without reading it.
-        if let Err(problem) = sent
-            && problem.kind() != ErrorKind::BrokenPipe
+        // A program may respond without reading its request.
+        if let Err(error) = sent
+            && error.kind() != ErrorKind::BrokenPipe
         {
-            return Err(problem);
+            return Err(error);
         }
-        Ok(judge(status?, &answer))
+        Ok(parse_response(status?, &response))
     }
 }
 
-/// How long what is in the pipe may take to arrive, once a program has ended.
+/// Time for the rest of the pipe to arrive, once a program has ended.
 const GRACE: Duration = Duration::from_millis(200);
 
 /// The mark of all processes that one program starts.
@@ -124,33 +133,33 @@ async fn send(stdin: Option<ChildStdin>, text: &[u8]) -> io::Result<()> {
     stdin.shutdown().await
 }
 
-async fn receive(stdout: Option<ChildStdout>, answer: &mut Vec<u8>) -> io::Result<()> {
+async fn receive(stdout: Option<ChildStdout>, response: &mut Vec<u8>) -> io::Result<()> {
     if let Some(stdout) = stdout {
-        stdout.take(ANSWER_BYTES_MAX).read_to_end(answer).await?;
+        stdout.take(RESPONSE_BYTES_MAX).read_to_end(response).await?;
     }
     Ok(())
 }
 
-fn judge(status: ExitStatus, answer: &[u8]) -> Answer {
+fn parse_response(status: ExitStatus, response: &[u8]) -> DriverResponse {
     if !status.success() {
-        return unknown(format!("it ended with {status}"));
+        return unknown(format!("the program ended with {status}"));
     }
-    let read = serde_json::from_slice(answer);
-    read.unwrap_or_else(|problem| unknown(format!("the answer is not understood: {problem}")))
+    let read = serde_json::from_slice(response);
+    read.unwrap_or_else(|error| unknown(format!("invalid response: {error}")))
 }
 
-fn unknown(message: String) -> Answer {
-    Answer::Unknown { message }
+fn unknown(message: String) -> DriverResponse {
+    DriverResponse::Unknown { message }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::order::Verb;
+    use crate::request::Verb;
     use std::os::unix::fs::PermissionsExt;
 
-    fn order() -> Order {
-        Order {
+    fn request() -> DriverRequest {
+        DriverRequest {
             action: "28512af7c95745009bc4842d6fb531e4".to_owned(),
             verb: Verb::Reboot,
             tenant: "web".to_owned(),
@@ -162,101 +171,105 @@ mod tests {
         }
     }
 
-    /// A program cannot be started while somebody has it open for writing, and a process that is being started elsewhere in
-    /// this one may have: one at a time.
+    /// A file that is open for writing cannot be executed, and a concurrently forked child may hold it open: run one
+    /// test at a time.
     static ONE_AT_A_TIME: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
 
-    async fn answer(script: &str) -> Answer {
+    async fn response(script: &str) -> DriverResponse {
         let _alone = ONE_AT_A_TIME.lock().await;
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("hands");
+        let path = folder.path().join("driver");
         std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
-        Program { path, time_limit: Duration::from_secs(20) }.perform(&order(), &Arc::default()).await
+        Program { path, time_limit: Duration::from_secs(20) }.perform(&request(), &Arc::default()).await
     }
 
     #[tokio::test(flavor = "current_thread")]
-    async fn a_program_reads_its_order_and_answers() {
+    async fn a_program_reads_its_request_and_responds() {
         let expected = r#"{"action":"28512af7c95745009bc4842d6fb531e4","verb":"reboot","tenant":"web","machine":"web_0","host":"h1","boots":3}"#;
         let script = format!(r#"[ "$(cat)" = '{expected}' ] && echo '{{"result":"done"}}'"#);
-        assert_eq!(answer(&script).await, Answer::Done);
-        let failed = answer(r#"cat >/dev/null; echo '{"result":"failed","message":"no such domain"}'"#).await;
-        assert_eq!(failed, Answer::Failed { message: "no such domain".to_owned() });
+        assert_eq!(response(&script).await, DriverResponse::Done);
+        let failed =
+            response(r#"cat >/dev/null; echo '{"result":"failed","message":"no such domain"}'"#).await;
+        assert_eq!(failed, DriverResponse::Failed { message: "no such domain".to_owned() });
     }
 
     #[tokio::test(flavor = "current_thread")]
-    async fn whatever_goes_wrong_is_unknown() {
+    async fn every_failure_is_an_unknown_result() {
         for script in ["echo hello", "exit 3", "echo '{\"result\":\"perhaps\"}'", "kill -9 $$", "true"] {
-            assert!(matches!(answer(script).await, Answer::Unknown { .. }), "{script}");
+            assert!(matches!(response(script).await, DriverResponse::Unknown { .. }), "{script}");
         }
         let _alone = ONE_AT_A_TIME.lock().await;
-        let missing = Program { path: "/nonexistent/hands".into(), time_limit: Duration::from_secs(5) };
-        assert!(matches!(missing.perform(&order(), &Arc::default()).await, Answer::Unknown { .. }));
+        let missing = Program { path: "/nonexistent/driver".into(), time_limit: Duration::from_secs(5) };
+        assert!(matches!(missing.perform(&request(), &Arc::default()).await, DriverResponse::Unknown { .. }));
     }
 
     #[tokio::test(flavor = "current_thread")]
-    async fn what_a_program_leaves_running_does_not_keep_its_answer() {
-        // It runs for as long as its script is there, and holds on to its output.
+    async fn a_process_left_running_does_not_delay_the_response() {
+        // The child runs as long as its script exists, and holds the output open.
         let script = r#"(while [ -e "$0" ]; do sleep 0.05; done) & echo '{"result":"done"}'"#;
-        let answer = answer(script).await;
-        assert_eq!(answer, Answer::Done);
+        let response = response(script).await;
+        assert_eq!(response, DriverResponse::Done);
     }
 
+    /// promise: S6
     #[tokio::test(flavor = "current_thread")]
-    async fn a_reason_is_harmless_and_has_a_limit() {
+    async fn a_reason_is_sanitized_and_truncated() {
         let long = "x".repeat(5_000);
         // `echo` of some shells would undo the escapes.
         let text = format!(r#"{{"result":"failed","message":"a\n\u202eb{long}"}}"#);
         let script = format!("cat >/dev/null; printf '%s' '{text}'");
-        let Answer::Failed { message } = answer(&script).await else { panic!("it fails") };
+        let DriverResponse::Failed { message } = response(&script).await else { panic!("it fails") };
         assert!(message.starts_with(r"a\n\u{202e}bxx") && message.ends_with("x…"), "{message}");
         assert!(message.len() <= REASON_BYTES_MAX, "{}", message.len());
     }
 
+    /// promise: S6
     #[tokio::test(flavor = "current_thread")]
-    async fn what_a_program_leaves_running_can_go_on_writing_to_standard_error() {
-        // It writes far more than a pipe holds after the program has ended, and tells when all of it is written.
+    async fn a_process_left_running_can_still_write_to_standard_error() {
+        // The child writes far more than a pipe holds after the program has ended, and creates a file when it is done.
         let folder = tempfile::tempdir().unwrap();
         let written = folder.path().join("written");
         let script = format!(
             r#"(exec >/dev/null; head -c 1000000 /dev/zero >&2 && touch {}) & echo '{{"result":"done"}}'"#,
             written.display()
         );
-        assert_eq!(answer(&script).await, Answer::Done);
+        assert_eq!(response(&script).await, DriverResponse::Done);
         while !written.exists() {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     }
 
     #[tokio::test(flavor = "current_thread")]
-    async fn a_program_that_takes_too_long_is_ended_with_all_it_has_started() {
+    async fn a_timeout_kills_the_children_of_a_program() {
         let _alone = ONE_AT_A_TIME.lock().await;
         let folder = tempfile::tempdir().unwrap();
-        let (path, note) = (folder.path().join("hands"), folder.path().join("note"));
+        let (path, note) = (folder.path().join("driver"), folder.path().join("note"));
         let script =
             format!("#!/bin/sh\nsleep 600 &\necho $! > {0}.new; mv {0}.new {0}; wait\n", note.display());
         is_ended(&path, &note, &script).await;
     }
 
+    /// promise: A4
     #[tokio::test(flavor = "current_thread")]
-    async fn a_program_that_takes_too_long_is_ended_with_a_child_that_has_a_session_of_its_own() {
+    async fn a_timeout_kills_a_child_in_its_own_session() {
         let _alone = ONE_AT_A_TIME.lock().await;
         let folder = tempfile::tempdir().unwrap();
-        let (path, note) = (folder.path().join("hands"), folder.path().join("note"));
+        let (path, note) = (folder.path().join("driver"), folder.path().join("note"));
         let child =
             format!("setsid sh -c 'echo $$ > {0}.new; mv {0}.new {0}; exec sleep 600'", note.display());
         is_ended(&path, &note, &format!("#!/bin/sh\n({child} &)\nsleep 600\n")).await;
     }
 
-    /// Starts a program that notes the number of a process, stops waiting for it, and waits until that process has ended.
+    /// Starts a program that writes the id of a child process, cancels it, and waits until that process has ended.
     async fn is_ended(path: &std::path::Path, note: &std::path::Path, script: &str) {
         let path = path.to_owned();
         std::fs::write(&path, script).unwrap();
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
         let program = Program { path, time_limit: Duration::from_secs(20) };
-        let (wanted, allowance) = (order(), Arc::default());
+        let (wanted, allowance) = (request(), Arc::default());
         let mut performing = Box::pin(program.perform(&wanted, &allowance));
-        // As soon as it has started something, nobody waits any longer.
+        // Cancels as soon as the child has started.
         while !note.exists() {
             let moment = tokio::time::sleep(Duration::from_millis(5));
             tokio::select! { _ = &mut performing => unreachable!("it waits"), () = moment => {} }
@@ -272,9 +285,9 @@ mod tests {
     }
 
     #[tokio::test(flavor = "current_thread")]
-    async fn a_program_that_takes_too_long_is_ended() {
+    async fn a_timeout_kills_a_program() {
         let _alone = ONE_AT_A_TIME.lock().await;
         let program = Program { path: "/usr/bin/yes".into(), time_limit: Duration::from_millis(50) };
-        assert!(matches!(program.perform(&order(), &Arc::default()).await, Answer::Unknown { .. }));
+        assert!(matches!(program.perform(&request(), &Arc::default()).await, DriverResponse::Unknown { .. }));
     }
 }

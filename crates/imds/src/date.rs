@@ -1,6 +1,6 @@
 //! Dates as documents and HTTP headers write them: `Wed, 24 Jan 2018 21:20:44 GMT`.
 //!
-//! There is exactly one way to write a point in time, so reading accepts that one and nothing else.
+//! There is exactly one form for each point in time, and parsing accepts no other.
 
 use forewarn_types::Timestamp;
 use jiff::SignedDuration;
@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn another_way_to_write_a_date_is_refused() {
+    fn other_date_formats_are_rejected() {
         for wrong in [
             "",
             "GMT",
@@ -85,6 +85,7 @@ mod tests {
     }
 
     proptest! {
+        /// promise: M1
         #[test]
         fn every_second_is_read_as_it_is_written(seconds in 0..=LAST_SECOND, part in 0..1_000_i64) {
             let text = print_date(Timestamp::from_millis(seconds * 1_000 + part));
@@ -93,7 +94,7 @@ mod tests {
         }
 
         #[test]
-        fn no_text_is_too_strange_to_be_refused(text in ".{0,40}") {
+        fn parsing_a_date_never_panics(text in ".{0,40}") {
             if let Some(when) = parse_date(&text) {
                 prop_assert_eq!(print_date(when), text);
             }

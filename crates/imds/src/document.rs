@@ -1,7 +1,7 @@
-//! A document: what the machines of one tenant are told, rendered for any edition.
+//! A document: the events of one tenant, rendered for any edition.
 //!
-//! A document is a value that never changes; the events in it are shared with the state that it was taken from. What an
-//! edition does not know is absent: a field is neither null nor empty, and an event of an unknown kind is not there.
+//! A document is an immutable value; its events are shared with the state from which it was taken. Fields that an
+//! edition does not have are absent, neither null nor empty, and so are events of unknown kinds.
 
 use std::fmt;
 
@@ -11,18 +11,18 @@ use crate::date::print_date;
 use crate::edition::Edition;
 use crate::words::{self, Status};
 
-/// What a tenant sees at one incarnation.
+/// The events of a tenant at one incarnation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Document {
     /// Grows with every visible change.
     pub incarnation: u64,
     /// In the order of their announcement.
     pub events: Vec<Event>,
-    /// What the names in `Resources` are names of.
+    /// The kind of names in `Resources`.
     pub naming: Naming,
 }
 
-/// What the names in `Resources` are names of; the oldest edition marks the names of machines.
+/// The kind of names in `Resources`; the oldest edition marks the names of machines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Naming {
     /// Virtual machines, those of scale sets included.
@@ -41,14 +41,14 @@ impl Naming {
 }
 
 impl Document {
-    /// The body that this edition shows: compact JSON, the keys in a fixed order.
+    /// The body in this edition: compact JSON, the keys in a fixed order.
     #[must_use]
     pub fn render(&self, edition: Edition) -> String {
         Rendering { document: self, edition }.to_string()
     }
 }
 
-/// A document as one edition shows it.
+/// A document rendered for one edition.
 struct Rendering<'a> {
     document: &'a Document,
     edition: Edition,
@@ -101,7 +101,7 @@ fn separator(index: usize) -> &'static str {
     if index == 0 { "" } else { "," }
 }
 
-/// Empty once started: the time has lost its meaning, but clients rely on the key.
+/// Empty once started: the time has no meaning any more, but clients rely on the key.
 fn not_before(phase: &Phase) -> String {
     match phase {
         Phase::Scheduled { not_before, .. } => print_date(*not_before),

@@ -1,4 +1,4 @@
-//! The editions of the document: the values of `api-version` that `/metadata/scheduledevents` knows.
+//! The editions of the document: the values of `api-version` that `/metadata/scheduledevents` supports.
 //!
 //! They are ordered, oldest first, so that "since" is a comparison.
 
@@ -7,24 +7,24 @@ use forewarn_types::EventKind;
 /// An edition of the document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Edition {
-    /// The preview: names of virtual machines carry a leading `_`, and the `Metadata` header is not asked for.
+    /// The preview: names of virtual machines have a leading `_`, and the `Metadata` header is not required.
     V2017_03_01,
     /// No more underscore; the `Metadata` header is required.
     V2017_08_01,
-    /// Knows `Preempt`.
+    /// Adds `Preempt`.
     V2017_11_01,
-    /// Knows `Terminate`.
+    /// Adds `Terminate`.
     V2019_01_01,
-    /// Has `Description`.
+    /// Adds `Description`.
     V2019_04_01,
-    /// Has `EventSource`.
+    /// Adds `EventSource`.
     V2019_08_01,
-    /// Has `DurationInSeconds`.
+    /// Adds `DurationInSeconds`.
     V2020_07_01,
 }
 
 impl Edition {
-    /// All of them, oldest first.
+    /// All editions, oldest first.
     pub const ALL: [Self; 7] = [
         Self::V2017_03_01,
         Self::V2017_08_01,
@@ -35,7 +35,7 @@ impl Edition {
         Self::V2020_07_01,
     ];
 
-    /// The edition of that `api-version`, if there is one. `latest` is none.
+    /// The edition of that `api-version`; `None` if it is unknown, as `latest` is.
     ///
     /// ```
     /// use forewarn_imds::Edition;
@@ -61,19 +61,19 @@ impl Edition {
         }
     }
 
-    /// The one that shows everything.
+    /// The newest edition, which has all fields.
     #[must_use]
     pub const fn newest() -> Self {
         Self::V2020_07_01
     }
 
-    /// Whether a request has to carry `Metadata: true`.
+    /// Returns true if a request needs `Metadata: true`.
     #[must_use]
     pub fn requires_metadata_header(self) -> bool {
         self >= Self::V2017_08_01
     }
 
-    /// Whether events of that kind are shown; others are left out.
+    /// Returns true if the edition includes events of that kind.
     #[must_use]
     pub fn knows(self, kind: EventKind) -> bool {
         match kind {
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_an_edition_is_refused() {
+    fn unknown_editions_are_rejected() {
         for wrong in [
             "",
             "latest",

@@ -1,4 +1,4 @@
-//! Identity tokens without a signature: for clients that insist on having one before they ask for anything else.
+//! Unsigned identity tokens, for clients that need one before they send any other request.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -6,7 +6,7 @@ use serde_json::json;
 
 use forewarn_types::base64url::encode;
 
-/// How long a token says that it is good for: a day.
+/// Lifetime of a token: a day.
 const LIFE_SECONDS: u64 = 24 * 60 * 60;
 
 /// Identity that a token names.
@@ -18,7 +18,8 @@ pub struct TokenHolder<'a> {
     pub resource_id: &'a str,
 }
 
-/// Response body with an unsigned token of that directory, for that resource. Its times are real, not those of a virtual clock.
+/// Response body with an unsigned token of that directory, for that resource. Its times are real, not those of a
+/// virtual clock.
 #[must_use]
 pub fn unsigned_token(directory: &str, holder: &TokenHolder<'_>, resource: &str, now: SystemTime) -> String {
     let begins = now.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();

@@ -53,12 +53,12 @@ impl InstanceVersion {
     pub(crate) const V2020_12_01: Self = Self("2020-12-01");
     pub(crate) const V2021_03_01: Self = Self("2021-03-01");
 
-    /// All of them, oldest first.
+    /// All versions, oldest first.
     pub(crate) fn all() -> impl Iterator<Item = Self> {
         Self::TEXTS.iter().copied().map(Self)
     }
 
-    /// The version of that `api-version`, if there is one.
+    /// The version of that `api-version`; `None` if it is unknown.
     ///
     /// ```
     /// use forewarn_imds::InstanceVersion;

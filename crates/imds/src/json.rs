@@ -1,23 +1,23 @@
-//! What is looked at before and while foreign JSON is parsed: how deep it goes, and the few members that matter.
+//! Checks of foreign JSON before and during parsing: its depth, and the few relevant members.
 
 use std::fmt;
 
 use forewarn_types::limits::IDS_PER_APPROVAL_MAX;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-/// Objects and lists inside each other, in anything that is read. The published formats need half of it.
+/// Maximum nesting of objects and lists in all input. The published formats need half of it.
 pub const DEPTH_MAX: usize = 8;
 
 /// Characters in one `EventId`; a GUID needs 36.
 pub const EVENT_ID_CHARS_MAX: usize = 64;
 
-/// Whether brackets are nested deeper than [`DEPTH_MAX`].
+/// Returns true if brackets are nested deeper than [`DEPTH_MAX`].
 pub(crate) fn is_too_deep(text: &str) -> bool {
     is_deeper_than(text, DEPTH_MAX)
 }
 
-/// Whether brackets are nested deeper than that. Looks at brackets and strings only, so it runs before the parser, whose own
-/// limit is far higher, and costs one pass.
+/// Returns true if brackets are nested deeper than `depth_max`. Scans brackets and strings only, so it runs before the
+/// parser, whose own limit is far higher, and costs one pass.
 #[must_use]
 pub fn is_deeper_than(text: &str, depth_max: usize) -> bool {
     let (mut depth, mut in_string, mut escaped) = (0_usize, false, false);
@@ -37,11 +37,11 @@ pub fn is_deeper_than(text: &str, depth_max: usize) -> bool {
     false
 }
 
-/// A JSON value, as far as it matters in a start request. What does not matter where it stands is read and not kept, so a
-/// body takes no more memory than it has ids, whatever else is in it.
+/// The relevant part of a JSON value in a start request. The rest is skipped, so a body takes no more memory than its
+/// ids need.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Json {
-    /// Its members that matter, each as often as it was given, up to twice.
+    /// Its relevant members, each at most twice.
     Object(Vec<Json>),
     List(Vec<Json>),
     Text(String),
@@ -49,9 +49,9 @@ pub(crate) enum Json {
     Other,
 }
 
-/// Where a value stands.
+/// The position of a value in a start request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum JsonPosition {
     Body,
     /// `StartRequests` of the body.
     Requests,
@@ -61,20 +61,20 @@ enum Place {
     Id,
 }
 
-/// How often a member is kept: that it was given twice is all that anybody wants to know.
+/// Maximum number of stored repetitions of a member: two show that it is repeated.
 const REPEATS_MAX: usize = 2;
 
 impl Json {
     pub(crate) fn parse(text: &str) -> serde_json::Result<Self> {
         let mut deserializer = serde_json::Deserializer::from_str(text);
-        let value = Place::Body.deserialize(&mut deserializer)?;
+        let value = JsonPosition::Body.deserialize(&mut deserializer)?;
         deserializer.end()?;
         Ok(value)
     }
 }
 
-impl Place {
-    /// The one member that matters in an object here, and where its value stands.
+impl JsonPosition {
+    /// The relevant member of an object at this position, and the position of its value.
     const fn member(self) -> Option<(&'static str, Self)> {
         match self {
             Self::Body => Some(("StartRequests", Self::Requests)),
@@ -84,7 +84,7 @@ impl Place {
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Place {
+impl<'de> DeserializeSeed<'de> for JsonPosition {
     type Value = Json;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Json, D::Error> {
@@ -92,7 +92,7 @@ impl<'de> DeserializeSeed<'de> for Place {
     }
 }
 
-impl<'de> Visitor<'de> for Place {
+impl<'de> Visitor<'de> for JsonPosition {
     type Value = Json;
 
     fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -121,7 +121,7 @@ impl<'de> Visitor<'de> for Place {
 
     fn visit_str<E>(self, text: &str) -> Result<Json, E> {
         Ok(match self {
-            // One character more than permitted is enough to know.
+            // One character more than permitted shows that it is too long.
             Self::Id => Json::Text(text.chars().take(EVENT_ID_CHARS_MAX + 1).collect()),
             Self::Body | Self::Requests | Self::Entry => Json::Other,
         })
@@ -136,7 +136,7 @@ impl<'de> Visitor<'de> for Place {
                 items.push(item);
             }
         }
-        // One more than permitted is enough to know; the rest is read and not kept.
+        // One entry more than permitted shows that there are too many; the rest is skipped.
         while list.next_element::<IgnoredAny>()?.is_some() {}
         Ok(if self == Self::Requests { Json::List(items) } else { Json::Other })
     }
@@ -145,8 +145,8 @@ impl<'de> Visitor<'de> for Place {
         let mut values = Vec::new();
         while let Some(key) = object.next_key::<String>()? {
             match self.member() {
-                Some((name, place)) if name == key && values.len() < REPEATS_MAX => {
-                    values.push(object.next_value_seed(place)?);
+                Some((name, position)) if name == key && values.len() < REPEATS_MAX => {
+                    values.push(object.next_value_seed(position)?);
                 }
                 Some(_) | None => drop(object.next_value::<IgnoredAny>()?),
             }
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_keeps_what_is_needed_to_know_that_it_is_too_long() {
+    fn a_list_stores_at_most_one_entry_too_many() {
         let kept = |count: usize| {
             let Json::List(items) = requests(&format!("[{}1]", "1,".repeat(count - 1))) else {
                 panic!("not a list")
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn only_members_that_matter_are_kept_and_no_more_than_twice() {
+    fn only_relevant_members_are_stored_and_at_most_twice() {
         let entry =
             r#"{"a":[1e999],"EventId":"x","eventid":"y","EventId":null,"EventId":"z","StartRequests":[]}"#;
         let kept = Json::Object(vec![Json::Text("x".to_owned()), Json::Other]);
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_in_the_wrong_place_is_not_kept() {
+    fn misplaced_values_are_not_stored() {
         for id in [r#"{"EventId":"x"}"#, r#"["x"]"#, "1", "null", "true"] {
             let entry = format!(r#"[{{"EventId":{id}}}]"#);
             assert_eq!(requests(&entry), Json::List(vec![Json::Object(vec![Json::Other])]), "{id}");
@@ -227,12 +227,12 @@ mod tests {
         for body in ["true", "false", "null", "1", "-1", "1.5", "[]", r#""\u0041""#] {
             assert_eq!(parse(body), Json::Other, "{body}");
         }
-        let error = serde_json::Error::invalid_type(Unexpected::Unit, &Place::Body).to_string();
+        let error = serde_json::Error::invalid_type(Unexpected::Unit, &JsonPosition::Body).to_string();
         assert_eq!(error, "invalid type: null, expected a JSON value");
     }
 
     #[test]
-    fn of_a_long_id_so_much_is_kept_that_it_is_known_to_be_too_long() {
+    fn a_long_id_is_stored_up_to_one_character_too_many() {
         let long = format!(r#"[{{"EventId":"{}"}}]"#, "é".repeat(1_000));
         let kept = Json::Text("é".repeat(EVENT_ID_CHARS_MAX + 1));
         assert_eq!(requests(&long), Json::List(vec![Json::Object(vec![kept])]));

@@ -1,8 +1,8 @@
 //! The published formats of Scheduled Events: every byte of them exists here, and only here.
 //!
-//! The server renders with this crate, the agent and the command line read with it: the two sides cannot drift apart.
-//! No I/O, no HTTP, no clock: bytes in, values out, and back. Whatever a stranger sends is either understood or refused
-//! with a reason; nothing panics, and everything that is read has a limit on its length and on its depth.
+//! The server renders with this crate, the agent and the command line read with it, so the two sides cannot diverge. No
+//! I/O, no HTTP, no clock: bytes in, values out, and back. Foreign input is either parsed or rejected with a reason;
+//! nothing panics, and all input has a limit on its length and its depth.
 //!
 //! ```text
 //!   events ──▶ Document ──render(Edition)──▶ bytes ──read_document──▶ ReadDocument
@@ -10,8 +10,8 @@
 //!   Vec<EventId> ◀──parse_start_requests── bytes ◀──render_start_requests── ids to approve
 //! ```
 //!
-//! What is refused is a [`Problem`], which knows its status and its body. What a machine may learn about itself is an
-//! [`Instance`], shown as of an [`InstanceVersion`].
+//! A rejected request is a [`RequestError`], which has its status and its body. The metadata of a machine is an
+//! [`Instance`], rendered for an [`InstanceVersion`].
 //!
 //! ```
 //! use forewarn_imds::*;
@@ -58,8 +58,8 @@ mod identity_token;
 mod instance;
 mod instance_version;
 mod json;
-mod problem;
 mod read;
+mod request_error;
 mod start_request;
 mod versions;
 pub mod words;
@@ -71,11 +71,11 @@ pub use identity_token::{TokenHolder, unsigned_token};
 pub use instance::{Format, Instance, Interface, OsType, ScaleSetMembership, USUAL_SIZE, computer_name};
 pub use instance_version::{InstanceVersion, versions_body};
 pub use json::{DEPTH_MAX, EVENT_ID_CHARS_MAX, is_deeper_than};
-pub use problem::{Methods, Problem, UnwantedHeader};
 pub use read::{
     DOCUMENT_BYTES_MAX, DOCUMENT_EVENTS_MAX, MalformedEvent, ReadDocument, ReadEvent, Reading, Unreadable,
     read_document,
 };
+pub use request_error::{Methods, RequestError, UnwantedHeader};
 pub use start_request::{BODY_BYTES_MAX, BadStartRequest, parse_start_requests, render_start_requests};
 pub use versions::VersionList;
 pub use words::{Status, Word};

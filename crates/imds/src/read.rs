@@ -1,8 +1,8 @@
-//! Reading a document, of any edition and from any service that speaks the format.
+//! Parsing of documents of any edition, from any service with this format.
 //!
-//! A reader lives longer than the service it reads from: keys that it does not know are skipped, words that it does not
-//! know are kept as text, and what older editions do not say is `None`. An empty answer is not an error: the service
-//! gives it while it is being enabled. An event that cannot be read does not keep the others from being read.
+//! A client must tolerate newer services: unknown keys are skipped, unknown words are stored as text, and fields that
+//! older editions lack are `None`. An empty body is not an error: the service returns it while it is being enabled. A
+//! malformed event does not prevent the parsing of the others.
 
 use std::fmt;
 
@@ -15,83 +15,83 @@ use crate::date::{parse_date, parse_iso};
 use crate::json::{DEPTH_MAX, is_too_deep};
 use crate::words::{Status, Word};
 
-/// Bytes in a document that is read. Twenty times what a thousand events with one machine each take.
+/// Maximum size of a document: twenty times the size of a thousand events with one machine each.
 pub const DOCUMENT_BYTES_MAX: usize = 8 * 1024 * 1024;
 
-/// Events in a document that is read: so many short ones fit into a document that whoever keeps them would be busy with nothing else.
+/// Maximum number of events in a document: more would keep a client busy with nothing else.
 pub const DOCUMENT_EVENTS_MAX: usize = 10_000;
 
-/// Characters of what is wrong with an event.
-const PROBLEM_CHARS_MAX: usize = 300;
+/// Characters of the error of a malformed event.
+const ERROR_CHARS_MAX: usize = 300;
 
-/// What an answer says.
+/// The content of a response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reading {
-    /// Nothing yet: go on with what is known, and ask again.
+    /// No document yet: keep the known state, and poll again.
     NoNews,
     /// A document.
     Document(ReadDocument),
 }
 
-/// A document as its reader knows it.
+/// A parsed document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReadDocument {
     /// Equal numbers mean equal documents.
     pub incarnation: u64,
     /// In the order of the document.
     pub events: Vec<ReadEvent>,
-    /// Events that cannot be read, in the order of the document. They are there: an event that was known before and is among them
-    /// has not ended.
+    /// Malformed events, in the order of the document. They still exist: a known event that is now malformed has not
+    /// ended.
     pub malformed: Vec<MalformedEvent>,
 }
 
-/// An event that cannot be read.
+/// A malformed event.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct MalformedEvent {
-    /// Its id, if that can be read.
+    /// Its id; `None` if that is malformed too.
     pub id: Option<EventId>,
-    /// What is wrong with it, in a phrase that names the field.
-    pub problem: String,
+    /// The error, which names the field.
+    pub error: String,
 }
 
 impl MalformedEvent {
-    /// An event with that problem, which is cut if it is long.
+    /// An event with that error, which is truncated if it is long.
     #[must_use]
-    pub fn new(id: Option<EventId>, problem: &str) -> Self {
-        Self { id, problem: problem.chars().take(PROBLEM_CHARS_MAX).collect() }
+    pub fn new(id: Option<EventId>, error: &str) -> Self {
+        Self { id, error: error.chars().take(ERROR_CHARS_MAX).collect() }
     }
 }
 
-/// An event as its reader knows it.
+/// A parsed event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReadEvent {
     /// The same for the event's whole life.
     pub id: EventId,
-    /// Where it stands.
+    /// Scheduled or started.
     pub status: Word<Status>,
-    /// What will be done.
+    /// The effect on the machines.
     pub kind: Word<EventKind>,
-    /// What the resources are: `VirtualMachine`.
+    /// The kind of the resources: `VirtualMachine`.
     pub resource_type: String,
-    /// The machines it is about.
+    /// The affected machines.
     pub resources: Vec<String>,
-    /// The earliest start without approval; nothing once it has started.
+    /// The earliest start without approval; `None` once it has started.
     pub not_before: Option<Timestamp>,
-    /// Why, in a sentence that may be empty; editions from 2019-04-01 on.
+    /// The reason, which may be empty; in editions from 2019-04-01 on.
     pub description: Option<String>,
-    /// Who caused it; editions from 2019-08-01 on.
+    /// The platform or the owner; in editions from 2019-08-01 on.
     pub source: Option<Word<EventSource>>,
-    /// The expected interruption, -1 if unknown; editions from 2020-07-01 on.
+    /// The expected interruption, -1 if unknown; in editions from 2020-07-01 on.
     pub duration_seconds: Option<i64>,
 }
 
-/// Why a body is not a document.
+/// The reason why a body is not a document.
 #[derive(Debug, thiserror::Error)]
 pub enum Unreadable {
     /// More than [`DOCUMENT_BYTES_MAX`].
     #[error("the document has more than {DOCUMENT_BYTES_MAX} bytes: {0}")]
     TooLong(usize),
-    /// Bytes that are no text.
+    /// The bytes are not UTF-8.
     #[error("the document is not UTF-8")]
     NotUtf8(#[source] std::str::Utf8Error),
     /// Deeper than [`DEPTH_MAX`].
@@ -100,7 +100,7 @@ pub enum Unreadable {
     /// More than [`DOCUMENT_EVENTS_MAX`].
     #[error("the document has more than {DOCUMENT_EVENTS_MAX} events: {0}")]
     TooMany(usize),
-    /// No JSON, or not of this form.
+    /// Not JSON, or not of the expected form.
     #[error("the document is not of the expected form")]
     Form(#[source] serde_json::Error),
 }
@@ -139,7 +139,7 @@ const KEYS: [&str; 9] = [
     "DurationInSeconds",
 ];
 
-/// Anything that stands where an event should.
+/// Any value in the position of an event.
 enum LooseEvent {
     Object(Vec<(String, Value)>),
     NotAnObject,
@@ -160,7 +160,7 @@ impl<'de> Visitor<'de> for LooseVisitor {
         out.write_str("anything")
     }
 
-    /// Pairs in a list: a key that is there twice must not hide one of its values.
+    /// Keys and values in a list: a repeated key must not hide one of its values.
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<LooseEvent, A::Error> {
         let mut pairs = Vec::new();
         while let Some(key) = map.next_key::<String>()? {
@@ -204,7 +204,7 @@ impl<'de> Visitor<'de> for LooseVisitor {
 }
 
 impl LooseEvent {
-    /// The event, if each of its fields has the right form.
+    /// The event, if each of its fields is well-formed.
     fn strict(self) -> Result<RawEvent, MalformedEvent> {
         let Self::Object(pairs) = self else {
             return Err(MalformedEvent::new(None, "the event is not an object"));
@@ -223,25 +223,25 @@ impl LooseEvent {
                 duration_in_seconds: field(&pairs, "DurationInSeconds")?,
             })
         };
-        event().map_err(|problem: String| MalformedEvent::new(id, &problem))
+        event().map_err(|error: String| MalformedEvent::new(id, &error))
     }
 }
 
-/// The value of a key; none if it is `null` or not there.
+/// The value of a key; `None` if it is `null` or missing.
 fn field<T: DeserializeOwned>(pairs: &[(String, Value)], key: &str) -> Result<Option<T>, String> {
     let mut values = pairs.iter().filter(|(name, _)| name == key).map(|(_, value)| value);
     let Some(value) = values.next() else { return Ok(None) };
     if values.next().is_some() {
         return Err(format!("{key} is there twice"));
     }
-    Option::<T>::deserialize(value).map_err(|problem| format!("{key} is not of the expected form: {problem}"))
+    Option::<T>::deserialize(value).map_err(|error| format!("{key} is not of the expected form: {error}"))
 }
 
 fn needed<T: DeserializeOwned>(pairs: &[(String, Value)], key: &str) -> Result<T, String> {
     field(pairs, key)?.ok_or_else(|| format!("{key} is missing"))
 }
 
-/// Reads the body of a 200.
+/// Parses the body of a response with status 200.
 ///
 /// ```
 /// use forewarn_imds::{Reading, read_document};
@@ -254,7 +254,7 @@ fn needed<T: DeserializeOwned>(pairs: &[(String, Value)], key: &str) -> Result<T
 /// ```
 ///
 /// # Errors
-/// When the body passes a limit or is not a document. Events that cannot be read are no error: [`ReadDocument::malformed`].
+/// The body exceeds a limit or is not a document. Malformed events are not an error: [`ReadDocument::malformed`].
 pub fn read_document(body: &[u8]) -> Result<Reading, Unreadable> {
     if body.len() > DOCUMENT_BYTES_MAX {
         return Err(Unreadable::TooLong(body.len()));
@@ -268,7 +268,7 @@ pub fn read_document(body: &[u8]) -> Result<Reading, Unreadable> {
     }
     match serde_json::from_str::<RawDocument<RawEvent>>(text) {
         Ok(raw) => gather(raw, Ok),
-        // Perhaps it is one event that is malformed.
+        // A single event may be malformed.
         Err(_) => {
             let raw = serde_json::from_str(text).map_err(Unreadable::Form)?;
             gather(raw, |event: LooseEvent| event.strict())
@@ -276,7 +276,7 @@ pub fn read_document(body: &[u8]) -> Result<Reading, Unreadable> {
     }
 }
 
-/// The events of a document, those that can be read and those that cannot.
+/// Collects the well-formed and the malformed events of a document.
 fn gather<E>(
     raw: RawDocument<E>,
     strict: impl Fn(E) -> Result<RawEvent, MalformedEvent>,
@@ -303,14 +303,14 @@ impl TryFrom<RawEvent> for ReadEvent {
         let id = EventId::parse(&raw.event_id).ok_or_else(|| {
             MalformedEvent::new(None, &format!("EventId is not a GUID: {:?}", raw.event_id))
         })?;
-        let problem = |problem: String| MalformedEvent::new(Some(id), &problem);
+        let error = |error: String| MalformedEvent::new(Some(id), &error);
         Ok(Self {
             id,
             status: Word::read(raw.event_status, Status::ALL.map(|status| (status.as_str(), status))),
             kind: Word::read(raw.event_type, EventKind::ALL.map(|kind| (kind.as_str(), kind))),
             resource_type: raw.resource_type,
             resources: raw.resources,
-            not_before: not_before(raw.not_before).map_err(problem)?,
+            not_before: not_before(raw.not_before).map_err(error)?,
             description: raw.description,
             source: raw.event_source.map(source),
             duration_seconds: raw.duration_in_seconds,

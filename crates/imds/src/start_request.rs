@@ -1,79 +1,78 @@
-//! Start requests: how a tenant approves its events.
+//! Start requests: the approval of events by a tenant.
 //!
-//! `{"StartRequests":[{"EventId":"..."}]}`. Reading is lenient about what does not matter, members that nobody knows
-//! and the incarnation among it, and strict about what does: a request that could be understood in two ways is refused,
-//! and told why.
+//! `{"StartRequests":[{"EventId":"..."}]}`. Parsing ignores unknown members and the incarnation, but rejects a request
+//! that is ambiguous, with the reason.
 
 use forewarn_types::limits::IDS_PER_APPROVAL_MAX;
 use forewarn_types::{EventId, without_mark};
 
 use crate::json::{DEPTH_MAX, EVENT_ID_CHARS_MAX, Json, is_too_deep};
 
-/// Bytes in the body of a request: room for every id that a request may name, generously spaced.
+/// Maximum size of a request body: room for every id that a request may name, with generous white space.
 pub const BODY_BYTES_MAX: usize = 128 * 1024;
 
-/// Why a body is not a list of start requests.
+/// The reason why a body is not a list of start requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadStartRequest {
     /// More than [`BODY_BYTES_MAX`].
     #[error("the body has more than {BODY_BYTES_MAX} bytes")]
     BodyTooLong,
-    /// Nothing, or nothing but white space.
+    /// The body has only white space.
     #[error("the body is empty")]
     BodyEmpty,
-    /// Bytes that are no text.
+    /// The bytes are not UTF-8.
     #[error("the body is not UTF-8")]
     NotUtf8,
     /// Deeper than [`DEPTH_MAX`].
     #[error("the body is nested more than {DEPTH_MAX} levels deep")]
     TooDeep,
-    /// No JSON, or more than one value.
+    /// Not JSON, or more than one value.
     #[error("the body is not JSON, see line {line}, column {column}")]
     NotJson {
-        /// Where it went wrong; the first line is 1.
+        /// The line of the error, from 1.
         line: usize,
-        /// The position in that line.
+        /// The column of the error.
         column: usize,
     },
-    /// A list, a number, ...
+    /// The body is a list, a number, or another value.
     #[error("the body must be an object")]
     NotAnObject,
-    /// Nothing to start.
+    /// The body has no `StartRequests`.
     #[error("StartRequests is missing")]
     StartRequestsMissing,
-    /// Which one counts?
+    /// `StartRequests` is repeated.
     #[error("StartRequests is given twice")]
     StartRequestsTwice,
-    /// A single object, mostly.
+    /// `StartRequests` is another value, such as a single object.
     #[error("StartRequests must be a list")]
     StartRequestsNotAList,
-    /// A list of nothing.
+    /// The list is empty.
     #[error("StartRequests must not be empty")]
     StartRequestsEmpty,
-    /// More than a tenant can have events.
+    /// More entries than a tenant can have events.
     #[error("StartRequests has more than {IDS_PER_APPROVAL_MAX} entries")]
     TooManyStartRequests,
-    /// A bare id, mostly.
+    /// An entry is another value, such as a bare id.
     #[error("each entry of StartRequests must be an object")]
     EntryNotAnObject,
-    /// An entry that names no event.
+    /// An entry without an event.
     #[error("EventId is missing")]
     EventIdMissing,
-    /// An entry that names two.
+    /// An entry with two events.
     #[error("EventId is given twice")]
     EventIdTwice,
-    /// A number, null, ...
+    /// The id is a number, null, or another value.
     #[error("EventId must be a string")]
     EventIdNotAString,
     /// More than [`EVENT_ID_CHARS_MAX`].
     #[error("EventId has more than {EVENT_ID_CHARS_MAX} characters")]
     EventIdTooLong,
-    /// Some other text.
+    /// The id is another text.
     #[error("EventId is not a GUID")]
     EventIdNotAGuid,
 }
 
-/// Reads the ids that a request names, in its order; one that is named twice is there twice.
+/// Parses the ids of a request, in its order and with repetitions.
 ///
 /// ```
 /// use forewarn_imds::{BadStartRequest, parse_start_requests};
@@ -84,7 +83,7 @@ pub enum BadStartRequest {
 /// ```
 ///
 /// # Errors
-/// When the body passes a limit, is not JSON, or does not say which events to start.
+/// The body exceeds a limit, is not JSON, or does not name the events to start.
 pub fn parse_start_requests(body: &[u8]) -> Result<Vec<EventId>, BadStartRequest> {
     if body.len() > BODY_BYTES_MAX {
         return Err(BadStartRequest::BodyTooLong);

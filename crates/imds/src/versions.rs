@@ -1,17 +1,17 @@
-//! Which values of `api-version` a path knows.
+//! The values of `api-version` that a path supports.
 //!
-//! The two services under `/metadata` count their versions apart, and an answer to a wrong one names the newest of the
-//! list that it was checked against.
+//! The two services under `/metadata` have separate versions. The response to an invalid one names the newest of the
+//! list against which it was checked.
 
 use crate::edition::Edition;
 use crate::instance_version::InstanceVersion;
 
-/// A list of versions, by the path that it belongs to.
+/// A list of versions, by its path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VersionList {
     /// `/metadata/scheduledevents`.
     ScheduledEvents,
-    /// `/metadata/instance`, and whatever has no list of its own.
+    /// `/metadata/instance`, and paths without a list of their own.
     Instance,
 }
 
@@ -30,7 +30,7 @@ impl VersionList {
         self.versions().into_iter().rev().take(3)
     }
 
-    /// Whether some list has that version: on a path that is not there, no list is more right than the other.
+    /// Returns true if any list has that version: on an unknown path, neither list takes precedence.
     #[must_use]
     pub fn any_has(version: &str) -> bool {
         [Self::ScheduledEvents, Self::Instance].iter().any(|list| list.versions().contains(&version))

@@ -1,24 +1,24 @@
-//! The words of a document: states, and the sentences for reasons.
+//! The words of a document: states, and descriptions of reasons.
 
 use forewarn_types::{Phase, Reason};
 
-/// `EventStatus`: where an event stands, for those who only read of it.
+/// `EventStatus`: the state of an event, for clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
     /// Announced; waits for approval or for its time.
     Scheduled,
-    /// Under way.
+    /// In progress.
     Started,
 }
 
-/// A word that was read: one that this crate knows, or one that a later service has made up.
+/// A parsed word: a known one, or one that a later service has added.
 ///
-/// A reader that meets a new word goes on with the rest of the document.
+/// An unknown word does not prevent the parsing of the rest of the document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Word<T> {
-    /// A known one.
+    /// A known word.
     Known(T),
-    /// Any other, as it was written.
+    /// Any other word, unchanged.
     Other(String),
 }
 
@@ -30,7 +30,7 @@ impl<T> Word<T> {
         }
     }
 
-    /// What it means, if that is known.
+    /// The known value; `None` for other words.
     #[must_use]
     pub fn known(&self) -> Option<&T> {
         match self {
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_word_is_kept_as_it_was_written() {
+    fn an_unknown_word_is_stored_unchanged() {
         let words = || EventKind::ALL.map(|kind| (kind.as_str(), kind));
         assert_eq!(Word::read("Preempt".to_owned(), words()), Word::Known(EventKind::Preempt));
         assert_eq!(Word::read("preempt".to_owned(), words()), Word::Other("preempt".to_owned()));

@@ -1,7 +1,8 @@
-//! What is due when: one ordered list for each clock, so that there is one deadline and not many timers.
+//! The agenda: one ordered list of due times for each clock, so that there is one next deadline instead of many timers.
 //!
-//! Almost everything waits on the steady clock. On the wall clock wait a maintenance whose notice has run out on the steady
-//! one while the wall clock, stepped back, has not reached `not_before`; and what waits for a window to open.
+//! Almost everything waits on the steady clock. Two things wait on the wall clock: a maintenance whose notice has run
+//! out on the steady clock while the wall clock, stepped back, has not reached `not_before`; and work that waits for a
+//! window to open.
 
 use std::time::Duration;
 
@@ -9,25 +10,25 @@ use forewarn_types::{MachineId, MaintenanceId, Now, RolloutId, ScaleSetId, Stead
 
 use crate::paged::PagedSet;
 
-/// What is to be looked at when its time has come.
+/// An item of the agenda: the next tick after its time decides about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Due {
     /// A maintenance may start.
     Start(MaintenanceId),
     /// A rollout may announce its next group.
     Advance(RolloutId),
-    /// A machine has come to a host that is not well any more.
+    /// A machine has arrived on a degraded or failed host.
     Stranded(MachineId),
     /// The next batch of a scale set gets the latest model.
     Batch(ScaleSetId),
 }
 
-/// Attention of the next tick for one thing.
+/// The attention that the next tick pays to one item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Attention {
-    /// Nothing has happened that it waits for.
+    /// The item still waits for a change.
     Waits,
-    /// The next tick looks at it.
+    /// The next tick checks the item.
     Due,
 }
 
@@ -42,7 +43,7 @@ pub struct Deadline {
 pub(crate) struct Agenda {
     steady: PagedSet<(Steady, Due)>,
     wall: PagedSet<(Timestamp, Due)>,
-    /// Tenants that may have been silent for too long by then; the shell knows whether they were.
+    /// Tenants that may have exceeded the silence limit by then; the shell knows their last request.
     silences: PagedSet<(Steady, TenantId)>,
 }
 
@@ -71,12 +72,12 @@ impl Agenda {
         self.silences.remove(&(at, tenant));
     }
 
-    /// Whether the next tick looks at it, whatever the clocks show.
+    /// Returns whether the next tick checks the item, whatever the clocks show.
     pub(crate) fn attention(&self, due: Due) -> Attention {
         if self.steady.contains(&(Steady::START, due)) { Attention::Due } else { Attention::Waits }
     }
 
-    /// What is due first, if anything is.
+    /// The first due item; `None` if nothing is due.
     pub(crate) fn first_due(&self, now: Now) -> Option<Due> {
         let steady = self.steady.first().filter(|(at, _)| *at <= now.steady).map(|&(_, due)| due);
         let wall = || self.wall.first().filter(|(at, _)| *at <= now.wall).map(|&(_, due)| due);
@@ -98,13 +99,13 @@ impl Agenda {
 }
 
 impl Deadline {
-    /// Whether it has come.
+    /// Returns true if the deadline has passed on either clock.
     #[must_use]
     pub fn is_due(self, now: Now) -> bool {
         self.steady.is_some_and(|at| at <= now.steady) || self.wall.is_some_and(|at| at <= now.wall)
     }
 
-    /// How long it is until then, if no clock is stepped.
+    /// Time left until the deadline, if no clock is stepped.
     #[must_use]
     pub fn wait(self, now: Now) -> Duration {
         let steady = self.steady.map(|at| at.since(now.steady));
@@ -141,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn silences_do_not_stand_in_the_way_of_starts() {
+    fn silences_do_not_delay_starts() {
         let mut agenda = Agenda::default();
         agenda.add_silence(Steady::from_millis(1), TenantId(7));
         assert_eq!(agenda.first_due(now(0, 5)), None);

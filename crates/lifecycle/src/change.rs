@@ -1,4 +1,4 @@
-//! What has been decided. The journal holds these, each with its time, and nothing else.
+//! Decided changes. The journal holds them, each with its time, and nothing else.
 
 use forewarn_types::{
     Approval, EventId, HostId, MachineId, MaintenanceId, Name, RolloutId, ScaleSetId, Seed, StartCause,
@@ -17,13 +17,13 @@ use crate::tenant::Shape;
 #[serde(deny_unknown_fields)]
 #[allow(missing_docs, reason = "the fields are what the step sets")]
 pub enum Change {
-    /// Event ids are made of another secret from now on: at creation, and after a restore.
+    /// Event ids are derived from another secret from now on: at creation, and after a restore.
     SeedSet(Seed),
     /// A host has joined.
     HostAdmitted { host: HostId, name: Name, zone: Option<Zone> },
     /// A host has left.
     HostRemoved(HostId),
-    /// A host is better or worse.
+    /// The health of a host has changed.
     HealthChanged { host: HostId, health: Health },
     /// A tenant has joined.
     TenantAdmitted {
@@ -33,81 +33,81 @@ pub enum Change {
         shape: Shape,
         policy: Policy,
     },
-    /// A tenant has another policy.
+    /// The policy of a tenant has changed.
     PolicyChanged { tenant: TenantId, policy: Policy },
     /// A tenant has left.
     TenantRemoved(TenantId),
     /// A scale set has joined.
     ScaleSetAdmitted { scale_set: ScaleSetId, new: ScaleSet },
-    /// A scale set has another model.
+    /// The model of a scale set has changed.
     ModelChanged { scale_set: ScaleSetId, version: u32, model: Profile },
-    /// A change of the model reaches instances in another way.
+    /// The upgrade policy of a scale set has changed.
     UpgradePolicyChanged { scale_set: ScaleSetId, upgrade: UpgradePolicy },
-    /// A batch has the latest model, and others wait for the next one, from now on.
+    /// A batch has the latest model. Further instances wait for the next batch.
     BatchUpgraded(ScaleSetId),
-    /// Nobody waits for the next batch any more.
+    /// A rolling upgrade has ended: no instance waits for the next batch.
     RollingEnded(ScaleSetId),
-    /// A scale set gives other policies to its placement groups to come.
+    /// A scale set has another policy for its future placement groups.
     ScaleSetPolicyChanged { scale_set: ScaleSetId, policy: Policy },
     /// A scale set has left.
     ScaleSetRemoved(ScaleSetId),
     /// A machine has joined.
     MachineAdmitted { machine: MachineId, new: Machine },
-    /// A machine has another profile: its own, or that of a newer model.
+    /// The profile of a machine has changed: its own, or with a newer model.
     ProfileChanged { machine: MachineId, model_version: u32, profile: Profile },
-    /// A machine is no longer managed. The machine itself stays as it is.
+    /// A machine is no longer managed. The machine itself is left as it is.
     MachineForgotten(MachineId),
-    /// A machine runs on another host, to which an operator moved it by other means.
+    /// A machine runs on another host because an operator moved it by other means.
     MachineMoved { machine: MachineId, to: HostId },
 
     /// A rollout has been accepted.
     RolloutPlanned { rollout: RolloutId, work: HostWork, terms: RolloutTerms, hosts: Vec<HostId> },
-    /// A rollout announces nothing now.
+    /// A rollout announces no group for now.
     RolloutWaits { rollout: RolloutId, standing: Standing },
-    /// A rollout announces nothing more until it is resumed.
+    /// A rollout announces no further group until it is resumed.
     RolloutPaused { rollout: RolloutId, why: Pause },
-    /// A rollout goes on.
+    /// A paused rollout continues.
     RolloutResumed(RolloutId),
-    /// A rollout has other terms, or other hosts.
+    /// The terms or the hosts of a rollout have changed.
     RolloutChanged { rollout: RolloutId, terms: RolloutTerms, added: Vec<HostId>, removed: Vec<HostId> },
-    /// A rollout is over; hosts that it had left are free.
+    /// A rollout has ended. Hosts that it has not worked on are released.
     RolloutEnded { rollout: RolloutId, how: RolloutEnd },
 
     /// A maintenance is planned, and announced to every enrolled tenant it touches.
     Planned(Plan),
     /// A tenant has approved.
     Approved { tenant: TenantId, event: EventId, approval: Approval },
-    /// A maintenance waits for something else than before.
+    /// The reason for which a maintenance waits has changed.
     Waits { maintenance: MaintenanceId, wait: Wait },
-    /// A maintenance that waits gets another end of its notice. If `not_before` changes, no VM has read the former one.
+    /// The notice of a waiting maintenance ends later. If `not_before` changes, no VM has read the former value.
     NoticeExtended { maintenance: MaintenanceId, not_before: Timestamp, steady_due: Steady },
     /// A maintenance has started.
     Started { maintenance: MaintenanceId, cause: StartCause, actions: Vec<Action> },
-    /// Parts of a maintenance that has not started are taken back.
+    /// Parts of a maintenance that has not started are withdrawn.
     Withdrawn { maintenance: MaintenanceId, tenants: Vec<TenantId>, why: Withdrawal },
     /// An action has ended.
     Completed { maintenance: MaintenanceId, machine: MachineId, report: Report },
 
     /// Scheduled Events are enabled for a tenant.
     Enrolled(TenantId),
-    /// A tenant was heard of at that time.
+    /// A machine of the tenant sent a request at that time.
     Heard { tenant: TenantId, at: Steady },
     /// Scheduled Events are disabled for a tenant.
     Disabled(TenantId),
 
-    /// The brake has been pulled or let go.
+    /// The brake has been set or released.
     BrakeSet(Brake),
-    /// The cluster has other settings.
+    /// The settings of the cluster have changed.
     SettingsChanged(Settings),
 }
 
-/// What the shell owes after a change is durable.
+/// An obligation of the shell, due once the change is durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// The document of a tenant, or its enrolment, is not what was published last.
+    /// The document of a tenant, or its enrolment, differs from the published one.
     Publish(TenantId),
-    /// The tenant is gone, and its document with it.
+    /// The tenant has been removed, and its document with it.
     Unpublish(TenantId),
-    /// Something is to be done to a machine. It may be asked for again, and must happen once.
+    /// An action is to be carried out on a machine. It may be requested again, and must happen once.
     Perform(Action),
 }

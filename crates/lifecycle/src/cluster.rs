@@ -1,9 +1,9 @@
-//! The state: a set of hosts, the tenants placed on them, and the work that is planned or under way.
+//! The state: a set of hosts, the tenants placed on them, and their planned and current work.
 //!
-//! Hosts, tenants and machines are found by their number in one step; everything else in an ordered map of what is going
-//! on. Nothing here costs more than what it touches: there is no walk over all tenants, all machines or all hosts.
+//! Hosts, tenants and machines are found by number in one step, everything else in ordered maps of current work. No
+//! operation costs more than the objects it touches: nothing walks over all tenants, all machines or all hosts.
 //!
-//! A copy shares the memory of all of it and costs some hundreds of pointers, whatever the size of the cluster.
+//! A copy shares all memory and costs some hundreds of pointers, whatever the size of the cluster.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::fleet::{Health, Host, Machine, Power, ScaleSet};
 use crate::maintenance::{Action, Cause, Hold, Impact, Maintenance, Part};
 use crate::paged::{PagedMap, PagedSet};
 use crate::policy::{Approve, Brake, Settings};
-use crate::rollout::{EndedRollout, HostFate, Rollout};
+use crate::rollout::{EndedRollout, HostResult, Rollout};
 use crate::table::Table;
 use crate::tenant::Tenant;
 
@@ -27,7 +27,7 @@ use crate::tenant::Tenant;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cluster {
     pub(crate) seed: Seed,
-    /// Secrets of before imports, oldest first: each named the actions of some work that is not over.
+    /// Secrets from before imports, oldest first. Each one names the actions of some unfinished work.
     pub(crate) former_seeds: Vec<FormerSeed>,
     pub(crate) settings: Settings,
     pub(crate) brake: Brake,
@@ -39,38 +39,38 @@ pub struct Cluster {
     pub(crate) scale_sets: Table<ScaleSetId, ScaleSet>,
     pub(crate) maintenances: PagedMap<MaintenanceId, Arc<Maintenance>>,
     pub(crate) rollouts: PagedMap<RolloutId, Arc<Rollout>>,
-    /// The last ones that are over, in the order in which they ended.
+    /// Recently ended rollouts, in the order in which they ended.
     pub(crate) ended_rollouts: Vec<(RolloutId, Arc<EndedRollout>)>,
 
     pub(crate) host_names: PagedMap<Name, HostId>,
     pub(crate) tenant_names: PagedMap<Name, TenantId>,
     pub(crate) scale_set_names: PagedMap<Name, ScaleSetId>,
-    /// Healthy hosts by zone: where a machine may be moved.
+    /// Healthy hosts by zone: candidates for moved machines.
     pub(crate) healthy: PagedSet<(Option<Zone>, HostId)>,
     /// Hosts that are degraded or have failed.
-    pub(crate) unwell: PagedSet<HostId>,
-    /// Which maintenances name a machine.
+    pub(crate) unhealthy: PagedSet<HostId>,
+    /// The maintenances of each machine.
     pub(crate) pending: PagedSet<(MachineId, MaintenanceId)>,
-    /// Which maintenance is behind a visible event.
+    /// The maintenance and the tenant of each visible event.
     pub(crate) events: PagedMap<EventId, (MaintenanceId, TenantId)>,
-    /// What has started and is not over.
+    /// Maintenances that have started and not ended.
     pub(crate) running: PagedSet<MaintenanceId>,
-    /// What might start and is held.
+    /// Maintenances that could start but are held.
     pub(crate) held: PagedSet<(Hold, MaintenanceId)>,
     pub(crate) agenda: Agenda,
 }
 
-/// The secret that a cluster had before an import. Work of that time keeps the names of its actions: a driver program may
-/// have carried them out already.
+/// The secret that a cluster had before an import. Work of that time keeps its action names, because a driver program
+/// may have carried the actions out already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FormerSeed {
     /// The secret.
     pub seed: Seed,
-    /// The first work that was planned without it.
+    /// The first maintenance that was planned without it.
     pub until: MaintenanceId,
 }
 
-/// The next number of each kind; none is used twice.
+/// The next number of each kind. No number is used twice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the fields are the kinds")]
 pub struct Counters {
@@ -84,7 +84,7 @@ pub struct Counters {
 }
 
 impl Cluster {
-    /// A cluster without hosts, whose event ids are made of that secret.
+    /// A cluster without hosts, whose event ids are derived from that secret.
     #[must_use]
     pub fn new(seed: Seed) -> Self {
         Self {
@@ -104,7 +104,7 @@ impl Cluster {
             tenant_names: PagedMap::new(),
             scale_set_names: PagedMap::new(),
             healthy: PagedSet::new(),
-            unwell: PagedSet::new(),
+            unhealthy: PagedSet::new(),
             pending: PagedSet::new(),
             events: PagedMap::new(),
             running: PagedSet::new(),
@@ -113,7 +113,7 @@ impl Cluster {
         }
     }
 
-    /// The name of the action that a piece of work has for a machine.
+    /// The name of the action that a maintenance has for a machine.
     #[must_use]
     pub fn action_name(&self, maintenance: MaintenanceId, machine: MachineId) -> ActionName {
         let former = self.former_seeds.iter().find(|former| maintenance < former.until);
@@ -121,7 +121,7 @@ impl Cluster {
         ActionName::of(seed, maintenance, machine)
     }
 
-    /// The secrets of before imports that still name actions, and now this one: for an import that gives the cluster another.
+    /// The current secret and the earlier ones that still name actions, for an import that replaces the secret.
     #[must_use]
     pub fn seeds_in_use(&self) -> Vec<FormerSeed> {
         let current = FormerSeed { seed: self.seed, until: MaintenanceId(self.next.maintenance) };
@@ -136,13 +136,13 @@ impl Cluster {
         in_use
     }
 
-    /// Gives the cluster another secret. Work that was planned under an earlier one keeps the names of its actions.
+    /// Replaces the secret. Work that was planned under an earlier secret keeps its action names.
     pub(crate) fn replace_seed(&mut self, seed: Seed) {
         self.former_seeds = self.seeds_in_use();
         self.seed = seed;
     }
 
-    /// The secret of another cluster, made of that of this one.
+    /// The secret of another cluster, derived from the secret of this one.
     #[must_use]
     pub fn seed_of_cluster(&self, number: u32) -> Seed {
         self.seed.nth(number)
@@ -172,19 +172,19 @@ impl Cluster {
         self.scale_sets.get(&id)
     }
 
-    /// A maintenance that is not over.
+    /// A maintenance that has not ended.
     #[must_use]
     pub fn maintenance(&self, id: MaintenanceId) -> Option<&Maintenance> {
         self.maintenances.get(&id).map(Arc::as_ref)
     }
 
-    /// A rollout that is not over.
+    /// A rollout that has not ended.
     #[must_use]
     pub fn rollout(&self, id: RolloutId) -> Option<&Rollout> {
         self.rollouts.get(&id).map(Arc::as_ref)
     }
 
-    /// A rollout that is over, as long as it is remembered.
+    /// A rollout that has ended, as long as it is remembered.
     #[must_use]
     pub fn ended_rollout(&self, id: RolloutId) -> Option<&EndedRollout> {
         self.ended_rollouts.iter().find(|(ended, _)| *ended == id).map(|(_, ended)| &**ended)
@@ -215,7 +215,7 @@ impl Cluster {
         machines.into_iter().find(|id| self.machine(*id).is_some_and(|machine| machine.name.as_str() == name))
     }
 
-    /// The visible event of that id, and whose it is.
+    /// The visible event with that id, and its tenant.
     #[must_use]
     pub fn event(&self, id: EventId) -> Option<(TenantId, &Event)> {
         let (_, tenant) = self.events.get(&id)?;
@@ -237,7 +237,7 @@ impl Cluster {
         self.machines.iter()
     }
 
-    /// The hosts from that number on, in the order in which they joined; those before it cost nothing.
+    /// The hosts from that number on, in the order in which they joined. Earlier hosts cost nothing.
     pub fn hosts_from(&self, first: HostId) -> impl Iterator<Item = (HostId, &Host)> {
         self.hosts.iter_from(first)
     }
@@ -252,12 +252,12 @@ impl Cluster {
         self.machines.iter_from(first)
     }
 
-    /// The maintenances that are not over, from that number on.
+    /// The maintenances that have not ended, from that number on.
     pub fn maintenances_from(&self, first: MaintenanceId) -> impl Iterator<Item = &Maintenance> {
         self.maintenances.range(first..).map(|(_, maintenance)| &**maintenance)
     }
 
-    /// The rollouts that are not over, from that number on.
+    /// The rollouts that have not ended, from that number on.
     pub fn rollouts_from(&self, first: RolloutId) -> impl Iterator<Item = (RolloutId, &Rollout)> {
         self.rollouts.range(first..).map(|(id, rollout)| (*id, &**rollout))
     }
@@ -272,7 +272,7 @@ impl Cluster {
         self.scale_sets.iter_from(first)
     }
 
-    /// Every maintenance that is not over, in the order in which they were planned.
+    /// Every maintenance that has not ended, in the order of planning.
     pub fn maintenances(&self) -> impl Iterator<Item = &Maintenance> {
         self.maintenances.values().map(Arc::as_ref)
     }
@@ -283,45 +283,45 @@ impl Cluster {
         RolloutId(self.next.rollout)
     }
 
-    /// Every rollout that is not over, in the order in which they were planned.
+    /// Every rollout that has not ended, in the order of planning.
     pub fn rollouts(&self) -> impl Iterator<Item = (RolloutId, &Rollout)> {
         self.rollouts.iter().map(|(id, rollout)| (*id, &**rollout))
     }
 
-    /// Every rollout that is over and remembered, in the order in which they ended.
+    /// Every ended rollout that is still remembered, in the order in which they ended.
     pub fn ended_rollouts(&self) -> impl Iterator<Item = (RolloutId, &EndedRollout)> {
         self.ended_rollouts.iter().map(|(id, ended)| (*id, &**ended))
     }
 
-    /// The maintenances that are held, and why.
+    /// The held maintenances, each with the reason.
     pub fn held(&self) -> impl Iterator<Item = (MaintenanceId, Hold)> {
         self.held.iter().map(|(hold, id)| (*id, *hold))
     }
 
-    /// What an operator has chosen.
+    /// The settings that an operator has chosen.
     #[must_use]
     pub fn settings(&self) -> Settings {
         self.settings
     }
 
-    /// Whether starts are held.
+    /// The brake, which holds every start while it is on.
     #[must_use]
     pub fn brake(&self) -> Brake {
         self.brake
     }
 
-    /// The next moment at which time alone changes something.
+    /// The next moment at which the passing of time alone changes the state.
     #[must_use]
     pub fn next_deadline(&self) -> Option<Deadline> {
         self.agenda.next()
     }
 
-    /// The tenants whose silence deadline is due: for each, the shell submits `Heard` or `Silent`.
+    /// The tenants whose silence deadline is due. For each of them the shell submits `Heard` or `Silent`.
     pub fn silences_due(&self, now: Now) -> impl Iterator<Item = TenantId> {
         self.agenda.silences(now)
     }
 
-    /// What has been commanded and not reported as finished: after a crash it is commanded again.
+    /// Actions that were requested and not reported as finished. After a crash they are requested again.
     pub fn unfinished(&self) -> impl Iterator<Item = Action> {
         self.running.iter().filter_map(|id| self.maintenance(*id)).flat_map(Maintenance::actions)
     }
@@ -342,24 +342,24 @@ impl Cluster {
         self.scale_set(id).ok_or(Refusal::NoSuchScaleSet)
     }
 
-    /// Whether a machine is on its way out: being deleted, or evicted for good.
+    /// Returns true if a machine is being deleted, or evicted for good.
     #[must_use]
     pub fn is_leaving(&self, machine: MachineId) -> bool {
-        self.pending_of(machine).any(|maintenance| maintenance.plan.cause.is_end())
+        self.pending_of(machine).any(|maintenance| maintenance.plan.cause.deletes_machine())
     }
 
-    /// The maintenances, planned or under way, that name a machine.
+    /// The maintenances, planned or in progress, that name a machine.
     pub fn pending_of(&self, machine: MachineId) -> impl Iterator<Item = &Maintenance> {
         let all = (machine, MaintenanceId(0))..=(machine, MaintenanceId(u64::MAX));
         self.pending.range(all).filter_map(|(_, id)| self.maintenance(*id))
     }
 
-    /// What names a machine and has not started.
+    /// The maintenances of a machine that have not started.
     pub(crate) fn waiting_of(&self, machine: MachineId) -> impl Iterator<Item = &Maintenance> {
         self.pending_of(machine).filter(|maintenance| maintenance.wait().is_some())
     }
 
-    /// The machines that work on a host touches: those that are there, and not merely listed.
+    /// The machines that work on a host affects: those that are placed there and not deallocated.
     pub(crate) fn machines_on(&self, id: HostId) -> Vec<MachineId> {
         let listed = self.host(id).map_or(&[][..], Host::machines);
         listed.iter().copied().filter(|machine| self.is_on(*machine, id)).collect()
@@ -370,7 +370,7 @@ impl Cluster {
         machine.is_some_and(|machine| machine.host == host && machine.power != Power::Deallocated)
     }
 
-    /// Whether a machine will be on a host soon that is not there yet: it would miss the announcement of work there.
+    /// Returns true if a machine is about to arrive on the host: it would miss the announcement of work there.
     pub(crate) fn expects_arrivals(&self, id: HostId) -> bool {
         let listed = self.host(id).map_or(&[][..], Host::machines);
         let starting = |machine: &MachineId| {
@@ -384,14 +384,15 @@ impl Cluster {
         })
     }
 
-    /// Whether something under way takes the machine to another host.
+    /// Returns true if an unfinished action takes the machine to another host.
     pub(crate) fn is_moving(&self, machine: MachineId) -> bool {
         let mut actions = self.pending_of(machine).filter_map(|pending| pending.action(machine));
         actions.any(|action| action.impact.destination().is_some())
     }
 
-    /// Whether a maintenance would still do something to a machine. What names only one machine is withdrawn when it leaves;
-    /// host work goes on for the others. On a host that has failed there is nothing left to do.
+    /// Returns true if a maintenance would still do something to a machine. Work that names only one machine is
+    /// withdrawn when the machine leaves; host work continues for the others. On a failed host there is nothing left to
+    /// do.
     pub(crate) fn concerns(&self, cause: &Cause, machine: MachineId) -> bool {
         let Some(known) = self.machine(machine) else { return false };
         let Cause::HostWork { hosts, .. } = cause else { return true };
@@ -399,25 +400,26 @@ impl Cluster {
         hosts.contains(&known.host) && known.power != Power::Deallocated && !failed
     }
 
-    /// Whether no machine of the tenant runs, and its policy takes that for an approval.
+    /// Returns true if no machine of the tenant runs, and its policy counts that as an approval.
     pub(crate) fn all_down(&self, tenant: &Tenant) -> bool {
         let runs = |id: &MachineId| self.machine(*id).is_some_and(|machine| machine.power == Power::Running);
         tenant.policy.all_instances_down == Approve::Automatically && !tenant.machines().iter().any(runs)
     }
 
-    /// What a rollout has worked on and is not well: hosts that it is done with, and hosts with machines of its last group.
-    pub fn unwell_of<'a>(&'a self, rollout: &'a Rollout) -> impl Iterator<Item = HostId> + 'a {
-        let machines = rollout.last_machines.iter().filter(|_| !self.unwell.is_empty());
+    /// Unhealthy hosts of a rollout: hosts that it has worked on, and hosts with machines of its last group.
+    pub fn unhealthy_hosts_of<'a>(&'a self, rollout: &'a Rollout) -> impl Iterator<Item = HostId> + 'a {
+        let machines = rollout.last_machines.iter().filter(|_| !self.unhealthy.is_empty());
         let carrying = machines
             .filter_map(|id| self.machine(*id))
-            .filter(|machine| machine.power != Power::Deallocated && self.unwell.contains(&machine.host));
+            .filter(|machine| machine.power != Power::Deallocated && self.unhealthy.contains(&machine.host));
         let carrying: BTreeSet<_> = carrying.map(|machine| machine.host).collect();
-        let worked_on = |id: &HostId| rollout.past.get(id).is_some_and(|fate| *fate != HostFate::Skipped);
-        let unwell = self.unwell.iter().copied();
-        unwell.filter(move |id| (worked_on(id) || carrying.contains(id)) && !rollout.excused.contains(id))
+        let worked_on =
+            |id: &HostId| rollout.past.get(id).is_some_and(|outcome| *outcome != HostResult::Skipped);
+        let unhealthy = self.unhealthy.iter().copied();
+        unhealthy.filter(move |id| (worked_on(id) || carrying.contains(id)) && !rollout.excused.contains(id))
     }
 
-    /// The event of a part, while it can be seen.
+    /// The event of a part, while the event is visible.
     pub(crate) fn event_of(&self, part: &Part) -> Option<&Event> {
         let announcement = part.announcement.as_ref()?;
         self.tenant(part.tenant)?.event(announcement.id)

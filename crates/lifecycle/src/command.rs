@@ -1,4 +1,4 @@
-//! What the rules can be asked, and what they can say no to.
+//! Commands to the rules, and the reasons for which the rules refuse them.
 
 use std::time::Duration;
 
@@ -13,20 +13,20 @@ use crate::maintenance::{HostWork, PowerChange, Report};
 use crate::policy::{Brake, Policy, Settings};
 use crate::rollout::{Announced, RolloutTerms};
 
-/// The readers that an announcement can have had so far.
+/// The possible readers of an announcement so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub enum Exposure {
-    /// None: its time may move.
+    /// No VM has read it: its time may move.
     Unread {
         /// Time to add to the notice, because the commit of a moved time is slow too.
         margin: Duration,
     },
-    /// Perhaps some: its time stays, and its start waits.
+    /// VMs may have read it: its time stays, and its start waits.
     PerhapsRead,
 }
 
-/// A wish. The rules answer with the changes it makes, or refuse it.
+/// A command. The rules decide its changes, or refuse it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub enum Command {
@@ -34,7 +34,7 @@ pub enum Command {
     AdmitHost {
         /// Its name.
         name: Name,
-        /// The zone it stands in.
+        /// The zone of the host; `None` if the host has no zone.
         #[serde(deserialize_with = "Option::deserialize")]
         zone: Option<Zone>,
     },
@@ -44,25 +44,25 @@ pub enum Command {
     AdmitStandalone {
         /// The name of both.
         name: Name,
-        /// Where it goes.
+        /// Host, update domain and fault domain.
         placement: Placement,
         /// Regular or spot.
         priority: Priority,
-        /// What it is told of its own deletion.
+        /// Notice of its deletion and of new images.
         profile: Profile,
-        /// Which events approve themselves.
+        /// Events that need no approval.
         policy: Policy,
     },
     /// A tenant that gets its machines one by one.
     AdmitTenant {
         /// Its name.
         name: Name,
-        /// What it is.
+        /// Cloud service or availability set.
         set: SetShape,
-        /// Which events approve themselves.
+        /// Events that need no approval.
         policy: Policy,
     },
-    /// Another policy for a tenant that is not part of a scale set.
+    /// Changes the policy of a tenant that is not part of a scale set.
     ChangePolicy {
         /// The tenant.
         tenant: TenantId,
@@ -77,14 +77,14 @@ pub enum Command {
         tenant: TenantId,
         /// Its name.
         name: Name,
-        /// Where it goes.
+        /// Host, update domain and fault domain.
         placement: Placement,
         /// Regular or spot.
         priority: Priority,
-        /// What it is told of its own deletion.
+        /// Notice of its deletion and of new images.
         profile: Profile,
     },
-    /// Another profile for a machine that is not an instance of a scale set.
+    /// Changes the profile of a machine that is not an instance of a scale set.
     ChangeProfile {
         /// The machine.
         machine: MachineId,
@@ -95,51 +95,52 @@ pub enum Command {
     AdmitScaleSet {
         /// Its name.
         name: Name,
-        /// How instances are grouped into tenants.
+        /// The grouping of instances into tenants.
         orchestration: Orchestration,
         /// Regular or spot, for all instances.
         priority: Priority,
-        /// How a change of the model reaches instances.
+        /// Rollout of model changes to instances.
         upgrade: UpgradePolicy,
         /// The first model.
         model: Profile,
-        /// Which events approve themselves.
+        /// Events that need no approval.
         policy: Policy,
     },
     /// A scale set gets another instance, of its latest model.
     AdmitInstance {
         /// The scale set.
         scale_set: ScaleSetId,
-        /// Where the instance goes.
+        /// Host, update domain and fault domain of the instance.
         placement: Placement,
-        /// The number in its name; `None`: the next one. Numbers only grow.
+        /// The number in its name; `None` for the next one. Numbers only grow.
         #[serde(deserialize_with = "Option::deserialize")]
         number: Option<u32>,
     },
-    /// Another model for a scale set.
+    /// Changes the model of a scale set.
     ChangeModel {
         /// The scale set.
         scale_set: ScaleSetId,
-        /// The model of later instances, and of those that are upgraded.
+        /// The model of future instances, and of upgraded ones.
         model: Profile,
     },
-    /// The part of the model that the rules do not know has changed: an image, a size.
+    /// The part of the model that is outside the rules has changed: an image, a size.
     ReviseModel(ScaleSetId),
-    /// How a change of the model reaches the instances of a scale set from now on. Those that have an older one are seen to.
+    /// Changes the rollout of model changes to instances. Instances with an older model get the latest one in the new
+    /// way.
     ChangeUpgradePolicy {
         /// The scale set.
         scale_set: ScaleSetId,
-        /// How.
+        /// The policy from now on.
         upgrade: UpgradePolicy,
     },
-    /// Another policy for a scale set; it holds at once.
+    /// Changes the policy of a scale set, effective at once.
     ChangeScaleSetPolicy {
         /// The scale set.
         scale_set: ScaleSetId,
         /// The policy from now on.
         policy: Policy,
     },
-    /// An instance gets the latest model of its scale set.
+    /// Gives an instance the latest model of its scale set.
     UpgradeInstance(MachineId),
     /// Stops managing a machine and leaves the machine itself as it is: no event, no impact.
     Forget(MachineId),
@@ -149,7 +150,7 @@ pub enum Command {
         machine: MachineId,
         /// The host it runs on now.
         to: HostId,
-        /// Treatment of planned work that names the machine.
+        /// Treatment of planned work that names a machine which an operator moved by other means.
         planned: PlannedWork,
     },
     /// A scale set without instances leaves the cluster.
@@ -161,74 +162,74 @@ pub enum Command {
     Redeploy(MachineId),
     /// The owner deletes a machine.
     Delete(MachineId),
-    /// A machine gets its operating-system image anew.
+    /// Reinstalls the operating-system image of a machine.
     Reimage(MachineId),
-    /// The platform wants the place of a spot machine.
+    /// The platform evicts a spot machine.
     Evict(MachineId),
     /// The owner stops, starts or deallocates a machine.
     ChangePower {
         /// The machine.
         machine: MachineId,
-        /// What to do.
+        /// Stop, start or deallocate.
         change: PowerChange,
     },
 
-    /// Work on hosts, group by group.
+    /// Starts work on hosts, group by group.
     Rollout {
-        /// What is done to each.
+        /// The kind of work on each host.
         work: HostWork,
         /// The hosts, in the order of preference.
         hosts: Vec<HostId>,
-        /// How it is done.
+        /// Budgets, windows and gates.
         terms: RolloutTerms,
     },
-    /// No further host of a rollout is announced until it is resumed.
+    /// Pauses a rollout: no further host is announced until it is resumed.
     PauseRollout {
         /// The rollout.
         rollout: RolloutId,
-        /// What becomes of a group that is announced and has not started.
+        /// Treatment of a group that is announced and has not started.
         announced: Announced,
     },
-    /// A rollout goes on: after a pause, after failures, or past a gate.
+    /// Resumes a rollout: after a pause, after failures, or past a gate.
     ResumeRollout(RolloutId),
-    /// Other terms, other hosts, for a rollout that is under way.
+    /// Changes the terms or the hosts of a rollout.
     ChangeRollout {
         /// The rollout.
         rollout: RolloutId,
-        /// How the rest of it is done.
+        /// The terms for the rest of the rollout.
         terms: RolloutTerms,
-        /// Hosts that come after those that wait; those that failed or were skipped may come again.
+        /// Hosts to append to the waiting ones. Hosts that failed or were skipped may be added again.
         add: Vec<HostId>,
-        /// Hosts that wait and shall not be worked on.
+        /// Waiting hosts to remove.
         remove: Vec<HostId>,
     },
-    /// No further host of a rollout; what has started goes on.
+    /// Cancels a rollout. Started work continues.
     CancelRollout(RolloutId),
     /// A host is expected to fail.
     DegradeHost {
         /// The host.
         host: HostId,
-        /// When; `None`: in seven days.
+        /// Time until the expected failure; `None` for seven days.
         #[serde(deserialize_with = "Option::deserialize")]
         fails_in: Option<Duration>,
     },
     /// A host has failed.
     FailHost(HostId),
-    /// A host is well again.
+    /// A host is healthy again.
     RecoverHost(HostId),
 
-    /// Someone of the tenant is ready. Whole or not at all.
+    /// Approves events of a tenant: all of them or none.
     Approve {
-        /// The tenant of whoever approves.
+        /// The tenant that approves.
         tenant: TenantId,
         /// The events.
         events: Vec<EventId>,
-        /// Who approves.
+        /// The machine or the owner that approves.
         by: Approver,
     },
-    /// The operator takes back what has not started.
+    /// An operator cancels a maintenance that has not started.
     Cancel(MaintenanceId),
-    /// The operator does not want to wait.
+    /// An operator starts a maintenance without waiting for its notice.
     ForceStart(MaintenanceId),
     /// An action has ended.
     Complete {
@@ -236,51 +237,51 @@ pub enum Command {
         maintenance: MaintenanceId,
         /// The key of the action.
         machine: MachineId,
-        /// How.
+        /// The result of the action.
         report: Report,
     },
 
-    /// A machine of the tenant asked for its events for the first time.
+    /// A machine of the tenant requested its events for the first time.
     Enrol(TenantId),
-    /// The silence deadline of a tenant is due, and it was heard that long ago.
+    /// The silence deadline of a tenant is due, and its last request was that long ago.
     Heard {
         /// The tenant.
         tenant: TenantId,
-        /// How long ago.
+        /// Time since the last request.
         ago: Duration,
     },
-    /// The silence deadline of a tenant is due, and nothing was heard of it.
+    /// The silence deadline of a tenant is due, and no machine of it has sent a request.
     Silent(TenantId),
 
-    /// Holds or lets go every start.
+    /// Holds or releases every start.
     Brake(Brake),
-    /// Other settings.
+    /// Changes the settings of the cluster.
     ChangeSettings(Settings),
-    /// Time has passed: one thing that is due is done. Repeat while [`next_deadline`] is due and no silence is; silences are
-    /// answered with `Heard` or `Silent`.
+    /// Handles one due item after time has passed. Repeat while [`next_deadline`] is due and no silence is; answer
+    /// silences with `Heard` or `Silent`.
     ///
     /// [`next_deadline`]: crate::Cluster::next_deadline
     Tick,
-    /// Gives announcements that were durable, or could be read, only some time after their decision the minimum notice that
-    /// they promise. Names of maintenances that wait no longer are ignored.
+    /// Gives announcements their promised minimum notice if they became durable or readable some time after their
+    /// decision. Maintenances that no longer wait are ignored.
     EnsureNotice {
         /// The announcements.
         maintenances: Vec<MaintenanceId>,
-        /// The readers that they can have had.
+        /// Their possible readers.
         exposure: Exposure,
     },
 }
 
-/// Treatment of planned work that names a machine which was moved by other means.
+/// Treatment of planned work that names a machine which an operator moved by other means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PlannedWork {
-    /// Such work refuses the move.
+    /// The move is refused.
     Refuses,
     /// The move is recorded; work that no longer concerns any of its machines is withdrawn.
     GivesWay,
 }
 
-/// The shapes of tenants that get their machines one by one.
+/// The kinds of tenants that get their machines one by one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SetShape {
     /// A cloud service.
@@ -289,9 +290,9 @@ pub enum SetShape {
     AvailabilitySet,
 }
 
-/// Why a command was refused. Nothing has changed.
+/// The reason why a command was refused. The state is unchanged.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[allow(missing_docs, reason = "the message of each says what it is; its fields are what the message names")]
+#[allow(missing_docs, reason = "the message explains each variant and names its fields")]
 pub enum Refusal {
     #[error("no such host")]
     NoSuchHost,
@@ -303,7 +304,7 @@ pub enum Refusal {
     NoSuchScaleSet,
     #[error("no such rollout")]
     NoSuchRollout,
-    #[error("no such maintenance: it is over, or never was")]
+    #[error("no such maintenance: it has ended or never existed")]
     NoSuchMaintenance,
     #[error("the name is taken: {0}")]
     NameTaken(Name),
@@ -316,12 +317,12 @@ pub enum Refusal {
     TenantInUse(Name),
     #[error("the scale set still has instances or events: {0}")]
     ScaleSetInUse(Name),
-    #[error("the machines of this tenant come with their scale set: {0}")]
+    #[error("managed by its scale set: {0}")]
     PartOfScaleSet(Name),
     #[error("a standalone machine is its own tenant: {0}")]
     Standalone(Name),
     #[error(
-        "the number of this instance has been passed: {name}\n  hint: numbers are given once; the next one is {next}"
+        "the instance number has been used: {name}\n  hint: instance numbers are never reused; the next one is {next}"
     )]
     InstanceNumberPassed { name: Name, next: u32 },
     #[error("not an instance of a scale set: {0}")]
@@ -336,7 +337,7 @@ pub enum Refusal {
     HostNotHealthy(Name),
     #[error("the host has failed: {0}\n  hint: recover it first")]
     HostFailed(Name),
-    #[error("planned work on the host is announced or under way: {0}")]
+    #[error("planned work on the host is announced or in progress: {0}")]
     HostBusy(Name),
     #[error(
         "no other host can take the machine: {0}\n  hint: it needs a healthy host in the same zone, without another update domain of its tenant"
@@ -350,47 +351,47 @@ pub enum Refusal {
     NotRunning(Name),
     #[error("the machine is deallocated: {0}\n  hint: start it first")]
     Deallocated(Name),
-    #[error("something is already pending for {machine}: event {event}")]
+    #[error("an operation is already pending for {machine}: event {event}")]
     Pending { machine: Name, event: EventId },
-    #[error("something is already under way for {0}")]
+    #[error("an operation is already in progress for {0}")]
     UnderWay(Name),
     #[error(
-        "planned work names the machine: {machine}{}\n  hint: cancel the work or wait until it is over; \
-         `forewarn vm move --force` records the move all the same",
+        "the machine is part of planned work: {machine}{}\n  hint: cancel the work or wait until it ends; \
+         `forewarn vm move --force` records the move anyway",
         the_event(*event)
     )]
     Planned { machine: Name, event: Option<EventId> },
     #[error(
-        "host {host} is in another zone than the machine: {machine}\n  hint: machines never leave their zone"
+        "host {host} is not in the zone of the machine: {machine}\n  hint: machines never leave their zone"
     )]
     OtherZone { machine: Name, host: Name },
-    #[error("{tenant} has {max} operations by users already, which is the limit")]
+    #[error("too many user operations are pending for {tenant}: the limit is {max}")]
     TooManyUserOperations { tenant: Name, max: u16 },
     #[error("unknown event id among the start requests")]
     UnknownEvent,
     #[error("no event id given")]
     NoEvents,
-    #[error("it has started, and cannot be taken back")]
+    #[error("the maintenance has started and cannot be cancelled")]
     AlreadyStarted,
-    #[error("the brake is on: nothing starts\n  hint: let it go first")]
+    #[error("the brake is on, so nothing can start\n  hint: release the brake first")]
     BrakeOn,
     #[error("no hosts given")]
     NoHosts,
     #[error(
-        "the rollout does not wait for this host: {0}\n  hint: only hosts that have not been announced can be taken away"
+        "the host is not waiting in the rollout: {0}\n  hint: only hosts that have not been announced can be removed"
     )]
     NotWaiting(Name),
-    #[error("the rollout has worked on this host already: {0}")]
+    #[error("the rollout has already processed the host: {0}")]
     AlreadyDone(Name),
     #[error("the pause is too long: at most 7 days")]
     PauseTooLong,
-    #[error("the expected failure lies too far ahead: at most 7 days")]
+    #[error("the expected failure is too far ahead: at most 7 days")]
     FailureTooFar,
     #[error("too many {what}: at most {max}")]
     TooMany { what: &'static str, max: usize },
 }
 
-/// The event by which a tenant knows of planned work, as the end of a message.
+/// The event of planned work, as the end of a message.
 fn the_event(event: Option<EventId>) -> String {
     event.map(|event| format!(", event {event}")).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! Hosts, machines and scale sets: what there is.
+//! Hosts, machines and scale sets.
 
 use std::num::NonZeroU16;
 use std::time::Duration;
@@ -17,19 +17,19 @@ use crate::policy::Policy;
 pub struct Host {
     /// Unique among the hosts of the cluster.
     pub name: Name,
-    /// The zone it stands in.
+    /// The zone of the host; `None` if it has none.
     pub zone: Option<Zone>,
-    /// How it is.
+    /// Health as reported by an operator.
     pub health: Health,
-    /// The rollout that will work, or works, on it.
+    /// The rollout that includes this host.
     pub rollout: Option<RolloutId>,
-    /// The host work that is announced or under way here.
+    /// The host work that is announced or in progress here.
     pub work: Option<MaintenanceId>,
-    /// Its machines, ascending; those that are on their way here or from here included.
+    /// Its machines, ascending, including those that are moving here or away.
     pub(crate) machines: Vec<MachineId>,
 }
 
-/// How a host is.
+/// The health of a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Health {
     /// Nothing is known to be wrong.
@@ -44,12 +44,12 @@ pub enum Health {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Machine {
-    /// Unique within its tenant; what `Resources` shows.
+    /// Unique within its tenant; listed in `Resources`.
     #[serde(with = "derived_name")]
     pub name: Name,
     /// The tenant whose document it reads.
     pub tenant: TenantId,
-    /// Where it runs, or last ran.
+    /// The host on which it runs, or ran last.
     pub host: HostId,
     /// Its update domain.
     pub update_domain: UpdateDomain,
@@ -57,62 +57,62 @@ pub struct Machine {
     pub fault_domain: FaultDomain,
     /// Regular, or spot.
     pub priority: Priority,
-    /// Whether it runs.
+    /// Power state.
     pub power: Power,
-    /// How often it has been started: memory lives as long as this number.
+    /// Number of starts. Memory contents live as long as this number.
     pub boots: u32,
-    /// The ephemeral disk lives as long as this number.
+    /// Generation of the ephemeral disk, whose contents live as long as this number.
     pub ephemeral_generation: u32,
     /// The version of the scale set's model that it runs; 0 outside scale sets.
     pub model_version: u32,
-    /// What it is told of its own deletion and of new images.
+    /// Notice of its deletion and of new images.
     pub profile: Profile,
 }
 
-/// How firmly a machine holds its place.
+/// Protection of a machine against eviction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Priority {
-    /// It stays.
+    /// Never evicted.
     Regular,
-    /// It may be evicted at any time.
+    /// May be evicted at any time.
     Spot(EvictionPolicy),
 }
 
-/// What eviction does to a spot machine.
+/// The effect of eviction on a spot machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum EvictionPolicy {
     /// Its disks stay, and it can be started again.
     Deallocate,
-    /// It is gone.
+    /// The machine and its disks are deleted.
     Delete,
 }
 
-/// Whether a machine runs.
+/// The power state of a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Power {
-    /// It runs.
+    /// The machine runs.
     Running,
-    /// It is off, but keeps its place on the host.
+    /// Off, but still allocated on its host.
     Stopped,
-    /// It is off and does not use its host: work there does not concern it. It comes back where it was, if it can.
+    /// Off and not allocated: work on the host does not concern it. It starts on the same host again if possible.
     Deallocated,
 }
 
-/// What a machine is told of its own deletion and of new images (`scheduledEventsProfile`).
+/// Notice of a machine's deletion and of new images (`scheduledEventsProfile`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Profile {
-    /// Delete announces a Terminate event with this notice.
+    /// Notice of the Terminate event that a delete announces; `None` if it announces none.
     #[serde(deserialize_with = "Option::deserialize")]
     pub terminate: Option<TerminateNotice>,
-    /// A new operating-system image announces a Reboot event.
+    /// Announcement of new operating-system images.
     pub os_image: OsImageNotice,
 }
 
-/// Whether a new operating-system image is announced (`osImageNotificationProfile`).
+/// Announcement of a new operating-system image (`osImageNotificationProfile`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum OsImageNotice {
-    /// It happens at once.
+    /// Not announced: it is installed at once.
     #[default]
     Off,
     /// A Reboot event gives 15 minutes.
@@ -130,28 +130,28 @@ pub struct TerminateNotice(NonZeroU16);
 pub struct ScaleSet {
     /// Unique among scale sets and tenants.
     pub name: Name,
-    /// How its instances are grouped into tenants.
+    /// Grouping of its instances into tenants.
     pub orchestration: Orchestration,
     /// Regular, or spot: the same for all instances.
     pub priority: Priority,
-    /// How a change of the model reaches instances.
+    /// Rollout of model changes to instances.
     pub upgrade: UpgradePolicy,
     /// Counts the changes of the model; 1 at first.
     pub model_version: u32,
     /// The part of the model that the rules know.
     pub model: Profile,
-    /// Which events approve themselves.
+    /// Events that need no approval.
     pub policy: Policy,
     /// The number that the next instance gets in its name.
     pub next_instance: u32,
     /// Its placement groups, each a tenant.
     pub groups: Vec<TenantId>,
-    /// When the last batch of a rolling upgrade got its model, while others wait for the next batch.
+    /// Time of the last batch of a rolling upgrade; `None` if no instance waits for the next batch.
     #[serde(deserialize_with = "Option::deserialize")]
     pub rolling: Option<Now>,
 }
 
-/// How instances are grouped into tenants.
+/// Grouping of instances into tenants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Orchestration {
     /// Placement groups of at most 100 instances, each a tenant.
@@ -160,24 +160,24 @@ pub enum Orchestration {
     Flexible,
 }
 
-/// How a change of the model reaches the instances of a scale set.
+/// Rollout of model changes to the instances of a scale set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub enum UpgradePolicy {
-    /// When an instance is upgraded.
+    /// On an explicit upgrade of each instance.
     Manual,
     /// At once.
     Automatic,
     /// Batch by batch.
     Rolling {
-        /// How many instances are in a batch: that share of all of them, rounded up.
+        /// Share of all instances in one batch, rounded up.
         batch: Percent,
-        /// How long it rests between two batches.
+        /// Pause between two batches.
         pause: Duration,
     },
 }
 
-/// What a machine is to those who manage it; it follows from the tenant it belongs to.
+/// The resource type of a machine; it follows from the shape of its tenant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResourceKind {
     /// A virtual machine, on its own or in an availability set.
@@ -188,7 +188,7 @@ pub enum ResourceKind {
     RoleInstance,
 }
 
-/// Where a new machine goes.
+/// The placement of a new machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Placement {
@@ -201,27 +201,27 @@ pub struct Placement {
 }
 
 impl Host {
-    /// Its machines, ascending; those that are on their way here or from here included.
+    /// Its machines, ascending, including those that are moving here or away.
     #[must_use]
     pub fn machines(&self) -> &[MachineId] {
         &self.machines
     }
 
     pub(crate) fn add(&mut self, machine: MachineId) {
-        if let Err(place) = self.machines.binary_search(&machine) {
-            self.machines.insert(place, machine);
+        if let Err(index) = self.machines.binary_search(&machine) {
+            self.machines.insert(index, machine);
         }
     }
 
     pub(crate) fn remove(&mut self, machine: MachineId) {
-        if let Ok(place) = self.machines.binary_search(&machine) {
-            self.machines.remove(place);
+        if let Ok(index) = self.machines.binary_search(&machine) {
+            self.machines.remove(index);
         }
     }
 }
 
 impl ScaleSet {
-    /// When the next batch of a rolling upgrade gets its model, if one is under way.
+    /// Time of the next batch of a rolling upgrade; `None` if none is in progress.
     #[must_use]
     pub fn next_batch(&self) -> Option<Now> {
         match (self.upgrade, self.rolling) {
@@ -230,19 +230,19 @@ impl ScaleSet {
         }
     }
 
-    /// The same on the clock by which it is waited for.
-    pub(crate) fn looked_at(&self) -> Option<Steady> {
+    /// The same on the steady clock, on which batches are scheduled.
+    pub(crate) fn recheck_time(&self) -> Option<Steady> {
         self.next_batch().map(|at| at.steady)
     }
 }
 
 impl TerminateNotice {
-    /// The shortest: five minutes. Also what a profile without a length means.
+    /// The shortest notice: five minutes. Also the default of a profile without a length.
     pub const MIN: Self = Self(NonZeroU16::new(300).expect("not zero"));
-    /// The longest: fifteen minutes.
+    /// The longest notice: fifteen minutes.
     pub const MAX: Self = Self(NonZeroU16::new(900).expect("not zero"));
 
-    /// A notice of that many seconds, if it is one: 300 to 900.
+    /// A notice of 300 to 900 seconds; `None` for any other length.
     ///
     /// ```
     /// use forewarn_lifecycle::TerminateNotice;
@@ -255,7 +255,7 @@ impl TerminateNotice {
         (Self::MIN..=Self::MAX).contains(&notice).then_some(notice)
     }
 
-    /// Its length.
+    /// The notice as a duration.
     #[must_use]
     pub fn length(self) -> Duration {
         Duration::from_secs(self.0.get().into())
@@ -280,6 +280,7 @@ impl Default for TerminateNotice {
 mod tests {
     use super::*;
 
+    /// promise: T4
     #[test]
     fn a_terminate_notice_is_five_to_fifteen_minutes() {
         for seconds in [0, 299, 901, 70_000] {
@@ -294,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_keeps_its_size_at_a_million() {
+    fn a_machine_fits_into_56_bytes() {
         assert!(size_of::<Machine>() <= 56, "{}", size_of::<Machine>());
     }
 }

@@ -1,7 +1,7 @@
 //! The rules of Scheduled Events, and nothing else.
 //!
-//! Decides when an event may be announced, who may approve it, when it starts and when it disappears. No I/O, no tasks,
-//! no clock, no randomness: the same inputs give the same outputs, on every replica and in every test.
+//! Decides about the announcement, the approval, the start and the end of events. No I/O, no tasks, no clock, no
+//! randomness: the same inputs give the same outputs, on every replica and in every test.
 //!
 //! ```text
 //!   Command ──▶ decide(&self, now) ──▶ Change ──▶ evolve(&mut self) ──▶ Effect
@@ -9,9 +9,9 @@
 //! ```
 //!
 //! The unit of ownership is the [`Cluster`]: a set of hosts and the tenants placed on them. No rule needs two clusters.
-//! The caller owes four things: it applies every change that it was given, in order; it performs effects only after their
-//! changes are durable; while [`Cluster::next_deadline`] is due it answers every tenant of [`Cluster::silences_due`] with
-//! [`Command::Heard`] or [`Command::Silent`]; and otherwise repeats [`Command::Tick`]. [`player`] has the loop that does so.
+//! The caller must do four things: apply every returned change, in order; perform effects only after their changes are
+//! durable; while [`Cluster::next_deadline`] is due, answer every tenant of [`Cluster::silences_due`] with
+//! [`Command::Heard`] or [`Command::Silent`]; and otherwise repeat [`Command::Tick`]. [`simulator`] has such a loop.
 //!
 //! ```
 //! use forewarn_lifecycle::*;
@@ -54,13 +54,13 @@ mod notice;
 pub mod paged;
 mod percent;
 mod placement;
-pub mod player;
 mod policy;
-mod pretend;
 mod rollout;
 mod row_ids;
 mod rows;
 mod shared_announcement;
+mod simulated_machines;
+pub mod simulator;
 mod table;
 mod tenant;
 mod window;
@@ -85,11 +85,11 @@ pub use maintenance::{
 pub use notice::minimum_notice;
 pub use percent::Percent;
 pub use policy::{Approve, Brake, FailureKind, Policy, Settings, Unenrolled};
-pub use pretend::PretendMachines;
 pub use rollout::{
-    Announced, Confirm, EndedRollout, FaultDomains, HealthGate, HostFate, Obstacle, Pause, Rollout,
+    Announced, Confirm, EndedRollout, FaultDomains, HealthGate, HostResult, Obstacle, Pause, Rollout,
     RolloutEnd, RolloutTerms, Standing,
 };
 pub use rows::{BadRows, Head, HostRow, MachineRow, Restoring, Row, TenantRow};
+pub use simulated_machines::SimulatedMachines;
 pub use tenant::{Enrolment, Shape, Tenant};
 pub use window::{Weekdays, Window};

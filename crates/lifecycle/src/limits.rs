@@ -1,7 +1,7 @@
-//! How much of everything there may be.
+//! Limits of everything in the state.
 //!
-//! Every list in the state has an end. A command that would pass a limit is refused; nothing is dropped silently, with
-//! one exception that loses nothing but politeness: the ids of ended events that are still accepted in an approval.
+//! Every list in the state is bounded. A command that would exceed a limit is refused; nothing is dropped silently,
+//! except the ids of ended events that an approval may still name.
 
 use std::time::Duration;
 
@@ -37,8 +37,8 @@ pub const FAULT_DOMAINS_MAX: u16 = 1_000;
 /// Names in `Resources` of one event. A host never carries more, so a single host always fits.
 pub const RESOURCES_PER_EVENT_MAX: usize = MACHINES_PER_HOST_MAX;
 
-/// Machines that a group of a rollout touches. A host never carries more, so a single host always fits; and a group waits
-/// for the slowest of its tenants.
+/// Machines that a group of a rollout touches. A host never carries more, so a single host always fits; and a group
+/// waits for the slowest of its tenants.
 pub const MACHINES_PER_GROUP_MAX: usize = 2 * MACHINES_PER_HOST_MAX;
 
 /// Hosts of a rollout that are looked at to form its next group: those that have waited longest.
@@ -47,7 +47,7 @@ pub const HOSTS_TRIED_PER_GROUP_MAX: usize = 1_000;
 /// Hosts in one rollout.
 pub const HOSTS_PER_ROLLOUT_MAX: usize = 10_000;
 
-/// Rollouts under way at once in one cluster.
+/// Simultaneous rollouts in one cluster.
 pub const ROLLOUTS_MAX: usize = 64;
 
 /// Hosts looked at to find one that can take a machine.
@@ -56,20 +56,20 @@ pub const PLACEMENT_TRIES_MAX: usize = 256;
 /// Ids of ended events that a tenant may still approve, without effect.
 pub const ENDED_KEPT_MAX: usize = 4 * EVENTS_PER_TENANT_MAX;
 
-/// How long the id of an ended event is still accepted in an approval.
+/// Time for which the id of an ended event is still accepted in an approval.
 pub const ENDED_KEPT_FOR: Duration = Duration::from_hours(1);
 
-/// How long a tenant may be silent before Scheduled Events are disabled for it.
+/// Time without requests after which Scheduled Events are disabled for a tenant.
 pub const SILENCE_MAX: Duration = Duration::from_hours(24);
 
-/// The farthest that an operator may put the expected failure of a degraded host, and the default: 7 days.
+/// The latest expected failure of a degraded host that an operator may give, and the default: 7 days.
 pub const FAILURE_EXPECTED_IN_MAX: Duration = Duration::from_hours(7 * 24);
 
 /// Windows of one rollout.
 pub const WINDOWS_PER_ROLLOUT_MAX: usize = 16;
 
-/// The longest rest between two groups of a rollout: 7 days.
+/// The longest pause between two groups of a rollout: 7 days.
 pub const PAUSE_BETWEEN_MAX: Duration = Duration::from_hours(7 * 24);
 
-/// Rollouts that are over and still remembered.
+/// Ended rollouts that are still remembered.
 pub const ENDED_ROLLOUTS_MAX: usize = 32;

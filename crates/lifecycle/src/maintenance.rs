@@ -1,7 +1,7 @@
 //! A maintenance: one piece of work on one or more machines, and the event of each tenant it touches.
 //!
-//! A maintenance that touches machines of several tenants starts for all of them together. A tenant that is not enrolled
-//! has a part without an event: its machines are worked on, and hold nothing up.
+//! A maintenance that affects machines of several tenants starts for all of them together. A tenant that is not
+//! enrolled has a part without an event: its machines are worked on and delay nothing.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,28 +18,28 @@ use crate::notice::minimum_notice;
 use crate::policy::FailureKind;
 use crate::tenant::WorkKind;
 
-/// One piece of work, from its plan to its end.
+/// A piece of work on machines, from its plan to its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Maintenance {
-    /// What was decided once.
+    /// The plan, which never changes except for its notice and its withdrawn parts.
     pub plan: Plan,
-    /// Where it stands.
+    /// Waiting or running.
     pub stage: Stage,
 }
 
-/// What a maintenance will do, decided once.
+/// The plan of a maintenance.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
-    /// Never used again.
+    /// Unique; never reused.
     pub id: MaintenanceId,
-    /// Why, and what.
+    /// The cause, which determines the work.
     pub cause: Cause,
     /// The earliest start without approval; a whole second.
     pub not_before: Timestamp,
     /// The same on the steady clock.
     pub steady_due: Steady,
-    /// What it does to each tenant; a part that is over or withdrawn leaves the list.
+    /// The parts, one for each tenant. A part that has ended or is withdrawn is removed.
     pub parts: Vec<Part>,
 }
 
@@ -47,18 +47,18 @@ pub struct Plan {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Part {
-    /// Whose machines.
+    /// The tenant of the machines.
     pub tenant: TenantId,
     /// Their update domain.
     pub update_domain: UpdateDomain,
-    /// Which machines, in the order of `Resources`.
+    /// The machines, in the order of `Resources`.
     pub machines: Vec<MachineId>,
-    /// What the tenant is told; nothing, if it is not enrolled.
+    /// The event of the tenant; `None` if it is not enrolled.
     #[serde(with = "crate::shared_announcement")]
     pub announcement: Option<Arc<Announcement>>,
 }
 
-/// Why there is a maintenance, and so what it does.
+/// The cause of a maintenance, which determines the work.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub enum Cause {
@@ -68,7 +68,7 @@ pub enum Cause {
     UserRedeploy,
     /// The owner deletes a machine, with or without a Terminate event.
     UserDelete(Option<TerminateNotice>),
-    /// A machine gets its operating-system image anew.
+    /// The operating-system image of a machine is reinstalled.
     Reimage(OsImageNotice),
     /// The owner stops, starts or deallocates a machine.
     Power(PowerChange),
@@ -78,7 +78,7 @@ pub enum Cause {
     HostWork {
         /// The rollout.
         rollout: RolloutId,
-        /// What is done to the hosts.
+        /// The work on the hosts.
         work: HostWork,
         /// The hosts, ascending.
         hosts: Vec<HostId>,
@@ -87,24 +87,24 @@ pub enum Cause {
     DegradedHost {
         /// The host.
         host: HostId,
-        /// How long it is expected to hold.
+        /// Time until the expected failure.
         fails_in: Duration,
     },
     /// A host has failed; its machines are brought up elsewhere.
     FailedHost {
         /// The host.
         host: HostId,
-        /// How.
+        /// The way in which they are brought up.
         kind: FailureKind,
     },
 }
 
-/// What is done to a host, and so to its machines.
+/// The work on a host, which affects its machines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum HostWork {
     /// An update that keeps memory: machines are paused.
     Update,
-    /// An update of the network: machines may feel it.
+    /// An update of the network: machines may notice it.
     NetworkUpdate,
     /// Machines are moved live to other hosts.
     Migration,
@@ -112,45 +112,45 @@ pub enum HostWork {
     Restart,
 }
 
-/// What the owner does to the power of a machine. It never makes an event.
+/// A change of the power state by the owner. It never makes an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PowerChange {
-    /// Off, keeping the place on the host.
+    /// Off, still allocated on the host.
     Stop,
     /// On.
     Start,
-    /// Off, giving the place up.
+    /// Off and no longer allocated.
     Deallocate,
 }
 
-/// Where a maintenance stands.
+/// The stage of a maintenance.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stage {
     /// It has not started.
     Waiting(Wait),
     /// It has started; these machines are still being worked on.
     Running {
-        /// What let it start.
+        /// The cause of its start.
         cause: StartCause,
-        /// What has been commanded and not reported as finished.
+        /// Actions that were requested and not reported as finished.
         actions: BTreeMap<MachineId, Action>,
     },
 }
 
-/// What a maintenance that has not started waits for.
+/// The condition for which a maintenance waits before its start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Wait {
     /// Approvals, or the end of the notice on the steady clock.
     Notice,
     /// The wall clock, which has been stepped back, to reach `not_before`.
     Wall,
-    /// Nothing any more: it is looked at in the next tick.
+    /// Nothing: the next tick checks it.
     Nothing,
-    /// It might start, but is held.
+    /// It could start, but is held.
     Held(Hold),
 }
 
-/// Why a maintenance that might start does not.
+/// The reason why a maintenance that could start is held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub enum Hold {
@@ -162,54 +162,55 @@ pub enum Hold {
     NoHost,
     /// One of its machines, which it would move, is being moved.
     Moving,
-    /// Its rollout works in windows, and none is open.
+    /// No window of its rollout is open.
     Window {
-        /// When the next one opens, on the wall clock.
+        /// Opening time of the next window, on the wall clock.
         opens: Timestamp,
     },
 }
 
-/// What is to be done to one machine, and the state it must still be in.
+/// An action on one machine, and the state in which the machine must still be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Action {
-    /// With the machine: the key under which the action is remembered.
+    /// Together with the machine, the key of the action.
     pub maintenance: MaintenanceId,
     /// The machine.
     pub machine: MachineId,
-    /// What is done.
+    /// The impact on the machine.
     pub impact: Impact,
-    /// The boot that was current when it was decided: a later one means that it has been done.
+    /// The boot count at the decision. A greater one means that the action has been done.
     pub boots: u32,
 }
 
-/// What is done to a machine.
+/// The impact of an action on a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub enum Impact {
     /// Paused for that many seconds.
     Pause {
-        /// How long.
+        /// Length of the pause.
         seconds: u32,
     },
     /// Moved live.
     Migrate {
-        /// Where to.
+        /// The target host.
         to: HostId,
     },
     /// Restarted: where it is, or on another host if its own has failed.
     Reboot {
-        /// Where to, unless it stays.
+        /// The target host; `None` if the machine stays.
         #[serde(deserialize_with = "Option::deserialize")]
         to: Option<HostId>,
     },
-    /// Stopped, and started on another host with a new ephemeral disk; on a failed host that nobody can relieve, it stays.
+    /// Stopped, and started on another host with a new ephemeral disk. It stays on a failed host if no other host can
+    /// take it.
     Redeploy {
-        /// Where to, unless it stays.
+        /// The target host; `None` if the machine stays.
         #[serde(deserialize_with = "Option::deserialize")]
         to: Option<HostId>,
     },
-    /// Given its operating-system image anew.
+    /// Operating-system image reinstalled.
     Reimage,
     /// Evicted.
     Evict(EvictionPolicy),
@@ -219,7 +220,7 @@ pub enum Impact {
     Stop,
     /// Switched on.
     Start {
-        /// Where, unless where it was.
+        /// The target host; `None` for the current one.
         #[serde(deserialize_with = "Option::deserialize")]
         to: Option<HostId>,
     },
@@ -227,16 +228,16 @@ pub enum Impact {
     Deallocate,
 }
 
-/// How an action ended.
+/// The result of an action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Report {
-    /// It was done.
+    /// The action succeeded.
     Done,
-    /// It could not be done, and will not be tried again; the machine is as it was.
+    /// The action failed and will not be retried; the machine is unchanged.
     Failed,
 }
 
-/// Why a part of a maintenance was taken back before it started.
+/// The reason why a part of a maintenance was withdrawn before its start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Withdrawal {
     /// An operator cancelled it.
@@ -245,17 +246,17 @@ pub enum Withdrawal {
     Superseded,
     /// None of its machines is still concerned.
     Unconcerned,
-    /// The host has failed; another event says so.
+    /// The host has failed, which another event announces.
     HostFailed,
-    /// The degraded host is well again.
+    /// The degraded host is healthy again.
     HostRecovered,
-    /// Its rollout is paused; the hosts wait for their turn again.
+    /// Its rollout is paused; the hosts wait again.
     Postponed,
 }
 
-/// What a tenant is told about a cause, and how long before.
+/// The contents of the event that a cause makes, and its notice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Told {
+pub(crate) struct EventTemplate {
     pub(crate) kind: EventKind,
     pub(crate) source: EventSource,
     pub(crate) reason: Reason,
@@ -263,13 +264,13 @@ pub(crate) struct Told {
     pub(crate) notice: Duration,
 }
 
-/// The interruption is expected to last an unknown time.
+/// The expected duration of the interruption is unknown.
 const UNKNOWN: i32 = -1;
 
 impl Cause {
-    /// Whether somebody has asked for it, for a machine: not what comes with the hosts.
+    /// Returns true if a caller requested it for a machine: not host work or host failures.
     #[must_use]
-    pub fn is_asked_for(&self) -> bool {
+    pub fn is_requested(&self) -> bool {
         match self {
             Self::UserRestart
             | Self::UserRedeploy
@@ -281,14 +282,14 @@ impl Cause {
         }
     }
 
-    /// Whether an enrolled tenant gets an event of it.
+    /// Returns true if an enrolled tenant gets an event.
     #[must_use]
     pub fn makes_events(&self) -> bool {
-        self.told().is_some()
+        self.event_template().is_some()
     }
 
-    /// What a tenant is told; nothing, if such work makes no event.
-    pub(crate) fn told(&self) -> Option<Told> {
+    /// The event that an enrolled tenant gets; `None` if the cause makes no event.
+    pub(crate) fn event_template(&self) -> Option<EventTemplate> {
         use {EventKind as K, EventSource::Platform, EventSource::User, Reason as R};
         let (kind, source, reason, duration_seconds) = match self {
             Self::UserRestart => (K::Reboot, User, R::UserRestart, UNKNOWN),
@@ -313,7 +314,7 @@ impl Cause {
             }
             Self::UserDelete(None) | Self::Reimage(OsImageNotice::Off) | Self::Power(_) => return None,
         };
-        Some(Told { kind, source, reason, duration_seconds, notice: self.notice(kind) })
+        Some(EventTemplate { kind, source, reason, duration_seconds, notice: self.notice(kind) })
     }
 
     fn notice(&self, kind: EventKind) -> Duration {
@@ -331,33 +332,33 @@ impl Cause {
         }
     }
 
-    /// Whether this is something the owner of a machine asked for and may not ask for twice.
+    /// Returns true if this is an operation of the owner that may be pending only once.
     pub(crate) fn is_user_operation(&self) -> bool {
         matches!(self, Self::UserRestart | Self::UserRedeploy | Self::Reimage(_))
     }
 
-    /// Whether the machine will be gone, or at least off, when this is done.
+    /// Returns true if the machine is deleted or at least off afterwards.
     pub(crate) fn ends_machine(&self) -> bool {
         matches!(self, Self::UserDelete(_) | Self::Eviction(_))
     }
 
-    /// Whether the machine will be gone when this is done.
+    /// Returns true if the machine is deleted afterwards.
     #[must_use]
-    pub fn is_end(&self) -> bool {
+    pub fn deletes_machine(&self) -> bool {
         matches!(self, Self::UserDelete(_) | Self::Eviction(EvictionPolicy::Delete))
     }
 
-    /// Whether the machine will be off, on or gone when this is done.
+    /// Returns true if the machine is switched on, switched off or deleted.
     pub(crate) fn changes_power(&self) -> bool {
         self.ends_machine() || matches!(self, Self::Power(_))
     }
 
-    /// Whether this tells a machine that the host is not well.
-    pub(crate) fn is_unwell(&self, id: HostId) -> bool {
+    /// Returns true if this announces that the host is degraded or has failed.
+    pub(crate) fn announces_unhealthy_host(&self, id: HostId) -> bool {
         matches!(self, Self::DegradedHost { host, .. } | Self::FailedHost { host, .. } if *host == id)
     }
 
-    /// The kind of platform work this is, if it is any.
+    /// The kind of platform work; `None` for operations on a machine.
     pub(crate) fn work_kind(&self) -> Option<WorkKind> {
         match self {
             Self::HostWork { .. } => Some(WorkKind::HostWork),
@@ -372,7 +373,7 @@ impl Cause {
         }
     }
 
-    /// The rollout that this is a step of.
+    /// The rollout of host work; `None` for other causes.
     #[must_use]
     pub fn rollout(&self) -> Option<RolloutId> {
         match self {
@@ -424,7 +425,7 @@ impl Plan {
 }
 
 impl Maintenance {
-    /// What has been commanded and not reported as finished.
+    /// Actions that were requested and not reported as finished.
     pub fn actions(&self) -> impl Iterator<Item = Action> {
         let actions = match &self.stage {
             Stage::Running { actions, .. } => Some(actions.values().copied()),
@@ -433,7 +434,7 @@ impl Maintenance {
         actions.into_iter().flatten()
     }
 
-    /// What has been commanded for a machine and not reported as finished.
+    /// The action on a machine that was requested and not reported as finished.
     #[must_use]
     pub fn action(&self, machine: MachineId) -> Option<Action> {
         match &self.stage {
@@ -442,7 +443,7 @@ impl Maintenance {
         }
     }
 
-    /// What it waits for, if it has not started.
+    /// The reason to wait; `None` if it has started.
     #[must_use]
     pub fn wait(&self) -> Option<Wait> {
         match self.stage {
@@ -453,7 +454,7 @@ impl Maintenance {
 }
 
 impl Impact {
-    /// The host to which this takes the machine, if it takes it anywhere.
+    /// The target host; `None` if the machine stays.
     #[must_use]
     pub fn destination(self) -> Option<HostId> {
         match self {
@@ -468,14 +469,14 @@ impl Impact {
         }
     }
 
-    /// How long it usually takes: as long as a Freeze was announced to last; otherwise what a quick machine would need. What
-    /// nobody was told of takes no time.
+    /// The usual duration: that of an announced Freeze, otherwise the time of a fast machine. Unannounced impacts take
+    /// no time.
     #[must_use]
-    pub fn usual_length(self, told: Option<&Announcement>) -> Duration {
-        let Some(told) = told else { return Duration::ZERO };
+    pub fn usual_duration(self, announcement: Option<&Announcement>) -> Duration {
+        let Some(announcement) = announcement else { return Duration::ZERO };
         let seconds = match self {
             Self::Pause { seconds } => u64::from(seconds),
-            Self::Migrate { .. } => u64::try_from(told.duration_seconds).unwrap_or(0),
+            Self::Migrate { .. } => u64::try_from(announcement.duration_seconds).unwrap_or(0),
             Self::Reboot { .. } | Self::Reimage => 30,
             Self::Redeploy { .. } => 120,
             Self::Evict(_) | Self::Delete => 5,
@@ -484,7 +485,7 @@ impl Impact {
         Duration::from_secs(seconds)
     }
 
-    /// Whether the machine is on, off or gone afterwards, whatever it was before.
+    /// Returns true if the impact determines whether the machine is on, off or deleted.
     pub(crate) fn changes_power(self) -> bool {
         match self {
             Self::Start { .. } | Self::Stop | Self::Deallocate | Self::Evict(_) | Self::Delete => true,

@@ -6,7 +6,7 @@ use forewarn_types::EventKind;
 
 use crate::fleet::TerminateNotice;
 
-/// The shortest time from announcement to `not_before`. Terminate: the shortest that a profile may ask for.
+/// The shortest time from announcement to `not_before`. For Terminate, the shortest notice of a profile.
 #[must_use]
 pub fn minimum_notice(kind: EventKind) -> Duration {
     match kind {

@@ -1,27 +1,28 @@
-//! A part of a whole, in hundredths.
+//! Percentages.
 
 use forewarn_types::OutOfRange;
 use serde::{Deserialize, Serialize};
 
-/// A part of a whole: 1 to 100 hundredths.
+/// A percentage from 1 to 100.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "u8")]
 pub struct Percent(u8);
 
 impl Percent {
-    /// That many hundredths: 1 to 100.
+    /// A percentage; `None` unless it is 1 to 100.
     #[must_use]
-    pub const fn new(hundredths: u8) -> Option<Self> {
-        if hundredths == 0 || hundredths > 100 { None } else { Some(Self(hundredths)) }
+    pub const fn new(percent: u8) -> Option<Self> {
+        if percent == 0 || percent > 100 { None } else { Some(Self(percent)) }
     }
 
-    /// The number of hundredths.
+    /// The number of percent.
     #[must_use]
-    pub const fn hundredths(self) -> u8 {
+    pub const fn percent(self) -> u8 {
         self.0
     }
 
-    /// That part of a number of machines, rounded down, but one at least: else a small tenant could never be worked on.
+    /// That share of a number of machines, rounded down, but at least one: otherwise a small tenant could never be
+    /// worked on.
     ///
     /// ```
     /// use forewarn_lifecycle::Percent;
@@ -33,7 +34,7 @@ impl Percent {
         (machines * usize::from(self.0) / 100).max(1)
     }
 
-    /// That part of a number of machines, rounded up.
+    /// That share of a number of machines, rounded up.
     ///
     /// ```
     /// use forewarn_lifecycle::Percent;
@@ -49,7 +50,7 @@ impl Percent {
 impl TryFrom<u8> for Percent {
     type Error = OutOfRange;
 
-    fn try_from(hundredths: u8) -> Result<Self, OutOfRange> {
-        Self::new(hundredths).ok_or(OutOfRange("a percentage is 1 to 100"))
+    fn try_from(percent: u8) -> Result<Self, OutOfRange> {
+        Self::new(percent).ok_or(OutOfRange("a percentage is 1 to 100"))
     }
 }

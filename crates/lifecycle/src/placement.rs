@@ -1,6 +1,6 @@
-//! Where a machine may go.
+//! The choice of a host for a machine.
 //!
-//! On one host the machines of one tenant share one update domain. A machine that is on its way counts at both ends.
+//! On one host all machines of a tenant share one update domain. A moving machine counts on both hosts.
 
 use forewarn_types::{HostId, MachineId, TenantId, UpdateDomain};
 
@@ -19,9 +19,15 @@ pub(crate) struct Move {
 }
 
 impl Cluster {
-    /// Another host that can take the machine: healthy, in the same zone, with room, without announced work, and without
-    /// another update domain of its tenant. The search starts behind the machine's own host and goes round; `avoid` ascends.
-    pub(crate) fn place(&self, machine: &Machine, avoid: &[HostId], moves: &[Move]) -> Option<HostId> {
+    /// Another host that can take the machine: healthy, in the same zone, with room, without announced work, and
+    /// without another update domain of its tenant. The search starts after the machine's own host and wraps around;
+    /// `avoid` is sorted.
+    pub(crate) fn find_host_for(
+        &self,
+        machine: &Machine,
+        avoid: &[HostId],
+        moves: &[Move],
+    ) -> Option<HostId> {
         let zone = self.host(machine.host).and_then(|host| host.zone);
         let behind =
             self.healthy.range((zone, HostId(machine.host.0.saturating_add(1)))..=(zone, HostId(u32::MAX)));
@@ -55,7 +61,7 @@ impl Cluster {
         domains.find(|present| *present != update_domain)
     }
 
-    /// Whether a new machine may be put on that host.
+    /// Checks that a new machine may be placed on that host.
     pub(crate) fn check_admission(
         &self,
         host: HostId,
@@ -69,7 +75,7 @@ impl Cluster {
         self.check_room(host, tenant, update_domain)
     }
 
-    /// Refuses where planned work goes on, where the host is full, and where the tenant has another update domain.
+    /// Refuses a host with planned work, a full host, and a host with another update domain of the tenant.
     pub(crate) fn check_room(
         &self,
         host: &Host,

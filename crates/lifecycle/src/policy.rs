@@ -1,8 +1,8 @@
-//! What may be chosen: per tenant (`Policy`) and per cluster (`Settings`, `Brake`).
+//! Choices of a tenant (`Policy`) and of the operator of a cluster (`Settings`, `Brake`).
 
 use serde::{Deserialize, Serialize};
 
-/// Which events of a tenant approve themselves (`scheduledEventsPolicy`).
+/// Events of a tenant that need no approval (`scheduledEventsPolicy`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Policy {
@@ -10,14 +10,14 @@ pub struct Policy {
     pub user_restart: Approve,
     /// `userInitiatedRedeploy`: a redeploy by the owner goes straight to Started.
     pub user_redeploy: Approve,
-    /// `allInstancesDown`: while no machine of the tenant runs, there is no one to ask.
+    /// `allInstancesDown`: events start without approval while no machine of the tenant runs.
     pub all_instances_down: Approve,
 }
 
-/// Whether something needs an approval.
+/// The approval that an event needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Approve {
-    /// It approves itself.
+    /// None: the event starts without approval.
     Automatically,
     /// A machine of the tenant approves, or the notice runs out.
     WhenAsked,
@@ -33,29 +33,29 @@ impl Default for Policy {
     }
 }
 
-/// What an operator may choose for a whole cluster.
+/// Settings of a whole cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
-    /// What happens to operations on tenants that are not enrolled.
+    /// Treatment of operations on tenants that are not enrolled.
     pub unenrolled: Unenrolled,
-    /// How many events by users one tenant may have at once; `None`: as many as fit.
+    /// Limit of simultaneous user events of one tenant; `None` for no limit of its own.
     #[serde(deserialize_with = "Option::deserialize")]
     pub user_operations_max: Option<u16>,
-    /// What a failed host does to its machines.
+    /// Effect of a failed host on its machines.
     pub failure: FailureKind,
 }
 
-/// What happens to operations on tenants that are not enrolled.
+/// Treatment of operations on tenants that are not enrolled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Unenrolled {
-    /// They run at once: it is enrolment that gives notice.
+    /// They run at once: only enrolled tenants get notice.
     RunAtOnce,
     /// They wait for the notice that an enrolled tenant would get, without an event.
     WaitAnyway,
 }
 
-/// What a failed host does to its machines.
+/// Effect of a failed host on its machines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FailureKind {
     /// They are restarted on another host; all disks stay.
@@ -70,7 +70,7 @@ impl Default for Settings {
     }
 }
 
-/// Holds every start of an event until it is let go: late, never lost.
+/// Holds every start of an event until it is released: late, never lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Brake {
     /// Events start when they may.

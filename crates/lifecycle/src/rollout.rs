@@ -2,15 +2,15 @@
 //!
 //! ```text
 //!               ┌──────────── a group is announced ◀───────────┐
-//!               ▼                                              │ nothing is in the way
-//!   planned ─▶ Works ── it is over ──▶ Next ── looked at ──────┤
-//!                                       ▲                      │ something is: pause, gate, window, brake, room
-//!                                       └─ that has changed ◀──┘
+//!               ▼                                              │ no obstacle
+//!   planned ─▶ Works ── it has ended ▶ Next ── checked ────────┤
+//!                                       ▲                      │ obstacle: pause, gate, window, brake, room
+//!                                       └─ obstacle changed ◀──┘
 //!   no host left: it ends, and is remembered for a while
 //! ```
 //!
-//! One group is announced or under way at a time. Terms say how large it may be, when it may start, and what must be so
-//! before the next one.
+//! One group is announced or in progress at a time. The terms limit its size and its start, and set the conditions for
+//! the next group.
 
 use std::num::NonZeroU16;
 use std::time::Duration;
@@ -26,74 +26,74 @@ use crate::window::Window;
 /// Work over many hosts, group by group: hosts on which no tenant has two update domains go together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rollout {
-    /// What is done.
+    /// The work on each host.
     pub work: HostWork,
-    /// How it is done.
+    /// Budgets, windows and gates.
     pub terms: RolloutTerms,
-    /// When it was planned.
+    /// Time of its planning.
     pub planned_at: Timestamp,
     /// The hosts that have not been announced yet, in the order in which they were named.
     pub waiting: Vec<HostId>,
-    /// What became of the hosts that it has left behind.
-    pub past: PagedMap<HostId, HostFate>,
-    /// What it does, or waits for.
+    /// Results of the hosts that it has processed.
+    pub past: PagedMap<HostId, HostResult>,
+    /// Current step, or the condition that it waits for.
     pub standing: Standing,
-    /// Why nothing new is announced, if it is paused.
+    /// The reason of the pause; `None` if it is not paused.
     pub pause: Option<Pause>,
-    /// Impacts that have failed since it began, or was resumed.
+    /// Failed impacts since its start, or since it was last resumed.
     pub failures: u32,
-    /// Groups that are done.
+    /// Completed groups.
     pub groups: u32,
-    /// How many of them had been done when somebody last said that it may go on.
+    /// Number of completed groups when an operator last confirmed it.
     pub confirmed: u32,
-    /// When the last group was done.
+    /// Time at which the last group ended.
     pub group_over: Option<Steady>,
     /// The machines of the last group.
     pub last_machines: Vec<MachineId>,
-    /// Hosts that were not well before they were worked on, or that somebody has seen and resumed.
+    /// Hosts that were unhealthy before the work, or whose health an operator acknowledged by resuming.
     pub excused: PagedSet<HostId>,
 }
 
-/// How a rollout is done. What is not said does not limit it; but one failed impact pauses it, and it waits for hosts that
-/// are not well, unless that is not wanted.
+/// The terms of a rollout. Omitted terms do not limit it; but by default one failed impact pauses it, and it waits for
+/// unhealthy hosts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RolloutTerms {
-    /// At most that many hosts at once.
+    /// Maximum number of hosts at once; `None` for no limit.
     #[serde(deserialize_with = "Option::deserialize")]
     pub hosts_at_once: Option<NonZeroU16>,
-    /// At most that part of the machines of any tenant at once, in all planned work.
+    /// Maximum share of the machines of any tenant at once, in all planned work; `None` for no limit.
     #[serde(deserialize_with = "Option::deserialize")]
     pub tenant_share: Option<Percent>,
-    /// Whether the machines of a tenant may lie in several fault domains.
+    /// Fault domains of a tenant that a group may span.
     pub fault_domains: FaultDomains,
-    /// When groups may start; at any time, if there are none.
+    /// Times at which groups may start; at any time, if empty.
     pub windows: Vec<Window>,
-    /// How long it rests between two groups.
+    /// Pause between two groups.
     pub pause_between: Duration,
-    /// After which groups somebody has to say that it may go on.
+    /// Groups after which an operator has to confirm the rollout.
     pub confirm: Confirm,
-    /// Whether it waits for what is not well.
+    /// Treatment of unhealthy hosts.
     pub health: HealthGate,
-    /// After how many failed impacts it pauses itself; never, if not said.
+    /// Number of failed impacts after which it pauses; `None` for never.
     #[serde(deserialize_with = "Option::deserialize")]
     pub stop_after: Option<NonZeroU16>,
 }
 
-/// In how many fault domains of a tenant a group may lie.
+/// The number of fault domains of a tenant that a group may span.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FaultDomains {
-    /// In as many as there are.
+    /// Any number.
     #[default]
     Any,
-    /// In one; but a single host is always possible, whatever it carries.
+    /// One; but a single host is always possible, whatever machines it has.
     OneAtATime,
 }
 
-/// After which groups somebody has to say that a rollout may go on.
+/// Groups after which an operator has to confirm the rollout.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Confirm {
-    /// After none.
+    /// No confirmation.
     #[default]
     Never,
     /// After the first.
@@ -102,71 +102,71 @@ pub enum Confirm {
     Each,
 }
 
-/// Whether a rollout waits for what is not well.
+/// Treatment of unhealthy hosts by a rollout.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum HealthGate {
     /// No group is announced while a host that it has worked on, or one with a machine of the last group, has become
     /// degraded or failed.
     #[default]
     Awaited,
-    /// It does not look.
+    /// Health is ignored.
     Ignored,
 }
 
-/// What became of a host of a rollout.
+/// The result of a host in a rollout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum HostFate {
-    /// It has been worked on.
+pub enum HostResult {
+    /// The work succeeded.
     Done,
-    /// It has been worked on, and something failed.
+    /// The work was done, and an impact failed.
     Failed,
-    /// It has not been worked on: its group was taken back, or nobody was there any more.
+    /// The work was not done: its group was withdrawn, or the host had no machine any more.
     Skipped,
 }
 
-/// What a rollout does, or waits for.
+/// The current step of a rollout, or the condition that it waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub enum Standing {
-    /// It is looked at in the next tick.
+    /// The next tick checks it.
     Next,
-    /// A group is announced or under way.
+    /// A group is announced or in progress.
     Works(MaintenanceId),
-    /// None of the hosts can be announced now; this is in the way of the first.
+    /// None of the hosts can be announced now; this is the obstacle of the first.
     Room(Obstacle),
-    /// It rests after a group.
+    /// It pauses after a group.
     Rests {
         /// Until then.
         until: Steady,
     },
-    /// What is announced now would not start in a window.
+    /// A group announced now would not start in a window.
     Window {
-        /// When something may be announced that does.
+        /// Time from which an announced group starts in a window.
         announces: Timestamp,
     },
-    /// Something that it has worked on is not well.
+    /// A host that it has worked on is unhealthy.
     Unwell,
-    /// Somebody has to say that it may go on.
+    /// An operator has to confirm it.
     Unconfirmed,
-    /// The brake is on: whatever is announced now would be held.
+    /// The brake is on: a group announced now would be held.
     Brake,
     /// It is paused.
     Paused,
 }
 
-/// When a rollout is looked at, and on which clock.
+/// The time at which a rollout is rechecked, on one of the clocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Look {
+pub(crate) enum RecheckTime {
     Steady(Steady),
     Wall(Timestamp),
 }
 
-/// Why a host cannot be announced now.
+/// The reason why a host cannot be announced now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Obstacle {
     /// It has failed.
     Failed,
-    /// A machine is on the way to it.
+    /// A machine is moving to it.
     Arrivals,
     /// Another update domain of one of its tenants is in planned work.
     UpdateDomain,
@@ -178,45 +178,45 @@ pub enum Obstacle {
     Events,
     /// No other host can take one of its machines.
     NoHost,
-    /// The group is as large as it may be.
+    /// The group has reached its maximum size.
     Full,
 }
 
-/// Why a rollout is paused.
+/// The reason why a rollout is paused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Pause {
-    /// An operator wanted it.
+    /// By an operator.
     Operator,
     /// As many impacts have failed as the terms permit.
     Failures,
 }
 
-/// What becomes of a group that is announced when its rollout is paused.
+/// Treatment of the announced group of a paused rollout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Announced {
-    /// It starts when it may.
+    /// It starts as announced.
     Stays,
-    /// It is withdrawn, if it has not started; its hosts wait for their turn again.
+    /// It is withdrawn if it has not started; its hosts wait again.
     TakenBack,
 }
 
-/// A rollout that is over.
+/// An ended rollout.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EndedRollout {
-    /// What it was; after a cancellation its last group may still be under way.
+    /// The rollout; after a cancellation its last group may still be in progress.
     pub rollout: Rollout,
-    /// When it ended.
+    /// Time of its end.
     pub at: Timestamp,
-    /// How it ended.
+    /// Finished or cancelled.
     pub how: RolloutEnd,
 }
 
-/// How a rollout ended.
+/// The way in which a rollout ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RolloutEnd {
     /// No host was left.
     Finished,
-    /// An operator wanted it.
+    /// By an operator.
     Cancelled,
 }
 
@@ -236,7 +236,7 @@ impl Default for RolloutTerms {
 }
 
 impl Rollout {
-    /// The group that is announced or under way.
+    /// The group that is announced or in progress; `None` if there is none.
     #[must_use]
     pub fn current(&self) -> Option<MaintenanceId> {
         match self.standing {
@@ -252,12 +252,12 @@ impl Rollout {
         }
     }
 
-    /// When it is looked at, if it waits for time alone.
-    pub(crate) fn looked_at(&self) -> Option<Look> {
+    /// The time of the next check; `None` unless it waits for time alone.
+    pub(crate) fn recheck_time(&self) -> Option<RecheckTime> {
         match self.standing {
-            Standing::Next => Some(Look::Steady(Steady::START)),
-            Standing::Rests { until } => Some(Look::Steady(until)),
-            Standing::Window { announces } => Some(Look::Wall(announces)),
+            Standing::Next => Some(RecheckTime::Steady(Steady::START)),
+            Standing::Rests { until } => Some(RecheckTime::Steady(until)),
+            Standing::Window { announces } => Some(RecheckTime::Wall(announces)),
             Standing::Works(_)
             | Standing::Room(_)
             | Standing::Unwell
@@ -267,12 +267,12 @@ impl Rollout {
         }
     }
 
-    /// Whether it waits for another host, place or tenant, so that a change of those is worth a look.
+    /// Returns true if it waits for another host or tenant, so that a change of those needs a recheck.
     pub(crate) fn waits_for_room(&self) -> bool {
         matches!(self.standing, Standing::Room(_))
     }
 
-    /// Whether the terms want somebody to say that it may go on, and nobody has.
+    /// Returns true if the terms need a confirmation that no operator has given.
     pub(crate) fn is_unconfirmed(&self) -> bool {
         match self.terms.confirm {
             Confirm::Never => false,
@@ -281,12 +281,12 @@ impl Rollout {
         }
     }
 
-    /// Until when it rests after the last group.
+    /// End of the pause after the last group.
     pub(crate) fn rests_until(&self) -> Option<Steady> {
         self.group_over.map(|over| over.plus(self.terms.pause_between))
     }
 
-    /// Whether one more failed impact is one too many.
+    /// Returns true if the next failed impact pauses the rollout.
     pub(crate) fn stops_at_next_failure(&self) -> bool {
         let stop = self.terms.stop_after.is_some_and(|max| self.failures + 1 >= u32::from(max.get()));
         stop && self.pause.is_none() && !self.waiting.is_empty()

@@ -1,12 +1,12 @@
-//! Ids as the row numbers of tables.
+//! Ids as row numbers of tables.
 
 use forewarn_types::{HostId, MachineId, ScaleSetId, TenantId};
 
-use crate::table::Row;
+use crate::table::RowNumber;
 
 macro_rules! row {
     ($($name:ident)*) => {
-        $(impl Row for $name {
+        $(impl RowNumber for $name {
             fn row(self) -> usize {
                 self.0 as usize
             }

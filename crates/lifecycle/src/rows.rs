@@ -1,7 +1,7 @@
-//! The state as rows, and back: how whoever keeps a cluster writes it down without replaying its whole history.
+//! The state as rows, and back: a store writes a cluster as rows instead of replaying its whole history.
 //!
-//! A row is what cannot be derived. Names, indexes, the agenda and the work that holds a tenant are made anew from rows,
-//! so that they cannot disagree with them. The order of rows is part of the bargain: what is spoken of comes first.
+//! A row holds only what cannot be derived. Names, indexes, the agenda and the work of each tenant are rebuilt from
+//! rows, so that they cannot disagree. The order of rows matters: a row comes after the rows to which it refers.
 
 use std::sync::Arc;
 
@@ -21,19 +21,19 @@ use crate::tenant::{Activity, Enrolment, Progress, Shape, Tenant, Work};
 /// One row of a cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Row {
-    /// What there is once. It comes first.
+    /// The part that exists once. It comes first.
     Head(Head),
-    /// A secret that names actions of work from before an import. Those come right after the head, oldest first.
+    /// A secret that names the actions of work from before an import. These rows follow the head, oldest first.
     FormerSeed(FormerSeed),
     /// A host.
     Host(HostRow),
     /// A scale set.
     ScaleSet(ScaleSetId, ScaleSet),
-    /// A rollout that is not over.
+    /// A rollout that has not ended.
     Rollout(RolloutId, Rollout),
-    /// A rollout that is over, in the order in which they ended.
+    /// An ended rollout, in the order in which they ended.
     EndedRollout(RolloutId, EndedRollout),
-    /// A maintenance that is not over.
+    /// A maintenance that has not ended.
     Maintenance(Maintenance),
     /// A tenant.
     Tenant(TenantRow),
@@ -41,14 +41,14 @@ pub enum Row {
     Machine(MachineRow),
 }
 
-/// What there is once in a cluster.
+/// The part of a cluster that exists once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Head {
-    /// The secret that event ids are made of.
+    /// The secret from which event ids are derived.
     pub seed: Seed,
-    /// What an operator has chosen.
+    /// The settings that an operator has chosen.
     pub settings: Settings,
-    /// Whether starts are held.
+    /// The brake, which holds starts while it is on.
     pub brake: Brake,
     /// The next number of each kind.
     pub next: Counters,
@@ -68,14 +68,14 @@ pub struct HostRow {
     pub machines: Vec<MachineId>,
 }
 
-/// A machine, and whether it is looked at in the next tick.
+/// A machine, and its attention in the next tick.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MachineRow {
     /// Its number.
     pub id: MachineId,
     /// The machine.
     pub machine: Machine,
-    /// Whether it is looked at in the next tick.
+    /// Attention of the next tick, for a machine on an unhealthy host.
     pub attention: Attention,
 }
 
@@ -90,25 +90,25 @@ pub struct TenantRow {
     pub enrolment: Enrolment,
     pub incarnation: u64,
     pub machines: Vec<MachineId>,
-    /// Its visible events: the work behind each, and where it stands. What was announced is told by the maintenance.
+    /// Its visible events: the maintenance and the phase of each. The maintenance has the announcement.
     pub events: Vec<(MaintenanceId, Phase)>,
-    /// Ids that may still be approved, and when each event ended.
+    /// Ids of ended events that approvals may still name, each with its end.
     pub ended: Vec<(Steady, EventId)>,
 }
 
-/// Why rows make no state, in words.
+/// The reason why rows cannot be restored.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the rows do not fit together: {0}")]
+#[error("the rows are inconsistent: {0}")]
 pub struct BadRows(pub &'static str);
 
-/// A cluster that is being made from its rows.
+/// A cluster that is being restored from its rows.
 #[derive(Debug)]
 pub struct Restoring {
     cluster: Option<Cluster>,
 }
 
 impl Cluster {
-    /// All that cannot be derived, in the order in which [`Restoring`] wants it.
+    /// All rows, in the order that [`Restoring`] expects.
     pub fn into_rows(self) -> impl Iterator<Item = Row> + Send + 'static {
         let head = Head { seed: self.seed, settings: self.settings, brake: self.brake, next: self.next };
         let seeds = self.former_seeds.into_iter().map(Row::FormerSeed);
@@ -148,7 +148,7 @@ impl HostRow {
 }
 
 impl TenantRow {
-    /// The work that holds the tenant is derived from maintenances.
+    /// The works of the tenant are derived from maintenances.
     fn of(id: TenantId, tenant: Tenant) -> Self {
         let Tenant { name, shape, policy, enrolment, incarnation, machines, activity } = tenant;
         let Activity { events, ended, works: _ } = activity.map_or_else(Activity::default, |boxed| *boxed);
@@ -164,26 +164,26 @@ impl Default for Restoring {
 }
 
 impl Restoring {
-    /// Nothing is known yet.
+    /// A cluster without rows so far.
     #[must_use]
     pub fn new() -> Self {
         Self { cluster: None }
     }
 
-    /// Takes the next row.
+    /// Adds the next row.
     ///
     /// # Errors
-    /// When it does not fit to those before it.
+    /// The row does not fit the rows before it.
     pub fn add(&mut self, row: Row) -> Result<(), BadRows> {
         let Some(cluster) = &mut self.cluster else {
             let Row::Head(Head { seed, settings, brake, next }) = row else {
-                return Err(BadRows("the head does not come first"));
+                return Err(BadRows("the head is not the first row"));
             };
             self.cluster = Some(Cluster { settings, brake, next, ..Cluster::new(seed) });
             return Ok(());
         };
         match row {
-            Row::Head(_) => Err(BadRows("there are two heads")),
+            Row::Head(_) => Err(BadRows("there is more than one head row")),
             Row::FormerSeed(former) => cluster.restore_former_seed(former),
             Row::Host(row) => cluster.restore_host(row),
             Row::ScaleSet(id, set) => cluster.restore_scale_set(id, set),
@@ -195,33 +195,33 @@ impl Restoring {
         }
     }
 
-    /// The cluster, once all rows are there.
+    /// The cluster, after the last row.
     ///
     /// # Errors
-    /// When some are not.
+    /// Rows are missing.
     pub fn finish(self) -> Result<Cluster, BadRows> {
-        let mut cluster = self.cluster.ok_or(BadRows("there is no head"))?;
+        let mut cluster = self.cluster.ok_or(BadRows("the head row is missing"))?;
         cluster.restore_work();
         Ok(cluster)
     }
 }
 
-/// Numbers are given out in order, so that a greater one than the next was never given.
+/// Numbers are assigned in order, so a number at or above the next one was never assigned.
 fn known<N: PartialOrd>(number: &N, next: &N) -> Result<(), BadRows> {
-    if number < next { Ok(()) } else { Err(BadRows("a number was never given out")) }
+    if number < next { Ok(()) } else { Err(BadRows("a number was never assigned")) }
 }
 
 fn new<V>(before: Option<&V>) -> Result<(), BadRows> {
-    if before.is_none() { Ok(()) } else { Err(BadRows("a number or a name is used twice")) }
+    if before.is_none() { Ok(()) } else { Err(BadRows("a number or a name is not unique")) }
 }
 
 impl Cluster {
     fn restore_former_seed(&mut self, former: FormerSeed) -> Result<(), BadRows> {
         if self.former_seeds.last().is_some_and(|last| former.until <= last.until) {
-            return Err(BadRows("the former seeds do not ascend"));
+            return Err(BadRows("the former seeds are not in ascending order"));
         }
         if former.until.0 > self.next.maintenance {
-            return Err(BadRows("a number was never given out"));
+            return Err(BadRows("a number was never assigned"));
         }
         self.former_seeds.push(former);
         Ok(())
@@ -233,11 +233,11 @@ impl Cluster {
         new(self.hosts.get(&id))?;
         new(self.host_names.insert(name.clone(), id).as_ref())?;
         if !machines.is_sorted_by(|one, other| one < other) {
-            return Err(BadRows("the machines of a host do not ascend"));
+            return Err(BadRows("the machines of a host are not in ascending order"));
         }
         match health {
             Health::Healthy => drop(self.healthy.insert((zone, id))),
-            Health::Degraded | Health::Failed => drop(self.unwell.insert(id)),
+            Health::Degraded | Health::Failed => drop(self.unhealthy.insert(id)),
         }
         self.hosts.insert(id, Host { name, zone, health, rollout, work, machines });
         Ok(())
@@ -329,7 +329,7 @@ impl Cluster {
         Ok(())
     }
 
-    /// What holds a tenant follows from the work that names it.
+    /// Rebuilds the works of each tenant from its maintenances.
     fn restore_work(&mut self) {
         for maintenance in self.maintenances.values() {
             let progress = match maintenance.stage {
@@ -338,7 +338,7 @@ impl Cluster {
             };
             let plan = &maintenance.plan;
             for part in &plan.parts {
-                // A standalone machine may have taken its tenant along while something else was still under way.
+                // The tenant of a standalone machine may be gone while other work on it is unfinished.
                 if let Some(kind) = plan.cause.work_kind()
                     && let Some(tenant) = self.tenants.get_mut(&part.tenant)
                 {
@@ -378,15 +378,15 @@ mod tests {
     }
 
     #[test]
-    fn rows_that_do_not_fit_together_are_refused() {
+    fn inconsistent_rows_are_rejected() {
         let bad = |rows: &[Row]| restore(rows).unwrap_err().to_string();
-        assert!(bad(&[]).ends_with("there is no head"));
-        assert!(bad(&[host(0, "a", &[]), head()]).ends_with("the head does not come first"));
-        assert!(bad(&[head(), head()]).ends_with("there are two heads"));
-        assert!(bad(&[head(), host(2, "a", &[])]).ends_with("never given out"));
-        assert!(bad(&[head(), host(0, "a", &[]), host(0, "b", &[])]).ends_with("used twice"));
-        assert!(bad(&[head(), host(0, "a", &[]), host(1, "a", &[])]).ends_with("used twice"));
-        assert!(bad(&[head(), host(0, "a", &[3, 3])]).ends_with("do not ascend"));
+        assert!(bad(&[]).ends_with("the head row is missing"));
+        assert!(bad(&[host(0, "a", &[]), head()]).ends_with("the head is not the first row"));
+        assert!(bad(&[head(), head()]).ends_with("there is more than one head row"));
+        assert!(bad(&[head(), host(2, "a", &[])]).ends_with("never assigned"));
+        assert!(bad(&[head(), host(0, "a", &[]), host(0, "b", &[])]).ends_with("not unique"));
+        assert!(bad(&[head(), host(0, "a", &[]), host(1, "a", &[])]).ends_with("not unique"));
+        assert!(bad(&[head(), host(0, "a", &[3, 3])]).ends_with("are not in ascending order"));
         assert!(restore(&[head(), host(0, "a", &[1, 3]), host(1, "b", &[])]).is_ok());
     }
 

@@ -1,4 +1,4 @@
-//! An announcement in JSON, as the value that it is: its copies share memory only where they are.
+//! Serialization of a shared announcement as a plain value: sharing exists only in memory.
 
 use std::sync::Arc;
 

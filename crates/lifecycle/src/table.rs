@@ -1,8 +1,8 @@
-//! Rows found by a number, in one step however many there are. Copies of a table share memory.
+//! A table: rows found by number in constant time. Copies of a table share memory.
 //!
-//! Numbers are given out in order and never used again, so a table is a list of chapters, and a chapter a list of pages. A copy
-//! costs a pointer for each chapter; the first change after it clones one chapter and one page. A page whose last row is
-//! removed is given back, and so is a chapter without pages.
+//! Numbers are assigned in order and never reused, so a table is a list of chapters, and a chapter a list of pages. A
+//! copy costs a pointer for each chapter; the first change after it clones one chapter and one page. A page without
+//! rows is freed, and so is a chapter without pages.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -15,7 +15,7 @@ const ROWS: usize = 32;
 const PAGES: usize = 128;
 
 /// A number by which rows are found.
-pub(crate) trait Row: Copy {
+pub(crate) trait RowNumber: Copy {
     fn row(self) -> usize;
     fn numbered(row: usize) -> Self;
 }
@@ -35,15 +35,15 @@ struct Block<T, const SIZE: usize> {
     used: usize,
 }
 
-type Page<V> = Block<V, ROWS>;
-type Chapter<V> = Block<Arc<Page<V>>, PAGES>;
+type RowPage<V> = Block<V, ROWS>;
+type Chapter<V> = Block<Arc<RowPage<V>>, PAGES>;
 
-/// The place of a row: its chapter, its page within that, and its row within that.
-fn place(row: usize) -> (usize, usize, usize) {
+/// The position of a row: its chapter, its page within the chapter, and its index within the page.
+fn position(row: usize) -> (usize, usize, usize) {
     (row / (ROWS * PAGES), row / ROWS % PAGES, row % ROWS)
 }
 
-impl<K: Row, V> Table<K, V> {
+impl<K: RowNumber, V> Table<K, V> {
     pub(crate) fn new() -> Self {
         Self { chapters: Vec::new(), length: 0, key: PhantomData }
     }
@@ -53,7 +53,7 @@ impl<K: Row, V> Table<K, V> {
     }
 
     pub(crate) fn get(&self, key: &K) -> Option<&V> {
-        let (chapter, page, row) = place(key.row());
+        let (chapter, page, row) = position(key.row());
         self.chapters.get(chapter)?.as_ref()?.slots[page].as_ref()?.slots[row].as_ref()
     }
 
@@ -61,10 +61,10 @@ impl<K: Row, V> Table<K, V> {
         self.iter_from(K::numbered(0))
     }
 
-    /// From that row on; what comes before costs nothing.
+    /// The rows from that number on. Earlier rows cost nothing.
     pub(crate) fn iter_from(&self, first: K) -> impl Iterator<Item = (K, &V)> {
         let first = first.row();
-        let (first_chapter, ..) = place(first);
+        let (first_chapter, ..) = position(first);
         let chapters = self.chapters.iter().enumerate().skip(first_chapter);
         let pages = chapters.flat_map(move |(number, chapter)| {
             let pages = chapter.iter().flat_map(|chapter| chapter.slots.iter().enumerate());
@@ -80,16 +80,16 @@ impl<K: Row, V> Table<K, V> {
     }
 }
 
-impl<K: Row, V: Clone> Table<K, V> {
-    /// A row, to be changed. A chapter and a page that are shared are cloned, even if there is no such row.
+impl<K: RowNumber, V: Clone> Table<K, V> {
+    /// Mutable access to a row. Clones a shared chapter and page, even if there is no such row.
     pub(crate) fn get_mut(&mut self, key: &K) -> Option<&mut V> {
-        let (chapter, page, row) = place(key.row());
+        let (chapter, page, row) = position(key.row());
         let chapter = Arc::make_mut(self.chapters.get_mut(chapter)?.as_mut()?);
         Arc::make_mut(chapter.slots[page].as_mut()?).slots[row].as_mut()
     }
 
     pub(crate) fn insert(&mut self, key: K, value: V) {
-        let (chapter, page, row) = place(key.row());
+        let (chapter, page, row) = position(key.row());
         if self.chapters.len() <= chapter {
             self.chapters.resize_with(chapter + 1, || None);
         }
@@ -101,7 +101,7 @@ impl<K: Row, V: Clone> Table<K, V> {
     }
 
     pub(crate) fn remove(&mut self, key: &K) -> Option<V> {
-        let (chapter_place, page_place, row) = place(key.row());
+        let (chapter_place, page_place, row) = position(key.row());
         let chapter_slot = self.chapters.get_mut(chapter_place)?;
         let chapter = Arc::make_mut(chapter_slot.as_mut()?);
         let page = Arc::make_mut(chapter.slots[page_place].as_mut()?);
@@ -116,7 +116,8 @@ impl<K: Row, V: Clone> Table<K, V> {
         Some(value)
     }
 
-    /// Every row; those on shared pages are cloned. Holds a page on the heap, because callers chain and move the iterator.
+    /// Every row; those on shared pages are cloned. Holds a page on the heap, because callers chain and move the
+    /// iterator.
     pub(crate) fn into_rows(self) -> impl Iterator<Item = (K, V)> {
         let chapters = self.chapters.into_iter().enumerate();
         let pages = chapters.flat_map(|(number, chapter)| {
@@ -135,39 +136,39 @@ impl<T, const SIZE: usize> Block<T, SIZE> {
         Self { slots: std::array::from_fn(|_| None), used: 0 }
     }
 
-    fn put(&mut self, place: usize, item: T) -> Option<T> {
-        let before = self.slots[place].replace(item);
+    fn put(&mut self, index: usize, item: T) -> Option<T> {
+        let before = self.slots[index].replace(item);
         self.used += usize::from(before.is_none());
         before
     }
 
-    fn take(&mut self, place: usize) -> Option<T> {
-        let item = self.slots[place].take()?;
+    fn take(&mut self, index: usize) -> Option<T> {
+        let item = self.slots[index].take()?;
         self.used -= 1;
         Some(item)
     }
 
     fn into_items(self) -> Vec<(usize, T)> {
         let items = self.slots.into_iter().enumerate();
-        items.filter_map(|(place, item)| Some((place, item?))).collect()
+        items.filter_map(|(index, item)| Some((index, item?))).collect()
     }
 
-    fn get_or_insert_with(&mut self, place: usize, new: impl FnOnce() -> T) -> &mut T {
-        let slot = &mut self.slots[place];
+    fn get_or_insert_with(&mut self, index: usize, new: impl FnOnce() -> T) -> &mut T {
+        let slot = &mut self.slots[index];
         self.used += usize::from(slot.is_none());
         slot.get_or_insert_with(new)
     }
 }
 
-impl<K: Row + PartialEq, V: PartialEq> PartialEq for Table<K, V> {
+impl<K: RowNumber + PartialEq, V: PartialEq> PartialEq for Table<K, V> {
     fn eq(&self, other: &Self) -> bool {
         self.iter().eq(other.iter())
     }
 }
 
-impl<K: Row + PartialEq, V: Eq> Eq for Table<K, V> {}
+impl<K: RowNumber + PartialEq, V: Eq> Eq for Table<K, V> {}
 
-impl<K: Row + fmt::Debug, V: fmt::Debug> fmt::Debug for Table<K, V> {
+impl<K: RowNumber + fmt::Debug, V: fmt::Debug> fmt::Debug for Table<K, V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_map().entries(self.iter()).finish()
     }
@@ -184,7 +185,7 @@ mod tests {
         let mut table = Table::new();
         let mut map = BTreeMap::new();
         let mut removed = 0;
-        // Gaps, page borders, the last row of a page, removals of what is and of what is not there.
+        // Gaps, page borders, the last row of a page, removals of present and absent rows.
         for step in 0u32..400 {
             let key = MachineId((step * 37) % 150);
             if step % 7 > 3 {
@@ -210,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_page_is_given_back_and_tables_are_equal_by_what_they_hold() {
+    fn an_empty_page_is_freed_and_tables_are_equal_by_their_rows() {
         let mut table = Table::new();
         (0..40).for_each(|number| table.insert(MachineId(number), number));
         let full = table.clone();

@@ -14,20 +14,20 @@ use crate::policy::Policy;
 pub struct Tenant {
     /// Unique among the tenants of the cluster.
     pub name: Name,
-    /// What kind of set it is.
+    /// Standalone machine, cloud service, availability set or placement group.
     pub shape: Shape,
-    /// Which events approve themselves.
+    /// Events that need no approval.
     pub policy: Policy,
-    /// Whether Scheduled Events are enabled for it.
+    /// Enabled while its machines send requests.
     pub enrolment: Enrolment,
     /// Grows by one for each event that appears, starts or goes.
     pub incarnation: u64,
     pub(crate) machines: Vec<MachineId>,
-    /// Most tenants have nothing going on most of the time, and pay eight bytes for it.
+    /// Boxed, because most tenants have no activity most of the time.
     pub(crate) activity: Option<Box<Activity>>,
 }
 
-/// What kind of set a tenant is.
+/// The kind of a tenant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Shape {
     /// One virtual machine.
@@ -40,19 +40,19 @@ pub enum Shape {
     PlacementGroup(ScaleSetId),
 }
 
-/// Whether Scheduled Events are enabled for a tenant.
+/// The state of Scheduled Events for a tenant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Enrolment {
-    /// Nobody asks: operations run at once.
+    /// No machine requests events: operations run at once.
     Disabled,
-    /// Somebody asks.
+    /// A machine requests events.
     Enabled {
-        /// When the silence will have lasted too long, unless something is heard before.
+        /// Time at which it is disabled, unless a request arrives before.
         silent_at: Steady,
     },
 }
 
-/// Platform work on machines of a tenant, announced or under way.
+/// Platform work on machines of a tenant, announced or in progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Work {
     pub(crate) maintenance: MaintenanceId,
@@ -61,14 +61,14 @@ pub(crate) struct Work {
     pub(crate) progress: Progress,
 }
 
-/// What kind of platform work; it decides what may be announced and started beside it.
+/// The kind of platform work, which decides about announcements and starts of other work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WorkKind {
     /// A rollout over hosts: planned, one update domain at a time.
     HostWork,
     /// A machine leaves a degraded host: planned, but announced days ahead, so it does not keep a rollout waiting.
     Degraded,
-    /// A host has failed: nobody planned it.
+    /// A host has failed: unplanned.
     Failure,
 }
 
@@ -86,7 +86,7 @@ pub(crate) struct Activity {
 }
 
 impl Shape {
-    /// What the machines of such a tenant are to those who manage them.
+    /// The resource type of the machines of such a tenant.
     #[must_use]
     pub fn resource_kind(self) -> ResourceKind {
         match self {
@@ -98,7 +98,7 @@ impl Shape {
 }
 
 impl Enrolment {
-    /// Enabled by something heard at that moment.
+    /// Enabled by a request at that moment.
     #[must_use]
     pub fn heard(at: Steady) -> Self {
         Self::Enabled { silent_at: at.plus(SILENCE_MAX) }
@@ -117,7 +117,7 @@ impl Tenant {
         &self.machines
     }
 
-    /// The events that its machines can see, in the order in which they were announced.
+    /// The visible events of its machines, in the order of announcement.
     #[must_use]
     pub fn events(&self) -> &[Event] {
         self.activity.as_ref().map_or(&[], |activity| &activity.events)
@@ -129,13 +129,13 @@ impl Tenant {
         self.events().iter().find(|event| event.id() == id)
     }
 
-    /// Whether Scheduled Events are enabled for it.
+    /// Enabled while its machines send requests.
     #[must_use]
     pub fn is_enrolled(&self) -> bool {
         matches!(self.enrolment, Enrolment::Enabled { .. })
     }
 
-    /// Whether an event of that id ended so recently that it may still be approved, without effect.
+    /// Returns true if an event with that id ended so recently that an approval of it is accepted, without effect.
     #[must_use]
     pub fn ended_recently(&self, id: EventId, now: Steady) -> bool {
         let ended = self.activity.as_ref().map_or(&[][..], |activity| &activity.ended);
@@ -156,18 +156,18 @@ impl Tenant {
         self.activity.as_ref().map_or(&[], |activity| &activity.works)
     }
 
-    /// An event appears.
+    /// Adds an announced event.
     pub(crate) fn announce(&mut self, event: Event) {
         self.incarnation += 1;
         self.active().events.push(event);
     }
 
-    /// An event of the tenant changes its phase without starting.
+    /// Mutable access to an event, for changes of its phase without a start.
     pub(crate) fn event_mut(&mut self, id: EventId) -> Option<&mut Event> {
         self.activity.as_mut()?.events.iter_mut().find(|event| event.id() == id)
     }
 
-    /// An event starts.
+    /// Starts an event.
     pub(crate) fn start(&mut self, id: EventId, started: Phase) {
         if let Some(event) = self.event_mut(id) {
             event.phase = started;
@@ -175,7 +175,7 @@ impl Tenant {
         }
     }
 
-    /// An event goes; its id is accepted for a while longer.
+    /// Removes an event; its id is accepted for a while longer.
     pub(crate) fn end(&mut self, id: EventId, now: Steady) {
         let activity = self.active();
         activity.events.retain(|event| event.id() != id);
@@ -206,7 +206,7 @@ impl Tenant {
         self.give_memory_back();
     }
 
-    /// When nothing is going on any more, only the ids of ended events stay, and without spare room.
+    /// Frees memory once only the ids of ended events are left.
     fn give_memory_back(&mut self) {
         let Some(activity) = &mut self.activity else { return };
         if activity.events.is_empty() && activity.works.is_empty() {
@@ -219,7 +219,7 @@ impl Tenant {
         }
     }
 
-    /// The tenant, with the events that it sees and those that it has seen.
+    /// The tenant with these visible and ended events.
     pub(crate) fn with_events(mut self, events: Vec<Event>, ended: Vec<(Steady, EventId)>) -> Self {
         if !events.is_empty() || !ended.is_empty() {
             self.activity = Some(Box::new(Activity { events, ended, works: Vec::new() }));

@@ -1,8 +1,8 @@
-//! Windows: the hours of the week in which a rollout may work.
+//! Windows: the hours of the week in which a rollout may start groups.
 //!
-//! A window is daily: on some weekdays, from one minute of the day to another, in a fixed distance from UTC. One that ends
-//! at or before its beginning ends on the next day; the weekday is that of its beginning. There are no time zones here, and
-//! so no hours that come twice or never.
+//! A window is daily: on some weekdays, from one minute of the day to another, at a fixed offset from UTC. A window
+//! that ends at or before its start ends on the next day; its weekday is that of its start. There are no time zones
+//! here, so no hour occurs twice or never.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 /// Hours on some days of the week.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "Unchecked")]
+#[serde(try_from = "UncheckedWindow")]
 pub struct Window {
     days: Weekdays,
     from_minute: u16,
@@ -24,10 +24,10 @@ pub struct Window {
 #[serde(try_from = "u8")]
 pub struct Weekdays(u8);
 
-/// The fields of a window that nothing has checked.
+/// The fields of a window before validation.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Unchecked {
+struct UncheckedWindow {
     days: Weekdays,
     from_minute: u16,
     to_minute: u16,
@@ -39,7 +39,7 @@ const DAY_MINUTES: u16 = 24 * 60;
 const MINUTE_MILLIS: i64 = 60_000;
 const DAY_MILLIS: i64 = DAY_MINUTES as i64 * MINUTE_MILLIS;
 
-/// The farthest that local time lies from UTC: 14 hours.
+/// The maximum offset of local time from UTC: 14 hours.
 const OFFSET_MINUTES_MAX: i16 = 14 * 60;
 
 /// 1970-01-01 was a Thursday; days are counted from Monday.
@@ -61,7 +61,7 @@ impl Weekdays {
         self.0
     }
 
-    /// Whether the day is among them; Monday is 0.
+    /// Returns true if the day is included; Monday is 0.
     #[must_use]
     pub const fn contains(self, day: u8) -> bool {
         day < 7 && self.0 & (1 << day) != 0
@@ -69,8 +69,8 @@ impl Weekdays {
 }
 
 impl Window {
-    /// On these days from one minute of the day to another, that many minutes ahead of UTC; nothing, if there is no such
-    /// minute or no such place. With both minutes the same it is open all day.
+    /// A window on these days from one minute of the day to another, with an offset from UTC in minutes; `None` if a
+    /// minute or the offset is out of range. With both minutes the same it is open all day.
     ///
     /// ```
     /// use forewarn_lifecycle::{Timestamp, Weekdays, Window};
@@ -104,25 +104,25 @@ impl Window {
         self.to_minute
     }
 
-    /// How far its clock is ahead of UTC.
+    /// Offset of its local time from UTC, in minutes.
     #[must_use]
     pub const fn offset_minutes(self) -> i16 {
         self.offset_minutes
     }
 
-    /// Whether it is open then.
+    /// Returns true if it is open at that time.
     #[must_use]
     pub fn is_open(self, at: Timestamp) -> bool {
         self.next_open(at) == at
     }
 
-    /// The first moment from then on at which it is open.
+    /// The first time from then on at which it is open.
     #[must_use]
     pub fn next_open(self, at: Timestamp) -> Timestamp {
         let ahead = i64::from(self.offset_minutes) * MINUTE_MILLIS;
         let local = at.millis() + ahead;
         let today = local.div_euclid(DAY_MILLIS);
-        // One that opened yesterday may still be open; each opens within a week.
+        // A window that opened yesterday may still be open; each opens within a week.
         for day in today - 1..=today + 7 {
             let weekday = (day + FIRST_WEEKDAY).rem_euclid(7);
             let opens = day * DAY_MILLIS + i64::from(self.from_minute) * MINUTE_MILLIS;
@@ -149,22 +149,22 @@ impl TryFrom<u8> for Weekdays {
     }
 }
 
-impl TryFrom<Unchecked> for Window {
+impl TryFrom<UncheckedWindow> for Window {
     type Error = OutOfRange;
 
-    fn try_from(window: Unchecked) -> Result<Self, OutOfRange> {
-        let Unchecked { days, from_minute, to_minute, offset_minutes } = window;
+    fn try_from(window: UncheckedWindow) -> Result<Self, OutOfRange> {
+        let UncheckedWindow { days, from_minute, to_minute, offset_minutes } = window;
         let wrong = OutOfRange("a window begins and ends within a day, at most 14 hours from UTC");
         Self::new(days, from_minute, to_minute, offset_minutes).ok_or(wrong)
     }
 }
 
-/// The first moment from then on at which one of the windows is open; at once, if there are none.
+/// The first time from then on at which one of the windows is open; at once, if there are none.
 pub(crate) fn next_open(windows: &[Window], at: Timestamp) -> Timestamp {
     windows.iter().map(|window| window.next_open(at)).min().unwrap_or(at)
 }
 
-/// When something may be announced whose notice has that length, so that it ends in a window: from then on, at the earliest.
+/// The earliest time to announce a group so that its notice of that length ends in a window.
 pub(crate) fn next_announcement(windows: &[Window], now: Timestamp, notice: Duration) -> Timestamp {
     let not_before = now.plus(notice).rounded_up();
     let opens = next_open(windows, not_before);
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn a_night_belongs_to_the_day_on_which_it_begins() {
+    fn a_window_past_midnight_belongs_to_the_day_of_its_start() {
         let night = window(THURSDAY, 22 * 60, 6 * 60, 0);
         assert!(!night.is_open(at(60)), "that is Wednesday's night");
         assert_eq!(night.next_open(at(60)), at(22 * 60));
@@ -208,8 +208,8 @@ mod tests {
     }
 
     #[test]
-    fn other_places_have_other_hours() {
-        // 22:00 to 06:00 in a place an hour ahead is 21:00 to 05:00.
+    fn the_offset_shifts_a_window() {
+        // 22:00 to 06:00 an hour ahead of UTC is 21:00 to 05:00.
         let night = window(THURSDAY, 22 * 60, 6 * 60, 60);
         assert_eq!(night.next_open(at(0)), at(21 * 60));
         // Where it is still Wednesday, Thursday comes later.
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_window_is_none() {
+    fn invalid_windows_are_rejected() {
         assert_eq!(Weekdays::from_bits(0), None);
         assert_eq!(Weekdays::from_bits(128), None);
         assert_eq!(Window::new(Weekdays::ALL, 0, 1440, 0), None);
@@ -236,7 +236,12 @@ mod tests {
         assert_eq!(Weekdays::try_from(127), Ok(Weekdays::ALL));
         assert!(Weekdays::try_from(0).is_err());
         let read = |to_minute| {
-            Window::try_from(Unchecked { days: Weekdays::ALL, from_minute: 0, to_minute, offset_minutes: 0 })
+            Window::try_from(UncheckedWindow {
+                days: Weekdays::ALL,
+                from_minute: 0,
+                to_minute,
+                offset_minutes: 0,
+            })
         };
         assert_eq!(read(60), Ok(window(127, 0, 60, 0)));
         assert!(read(1440).is_err());

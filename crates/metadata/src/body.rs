@@ -1,15 +1,15 @@
-//! Taking a body out of a buffer that fills: by its length, or chunk by chunk.
+//! Reads a body from a growing buffer: by its length, or chunk by chunk.
 //!
-//! Chunks are read strictly: no extensions, no trailers, one way to end a line.
+//! Chunks are parsed strictly: no extensions, no trailers, CRLF only.
 
-use forewarn_imds::{BODY_BYTES_MAX, Problem};
+use forewarn_imds::{BODY_BYTES_MAX, RequestError};
 
 use crate::request::Body;
 
-/// Hexadecimal digits in the size of a chunk.
+/// Maximum number of hexadecimal digits in a chunk size.
 const SIZE_DIGITS_MAX: usize = 8;
 
-/// A body that is on its way.
+/// A body that is being received.
 #[derive(Debug)]
 pub(crate) struct Collector {
     taken: Vec<u8>,
@@ -18,39 +18,38 @@ pub(crate) struct Collector {
 
 #[derive(Clone, Copy, Debug)]
 enum Stage {
-    /// That much more, and nothing after it.
+    /// Remaining bytes of a body with a length.
     Rest(usize),
-    /// The size of a chunk.
     Size,
-    /// That much more of a chunk.
+    /// Remaining bytes of a chunk.
     Chunk(usize),
-    /// The end of the line after a chunk.
+    /// CRLF after a chunk.
     ChunkEnd,
-    /// The end of the line after the last chunk, which was empty.
+    /// CRLF after the last, empty chunk.
     LastEnd,
 }
 
 impl Collector {
-    /// Begins a body.
+    /// Starts a body.
     ///
     /// # Errors
-    /// When it is known to be too long.
-    pub(crate) fn new(body: Body) -> Result<Self, Problem> {
+    /// Fails if the announced length exceeds the limit.
+    pub(crate) fn new(body: Body) -> Result<Self, RequestError> {
         let stage = match body {
             Body::Bytes(bytes) => {
                 let bytes = usize::try_from(bytes).ok().filter(|bytes| *bytes <= BODY_BYTES_MAX);
-                Stage::Rest(bytes.ok_or(Problem::BodyTooLarge)?)
+                Stage::Rest(bytes.ok_or(RequestError::BodyTooLarge)?)
             }
             Body::Chunked => Stage::Size,
         };
         Ok(Self { taken: Vec::new(), stage })
     }
 
-    /// Takes what belongs to the body from the front of a buffer. Gives the body when it is complete.
+    /// Takes the bytes of the body from the start of the buffer. Returns the body once it is complete.
     ///
     /// # Errors
-    /// When it turns out to be too long, or is no proper sequence of chunks.
-    pub(crate) fn take(&mut self, input: &mut Vec<u8>) -> Result<Option<Vec<u8>>, Problem> {
+    /// Fails if the body exceeds the limit, or its chunks are malformed.
+    pub(crate) fn take(&mut self, input: &mut Vec<u8>) -> Result<Option<Vec<u8>>, RequestError> {
         let mut at = 0;
         let outcome = loop {
             match self.step(&input[at..]) {
@@ -67,7 +66,7 @@ impl Collector {
         outcome
     }
 
-    fn step(&mut self, input: &[u8]) -> Result<Step, Problem> {
+    fn step(&mut self, input: &[u8]) -> Result<Step, RequestError> {
         match self.stage {
             Stage::Rest(left) => Ok(match self.copy(input, left) {
                 (used, 0) => Step::Done(used),
@@ -91,25 +90,25 @@ impl Collector {
         Step::Used(used)
     }
 
-    /// Copies as much as there is; says how much that was, and how much is left.
+    /// Copies the available bytes. Returns the number of bytes copied and the number still missing.
     fn copy(&mut self, input: &[u8], left: usize) -> (usize, usize) {
         let used = left.min(input.len());
         self.taken.extend_from_slice(&input[..used]);
         (used, left - used)
     }
 
-    fn size(&mut self, input: &[u8]) -> Result<Step, Problem> {
+    fn size(&mut self, input: &[u8]) -> Result<Step, RequestError> {
         let digits = input.iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
         if digits > SIZE_DIGITS_MAX || (digits == 0 && !input.is_empty()) {
-            return Err(Problem::Malformed);
+            return Err(RequestError::Malformed);
         }
         if !line_ends(&input[digits..])? {
             return Ok(Step::Waits);
         }
-        let text = str::from_utf8(&input[..digits]).map_err(|_| Problem::Malformed)?;
-        let size = usize::from_str_radix(text, 16).map_err(|_| Problem::Malformed)?;
+        let text = str::from_utf8(&input[..digits]).map_err(|_| RequestError::Malformed)?;
+        let size = usize::from_str_radix(text, 16).map_err(|_| RequestError::Malformed)?;
         if size > BODY_BYTES_MAX - self.taken.len() {
-            return Err(Problem::BodyTooLarge);
+            return Err(RequestError::BodyTooLarge);
         }
         Ok(self.goes_on(digits + 2, if size == 0 { Stage::LastEnd } else { Stage::Chunk(size) }))
     }
@@ -121,12 +120,12 @@ enum Step {
     Waits,
 }
 
-/// Whether the line ends here; `false` if that cannot be known yet.
-fn line_ends(input: &[u8]) -> Result<bool, Problem> {
+/// Returns true at the end of a line, false if more bytes are needed to tell.
+fn line_ends(input: &[u8]) -> Result<bool, RequestError> {
     match input {
         [b'\r', b'\n', ..] => Ok(true),
         [] | [b'\r'] => Ok(false),
-        [..] => Err(Problem::Malformed),
+        [..] => Err(RequestError::Malformed),
     }
 }
 
@@ -134,7 +133,7 @@ fn line_ends(input: &[u8]) -> Result<bool, Problem> {
 mod tests {
     use super::*;
 
-    fn collect(body: Body, pieces: &[&[u8]]) -> (Result<Option<Vec<u8>>, Problem>, Vec<u8>) {
+    fn collect(body: Body, pieces: &[&[u8]]) -> (Result<Option<Vec<u8>>, RequestError>, Vec<u8>) {
         let mut collector = match Collector::new(body) {
             Ok(collector) => collector,
             Err(problem) => return (Err(problem), Vec::new()),
@@ -153,7 +152,7 @@ mod tests {
     const CHUNKS: &[u8] = b"3\r\nabc\r\n00A\r\n0123456789\r\n0\r\n\r\nGET";
 
     #[test]
-    fn chunks_come_together_however_they_arrive() {
+    fn chunks_are_joined_at_every_split() {
         for size in 1..CHUNKS.len() {
             let pieces: Vec<_> = CHUNKS.chunks(size).collect();
             let (body, left) = collect(Body::Chunked, &pieces);
@@ -186,18 +185,18 @@ mod tests {
             b"g\r\n",
         ];
         for chunks in wrong {
-            assert_eq!(collect(Body::Chunked, &[chunks]).0, Err(Problem::Malformed), "{chunks:?}");
+            assert_eq!(collect(Body::Chunked, &[chunks]).0, Err(RequestError::Malformed), "{chunks:?}");
         }
     }
 
     #[test]
-    fn a_body_has_an_end_in_either_form() {
+    fn bodies_of_both_forms_have_a_limit() {
         let max = u64::try_from(BODY_BYTES_MAX).expect("a small number");
         assert_eq!(collect(Body::Bytes(max), &[b"a"]).0, Ok(None));
-        assert_eq!(collect(Body::Bytes(max + 1), &[]).0, Err(Problem::BodyTooLarge));
-        assert_eq!(collect(Body::Bytes(u64::MAX), &[]).0, Err(Problem::BodyTooLarge));
+        assert_eq!(collect(Body::Bytes(max + 1), &[]).0, Err(RequestError::BodyTooLarge));
+        assert_eq!(collect(Body::Bytes(u64::MAX), &[]).0, Err(RequestError::BodyTooLarge));
         assert_eq!(collect(Body::Chunked, &[b"20000\r\na"]).0, Ok(None));
-        assert_eq!(collect(Body::Chunked, &[b"20001\r\n"]).0, Err(Problem::BodyTooLarge));
-        assert_eq!(collect(Body::Chunked, &[b"1\r\na\r\n20000\r\n"]).0, Err(Problem::BodyTooLarge));
+        assert_eq!(collect(Body::Chunked, &[b"20001\r\n"]).0, Err(RequestError::BodyTooLarge));
+        assert_eq!(collect(Body::Chunked, &[b"1\r\na\r\n20000\r\n"]).0, Err(RequestError::BodyTooLarge));
     }
 }

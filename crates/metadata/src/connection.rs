@@ -1,4 +1,4 @@
-//! One connection: request after request, each read with patience that ends and answered with one write.
+//! One connection: reads request after request, each with a deadline, and answers each with one write.
 //!
 //! ```text
 //!   idle ──first byte──▶ head ──complete──▶ body ──complete──▶ answered ──▶ idle, or closed
@@ -10,280 +10,298 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use forewarn_imds::Problem;
+use forewarn_imds::RequestError;
 use forewarn_types::{MachineId, Now};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::Instant;
 
-use crate::answer::{Answer, CONTINUE};
 use crate::body::Collector;
-use crate::connections::Seat;
+use crate::callers::Caller;
+use crate::connections::ConnectionGuard;
 use crate::control_plane::ControlPlane;
 use crate::counts::Awaited;
-use crate::directory::Caller;
-use crate::front::{Front, Reading, Ticket};
+use crate::deadlines::IoDeadline;
+use crate::endpoint::{Endpoint, ParseOutcome, ParsedRequest};
 use crate::limits::ConnectionLimits;
-use crate::memory::{Meaning, Memory};
-use crate::patience::Patience;
-use crate::request::{After, Body};
-use crate::route::{Asked, Wait};
+use crate::request::{Body, ConnectionMode};
+use crate::request_cache::{CachedRequest, RequestCache};
+use crate::response::{CONTINUE, Response};
+use crate::response_rules::ResponseRules;
+use crate::route::{Action, Wait};
 use crate::settings::Identity;
-use crate::stream::Stream;
-use crate::terms::Terms;
+use crate::stream::ClientStream;
 
-/// After a refusal, what the caller still sends is read for that long, and up to that much, so that it sees the answer.
+/// After a rejection, the connection reads on for this long, and up to this many bytes, so that the client sees the
+/// response.
 const DRAIN_MAX: Duration = Duration::from_secs(1);
 const DRAIN_BYTES_MAX: usize = 64 * 1024;
 
-/// Bytes that are read at once.
+/// Bytes of one read.
 const READ_BYTES: usize = 2 * 1024;
 
-/// Bytes that a buffer keeps between requests.
+/// Capacity that a buffer keeps between requests.
 const KEPT_BYTES_MAX: usize = 16 * 1024;
 
-/// One connection.
 pub(crate) struct Connection<C, S> {
-    front: Arc<Front<C>>,
+    endpoint: Arc<Endpoint<C>>,
     identity: Arc<Identity>,
     peer: Option<IpAddr>,
-    seat: Seat,
+    guard: ConnectionGuard,
     stream: S,
     limits: ConnectionLimits,
-    patience: Patience,
+    deadline: IoDeadline,
     born: Instant,
-    memory: Memory<Arc<Caller>>,
-    answered: u32,
+    cache: RequestCache<Arc<Caller>>,
+    responses_sent: u32,
     input: Vec<u8>,
     output: Vec<u8>,
 }
 
-/// What comes after an answer.
-enum Next {
+/// Step after a response.
+enum NextStep {
     Request,
     Close,
-    /// Somebody may still be sending.
+    /// The client may still be sending: half-close and drain.
     Drain,
 }
 
-impl From<After> for Next {
-    fn from(after: After) -> Self {
-        match after {
-            After::KeepAlive => Self::Request,
-            After::Close => Self::Close,
+impl From<ConnectionMode> for NextStep {
+    fn from(connection_mode: ConnectionMode) -> Self {
+        match connection_mode {
+            ConnectionMode::KeepAlive => Self::Request,
+            ConnectionMode::Close => Self::Close,
         }
     }
 }
 
-impl<C: ControlPlane, S: Stream> Connection<C, S> {
+impl<C: ControlPlane, S: ClientStream> Connection<C, S> {
     pub(crate) fn new(
-        front: Arc<Front<C>>,
+        endpoint: Arc<Endpoint<C>>,
         identity: Arc<Identity>,
         stream: S,
         peer: Option<IpAddr>,
-        seat: Seat,
+        guard: ConnectionGuard,
     ) -> Self {
-        let limits = front.settings.connections;
-        let patience = Patience::new(Awaited::Request, limits.idle);
-        let born = patience.since;
+        let limits = endpoint.settings.connections;
+        let deadline = IoDeadline::new(Awaited::Request, limits.idle);
+        let born = deadline.since;
         Self {
-            front,
+            endpoint,
             identity,
             peer,
-            seat,
+            guard,
             stream,
             limits,
-            patience,
+            deadline,
             born,
-            memory: Memory::default(),
-            answered: 0,
+            cache: RequestCache::default(),
+            responses_sent: 0,
             input: Vec::new(),
             output: Vec::new(),
         }
     }
 
-    /// Answers until either side has had enough.
+    /// Serves requests until either side closes the connection.
     pub(crate) async fn run(&mut self) -> io::Result<()> {
-        let outcome = self.answer_all().await;
+        let outcome = self.serve_requests().await;
         if let Err(error) = &outcome
             && error.kind() == ErrorKind::TimedOut
         {
-            self.front.counts.ran_out(self.patience.awaited);
+            self.endpoint.counts.ran_out(self.deadline.awaited);
         }
         outcome
     }
 
-    async fn answer_all(&mut self) -> io::Result<()> {
+    async fn serve_requests(&mut self) -> io::Result<()> {
         loop {
-            match self.answer_next().await? {
-                Next::Request => self.tidy(),
-                Next::Close => return Ok(()),
-                Next::Drain => return self.drain().await,
+            match self.serve_request().await? {
+                NextStep::Request => self.tidy(),
+                NextStep::Close => return Ok(()),
+                NextStep::Drain => return self.drain().await,
             }
         }
     }
 
-    async fn answer_next(&mut self) -> io::Result<Next> {
-        let Ticket { asked, mut terms, head_bytes } = match self.next_reading().await? {
-            Reading::Partial => return Ok(Next::Close),
-            Reading::Broken { problem, terms } => {
-                let now = self.front.control.now();
-                self.send(&problem.into(), terms, now).await?;
-                return Ok(Next::Drain);
+    async fn serve_request(&mut self) -> io::Result<NextStep> {
+        let ParsedRequest { action, mut rules, head_bytes } = match self.next_request().await? {
+            ParseOutcome::Partial => return Ok(NextStep::Close),
+            ParseOutcome::Malformed { problem, rules } => {
+                let now = self.endpoint.control.now();
+                self.send(&problem.into(), rules, now).await?;
+                return Ok(NextStep::Drain);
             }
-            Reading::Request(ticket) => ticket,
+            ParseOutcome::Request(parsed_request) => parsed_request,
         };
         self.input.drain(..head_bytes);
-        self.answered += 1;
+        self.responses_sent += 1;
         if self.is_last() {
-            terms.after = After::Close;
+            rules.connection_mode = ConnectionMode::Close;
         }
-        let (caller, asked) = match asked {
-            Ok(asked) => asked,
-            Err(problem) => return self.refuse(problem, terms).await,
+        let (caller, action) = match action {
+            Ok(action) => action,
+            Err(problem) => return self.refuse(problem, rules).await,
         };
-        let admitted = match self.front.admit(&caller, &asked).await {
+        let admitted = match self.endpoint.admit(&caller, &action).await {
             Ok(admitted) => admitted,
-            Err(problem) => return self.refuse(problem, terms).await,
+            Err(problem) => return self.refuse(problem, rules).await,
         };
-        let body = match self.collect(terms).await? {
+        let body = match self.collect(rules).await? {
             Ok(body) => body,
-            Err(problem) => return self.refuse_and_drain(problem, terms).await,
+            Err(problem) => return self.refuse_and_drain(problem, rules).await,
         };
-        if let Asked::Events { wait: Some(wait), .. } = &asked
+        if let Action::Events { wait: Some(wait), .. } = &action
             && wait.incarnation == caller.slot.read().document.incarnation
         {
-            match self.front.let_wait(&caller) {
-                Ok(_waiting) => self.wait_for_news(&caller, *wait).await,
-                Err(problem) => return self.refuse(problem, terms).await,
+            match self.endpoint.admit_waiting(&caller) {
+                Ok(_waiting) => self.wait_for_change(&caller, *wait).await,
+                Err(problem) => return self.refuse(problem, rules).await,
             }
         }
-        let is_prompt = admitted.is_prompt(&asked);
-        let answer = self.front.perform(&caller, asked, &body, &admitted).await;
-        // Looking at the clock is a good part of what a poll costs: who did not wait needs no second look.
-        let now = if is_prompt { admitted.now } else { self.front.control.now() };
-        self.finish(&answer, terms, now).await
+        let is_prompt = admitted.is_prompt(&action);
+        let response = self.endpoint.perform(&caller, action, &body, &admitted).await;
+        // Reading the clock is a large part of the cost of a poll, so a prompt response reuses the time of its
+        // admission.
+        let now = if is_prompt { admitted.now } else { self.endpoint.control.now() };
+        self.finish(&response, rules, now).await
     }
 
-    /// Whether this connection has had enough requests, or has been there for long enough.
+    /// Returns true if this connection has reached its number of requests or its age.
     fn is_last(&self) -> bool {
-        let counts = &self.front.counts;
-        if self.answered >= self.limits.requests {
+        let counts = &self.endpoint.counts;
+        if self.responses_sent >= self.limits.requests {
             counts.ended_requests.inc();
             return true;
         }
-        let is_old = self.patience.since - self.born > self.limits.life;
+        let is_old = self.deadline.since - self.born > self.limits.life;
         if is_old {
             counts.ended_life.inc();
         }
         is_old
     }
 
-    /// The next thing that is not a part of a head; a part only if nothing follows.
-    async fn next_reading(&mut self) -> io::Result<Reading> {
+    /// Waits for the next complete or malformed head. Returns a partial one only if the client has closed the
+    /// connection.
+    async fn next_request(&mut self) -> io::Result<ParseOutcome> {
         let mut has_begun = false;
-        self.patience.give(Awaited::Request, self.limits.idle);
+        self.deadline.set(Awaited::Request, self.limits.idle);
         loop {
             if self.repeat() {
                 self.write_output().await?;
-                self.patience.give(Awaited::Request, self.limits.idle);
+                self.deadline.set(Awaited::Request, self.limits.idle);
             }
             if !self.input.is_empty() {
-                let reading = self.front.understand(&self.input, &self.identity, self.peer, &mut self.memory);
-                if !matches!(reading, Reading::Partial) {
+                let reading = self.endpoint.parse(&self.input, &self.identity, self.peer, &mut self.cache);
+                if !matches!(reading, ParseOutcome::Partial) {
                     return Ok(reading);
                 }
                 if !has_begun {
                     has_begun = true;
-                    self.patience.give(Awaited::Head, self.limits.head);
+                    self.deadline.set(Awaited::Head, self.limits.head);
                 }
             }
             if !has_begun {
-                // Who is idle may be closed; so nobody becomes idle who would not be found.
-                if self.seat.is_stopping() {
-                    return Ok(Reading::Partial);
+                // `stop()` aborts idle connections. Check `is_stopping` before going idle, or `stop()` misses this one.
+                if self.guard.is_stopping() {
+                    return Ok(ParseOutcome::Partial);
                 }
-                self.seat.set_idle();
+                self.guard.set_idle();
             }
             let has_more = self.read_more().await?;
-            self.seat.set_busy();
+            self.guard.set_busy();
             if !has_more {
-                return Ok(Reading::Partial);
+                return Ok(ParseOutcome::Partial);
             }
         }
     }
 
-    /// Prepares the answer to a poll that is the one before to the letter, and needs nothing that may take time: most are.
-    /// Says whether there is one to be sent.
+    /// Prepares the response to a poll that repeats the previous one byte for byte and needs no waiting, as most do.
+    /// Returns true if the output is ready to be sent.
     fn repeat(&mut self) -> bool {
-        if self.input.is_empty() || self.answered + 1 >= self.limits.requests || self.seat.is_stopping() {
+        if self.input.is_empty()
+            || self.responses_sent + 1 >= self.limits.requests
+            || self.guard.is_stopping()
+        {
             return false;
         }
-        if self.patience.since - self.born > self.limits.life {
+        if self.deadline.since - self.born > self.limits.life {
             return false;
         }
-        let front = &self.front;
-        let generation = front.control.directory().generation();
-        let Some(Meaning { caller, asked, terms, .. }) = self.memory.recall(&self.input, generation) else {
+        let endpoint = &self.endpoint;
+        let generation = endpoint.control.directory().generation();
+        let Some(CachedRequest { caller, action, rules, .. }) = self.cache.get(&self.input, generation)
+        else {
             return false;
         };
-        if terms.after == After::Close {
+        if rules.connection_mode == ConnectionMode::Close {
             return false;
         }
-        let now = front.control.now();
-        let Some(answer) = front.answer_at_once(caller, asked, now) else { return false };
-        front.counts.answered(terms.path, answer.code());
+        let now = endpoint.control.now();
+        let Some(response) = endpoint.respond_at_once(caller, action, now) else { return false };
+        endpoint.counts.count_response(rules.path, response.code());
         self.output.clear();
-        answer.write(&mut self.output, now.wall, terms.after, terms.shown);
+        response.write(&mut self.output, now.wall, rules.connection_mode, rules.body_mode);
         self.input.clear();
-        self.answered += 1;
+        self.responses_sent += 1;
         true
     }
 
-    /// Refuses a request whose head was understood. Its body is read if it is about to come anyway: the next request
-    /// follows it.
-    async fn refuse(&mut self, problem: Problem, terms: Terms) -> io::Result<Next> {
-        if terms.expects_continue {
-            return self.refuse_and_drain(problem, terms).await;
+    /// Rejects a request whose head is valid. Reads its body unless the client waits for `100 Continue`: the next
+    /// request follows it.
+    async fn refuse(&mut self, problem: RequestError, rules: ResponseRules) -> io::Result<NextStep> {
+        if rules.expects_continue {
+            return self.refuse_and_drain(problem, rules).await;
         }
-        if self.collect(terms).await?.is_err() {
-            return self.refuse_and_drain(problem, terms).await;
+        if self.collect(rules).await?.is_err() {
+            return self.refuse_and_drain(problem, rules).await;
         }
-        let now = self.front.control.now();
-        self.finish(&problem.into(), terms, now).await
+        let now = self.endpoint.control.now();
+        self.finish(&problem.into(), rules, now).await
     }
 
-    async fn refuse_and_drain(&mut self, problem: Problem, terms: Terms) -> io::Result<Next> {
-        let now = self.front.control.now();
-        self.send(&problem.into(), Terms { after: After::Close, ..terms }, now).await?;
-        Ok(Next::Drain)
+    async fn refuse_and_drain(
+        &mut self,
+        problem: RequestError,
+        rules: ResponseRules,
+    ) -> io::Result<NextStep> {
+        let now = self.endpoint.control.now();
+        self.send(&problem.into(), ResponseRules { connection_mode: ConnectionMode::Close, ..rules }, now)
+            .await?;
+        Ok(NextStep::Drain)
     }
 
-    /// Sends the answer to a request that was read to its end.
-    async fn finish(&mut self, answer: &Answer, mut terms: Terms, now: Now) -> io::Result<Next> {
-        if self.seat.is_stopping() {
-            terms.after = After::Close;
+    /// Sends the response to a request that was read to its end.
+    async fn finish(
+        &mut self,
+        response: &Response,
+        mut rules: ResponseRules,
+        now: Now,
+    ) -> io::Result<NextStep> {
+        if self.guard.is_stopping() {
+            rules.connection_mode = ConnectionMode::Close;
         }
-        self.send(answer, terms, now).await?;
-        match terms.after {
-            // Who did not ask for the end may have sent more already, and should still see this answer.
-            After::Close if self.answered >= self.limits.requests || !self.input.is_empty() => {
-                Ok(Next::Drain)
+        self.send(response, rules, now).await?;
+        match rules.connection_mode {
+            // A client that did not ask to close may have sent more, and must still see this response.
+            ConnectionMode::Close
+                if self.responses_sent >= self.limits.requests || !self.input.is_empty() =>
+            {
+                Ok(NextStep::Drain)
             }
-            After::Close => Ok(Next::Close),
-            After::KeepAlive => Ok(Next::Request),
+            ConnectionMode::Close => Ok(NextStep::Close),
+            ConnectionMode::KeepAlive => Ok(NextStep::Request),
         }
     }
 
-    /// Reads the body of a request, if it can be one.
-    async fn collect(&mut self, terms: Terms) -> io::Result<Result<Vec<u8>, Problem>> {
-        if terms.body == Body::NONE {
+    /// Reads the body of a request.
+    async fn collect(&mut self, rules: ResponseRules) -> io::Result<Result<Vec<u8>, RequestError>> {
+        if rules.body == Body::NONE {
             return Ok(Ok(Vec::new()));
         }
-        let mut collector = match Collector::new(terms.body) {
+        let mut collector = match Collector::new(rules.body) {
             Ok(collector) => collector,
             Err(problem) => return Ok(Err(problem)),
         };
-        if terms.expects_continue && self.input.is_empty() {
+        if rules.expects_continue && self.input.is_empty() {
             self.output.clear();
             self.output.extend_from_slice(CONTINUE);
             self.write_output().await?;
@@ -294,7 +312,7 @@ impl<C: ControlPlane, S: Stream> Connection<C, S> {
                 Some(outcome) => return Ok(outcome),
                 None if !has_begun => {
                     has_begun = true;
-                    self.patience.give(Awaited::Body, self.limits.body);
+                    self.deadline.set(Awaited::Body, self.limits.body);
                 }
                 None => {}
             }
@@ -304,18 +322,18 @@ impl<C: ControlPlane, S: Stream> Connection<C, S> {
         }
     }
 
-    /// Waits until there is another document, for as long as the caller likes and stays.
-    async fn wait_for_news(&self, caller: &Caller, wait: Wait) {
+    /// Waits until the document changes, the wait expires, or the client disconnects.
+    async fn wait_for_change(&self, caller: &Caller, wait: Wait) {
         let news = caller.slot.differs_from(wait.incarnation);
         tokio::select! {
             _ = tokio::time::timeout(wait.at_most, news) => {}
-            () = self.hang_up() => {}
-            () = self.seat.stopping() => {}
+            () = self.disconnected() => {}
+            () = self.guard.stopping() => {}
         }
     }
 
-    /// Returns when the caller sends nothing more; never, if it has sent another request already.
-    async fn hang_up(&self) {
+    /// Returns when the client closes its side; never, if it has already sent another request.
+    async fn disconnected(&self) {
         if self.input.is_empty()
             && let Ok(0) | Err(_) = self.stream.peek().await
         {
@@ -324,47 +342,48 @@ impl<C: ControlPlane, S: Stream> Connection<C, S> {
         std::future::pending::<()>().await;
     }
 
-    /// Reads what there is; says whether there was anything.
+    /// Reads the available bytes. Returns false at the end of the stream.
     async fn read_more(&mut self) -> io::Result<bool> {
         self.input.reserve(READ_BYTES);
-        let bytes = self.patience.during(self.stream.read_buf(&mut self.input)).await?;
+        let bytes = self.deadline.run(self.stream.read_buf(&mut self.input)).await?;
         Ok(bytes > 0)
     }
 
-    async fn send(&mut self, answer: &Answer, terms: Terms, now: Now) -> io::Result<()> {
-        let code = answer.code();
-        self.front.counts.answered(terms.path, code);
+    async fn send(&mut self, response: &Response, rules: ResponseRules, now: Now) -> io::Result<()> {
+        let code = response.code();
+        self.endpoint.counts.count_response(rules.path, code);
         if (400..500).contains(&code) {
-            self.slow_down(terms.machine).await;
+            self.delay_error(rules.machine).await;
         }
         self.output.clear();
-        answer.write(&mut self.output, now.wall, terms.after, terms.shown);
+        response.write(&mut self.output, now.wall, rules.connection_mode, rules.body_mode);
         self.write_output().await
     }
 
-    /// Who is refused again and again gets its refusals late: it has only so many connections to wait on.
-    async fn slow_down(&self, machine: Option<MachineId>) {
-        let Some(delay) = machine.and_then(|machine| self.front.error_delay(machine)) else { return };
+    /// Delays rejections for a machine that has caused too many: its number of connections is limited, so it slows
+    /// down.
+    async fn delay_error(&self, machine: Option<MachineId>) {
+        let Some(delay) = machine.and_then(|machine| self.endpoint.error_delay(machine)) else { return };
         tokio::select! {
             () = tokio::time::sleep(delay) => {}
-            () = self.seat.stopping() => {}
+            () = self.guard.stopping() => {}
         }
     }
 
     async fn write_output(&mut self) -> io::Result<()> {
-        // Mostly everything goes at once.
+        // Usually the socket takes everything at once.
         let written = self.stream.try_write(&self.output).unwrap_or(0);
         if written == self.output.len() {
             return Ok(());
         }
-        self.patience.give(Awaited::Reader, self.limits.write);
-        self.patience.during(self.stream.write_all(&self.output[written..])).await
+        self.deadline.set(Awaited::Reader, self.limits.write);
+        self.deadline.run(self.stream.write_all(&self.output[written..])).await
     }
 
-    /// Lets the caller read its answer before the connection goes: closing with something unread would take it back.
+    /// Lets the client read its response before the connection is closed: closing with unread input would reset it.
     async fn drain(&mut self) -> io::Result<()> {
         self.stream.shutdown().await?;
-        self.patience.give(Awaited::End, DRAIN_MAX);
+        self.deadline.set(Awaited::End, DRAIN_MAX);
         let mut drained = 0;
         while drained < DRAIN_BYTES_MAX {
             self.input.clear();

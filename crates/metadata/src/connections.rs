@@ -1,4 +1,4 @@
-//! The connections of one listener: which of them wait for a request, and how all of them end.
+//! The connections of one listener: tracks which are idle, and ends all of them on stop.
 //!
 //! ```text
 //!   serving ──stop──▶ idle ones are closed, waiting requests answered ──all answered, or out of time──▶ closed
@@ -11,128 +11,131 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 
-/// How long answers that are under way may take when the server stops.
+/// Maximum time for responses in progress when the server stops.
 const FINISH_MAX: Duration = Duration::from_secs(2);
 
-/// The connections of one listener. They end with it.
+/// The connections of one listener. Dropping it aborts them.
 #[derive(Debug, Default)]
 pub(crate) struct Connections {
-    seats: Arc<Seats>,
+    set: Arc<ConnectionSet>,
 }
 
 #[derive(Debug, Default)]
-struct Seats {
-    open: Mutex<Open>,
+struct ConnectionSet {
+    open: Mutex<OpenConnections>,
     is_stopping: AtomicBool,
     stopping: Notify,
     left: Notify,
 }
 
-/// Lines by number; the number of one that has gone is given to another.
+/// Slots by number. The number of a closed connection is reused.
 #[derive(Debug, Default)]
-struct Open {
-    lines: Vec<Option<Arc<Line>>>,
+struct OpenConnections {
+    slots: Vec<Option<Arc<ConnectionSlot>>>,
     free: Vec<usize>,
 }
 
 #[derive(Debug, Default)]
-struct Line {
+struct ConnectionSlot {
     is_idle: AtomicBool,
     task: OnceLock<AbortHandle>,
 }
 
-/// The place of one connection among the others. It is free again when this is dropped.
+/// Registers one connection in the set, and frees its slot on drop.
 #[derive(Debug)]
-pub(crate) struct Seat {
+pub(crate) struct ConnectionGuard {
     number: usize,
-    line: Arc<Line>,
-    seats: Arc<Seats>,
+    slot: Arc<ConnectionSlot>,
+    set: Arc<ConnectionSet>,
 }
 
 impl Connections {
-    /// Gives a connection a seat, and a task of its own.
-    pub(crate) fn spawn<F: Future<Output = ()> + Send + 'static>(&self, run: impl FnOnce(Seat) -> F) {
-        let line = Arc::new(Line::default());
-        let number = self.seats.open().add(Arc::clone(&line));
-        let seat = Seat { number, line: Arc::clone(&line), seats: Arc::clone(&self.seats) };
-        let task = tokio::spawn(run(seat)).abort_handle();
-        line.task.set(task).expect("a line has one task");
+    /// Registers a connection, and spawns its task.
+    pub(crate) fn spawn<F: Future<Output = ()> + Send + 'static>(
+        &self,
+        run: impl FnOnce(ConnectionGuard) -> F,
+    ) {
+        let slot = Arc::new(ConnectionSlot::default());
+        let number = self.set.open().add(Arc::clone(&slot));
+        let guard = ConnectionGuard { number, slot: Arc::clone(&slot), set: Arc::clone(&self.set) };
+        let task = tokio::spawn(run(guard)).abort_handle();
+        slot.task.set(task).expect("a slot has one task");
     }
 
-    /// Closes who is idle at once, and waits until the others have their answers, but not for long.
+    /// Aborts idle connections, then waits up to [`FINISH_MAX`] until the others have sent their responses.
     pub(crate) async fn stop(self) {
-        self.seats.is_stopping.store(true, Ordering::Release);
-        self.seats.stopping.notify_waiters();
-        self.seats.open().close(|line| line.is_idle.load(Ordering::Acquire));
+        self.set.is_stopping.store(true, Ordering::Release);
+        self.set.stopping.notify_waiters();
+        self.set.open().close(|slot| slot.is_idle.load(Ordering::Acquire));
         let all_left = async {
-            while self.seats.open().count() > 0 {
-                // Whoever leaves between the two has left a permit.
-                self.seats.left.notified().await;
+            while self.set.open().count() > 0 {
+                // A connection that closes between the check and the wait leaves a permit.
+                self.set.left.notified().await;
             }
         };
         if tokio::time::timeout(FINISH_MAX, all_left).await.is_err() {
-            tracing::warn!(connections = self.seats.open().count(), "closed before they were answered");
+            tracing::warn!(connections = self.set.open().count(), "connections closed before their response");
         }
     }
 }
 
 impl Drop for Connections {
     fn drop(&mut self) {
-        self.seats.open().close(|_| true);
+        self.set.open().close(|_| true);
     }
 }
 
-impl Seats {
-    /// Nothing in there can be half done, even if somebody panicked while holding it.
-    fn open(&self) -> MutexGuard<'_, Open> {
+impl ConnectionSet {
+    /// The table is consistent at every moment, even if a holder of the lock panicked.
+    fn open(&self) -> MutexGuard<'_, OpenConnections> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Open {
-    fn add(&mut self, line: Arc<Line>) -> usize {
-        let number = self.free.pop().unwrap_or(self.lines.len());
-        if number == self.lines.len() {
-            self.lines.push(None);
+impl OpenConnections {
+    fn add(&mut self, slot: Arc<ConnectionSlot>) -> usize {
+        let number = self.free.pop().unwrap_or(self.slots.len());
+        if number == self.slots.len() {
+            self.slots.push(None);
         }
-        self.lines[number] = Some(line);
+        self.slots[number] = Some(slot);
         number
     }
 
     fn remove(&mut self, number: usize) {
-        self.lines[number] = None;
+        self.slots[number] = None;
         self.free.push(number);
     }
 
     fn count(&self) -> usize {
-        self.lines.len() - self.free.len()
+        self.slots.len() - self.free.len()
     }
 
-    fn close(&self, which: impl Fn(&Line) -> bool) {
-        let lines = self.lines.iter().flatten().filter(|line| which(line));
-        lines.filter_map(|line| line.task.get()).for_each(AbortHandle::abort);
+    fn close(&self, which: impl Fn(&ConnectionSlot) -> bool) {
+        let slots = self.slots.iter().flatten().filter(|slot| which(slot));
+        slots.filter_map(|slot| slot.task.get()).for_each(AbortHandle::abort);
     }
 }
 
-impl Seat {
-    /// Nothing of a request has come: this connection may be closed at any moment.
+impl ConnectionGuard {
+    /// No byte of a request has arrived: this connection may be aborted at any time.
     pub(crate) fn set_idle(&self) {
-        self.line.is_idle.store(true, Ordering::Release);
+        self.slot.is_idle.store(true, Ordering::Release);
     }
 
-    /// Something of a request has come: it is answered before the connection is closed.
+    /// A request has begun to arrive: it is answered before the connection is closed.
     pub(crate) fn set_busy(&self) {
-        self.line.is_idle.store(false, Ordering::Release);
+        self.slot.is_idle.store(false, Ordering::Release);
     }
 
-    /// Whether this request is the last one.
+    /// Returns true if the server stops: the current request is the last one.
     pub(crate) fn is_stopping(&self) -> bool {
-        self.seats.is_stopping.load(Ordering::Acquire)
+        self.set.is_stopping.load(Ordering::Acquire)
     }
 
     /// Returns when the server stops.
     pub(crate) async fn stopping(&self) {
-        let stopping = self.seats.stopping.notified();
+        let stopping = self.set.stopping.notified();
         tokio::pin!(stopping);
         stopping.as_mut().enable();
         if !self.is_stopping() {
@@ -141,11 +144,11 @@ impl Seat {
     }
 }
 
-impl Drop for Seat {
+impl Drop for ConnectionGuard {
     fn drop(&mut self) {
-        self.seats.open().remove(self.number);
+        self.set.open().remove(self.number);
         if self.is_stopping() {
-            self.seats.left.notify_one();
+            self.set.left.notify_one();
         }
     }
 }

@@ -1,23 +1,22 @@
-//! The control plane behind the endpoint: its clock, the callers that it has published, and the two requests that change its
-//! state.
+//! The control plane behind the endpoint: its clock, the callers that it has published, and the two requests that
+//! change its state.
 
 use std::error::Error;
 use std::fmt::Debug;
 
-use forewarn_imds::{BadStartRequest, Problem};
+use forewarn_imds::{BadStartRequest, RequestError};
 use forewarn_types::{ClusterId, EventId, Now, TenantId};
 
-use crate::directory::{Caller, Directory};
+use crate::callers::{Caller, Directory};
 
 /// Seconds until a client should try again after too many requests, or while nothing can be written.
 pub(crate) const RETRY_AFTER_SECONDS: u32 = 1;
 
 /// The control plane behind the endpoint. A poll uses only its clock and its directory, which never wait.
 pub trait ControlPlane: Clone + Debug + Send + Sync + 'static {
-    /// The time.
     fn now(&self) -> Now;
 
-    /// Machines that may call, each with the place of its tenant's document.
+    /// Machines that may call, each with the slot of its tenant's document.
     fn directory(&self) -> &Directory;
 
     /// Enables Scheduled Events for a tenant. Returns once that is durable and published.
@@ -49,11 +48,11 @@ pub enum ApprovalError {
     TooManyEvents,
     /// The machine was deleted meanwhile.
     UnknownCaller,
-    /// Nothing can be written at the moment.
+    /// The journal cannot be written at the moment.
     Unavailable,
 }
 
-impl From<ApprovalError> for Problem {
+impl From<ApprovalError> for RequestError {
     fn from(error: ApprovalError) -> Self {
         match error {
             ApprovalError::UnknownEvent => Self::UnknownEvent,

@@ -1,7 +1,7 @@
 //! Counts of the endpoint, for metrics.
 //!
-//! Every counter is found once, when the service starts: counting is one addition, without a look-up or a lock. No label
-//! names a request, a machine or an event, so the number of labels is limited.
+//! Every counter is found once, when the service starts: counting is one addition, without a look-up or a lock. No
+//! label names a request, a machine or an event, so the number of labels is limited.
 
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -69,26 +69,31 @@ impl EndpointCounts {
     #[must_use]
     pub fn new(registry: &mut Registry) -> Self {
         let requests = Family::<[(&'static str, String); 2], Counter>::default();
-        registry.register("requests", "Requests that were answered", requests.clone());
-        let refused = family(registry, "connections_refused", "Connections that were closed at once");
+        registry.register("requests", "Requests answered", requests.clone());
+        let refused =
+            family(registry, "connections_refused", "Connections closed at once because a limit was reached");
         let ended =
-            family(registry, "connections_ended", "Connections that were closed because a limit was reached");
+            family(registry, "connections_ended", "Connections closed later because a limit was reached");
         let delayed = Counter::default();
-        registry.register("refusals_delayed", "Refusals that were held back", delayed.clone());
-        let limited = family(registry, "limited", "Requests that were answered 429");
-        let starts = family(registry, "start_requests", "Start requests that were answered");
+        registry.register("refusals_delayed", "Rejections delayed", delayed.clone());
+        let limited = family(registry, "limited", "Requests answered with 429");
+        let starts = family(registry, "start_requests", "Start requests answered");
         let connections_taken = Counter::default();
-        registry.register("connections", "Connections that were taken", connections_taken.clone());
+        registry.register("connections", "Connections accepted", connections_taken.clone());
         let connections_open = Gauge::default();
-        registry.register("connections_open", "Connections that are open", connections_open.clone());
+        registry.register("connections_open", "Open connections", connections_open.clone());
         let accept_failures = Counter::default();
         registry.register(
             "accept_failures",
-            "Connections of machines that could not be accepted",
+            "Connections of machines that failed to be accepted",
             accept_failures.clone(),
         );
         let waiting = Gauge::default();
-        registry.register("waiting_requests", "Requests that wait for news", waiting.clone());
+        registry.register(
+            "waiting_requests",
+            "Requests waiting for a change of the document",
+            waiting.clone(),
+        );
         Self {
             requests: Path::ALL.map(|path| {
                 CODES.map(|code| {
@@ -130,7 +135,7 @@ impl EndpointCounts {
     }
 
     /// Counts a response to a request to that path.
-    pub(crate) fn answered(&self, path: Path, code: u16) {
+    pub(crate) fn count_response(&self, path: Path, code: u16) {
         if let Some(place) = CODES.iter().position(|known| *known == code) {
             self.requests[path as usize][place].inc();
         }
@@ -178,12 +183,13 @@ mod tests {
         text
     }
 
+    /// promise: X2
     #[test]
-    fn what_was_counted_is_told_under_its_name() {
+    fn counters_are_exported_under_their_names() {
         let (registry, counts) = registered();
-        counts.answered(Path::Events, 200);
-        counts.answered(Path::Events, 200);
-        counts.answered(Path::Other, 431);
+        counts.count_response(Path::Events, 200);
+        counts.count_response(Path::Events, 200);
+        counts.count_response(Path::Other, 431);
         counts.connections_open.inc();
         counts.refused_machine.inc();
         counts.start_requests_accepted.inc();
@@ -204,10 +210,10 @@ mod tests {
     }
 
     #[test]
-    fn a_code_that_nobody_answers_is_not_counted() {
+    fn an_unknown_status_code_is_not_counted() {
         let (registry, counts) = registered();
         let before = encoded(&registry);
-        counts.answered(Path::Events, 999);
+        counts.count_response(Path::Events, 999);
         assert_eq!(encoded(&registry), before);
     }
 }

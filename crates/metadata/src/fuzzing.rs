@@ -1,7 +1,7 @@
-//! The front without a network: bytes in, bytes out, by the very code that answers a socket.
+//! The endpoint without a network: bytes in, bytes out, through the code that serves sockets.
 //!
-//! For fuzzing and for the tests that share its corpus. Everything that will ever come is there from the beginning, and then
-//! the other side has closed: nothing is waited for, so no time passes.
+//! For fuzzing and for the tests that share its corpus. All input is available from the beginning, and then the client
+//! has closed: nothing waits, so no time passes.
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -16,51 +16,51 @@ use tokio::sync::oneshot;
 use crate::connection::Connection;
 use crate::connections::Connections;
 use crate::control_plane::ControlPlane;
-use crate::front::Front;
+use crate::endpoint::Endpoint;
 use crate::settings::Identity;
-use crate::stream::Stream;
+use crate::stream::ClientStream;
 
-/// What a caller sends, in the pieces in which it arrives, and what it has been answered.
+/// Input of a client in the pieces in which it arrives, and the output so far.
 #[derive(Debug)]
 pub struct Script {
     pieces: VecDeque<Cursor<Vec<u8>>>,
-    answers: Arc<Mutex<Vec<u8>>>,
+    responses: Arc<Mutex<Vec<u8>>>,
 }
 
 impl Script {
     /// A connection on which these pieces arrive, and nothing follows.
     #[must_use]
     pub fn new(pieces: Vec<Vec<u8>>) -> Self {
-        // A piece of nothing would be taken for the end.
+        // An empty piece would be taken for the end of the stream.
         let pieces = pieces.into_iter().filter(|piece| !piece.is_empty()).map(Cursor::new).collect();
-        Self { pieces, answers: Arc::default() }
+        Self { pieces, responses: Arc::default() }
     }
 }
 
-/// Answers one connection to its end, and gives all bytes of the answers.
+/// Serves one connection to its end, and returns all bytes of the responses.
 ///
 /// # Panics
-/// When the connection does.
-pub async fn converse<C: ControlPlane>(
-    front: &Arc<Front<C>>,
+/// Panics if the connection does.
+pub async fn serve_script<C: ControlPlane>(
+    endpoint: &Arc<Endpoint<C>>,
     identity: &Arc<Identity>,
     script: Script,
 ) -> Vec<u8> {
-    let answers = Arc::clone(&script.answers);
-    let (front, identity) = (Arc::clone(front), Arc::clone(identity));
+    let responses = Arc::clone(&script.responses);
+    let (endpoint, identity) = (Arc::clone(endpoint), Arc::clone(identity));
     let (done, is_done) = oneshot::channel();
     let connections = Connections::default();
-    connections.spawn(|seat| {
-        let mut connection = Connection::new(front, identity, script, None, seat);
+    connections.spawn(|guard| {
+        let mut connection = Connection::new(endpoint, identity, script, None, guard);
         async move {
             drop(connection.run().await);
-            // Nobody waits for the end of a conversation that was given up.
+            // The receiver is gone if the caller has dropped the future.
             done.send(()).ok();
         }
     });
-    // It is an error if the connection panicked: then there is no answer to speak of.
+    // Fails if the connection panicked.
     is_done.await.expect("a connection ends by itself");
-    std::mem::take(&mut *answers.lock().unwrap_or_else(PoisonError::into_inner))
+    std::mem::take(&mut *responses.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
 fn rest_of(piece: &Cursor<Vec<u8>>) -> &[u8] {
@@ -101,9 +101,9 @@ impl AsyncWrite for Script {
     }
 }
 
-impl Stream for Script {
+impl ClientStream for Script {
     fn try_write(&self, bytes: &[u8]) -> io::Result<usize> {
-        self.answers.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(bytes);
+        self.responses.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(bytes);
         Ok(bytes.len())
     }
 

@@ -1,28 +1,27 @@
-//! How much of the endpoint one machine may use, and how long a connection may take.
+//! Limits of the endpoint, per machine and per connection.
 
 use std::time::Duration;
 
 use crate::rate::Rate;
 
-/// How much of the endpoint one machine may use. A machine that wants more hurts nobody but itself. Callers whom nobody knows
-/// have as much as one machine, all of them together.
+/// Limits of one machine. A machine that exceeds them affects only itself. Unknown callers share the limits of one
+/// machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// How often it may ask.
+    /// Rate of its requests.
     pub rate: Rate,
-    /// Connections that it may have. One more is taken and closed. Not counted where only a path tells who is calling.
+    /// Open connections. One more is accepted and closed. Not counted where only the path identifies the caller.
     pub connections: u32,
-    /// Requests that may be under way.
     pub in_flight: u32,
-    /// Requests that may wait for news.
+    /// Requests that wait for a change of the document.
     pub waiting: u32,
-    /// How often it may ask for what it does not get. Every further refusal comes late.
+    /// Rate of its rejected requests. Every further rejection is delayed.
     pub errors: Rate,
-    /// How late.
+    /// Delay of such a rejection.
     pub error_delay: Duration,
 }
 
-/// What a public cloud allows.
+/// The limits of a public cloud.
 impl Default for Limits {
     fn default() -> Self {
         Self {
@@ -36,20 +35,20 @@ impl Default for Limits {
     }
 }
 
-/// How many connections there may be, and how long each may take over what. They hold for everybody, limits or not.
+/// Number of connections, and the deadlines of each. They always apply, even without limits per machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ConnectionLimits {
-    /// Connections of one front at once. One more is taken and closed.
+    /// Connections of one endpoint at once. One more is accepted and closed.
     pub max: u32,
-    /// How long a connection may be silent between two requests.
+    /// Maximum silence between two requests.
     pub idle: Duration,
-    /// How long a head may take, from its first byte.
+    /// Maximum time of a head, from its first byte.
     pub head: Duration,
-    /// How long a body may take, after its head.
+    /// Maximum time of a body, after its head.
     pub body: Duration,
-    /// How long a caller may take to read an answer.
+    /// Maximum time for the client to read a response.
     pub write: Duration,
-    /// How old a connection may be when it begins to wait for another request.
+    /// Age after which a connection is closed instead of waiting for another request.
     pub life: Duration,
     /// Requests of one connection.
     pub requests: u32,

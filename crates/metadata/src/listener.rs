@@ -1,7 +1,7 @@
-//! Listeners: opens the sockets of a door.
+//! Listeners: opens the sockets of a listen address.
 //!
-//! A door on TCP may be opened several times, one socket for each thread: the kernel then spreads the connections among
-//! them, and no thread ever waits for another. A Unix socket has no such thing, and needs none: it belongs to one machine.
+//! A TCP address may be opened several times, one socket per thread: the kernel spreads connections among them, and no
+//! thread waits for another. A Unix socket belongs to one machine and is opened once.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -10,43 +10,43 @@ use std::sync::Arc;
 
 use socket2::{Domain, Protocol, Socket, Type};
 
-use crate::door::{Door, OpenError};
+use crate::listen_address::{ListenAddress, ListenError};
 use crate::settings::Identity;
 use crate::socket_file::SocketFile;
 
-/// Connections that wait to be taken.
+/// Connections that wait to be accepted.
 const BACKLOG: i32 = 1_024;
 
-/// A socket that listens, and how it is known there who calls.
+/// A listening socket, and the way in which it identifies callers.
 #[derive(Debug)]
 pub struct Listener {
-    pub(crate) socket: Listening,
+    pub(crate) socket: BoundSocket,
     pub(crate) identity: Arc<Identity>,
 }
 
 #[derive(Debug)]
-pub(crate) enum Listening {
+pub(crate) enum BoundSocket {
     Tcp(TcpListener),
     Unix(UnixListener, SocketFile),
 }
 
-impl Door {
-    /// Opens it, with one socket for each of so many threads. A Unix socket is always one.
+impl ListenAddress {
+    /// Opens one socket per thread; a Unix socket is always one.
     ///
     /// # Errors
-    /// When the operating system refuses, when something else is there already, or when nobody could ever be known.
-    pub fn open(&self, identity: Identity, threads: usize) -> Result<Vec<Listener>, OpenError> {
+    /// Fails if the operating system refuses, the address is in use, or callers could not be identified.
+    pub fn open(&self, identity: Identity, threads: usize) -> Result<Vec<Listener>, ListenError> {
         let identity = Arc::new(identity);
-        let listen = |source| OpenError::Listen { door: self.clone(), source };
+        let listen = |source| ListenError::Listen { address: self.clone(), source };
         let sockets = match self {
             Self::Tcp(address) => open_tcp(*address, None, threads).map_err(listen)?,
             Self::Interface { name, address } => open_tcp(*address, Some(name), threads).map_err(listen)?,
             Self::Unix { path, .. } if *identity == Identity::Address => {
-                return Err(OpenError::NoAddresses { path: path.clone() });
+                return Err(ListenError::NoAddresses { path: path.clone() });
             }
             Self::Unix { path, mode } => {
                 let (listener, file) = SocketFile::create(path, *mode, listen)?;
-                vec![Listening::Unix(listener, file)]
+                vec![BoundSocket::Unix(listener, file)]
             }
         };
         let listener = |socket| Listener { socket, identity: Arc::clone(&identity) };
@@ -55,51 +55,51 @@ impl Door {
 }
 
 impl Listener {
-    /// The address, with the port that was found to be free; none for a Unix socket.
+    /// Address with the port that was assigned; `None` for a Unix socket.
     #[must_use]
     pub fn address(&self) -> Option<SocketAddr> {
         match &self.socket {
-            Listening::Tcp(listener) => listener.local_addr().ok(),
-            Listening::Unix(..) => None,
+            BoundSocket::Tcp(listener) => listener.local_addr().ok(),
+            BoundSocket::Unix(..) => None,
         }
     }
 }
 
-fn open_tcp(address: SocketAddr, interface: Option<&str>, threads: usize) -> io::Result<Vec<Listening>> {
+fn open_tcp(address: SocketAddr, interface: Option<&str>, threads: usize) -> io::Result<Vec<BoundSocket>> {
     if threads > 1 && address.port() != 0 {
-        // Sockets that share a port would share it with another server too; one that does not share finds out.
-        bind(address, interface, Sharing::Alone)?;
+        // Sockets with a shared port would also share it with another server. Binding without sharing detects that.
+        bind(address, interface, PortSharing::Alone)?;
     }
-    let sharing = if threads > 1 { Sharing::Port } else { Sharing::Alone };
+    let sharing = if threads > 1 { PortSharing::Port } else { PortSharing::Alone };
     let first = listen(address, interface, sharing)?;
-    // Whoever asked for a free port got one: the others share it.
+    // With port 0 the first socket gets a free port, which the others share.
     let address = first.local_addr()?;
     let others = (1..threads).map(|_| listen(address, interface, sharing));
     let sockets = std::iter::once(Ok(first)).chain(others);
-    sockets.map(|socket| socket.map(Listening::Tcp)).collect()
+    sockets.map(|socket| socket.map(BoundSocket::Tcp)).collect()
 }
 
-/// Whether other sockets may listen on the same port.
+/// Port sharing between sockets.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Sharing {
+enum PortSharing {
     Alone,
     Port,
 }
 
-fn listen(address: SocketAddr, interface: Option<&str>, sharing: Sharing) -> io::Result<TcpListener> {
+fn listen(address: SocketAddr, interface: Option<&str>, sharing: PortSharing) -> io::Result<TcpListener> {
     let socket = bind(address, interface, sharing)?;
     socket.listen(BACKLOG)?;
     Ok(socket.into())
 }
 
-fn bind(address: SocketAddr, interface: Option<&str>, sharing: Sharing) -> io::Result<Socket> {
+fn bind(address: SocketAddr, interface: Option<&str>, sharing: PortSharing) -> io::Result<Socket> {
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
     socket.set_nonblocking(true)?;
     socket.set_reuse_address(true)?;
-    if sharing == Sharing::Port {
+    if sharing == PortSharing::Port {
         socket.set_reuse_port(true)?;
     }
-    // Connections inherit it: none of them has to ask for it.
+    // Accepted connections inherit the option.
     socket.set_tcp_nodelay(true)?;
     if let Some(interface) = interface {
         bind_to_interface(&socket, interface)?;
@@ -122,8 +122,8 @@ fn bind_to_interface(_: &Socket, _: &str) -> io::Result<()> {
 mod tests {
     use super::*;
 
-    fn open(address: &str, threads: usize) -> Result<Vec<Listener>, OpenError> {
-        Door::Tcp(address.parse().expect("an address")).open(Identity::Address, threads)
+    fn open(address: &str, threads: usize) -> Result<Vec<Listener>, ListenError> {
+        ListenAddress::Tcp(address.parse().expect("an address")).open(Identity::Address, threads)
     }
 
     #[test]
@@ -135,20 +135,21 @@ mod tests {
         assert!(addresses.iter().all(|address| *address == addresses[0]));
     }
 
+    /// promise: X2
     #[test]
     fn a_port_is_not_shared_with_another_server() {
         for (first, second) in [(1, 1), (1, 2), (2, 1), (2, 2)] {
             let listeners = open("127.0.0.1:0", first).expect("a free port");
             let taken = listeners[0].address().expect("an address").to_string();
-            let problem = open(&taken, second).expect_err("somebody listens there");
-            assert_eq!(problem.to_string(), format!("cannot listen: {taken}"));
+            let error = open(&taken, second).expect_err("the port is in use");
+            assert_eq!(error.to_string(), format!("cannot listen: {taken}"));
         }
     }
 
     #[test]
-    fn a_connection_sends_at_once_without_being_told() {
+    fn accepted_connections_have_nodelay() {
         let listeners = open("127.0.0.1:0", 1).expect("a free port");
-        let Listening::Tcp(listener) = &listeners[0].socket else { panic!("a TCP listener") };
+        let BoundSocket::Tcp(listener) = &listeners[0].socket else { panic!("a TCP listener") };
         listener.set_nonblocking(false).expect("an open socket");
         let _caller = std::net::TcpStream::connect(listener.local_addr().expect("an address"));
         let (stream, _) = listener.accept().expect("a connection");
@@ -156,17 +157,19 @@ mod tests {
     }
 
     #[test]
-    fn an_interface_that_is_not_there_is_told() {
+    fn a_missing_interface_is_reported() {
         let address = "127.0.0.1:0".parse().expect("an address");
-        let door = Door::Interface { name: "no-such-cable".to_owned(), address };
-        let problem = door.open(Identity::Machine("m".to_owned()), 1).expect_err("no such interface");
-        assert_eq!(problem.to_string(), "cannot listen: 127.0.0.1:0 on no-such-cable");
+        let address_to_open = ListenAddress::Interface { name: "no-such-cable".to_owned(), address };
+        let error =
+            address_to_open.open(Identity::Machine("m".to_owned()), 1).expect_err("no such interface");
+        assert_eq!(error.to_string(), "cannot listen: 127.0.0.1:0 on no-such-cable");
     }
 
+    /// promise: M3
     #[test]
     fn callers_of_a_unix_socket_need_another_identity_than_an_address() {
-        let door = Door::Unix { path: "s".into(), mode: 0o660 };
-        let problem = door.open(Identity::Address, 1).expect_err("nobody could be known");
-        assert!(problem.to_string().starts_with("callers of a Unix socket have no address: s\n  hint: "));
+        let address_to_open = ListenAddress::Unix { path: "s".into(), mode: 0o660 };
+        let error = address_to_open.open(Identity::Address, 1).expect_err("callers cannot be identified");
+        assert!(error.to_string().starts_with("callers of a Unix socket have no address: s\n  hint: "));
     }
 }

@@ -1,58 +1,56 @@
-//! Doing what was asked: reading what is published, or asking the rules.
+//! Performs requests: reads published documents, or calls the control plane.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use arc_swap::Guard;
 use forewarn_imds::{
-    Edition, Format, Problem, TokenHolder, parse_start_requests, unsigned_token, versions_body,
+    Edition, Format, RequestError, TokenHolder, parse_start_requests, unsigned_token, versions_body,
 };
 use forewarn_types::{Name, Now};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::gauge::Gauge;
 
-use crate::answer::Answer;
+use crate::callers::{Caller, LoadGuard, LoadKind};
 use crate::control_plane::{ApprovalError, ControlPlane, RETRY_AFTER_SECONDS};
-use crate::directory::Caller;
-use crate::front::Front;
-use crate::load::Kind;
-use crate::published::Published;
-use crate::request::Known;
-use crate::route::Asked;
+use crate::endpoint::Endpoint;
+use crate::published::PublishedDocument;
+use crate::request::KnownIncarnations;
+use crate::response::Response;
+use crate::route::Action;
 use crate::settings::{FirstAnswer, IdentityToken};
-use crate::share::Share;
 
-/// The longest that the first request of a tenant waits to be enrolled.
+/// Maximum time that the first request of a tenant waits for the enrolment.
 const ENROL_WAIT_MAX: Duration = Duration::from_secs(2);
 
-/// The longest that an approval waits to be durable.
+/// Maximum time that an approval waits to be durable.
 const APPROVE_WAIT_MAX: Duration = Duration::from_secs(2);
 
-/// Whether a request is the one that enabled Scheduled Events for its tenant.
+/// Position of a request among those of its tenant: the first one enables Scheduled Events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Visit {
+pub(crate) enum PollOrder {
     First,
     Later,
 }
 
-/// A request that may be answered, and what it takes up until it is.
+/// An admitted request, and the load that it occupies until its response.
 pub(crate) struct Admitted {
-    pub visit: Visit,
+    pub poll_order: PollOrder,
     pub now: Now,
-    _share: Option<Share>,
+    _guard: Option<LoadGuard>,
 }
 
 impl Admitted {
-    /// Whether it is answered at the moment at which it was admitted.
-    pub(crate) fn is_prompt(&self, asked: &Asked) -> bool {
-        self.visit == Visit::Later && matches!(asked, Asked::Events { wait: None, .. })
+    /// Returns true if the response has the time of the admission.
+    pub(crate) fn is_prompt(&self, action: &Action) -> bool {
+        self.poll_order == PollOrder::Later && matches!(action, Action::Events { wait: None, .. })
     }
 }
 
-/// A request that waits for news.
+/// A request that waits for a change of the document.
 pub(crate) struct Waiting {
     waiting: Gauge,
-    _share: Option<Share>,
+    _guard: Option<LoadGuard>,
 }
 
 impl Drop for Waiting {
@@ -61,18 +59,25 @@ impl Drop for Waiting {
     }
 }
 
-fn too_many(limited: &Counter) -> Problem {
+fn too_many(limited: &Counter) -> RequestError {
     limited.inc();
-    Problem::TooManyRequests { retry_after_seconds: RETRY_AFTER_SECONDS }
+    RequestError::TooManyRequests { retry_after_seconds: RETRY_AFTER_SECONDS }
 }
 
-impl<C: ControlPlane> Front<C> {
-    /// A request has passed every check but the last: it counts for the enrolment of its tenant. Then the last check.
-    pub(crate) async fn admit(&self, caller: &Arc<Caller>, asked: &Asked) -> Result<Admitted, Problem> {
+impl<C: ControlPlane> Endpoint<C> {
+    /// Admits a request that has passed every check but the rate limit. It counts for the enrolment of its tenant even
+    /// if the limit rejects it.
+    pub(crate) async fn admit(
+        &self,
+        caller: &Arc<Caller>,
+        action: &Action,
+    ) -> Result<Admitted, RequestError> {
         let now = self.control.now();
-        let visit = match asked {
-            Asked::Events { .. } | Asked::Approve => self.hear(caller, now).await,
-            Asked::Instance { .. } | Asked::Versions | Asked::Members | Asked::Token { .. } => Visit::Later,
+        let poll_order = match action {
+            Action::Events { .. } | Action::Approve => self.record_request(caller, now).await,
+            Action::Instance { .. } | Action::Versions | Action::Members | Action::Token { .. } => {
+                PollOrder::Later
+            }
         };
         let counts = &self.counts;
         if let Some(limiter) = &self.limiter
@@ -81,147 +86,156 @@ impl<C: ControlPlane> Front<C> {
             return Err(too_many(&counts.limited_rate));
         }
         let max = self.settings.limits.map(|limits| limits.in_flight);
-        let share = self.share(caller, Kind::InFlight, max, &counts.limited_in_flight)?;
-        Ok(Admitted { visit, now, _share: share })
+        let guard = self.guard(caller, LoadKind::InFlight, max, &counts.limited_in_flight)?;
+        Ok(Admitted { poll_order, now, _guard: guard })
     }
 
-    /// The answer to a poll that needs nothing that may take time: its tenant is enrolled, nothing is waited for, and the
-    /// machine is within its limits. `None` if it does: then it goes the usual way.
-    pub(crate) fn answer_at_once(&self, caller: &Arc<Caller>, asked: &Asked, now: Now) -> Option<Answer> {
-        let Asked::Events { edition, known, wait: None } = asked else { return None };
+    /// The response to a poll that needs no waiting: the tenant is enrolled, the request has no `wait`, and the machine
+    /// is within its limits. `None` otherwise; the request then takes the usual path.
+    pub(crate) fn respond_at_once(
+        &self,
+        caller: &Arc<Caller>,
+        action: &Action,
+        now: Now,
+    ) -> Option<Response> {
+        let Action::Events { edition, known, wait: None } = action else { return None };
         let published = caller.slot.read();
         if !published.enrolled {
             return None;
         }
         if let Some(limits) = &self.settings.limits {
-            // It is in flight while it is looked at; what is refused here is refused, and counted, there.
-            let _share = Share::take(caller, Kind::InFlight, limits.in_flight)?;
+            // The request is in flight during the check. A rejection is repeated and counted on the usual path.
+            let _guard = LoadGuard::take(caller, LoadKind::InFlight, limits.in_flight)?;
             let limiter = self.limiter.as_ref();
             if limiter.is_some_and(|limiter| !limiter.take(caller.machine, Instant::now())) {
                 return None;
             }
         }
-        caller.slot.hear(now.steady);
-        caller.polled.note(now.wall, *edition, published.told);
-        Some(shown(published, *edition, known))
+        caller.slot.record_request(now.steady);
+        caller.polled.note(now.wall, *edition, published.last_audit_entry);
+        Some(document_response(published, *edition, known))
     }
 
-    /// One more of something for a machine, where there is a limit.
-    fn share(
+    /// Takes one unit of load for a machine, if there is a limit.
+    fn guard(
         &self,
         caller: &Arc<Caller>,
-        kind: Kind,
+        kind: LoadKind,
         max: Option<u32>,
         limited: &Counter,
-    ) -> Result<Option<Share>, Problem> {
+    ) -> Result<Option<LoadGuard>, RequestError> {
         let Some(max) = max else { return Ok(None) };
-        Share::take(caller, kind, max).map(Some).ok_or_else(|| too_many(limited))
+        LoadGuard::take(caller, kind, max).map(Some).ok_or_else(|| too_many(limited))
     }
 
-    /// Lets a request wait for news, if not too many of its machine wait already.
-    pub(crate) fn let_wait(&self, caller: &Arc<Caller>) -> Result<Waiting, Problem> {
+    /// Admits a waiting request, unless too many requests of its machine already wait.
+    pub(crate) fn admit_waiting(&self, caller: &Arc<Caller>) -> Result<Waiting, RequestError> {
         let counts = &self.counts;
         let max = self.settings.limits.map(|limits| limits.waiting);
-        let share = self.share(caller, Kind::Waiting, max, &counts.limited_waiting)?;
+        let guard = self.guard(caller, LoadKind::Waiting, max, &counts.limited_waiting)?;
         counts.waiting.inc();
-        Ok(Waiting { waiting: counts.waiting.clone(), _share: share })
+        Ok(Waiting { waiting: counts.waiting.clone(), _guard: guard })
     }
 
-    async fn hear(&self, caller: &Caller, now: Now) -> Visit {
-        caller.slot.hear(now.steady);
+    async fn record_request(&self, caller: &Caller, now: Now) -> PollOrder {
+        caller.slot.record_request(now.steady);
         if caller.slot.read().enrolled {
-            return Visit::Later;
+            return PollOrder::Later;
         }
-        // In a task of its own: it goes on even if the caller hangs up.
+        // In a task of its own, which continues if the client disconnects.
         let (control, cluster, tenant) = (self.control.clone(), caller.slot.cluster, caller.slot.tenant);
         let enrolling = tokio::spawn(async move { control.enrol(cluster, tenant).await });
         match tokio::time::timeout(ENROL_WAIT_MAX, enrolling).await {
-            Ok(Ok(Ok(()))) => return Visit::First,
-            Ok(Ok(Err(problem))) => tracing::warn!(%tenant, %problem, "not enrolled"),
-            Ok(Err(_)) | Err(_) => tracing::warn!(%tenant, "not enrolled in time"),
+            Ok(Ok(Ok(()))) => return PollOrder::First,
+            Ok(Ok(Err(problem))) => tracing::warn!(%tenant, error = %problem, "tenant enrolment failed"),
+            Ok(Err(_)) | Err(_) => tracing::warn!(%tenant, "tenant enrolment timed out"),
         }
-        // The document is there all the same, and the next request tries again.
-        Visit::Later
+        // The document exists anyway, and the next request tries again.
+        PollOrder::Later
     }
 
-    /// Answers. The answer is of the moment at which this returns.
+    /// Performs a request. The response reflects the state at the time of return.
     pub(crate) async fn perform(
         &self,
         caller: &Caller,
-        asked: Asked,
+        action: Action,
         body: &[u8],
         admitted: &Admitted,
-    ) -> Answer {
-        match asked {
-            Asked::Events { edition, known, wait } => {
-                match (admitted.visit, self.settings.first_answer) {
-                    (Visit::Later, _) | (Visit::First, FirstAnswer::Now) => {}
-                    (Visit::First, FirstAnswer::Delay(span)) => tokio::time::sleep(span).await,
-                    (Visit::First, FirstAnswer::Empty) => return Answer::NothingYet,
+    ) -> Response {
+        match action {
+            Action::Events { edition, known, wait } => {
+                match (admitted.poll_order, self.settings.first_answer) {
+                    (PollOrder::Later, _) | (PollOrder::First, FirstAnswer::Now) => {}
+                    (PollOrder::First, FirstAnswer::Delay(span)) => tokio::time::sleep(span).await,
+                    (PollOrder::First, FirstAnswer::Empty) => return Response::NothingYet,
                 }
                 let published = caller.slot.read();
-                // Who waits is answered as soon as there is something: the moment at which it asked would be too early.
+                // A waiting request is answered at the change of the document, which is later than its admission.
                 let now = if wait.is_some() { self.control.now() } else { admitted.now };
-                caller.polled.note(now.wall, edition, published.told);
-                shown(published, edition, &known)
+                caller.polled.note(now.wall, edition, published.last_audit_entry);
+                document_response(published, edition, &known)
             }
-            Asked::Approve => {
-                let answer = self.approve(caller, body).await;
+            Action::Approve => {
+                let response = self.approve(caller, body).await;
                 let counts = &self.counts;
-                let is_refused = matches!(answer, Answer::Refused(_));
+                let is_refused = matches!(response, Response::Refused(_));
                 let outcome =
                     if is_refused { &counts.start_requests_refused } else { &counts.start_requests_accepted };
                 outcome.inc();
-                answer
+                response
             }
-            Asked::Instance { path, version, format } => {
+            Action::Instance { path, version, format } => {
                 match (caller.instance.answer(version, &path, format), format) {
-                    (Ok(body), Format::Json) => Answer::Json(body.into()),
-                    (Ok(body), Format::Text) => Answer::Text(body),
+                    (Ok(body), Format::Json) => Response::Json(body.into()),
+                    (Ok(body), Format::Text) => Response::Text(body),
                     (Err(problem), Format::Json | Format::Text) => problem.into(),
                 }
             }
-            Asked::Versions => Answer::Json(versions_body().into()),
-            Asked::Members => Answer::Json(members(&caller.slot.read().members).into()),
-            Asked::Token { resource } => self.token(caller, &resource),
+            Action::Versions => Response::Json(versions_body().into()),
+            Action::Members => Response::Json(members(&caller.slot.read().members).into()),
+            Action::Token { resource } => self.token(caller, &resource),
         }
     }
 
-    async fn approve(&self, caller: &Caller, body: &[u8]) -> Answer {
+    async fn approve(&self, caller: &Caller, body: &[u8]) -> Response {
         let events = match parse_start_requests(body) {
             Ok(events) => events,
-            Err(bad) => return Problem::from(bad).into(),
+            Err(bad) => return RequestError::from(bad).into(),
         };
         let approved = tokio::time::timeout(APPROVE_WAIT_MAX, self.control.approve(caller, events)).await;
         match approved.unwrap_or(Err(ApprovalError::Unavailable)) {
-            Ok(()) => Answer::Done,
-            Err(error) => Problem::from(error).into(),
+            Ok(()) => Response::Done,
+            Err(error) => RequestError::from(error).into(),
         }
     }
 
-    fn token(&self, caller: &Caller, resource: &str) -> Answer {
+    fn token(&self, caller: &Caller, resource: &str) -> Response {
         match &self.settings.identity_token {
-            IdentityToken::Off => Problem::NotFound.into(),
+            IdentityToken::Off => RequestError::NotFound.into(),
             IdentityToken::Unsigned { directory } => {
                 let (id, resource_id) = (&caller.instance.vm_id, &caller.instance.resource_id);
                 let holder = TokenHolder { id, resource_id };
-                Answer::Json(unsigned_token(directory, &holder, resource, SystemTime::now()).into())
+                Response::Json(unsigned_token(directory, &holder, resource, SystemTime::now()).into())
             }
         }
     }
 }
 
-/// A document, unless the caller has it already.
-fn shown(published: Guard<Arc<Published>>, edition: Edition, known: &Known) -> Answer {
+/// The document, or 304 if the client has it.
+fn document_response(
+    published: Guard<Arc<PublishedDocument>>,
+    edition: Edition,
+    known: &KnownIncarnations,
+) -> Response {
     let incarnation = published.document.incarnation;
     if known.has(incarnation) {
-        Answer::NotModified { incarnation }
+        Response::NotModified { incarnation }
     } else {
-        Answer::Document { published, edition }
+        Response::Document { published, edition }
     }
 }
 
-/// A name needs no escaping.
+/// Names need no escaping.
 fn members(names: &[Name]) -> String {
     let quoted: Vec<_> = names.iter().map(|name| format!("\"{name}\"")).collect();
     format!("{{\"members\":[{}]}}", quoted.join(","))

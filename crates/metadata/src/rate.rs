@@ -1,6 +1,6 @@
-//! How often one machine may ask: a bucket for each, kept as the moment at which it will be full again.
+//! Rate limits per machine: token buckets, each stored as the time at which it is full again.
 //!
-//! A machine that has been quiet for long enough has no entry: a full bucket and none are the same.
+//! A machine whose bucket is full has no entry.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 
 use forewarn_types::MachineId;
 
-/// How often one machine may ask.
+/// Rate limit of one machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rate {
-    /// Requests per second, in the long run.
+    /// Sustained requests per second.
     pub per_second: u32,
-    /// Requests at once, after a silence.
+    /// Requests at once, after a pause.
     pub burst: u32,
 }
 
@@ -25,7 +25,7 @@ impl Default for Rate {
 
 const SHARDS: usize = 64;
 
-/// Entries of a shard below which it is never swept.
+/// A shard with fewer entries is never swept.
 const SWEPT_FROM: usize = 1_024;
 
 /// The buckets of all machines.
@@ -55,9 +55,9 @@ impl Limiter {
         Self { refill, depth, shards: std::array::from_fn(|_| Mutex::default()) }
     }
 
-    /// Takes one request out of the bucket of a machine; says whether there was one.
+    /// Takes one request out of the bucket of a machine. Returns false if the bucket is empty.
     pub(crate) fn take(&self, MachineId(machine): MachineId, now: Instant) -> bool {
-        // A shard is whole at every moment, even if somebody panicked while holding it.
+        // A shard is consistent at every moment, even if a holder of the lock panicked.
         let shard = &self.shards[machine as usize % SHARDS];
         let mut shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
         let full_at = shard.full_at.get(&machine).copied().unwrap_or(now).max(now) + self.refill;
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn the_quiet_are_forgotten() {
+    fn full_buckets_are_removed() {
         let limiter = Limiter::new(Rate::default());
         let start = Instant::now();
         let machines = u32::try_from(SWEPT_FROM * SHARDS).expect("a small number");
@@ -103,7 +103,7 @@ mod tests {
             let later = start + Duration::from_secs(u64::from(machine));
             assert!(limiter.take(MachineId(machine), later));
         }
-        let kept = limiter.shards[63].lock().expect("nobody panicked").full_at.len();
-        assert!(kept <= 1, "{kept}");
+        let entries = limiter.shards[63].lock().expect("not poisoned").full_at.len();
+        assert!(entries <= 1, "{entries}");
     }
 }

@@ -1,44 +1,43 @@
-//! One request head: read whole and strictly, or refused.
+//! Request heads: parsed whole and strictly, or rejected.
 //!
-//! A head that two programs could understand in two ways is not a request: bare line feeds, folded lines, two lengths, two
-//! hosts, a length next to chunks. Neither is one that a proxy or a web page has passed on.
+//! Heads that two parsers could read differently are rejected: bare line feeds, folded lines, two lengths, two hosts, a
+//! length with chunks. So are requests that a proxy or a web page has forwarded.
 
 use std::mem::MaybeUninit;
 
-use forewarn_imds::{Problem, UnwantedHeader};
+use forewarn_imds::{RequestError, UnwantedHeader};
 use forewarn_url::is_own_host;
 
 use crate::target::Target;
 
-/// Bytes in the target of a request.
+/// Maximum length of the target.
 const TARGET_BYTES_MAX: usize = 2 * 1024;
 
-/// Bytes in a request line: a target, a method and a version.
+/// Maximum length of the request line: target, method and version.
 const LINE_BYTES_MAX: usize = TARGET_BYTES_MAX + 64;
 
-/// Header fields of a request.
+/// Maximum number of header fields.
 const HEADERS_MAX: usize = 32;
 
-/// Bytes in all header fields of a request.
+/// Maximum length of all header fields.
 const HEADERS_BYTES_MAX: usize = 8 * 1024;
 
-/// What a request says before its body.
+/// Head of a request.
 #[derive(Debug)]
 pub(crate) struct Head<'a> {
     pub method: Method,
     pub target: Target<'a>,
-    /// Whether it has `Metadata: true`, once.
+    /// True if it has `Metadata: true` exactly once.
     pub metadata: bool,
-    pub after: After,
-    /// Whether it waits for a word before it sends its body.
+    pub connection_mode: ConnectionMode,
+    /// True if the client waits for `100 Continue` before it sends the body.
     pub expects_continue: bool,
-    pub known: Known,
+    pub known: KnownIncarnations,
     pub body: Body,
-    /// Bytes of the head itself.
+    /// Length of the head.
     pub bytes: usize,
 }
 
-/// The method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Method {
     Get,
@@ -47,14 +46,14 @@ pub(crate) enum Method {
     Other,
 }
 
-/// What becomes of the connection.
+/// State of the connection after the response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum After {
+pub(crate) enum ConnectionMode {
     KeepAlive,
     Close,
 }
 
-/// How long the body is.
+/// Length of the body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Body {
     Bytes(u64),
@@ -65,19 +64,19 @@ impl Body {
     pub(crate) const NONE: Self = Self::Bytes(0);
 }
 
-/// Which incarnations a caller has already (`If-None-Match`).
+/// Incarnations that the client already has (`If-None-Match`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Known {
+pub(crate) struct KnownIncarnations {
     any: bool,
     incarnations: Vec<u64>,
 }
 
-impl Known {
+impl KnownIncarnations {
     pub(crate) fn has(&self, incarnation: u64) -> bool {
         self.any || self.incarnations.contains(&incarnation)
     }
 
-    /// Takes what it can read: quoted or not, weak or not; the rest matches nothing.
+    /// Adds entity tags: quoted or not, weak or not. Other text matches nothing.
     fn add(&mut self, list: &str) {
         for entry in list.split(',').map(str::trim) {
             let tag = entry.strip_prefix("W/").or(entry.strip_prefix("w/")).unwrap_or(entry);
@@ -87,56 +86,58 @@ impl Known {
     }
 }
 
-/// Reads the head at the start of a buffer; `None` if it is not complete.
-pub(crate) fn read<'a>(buffer: &'a [u8], host_names: &[String]) -> Result<Option<Head<'a>>, Problem> {
+/// Parses the head at the start of a buffer; `None` if it is incomplete.
+pub(crate) fn read<'a>(buffer: &'a [u8], host_names: &[String]) -> Result<Option<Head<'a>>, RequestError> {
     let mut headers = [const { MaybeUninit::uninit() }; HEADERS_MAX];
     let mut request = httparse::Request::new(&mut []);
     let bytes = match request.parse_with_uninit_headers(buffer, &mut headers) {
         Ok(httparse::Status::Complete(bytes)) => bytes,
         Ok(httparse::Status::Partial) => return check_size(buffer).map(|()| None),
-        Err(httparse::Error::TooManyHeaders) => return Err(Problem::HeadersTooLarge),
-        Err(_) => return Err(check_size(buffer).err().unwrap_or(Problem::Malformed)),
+        Err(httparse::Error::TooManyHeaders) => return Err(RequestError::HeadersTooLarge),
+        Err(_) => return Err(check_size(buffer).err().unwrap_or(RequestError::Malformed)),
     };
     check_size(&buffer[..bytes])?;
     let (Some(method), Some(target), Some(version)) = (request.method, request.path, request.version) else {
-        return Err(Problem::Malformed);
+        return Err(RequestError::Malformed);
     };
     if target.len() > TARGET_BYTES_MAX {
-        return Err(Problem::UriTooLong);
+        return Err(RequestError::UriTooLong);
     }
     if !is_strict(&buffer[..bytes]) {
-        return Err(Problem::Malformed);
+        return Err(RequestError::Malformed);
     }
     let mut fields = Fields::default();
     request.headers.iter().try_for_each(|header| fields.add(header))?;
     Ok(Some(fields.head(method, target, version, bytes, host_names)?))
 }
 
-/// Whether a head, complete or not, keeps to the limits.
-fn check_size(head: &[u8]) -> Result<(), Problem> {
+/// Checks the size limits of a head, complete or not.
+fn check_size(head: &[u8]) -> Result<(), RequestError> {
     if head.len() <= LINE_BYTES_MAX.min(HEADERS_BYTES_MAX) {
-        // Nothing in it can be too long.
+        // Shorter than every limit.
         return Ok(());
     }
     let line_start = head.iter().position(|byte| !matches!(byte, b'\r' | b'\n')).unwrap_or(head.len());
     let line = head[line_start..].iter().position(|byte| *byte == b'\n');
     match line {
-        None if head.len() > LINE_BYTES_MAX => Err(Problem::UriTooLong),
-        Some(line) if line > LINE_BYTES_MAX => Err(Problem::UriTooLong),
-        Some(line) if head.len() - line_start - line > HEADERS_BYTES_MAX => Err(Problem::HeadersTooLarge),
+        None if head.len() > LINE_BYTES_MAX => Err(RequestError::UriTooLong),
+        Some(line) if line > LINE_BYTES_MAX => Err(RequestError::UriTooLong),
+        Some(line) if head.len() - line_start - line > HEADERS_BYTES_MAX => {
+            Err(RequestError::HeadersTooLarge)
+        }
         None | Some(_) => Ok(()),
     }
 }
 
-/// Whether every line ends in the one right way, and every byte is a character.
+/// Returns true if every line ends with CRLF and every byte is ASCII.
 fn is_strict(head: &[u8]) -> bool {
-    // Looks at every byte, torn or not: without a way out in between, many are looked at in one step.
+    // Checks every byte without an early exit, so that the compiler can vectorise the loop.
     let pairs = head.iter().zip(&head[1..]);
     let is_torn = pairs.fold(false, |torn, (byte, next)| torn | ((*byte == b'\r') != (*next == b'\n')));
     head.is_ascii() && head[0] != b'\n' && !is_torn
 }
 
-/// The header fields that mean something here.
+/// The header fields that the endpoint reads.
 #[derive(Default)]
 struct Fields<'a> {
     host: Option<&'a str>,
@@ -145,23 +146,23 @@ struct Fields<'a> {
     chunked: bool,
     close: bool,
     expects_continue: bool,
-    known: Known,
+    known: KnownIncarnations,
 }
 
 impl<'a> Fields<'a> {
-    fn add(&mut self, header: &httparse::Header<'a>) -> Result<(), Problem> {
+    fn add(&mut self, header: &httparse::Header<'a>) -> Result<(), RequestError> {
         let is = |name: &str| header.name.eq_ignore_ascii_case(name);
         let value = header.value.trim_ascii();
         if is("host") {
             return once(&mut self.host, text(value)?);
         } else if is("metadata") {
-            // Given twice, it says nothing.
+            // A repeated header counts as absent.
             self.metadata = Some(self.metadata.is_none() && value.eq_ignore_ascii_case(b"true"));
         } else if is("content-length") {
             return once(&mut self.length, length(text(value)?)?);
         } else if is("transfer-encoding") {
             if self.chunked || !value.eq_ignore_ascii_case(b"chunked") {
-                return Err(Problem::Malformed);
+                return Err(RequestError::Malformed);
             }
             self.chunked = true;
         } else if is("connection") {
@@ -170,13 +171,13 @@ impl<'a> Fields<'a> {
                 .any(|option| option.trim_ascii().eq_ignore_ascii_case(b"close"));
         } else if is("expect") {
             if !value.eq_ignore_ascii_case(b"100-continue") {
-                return Err(Problem::Malformed);
+                return Err(RequestError::Malformed);
             }
             self.expects_continue = true;
         } else if is("if-none-match") {
             self.known.add(text(value)?);
         } else if let Some(unwanted) = unwanted(header.name) {
-            return Err(Problem::UnwantedHeader(unwanted));
+            return Err(RequestError::UnwantedHeader(unwanted));
         }
         Ok(())
     }
@@ -188,11 +189,11 @@ impl<'a> Fields<'a> {
         version: u8,
         bytes: usize,
         host_names: &[String],
-    ) -> Result<Head<'a>, Problem> {
+    ) -> Result<Head<'a>, RequestError> {
         let is_old = version == 0;
         match self.host {
-            Some(host) if !is_own_host(host, host_names) => return Err(Problem::ForeignHost),
-            None if !is_old => return Err(Problem::Malformed),
+            Some(host) if !is_own_host(host, host_names) => return Err(RequestError::ForeignHost),
+            None if !is_old => return Err(RequestError::Malformed),
             Some(_) | None => {}
         }
         let method = match method {
@@ -205,7 +206,11 @@ impl<'a> Fields<'a> {
             method,
             target: Target::read(origin_form(target, self.host))?,
             metadata: self.metadata == Some(true),
-            after: if self.close || is_old { After::Close } else { After::KeepAlive },
+            connection_mode: if self.close || is_old {
+                ConnectionMode::Close
+            } else {
+                ConnectionMode::KeepAlive
+            },
             expects_continue: self.expects_continue && !is_old,
             body: self.body(method, is_old)?,
             known: self.known,
@@ -213,38 +218,38 @@ impl<'a> Fields<'a> {
         })
     }
 
-    fn body(&self, method: Method, is_old: bool) -> Result<Body, Problem> {
+    fn body(&self, method: Method, is_old: bool) -> Result<Body, RequestError> {
         let body = match (self.length, self.chunked) {
-            (Some(_), true) => return Err(Problem::Malformed),
-            (None, true) if is_old => return Err(Problem::Malformed),
+            (Some(_), true) => return Err(RequestError::Malformed),
+            (None, true) if is_old => return Err(RequestError::Malformed),
             (None, true) => Body::Chunked,
             (length, false) => Body::Bytes(length.unwrap_or(0)),
         };
         match method {
-            Method::Get | Method::Head if body != Body::NONE => Err(Problem::Malformed),
+            Method::Get | Method::Head if body != Body::NONE => Err(RequestError::Malformed),
             Method::Get | Method::Head | Method::Post | Method::Other => Ok(body),
         }
     }
 }
 
-/// A value whose characters matter.
-fn text(value: &[u8]) -> Result<&str, Problem> {
-    str::from_utf8(value).map_err(|_| Problem::Malformed)
+/// A header value as text.
+fn text(value: &[u8]) -> Result<&str, RequestError> {
+    str::from_utf8(value).map_err(|_| RequestError::Malformed)
 }
 
-fn once<T>(field: &mut Option<T>, value: T) -> Result<(), Problem> {
+fn once<T>(field: &mut Option<T>, value: T) -> Result<(), RequestError> {
     match field.replace(value) {
         None => Ok(()),
-        Some(_) => Err(Problem::Malformed),
+        Some(_) => Err(RequestError::Malformed),
     }
 }
 
-fn length(value: &str) -> Result<u64, Problem> {
+fn length(value: &str) -> Result<u64, RequestError> {
     let is_number = value.bytes().all(|byte| byte.is_ascii_digit());
-    value.parse().ok().filter(|_| is_number).ok_or(Problem::Malformed)
+    value.parse().ok().filter(|_| is_number).ok_or(RequestError::Malformed)
 }
 
-/// Some proxies and gateways take `_` and `-` for the same.
+/// Some proxies treat `_` and `-` alike.
 fn unwanted(name: &str) -> Option<UnwantedHeader> {
     if name.contains('_') {
         UnwantedHeader::named(&name.replace('_', "-"))
@@ -253,7 +258,7 @@ fn unwanted(name: &str) -> Option<UnwantedHeader> {
     }
 }
 
-/// A target in absolute form may be sent to anybody; here it has to name the same host twice.
+/// A target in absolute form must name the same host as the `Host` header.
 fn origin_form<'a>(target: &'a str, host: Option<&str>) -> &'a str {
     let scheme = target.get(..7).filter(|scheme| scheme.eq_ignore_ascii_case("http://"));
     let (Some(_), Some(host)) = (scheme, host) else { return target };
@@ -268,14 +273,14 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn rejection(request: &str) -> Option<Problem> {
+    fn rejection(request: &str) -> Option<RequestError> {
         read(request.as_bytes(), &[]).err()
     }
 
     #[test]
     fn known_incarnations_are_read_leniently() {
         let has = |list: &str, incarnation| {
-            let mut known = Known::default();
+            let mut known = KnownIncarnations::default();
             known.add(list);
             known.has(incarnation)
         };
@@ -297,7 +302,7 @@ mod tests {
         }
         let head = read(whole.as_bytes(), &[]).expect("well-formed").expect("complete");
         assert_eq!((head.bytes, head.method, head.body), (head_bytes, Method::Post, Body::Bytes(3)));
-        assert!(head.metadata && head.after == After::KeepAlive);
+        assert!(head.metadata && head.connection_mode == ConnectionMode::KeepAlive);
     }
 
     #[test]
@@ -306,28 +311,28 @@ mod tests {
         let head = read(own.as_bytes(), &[]).expect("well-formed").expect("complete");
         assert_eq!((head.target.path.as_ref(), head.target.parameter("a")), ("/metadata", Some("b")));
         let other = "GET http://evil/metadata HTTP/1.1\r\nHost: h\r\n\r\n";
-        assert_eq!(rejection(other), Some(Problem::Malformed));
+        assert_eq!(rejection(other), Some(RequestError::Malformed));
     }
 
     #[test]
-    fn limits_have_answers_of_their_own() {
+    fn each_limit_has_its_error() {
         let line = |length: usize| format!("GET /{} HTTP/1.1\r\nHost: h\r\n\r\n", "a".repeat(length - 1));
         assert_eq!(rejection(&line(TARGET_BYTES_MAX)), None);
-        assert_eq!(rejection(&line(TARGET_BYTES_MAX + 1)), Some(Problem::UriTooLong));
-        assert_eq!(rejection(&"G".repeat(LINE_BYTES_MAX + 1)), Some(Problem::UriTooLong));
+        assert_eq!(rejection(&line(TARGET_BYTES_MAX + 1)), Some(RequestError::UriTooLong));
+        assert_eq!(rejection(&"G".repeat(LINE_BYTES_MAX + 1)), Some(RequestError::UriTooLong));
         let many = |count| format!("GET / HTTP/1.1\r\nHost: h\r\n{}\r\n", "A: b\r\n".repeat(count));
         assert_eq!(rejection(&many(HEADERS_MAX - 1)), None);
-        assert_eq!(rejection(&many(HEADERS_MAX)), Some(Problem::HeadersTooLarge));
+        assert_eq!(rejection(&many(HEADERS_MAX)), Some(RequestError::HeadersTooLarge));
         let long = format!("GET / HTTP/1.1\r\nHost: h\r\nA: {}", "b".repeat(HEADERS_BYTES_MAX));
-        assert_eq!(rejection(&long), Some(Problem::HeadersTooLarge));
-        assert_eq!(rejection(&format!("{long}\r\n\r\n")), Some(Problem::HeadersTooLarge));
+        assert_eq!(rejection(&long), Some(RequestError::HeadersTooLarge));
+        assert_eq!(rejection(&format!("{long}\r\n\r\n")), Some(RequestError::HeadersTooLarge));
     }
     const WHOLE: &str = "POST /metadata/scheduledevents%3Fapi-version=2020-07-01 HTTP/1.1\r\nHost: 169.254.169.254\r\n\
                          Metadata: true\r\nExpect: 100-continue\r\nIf-None-Match: W/\"1\", *\r\nContent-Length: 3\r\n\r\n";
 
     proptest! {
         #[test]
-        fn no_bytes_are_too_strange_to_be_refused(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+        fn arbitrary_bytes_do_not_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
             drop(read(&bytes, &[]));
         }
 

@@ -10,17 +10,17 @@ use tokio::net::{TcpListener, UnixListener};
 use crate::connection::Connection;
 use crate::connections::Connections;
 use crate::control_plane::ControlPlane;
-use crate::front::Front;
-use crate::listener::{Listener, Listening};
+use crate::endpoint::Endpoint;
+use crate::listener::{BoundSocket, Listener};
 use crate::settings::Identity;
-use crate::stream::{Socket, Stream};
+use crate::stream::{ClientStream, Socket};
 
-/// Pause after a connection could not be accepted, mostly for want of file descriptors.
+/// Pause after a failed accept, mostly for lack of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-impl<C: ControlPlane> Front<C> {
-    /// Answers clients of a listener until `stop` returns, and then those that have sent a request by that time. Connections
-    /// end with it.
+impl<C: ControlPlane> Endpoint<C> {
+    /// Serves clients of a listener until `stop` returns, and then finishes the requests in progress. Connections end
+    /// with it.
     ///
     /// # Errors
     /// Fails if the runtime cannot watch the listener.
@@ -31,8 +31,8 @@ impl<C: ControlPlane> Front<C> {
     ) -> io::Result<()> {
         let Listener { socket, identity } = listener;
         match socket {
-            Listening::Tcp(socket) => self.take_all(TcpListener::from_std(socket)?, &identity, stop).await,
-            Listening::Unix(socket, file) => {
+            BoundSocket::Tcp(socket) => self.take_all(TcpListener::from_std(socket)?, &identity, stop).await,
+            BoundSocket::Unix(socket, file) => {
                 self.take_all(UnixListener::from_std(socket)?, &identity, stop).await;
                 drop(file);
             }
@@ -59,7 +59,7 @@ impl<C: ControlPlane> Front<C> {
                 Err(error) => {
                     self.counts.accept_failures.inc();
                     if let Some(unlogged) = self.accept_failures.pass() {
-                        tracing::warn!(%error, unlogged, "a connection of a machine could not be accepted");
+                        tracing::warn!(%error, unlogged, "cannot accept machine connection");
                     }
                     tokio::time::sleep(ACCEPT_PAUSE).await;
                 }
@@ -69,20 +69,20 @@ impl<C: ControlPlane> Front<C> {
         connections.stop().await;
     }
 
-    /// Gives a connection its place, or closes it if there is none.
-    fn take<S: Stream + 'static>(
+    /// Admits a connection, or rejects it if a limit is reached.
+    fn take<S: ClientStream + 'static>(
         self: &Arc<Self>,
         connections: &Connections,
         stream: S,
         peer: Option<IpAddr>,
         identity: &Arc<Identity>,
     ) {
-        let Some(taken) = self.place(identity, peer) else { return stream.reject() };
-        let (front, identity) = (Arc::clone(self), Arc::clone(identity));
-        connections.spawn(|seat| {
-            let mut connection = Connection::new(front, identity, stream, peer, seat);
+        let Some(taken) = self.admit_connection(identity, peer) else { return stream.reject() };
+        let (endpoint, identity) = (Arc::clone(self), Arc::clone(identity));
+        connections.spawn(|guard| {
+            let mut connection = Connection::new(endpoint, identity, stream, peer, guard);
             async move {
-                // Whoever hangs up, or is too slow, needs no answer.
+                // A client that disconnects or is too slow gets no response.
                 drop(connection.run().await);
                 drop(taken);
             }

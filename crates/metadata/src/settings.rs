@@ -1,4 +1,4 @@
-//! What may be chosen about the endpoint, and how it knows who is calling.
+//! Settings of the endpoint, and the identification of callers.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -6,23 +6,21 @@ use std::time::Duration;
 
 use forewarn_imds::Edition;
 
-use crate::directory::{Caller, Directory};
+use crate::callers::{Caller, Directory};
 use crate::limits::{ConnectionLimits, Limits};
 
-/// What an operator may choose about the endpoint.
+/// Settings that an operator may choose.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// What the request that enables Scheduled Events for its tenant is answered.
+    /// Response to the request that enables Scheduled Events for its tenant.
     pub first_answer: FirstAnswer,
-    /// Older editions are refused as if they were unknown. The oldest one of all is a way round the `Metadata` header.
+    /// Older editions are rejected as unknown. The oldest one does not require the `Metadata` header.
     pub oldest_edition: Edition,
-    /// How much of the endpoint one machine may use; `None`: as much as it likes.
+    /// Limits of one machine; `None` for no limits.
     pub limits: Option<Limits>,
-    /// How many connections there may be, and how long each may take.
     pub connections: ConnectionLimits,
-    /// Whether there are identity tokens.
     pub identity_token: IdentityToken,
-    /// Names with dots that `Host` may have; addresses, `localhost` and single labels need no entry.
+    /// Host names with dots that `Host` may have; addresses, `localhost` and single labels need no entry.
     pub host_names: Vec<String>,
 }
 
@@ -39,55 +37,53 @@ impl Default for Settings {
     }
 }
 
-/// What the request that enables Scheduled Events for its tenant is answered.
+/// Response to the request that enables Scheduled Events for its tenant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FirstAnswer {
-    /// The document, at once.
     Now,
-    /// The document, after a while: real services take up to two minutes.
+    /// The document, after a delay: real services take up to two minutes.
     Delay(Duration),
-    /// A success without a body, as real services have been seen to answer.
+    /// 200 without a body, as real services have been observed to respond.
     Empty,
 }
 
-/// Whether `/metadata/identity/oauth2/token` is there.
+/// Identity tokens at `/metadata/identity/oauth2/token`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum IdentityToken {
-    /// It is not.
     Off,
-    /// It gives tokens that nobody signed, good for nothing but clients that insist on having one.
+    /// Unsigned tokens, for clients that insist on having one.
     Unsigned {
-        /// The directory (`tid`) that they name.
+        /// Directory id (`tid`) of the tokens.
         directory: String,
     },
 }
 
-/// How a listener knows who is calling.
+/// Identification of callers on a listener.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Identity {
-    /// By source address: whoever can answer from the address of a machine is that machine.
     Address,
-    /// Everybody who reaches this listener is that machine: `name`, or `tenant/name`.
+    /// All callers are this machine: `name`, or `tenant/name`.
     Machine(String),
-    /// By what the caller claims, `/vm/NAME/metadata/…` or `/vm/TENANT/NAME/metadata/…`. Never where anybody else can call.
+    /// By the path: `/vm/NAME/metadata/…` or `/vm/TENANT/NAME/metadata/…`. Only for listeners that no untrusted client
+    /// reaches.
     Prefix {
-        /// Who calls without a prefix, if anybody may.
+        /// Machine of a request without a prefix; `None` to reject it.
         default: Option<String>,
     },
 }
 
 impl Identity {
-    /// The caller, where the network tells. Otherwise only a request can.
-    pub(crate) fn by_network(&self, directory: &Directory, peer: Option<IpAddr>) -> Recognised {
+    /// Identifies the caller by listener and address.
+    pub(crate) fn by_network(&self, directory: &Directory, peer: Option<IpAddr>) -> NetworkIdentity {
         let caller = match self {
             Self::Address => peer.and_then(|peer| directory.at(peer)),
             Self::Machine(name) => directory.named(name),
-            Self::Prefix { .. } => return Recognised::NotYet,
+            Self::Prefix { .. } => return NetworkIdentity::Undetermined,
         };
-        caller.map_or(Recognised::Stranger, Recognised::Caller)
+        caller.map_or(NetworkIdentity::Unknown, NetworkIdentity::Caller)
     }
 
-    /// The caller whom a path names, and the rest of that path.
+    /// Identifies the caller by the path. Returns it with the rest of the path.
     pub(crate) fn by_path<'a>(&self, directory: &Directory, path: &'a str) -> Option<(Arc<Caller>, &'a str)> {
         let Self::Prefix { default } = self else { return None };
         match prefixed(path) {
@@ -97,14 +93,14 @@ impl Identity {
     }
 }
 
-/// What the network tells of a caller.
-pub(crate) enum Recognised {
+/// Identity of a caller as far as listener and address tell.
+pub(crate) enum NetworkIdentity {
     Caller(Arc<Caller>),
-    Stranger,
-    NotYet,
+    Unknown,
+    Undetermined,
 }
 
-/// Splits `/vm/NAME/metadata…`, `/vm/TENANT/NAME/metadata…` and `/vm/CLUSTER/TENANT/NAME/metadata…` before the last slash that is shown here.
+/// Splits `/vm/NAME/metadata…`, `/vm/TENANT/NAME/metadata…` and `/vm/CLUSTER/TENANT/NAME/metadata…` before `/metadata`.
 fn prefixed(path: &str) -> Option<(&str, &str)> {
     let after = path.strip_prefix("/vm/")?;
     let slashes = after.match_indices('/').map(|(at, _)| at);

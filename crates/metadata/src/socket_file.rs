@@ -1,8 +1,8 @@
-//! The file of a Unix socket: made whole, and removed with its listener.
+//! Socket files: created atomically, and removed with the listener.
 //!
-//! A file that is left over from a server that died is replaced; one that somebody listens on, or that is no socket, is
-//! left alone. The socket gets its mode under another name and is then renamed, so that nobody finds it too open, and
-//! nobody who looks finds nothing.
+//! A file that a dead server left behind is replaced. A socket with a listener, or a file that is no socket, is left
+//! alone. The socket gets its mode under a temporary name and is then renamed, so that it never has a wrong mode and is
+//! never absent.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -10,12 +10,12 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
-use crate::door::OpenError;
+use crate::listen_address::ListenError;
 
-/// What the name ends in until the socket is ready.
+/// Suffix of the name until the socket is ready.
 const UNFINISHED: &str = ".new";
 
-/// The file of a listener. It is removed with this, unless another one lies there by then.
+/// The file of a listener. Dropping it removes the file, unless another file has taken the path.
 #[derive(Debug)]
 pub struct SocketFile {
     path: PathBuf,
@@ -23,15 +23,15 @@ pub struct SocketFile {
 }
 
 impl SocketFile {
-    /// Listens there. `failed` makes an error of a refusal of the operating system.
+    /// Listens on a path. `failed` converts an error of the operating system.
     ///
     /// # Errors
     /// Fails if the operating system refuses, another server listens there, or the file is not a socket.
     pub fn create(
         path: &Path,
         mode: u32,
-        failed: impl Fn(io::Error) -> OpenError,
-    ) -> Result<(UnixListener, Self), OpenError> {
+        failed: impl Fn(io::Error) -> ListenError,
+    ) -> Result<(UnixListener, Self), ListenError> {
         check_vacant(path, &failed)?;
         let (listener, inode) = replace(path, mode).map_err(failed)?;
         Ok((listener, Self { path: path.to_owned(), inode }))
@@ -42,21 +42,21 @@ impl Drop for SocketFile {
     fn drop(&mut self) {
         let is_own = fs::symlink_metadata(&self.path).is_ok_and(|found| found.ino() == self.inode);
         if is_own && let Err(error) = fs::remove_file(&self.path) {
-            tracing::warn!(path = %self.path.display(), %error, "a socket could not be removed");
+            tracing::warn!(path = %self.path.display(), %error, "cannot remove socket file");
         }
     }
 }
 
-/// Nothing lies there, or the socket of a server that is gone.
-fn check_vacant(path: &Path, failed: &impl Fn(io::Error) -> OpenError) -> Result<(), OpenError> {
+/// Checks that the path is free, or has the socket of a dead server.
+fn check_vacant(path: &Path, failed: &impl Fn(io::Error) -> ListenError) -> Result<(), ListenError> {
     match fs::symlink_metadata(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
         Err(error) => Err(failed(error)),
-        Ok(found) if !found.file_type().is_socket() => Err(OpenError::NotASocket { path: path.to_owned() }),
+        Ok(found) if !found.file_type().is_socket() => Err(ListenError::NotASocket { path: path.to_owned() }),
         Ok(_) => match UnixStream::connect(path) {
             Err(error) if error.kind() == ErrorKind::ConnectionRefused => Ok(()),
             Err(error) => Err(failed(error)),
-            Ok(_) => Err(OpenError::InUse { path: path.to_owned() }),
+            Ok(_) => Err(ListenError::InUse { path: path.to_owned() }),
         },
     }
 }
@@ -81,7 +81,7 @@ fn replace(path: &Path, mode: u32) -> io::Result<(UnixListener, u64)> {
 mod tests {
     use super::*;
 
-    fn create(path: &Path) -> Result<(UnixListener, SocketFile), OpenError> {
+    fn create(path: &Path) -> Result<(UnixListener, SocketFile), ListenError> {
         SocketFile::create(path, 0o640, |error| panic!("{error}"))
     }
 
@@ -96,18 +96,19 @@ mod tests {
         assert_eq!(fs::read_dir(directory.path()).expect("a directory").count(), 0);
     }
 
+    /// promise: X2
     #[test]
-    fn what_a_dead_server_left_is_replaced_and_nothing_else() {
+    fn only_the_socket_of_a_dead_server_is_replaced() {
         let directory = tempfile::tempdir().expect("a directory");
         let path = directory.path().join("s");
         drop(UnixListener::bind(&path).expect("nothing was there"));
-        let socket = create(&path).expect("nobody listens there");
-        assert!(matches!(create(&path), Err(OpenError::InUse { .. })));
-        // Another server has taken the name over: its file stays.
+        let socket = create(&path).expect("no listener");
+        assert!(matches!(create(&path), Err(ListenError::InUse { .. })));
+        // Another server has taken the path: its file stays.
         fs::remove_file(&path).expect("a file");
         fs::write(&path, "").expect("a file");
         drop(socket);
-        assert!(matches!(create(&path), Err(OpenError::NotASocket { .. })));
+        assert!(matches!(create(&path), Err(ListenError::NotASocket { .. })));
         assert!(path.exists());
     }
 }

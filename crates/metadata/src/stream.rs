@@ -1,6 +1,6 @@
-//! What a connection needs of its stream, and a listener of its socket: TCP and Unix, nothing else.
+//! Operations that a connection needs of its stream, and a listener of its socket, for TCP and Unix sockets.
 //!
-//! Connections are compiled for each kind of stream, so that the one that matters pays nothing for the other.
+//! Connections are generic over the stream, so that TCP pays nothing for Unix sockets.
 
 use std::future::Future;
 use std::io;
@@ -12,23 +12,23 @@ use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite, Interest};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 
-/// Something that takes connections.
+/// A socket that accepts connections.
 pub(crate) trait Socket {
-    type Stream: Stream + 'static;
+    type Stream: ClientStream + 'static;
 
-    /// The next connection, and the address from which it comes, if it has one.
+    /// Accepts a connection. The address is `None` for a Unix socket.
     fn accept(&self) -> impl Future<Output = io::Result<(Self::Stream, Option<IpAddr>)>> + Send;
 }
 
-/// A connection as the network has it.
-pub(crate) trait Stream: AsyncRead + AsyncWrite + Send + Sync + Unpin {
-    /// Writes what can be written at once.
+/// The stream of a connection.
+pub(crate) trait ClientStream: AsyncRead + AsyncWrite + Send + Sync + Unpin {
+    /// Writes as much as possible without waiting.
     fn try_write(&self, bytes: &[u8]) -> io::Result<usize>;
 
-    /// Looks for bytes that came and leaves them there; none, when nothing will come any more.
+    /// Peeks at received bytes; 0 at the end of the stream.
     fn peek(&self) -> impl Future<Output = io::Result<usize>> + Send;
 
-    /// Closes it so that the other side sees that it was not wanted.
+    /// Closes the stream so that the client sees a reset.
     fn reject(self);
 }
 
@@ -50,7 +50,7 @@ impl Socket for UnixListener {
     }
 }
 
-impl Stream for TcpStream {
+impl ClientStream for TcpStream {
     fn try_write(&self, bytes: &[u8]) -> io::Result<usize> {
         self.try_write(bytes)
     }
@@ -60,12 +60,12 @@ impl Stream for TcpStream {
     }
 
     fn reject(self) {
-        // Closed without lingering, it is reset. If that cannot be had, it is closed all the same.
+        // Closing without lingering resets the connection. If the option cannot be set, it is closed normally.
         SockRef::from(&self).set_linger(Some(Duration::ZERO)).ok();
     }
 }
 
-impl Stream for UnixStream {
+impl ClientStream for UnixStream {
     fn try_write(&self, bytes: &[u8]) -> io::Result<usize> {
         self.try_write(bytes)
     }

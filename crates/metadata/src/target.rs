@@ -1,39 +1,39 @@
-//! What follows the method in a request line: a path and the parameters of a query.
+//! Request targets: a path, and the parameters of a query.
 //!
-//! A path is decoded before it is split from its query: clients are known that send the question mark as `%3F`. Whatever
-//! is decoded is decoded once.
+//! A path is decoded before it is split from its query: some clients send the question mark as `%3F`. Everything is
+//! decoded once.
 
+use forewarn_url::percent;
 use std::borrow::Cow;
 
-use forewarn_imds::Problem;
+use forewarn_imds::RequestError;
 
-/// Parameters in one query.
+/// Maximum number of parameters.
 const PARAMETERS_MAX: usize = 32;
 
 /// A name and its value.
 type Parameter<'a> = (Cow<'a, str>, Cow<'a, str>);
 
-/// Names and values, in their order. Most targets have one, and one needs no list.
+/// Parameters in their order. Most targets have one, which needs no list.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Parameters<'a> {
     first: Option<Parameter<'a>>,
     others: Vec<Parameter<'a>>,
 }
 
-/// A path and its parameters, decoded.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Target<'a> {
-    /// The path: it begins with a slash.
+    /// The path, with its leading slash.
     pub path: Cow<'a, str>,
     parameters: Parameters<'a>,
 }
 
 impl<'a> Target<'a> {
     /// Reads a target in origin form.
-    pub(crate) fn read(target: &'a str) -> Result<Self, Problem> {
+    pub(crate) fn read(target: &'a str) -> Result<Self, RequestError> {
         let has = |byte| target.as_bytes().contains(&byte);
         if !target.starts_with('/') || has(b'#') {
-            return Err(Problem::Malformed);
+            return Err(RequestError::Malformed);
         }
         if !has(b'%') {
             let (path, query) = target.split_once('?').unwrap_or((target, ""));
@@ -46,9 +46,9 @@ impl<'a> Target<'a> {
             Query::Plain(query) => {
                 Parameters::collect(pairs(query).map(|(key, value)| Some((decode(key)?, decode(value)?))))?
             }
-            // It was encoded as a whole, so it is decoded as a whole.
+            // An encoded query is decoded as a whole.
             Query::Encoded(query) => {
-                let query = decode(query).ok_or(Problem::Malformed)?;
+                let query = decode(query).ok_or(RequestError::Malformed)?;
                 let owned = |text: &str| Cow::Owned(text.to_owned());
                 Parameters::collect(pairs(&query).map(|(key, value)| Some((owned(key), owned(value)))))?
             }
@@ -56,14 +56,14 @@ impl<'a> Target<'a> {
         Ok(Self { path: decode_path(path)?, parameters })
     }
 
-    /// The value of a parameter that is given exactly once.
+    /// Value of a parameter that occurs exactly once.
     pub(crate) fn parameter(&self, name: &str) -> Option<&str> {
         let mut values = self.parameters.iter().filter(|(key, _)| key == name);
         let (_, value) = values.next()?;
         values.next().is_none().then_some(value)
     }
 
-    /// Whether some parameter is given more than once.
+    /// Returns true if a parameter occurs more than once.
     pub(crate) fn repeats_a_parameter(&self) -> bool {
         let keys = |from| self.parameters.iter().skip(from).map(|(key, _)| key);
         !self.parameters.others.is_empty()
@@ -72,12 +72,12 @@ impl<'a> Target<'a> {
 }
 
 impl<'a> Parameters<'a> {
-    /// Takes all of them; none is one that could not be decoded.
-    fn collect(mut pairs: impl Iterator<Item = Option<Parameter<'a>>>) -> Result<Self, Problem> {
-        let first = pairs.next().map(|pair| pair.ok_or(Problem::Malformed)).transpose()?;
-        let others = pairs.collect::<Option<Vec<_>>>().ok_or(Problem::Malformed)?;
+    /// Collects the parameters; `None` is one that could not be decoded.
+    fn collect(mut pairs: impl Iterator<Item = Option<Parameter<'a>>>) -> Result<Self, RequestError> {
+        let first = pairs.next().map(|pair| pair.ok_or(RequestError::Malformed)).transpose()?;
+        let others = pairs.collect::<Option<Vec<_>>>().ok_or(RequestError::Malformed)?;
         if others.len() >= PARAMETERS_MAX {
-            return Err(Problem::Malformed);
+            return Err(RequestError::Malformed);
         }
         Ok(Self { first, others })
     }
@@ -93,7 +93,7 @@ enum Query<'a> {
     Encoded(&'a str),
 }
 
-/// Splits at the first question mark, whichever way it is written.
+/// Splits at the first question mark, plain or encoded.
 fn split(target: &str) -> (&str, Query<'_>) {
     let plain = target.find('?');
     let before = &target[..plain.unwrap_or(target.len())];
@@ -103,11 +103,11 @@ fn split(target: &str) -> (&str, Query<'_>) {
     (before, plain.map_or(Query::None, |at| Query::Plain(&target[at + 1..])))
 }
 
-fn decode_path(path: &str) -> Result<Cow<'_, str>, Problem> {
-    let decoded = decode(path).ok_or(Problem::Malformed)?;
+fn decode_path(path: &str) -> Result<Cow<'_, str>, RequestError> {
+    let decoded = decode(path).ok_or(RequestError::Malformed)?;
     let slashes = |text: &str| text.bytes().filter(|byte| *byte == b'/').count();
     if decoded.contains('\0') || slashes(&decoded) != slashes(path) {
-        return Err(Problem::Malformed);
+        return Err(RequestError::Malformed);
     }
     Ok(decoded)
 }
@@ -117,28 +117,19 @@ fn pairs(query: &str) -> impl Iterator<Item = (&str, &str)> {
     pieces.map(|piece| piece.split_once('=').unwrap_or((piece, "")))
 }
 
-/// Decodes `%XX`. What is no text afterwards becomes a text that nobody asks for.
+/// Decodes `%XX`. Invalid UTF-8 becomes replacement characters, which match nothing.
 fn decode(text: &str) -> Option<Cow<'_, str>> {
     if !text.contains('%') {
         return Some(Cow::Borrowed(text));
     }
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.bytes();
-    while let Some(byte) = rest.next() {
-        bytes.push(if byte == b'%' { 16 * digit(rest.next())? + digit(rest.next())? } else { byte });
-    }
-    Some(Cow::Owned(String::from_utf8_lossy(&bytes).into_owned()))
-}
-
-fn digit(byte: Option<u8>) -> Option<u8> {
-    u8::try_from(char::from(byte?).to_digit(16)?).ok()
+    Some(Cow::Owned(String::from_utf8_lossy(&percent::decode(text)?).into_owned()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn read(target: &str) -> Result<Target<'_>, Problem> {
+    fn read(target: &str) -> Result<Target<'_>, RequestError> {
         Target::read(target)
     }
 
@@ -153,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_be_read_in_two_ways_is_refused() {
+    fn ambiguous_targets_are_rejected() {
         let wrong = [
             "",
             "*",
@@ -171,7 +162,7 @@ mod tests {
             "/a?b#c",
         ];
         for target in wrong {
-            assert_eq!(read(target), Err(Problem::Malformed), "{target}");
+            assert_eq!(read(target), Err(RequestError::Malformed), "{target}");
         }
     }
 
@@ -193,12 +184,12 @@ mod tests {
     }
 
     #[test]
-    fn there_is_an_end_to_parameters() {
+    fn the_number_of_parameters_is_limited() {
         let query = |count: usize| {
             let keys: Vec<_> = (0..count).map(|key| key.to_string()).collect();
             format!("/a?{}", keys.join("&"))
         };
         assert!(read(&query(PARAMETERS_MAX)).is_ok());
-        assert_eq!(read(&query(PARAMETERS_MAX + 1)), Err(Problem::Malformed));
+        assert_eq!(read(&query(PARAMETERS_MAX + 1)), Err(RequestError::Malformed));
     }
 }

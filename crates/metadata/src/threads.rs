@@ -1,7 +1,7 @@
-//! One thread per core: each has its own sockets and its own connections, and shares only what is published.
+//! Worker threads, one per core: each has its own sockets and connections, and shares only published documents.
 //!
-//! A connection is answered by the thread that took it, from its first byte to its last. Nothing is handed from one
-//! thread to another, so a poll wakes nobody but the thread that answers it.
+//! A connection stays on the thread that accepted it. Nothing moves between threads, so a poll wakes only the thread
+//! that serves it.
 
 use std::io;
 use std::num::NonZeroUsize;
@@ -12,13 +12,13 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use crate::control_plane::ControlPlane;
-use crate::front::Front;
+use crate::endpoint::Endpoint;
 use crate::listener::Listener;
 
-/// Bytes of a thread's stack. Connections live on the heap; the deepest a thread goes is to render a document.
+/// Stack size of a thread. Connections live on the heap; rendering a document needs the deepest stack.
 const STACK_BYTES: usize = 512 * 1024;
 
-/// Threads that answer machines, until they are stopped.
+/// Threads that serve machines until they are stopped.
 #[derive(Debug)]
 pub struct Threads {
     stop: watch::Sender<bool>,
@@ -26,26 +26,26 @@ pub struct Threads {
 }
 
 impl Threads {
-    /// Starts so many threads. Each takes one listener of every door, or fewer, if the door has fewer.
+    /// Starts the threads. Each gets one listener of every address, or none if the address has fewer.
     ///
     /// # Errors
-    /// When the operating system gives no more threads, or no more file descriptors.
+    /// Fails if the operating system provides no more threads or file descriptors.
     pub fn start<C: ControlPlane>(
-        front: &Arc<Front<C>>,
+        endpoint: &Arc<Endpoint<C>>,
         count: NonZeroUsize,
-        doors: Vec<Vec<Listener>>,
+        listeners_by_address: Vec<Vec<Listener>>,
     ) -> io::Result<Self> {
         let mut shares: Vec<Vec<Listener>> = (0..count.get()).map(|_| Vec::new()).collect();
-        for (door, listeners) in doors.into_iter().enumerate() {
+        for (address, listeners) in listeners_by_address.into_iter().enumerate() {
             for (place, listener) in listeners.into_iter().enumerate() {
-                // Doors with one listener go round, so that not all of them are the first thread's.
-                shares[(door + place) % count].push(listener);
+                // Addresses with one listener are spread over the threads.
+                shares[(address + place) % count].push(listener);
             }
         }
         let (stop, _) = watch::channel(false);
         let mut threads = Self { stop, threads: Vec::with_capacity(count.get()) };
         for (number, listeners) in shares.into_iter().enumerate() {
-            threads.spawn(number, Arc::clone(front), listeners)?;
+            threads.spawn(number, Arc::clone(endpoint), listeners)?;
         }
         Ok(threads)
     }
@@ -53,18 +53,18 @@ impl Threads {
     fn spawn<C: ControlPlane>(
         &mut self,
         number: usize,
-        front: Arc<Front<C>>,
+        endpoint: Arc<Endpoint<C>>,
         listeners: Vec<Listener>,
     ) -> io::Result<()> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let stop = self.stop.subscribe();
         let thread = std::thread::Builder::new().name(format!("metadata-{number}")).stack_size(STACK_BYTES);
-        self.threads.push(thread.spawn(move || runtime.block_on(serve(front, listeners, stop)))?);
+        self.threads.push(thread.spawn(move || runtime.block_on(serve(endpoint, listeners, stop)))?);
         Ok(())
     }
 
-    /// Takes no more connections, lets the requests that are under way be answered, and returns when all threads have
-    /// ended: after about two seconds at most. It blocks; in a task, call it through `spawn_blocking`.
+    /// Stops accepting connections, finishes requests in progress, and returns when all threads have ended: after about
+    /// two seconds at most. Blocks; in a task, call it through `spawn_blocking`.
     pub fn stop(mut self) {
         self.end();
     }
@@ -73,7 +73,7 @@ impl Threads {
         self.stop.send_replace(true);
         for thread in self.threads.drain(..) {
             if thread.join().is_err() {
-                tracing::error!("a thread of the metadata endpoint had panicked");
+                tracing::error!("metadata endpoint thread panicked");
             }
         }
     }
@@ -85,16 +85,20 @@ impl Drop for Threads {
     }
 }
 
-async fn serve<C: ControlPlane>(front: Arc<Front<C>>, listeners: Vec<Listener>, stop: watch::Receiver<bool>) {
+async fn serve<C: ControlPlane>(
+    endpoint: Arc<Endpoint<C>>,
+    listeners: Vec<Listener>,
+    stop: watch::Receiver<bool>,
+) {
     let mut serving = JoinSet::new();
     for listener in listeners {
         let mut stop = stop.clone();
-        let front = Arc::clone(&front);
+        let endpoint = Arc::clone(&endpoint);
         serving.spawn(async move {
-            // It is an error if nobody is left who could say so: then it is time to stop, too.
+            // An error means that the sender is gone: stop as well.
             let stopped = async { drop(stop.wait_for(|stop| *stop).await) };
-            if let Err(error) = front.serve(listener, stopped).await {
-                tracing::error!(%error, "a listener could not be watched");
+            if let Err(error) = endpoint.serve(listener, stopped).await {
+                tracing::error!(%error, "cannot watch listener");
             }
         });
     }

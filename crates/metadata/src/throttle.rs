@@ -8,18 +8,18 @@ use tokio::time::Instant;
 /// Time between two lines of one kind.
 const PAUSE: Duration = Duration::from_mins(1);
 
-/// Throttle of one kind of log line: the first passes at once, then one a minute with the number of those that did not.
+/// Throttle of one kind of log line: the first passes at once, then one a minute, with the number of suppressed lines.
 #[derive(Debug, Default)]
-pub struct Throttle(Mutex<Recent>);
+pub struct Throttle(Mutex<LogHistory>);
 
 #[derive(Debug, Default)]
-struct Recent {
+struct LogHistory {
     last: Option<Instant>,
     unlogged: u64,
 }
 
 impl Throttle {
-    /// Number of lines that were left out since the last one; none, if this one is to be left out, too.
+    /// Number of lines suppressed since the last one; `None` if this line is to be suppressed, too.
     pub fn pass(&self) -> Option<u64> {
         let mut recent = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
@@ -36,6 +36,7 @@ impl Throttle {
 mod tests {
     use super::*;
 
+    /// promise: S5
     #[tokio::test(start_paused = true)]
     async fn a_line_passes_once_and_then_once_a_minute_with_a_count() {
         let throttle = Throttle::default();

@@ -4,11 +4,12 @@
 //!
 //! - if it is in the program's process group,
 //! - if its parent, or the parent of that one, is the program, or
-//! - if it has the program's [`Mark`]: a variable in its environment, which every process inherits from its parent. The mark finds
-//!   processes whose parent has ended.
+//! - if it has the program's [`Mark`]: a variable in its environment, which every process inherits from its parent. The
+//!   mark finds processes whose parent has ended.
 //!
-//! It needs no privileges. Deliberately absent: processes that were started by another program on request (`systemd-run`, `at`), and
-//! those that have both lost their parent and cleared their environment; only a cgroup would find them.
+//! It needs no privileges. Deliberately absent: processes that were started by another program on request
+//! (`systemd-run`, `at`), and those that have both lost their parent and cleared their environment; only a cgroup would
+//! find them.
 //!
 //! This is for Linux. On another system only the process group is signalled.
 
@@ -29,7 +30,6 @@ const KILL_ROUNDS_MAX: usize = 20;
 pub struct Mark {
     /// Name of the variable.
     pub name: &'static str,
-    /// Its value.
     pub value: String,
 }
 
@@ -42,14 +42,14 @@ pub struct ProcessTree {
 #[derive(Debug)]
 struct Root {
     pid: Pid,
-    /// When the program began; tells it from another process with the same number.
+    /// Start time of the program; distinguishes it from another process with the same id.
     start: Option<u64>,
     mark: Option<Mark>,
 }
 
 impl ProcessTree {
-    /// The tree of a program that was started as the first of its own process group, with the mark in its environment. Without an id
-    /// the program has ended already, and the tree is empty.
+    /// The tree of a program that was started as the first of its own process group, with the mark in its environment.
+    /// Without an id the program has ended already, and the tree is empty.
     #[must_use]
     pub fn of(id: Option<u32>, mark: Option<Mark>) -> Self {
         let pid = id.and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
@@ -85,13 +85,13 @@ impl ProcessTree {
         }
     }
 
-    /// Whether none of its processes runs.
+    /// Returns true if none of its processes runs.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.root.as_ref().is_none_or(Root::is_empty)
     }
 
-    /// Gives up all of its processes: the program has ended by itself, and meant to leave them running.
+    /// Releases all of its processes: the program has ended by itself, and left them running on purpose.
     pub fn leave_alone(&mut self) {
         self.root = None;
     }
@@ -124,14 +124,15 @@ impl Root {
             .map_or_else(|| test_kill_process_group(self.pid).is_err(), |members| members.is_empty())
     }
 
-    /// Every process that belongs to the program and has not ended. `None` if processes cannot be listed: the system is another one,
-    /// or no file descriptor is left.
+    /// Every process that belongs to the program and has not ended. `None` if processes cannot be listed: the system is
+    /// another one, or no file descriptor is left.
     fn members(&self) -> Option<Vec<Entry>> {
         let table = ProcessTable::read();
         let own = i32::try_from(std::process::id()).unwrap_or(0);
         table.get(own)?;
         let pid = self.pid.as_raw_nonzero().get();
-        // The number may belong to another process by now. A number that names a group with processes in it is not given away.
+        // The number may belong to another process by now. A number that names a group with processes in it is not
+        // given away.
         let is_ours = |entry: &Entry| entry.pid == pid && Some(entry.stat.start) == self.start;
         let is_foreign = table.get(pid).is_some_and(|entry| !is_ours(entry));
         let is_marked = |entry: &Entry| {

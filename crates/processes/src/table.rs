@@ -14,18 +14,18 @@ const PROC_BYTES_MAX: u64 = 64 * 1024;
 /// The line of `/proc/PID/stat`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stat {
-    /// Whether the process has ended, and its parent has not asked how.
+    /// True if the process has ended and its parent has not reaped it.
     pub has_ended: bool,
     /// Number of its parent.
     pub parent: i32,
     /// Number of its process group.
     pub group: i32,
-    /// When it began, in ticks since the machine did.
+    /// Start time, in ticks since boot.
     pub start: u64,
 }
 
 impl Stat {
-    /// Reads the line. The name of the process stands in brackets and may hold anything, brackets too.
+    /// Parses the line. The name of the process is in brackets and may contain anything, including brackets.
     #[must_use]
     pub fn parse(line: &str) -> Option<Self> {
         let (_, rest) = line.rsplit_once(')')?;
@@ -41,14 +41,14 @@ impl Stat {
 /// Reads the beginning of a file in `/proc`, as text.
 ///
 /// # Errors
-/// When it cannot be read: the process may have ended.
+/// The file cannot be read: the process may have ended.
 pub fn read_proc(path: &str) -> io::Result<String> {
     let mut text = Vec::new();
     File::open(path)?.take(PROC_BYTES_MAX).read_to_end(&mut text)?;
     Ok(String::from_utf8_lossy(&text).into_owned())
 }
 
-/// When a process began.
+/// The start time of a process.
 pub(crate) fn start_of(pid: Pid) -> Option<u64> {
     stat(pid.as_raw_nonzero().get()).map(|stat| stat.start)
 }
@@ -65,14 +65,14 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    /// Whether the process was started with a mark. The environment of another user's process cannot be read.
+    /// Returns true if the process was started with the mark. The environment of another user's process cannot be read.
     pub(crate) fn has(&self, mark: &Mark) -> bool {
         let environment = read_proc(&format!("/proc/{}/environ", self.pid)).unwrap_or_default();
         let mut variables = environment.split('\0').filter_map(|variable| variable.split_once('='));
         variables.any(|(name, value)| name == mark.name && value == mark.value)
     }
 
-    /// Sends a signal to this process, and to no other that has its number by now. Says whether it was sent.
+    /// Sends a signal to this process, and to no other that has its id by now. Returns whether it was sent.
     #[cfg(target_os = "linux")]
     pub(crate) fn signal(&self, signal: Signal) -> bool {
         use rustix::process::{PidfdFlags, pidfd_open, pidfd_send_signal};
@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_is_read_whatever_the_process_is_called() {
+    fn a_process_name_may_contain_brackets() {
         let rest = "S 1 2 3 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 8675309 1 2 3";
         let expected = Some(Stat { has_ended: false, parent: 1, group: 2, start: 8_675_309 });
         assert_eq!(Stat::parse(&format!("42 (sh) {rest}")), expected);
@@ -146,8 +146,9 @@ mod tests {
         }
     }
 
+    /// promise: A4
     #[test]
-    fn children_of_children_belong_to_it() {
+    fn descendants_include_grandchildren() {
         let entry = |pid, parent| {
             let stat = Stat { has_ended: false, parent, group: 0, start: 0 };
             (pid, Entry { pid, stat })

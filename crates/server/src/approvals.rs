@@ -38,7 +38,7 @@ fn refused(error: &ControlError) -> ApprovalError {
         ControlError::Refused(Refusal::TooMany { .. }) => ApprovalError::TooManyEvents,
         ControlError::Refused(Refusal::NoSuchMachine | Refusal::NoSuchTenant) => ApprovalError::UnknownCaller,
         ControlError::Refused(refusal) => {
-            tracing::error!(%refusal, "the rules refuse an approval for no reason that an approval can have");
+            tracing::error!(%refusal, "approval rejected for an unexpected reason");
             ApprovalError::Unavailable
         }
         ControlError::RealClock
@@ -63,12 +63,12 @@ fn refused(error: &ControlError) -> ApprovalError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use forewarn_imds::Problem;
+    use forewarn_imds::RequestError;
 
     #[test]
-    fn each_refusal_of_an_approval_has_its_answer() {
+    fn each_rejection_of_an_approval_has_its_response() {
         let answer = |refusal: Refusal| {
-            let problem = Problem::from(refused(&refusal.into()));
+            let problem = RequestError::from(refused(&refusal.into()));
             (problem.status(), problem.retry_after_seconds())
         };
         assert_eq!(answer(Refusal::UnknownEvent), (400, None));
@@ -76,7 +76,7 @@ mod tests {
         assert_eq!(answer(Refusal::TooMany { what: "event ids", max: 1 }), (400, None));
         assert_eq!(answer(Refusal::NoSuchMachine), (403, None));
         assert_eq!(answer(Refusal::BrakeOn), (503, Some(1)));
-        let unavailable = Problem::from(refused(&ControlError::Unavailable));
-        assert_eq!(unavailable, Problem::Unavailable { retry_after_seconds: 1 });
+        let unavailable = RequestError::from(refused(&ControlError::Unavailable));
+        assert_eq!(unavailable, RequestError::Unavailable { retry_after_seconds: 1 });
     }
 }

@@ -1,12 +1,12 @@
-//! The time since the computer booted, and which boot it is: what steady clocks are made of.
+//! Uptime and boot id of the computer: the base of steady clocks.
 //!
-//! Nobody can set it, and it goes on while the computer sleeps.
+//! The uptime cannot be set, and includes suspension.
 
 use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// Where Linux says which boot this is.
+/// File with the boot id on Linux.
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 
 #[cfg(target_os = "linux")]
@@ -14,13 +14,13 @@ const CLOCK: ClockId = ClockId::Boottime;
 #[cfg(not(target_os = "linux"))]
 const CLOCK: ClockId = ClockId::Monotonic;
 
-/// How long ago the computer booted.
+/// Time since the computer booted.
 pub(crate) fn elapsed() -> Duration {
     let time = clock_gettime(CLOCK);
     Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 
-/// Which boot this is; nothing, where nobody can tell: then it counts as another one each time.
+/// Id of this boot. None where it is unknown: then every start counts as another boot.
 pub(crate) fn id() -> Option<[u8; 16]> {
     parse(&std::fs::read_to_string(BOOT_ID).ok()?)
 }
@@ -44,7 +44,7 @@ mod tests {
     }
 
     #[test]
-    fn a_boot_is_told_from_another() {
+    fn boots_have_different_ids() {
         let one = parse("01020304-0506-0708-090a-0b0c0d0e0f10\n");
         assert_eq!(one, Some([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16]));
         assert_eq!(parse(""), None);

@@ -6,8 +6,8 @@
 //!                              └─no──▶ operator API
 //! ```
 //!
-//! An extension is bound before the operator listeners open, because these show the port of its listener, and opened after
-//! them. Its listener has limits, metrics and a graceful stop like every other.
+//! An extension is bound before the operator listeners open, because these show the port of its listener, and opened
+//! after them. Its listener has limits, metrics and a graceful stop like every other.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use axum::response::Response;
 use hyper::service::Service as _;
 use hyper_util::service::TowerToHyperService;
 
-use crate::api_door::{Bound, Opened};
+use crate::api_listener::{BoundListener, RunningListener};
 use crate::clients::{ListenerContext, RefusalFormat};
 use crate::control_handle::ControlHandle;
 use crate::extension::{ExtensionMount, ExtensionRoutesRef, HttpExtension, TlsListener};
@@ -34,7 +34,7 @@ pub(crate) struct BoundExtension {
     host_names: HostNames,
     refusals: RefusalFormat,
     routes: ExtensionRoutesRef,
-    bound: Option<(Bound, Arc<Tls>)>,
+    bound: Option<(BoundListener, Arc<Tls>)>,
 }
 
 /// An extension that is served.
@@ -43,7 +43,7 @@ pub(crate) struct OpenExtension {
     pub(crate) name: &'static str,
     pub(crate) host_names: HostNames,
     pub(crate) tls: Option<Arc<Tls>>,
-    pub(crate) opened: Option<Opened>,
+    pub(crate) opened: Option<RunningListener>,
 }
 
 impl BoundExtension {
@@ -55,7 +55,7 @@ impl BoundExtension {
             Some((address, source)) => {
                 let tls = Tls::open(source)?;
                 let failed = |source| StartError::ExtensionListener { clients, address, source };
-                Some((Bound::at(address).map_err(failed)?, tls))
+                Some((BoundListener::at(address).map_err(failed)?, tls))
             }
         };
         let listener = bound
@@ -76,22 +76,22 @@ impl BoundExtension {
     }
 
     /// Adds the extension to the router of an operator listener.
-    pub(crate) fn add_to(&self, router: Router, engine: &ControlHandle, mount: ExtensionMount) -> Router {
+    pub(crate) fn add_to(&self, router: Router, control: &ControlHandle, mount: ExtensionMount) -> Router {
         let own = Dispatch {
             routes: Arc::clone(&self.routes),
-            router: mark_stale(self.routes.router(engine, mount), engine),
+            router: mark_stale(self.routes.router(control, mount), control),
         };
         router.layer(axum::middleware::from_fn_with_state(own, dispatch))
     }
 
     /// Starts its own listener, if it has one.
-    pub(crate) fn open(self, engine: &ControlHandle, context: ListenerContext) -> OpenExtension {
+    pub(crate) fn open(self, control: &ControlHandle, context: ListenerContext) -> OpenExtension {
         let Self { name, host_names, refusals, routes, bound } = self;
         let Some((bound, tls)) = bound else {
             return OpenExtension { name, host_names, tls: None, opened: None };
         };
-        let router = routes.router(engine, ExtensionMount::Own { host_names: host_names.clone() });
-        let router = mark_stale(router, engine);
+        let router = routes.router(control, ExtensionMount::Own { host_names: host_names.clone() });
+        let router = mark_stale(router, control);
         let opened = bound.open(name, refusals, Some(&tls), router, context);
         OpenExtension { name, host_names, tls: Some(tls), opened: Some(opened) }
     }
@@ -161,9 +161,9 @@ mod tests {
         let extension = BoundExtension::bind(extension()).unwrap();
         assert_eq!(extension.url(), None);
         let clock = Clock::virtual_at(Timestamp::from_millis(0), Speed(0));
-        let (engine, host_names) = (ControlHandle::pretending(Seed([0; 16]), clock), HostNames::default());
+        let (control, host_names) = (ControlHandle::simulated(Seed([0; 16]), clock), HostNames::default());
         let mount = ExtensionMount::Operators { scheme: Scheme::Http, access: Access::Tokens, host_names };
-        let router = extension.add_to(Router::new().fallback(async || "operators"), &engine, mount);
+        let router = extension.add_to(Router::new().fallback(async || "operators"), &control, mount);
         for (path, expected) in [("/extension/1", "extension"), ("/v1/extension/1", "operators")] {
             let request = Request::builder().uri(path).body(Body::empty()).unwrap();
             let response = router.clone().oneshot(request).await.unwrap();

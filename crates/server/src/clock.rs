@@ -1,7 +1,7 @@
 //! The clock: real, or virtual.
 //!
-//! A virtual clock runs at a chosen speed, can be frozen, and can be set forward; both clocks of the rules are then one. A
-//! reader takes the time without a lock.
+//! A virtual clock runs at a chosen speed, can be frozen, and can be set forward; both clocks of the rules are then
+//! one. A reader takes the time without a lock.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -12,67 +12,65 @@ use forewarn_lifecycle::{Now, Steady, Timestamp};
 
 use crate::boot;
 
-/// Where a virtual clock stands still: 9990. Documents end with 9999, and what is announced must fit in between.
+/// End of a virtual clock: year 9990. Documents end with 9999, and announcements must fit in between.
 pub const CLOCK_END: Timestamp = Timestamp::from_millis(253_086_768_000_000);
 
-/// Which clock a server runs on.
+/// Kind of the clock of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// The machine's own.
+pub enum ClockKind {
     Real,
-    /// One that its operator sets and drives.
+    /// A clock that an operator sets.
     Virtual,
 }
 
-/// How fast a virtual clock runs: that many seconds a second; 0 is frozen.
+/// Speed of a virtual clock, in seconds per second; 0 is frozen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Speed(pub u32);
 
-/// What clock a server is to have.
+/// Configuration of the clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClockPlan {
-    /// The machine's own.
     Real,
-    /// One that its operator sets and drives.
+    /// A clock that an operator sets.
     Virtual {
-        /// What it shows at first, unless it has shown more before; `None`: what it has shown before, or else the time of day.
+        /// Initial time, unless the clock has shown a later one. `None`: the last time it has shown, or else the
+        /// system time.
         start: Option<Timestamp>,
-        /// How fast it runs.
         speed: Speed,
     },
 }
 
-/// The time, for readers.
+/// A clock, shared by its readers.
 #[derive(Clone, Debug)]
 pub struct Clock {
-    kind: Kind,
+    kind: ClockKind,
     face: Arc<ArcSwap<Face>>,
 }
 
-/// Where the clock stood at some instant, and how fast it goes since.
+/// Time at some instant, and the speed since.
 #[derive(Clone, Copy, Debug)]
 struct Face {
     stood: Now,
-    /// The time since the computer booted, then.
+    /// Uptime at that instant.
     since: Duration,
     speed: Speed,
 }
 
 impl Clock {
-    /// The machine's own clock. The steady one goes on from there.
+    /// The system clock; the steady clock continues from `steady`.
     #[must_use]
     pub fn real(steady: Steady) -> Self {
         let stood = Now { wall: wall(), steady };
-        Self::new(Kind::Real, stood, Speed(1))
+        Self::new(ClockKind::Real, stood, Speed(1))
     }
 
-    /// A virtual clock that stands at that time and runs at that speed.
+    /// A virtual clock with a time and a speed.
     #[must_use]
     pub fn virtual_at(wall: Timestamp, speed: Speed) -> Self {
-        Self::new(Kind::Virtual, Now::at_millis(wall.millis()), speed)
+        Self::new(ClockKind::Virtual, Now::at_millis(wall.millis()), speed)
     }
 
-    /// The clock of a plan that has shown nothing yet.
+    /// The clock of a new server.
     #[must_use]
     pub fn new_for(plan: ClockPlan) -> Self {
         match plan {
@@ -83,7 +81,7 @@ impl Clock {
         }
     }
 
-    /// The clock of a plan, which has shown that before.
+    /// The clock of a server that continues from `shown`.
     #[must_use]
     pub(crate) fn resumed(plan: ClockPlan, shown: Now, boot: Option<Boot>) -> Self {
         match plan {
@@ -94,64 +92,62 @@ impl Clock {
         }
     }
 
-    fn new(kind: Kind, stood: Now, speed: Speed) -> Self {
+    fn new(kind: ClockKind, stood: Now, speed: Speed) -> Self {
         let face = Face { stood, since: boot::elapsed(), speed };
         Self { kind, face: Arc::new(ArcSwap::from_pointee(face)) }
     }
 
-    /// Which clock it is.
     #[must_use]
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> ClockKind {
         self.kind
     }
 
-    /// What both clocks show.
+    /// The time of both clocks.
     #[must_use]
     pub fn now(&self) -> Now {
         let face = self.face.load();
         let elapsed = boot::elapsed().saturating_sub(face.since);
         match self.kind {
-            Kind::Real => Now { wall: wall(), steady: face.stood.steady.plus(elapsed) },
-            Kind::Virtual => {
+            ClockKind::Real => Now { wall: wall(), steady: face.stood.steady.plus(elapsed) },
+            ClockKind::Virtual => {
                 let left = CLOCK_END.since(face.stood.wall);
                 later(face.stood, elapsed.saturating_mul(face.speed.0).min(left))
             }
         }
     }
 
-    /// How fast it runs.
     #[must_use]
     pub fn speed(&self) -> Speed {
         self.face.load().speed
     }
 
-    /// How the steady clock goes with this boot of the computer; nothing, for a virtual clock, or where nobody can tell.
+    /// Offset of the steady clock in this boot. None for a virtual clock, or if the boot id is unknown.
     pub(crate) fn boot(&self) -> Option<Boot> {
         match self.kind {
-            Kind::Real => {
+            ClockKind::Real => {
                 let Face { stood, since, .. } = **self.face.load();
                 let id = boot::id()?;
                 let (steady, since) = (stood.steady.millis(), u64::try_from(since.as_millis()).ok()?);
                 Some(Boot { id, offset_millis: i64::try_from(i128::from(steady) - i128::from(since)).ok()? })
             }
-            Kind::Virtual => None,
+            ClockKind::Virtual => None,
         }
     }
 
-    /// How long it takes, in real time, until that much has passed on this clock; never, if it is frozen.
+    /// Real time until a span has passed on this clock. None if it is frozen.
     #[must_use]
     pub fn real_time_for(&self, span: Duration) -> Option<Duration> {
         let Speed(speed) = self.speed();
         (speed > 0).then(|| (span / speed).saturating_add(Duration::from_millis(1)))
     }
 
-    /// Goes on from there, at that speed. Only the driver does this, and only to a virtual clock.
+    /// Sets time and speed. Only the driver does this, and only to a virtual clock.
     pub(crate) fn set(&self, stood: Now, speed: Speed) {
         self.face.store(Arc::new(Face { stood, since: boot::elapsed(), speed }));
     }
 }
 
-/// Where the steady clock goes on: the time that has passed counts if the computer has not been restarted; else nothing does.
+/// The steady time after a restart: time that has passed counts if the computer has not rebooted.
 fn resumed(shown: Steady, kept: Option<Boot>, id: Option<[u8; 16]>, elapsed: Duration) -> Steady {
     let (Some(kept), Some(id)) = (kept, id) else { return shown };
     let elapsed = i128::try_from(elapsed.as_millis()).unwrap_or(0);
@@ -159,17 +155,16 @@ fn resumed(shown: Steady, kept: Option<Boot>, id: Option<[u8; 16]>, elapsed: Dur
     if kept.id == id { shown.max(Steady::from_millis(counted)) } else { shown }
 }
 
-/// A moment, and everything on both clocks, later by `span`.
+/// Both clocks, later by `span`.
 pub(crate) fn later(now: Now, span: Duration) -> Now {
     Now { wall: now.wall.plus(span), steady: now.steady.plus(span) }
 }
 
-/// The time of day, down to a whole second: a virtual clock that starts there shows what documents can show.
+/// System time in whole seconds: a virtual clock that starts there shows times that documents can show.
 pub(crate) fn whole_second() -> Timestamp {
     Timestamp::from_millis(wall().seconds() * 1_000)
 }
 
-/// The time of day.
 pub(crate) fn wall() -> Timestamp {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     Timestamp::from_millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
@@ -186,8 +181,9 @@ mod tests {
     }
 
     proptest! {
-        /// The steady clock stands at `stood` when the computer has run for `since`, and shows `shown` at last. The server is
-        /// started again when the computer has run for `elapsed`, since this boot or another one.
+        /// The steady clock stands at `stood` when the computer has run for `since`, and shows `shown` at last. The
+        /// server is started again when the computer has run for `elapsed`, since this boot or another one.
+        /// promise: N4
         #[test]
         fn a_steady_clock_never_goes_back_and_counts_no_time_that_has_not_passed(
             stood in spans(), since in spans(), ran in spans(), off in spans(), same in any::<bool>(), known in any::<bool>(),
@@ -204,7 +200,8 @@ mod tests {
             prop_assert_eq!(resumed, shown.plus(Duration::from_millis(counted)));
         }
 
-        /// Whatever the plan: what comes is not before what was.
+        /// A virtual clock never goes back, whatever its configuration.
+        /// promise: N4
         #[test]
         fn a_virtual_clock_never_goes_back(shown in spans(), start in proptest::option::of(spans()), speed in 0..100_u32) {
             let shown = Now::at_millis(i64::try_from(shown).unwrap());
@@ -223,12 +220,13 @@ mod tests {
         clock.set(later(clock.now(), Duration::from_secs(2)), Speed(60));
         assert!(clock.now().wall.millis() >= 7_000);
         assert_eq!(clock.real_time_for(Duration::from_secs(60)), Some(Duration::from_millis(1_001)));
-        assert_eq!((clock.kind(), clock.speed()), (Kind::Virtual, Speed(60)));
+        assert_eq!((clock.kind(), clock.speed()), (ClockKind::Virtual, Speed(60)));
     }
 
+    /// promise: N4
     #[test]
     fn a_virtual_clock_that_shows_the_time_of_day_starts_on_a_whole_second() {
-        // Whatever the moment is, some of these would not be.
+        // Repeated: a single read might hit a whole second by chance.
         for _ in 0..20 {
             let clock = Clock::new_for(ClockPlan::Virtual { start: None, speed: Speed(0) });
             assert_eq!(clock.now().wall.millis() % 1_000, 0);

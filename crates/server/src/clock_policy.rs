@@ -1,56 +1,56 @@
-//! Policies of the clock: how far it is recorded, and where a virtual clock stops on its way.
+//! Policies of the clock: when its time is recorded, and the stops of a virtual clock that is advanced.
 
 use std::time::Duration;
 
 use forewarn_control::ControlState;
 use forewarn_lifecycle::{Now, Steady};
 
-use crate::clock::{CLOCK_END, Clock, Kind, later};
+use crate::clock::{CLOCK_END, Clock, ClockKind, later};
 
 /// Real time by which a running virtual clock is recorded ahead: a restart sets it forward by that at most.
 const AHEAD: Duration = Duration::from_secs(10);
 
 /// Time between two records of the steady clock while something waits on it.
-const RECORDED_EVERY: Duration = Duration::from_mins(1);
+const RECORD_INTERVAL: Duration = Duration::from_mins(1);
 
-/// The time to record, if the clocks would otherwise go back, or stand still, over a restart: a running virtual clock is recorded
-/// ahead of time, before anyone sees it; the steady clock every minute while something waits on it.
+/// The time to record, if the clocks would otherwise go back, or stand still, over a restart: a running virtual clock
+/// is recorded ahead of time, before anyone sees it; the steady clock every minute while something waits on it.
 pub(crate) fn to_record(clock: &Clock, recorded: Now, state: &ControlState) -> Option<Now> {
     let now = clock.now();
     match clock.kind() {
-        Kind::Virtual => {
+        ClockKind::Virtual => {
             let ahead = AHEAD.saturating_mul(clock.speed().0);
             let is_due = later(now, ahead / 2).steady > recorded.steady && !ahead.is_zero();
             is_due.then(|| later(now, ahead))
         }
-        Kind::Real => {
-            let is_due = now.steady.since(recorded.steady) >= RECORDED_EVERY;
+        ClockKind::Real => {
+            let is_due = now.steady.since(recorded.steady) >= RECORD_INTERVAL;
             (is_due && is_busy(state)).then_some(now)
         }
     }
 }
 
-/// The way of a virtual clock that is set forward.
+/// An advance of a virtual clock.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Journey {
+pub(crate) struct ClockAdvance {
     end: Option<Steady>,
-    /// It ends where a document changes.
+    /// It ends at the next change of a document.
     pub(crate) is_to_next_change: bool,
 }
 
-impl Journey {
-    /// A way of that length.
+impl ClockAdvance {
+    /// An advance by a span.
     pub(crate) fn of(now: Now, span: Duration) -> Self {
         Self { end: Some(end_after(now, span)), is_to_next_change: false }
     }
 
-    /// A way to the next change of a document, of that length at most.
+    /// An advance to the next change of a document, by at most `within`.
     pub(crate) fn to_next_change(now: Now, within: Option<Duration>) -> Self {
         Self { end: within.map(|span| end_after(now, span)), is_to_next_change: true }
     }
 
-    /// The next stop, if the end is not reached: where something is due after the given time, or the end. Without an end, there is
-    /// none if time alone changes no document.
+    /// The next stop: the next due time, or the end. None if the end is reached, or there is no end and
+    /// time alone changes no document.
     pub(crate) fn next_stop(self, now: Now, due: Option<Duration>, state: &ControlState) -> Option<Now> {
         let left = self.end.map(|end| end.since(now.steady));
         if left == Some(Duration::ZERO) || left.is_none() && !is_busy(state) {
@@ -107,10 +107,10 @@ mod tests {
     }
 
     #[test]
-    fn a_way_stops_where_something_is_due_and_ends_on_a_whole_second() {
+    fn an_advance_stops_where_something_is_due_and_ends_on_a_whole_second() {
         let (now, idle) = (Now::at_millis(1_500), ControlState::new(Seed([5; 16])));
-        let way = Journey::of(now, Duration::from_secs(10));
-        let stop = |now, due: Option<u64>| way.next_stop(now, due.map(Duration::from_secs), &idle);
+        let advance = ClockAdvance::of(now, Duration::from_secs(10));
+        let stop = |now, due: Option<u64>| advance.next_stop(now, due.map(Duration::from_secs), &idle);
         let first = stop(now, Some(4)).unwrap();
         assert_eq!(first, later(now, Duration::from_secs(4)));
         let end = stop(first, Some(60)).unwrap();
@@ -119,15 +119,15 @@ mod tests {
     }
 
     #[test]
-    fn a_way_without_an_end_goes_on_while_time_changes_something() {
+    fn an_advance_without_an_end_goes_on_while_time_changes_something() {
         let now = Now::at_millis(0);
         let (idle, busy) = (ControlState::new(Seed([5; 16])), busy(now));
-        let way = Journey::to_next_change(now, None);
-        assert_eq!(way.next_stop(now, Some(HOUR), &busy), Some(later(now, HOUR)));
-        assert_eq!(way.next_stop(now, Some(HOUR), &idle), None);
-        assert_eq!(way.next_stop(now, None, &busy), None);
-        assert_eq!(way.next_stop(now, Some(CLOCK_END.since(now.wall) + HOUR), &busy), None);
-        let bounded = Journey::to_next_change(now, Some(HOUR));
+        let advance = ClockAdvance::to_next_change(now, None);
+        assert_eq!(advance.next_stop(now, Some(HOUR), &busy), Some(later(now, HOUR)));
+        assert_eq!(advance.next_stop(now, Some(HOUR), &idle), None);
+        assert_eq!(advance.next_stop(now, None, &busy), None);
+        assert_eq!(advance.next_stop(now, Some(CLOCK_END.since(now.wall) + HOUR), &busy), None);
+        let bounded = ClockAdvance::to_next_change(now, Some(HOUR));
         assert_eq!(bounded.next_stop(now, None, &idle), Some(later(now, HOUR)));
     }
 }

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use forewarn_control::{Effect, RecentOutcomes};
-use forewarn_lifecycle::player::{Completion, Surroundings};
-use forewarn_lifecycle::{MachineId, MaintenanceId, Now, PretendMachines, Report, Steady, TenantId};
-use forewarn_metadata::Slot;
+use forewarn_lifecycle::simulator::{Completion, Environment};
+use forewarn_lifecycle::{MachineId, MaintenanceId, Now, Report, SimulatedMachines, Steady, TenantId};
+use forewarn_metadata::DocumentSlot;
 
 use crate::publication::PublishedCluster;
 use crate::snapshot::ClusterRuntimeView;
@@ -14,12 +14,12 @@ use crate::snapshot::ClusterRuntimeView;
 /// The runtime state of one cluster.
 #[derive(Default)]
 pub(crate) struct ClusterRuntime {
-    pub(crate) simulator: PretendMachines,
+    pub(crate) simulator: SimulatedMachines,
     /// Simulated machines whose next action fails.
     pub(crate) jammed: BTreeSet<MachineId>,
-    /// Impact tasks: an action is ordered once at a time.
+    /// Running impact tasks: each action has at most one.
     pub(crate) impact_tasks: BTreeSet<(MaintenanceId, MachineId)>,
-    /// Reasons why impact tasks repeat their orders.
+    /// Reasons why impact tasks retry.
     delays: Arc<BTreeMap<(MaintenanceId, MachineId), String>>,
     pub(crate) published: PublishedCluster,
     outcomes: RecentOutcomes,
@@ -28,17 +28,17 @@ pub(crate) struct ClusterRuntime {
 }
 
 impl ClusterRuntime {
-    /// Takes note of an effect on the work of the cluster.
+    /// Records an effect on the work of the cluster.
     pub(crate) fn follow_work(&mut self, effect: &Effect) {
         self.outcomes.follow(effect);
     }
 
-    /// An impact task has to repeat its order.
+    /// Records that an impact task retries.
     pub(crate) fn delay_impact(&mut self, work: MaintenanceId, machine: MachineId, reason: String) {
         Arc::make_mut(&mut self.delays).insert((work, machine), reason);
     }
 
-    /// An impact task has ended. Returns true if readers saw that it was delayed.
+    /// Records the end of an impact task. Returns true if readers saw that it was delayed.
     pub(crate) fn end_impact(&mut self, work: MaintenanceId, machine: MachineId) -> bool {
         self.impact_tasks.remove(&(work, machine));
         let was_delayed = self.delays.contains_key(&(work, machine));
@@ -48,7 +48,7 @@ impl ClusterRuntime {
         was_delayed
     }
 
-    /// The part of it that readers see.
+    /// The part that readers see.
     pub(crate) fn view(&self) -> ClusterRuntimeView {
         ClusterRuntimeView {
             revision: self.revision,
@@ -60,9 +60,9 @@ impl ClusterRuntime {
     }
 }
 
-impl Surroundings for ClusterRuntime {
+impl Environment for ClusterRuntime {
     fn take_completion(&mut self, now: Now) -> Option<Completion> {
-        let (maintenance, machine) = self.simulator.take_done(now.steady)?;
+        let (maintenance, machine) = self.simulator.take_finished(now.steady)?;
         let report = if self.jammed.remove(&machine) { Report::Failed } else { Report::Done };
         Some(Completion { maintenance, machine, report })
     }
@@ -72,6 +72,6 @@ impl Surroundings for ClusterRuntime {
     }
 
     fn last_heard(&self, tenant: TenantId, _: Now) -> Option<Steady> {
-        Some(self.published.document(tenant).map_or(Steady::START, Slot::heard))
+        Some(self.published.document(tenant).map_or(Steady::START, DocumentSlot::last_request))
     }
 }

@@ -1,7 +1,7 @@
 //! Shares of the file descriptors of the process.
 //!
-//! Machines are many, operators are few: connections of machines never take the descriptors that operators, the journal and
-//! drivers need.
+//! Connections of machines never take the descriptors that operators, the journal and
+//! driver programs need.
 
 use std::num::NonZeroUsize;
 
@@ -11,14 +11,13 @@ const OTHERS: u64 = 448;
 /// File descriptors of each thread of the metadata endpoint: its sockets, its timer, its waker.
 const PER_THREAD: u64 = 8;
 
-/// File descriptors that the process may have; none: as many as it likes.
+/// Limit of file descriptors of the process. None: unlimited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Descriptors(pub Option<u64>);
 
 /// Connections that a server may have open at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OpenConnections {
-    /// Connections of machines.
     pub machines: u32,
     /// Connections of each listener of operators and extensions.
     pub per_listener: u32,
@@ -44,7 +43,7 @@ impl OpenConnections {
 }
 
 impl Descriptors {
-    /// The same connections, as far as there are file descriptors for them. Where there are few, machines get one half and
+    /// Reduces the connections to the available file descriptors. If there are few, machines get one half and
     /// operators a quarter.
     pub(crate) fn fit(self, wanted: OpenConnections) -> OpenConnections {
         let Some(all) = self.0.filter(|all| *all < wanted.descriptors()) else { return wanted };
@@ -76,6 +75,7 @@ mod tests {
         assert_eq!(Descriptors(Some(WANTED.descriptors())).fit(WANTED), WANTED);
     }
 
+    /// promise: M4, S5
     #[test]
     fn machines_give_way_before_operators() {
         let fitted = Descriptors(Some(8_000)).fit(WANTED);

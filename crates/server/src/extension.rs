@@ -1,4 +1,4 @@
-//! HTTP APIs besides the operator API: extensions, which the program that starts the server brings along.
+//! Extensions: HTTP APIs besides the operator API, which the program that starts the server provides.
 
 use std::error::Error;
 use std::fmt::Debug;
@@ -19,13 +19,13 @@ pub struct HttpExtension {
     pub name: &'static str,
     /// Its clients, for the message "cannot listen for CLIENTS".
     pub clients: &'static str,
-    /// Address of a listener with TLS, and the source of its certificate. Without it, only operator listeners serve the API.
+    /// Address of a listener with TLS, and the source of its certificate. Without it, only operator listeners serve
+    /// the API.
     pub listen: Option<(SocketAddr, Source)>,
     /// Host names with dots that requests to its listener may have.
     pub host_names: Vec<String>,
-    /// Form of the responses to clients that its listener turns away.
+    /// Format of the responses to clients that its listener rejects.
     pub refusals: RefusalFormat,
-    /// The API.
     pub api: Box<dyn ExtensionApi>,
 }
 
@@ -43,17 +43,17 @@ pub trait ExtensionApi: Debug + Send {
     /// Prepares the API. The journal is open, and the address of its own listener is bound.
     ///
     /// # Errors
-    /// When the API cannot be served; the server does not start then.
+    /// Returns an error if the API cannot be served; the server does not start then.
     fn open(self: Box<Self>, listener: Option<TlsListener>) -> Result<ExtensionRoutesRef, ExtensionError>;
 }
 
 /// Routes of an extension.
 pub trait ExtensionRoutes: Debug + Send + Sync {
-    /// A path on an operator listener that belongs to the extension, and not to the operator API.
+    /// Returns true if a path on an operator listener belongs to the extension.
     fn owns(&self, path: &str) -> bool;
 
     /// The router for the requests of one listener. It authenticates them, and rejects those with a foreign host name.
-    fn router(&self, engine: &ControlHandle, mount: ExtensionMount) -> Router;
+    fn router(&self, control: &ControlHandle, mount: ExtensionMount) -> Router;
 }
 
 /// Shared routes of an extension.
@@ -65,9 +65,7 @@ pub type ExtensionError = Box<dyn Error + Send + Sync>;
 /// The bound listener of an extension.
 #[derive(Clone, Debug)]
 pub struct TlsListener {
-    /// Its port.
     pub port: u16,
-    /// Its certificate.
     pub tls: Arc<Tls>,
 }
 
@@ -93,8 +91,6 @@ pub enum ExtensionMount {
 /// Scheme of a listener's URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheme {
-    /// Clear text.
     Http,
-    /// TLS.
     Https,
 }

@@ -1,4 +1,4 @@
-//! The hypervisor that a server is set up with.
+//! Hypervisor of a server.
 
 use std::time::Duration;
 
@@ -8,7 +8,6 @@ use forewarn_hypervisor::Program;
 /// The hypervisor that carries out actions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Hypervisor {
-    /// Machines are simulated.
     Simulated,
     /// A program of the operator acts on real machines.
     Program(Program),

@@ -1,4 +1,4 @@
-//! What a machine is told of itself: from the fleet, and from what its owner has noted.
+//! Instance metadata of a machine, from the fleet and its details.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -8,7 +8,7 @@ use forewarn_imds::{Instance, Interface, OsType, ScaleSetMembership, USUAL_SIZE,
 use forewarn_lifecycle::{EvictionPolicy, MachineId, Priority, Seed, Shape};
 use forewarn_types::Unique;
 
-/// What a machine is told of itself; nothing, if it is not there.
+/// Instance metadata of a machine. None if it does not exist.
 pub(crate) fn instance_of(state: &ClusterState, id: MachineId, seed: &Seed) -> Option<Instance> {
     let (cluster, site, details) = (state.rules(), state.site(), state.details_of(id));
     let machine = cluster.machine(id)?;
@@ -58,7 +58,7 @@ const fn priority_words(priority: Priority) -> (&'static str, &'static str) {
     }
 }
 
-/// One interface for each IPv4 address; a machine without any shows one in a network of its own making.
+/// One interface for each IPv4 address; a machine without any gets a made-up one.
 fn interfaces(MachineId(number): MachineId, addresses: &[IpAddr]) -> Vec<Interface> {
     let mut known: Vec<_> = addresses.iter().filter_map(|address| v4(*address)).collect();
     if known.is_empty() {
@@ -71,7 +71,7 @@ fn interface(number: u32, private: Ipv4Addr) -> Interface {
     let [_, _, third, fourth] = private.octets();
     let [_, _, high, low] = number.to_be_bytes();
     Interface {
-        // Locally administered: nobody else gives it out.
+        // Locally administered: no vendor assigns it.
         mac: [0x02, 0x0F, high, low, third, fourth],
         private,
         public: None,
@@ -124,15 +124,16 @@ mod tests {
         assert_eq!(priority_words(Priority::Spot(EvictionPolicy::Delete)), ("Spot", "Delete"));
     }
 
+    /// promise: M1, Z1
     #[test]
-    fn a_machine_is_told_where_it_is_at_home() {
+    fn a_machine_shows_its_resource_group_and_location() {
         let mut state = state_after(&[
             r#"{"command":"admit_host","name":"h1"}"#,
             r#"{"command":"admit_vm","name":"solo","host":"h1"}"#,
             r#"{"command":"admit_scale_set","name":"web"}"#,
             r#"{"command":"admit_instance","scale_set":"web","instance":{"host":"h1"}}"#,
         ]);
-        let told = |state: &ControlState, id| {
+        let metadata = |state: &ControlState, id| {
             let cluster = state.cluster(FIRST).unwrap();
             let instance = instance_of(cluster, MachineId(id), &Seed([2; 16])).unwrap();
             (instance.location, instance.resource_group_name, instance.resource_id)
@@ -142,7 +143,7 @@ mod tests {
             format!("{subscription}/resourceGroups/{group}/providers/Microsoft.Compute/{rest}")
         };
         let site = (String::from("local"), String::from("forewarn"), id("forewarn", "virtualMachines/solo"));
-        assert_eq!(told(&state, 0), site);
+        assert_eq!(metadata(&state, 0), site);
         let home = ResourceGroupRef { resource_group: "Shop".to_owned(), location: "west".to_owned() };
         for machine in [MachineId(0), MachineId(1)] {
             let details = MachineDetails { home: Some(home.clone()), ..MachineDetails::default() };
@@ -150,9 +151,9 @@ mod tests {
             state.apply(&Record::in_cluster(Now::at_millis(0), FIRST, change));
         }
         let (west, shop) = (String::from("west"), String::from("Shop"));
-        assert_eq!(told(&state, 0), (west.clone(), shop.clone(), id("Shop", "virtualMachines/solo")));
+        assert_eq!(metadata(&state, 0), (west.clone(), shop.clone(), id("Shop", "virtualMachines/solo")));
         let web = id("Shop", "virtualMachineScaleSets/web");
-        assert_eq!(told(&state, 1), (west, shop, format!("{web}/virtualMachines/0")));
+        assert_eq!(metadata(&state, 1), (west, shop, format!("{web}/virtualMachines/0")));
         let instance = instance_of(state.cluster(FIRST).unwrap(), MachineId(1), &Seed([2; 16])).unwrap();
         assert_eq!(instance.scale_set.map(|set| set.id), Some(web));
     }

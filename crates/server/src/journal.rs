@@ -1,10 +1,10 @@
-//! The journal of a driver: in memory or in a directory, and opened again after a failure.
+//! The journal of a driver: in memory or in a directory, and reopened after a failure.
 //!
 //! ```text
-//!   well ──append fails──▶ broken: nothing is decided, what was published is still read
-//!     ▲                       │
-//!     └──opened, replayed─────┘ with growing pauses
-//!        and written
+//!   healthy ──append fails──▶ broken: nothing is decided, published state is still read
+//!      ▲                         │
+//!      └──reopened, replayed─────┘ with growing pauses
+//!         and written
 //! ```
 
 use std::path::{Path, PathBuf};
@@ -14,28 +14,28 @@ use std::time::{Duration, Instant};
 use forewarn_control::{AuditEntry, ControlState, Record};
 use forewarn_lifecycle::{Now, Seed};
 use forewarn_store::{
-    AppendFailed, CopyError, Journal, Missing, Options, Reach, Recovered, TRAIL_KEEP, TrailReader,
+    AUDIT_RETENTION, AppendError, AuditLogReader, CopyError, IfMissing, Journal, Options, Reach, Recovered,
 };
 use tokio::sync::oneshot;
 
 #[cfg(test)]
 use crate::driver::SlowDisk;
 
-/// The first pause before the journal is opened again, and the longest.
+/// First and longest pause before the journal is reopened.
 const PAUSE_MIN: Duration = Duration::from_millis(100);
 const PAUSE_MAX: Duration = Duration::from_secs(30);
 
 /// The journal of a driver.
 #[derive(Debug)]
 pub(crate) struct JournalHandle {
-    /// The directory; none, if it is kept in memory.
-    place: Option<PathBuf>,
-    /// None, if it has failed.
+    /// The directory. None if the journal is in memory.
+    directory: Option<PathBuf>,
+    /// None after a failure.
     journal: Option<Journal>,
     retry: Retry,
-    /// How long entries of the trail are kept.
-    trail_keep: Duration,
-    /// The end of the journal when it failed: another journal, or an older one, is not taken for it.
+    /// Retention time of audit entries.
+    audit_keep: Duration,
+    /// End of the journal when it failed: another or an older journal is rejected.
     reached: Option<Reach>,
     #[cfg(test)]
     slow_disk: SlowDisk,
@@ -48,14 +48,13 @@ struct Retry {
 }
 
 impl JournalHandle {
-    /// In memory, for as long as the process lives.
+    /// In memory, lost with the process.
     pub(crate) fn in_memory() -> Self {
         Self::new(None, Journal::memory())
     }
 
-    /// In a directory, where a journal has been opened.
-    pub(crate) fn in_directory(place: PathBuf, journal: Journal, trail_keep: Duration) -> Self {
-        Self { trail_keep, ..Self::new(Some(place), journal) }
+    pub(crate) fn in_directory(directory: PathBuf, journal: Journal, audit_keep: Duration) -> Self {
+        Self { audit_keep, ..Self::new(Some(directory), journal) }
     }
 
     #[cfg(test)]
@@ -63,34 +62,34 @@ impl JournalHandle {
         Self { slow_disk, ..self }
     }
 
-    fn new(place: Option<PathBuf>, journal: Journal) -> Self {
+    fn new(directory: Option<PathBuf>, journal: Journal) -> Self {
         let retry = Retry { at: Instant::now(), pause: PAUSE_MIN };
         Self {
-            place,
+            directory,
             journal: Some(journal),
             retry,
-            trail_keep: TRAIL_KEEP,
+            audit_keep: AUDIT_RETENTION,
             reached: None,
             #[cfg(test)]
             slow_disk: SlowDisk::default(),
         }
     }
 
-    /// Whether it outlives the process.
+    /// Returns true if the journal outlives the process.
     pub(crate) fn is_durable(&self) -> bool {
-        self.place.is_some()
+        self.directory.is_some()
     }
 
     pub(crate) fn is_broken(&self) -> bool {
         self.journal.is_none()
     }
 
-    /// The reason why the journal takes nothing more, found by the journal itself while nothing is appended.
-    pub(crate) fn failure(&self) -> Option<AppendFailed> {
+    /// The failure that the journal found by itself, without an append.
+    pub(crate) fn failure(&self) -> Option<AppendError> {
         self.journal.as_ref()?.failure()
     }
 
-    /// Gives up the journal after a failure.
+    /// Drops the journal after a failure.
     pub(crate) fn give_up(&mut self) {
         if let Some(journal) = self.journal.take() {
             self.reached = journal.reach();
@@ -100,62 +99,62 @@ impl JournalHandle {
     pub(crate) fn append(
         &mut self,
         records: &[Record],
-        trail: &[Arc<AuditEntry>],
-    ) -> Result<(), AppendFailed> {
+        audit: &[Arc<AuditEntry>],
+    ) -> Result<(), AppendError> {
         #[cfg(test)]
         self.slow_disk.check()?;
         match &mut self.journal {
-            _ if records.is_empty() && trail.is_empty() => return Ok(()),
-            Some(journal) => journal.append(records, trail)?,
-            None => return Err(AppendFailed::Closed),
+            _ if records.is_empty() && audit.is_empty() => return Ok(()),
+            Some(journal) => journal.append(records, audit)?,
+            None => return Err(AppendError::Closed),
         }
         #[cfg(test)]
-        self.slow_disk.pass(&self.trail_reader());
+        self.slow_disk.pass(&self.audit_reader());
         Ok(())
     }
 
-    /// Appends records, and puts entries in the place of the last ones of the trail, which are hidden.
+    /// Appends records, and replaces the last audit entries, which are hidden.
     pub(crate) fn rewrite(
         &mut self,
         records: &[Record],
-        trail: &[Arc<AuditEntry>],
-    ) -> Result<(), AppendFailed> {
-        let journal = self.journal.as_mut().ok_or(AppendFailed::Closed)?;
-        journal.rewrite(records, trail)?;
+        audit: &[Arc<AuditEntry>],
+    ) -> Result<(), AppendError> {
+        let journal = self.journal.as_mut().ok_or(AppendError::Closed)?;
+        journal.rewrite(records, audit)?;
         #[cfg(test)]
-        self.slow_disk.pass(&self.trail_reader());
+        self.slow_disk.pass(&self.audit_reader());
         Ok(())
     }
 
-    /// Hides entries of the trail from readers until [`Self::show_trail`].
-    pub(crate) fn hide_trail_after(&self, number: u64) {
+    /// Hides audit entries from readers until [`Self::show_all_entries`].
+    pub(crate) fn hide_entries_after(&self, number: u64) {
         if let Some(journal) = &self.journal {
-            journal.hide_trail_after(number);
+            journal.hide_entries_after(number);
         }
     }
 
-    pub(crate) fn show_trail(&self) {
+    pub(crate) fn show_all_entries(&self) {
         if let Some(journal) = &self.journal {
-            journal.show_trail();
+            journal.show_all_entries();
         }
         #[cfg(test)]
         self.slow_disk.pass_at_publication();
     }
 
-    /// Who reads the trail for others.
-    pub(crate) fn trail_reader(&self) -> TrailReader {
-        self.journal.as_ref().map_or_else(TrailReader::closed, Journal::trail_reader)
+    /// A reader of the audit log.
+    pub(crate) fn audit_reader(&self) -> AuditLogReader {
+        self.journal.as_ref().map_or_else(AuditLogReader::closed, Journal::audit_log_reader)
     }
 
-    pub(crate) fn fold_if_wanted(&mut self, kept: &ControlState) {
+    pub(crate) fn fold_if_wanted(&mut self, state: &ControlState) {
         if let Some(journal) = self.journal.as_mut().filter(|journal| journal.wants_fold()) {
-            journal.fold(kept.clone());
+            journal.fold(state.clone());
         }
     }
 
     pub(crate) fn copy(&self, to: &Path, reply: oneshot::Sender<Result<(), CopyError>>) {
         match &self.journal {
-            // Whoever asked may have gone; the copy is there all the same.
+            // The caller may have gone; the copy exists all the same.
             Some(journal) => journal.copy_then(to, move |copied| drop(reply.send(copied))),
             None => drop(reply.send(Err(CopyError::Closed))),
         }
@@ -163,13 +162,13 @@ impl JournalHandle {
 
     pub(crate) fn close(&mut self) {
         if let Some(journal) = self.journal.take()
-            && let Err(problem) = journal.close()
+            && let Err(error) = journal.close()
         {
-            tracing::error!(%problem, "the journal could not be closed");
+            tracing::error!(%error, "cannot close the journal");
         }
     }
 
-    /// How long it is until the journal is opened again.
+    /// Time until the journal is reopened. None if it works.
     pub(crate) fn until_retry(&self) -> Option<Duration> {
         self.is_broken().then(|| self.retry.at.saturating_duration_since(Instant::now()))
     }
@@ -179,20 +178,20 @@ impl JournalHandle {
         self.retry.pause = (self.retry.pause * 2).min(PAUSE_MAX);
     }
 
-    /// Opens the journal again, if it is time, and sees whether it can be written: one that can be read need not be.
+    /// Reopens the journal when it is time, and writes to it: a readable journal may not be writable.
     pub(crate) fn reopen(&mut self, identity: Seed, now: Now) -> Option<Recovered> {
-        let place =
-            self.place.as_ref().filter(|_| self.journal.is_none() && self.retry.at <= Instant::now())?;
-        let (trail_keep, reached) = (self.trail_keep, self.reached);
-        let options = Options { trail_keep, reached, ..Options::new(identity, now) };
-        match open_and_write(place, options) {
+        let directory =
+            self.directory.as_ref().filter(|_| self.journal.is_none() && self.retry.at <= Instant::now())?;
+        let (audit_keep, reached) = (self.audit_keep, self.reached);
+        let options = Options { audit_retention: audit_keep, reached, ..Options::new(identity, now) };
+        match open_and_write(directory, options) {
             Ok((journal, found)) => {
                 self.journal = Some(journal);
                 self.retry.pause = PAUSE_MIN;
                 Some(found)
             }
-            Err(problem) => {
-                tracing::warn!(%problem, "the journal cannot be used yet");
+            Err(error) => {
+                tracing::warn!(%error, "cannot reopen the journal; retrying");
                 self.wait();
                 None
             }
@@ -200,14 +199,14 @@ impl JournalHandle {
     }
 }
 
-/// Opens a journal that has failed, and writes down what the clocks show: it may be more than was ever written.
+/// Opens a failed journal and records the clocks, which may be later than any record.
 fn open_and_write(
-    place: &Path,
+    directory: &Path,
     options: Options,
 ) -> Result<(Journal, Recovered), Box<dyn std::error::Error>> {
-    // A disk that is not there is not an empty one.
-    let options = Options { missing: Missing::Refuse, ..options };
-    let (mut journal, found) = Journal::open(place, &options)?;
+    // A missing disk is not an empty one.
+    let options = Options { missing: IfMissing::Refuse, ..options };
+    let (mut journal, found) = Journal::open(directory, &options)?;
     let mut records = vec![Record::clock(options.now)];
     records.extend(Record::unread(options.now, &found.unread));
     journal.append(&records, &[])?;

@@ -1,16 +1,17 @@
-//! The shell around the rules. A library.
+//! Server library: driver, journal, clock, metadata endpoint, operator API, extensions and webhooks.
 //!
 //! ```text
 //!    VM ──HTTP──▶ metadata ┐                                    ┌─▶ store      (durable first)
 //!                          ├─▶ driver ──▶ lifecycle ──▶ changes ┤
-//!  operator ───▶ operator  ┘  (1 task)    decide/evolve         └─▶ hands      (then act)
+//!  operator ───▶ operator  ┘  (1 task)    decide/evolve         └─▶ hypervisor (then act)
 //!                     ▲                                               │
 //!                     └──────── published documents ◀─────────────────┘  completion returns as a command
 //! ```
 //!
-//! One task owns the state. What was answered, published or done is in the journal. A read never touches the driver.
+//! One task owns the state. Results are journaled before they are answered, published or carried out. A read never
+//! waits for the driver.
 
-mod api_door;
+mod api_listener;
 mod approvals;
 mod boot;
 mod bound_extension;
@@ -24,9 +25,9 @@ mod control_handle;
 mod descriptors;
 mod driver;
 mod extension;
-mod found;
 mod hypervisor;
 mod impact_task;
+mod initial_state;
 mod instance;
 mod journal;
 mod message;
@@ -43,9 +44,9 @@ mod telemetry;
 pub mod tls;
 mod webhooks;
 
-pub use api_door::{ApiDoor, issue_token};
+pub use api_listener::{ApiListener, issue_token};
 pub use clients::{ClientLimits, ConnectionRefusal, RefusalFormat};
-pub use clock::{CLOCK_END, Clock, ClockPlan, Kind, Speed};
+pub use clock::{CLOCK_END, Clock, ClockKind, ClockPlan, Speed};
 pub use control_handle::ControlHandle;
 pub use descriptors::{Descriptors, OpenConnections};
 pub use extension::{
@@ -56,7 +57,7 @@ pub use hypervisor::Hypervisor;
 pub use message::ClockCommand;
 pub use rejections::{REJECTED_RESOURCES_MAX, RecentRejections};
 pub use resource_groups::{ResourceGroup, group_in_cluster, group_of, groups_with_id, is_removed};
-pub use service::{Adjustable, Plan, Service, admit_fleet_if_empty, engine_with};
+pub use service::{Adjustable, Plan, Service, admit_fleet_if_empty, control_with_fleet};
 pub use snapshot::{Polls, Snapshot, State};
 pub use stale::STALE;
 pub use start_error::StartError;

@@ -1,11 +1,11 @@
-//! Messages to the driver: requests of the control plane, and requests about the driver itself; and answers to them.
+//! Messages to the driver: requests to the control plane and to the driver itself, and their replies.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use forewarn_control::ClusterId;
 use forewarn_control::request::{Reply, Request, RequestContext};
-use forewarn_control::{ClockOrder, ControlError};
+use forewarn_control::{ClockChange, ControlError};
 use forewarn_lifecycle::{MachineId, MaintenanceId, Now};
 use forewarn_store::CopyError;
 use forewarn_types::Span;
@@ -15,26 +15,46 @@ use crate::clock::Speed;
 
 /// A message to the driver.
 pub(crate) enum Message {
-    /// A request, answered once its result is durable and published.
-    Request { request: Request, reply: oneshot::Sender<Result<Reply, ControlError>> },
-    /// A change of the virtual clock, answered once everything on the way is done.
+    /// A request, replied to once its result is durable and published.
+    Request {
+        request: Request,
+        reply: oneshot::Sender<Result<Reply, ControlError>>,
+    },
+    /// A change of the virtual clock, replied to once everything on the way is done.
     SetClock {
         command: ClockCommand,
         context: RequestContext,
         reply: oneshot::Sender<Result<Now, ControlError>>,
     },
     /// A copy of the journal.
-    Copy { to: PathBuf, reply: oneshot::Sender<Result<(), CopyError>> },
+    Copy {
+        to: PathBuf,
+        reply: oneshot::Sender<Result<(), CopyError>>,
+    },
     /// VMs can read documents from now on.
-    DocumentsReadable { reply: oneshot::Sender<()> },
-    /// Answered once everything that is due now is done.
-    Settle { reply: oneshot::Sender<()> },
+    DocumentsReadable {
+        reply: oneshot::Sender<()>,
+    },
+    /// Replied to once everything that is due is done.
+    Settle {
+        reply: oneshot::Sender<()>,
+    },
     /// An impact task has ended.
-    ImpactOver { cluster: ClusterId, work: MaintenanceId, machine: MachineId },
-    /// An impact task has to repeat its order.
-    ImpactDelayed { cluster: ClusterId, work: MaintenanceId, machine: MachineId, reason: String },
-    /// The server stops.
-    Stop { reply: oneshot::Sender<()> },
+    ImpactOver {
+        cluster: ClusterId,
+        work: MaintenanceId,
+        machine: MachineId,
+    },
+    /// An impact task retries.
+    ImpactDelayed {
+        cluster: ClusterId,
+        work: MaintenanceId,
+        machine: MachineId,
+        reason: String,
+    },
+    Stop {
+        reply: oneshot::Sender<()>,
+    },
 }
 
 /// A change of the virtual clock.
@@ -45,20 +65,17 @@ pub enum ClockCommand {
     /// Sets it forward, and stops at everything that is due on the way.
     Advance(Duration),
     /// Sets it forward to the next change of a document, if there will be one.
-    Next {
-        /// The farthest that it may go.
-        within: Option<Duration>,
-    },
+    Next { within: Option<Duration> },
 }
 
 impl ClockCommand {
-    /// The order as the audit log shows it.
-    pub(crate) fn order(self) -> ClockOrder {
+    /// The command as the audit log shows it.
+    pub(crate) fn order(self) -> ClockChange {
         match self {
-            Self::Run(Speed(0)) => ClockOrder::Freeze {},
-            Self::Run(Speed(speed)) => ClockOrder::Scale { speed },
-            Self::Advance(by) => ClockOrder::Advance { by: Span(by) },
-            Self::Next { within } => ClockOrder::Next { within: within.map(Span) },
+            Self::Run(Speed(0)) => ClockChange::Freeze {},
+            Self::Run(Speed(speed)) => ClockChange::Scale { speed },
+            Self::Advance(by) => ClockChange::Advance { by: Span(by) },
+            Self::Next { within } => ClockChange::Next { within: within.map(Span) },
         }
     }
 }
@@ -81,30 +98,28 @@ impl Message {
     }
 }
 
-/// Answers to requests. They are sent once everything that is due is done, so that a caller who reads after an answer sees what
-/// follows from the request.
+/// Replies to requests. They are sent once everything that is due is done, so that a caller who reads after a reply
+/// sees the consequences of the request.
 #[derive(Default)]
-pub(crate) struct Answers {
+pub(crate) struct PendingReplies {
     pub(crate) replies: Vec<(oneshot::Sender<Result<Reply, ControlError>>, Reply)>,
     /// Callers that wait until everything before their message is done.
     pub(crate) waiting: Vec<oneshot::Sender<()>>,
 }
 
-impl Answers {
-    /// Adds later answers.
+impl PendingReplies {
     pub(crate) fn extend(&mut self, later: Self) {
         self.replies.extend(later.replies);
         self.waiting.extend(later.waiting);
     }
 
-    /// Sends them all.
     pub(crate) fn send(self) {
         // The callers may have gone; what was decided stays.
         self.replies.into_iter().for_each(|(reply, result)| drop(reply.send(Ok(result))));
         self.waiting.into_iter().for_each(|reply| reply.send(()).unwrap_or_default());
     }
 
-    /// Rejects requests that could not be written. A caller that waits finds that there will be no answer.
+    /// Rejects requests that could not be written. Other callers find their channel closed.
     pub(crate) fn reject(self) {
         // The callers may have gone.
         let rejected = self.replies.into_iter();

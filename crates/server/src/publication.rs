@@ -1,4 +1,5 @@
-//! Publication of one cluster: its documents, and its machines as callers of the metadata endpoint, follow the durable state.
+//! Publication of one cluster: its documents, and its machines as callers of the metadata endpoint, follow the durable
+//! state.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,7 +8,7 @@ use forewarn_control::ClusterId;
 use forewarn_control::{ClusterState, ControlState, document_of};
 use forewarn_lifecycle::paged::PagedMap;
 use forewarn_lifecycle::{MachineId, Seed, Steady, TenantId};
-use forewarn_metadata::{Caller, Directory, Published, Slot};
+use forewarn_metadata::{Caller, Directory, DocumentSlot, PublishedDocument};
 
 use crate::instance::instance_of;
 use crate::snapshot::ListedMachine;
@@ -15,18 +16,17 @@ use crate::snapshot::ListedMachine;
 /// The published documents of a cluster, and its machines that are listed as callers.
 #[derive(Default)]
 pub(crate) struct PublishedCluster {
-    documents: BTreeMap<TenantId, Arc<Slot>>,
+    documents: BTreeMap<TenantId, Arc<DocumentSlot>>,
     listed: PagedMap<MachineId, ListedMachine>,
 }
 
 impl PublishedCluster {
     /// The document of a tenant.
-    pub(crate) fn document(&self, tenant: TenantId) -> Option<&Slot> {
+    pub(crate) fn document(&self, tenant: TenantId) -> Option<&DocumentSlot> {
         self.documents.get(&tenant).map(|slot| &**slot)
     }
 
-    /// Every document.
-    pub(crate) fn documents(&self) -> impl Iterator<Item = &Slot> {
+    pub(crate) fn documents(&self) -> impl Iterator<Item = &DocumentSlot> {
         self.documents.values().map(|slot| &**slot)
     }
 
@@ -58,13 +58,13 @@ impl ClusterPublication<'_> {
         self.state.cluster(self.id)
     }
 
-    /// Publishes every document, and lists every machine. Silences of tenants begin now: polls while no server was there are
-    /// not known.
+    /// Publishes every document, and lists every machine. The silence of a tenant begins now: earlier polls are
+    /// unknown.
     pub(crate) fn publish_all(&mut self, now: Steady) {
         let tenants = self.state.cluster(self.id).into_iter().flat_map(|one| one.rules().tenants());
         for (tenant, _) in tenants {
             self.publish(tenant);
-            self.published.document(tenant).into_iter().for_each(|slot| slot.hear(now));
+            self.published.document(tenant).into_iter().for_each(|slot| slot.record_request(now));
         }
         self.list_all();
     }
@@ -76,11 +76,13 @@ impl ClusterPublication<'_> {
         let machines = tenant.machines().iter().filter_map(|id| rules.machine(*id));
         let members = machines.map(|machine| machine.name.clone()).collect();
         let (document, enrolled) = (document_of(tenant), tenant.is_enrolled());
-        let published = Published::new(document, enrolled, members, self.audit_end);
+        let published = PublishedDocument::new(document, enrolled, members, self.audit_end);
         let documents = &mut self.published.documents;
         match documents.get(&tenant_id) {
             Some(slot) => slot.publish(published),
-            None => drop(documents.insert(tenant_id, Arc::new(Slot::new(self.id, tenant_id, published)))),
+            None => {
+                drop(documents.insert(tenant_id, Arc::new(DocumentSlot::new(self.id, tenant_id, published))));
+            }
         }
     }
 
@@ -94,7 +96,6 @@ impl ClusterPublication<'_> {
         gone.into_iter().for_each(|machine| drop(self.unlist(machine)));
     }
 
-    /// Lists every machine.
     pub(crate) fn list_all(&mut self) {
         let machines = self.state.cluster(self.id).into_iter().flat_map(|one| one.rules().machines());
         machines.for_each(|(machine, _)| self.list(machine));

@@ -1,12 +1,12 @@
-//! Entries of a fleet that the driver refuses.
+//! Positions of rejected fleet entries.
 
-use forewarn_control::{BadCommand, Difference, FleetPlace};
+use forewarn_control::{CommandError, Difference, FleetPosition};
 use forewarn_lifecycle::Refusal;
 
 use forewarn_control::{ControlError, RefusedCommand};
 
-/// Position of the entry, or of its member, that makes the driver refuse the commands of these differences.
-pub(crate) fn refused_place(differences: &[Difference], refused: &RefusedCommand) -> FleetPlace {
+/// Position of the fleet entry, or of its member, that caused a rejection.
+pub(crate) fn refused_place(differences: &[Difference], refused: &RefusedCommand) -> FleetPosition {
     let mut with_commands = differences.iter().filter(|one| one.command.is_some());
     let entry = with_commands.nth(refused.index).map(|one| one.place.clone()).unwrap_or_default();
     match member(&refused.error) {
@@ -15,24 +15,24 @@ pub(crate) fn refused_place(differences: &[Difference], refused: &RefusedCommand
     }
 }
 
-/// The member of an entry that a problem is about, if it is about one.
-fn member(problem: &ControlError) -> Option<&'static str> {
-    use BadCommand::{Batch, Name, Notice, TooMany, Unknown};
+/// The member of an entry that an error is about.
+fn member(error: &ControlError) -> Option<&'static str> {
+    use CommandError::{Batch, Name, Notice, TooMany, Unknown};
     use ControlError::{AddressTaken, Bad, GroupTaken, Refused};
 
-    if let Bad(TooMany { what, .. }) = problem {
+    if let Bad(TooMany { what, .. }) = error {
         return Some(what);
     }
     let members = [
-        ("name", matches!(problem, Bad(Name { .. }) | Refused(Refusal::NameTaken(_)))),
-        ("host", matches!(problem, Bad(Unknown(_)) | Refused(Refusal::HostFailed(_)))),
-        ("host", matches!(problem, Refused(Refusal::HostNotHealthy(_) | Refusal::HostBusy(_)))),
-        ("id", matches!(problem, Refused(Refusal::InstanceNumberPassed { .. }))),
-        ("update_domain", matches!(problem, Refused(Refusal::UpdateDomainClash { .. }))),
-        ("terminate", matches!(problem, Bad(Notice(_)) | Refused(Refusal::TerminateOnSpot(_)))),
-        ("upgrade", matches!(problem, Bad(Batch(_)))),
-        ("addresses", matches!(problem, AddressTaken { .. })),
-        ("resource_group", matches!(problem, GroupTaken(_))),
+        ("name", matches!(error, Bad(Name { .. }) | Refused(Refusal::NameTaken(_)))),
+        ("host", matches!(error, Bad(Unknown(_)) | Refused(Refusal::HostFailed(_)))),
+        ("host", matches!(error, Refused(Refusal::HostNotHealthy(_) | Refusal::HostBusy(_)))),
+        ("id", matches!(error, Refused(Refusal::InstanceNumberPassed { .. }))),
+        ("update_domain", matches!(error, Refused(Refusal::UpdateDomainClash { .. }))),
+        ("terminate", matches!(error, Bad(Notice(_)) | Refused(Refusal::TerminateOnSpot(_)))),
+        ("upgrade", matches!(error, Bad(Batch(_)))),
+        ("addresses", matches!(error, AddressTaken { .. })),
+        ("resource_group", matches!(error, GroupTaken(_))),
     ];
     members.into_iter().find_map(|(member, is_it)| is_it.then_some(member))
 }

@@ -1,7 +1,7 @@
 //! Recent rejections of requests to change a resource, for explanations.
 //!
-//! The newest rejection of each resource is remembered, for a limited number of resources. They are not journaled: a server that
-//! starts again has none.
+//! The newest rejection of each resource is remembered, for a limited number of resources. They are not journaled: a
+//! server that starts again has none.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -18,12 +18,12 @@ pub struct RecentRejections(Mutex<Rejections>);
 
 #[derive(Debug, Default)]
 struct Rejections {
-    by_key: BTreeMap<String, Rejection>,
+    by_key: BTreeMap<String, RememberedRejection>,
     count: u64,
 }
 
 #[derive(Debug)]
-struct Rejection {
+struct RememberedRejection {
     /// Grows with every rejection.
     number: u64,
     group: GroupId,
@@ -35,7 +35,7 @@ impl RecentRejections {
     pub fn remember(&self, resource: &ResourceId, view: RefusedView) {
         let mut rejections = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         rejections.count += 1;
-        let rejection = Rejection { number: rejections.count, group: resource.group.clone(), view };
+        let rejection = RememberedRejection { number: rejections.count, group: resource.group.clone(), view };
         let by_key = &mut rejections.by_key;
         by_key.insert(resource.key(), rejection);
         if by_key.len() > REJECTED_RESOURCES_MAX {

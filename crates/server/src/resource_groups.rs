@@ -1,7 +1,7 @@
 //! Resource groups of clusters.
 //!
-//! A resource group belongs to one cluster, and so does every resource in it. Each cluster has a group of its own for its fleet,
-//! named by its site; it exists as long as the cluster does. Clients create others, which are resources that they have written.
+//! A resource group belongs to one cluster, and so does every resource in it. Each cluster has a group for its fleet,
+//! named by its site; it exists as long as the cluster does. Clients create other groups as resources.
 
 use forewarn_control::ClusterId;
 use forewarn_control::Site;
@@ -18,7 +18,6 @@ pub struct ResourceGroup {
     pub id: GroupId,
     /// The cluster that it belongs to.
     pub cluster: ClusterId,
-    /// Its location.
     pub location: String,
     /// It is the group of a cluster's fleet: no client has created it.
     pub is_site: bool,
@@ -55,13 +54,13 @@ pub fn groups_with_id(state: &State<'_>, id: &GroupId) -> Vec<ResourceGroup> {
     written.into_iter().chain(sites.filter(|group| group.id.key() == key)).collect()
 }
 
-/// The group with an id, if it belongs to the cluster of this state.
+/// The group with an id in the cluster of this state.
 #[must_use]
 pub fn group_in_cluster(state: &State<'_>, id: &GroupId) -> Option<ResourceGroup> {
     groups_with_id(state, id).into_iter().find(|group| group.cluster == state.id)
 }
 
-/// The group of a machine, tenant or scale set: the one that a client has put it into, or that of the cluster's fleet.
+/// The group of a machine, tenant or scale set: the one chosen by a client, or that of the cluster's fleet.
 #[must_use]
 pub fn group_of(state: &State<'_>, link: Link) -> GroupId {
     let home = match link {

@@ -1,4 +1,4 @@
-//! The whole of a server: an engine, the metadata endpoint, the operator API and extensions, started and stopped together.
+//! A running server: driver, metadata endpoint, operator API and extensions.
 //!
 //! ```text
 //!   control thread     driver (owns the state), operator API, extensions, signals
@@ -11,12 +11,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use forewarn_control::{DriverKind, Fleet, ServerView, Unmentioned, difference};
+use forewarn_control::{DriverKind, Fleet, ServerView, UnlistedObjects, difference};
 use forewarn_lifecycle::Seed;
-use forewarn_metadata::{Door, Front, Identity, Listener, OpenError, Settings, Threads};
+use forewarn_metadata::{Endpoint, Identity, ListenAddress, ListenError, Listener, Settings, Threads};
 use tokio::sync::watch;
 
-use crate::api_door::{ApiDoor, Opened, first_token};
+use crate::api_listener::{ApiListener, RunningListener, first_token};
 use crate::bound_extension::{BoundExtension, OpenExtension};
 use crate::clients::{ClientCounts, ClientLimits, LimitsCell, ListenerContext};
 use crate::clock::{Clock, ClockPlan, Speed};
@@ -29,33 +29,32 @@ use crate::refused_entry::refused_place;
 use crate::snapshot::State;
 use crate::start_error::StartError;
 use crate::telemetry::Telemetry;
-use crate::tls::{Read, Source, Tls, TlsError};
-use crate::webhooks::{Office, Post, WebhookSettings};
+use crate::tls::{PendingCertificate, Source, Tls, TlsError};
+use crate::webhooks::{WebhookSettings, WebhookSupervisor, WebhooksShared};
 
-/// What a server is to be.
+/// Configuration of a server.
 #[derive(Debug)]
 pub struct Plan {
-    /// `dev` or `serve`: what it calls itself.
+    /// `dev` or `serve`, as clients see it.
     pub mode: &'static str,
-    /// Where everything is kept; `None`: in memory.
+    /// Data directory. `None`: in memory.
     pub data_dir: Option<PathBuf>,
-    /// What event ids are made of, where nothing is kept yet.
+    /// Seed of ids, for a new store.
     pub seed: Seed,
-    /// The clock.
     pub clock: ClockPlan,
-    /// Who takes care of machines.
-    pub hands: Hypervisor,
-    /// What there is at first, where nothing is kept yet.
+    /// Hypervisor of the machines.
+    pub hypervisor: Hypervisor,
+    /// Initial fleet of a new store.
     pub fleet: Fleet,
-    /// How the metadata endpoint behaves.
+    /// Settings of the metadata endpoint.
     pub settings: Settings,
-    /// Where machines come in, and how it is known who they are.
-    pub doors: Vec<(Door, Identity)>,
-    /// Threads that answer machines.
+    /// Listeners of the metadata endpoint, and the identification of their callers.
+    pub metadata_listeners: Vec<(ListenAddress, Identity)>,
+    /// Threads of the metadata endpoint.
     pub threads: NonZeroUsize,
-    /// Where operators come in: at least one door, of which the first is the one to name.
-    pub api: Vec<ApiDoor>,
-    /// Names with dots by which operators may call the API.
+    /// Listeners of the operator API: at least one; the first one is announced.
+    pub api: Vec<ApiListener>,
+    /// Host names with dots that requests to the API may have.
     pub api_host_names: Vec<String>,
     /// Limits of the listeners of operators.
     pub api_limits: ClientLimits,
@@ -65,47 +64,45 @@ pub struct Plan {
     pub descriptors: Descriptors,
     /// HTTP APIs besides the operator API.
     pub extensions: Vec<HttpExtension>,
-    /// How long entries of the trail are kept, where anything is.
-    pub trail_keep: Duration,
-    /// How webhooks are told.
+    /// Retention time of audit entries in a data directory.
+    pub audit_keep: Duration,
     pub webhooks: WebhookSettings,
 }
 
-/// What may change while a server runs.
+/// Settings that may change while a server runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Adjustable {
-    /// How the metadata endpoint behaves, for whoever connects from now on.
+    /// Settings of the metadata endpoint, for new connections.
     pub settings: Settings,
-    /// Names with dots by which operators may call the API.
+    /// Host names with dots that requests to the API may have.
     pub api_host_names: Vec<String>,
-    /// Limits of the listeners of operators, for connections that are made from now on.
+    /// Limits of the operator listeners, for new connections.
     pub api_limits: ClientLimits,
-    /// Limits of the listeners of extensions, for connections that are made from now on.
+    /// Limits of the listeners of extensions, for new connections.
     pub extension_limits: ClientLimits,
-    /// Where certificates come from; they are read again, if the API has any.
+    /// Source of the certificates of the API; they are read again.
     pub certificates: Option<Source>,
     /// Settings of the extensions, in the order of the plan.
     pub extensions: Vec<ExtensionSettings>,
 }
 
-/// A server that runs.
 #[derive(Debug)]
 pub struct Service {
-    engine: ControlHandle,
-    front: Arc<Front<ControlHandle>>,
+    control: ControlHandle,
+    endpoint: Arc<Endpoint<ControlHandle>>,
     host_names: HostNames,
     tls: Option<Arc<Tls>>,
     extensions: Vec<OpenExtension>,
     budget: Budget,
     threads: Threads,
-    api: Vec<Opened>,
+    api: Vec<RunningListener>,
     stop: watch::Sender<bool>,
-    office: Office,
+    supervisor: WebhookSupervisor,
     metadata_url: Option<String>,
     first_token: Option<String>,
 }
 
-/// How long what is under way may take when the server stops.
+/// Deadline of open requests when the server stops.
 const STOP_MAX: Duration = Duration::from_secs(2);
 
 impl Plan {
@@ -118,31 +115,32 @@ impl Plan {
 }
 
 impl Service {
-    /// Starts everything. When this returns, both sides listen.
+    /// Starts the server. When this returns, all listeners accept connections.
     ///
     /// # Errors
-    /// When the fleet is refused, or an address cannot be listened on.
+    /// Returns an error if the fleet is rejected, or a listener cannot be opened.
     pub async fn start(plan: Plan) -> Result<Self, StartError> {
-        let driver = match &plan.hands {
-            Hypervisor::Simulated => DriverKind::Pretend,
+        let driver = match &plan.hypervisor {
+            Hypervisor::Simulated => DriverKind::Simulated,
             Hypervisor::Program(_) => DriverKind::Program,
         };
         let budget = Budget::new(&plan);
-        let engine = match &plan.data_dir {
-            Some(place) => {
-                ControlHandle::open_keeping(place, plan.seed, plan.clock, plan.hands, plan.trail_keep)?
-            }
-            None => ControlHandle::in_memory(plan.seed, Clock::new_for(plan.clock), plan.hands),
+        let (seed, clock, hypervisor) = (plan.seed, plan.clock, plan.hypervisor);
+        let control = match &plan.data_dir {
+            Some(data) => ControlHandle::open_keeping(data, seed, clock, hypervisor, plan.audit_keep)?,
+            None => ControlHandle::in_memory(seed, Clock::new_for(clock), hypervisor),
         };
-        admit_fleet_if_empty(&engine, &plan.fleet).await?;
+        admit_fleet_if_empty(&control, &plan.fleet).await?;
         let telemetry = Telemetry::new();
-        let (prefix, default_machine) = prefix(&plan.doors);
-        let doors: Vec<_> = open(plan.doors, plan.threads)?;
-        let addresses: Vec<_> = doors.iter().filter_map(|door| door.first()?.address()).collect();
+        let (prefix, default_machine) = prefix(&plan.metadata_listeners);
+        let metadata_listeners: Vec<_> = open(plan.metadata_listeners, plan.threads)?;
+        let addresses: Vec<_> =
+            metadata_listeners.iter().filter_map(|group| group.first()?.address()).collect();
         let settings = budget.set(plan.settings, plan.api_limits, plan.extension_limits);
-        let front = Front::new(engine.clone(), settings, Arc::clone(telemetry.metadata()));
-        let threads = Threads::start(&front, plan.threads, doors).map_err(StartError::Threads)?;
-        engine.documents_are_readable().await;
+        let endpoint = Endpoint::new(control.clone(), settings, Arc::clone(telemetry.metadata()));
+        let threads =
+            Threads::start(&endpoint, plan.threads, metadata_listeners).map_err(StartError::Threads)?;
+        control.documents_are_readable().await;
         let (stop, stopped) = watch::channel(false);
         let extensions = plan.extensions.into_iter().map(BoundExtension::bind);
         let extensions = extensions.collect::<Result<Vec<_>, _>>()?;
@@ -156,26 +154,26 @@ impl Service {
             driver,
         };
         let metadata_url = about.metadata.first().cloned();
-        let first_token = first_token(&engine, &plan.api).await?;
+        let first_token = first_token(&control, &plan.api).await?;
         let host_names = HostNames::new(plan.api_host_names);
-        let post = Post::new(engine.clone(), &plan.webhooks, &telemetry);
-        let office = Office::open(Arc::clone(&post), stop.subscribe());
+        let webhooks = WebhooksShared::new(control.clone(), &plan.webhooks, &telemetry);
+        let supervisor = WebhookSupervisor::start(Arc::clone(&webhooks), stop.subscribe());
         let counts = telemetry.register(ClientCounts::new);
         let context = |limits: &LimitsCell| ListenerContext {
-            engine: engine.clone(),
+            control: control.clone(),
             counts: counts.clone(),
             limits: Arc::clone(limits),
             stop: stop.subscribe(),
         };
-        let shared = operator::api(engine.clone(), about, telemetry, post, plan.data_dir, stopped);
-        let operators = Operators { shared, host_names, extensions: &extensions };
-        let (api, tls) = operators.let_in(&engine, &plan.api, &context(&budget.api))?;
+        let shared = operator::api(control.clone(), about, telemetry, webhooks, plan.data_dir, stopped);
+        let operators = OperatorListeners { shared, host_names, extensions: &extensions };
+        let (api, tls) = operators.start(&control, &plan.api, &context(&budget.api))?;
         let host_names = operators.host_names;
-        let open = |one: BoundExtension| one.open(&engine, context(&budget.extensions));
+        let open = |one: BoundExtension| one.open(&control, context(&budget.extensions));
         let extensions = extensions.into_iter().map(open).collect();
         Ok(Self {
-            engine,
-            front,
+            control,
+            endpoint,
             host_names,
             tls,
             extensions,
@@ -183,16 +181,16 @@ impl Service {
             threads,
             api,
             stop,
-            office,
+            supervisor,
             metadata_url,
             first_token,
         })
     }
 
-    /// Changes what may change while it runs: all of it, or nothing.
+    /// Changes the settings: all of them, or none.
     ///
     /// # Errors
-    /// When certificates cannot be used.
+    /// Returns an error if certificates cannot be loaded.
     pub fn adjust(&self, to: Adjustable) -> Result<(), TlsError> {
         let (names, sources): (Vec<_>, Vec<_>) =
             to.extensions.into_iter().map(|one| (one.host_names, one.certificates)).unzip();
@@ -200,34 +198,33 @@ impl Service {
         let pairs = std::iter::once((&self.tls, to.certificates)).chain(own);
         let pairs = pairs.filter_map(|(tls, source)| tls.as_ref().zip(source));
         let read = pairs.map(|(tls, source)| tls.read(source)).collect::<Result<Vec<_>, _>>()?;
-        read.into_iter().for_each(Read::show);
+        read.into_iter().for_each(PendingCertificate::use_now);
         self.host_names.set(to.api_host_names);
         self.extensions.iter().zip(names).for_each(|(extension, names)| extension.host_names.set(names));
-        self.front.adjust(self.budget.set(to.settings, to.api_limits, to.extension_limits));
+        self.endpoint.adjust(self.budget.set(to.settings, to.api_limits, to.extension_limits));
         Ok(())
     }
 
-    /// The engine.
     #[must_use]
-    pub fn engine(&self) -> &ControlHandle {
-        &self.engine
+    pub fn control(&self) -> &ControlHandle {
+        &self.control
     }
 
-    /// Where machines come in first: `http://ADDRESS`.
+    /// URL of the first metadata listener: `http://ADDRESS`.
     #[must_use]
     pub fn metadata_url(&self) -> Option<&str> {
         self.metadata_url.as_deref()
     }
 
-    /// Where operators come in first: `http://ADDRESS`, `https://ADDRESS` or `unix:PATH`.
+    /// URL of the first API listener: `http://ADDRESS`, `https://ADDRESS` or `unix:PATH`.
     #[must_use]
     pub fn api_url(&self) -> &str {
         self.api_urls().next().unwrap_or_default()
     }
 
-    /// Everywhere that operators come in.
+    /// URLs of all API listeners.
     pub fn api_urls(&self) -> impl Iterator<Item = &str> {
-        self.api.iter().map(|door| door.url.as_str())
+        self.api.iter().map(|listener| listener.url.as_str())
     }
 
     /// URL of the own listener of an extension: `https://ADDRESS`.
@@ -237,30 +234,30 @@ impl Service {
         extension.opened.as_ref().map(|listener| listener.url.as_str())
     }
 
-    /// The first token of operators, if it has just been made: nobody will see it again.
+    /// The first token, if this start has issued it. It cannot be read again.
     #[must_use]
     pub fn first_token(&self) -> Option<&str> {
         self.first_token.as_deref()
     }
 
-    /// Takes no more requests, answers those that are under way, and ends; within a few seconds.
+    /// Stops: accepts no more requests, answers the open ones, and ends within a few seconds.
     pub async fn stop(self) {
         self.stop.send_replace(true);
         let threads = self.threads;
         let stopping = tokio::task::spawn_blocking(move || threads.stop());
         let deadline = tokio::time::Instant::now() + STOP_MAX;
         let extensions = self.extensions.into_iter().filter_map(|extension| extension.opened);
-        for mut door in self.api.into_iter().chain(extensions) {
-            if tokio::time::timeout_at(deadline, &mut door.serving).await.is_err() {
-                // Somebody watches, and would for ever.
-                door.serving.abort();
+        for mut listener in self.api.into_iter().chain(extensions) {
+            if tokio::time::timeout_at(deadline, &mut listener.serving).await.is_err() {
+                // A stream would go on for ever.
+                listener.serving.abort();
             }
         }
         if stopping.await.is_err() {
-            tracing::error!("the threads of the metadata endpoint could not be stopped");
+            tracing::error!("cannot stop the threads of the metadata endpoint");
         }
-        self.office.close().await;
-        self.engine.stop().await;
+        self.supervisor.stopped().await;
+        self.control.stop().await;
     }
 }
 
@@ -287,8 +284,8 @@ impl Budget {
         }
     }
 
-    /// Sets the limits of the listeners of operators and extensions, and returns the settings of the metadata endpoint. All of them
-    /// are lowered to the available file descriptors.
+    /// Sets the limits of the listeners of operators and extensions, and returns the settings of the metadata
+    /// endpoint. All of them are lowered to the available file descriptors.
     fn set(&self, mut settings: Settings, mut api: ClientLimits, mut extensions: ClientLimits) -> Settings {
         let fitted = self.descriptors.fit(OpenConnections {
             machines: settings.connections.max,
@@ -305,79 +302,84 @@ impl Budget {
     }
 }
 
-/// What is behind every door of the operators'.
-struct Operators<'a> {
+/// Dependencies of the operator listeners.
+struct OperatorListeners<'a> {
     shared: operator::Api,
     host_names: HostNames,
     extensions: &'a [BoundExtension],
 }
 
-impl Operators<'_> {
-    /// Opens their doors; gives the certificates that the first of those with TLS shows.
-    fn let_in(
+impl OperatorListeners<'_> {
+    /// Starts the listeners. Returns the certificates of the first one with TLS.
+    fn start(
         &self,
-        engine: &ControlHandle,
-        doors: &[ApiDoor],
+        control: &ControlHandle,
+        listeners: &[ApiListener],
         context: &ListenerContext,
-    ) -> Result<(Vec<Opened>, Option<Arc<Tls>>), StartError> {
+    ) -> Result<(Vec<RunningListener>, Option<Arc<Tls>>), StartError> {
         let (mut opened, mut tls) = (Vec::new(), None);
-        for door in doors {
-            let (access, host_names) = (door.access(), &self.host_names);
+        for listener in listeners {
+            let (access, host_names) = (listener.access(), &self.host_names);
             let router = operator::router(self.shared.clone(), access, host_names.clone());
-            let mount =
-                ExtensionMount::Operators { scheme: door.scheme(), access, host_names: host_names.clone() };
-            let add = |router, extension: &BoundExtension| extension.add_to(router, engine, mount.clone());
+            let mount = ExtensionMount::Operators {
+                scheme: listener.scheme(),
+                access,
+                host_names: host_names.clone(),
+            };
+            let add = |router, extension: &BoundExtension| extension.add_to(router, control, mount.clone());
             let router = self.extensions.iter().fold(router, add);
-            let certificates = door.certificates()?;
-            opened.push(door.open(certificates.as_ref(), router, context.clone())?);
+            let certificates = listener.certificates()?;
+            opened.push(listener.open(certificates.as_ref(), router, context.clone())?);
             tls = tls.or(certificates);
         }
         Ok((opened, tls))
     }
 }
 
-/// An engine that has this fleet and nothing besides, in memory, with machines that pretend: to find out whether the rules
-/// admit it, and what is in it.
+/// A simulated server in memory with this fleet, to find out whether the rules accept it.
 ///
 /// # Errors
-/// When the fleet is refused.
-pub async fn engine_with(fleet: &Fleet) -> Result<ControlHandle, StartError> {
+/// Returns an error if the fleet is rejected.
+pub async fn control_with_fleet(fleet: &Fleet) -> Result<ControlHandle, StartError> {
     let plan = ClockPlan::Virtual { start: None, speed: Speed(0) };
-    let engine = ControlHandle::pretending(Seed([0; 16]), Clock::new_for(plan));
-    admit_fleet_if_empty(&engine, fleet).await?;
-    Ok(engine)
+    let control = ControlHandle::simulated(Seed([0; 16]), Clock::new_for(plan));
+    admit_fleet_if_empty(&control, fleet).await?;
+    Ok(control)
 }
 
-/// Admits a fleet to an empty cluster; one that is not empty is left alone.
+/// Adds a fleet to an empty cluster. A cluster that is not empty stays unchanged.
 ///
 /// # Errors
-/// When the fleet is refused.
-pub async fn admit_fleet_if_empty(engine: &ControlHandle, fleet: &Fleet) -> Result<(), StartError> {
+/// Returns an error if the fleet is rejected.
+pub async fn admit_fleet_if_empty(control: &ControlHandle, fleet: &Fleet) -> Result<(), StartError> {
     let is_empty = |state: &State<'_>| {
         state.cluster.hosts().next().is_none() && state.cluster.tenants().next().is_none()
     };
-    if !engine.look(is_empty)? {
+    if !control.look(is_empty)? {
         return Ok(());
     }
-    let differences = difference(&Fleet::default(), fleet, Unmentioned::Keep)?;
+    let differences = difference(&Fleet::default(), fleet, UnlistedObjects::Keep)?;
     let commands: Vec<_> = differences.iter().filter_map(|one| one.command.clone()).collect();
     if commands.is_empty() {
         return Ok(());
     }
-    let Err(problem) = engine.order(commands.clone()).await else { return Ok(()) };
-    Err(match engine.find_refused(&commands) {
+    let Err(error) = control.run_commands(commands.clone()).await else { return Ok(()) };
+    Err(match control.find_refused(&commands) {
         Some(refused) => StartError::RefusedEntry(refused_place(&differences, &refused), refused.error),
-        None => StartError::Refused(problem),
+        None => StartError::Refused(error),
     })
 }
 
-fn open(doors: Vec<(Door, Identity)>, threads: NonZeroUsize) -> Result<Vec<Vec<Listener>>, OpenError> {
-    doors.into_iter().map(|(door, identity)| door.open(identity, threads.get())).collect()
+fn open(
+    listeners: Vec<(ListenAddress, Identity)>,
+    threads: NonZeroUsize,
+) -> Result<Vec<Vec<Listener>>, ListenError> {
+    listeners.into_iter().map(|(listener, identity)| listener.open(identity, threads.get())).collect()
 }
 
-/// Whether callers may say who they are, and who they are if they do not.
-fn prefix(doors: &[(Door, Identity)]) -> (bool, Option<String>) {
-    let mut defaults = doors.iter().filter_map(|(_, identity)| match identity {
+/// True if a listener identifies callers by a path prefix, and its default machine.
+fn prefix(listeners: &[(ListenAddress, Identity)]) -> (bool, Option<String>) {
+    let mut defaults = listeners.iter().filter_map(|(_, identity)| match identity {
         Identity::Prefix { default } => Some(default.clone()),
         Identity::Address | Identity::Machine(_) => None,
     });

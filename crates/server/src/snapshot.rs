@@ -1,4 +1,5 @@
-//! Snapshots: the state as it was after a commit. The driver publishes one after each commit; readers never wait for the driver.
+//! Snapshots: the state as it was after a commit. The driver publishes one after each commit; readers never wait for
+//! the driver.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -21,7 +22,7 @@ pub struct Snapshot {
     pub(crate) runtimes: BTreeMap<ClusterId, ClusterRuntimeView>,
     /// Number of decisions that have changed anything.
     pub(crate) revision: u64,
-    /// The secret that ids of machines are made of.
+    /// Secret seed of machine ids.
     pub(crate) identity: Seed,
     /// The latest time that readers may see.
     pub(crate) clock_limit: Option<Now>,
@@ -49,7 +50,7 @@ pub(crate) struct ListedMachine {
 pub struct State<'a> {
     /// Number of the cluster.
     pub id: ClusterId,
-    /// The secret that ids of its machines are made of.
+    /// Secret seed of the ids of its machines.
     pub seed: Seed,
     /// Name of the cluster.
     pub name: &'a Name,
@@ -61,7 +62,6 @@ pub struct State<'a> {
     pub durable: &'a ClusterState,
     /// The state of its rules.
     pub cluster: &'a Cluster,
-    /// The time.
     pub now: Now,
     /// Time on the clock until time alone changes something in any cluster.
     pub next_in: Option<Duration>,
@@ -89,8 +89,9 @@ impl Polls<'_> {
     /// The last poll of a machine since the server started.
     #[must_use]
     pub fn of(&self, machine: MachineId) -> Option<Poll> {
-        let forewarn_metadata::Poll { at, edition, told } = self.0.get(&machine)?.caller.last_poll()?;
-        Some(Poll { at: Moment(at), edition, told })
+        let forewarn_metadata::Poll { at, edition, last_audit_entry } =
+            self.0.get(&machine)?.caller.last_poll()?;
+        Some(Poll { at: Moment(at), edition, last_entry: last_audit_entry })
     }
 }
 

@@ -1,4 +1,4 @@
-//! Marks responses that may be stale: the state could not be written when they were made, so it is that of the last commit.
+//! Marks responses that may be stale: the journal cannot be written, so the state is that of the last commit.
 
 use axum::Router;
 use axum::extract::{Request, State};
@@ -12,13 +12,13 @@ use crate::control_handle::ControlHandle;
 pub const STALE: HeaderName = HeaderName::from_static("forewarn-stale");
 
 /// Marks the responses of a router.
-pub(crate) fn mark_stale(router: Router, engine: &ControlHandle) -> Router {
-    router.layer(middleware::from_fn_with_state(engine.clone(), mark))
+pub(crate) fn mark_stale(router: Router, control: &ControlHandle) -> Router {
+    router.layer(middleware::from_fn_with_state(control.clone(), mark))
 }
 
-async fn mark(State(engine): State<ControlHandle>, request: Request, next: Next) -> Response {
+async fn mark(State(control): State<ControlHandle>, request: Request, next: Next) -> Response {
     let mut response = next.run(request).await;
-    if engine.trouble().is_some() {
+    if control.write_error().is_some() {
         response.headers_mut().insert(STALE, HeaderValue::from_static("true"));
     }
     response

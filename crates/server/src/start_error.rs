@@ -2,8 +2,8 @@
 
 use std::net::SocketAddr;
 
-use forewarn_control::{BadFleet, ControlError, FleetPlace};
-use forewarn_metadata::OpenError;
+use forewarn_control::{ControlError, FleetFileError, FleetPosition};
+use forewarn_metadata::ListenError;
 
 use crate::extension::ExtensionError;
 use crate::tls::TlsError;
@@ -14,19 +14,19 @@ pub enum StartError {
     /// The journal cannot be opened.
     #[error(transparent)]
     Store(#[from] forewarn_store::OpenError),
-    /// The fleet is none.
-    #[error("the fleet cannot be")]
-    Fleet(#[from] BadFleet),
-    /// The rules refuse the fleet.
-    #[error("the fleet is refused")]
+    /// The fleet is malformed or contradicts itself.
+    #[error("invalid fleet file")]
+    Fleet(#[from] FleetFileError),
+    /// The rules reject the fleet.
+    #[error("fleet rejected")]
     Refused(#[from] ControlError),
-    /// The rules refuse one entry of the fleet.
-    #[error("the fleet is refused")]
-    RefusedEntry(FleetPlace, #[source] ControlError),
-    /// Machines cannot come in.
+    /// The rules reject one entry of the fleet.
+    #[error("fleet rejected")]
+    RefusedEntry(FleetPosition, #[source] ControlError),
+    /// A metadata listener cannot be opened.
     #[error(transparent)]
-    Door(#[from] OpenError),
-    /// Operators cannot come in.
+    Door(#[from] ListenError),
+    /// An API listener cannot be opened.
     #[error("cannot listen for operators: {0}")]
     Api(String, #[source] std::io::Error),
     /// The address of an extension cannot be listened on.
@@ -34,22 +34,20 @@ pub enum StartError {
     ExtensionListener {
         /// Clients of the extension.
         clients: &'static str,
-        /// The address.
         address: SocketAddr,
-        /// The reason.
         #[source]
         source: std::io::Error,
     },
     /// An extension cannot be served.
     #[error(transparent)]
     Extension(ExtensionError),
-    /// The first token of operators cannot be made.
-    #[error("cannot make a token for operators")]
+    /// The first token cannot be issued.
+    #[error("cannot issue a token for operators")]
     Token(#[source] std::io::Error),
-    /// Certificates cannot be used.
-    #[error("nobody can come in with TLS")]
+    /// Certificates cannot be loaded.
+    #[error("cannot load the TLS certificate")]
     Tls(#[from] TlsError),
-    /// There are not enough threads or file descriptors.
+    /// Threads cannot be started.
     #[error("cannot start the threads of the metadata endpoint")]
     Threads(#[source] std::io::Error),
 }
@@ -57,10 +55,10 @@ pub enum StartError {
 impl StartError {
     /// Position of the entry of the fleet that is the reason.
     #[must_use]
-    pub fn entry(&self) -> Option<&FleetPlace> {
+    pub fn entry(&self) -> Option<&FleetPosition> {
         match self {
-            Self::Fleet(BadFleet::Entry { place, .. }) | Self::RefusedEntry(place, _) => Some(place),
-            Self::Fleet(BadFleet::TooLong | BadFleet::Malformed(_))
+            Self::Fleet(FleetFileError::Entry { place, .. }) | Self::RefusedEntry(place, _) => Some(place),
+            Self::Fleet(FleetFileError::TooLong | FleetFileError::Malformed(_))
             | Self::Store(_)
             | Self::Refused(_)
             | Self::Door(_)

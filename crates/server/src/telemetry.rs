@@ -1,6 +1,6 @@
 //! Metrics of the service.
 //!
-//! Every counter is found once, when the service starts: counting is one addition, without a look-up or a lock. No label
+//! Counters are looked up once, at the start: counting is one addition, without a lock. No label
 //! names a request, a machine or an event, so the number of labels is limited.
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,7 +9,7 @@ use forewarn_metadata::EndpointCounts;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::registry::Registry;
 
-/// Everything that is counted.
+/// The registry of all metrics.
 #[derive(Debug)]
 pub struct Telemetry {
     registry: Mutex<Registry>,
@@ -17,10 +17,10 @@ pub struct Telemetry {
 }
 
 impl Telemetry {
-    /// What [`Self::encode`] gives, as `Content-Type` calls it.
+    /// `Content-Type` of [`Self::encode`].
     pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-    /// Nothing has been counted yet.
+    /// An empty registry, with the metrics of the metadata endpoint.
     #[must_use]
     pub fn new() -> Arc<Self> {
         let mut registry = Registry::with_prefix("forewarn");
@@ -34,12 +34,12 @@ impl Telemetry {
         &self.metadata
     }
 
-    /// Adds more that is counted. Names are given without `forewarn_`.
+    /// Adds metrics. Names are given without the prefix `forewarn_`.
     pub fn register<T>(&self, add: impl FnOnce(&mut Registry) -> T) -> T {
         add(&mut self.registry.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// All counts of this moment, as text for Prometheus.
+    /// All metrics in the OpenMetrics format.
     #[must_use]
     pub fn encode(&self) -> String {
         let mut text = String::new();
@@ -56,13 +56,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn more_may_be_counted() {
+    fn metrics_can_be_added() {
         let telemetry = Telemetry::new();
         let commands = Counter::<u64>::default();
         telemetry.register(|registry| {
-            registry.sub_registry_with_prefix("engine").register("commands", "Commands", commands.clone());
+            registry.sub_registry_with_prefix("test").register("commands", "Commands", commands.clone());
         });
         commands.inc_by(3);
-        assert!(telemetry.encode().contains("forewarn_engine_commands_total 3\n"));
+        assert!(telemetry.encode().contains("forewarn_test_commands_total 3\n"));
     }
 }

@@ -33,7 +33,7 @@ fn main() -> Outcome {
     let bytes = std::fs::metadata(directory.join("journal.db"))?.len();
     writeln!(out, "opened in {took:?}: {} records replayed, {} MB", found.replayed, bytes / 1_000_000)?;
     commit(&mut journal, machines, &mut out)?;
-    tell(&mut journal, found.trail, machines, &mut out)?;
+    tell(&mut journal, found.audit_chain, machines, &mut out)?;
     journal.close()?;
     Ok(())
 }
@@ -113,7 +113,7 @@ fn tell(journal: &mut Journal, mut chain: Chain, machines: u32, out: &mut impl W
         let query =
             AuditQuery { groups, limit: 100, direction: Direction::NewestFirst, ..AuditQuery::default() };
         let begin = Instant::now();
-        let page = journal.trail_reader().read(query)?;
+        let page = journal.audit_log_reader().read(query)?;
         writeln!(out, "{what}: {} entries in {:?}", page.entries.len(), begin.elapsed())?;
     }
     Ok(())

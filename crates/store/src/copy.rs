@@ -1,4 +1,4 @@
-//! Copies: of a running journal, as a file that can be imported.
+//! Copies of a running journal, as a file that can be imported.
 
 use std::path::Path;
 use std::time::Duration;
@@ -9,10 +9,10 @@ use rusqlite::{Connection, OpenFlags};
 use crate::error::CopyError;
 use crate::files::{create_private, remove_if_there, rename_durably, with_suffix};
 
-/// Pages that are copied before anything else gets its turn.
+/// Pages that are copied before other requests are served.
 const PAGES_PER_STEP: i32 = 64;
 
-/// Copies a database, while between two steps something else is done with it. The copy appears whole or not at all.
+/// Copies a database, and calls a function between two steps. The copy appears whole or not at all.
 pub(crate) fn copy_database(
     from: &Connection,
     to: &Path,
@@ -26,16 +26,16 @@ pub(crate) fn copy_database(
         return Err(CopyError::Exists(to.to_owned()));
     }
     let new = with_suffix(to, ".new");
-    remove_if_there(&new).map_err(io("remove what is left of an attempt"))?;
+    remove_if_there(&new).map_err(io("remove the rest of an interrupted attempt"))?;
     // It holds secrets.
-    create_private(&new).map_err(io("make the copy"))?;
+    create_private(&new).map_err(io("create the copy"))?;
     let copied = fill(from, &new, &mut between);
     if copied.is_err() {
-        // A part of a copy is none; if it cannot be removed, the next attempt will say so.
+        // A partial copy is useless; if it cannot be removed, the next attempt reports that.
         drop(remove_if_there(&new));
         return copied;
     }
-    rename_durably(&new, to).map_err(io("put the copy in its place"))
+    rename_durably(&new, to).map_err(io("rename the copy"))
 }
 
 fn fill(
@@ -48,10 +48,10 @@ fn fill(
         OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut copy = Connection::open_with_flags(new, flags).map_err(failed)?;
     copy.busy_timeout(Duration::ZERO).map_err(failed)?;
-    // Nobody sees the file before it is complete and synced.
+    // The file is invisible until it is complete and synced.
     copy.pragma_update(None, "synchronous", "OFF").map_err(failed)?;
     {
-        // What is committed through the same connection between two steps is in the copy as well.
+        // The backup includes commits of the same connection between two steps.
         let backup = Backup::new(from, &mut copy).map_err(failed)?;
         loop {
             let step = backup.step(PAGES_PER_STEP).map_err(failed)?;
@@ -64,7 +64,7 @@ fn fill(
             between()?;
         }
     }
-    // Without a log beside it, the copy is one file that can be read wherever it lies.
+    // Without a log beside it, the copy is a single file that can be read anywhere.
     copy.pragma_update_and_check(None, "locking_mode", "EXCLUSIVE", |_| Ok(())).map_err(failed)?;
     copy.pragma_update_and_check(None, "journal_mode", "DELETE", |_| Ok(())).map_err(failed)?;
     copy.close().map_err(|(_, source)| failed(source))

@@ -1,4 +1,4 @@
-//! Making a journal that holds a state.
+//! Creates a journal that holds a state.
 
 use forewarn_control::{ClusterId, ControlState, Record};
 use forewarn_lifecycle::MaintenanceId;
@@ -23,7 +23,7 @@ pub(crate) fn write_unread(
     Ok(())
 }
 
-/// Makes a journal that holds a state, and announcements that no VM has read. It appears whole or not at all.
+/// Creates a journal that holds a state, and announcements that no VM has read. It appears whole or not at all.
 pub(crate) fn create(
     directory: &Directory,
     mut heading: Heading,

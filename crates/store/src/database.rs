@@ -1,8 +1,8 @@
-//! `SQLite`, set up so that what it says is committed is on the disk.
+//! `SQLite`, configured so that a reported commit is on the disk.
 //!
-//! One connection, and it keeps everybody else out: there is no shared memory, no second reader, no race between two
-//! writers. The write-ahead log is synced with every commit (`synchronous = FULL`), which is what makes a commit durable.
-//! Nothing is tidied up behind our back: checkpoints are asked for, so that their errors are seen.
+//! One connection with an exclusive lock: no shared memory, no second reader, no race between two writers. The
+//! write-ahead log is synced with every commit (`synchronous = FULL`), which makes a commit durable. Checkpoints are
+//! explicit, so that their errors are seen.
 
 use std::path::Path;
 use std::time::Duration;
@@ -10,19 +10,19 @@ use std::time::Duration;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
 
-use crate::codec::seal::{self, Place};
+use crate::codec::seal::{self, SealLocation};
 use crate::codec::stored_struct;
 use crate::error::OpenError;
 use crate::files::{self, FileHeader};
-use crate::log::{LogLook, look_at_log};
+use crate::log_check::{LogState, check_log};
 use forewarn_control::Chain;
 use forewarn_lifecycle::{Now, Seed, Timestamp};
 
-/// `FWRN`: what this file is, for programs that look at the first bytes of files.
+/// `FWRN`: application id of the file, for programs that identify files.
 const APPLICATION: i64 = 0x4657_524e;
 
-/// The format of the journal: its tables, and the stored form of records and of the state. It only grows; a journal of an older
-/// format is upgraded when it is opened.
+/// Format of the journal: its tables, and the stored form of records and of the state. It only grows; a journal of an
+/// older format is upgraded on opening.
 pub(crate) const FORMAT: i64 = 1;
 
 const SCHEMA: [&str; 6] = [
@@ -34,89 +34,89 @@ const SCHEMA: [&str; 6] = [
     "CREATE TABLE hour (hour INTEGER PRIMARY KEY, first INTEGER NOT NULL, last INTEGER NOT NULL) STRICT",
 ];
 
-/// When a commit is on the disk.
+/// Time at which a commit reaches the disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Syncs {
-    /// Before it is answered.
+pub enum SyncMode {
+    /// Before it is acknowledged.
     #[default]
     EachCommit,
-    /// Some time later. Only for tests that must see a power cut lose something.
+    /// Some time later. Only for tests that need a power cut to lose something.
     Later,
 }
 
-/// How thoroughly the file is looked at before it is used.
+/// Depth of the check of a file before it is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Look {
+pub(crate) enum CheckDepth {
     /// The structure of every page.
     Quick,
-    /// Also what the pages hold.
+    /// Also the content of the pages.
     Thorough,
 }
 
-/// What there is once in a journal. Every commit writes it anew.
+/// The heading of a journal, which every commit rewrites.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Heading {
-    /// Ids of machines are made of it; it stays for ever, an import included.
+    /// Seed of machine ids. It never changes, not even by an import.
     pub(crate) identity: Seed,
-    /// When the journal was made.
+    /// Creation time of the journal.
     pub(crate) created: Timestamp,
-    /// The highest that each clock has shown.
+    /// Highest value of each clock.
     pub(crate) clock: Now,
-    /// The number of the last record.
+    /// Number of the last record.
     pub(crate) last: u64,
-    /// The number of the last record that is part of the kept state.
+    /// Number of the last record that is part of the stored state.
     pub(crate) base: u64,
-    /// Which rows are the kept state.
+    /// Generation of the rows that are the stored state.
     pub(crate) generation: u64,
-    /// In how many chunks.
+    /// Number of its chunks.
     pub(crate) chunks: u64,
-    /// How many rows.
+    /// Number of its rows.
     pub(crate) rows: u64,
-    /// The last entry of the trail: an end that is cut off is missed.
-    pub(crate) trail: Chain,
-    /// The last entry of the trail that was swept away: verifying begins after it.
+    /// End of the audit log: detects a truncated one.
+    pub(crate) audit_chain: Chain,
+    /// Last audit entry that was swept: verification begins after it.
     pub(crate) swept: Chain,
 }
 
 stored_struct! {
-    Heading { identity, created, clock, last, base, generation, chunks, rows, trail, swept }
+    Heading { identity, created, clock, last, base, generation, chunks, rows, audit_chain, swept }
     Chain { number, hash }
 }
 
 impl Heading {
-    /// The heading of a journal that is being made.
+    /// The heading of a new journal.
     pub(crate) fn new(identity: Seed, now: Now) -> Self {
         let (last, base, generation, chunks, rows) = (0, 0, 0, 0, 0);
-        let (trail, swept) = (Chain::default(), Chain::default());
+        let (audit_chain, swept) = (Chain::default(), Chain::default());
         let created = now.wall;
-        Self { identity, created, clock: now, last, base, generation, chunks, rows, trail, swept }
+        Self { identity, created, clock: now, last, base, generation, chunks, rows, audit_chain, swept }
     }
 
-    /// A clock was seen there.
-    pub(crate) fn saw(&mut self, now: Now) {
+    /// Records the time of the clocks.
+    pub(crate) fn record_time(&mut self, now: Now) {
         self.clock.wall = self.clock.wall.max(now.wall);
         self.clock.steady = self.clock.steady.max(now.steady);
     }
 }
 
-/// Where a chunk is kept: generations one after the other.
-pub(crate) fn place_of(generation: u64, number: u64) -> i64 {
+/// Primary key of a chunk: generations follow each other.
+pub(crate) fn chunk_position(generation: u64, number: u64) -> i64 {
     (generation.cast_signed() << 32) | (number & 0xffff_ffff).cast_signed()
 }
 
-/// Opens a journal that is there. `check` may refuse it while the file and its log are still as they were found.
+/// Opens an existing journal. `check` may refuse it while the file and its log are still unchanged.
 pub(crate) fn open(
     path: &Path,
-    sync: Syncs,
-    look: Look,
+    sync: SyncMode,
+    depth: CheckDepth,
     check: impl FnOnce(&Connection) -> Result<(), OpenError>,
 ) -> Result<Connection, OpenError> {
     check_header(path, files::read_header(path)?)?;
     let log = files::with_suffix(path, "-wal");
-    match look_at_log(&log).map_err(OpenError::io("read the log", &log))? {
-        LogLook::Sound => {}
-        LogLook::Damaged => {
-            return Err(OpenError::damaged(&log, "commits are behind a frame that is not what was written"));
+    match check_log(&log).map_err(OpenError::io("read the log", &log))? {
+        LogState::Sound => {}
+        LogState::Damaged => {
+            return Err(OpenError::damaged(&log, "durable commits are behind a damaged frame"));
         }
     }
     let failed = |source| OpenError::database(path, source);
@@ -131,34 +131,33 @@ pub(crate) fn open(
         return Err(OpenError::damaged(path, format!("its journal mode is {mode}")));
     }
     check(&connection)?;
-    // Nothing that a failed write of an earlier process may have left is relied upon: it is all written anew, and synced.
-    // It also takes the lock.
-    checkpoint(&connection, Log::Emptied).map_err(failed)?;
+    // Rewrites and syncs everything that a failed write of an earlier process may have left. Also takes the lock.
+    checkpoint(&connection, LogAfterCheckpoint::Emptied).map_err(failed)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false).map_err(failed)?;
-    check_structure(&connection, path, look)?;
+    check_structure(&connection, path, depth)?;
     Ok(connection)
 }
 
-/// Closing the connection leaves the log as it is from now on, and removes no file.
+/// Makes closing the connection leave the log unchanged, and remove no file.
 pub(crate) fn keep_log_on_close(connection: &Connection) -> rusqlite::Result<()> {
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).map(drop)
 }
 
-/// Opens a copy that nobody writes to, and leaves it as it is.
+/// Opens a copy that no process writes to, and leaves it unchanged.
 pub(crate) fn open_copy(path: &Path) -> Result<Connection, OpenError> {
     check_header(path, files::read_header(path)?)?;
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags);
     let connection = connection.map_err(|source| OpenError::database(path, source))?;
-    check_structure(&connection, path, Look::Thorough)?;
+    check_structure(&connection, path, CheckDepth::Thorough)?;
     Ok(connection)
 }
 
-/// Makes an empty journal in a file that nobody looks at before it is renamed: it needs no protection of its own.
+/// Creates an empty journal in a file that is renamed later: until then it needs no protection.
 pub(crate) fn create(path: &Path) -> Result<Connection, OpenError> {
     let failed = |source| OpenError::database(path, source);
     // It holds secrets. The log gets the same permissions.
-    files::create_private(path).map_err(OpenError::io("make the new journal", path))?;
+    files::create_private(path).map_err(OpenError::io("create the new journal", path))?;
     let flags =
         OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags).map_err(failed)?;
@@ -172,19 +171,19 @@ pub(crate) fn create(path: &Path) -> Result<Connection, OpenError> {
     Ok(connection)
 }
 
-/// Closes a new journal; from now on it is one with a write-ahead log.
+/// Closes a new journal, and switches it to a write-ahead log.
 pub(crate) fn complete(connection: Connection, path: &Path) -> Result<(), OpenError> {
     let failed = |source| OpenError::database(path, source);
     connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(())).map_err(failed)?;
     connection.close().map_err(|(_, source)| failed(source))
 }
 
-fn set_up(connection: &Connection, sync: Syncs) -> rusqlite::Result<()> {
-    // Before anything is read: then there is no shared memory.
+fn set_up(connection: &Connection, sync: SyncMode) -> rusqlite::Result<()> {
+    // Before the first read: then there is no shared memory.
     connection.pragma_update_and_check(None, "locking_mode", "EXCLUSIVE", |_| Ok(()))?;
     let synchronous = match sync {
-        Syncs::EachCommit => "FULL",
-        Syncs::Later => "NORMAL",
+        SyncMode::EachCommit => "FULL",
+        SyncMode::Later => "NORMAL",
     };
     connection.pragma_update(None, "synchronous", synchronous)?;
     connection.pragma_update(None, "foreign_keys", "ON")?;
@@ -196,20 +195,19 @@ fn set_up(connection: &Connection, sync: Syncs) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// What becomes of the log after a checkpoint.
+/// State of the log after a checkpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Log {
-    /// It is empty.
+pub(crate) enum LogAfterCheckpoint {
     Emptied,
-    /// It is written from its beginning again: that costs less than growing it.
+    /// It is overwritten from its beginning, which costs less than growing it.
     Reused,
 }
 
-/// Moves what is in the log to where it belongs.
-pub(crate) fn checkpoint(connection: &Connection, log: Log) -> rusqlite::Result<()> {
+/// Moves the content of the log into the database.
+pub(crate) fn checkpoint(connection: &Connection, log: LogAfterCheckpoint) -> rusqlite::Result<()> {
     let query = match log {
-        Log::Emptied => "PRAGMA wal_checkpoint(TRUNCATE)",
-        Log::Reused => "PRAGMA wal_checkpoint(PASSIVE)",
+        LogAfterCheckpoint::Emptied => "PRAGMA wal_checkpoint(TRUNCATE)",
+        LogAfterCheckpoint::Reused => "PRAGMA wal_checkpoint(PASSIVE)",
     };
     let busy: i64 = connection.query_row(query, [], |row| row.get(0))?;
     if busy == 0 {
@@ -229,11 +227,11 @@ fn check_header(path: &Path, header: Option<FileHeader>) -> Result<(), OpenError
     }
 }
 
-fn check_structure(connection: &Connection, path: &Path, look: Look) -> Result<(), OpenError> {
+fn check_structure(connection: &Connection, path: &Path, depth: CheckDepth) -> Result<(), OpenError> {
     let failed = |source| OpenError::database(path, source);
-    let query = match look {
-        Look::Quick => "PRAGMA quick_check(1)",
-        Look::Thorough => "PRAGMA integrity_check(1)",
+    let query = match depth {
+        CheckDepth::Quick => "PRAGMA quick_check(1)",
+        CheckDepth::Thorough => "PRAGMA integrity_check(1)",
     };
     let found: String = connection.query_row(query, [], |row| row.get(0)).map_err(failed)?;
     if found != "ok" {
@@ -242,18 +240,22 @@ fn check_structure(connection: &Connection, path: &Path, look: Look) -> Result<(
     let mut statement = connection.prepare("SELECT sql FROM sqlite_schema ORDER BY rowid").map_err(failed)?;
     let tables = statement.query_map([], |row| row.get::<_, String>(0)).map_err(failed)?;
     let tables = tables.collect::<rusqlite::Result<Vec<_>>>().map_err(failed)?;
-    if tables != SCHEMA { Err(OpenError::damaged(path, "its tables are not ours")) } else { Ok(()) }
+    if tables != SCHEMA {
+        Err(OpenError::damaged(path, "its tables are not those of forewarn"))
+    } else {
+        Ok(())
+    }
 }
 
 pub(crate) fn write_heading(connection: &Connection, heading: &Heading) -> rusqlite::Result<()> {
-    let content = seal::seal(Place::Head, heading);
+    let content = seal::seal(SealLocation::Head, heading);
     let sql = "INSERT INTO heading (one, content) VALUES (1, ?1) ON CONFLICT DO UPDATE SET content = ?1";
     connection.prepare_cached(sql)?.execute(params![content])?;
     Ok(())
 }
 
 pub(crate) fn write_record(connection: &Connection, number: u64, content: &[u8]) -> rusqlite::Result<()> {
-    let sealed = seal::seal_bytes(Place::Record(number), content);
+    let sealed = seal::seal_bytes(SealLocation::Record(number), content);
     let sql = "INSERT INTO record (number, content) VALUES (?1, ?2)";
     connection.prepare_cached(sql)?.execute(params![number.cast_signed(), sealed])?;
     Ok(())
@@ -265,9 +267,9 @@ pub(crate) fn write_chunk(
     number: u64,
     content: &[u8],
 ) -> rusqlite::Result<()> {
-    let sealed = seal::seal_bytes(Place::Chunk { generation, number }, content);
+    let sealed = seal::seal_bytes(SealLocation::Chunk { generation, number }, content);
     let sql = "INSERT INTO chunk (place, content) VALUES (?1, ?2)";
-    connection.prepare_cached(sql)?.execute(params![place_of(generation, number), sealed])?;
+    connection.prepare_cached(sql)?.execute(params![chunk_position(generation, number), sealed])?;
     Ok(())
 }
 
@@ -277,7 +279,7 @@ mod tests {
 
     #[test]
     fn the_library_is_one_in_which_no_commit_is_lost() {
-        // 3.51.3 ends a race of fifteen years between a checkpoint and a reset of the log.
+        // 3.51.3 fixes a race between a checkpoint and a reset of the log.
         assert!(rusqlite::version_number() >= 3_051_003, "{}", rusqlite::version());
     }
 
@@ -286,7 +288,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("journal.db");
         complete(create(&path).unwrap(), &path).unwrap();
-        let connection = open(&path, Syncs::EachCommit, Look::Thorough, |_| Ok(())).unwrap();
+        let connection = open(&path, SyncMode::EachCommit, CheckDepth::Thorough, |_| Ok(())).unwrap();
         let number =
             |name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0)).unwrap();
         let text =
@@ -296,7 +298,7 @@ mod tests {
         assert_eq!((number("cell_size_check"), number("wal_autocheckpoint")), (1, 0));
         assert_eq!((number("application_id"), number("user_version")), (APPLICATION, FORMAT));
         assert!(!files::with_suffix(&path, "-shm").exists());
-        let second = open(&path, Syncs::EachCommit, Look::Quick, |_| Ok(()));
+        let second = open(&path, SyncMode::EachCommit, CheckDepth::Quick, |_| Ok(()));
         assert!(matches!(second.err(), Some(OpenError::InUse(_))));
     }
 }

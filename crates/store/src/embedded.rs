@@ -1,4 +1,4 @@
-//! A journal in a directory: opening it, and the handle by which its committer is asked.
+//! A journal in a directory: opens it, and sends requests to its committer.
 
 use std::path::Path;
 use std::sync::atomic::Ordering;
@@ -9,36 +9,36 @@ use std::thread::{self, JoinHandle};
 use forewarn_control::{AuditEntry, ControlState, Record};
 use forewarn_lifecycle::Now;
 
+use crate::audit_log_reader::AuditLogReader;
 use crate::codec::{RECORD_BYTES_MAX, to_bytes};
-use crate::committer::{Committer, Shared, Written};
+use crate::committer::{Committer, CommitterStatus, OpenJournal};
+use crate::committer_request::{Append, AppendCallback, AuditWrite, CommitterRequest};
 use crate::creation::create;
-use crate::database::{Heading, Look};
-use crate::error::{AppendFailed, CopyError, OpenError};
+use crate::database::{CheckDepth, Heading};
+use crate::error::{AppendError, CopyError, OpenError};
 use crate::files::{Directory, NamedFiles};
-use crate::options::{Missing, Options};
-use crate::order::{Append, Done, Order, TrailWrite};
+use crate::options::{IfMissing, Options};
 use crate::reach::{self, Reach, ReachFile};
 use crate::recover::{Recovered, open_and_recover, read_swept};
-use crate::trail_reader::TrailReader;
 use crate::upgrade;
 
-/// Orders that wait for the committer; whoever has one more waits too.
-const ORDERS_WAITING_MAX: usize = 256;
+/// Requests that wait for the committer; the sender of one more blocks.
+const REQUESTS_WAITING_MAX: usize = 256;
 
-/// The handle of a journal in a directory.
+/// Handle of a journal in a directory.
 #[derive(Debug)]
 pub struct Embedded {
-    /// There as long as the committer is.
-    orders: Option<Arc<SyncSender<Order>>>,
+    /// `None` after the committer has ended.
+    requests: Option<Arc<SyncSender<CommitterRequest>>>,
     thread: Option<JoinHandle<()>>,
-    shared: Arc<Shared>,
+    shared: Arc<CommitterStatus>,
 }
 
 impl Embedded {
     pub(crate) fn open(path: &Path, options: &Options) -> Result<(Self, Recovered), OpenError> {
         let directory = match options.missing {
-            Missing::Create => Directory::own(path)?,
-            Missing::Refuse => Directory::with_journal(path)?,
+            IfMissing::Create => Directory::own(path)?,
+            IfMissing::Refuse => Directory::with_journal(path)?,
         };
         if !directory.has_journal()? {
             create(
@@ -54,67 +54,79 @@ impl Embedded {
             recorded.map(|recorded| recorded.reach).into_iter().chain(options.reached).collect();
         upgrade::upgrade_if_old(&directory, &due)?;
         let (connection, heading, recovered) =
-            open_and_recover(&directory, (options.sync, Look::Quick), &due)?;
+            open_and_recover(&directory, (options.sync, CheckDepth::Quick), &due)?;
         let swept = read_swept(&connection, &heading);
         let swept = swept.map_err(|source| OpenError::database(&journal, source))?;
         let reach = ReachFile::open(&directory, recorded, &Reach::of(&heading))?;
         let files = NamedFiles::of(&directory)?;
-        let (orders, inbox) = mpsc::sync_channel(ORDERS_WAITING_MAX);
-        let written = Written { connection, reach, files, directory };
+        let (requests, inbox) = mpsc::sync_channel(REQUESTS_WAITING_MAX);
+        let written = OpenJournal { connection, reach, files, directory };
         let (committer, shared) = Committer::new(written, inbox, (heading, swept), options);
         let thread = thread::Builder::new().name("forewarn-journal".to_owned());
         let thread = thread.spawn(move || committer.run());
         let thread = thread.map_err(OpenError::io("start the thread of", &journal))?;
-        Ok((Self { orders: Some(Arc::new(orders)), thread: Some(thread), shared }, recovered))
+        Ok((Self { requests: Some(Arc::new(requests)), thread: Some(thread), shared }, recovered))
     }
 
-    pub(crate) fn append(&self, records: &[Record], trail: &[Arc<AuditEntry>]) -> Result<(), AppendFailed> {
-        self.append_and_wait(records, trail, TrailWrite::Append)
+    pub(crate) fn append(&self, records: &[Record], entries: &[Arc<AuditEntry>]) -> Result<(), AppendError> {
+        self.append_and_wait(records, entries, AuditWrite::Append)
     }
 
-    pub(crate) fn rewrite(&self, records: &[Record], trail: &[Arc<AuditEntry>]) -> Result<(), AppendFailed> {
-        self.append_and_wait(records, trail, TrailWrite::Rewrite)
+    pub(crate) fn rewrite(&self, records: &[Record], entries: &[Arc<AuditEntry>]) -> Result<(), AppendError> {
+        self.append_and_wait(records, entries, AuditWrite::Rewrite)
     }
 
     fn append_and_wait(
         &self,
         records: &[Record],
-        trail: &[Arc<AuditEntry>],
-        how: TrailWrite,
-    ) -> Result<(), AppendFailed> {
-        if records.is_empty() && trail.is_empty() {
+        entries: &[Arc<AuditEntry>],
+        mode: AuditWrite,
+    ) -> Result<(), AppendError> {
+        if records.is_empty() && entries.is_empty() {
             return Ok(());
         }
-        let (tell, told) = mpsc::sync_channel(1);
-        // Whoever asked waits below.
-        self.send_append(records, trail, how, Box::new(move |result| drop(tell.send(result))));
-        told.recv().unwrap_or(Err(AppendFailed::Closed))
+        let (sender, receiver) = mpsc::sync_channel(1);
+        // The caller waits for the result below.
+        self.send_append(records, entries, mode, Box::new(move |result| drop(sender.send(result))));
+        receiver.recv().unwrap_or(Err(AppendError::Closed))
     }
 
-    pub(crate) fn append_then(&self, records: &[Record], trail: &[Arc<AuditEntry>], done: Done) {
-        self.send_append(records, trail, TrailWrite::Append, done);
+    pub(crate) fn append_then(&self, records: &[Record], entries: &[Arc<AuditEntry>], done: AppendCallback) {
+        self.send_append(records, entries, AuditWrite::Append, done);
     }
 
-    pub(crate) fn show_trail_to(&self, number: u64) {
-        self.shared.trail_shown_to.store(number, Ordering::Release);
+    pub(crate) fn show_entries_to(&self, number: u64) {
+        self.shared.entries_shown_to.store(number, Ordering::Release);
     }
 
-    fn send_append(&self, records: &[Record], trail: &[Arc<AuditEntry>], how: TrailWrite, done: Done) {
+    fn send_append(
+        &self,
+        records: &[Record],
+        entries: &[Arc<AuditEntry>],
+        mode: AuditWrite,
+        done: AppendCallback,
+    ) {
         let mut contents = Vec::with_capacity(records.len());
         let mut clock: Option<Now> = None;
         for record in records {
             let content = to_bytes(record);
             if content.len() > RECORD_BYTES_MAX {
-                return done(Err(AppendFailed::TooLarge(content.len())));
+                return done(Err(AppendError::TooLarge(content.len())));
             }
             contents.push(content);
             clock = Some(clock.map_or(record.now, |clock| later(clock, record.now)));
         }
-        self.ask(Order::Append(Append { records: contents, trail: trail.to_vec(), how, clock, done }));
+        self.send(CommitterRequest::Append(Append {
+            records: contents,
+            entries: entries.to_vec(),
+            mode,
+            clock,
+            done,
+        }));
     }
 
-    pub(crate) fn trail_reader(&self) -> TrailReader {
-        TrailReader::of_committer(self.orders.as_ref())
+    pub(crate) fn audit_log_reader(&self) -> AuditLogReader {
+        AuditLogReader::of_committer(self.requests.as_ref())
     }
 
     pub(crate) fn wants_fold(&self) -> bool {
@@ -124,20 +136,20 @@ impl Embedded {
     pub(crate) fn fold(&self, state: ControlState) {
         // Not again before the committer has seen this one.
         self.shared.wants_fold.store(false, Ordering::Relaxed);
-        self.ask(Order::Fold(Box::new(state)));
+        self.send(CommitterRequest::Fold(Box::new(state)));
     }
 
     pub(crate) fn copy_then(&self, to: &Path, done: Box<dyn FnOnce(Result<(), CopyError>) + Send>) {
-        self.ask(Order::Copy { to: to.to_owned(), done });
+        self.send(CommitterRequest::Copy { to: to.to_owned(), done });
     }
 
-    /// The end of what is durable.
+    /// The end of the durable journal.
     pub(crate) fn reach(&self) -> Reach {
         *self.shared.reach.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The reason why nothing more can be written, if there is one.
-    pub(crate) fn failure(&self) -> Option<AppendFailed> {
+    /// The error that ended the committer, if any.
+    pub(crate) fn failure(&self) -> Option<AppendError> {
         self.shared.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -145,25 +157,25 @@ impl Embedded {
         self.shared.last.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn close(mut self) -> Result<(), AppendFailed> {
-        let (tell, told) = mpsc::sync_channel(1);
-        self.ask(Order::Close { done: Box::new(move |result| drop(tell.send(result))) });
-        let closed = told.recv().unwrap_or(Err(AppendFailed::Closed));
+    pub(crate) fn close(mut self) -> Result<(), AppendError> {
+        let (sender, receiver) = mpsc::sync_channel(1);
+        self.send(CommitterRequest::Close { done: Box::new(move |result| drop(sender.send(result))) });
+        let closed = receiver.recv().unwrap_or(Err(AppendError::Closed));
         self.end();
         closed
     }
 
-    fn ask(&self, order: Order) {
-        let Some(orders) = &self.orders else { return order.refuse() };
-        if let Err(mpsc::SendError(order)) = orders.send(order) {
-            order.refuse();
+    fn send(&self, request: CommitterRequest) {
+        let Some(requests) = &self.requests else { return request.refuse() };
+        if let Err(mpsc::SendError(request)) = requests.send(request) {
+            request.refuse();
         }
     }
 
     fn end(&mut self) {
-        self.orders = None;
+        self.requests = None;
         if let Some(thread) = self.thread.take() {
-            // If it panicked, everybody who waited has been told that it is closed.
+            // If it panicked, every waiting caller has got `Closed`.
             drop(thread.join());
         }
     }

@@ -1,177 +1,138 @@
-//! What can go wrong with a journal, and what to do about it.
+//! Errors of a journal.
 
 use std::path::{Path, PathBuf};
 
-/// Why a journal cannot be opened. Nothing has been changed in it.
+/// Reason why a journal cannot be opened. It has not been changed.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// Another process has it.
+    /// Another process has locked it.
     #[error(
         "the journal is in use by another process: {}\n  hint: one server owns a data directory; stop it first",
         .0.display()
     )]
     InUse(PathBuf),
-    /// There is none.
+    /// The directory has no journal.
     #[error("there is no journal: {}\n  hint: is the disk mounted, and is this the data directory?", .0.display())]
     Missing(PathBuf),
-    /// A journal was made in this directory, and it is gone.
+    /// The directory has had a journal, and it is gone.
     #[error(
-        "the journal is missing from a data directory that was in use: {}\n  hint: is the disk mounted? import the last backup into an empty directory, or remove `lock` and `journal.reach` to begin with nothing",
+        "the journal is missing from a data directory that was in use: {}\n  hint: is the disk mounted? import the last backup into an empty directory, or remove `lock` and `journal.reach` to start empty",
         .0.display()
     )]
     Gone(PathBuf),
-    /// The journal ends before what was answered: its log was lost, cut short or replaced by an older one.
+    /// The journal ends before acknowledged commits: its log was lost, truncated or replaced by an older one.
     #[error(
-        "the journal has lost commits that were answered: {}: {what}\n  hint: put the missing journal.db-wal back; to continue without it: forewarn store accept-loss {0}",
+        "the journal has lost acknowledged commits: {}: {what}\n  hint: put the missing journal.db-wal back; to continue without it: forewarn store accept-loss {0}",
         path.display()
     )]
-    Short {
-        /// The data directory.
-        path: PathBuf,
-        /// The difference.
-        what: String,
-    },
-    /// The end of the journal is not recorded any more, so that lost commits would go unnoticed.
+    Short { path: PathBuf, what: String },
+    /// The record of the journal's end is missing or damaged, so that lost commits would go unnoticed.
     #[error(
         "cannot tell whether the journal is complete: {}: {what}\n  hint: put the file back; to continue without it: forewarn store accept-loss {}",
         path.display(),
         path.parent().unwrap_or(path).display()
     )]
-    ReachUnknown {
-        /// The file that records the reach of the journal.
-        path: PathBuf,
-        /// The damage.
-        what: String,
-    },
+    ReachUnknown { path: PathBuf, what: String },
     /// Nothing is missing from the journal, so there is no loss to accept.
     #[error("the journal is complete: {}\n  hint: start the server; there is no loss to accept", .0.display())]
     Complete(PathBuf),
-    /// It was not made by Forewarn.
+    /// Forewarn did not create it.
     #[error(
-        "this is no journal of forewarn: {}\n  hint: give a directory that is empty, or that a server has made",
+        "not a journal of forewarn: {}\n  hint: name an empty directory, or one that a server has created",
         .0.display()
     )]
     Foreign(PathBuf),
-    /// It was made by a later Forewarn.
+    /// A later version of Forewarn created it.
     #[error(
         "the journal has a later format than this program knows: {}: {found}, not {known}\n  hint: use the forewarn that wrote it, or a newer one",
         path.display()
     )]
     Newer {
-        /// The file.
         path: PathBuf,
-        /// Its format.
         found: i64,
-        /// The latest that is known here.
+        /// The latest format of this program.
         known: i64,
     },
-    /// It is not what was written.
     #[error(
         "the journal is damaged: {}: {what}\n  hint: keep a copy of the directory, then import the last backup into a new one",
         path.display()
     )]
-    Damaged {
-        /// The file.
-        path: PathBuf,
-        /// What was found.
-        what: String,
-    },
-    /// There already is a journal where a new one was to be made.
-    #[error("there already is a journal: {}\n  hint: import into an empty directory", .0.display())]
+    Damaged { path: PathBuf, what: String },
+    /// A journal already exists at the destination.
+    #[error("a journal already exists: {}\n  hint: import into an empty directory", .0.display())]
     Exists(PathBuf),
-    /// The disk is full.
-    #[error("the disk is full: {}\n  hint: make room; nothing that was answered is lost", .0.display())]
+    #[error("the disk is full: {}\n  hint: free some space; no acknowledged commit is lost", .0.display())]
     Full(PathBuf),
-    /// The system does not let us.
     #[error(
         "cannot {doing}: {}\n  hint: the directory must belong to the user of the server and be writable",
         path.display()
     )]
     Io {
-        /// What was to be done.
+        /// The attempted operation, for the message.
         doing: &'static str,
-        /// With what.
         path: PathBuf,
-        /// What the system says.
         source: std::io::Error,
     },
-    /// `SQLite` cannot go on.
     #[error("the journal cannot be read or written: {}", path.display())]
-    Database {
-        /// The file.
-        path: PathBuf,
-        /// What it says.
-        source: rusqlite::Error,
-    },
+    Database { path: PathBuf, source: rusqlite::Error },
 }
 
-/// An append that did not succeed: nothing of it was answered, published or done.
+/// A failed append: nothing of it was acknowledged, published or performed.
 ///
-/// The journal takes nothing more. Whoever owns it drops it and the state, opens it again and goes on from what is found
-/// there. What was appended last may be found there or not: nobody was told.
+/// The journal accepts nothing more. The owner drops it with its state, opens it again, and continues from the
+/// recovered state, which may or may not include the last append: it was not acknowledged.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum AppendFailed {
-    /// The disk is full.
-    #[error("the journal cannot be written: the disk is full\n  hint: make room; writes go on by themselves")]
-    Full,
-    /// The disk, or what is on it, fails.
+pub enum AppendError {
     #[error(
-        "the journal cannot be written: {0}\n  hint: look at the disk; nothing that was answered is lost"
+        "the journal cannot be written: the disk is full\n  hint: free some space; writes resume automatically"
     )]
+    Full,
+    /// The disk or the file system fails.
+    #[error("the journal cannot be written: {0}\n  hint: check the disk; no acknowledged commit is lost")]
     Failed(String),
-    /// The data directory, or a file in it, is not under its name any more.
+    /// The data directory or a file in it was moved, removed or replaced.
     #[error(
-        "the journal cannot be written: {0} was removed or replaced while the server runs\n  hint: put the data directory back in its place; writes go on by themselves"
+        "the journal cannot be written: {0} was removed or replaced while the server runs\n  hint: put the data directory back; writes resume automatically"
     )]
     Moved(&'static str),
-    /// A record is greater than anything that the rules can decide.
+    /// A record exceeds every size that the rules produce.
     #[error("a record is too large for the journal: {0} bytes")]
     TooLarge(usize),
-    /// An entry of the trail does not follow those before it.
-    #[error("the trail would be broken: {0}")]
+    /// An audit entry does not continue the chain.
+    #[error("the audit chain would be broken: {0}")]
     Unchained(#[from] forewarn_control::BrokenLink),
-    /// An entry of the trail would take the place of one that is about something else.
-    #[error("an entry of the trail would replace another one")]
+    /// An audit entry would replace one with another number or other subjects.
+    #[error("an audit entry would replace another one")]
     OtherEntry,
     /// An earlier append has failed, or the journal was closed.
-    #[error("the journal takes nothing more: it must be opened again")]
+    #[error("the journal is closed: open it again")]
     Closed,
 }
 
-/// Why there is no copy of a journal.
+/// Reason why a journal could not be copied.
 #[derive(Debug, thiserror::Error)]
 pub enum CopyError {
-    /// There is something where the copy was to be.
-    #[error("there already is a file: {}\n  hint: choose another name; a copy replaces nothing", .0.display())]
+    #[error("the file already exists: {}\n  hint: choose another name; a copy replaces no file", .0.display())]
     Exists(PathBuf),
-    /// The system does not let us.
     #[error("cannot {doing}: {}", path.display())]
     Io {
-        /// What was to be done.
+        /// The attempted operation, for the message.
         doing: &'static str,
-        /// With what.
         path: PathBuf,
-        /// What the system says.
         source: std::io::Error,
     },
-    /// `SQLite` cannot go on.
-    #[error("the copy cannot be made: {}", path.display())]
-    Database {
-        /// The file.
-        path: PathBuf,
-        /// What it says.
-        source: rusqlite::Error,
-    },
-    /// One copy at a time.
-    #[error("another copy is being made\n  hint: wait for it")]
+    #[error("cannot copy the journal: {}", path.display())]
+    Database { path: PathBuf, source: rusqlite::Error },
+    /// Another copy is in progress.
+    #[error("another copy is in progress\n  hint: wait until it is complete")]
     Busy,
-    /// It lives in memory.
+    /// The journal is in memory.
     #[error(
-        "there is nothing to copy: the journal is kept in memory\n  hint: start the server with a data directory"
+        "there is nothing to copy: the journal is in memory\n  hint: start the server with a data directory"
     )]
     Memory,
-    /// The journal takes nothing more.
-    #[error("the journal takes nothing more: it must be opened again")]
+    /// The journal is closed, or has failed.
+    #[error("the journal is closed: open it again")]
     Closed,
 }
 
@@ -200,18 +161,18 @@ impl OpenError {
     }
 }
 
-impl From<&std::io::Error> for AppendFailed {
+impl From<&std::io::Error> for AppendError {
     fn from(error: &std::io::Error) -> Self {
         if is_full(error) { Self::Full } else { Self::Failed(error.to_string()) }
     }
 }
 
-/// Tells a disk without room, or a quota that is used up, from other failures.
+/// Distinguishes a full disk or an exceeded quota from other failures.
 fn is_full(error: &std::io::Error) -> bool {
     [std::io::ErrorKind::StorageFull, std::io::ErrorKind::QuotaExceeded].contains(&error.kind())
 }
 
-impl From<&rusqlite::Error> for AppendFailed {
+impl From<&rusqlite::Error> for AppendError {
     fn from(error: &rusqlite::Error) -> Self {
         match error.sqlite_error_code() {
             Some(rusqlite::ErrorCode::DiskFull) => Self::Full,

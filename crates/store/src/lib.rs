@@ -1,7 +1,7 @@
-//! The journal: decided changes, each with its time, in the order in which they were decided.
+//! The journal: decided changes, each with its time, in the order of their decision.
 //!
-//! Whoever owns a cluster appends a batch, and only then publishes, answers and acts. A failed append means that nothing
-//! of the batch counts: the owner drops its state and the journal, opens it again, and goes on from what is found there.
+//! The owner of a cluster appends a batch, and only then publishes, responds and acts. A failed append has no effect:
+//! the owner drops its state and the journal, opens it again, and continues from the recovered state.
 //!
 //! ```text
 //!   append ──▶ committer (one thread, one connection) ──▶ journal.db-wal ──▶ journal.db
@@ -9,12 +9,15 @@
 //!                    └──▶ done: durable
 //! ```
 //!
-//! So that opening does not replay all of history, the owner gives its state away from time to time ([`Journal::fold`]); it
-//! then stands for all records before it. With the records goes the trail, which tells people what was asked for and what has
-//! happened ([`TrailReader`]); nothing is derived from it.
+//! So that opening does not replay the whole history, the owner folds its state from time to time ([`Journal::fold`]);
+//! the state then replaces all records before it. The audit log is written with the records ([`AuditLogReader`]);
+//! nothing is derived from it.
 
+mod audit_log;
+mod audit_log_reader;
 mod codec;
 mod committer;
+mod committer_request;
 mod copy;
 mod creation;
 mod database;
@@ -22,14 +25,11 @@ mod embedded;
 mod error;
 mod files;
 mod fold;
-mod log;
+mod log_check;
 mod loss;
 mod options;
-mod order;
 mod reach;
 mod recover;
-mod trail;
-mod trail_reader;
 mod transfer;
 mod upgrade;
 
@@ -38,139 +38,138 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use forewarn_control::{AuditEntry, ControlState, Record};
 
-use trail::Recent;
+use audit_log::RecentEntries;
 
+pub use audit_log::{
+    AUDIT_RETENTION, AuditBatch, AuditQuery, Direction, PAGE_ENTRIES_MAX, RECENT_ENTRIES_MAX, ReadError,
+    SUBJECTS_PER_QUERY_MAX,
+};
+pub use audit_log_reader::AuditLogReader;
 pub use codec::{Malformed, record_from_content, record_from_stored, record_to_stored};
-pub use database::Syncs;
+pub use database::SyncMode;
 pub use embedded::Embedded;
-pub use error::{AppendFailed, CopyError, OpenError};
+pub use error::{AppendError, CopyError, OpenError};
 pub use loss::{AcceptedLoss, accept_loss};
-pub use options::{FOLD_AFTER, LOG_BYTES, Missing, Options};
+pub use options::{FOLD_AFTER, IfMissing, LOG_BYTES, Options};
 pub use reach::Reach;
 pub use recover::Recovered;
-pub use trail::{
-    AuditBatch, AuditQuery, Direction, PAGE_ENTRIES_MAX, RECENT_ENTRIES_MAX, ReadFailed,
-    SUBJECTS_PER_QUERY_MAX, TRAIL_KEEP,
-};
-pub use trail_reader::TrailReader;
-pub use transfer::{Checked, check, export, import};
+pub use transfer::{CheckReport, check, export, import};
 
-/// Where records are kept.
+/// A journal of records and audit entries.
 #[derive(Debug)]
 pub enum Journal {
-    /// In memory, for as long as the process lives.
+    /// In memory, for the lifetime of the process.
     Memory(InMemory),
-    /// In a directory, for ever.
     Embedded(Embedded),
 }
 
-/// A journal that keeps no records, and of the trail the newest entries.
+/// A journal that stores no records, and only the newest audit entries.
 #[derive(Debug, Default)]
 pub struct InMemory {
-    /// How many records have been appended.
+    /// Number of appended records.
     length: u64,
-    trail: Arc<Mutex<Recent>>,
+    recent: Arc<Mutex<RecentEntries>>,
 }
 
 impl InMemory {
-    fn append(&mut self, records: &[Record], trail: &[Arc<AuditEntry>]) -> Result<(), AppendFailed> {
-        self.recent().keep(trail)?;
+    fn append(&mut self, records: &[Record], entries: &[Arc<AuditEntry>]) -> Result<(), AppendError> {
+        self.recent().keep(entries)?;
         self.length += records.len() as u64;
         Ok(())
     }
 
-    fn rewrite(&mut self, records: &[Record], trail: &[Arc<AuditEntry>]) -> Result<(), AppendFailed> {
-        self.recent().rewrite(trail)?;
+    fn rewrite(&mut self, records: &[Record], entries: &[Arc<AuditEntry>]) -> Result<(), AppendError> {
+        self.recent().rewrite(entries)?;
         self.length += records.len() as u64;
         Ok(())
     }
 
-    fn recent(&self) -> MutexGuard<'_, Recent> {
-        self.trail.lock().unwrap_or_else(PoisonError::into_inner)
+    fn recent(&self) -> MutexGuard<'_, RecentEntries> {
+        self.recent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Journal {
-    /// A journal that lives as long as the process.
+    /// A journal in memory.
     #[must_use]
     pub fn memory() -> Self {
         Self::Memory(InMemory::default())
     }
 
-    /// Opens the journal of a directory, or makes one, and replays it.
+    /// Opens the journal of a directory, or creates one, and replays it.
     ///
     /// # Errors
-    /// When it is another's, of a later format, damaged, or cannot be read or written. See [`OpenError`].
+    /// Fails if it is in use, of a later format, damaged, or cannot be read or written. See [`OpenError`].
     pub fn open(directory: &Path, options: &Options) -> Result<(Self, Recovered), OpenError> {
         let (embedded, recovered) = Embedded::open(directory, options)?;
         Ok((Self::Embedded(embedded), recovered))
     }
 
-    /// Appends records and what the trail tells of them, all or none, and waits until they are as durable as this journal can
-    /// make them. Entries are chained to [`Recovered::trail`], and each to the one before.
+    /// Appends records and their audit entries, all or none, and waits until they are as durable as this journal can
+    /// make them. Entries continue the chain of [`Recovered::audit_chain`].
     ///
     /// # Errors
-    /// When they could not be written. The journal takes nothing more then.
-    pub fn append(&mut self, records: &[Record], trail: &[Arc<AuditEntry>]) -> Result<(), AppendFailed> {
+    /// Fails if they could not be written. The journal accepts nothing more then.
+    pub fn append(&mut self, records: &[Record], entries: &[Arc<AuditEntry>]) -> Result<(), AppendError> {
         match self {
-            Self::Memory(memory) => memory.append(records, trail),
-            Self::Embedded(embedded) => embedded.append(records, trail),
+            Self::Memory(memory) => memory.append(records, entries),
+            Self::Embedded(embedded) => embedded.append(records, entries),
         }
     }
 
-    /// Appends the same, and does not wait: `done` is called once it is known how it ended, perhaps on another thread.
-    /// What is appended meanwhile is committed together.
+    /// Appends without waiting: `done` is called with the outcome, perhaps on another thread. Appends that arrive
+    /// meanwhile are committed together.
     pub fn append_then(
         &mut self,
         records: &[Record],
-        trail: &[Arc<AuditEntry>],
-        done: impl FnOnce(Result<(), AppendFailed>) + Send + 'static,
+        entries: &[Arc<AuditEntry>],
+        done: impl FnOnce(Result<(), AppendError>) + Send + 'static,
     ) {
         match self {
-            Self::Memory(memory) => done(memory.append(records, trail)),
-            Self::Embedded(embedded) => embedded.append_then(records, trail, Box::new(done)),
+            Self::Memory(memory) => done(memory.append(records, entries)),
+            Self::Embedded(embedded) => embedded.append_then(records, entries, Box::new(done)),
         }
     }
 
-    /// Appends records, and puts entries in the place of as many of the last ones: they differ in text and notices only. No reader
-    /// has seen those ([`Self::hide_trail_after`]). All or none, and waits as [`Self::append`] does.
+    /// Appends records, and replaces the last audit entries by as many others, which differ in text and notices only.
+    /// No reader has seen those ([`Self::hide_entries_after`]). All or none; waits like [`Self::append`].
     ///
     /// # Errors
-    /// When they could not be written, or the entries are about something else. The journal takes nothing more then.
-    pub fn rewrite(&mut self, records: &[Record], trail: &[Arc<AuditEntry>]) -> Result<(), AppendFailed> {
+    /// Fails if they could not be written, or the entries have other subjects. The journal accepts nothing more then.
+    pub fn rewrite(&mut self, records: &[Record], entries: &[Arc<AuditEntry>]) -> Result<(), AppendError> {
         match self {
-            Self::Memory(memory) => memory.rewrite(records, trail),
-            Self::Embedded(embedded) => embedded.rewrite(records, trail),
+            Self::Memory(memory) => memory.rewrite(records, entries),
+            Self::Embedded(embedded) => embedded.rewrite(records, entries),
         }
     }
 
-    /// Hides entries with a greater number from readers, whether they are durable or not.
-    pub fn hide_trail_after(&self, number: u64) {
-        self.show_trail_to(number);
+    /// Hides entries with a greater number from readers, durable or not.
+    pub fn hide_entries_after(&self, number: u64) {
+        self.show_entries_to(number);
     }
 
-    /// Lets readers see every entry that is durable.
-    pub fn show_trail(&self) {
-        self.show_trail_to(u64::MAX);
+    /// Makes every durable entry visible to readers.
+    pub fn show_all_entries(&self) {
+        self.show_entries_to(u64::MAX);
     }
 
-    fn show_trail_to(&self, number: u64) {
+    fn show_entries_to(&self, number: u64) {
         match self {
             Self::Memory(memory) => memory.recent().show_to(number),
-            Self::Embedded(embedded) => embedded.show_trail_to(number),
+            Self::Embedded(embedded) => embedded.show_entries_to(number),
         }
     }
 
-    /// Who can read the trail while others append. It does not keep the journal open.
+    /// A reader of the audit log, for use while others append. It does not keep the journal open.
     #[must_use]
-    pub fn trail_reader(&self) -> TrailReader {
+    pub fn audit_log_reader(&self) -> AuditLogReader {
         match self {
-            Self::Memory(memory) => TrailReader::of_memory(&memory.trail),
-            Self::Embedded(embedded) => embedded.trail_reader(),
+            Self::Memory(memory) => AuditLogReader::of_memory(&memory.recent),
+            Self::Embedded(embedded) => embedded.audit_log_reader(),
         }
     }
 
-    /// Whether there are so many records that it is time for [`Self::fold`].
+    /// Returns true if there are enough records for [`Self::fold`].
     #[must_use]
     pub fn wants_fold(&self) -> bool {
         match self {
@@ -179,8 +178,8 @@ impl Journal {
         }
     }
 
-    /// Has the state stand for all records before it. It must be what everything appended so far has led to. It is written
-    /// beside the appends to come, a little with each.
+    /// Replaces all records before by the state, which must be the result of everything appended so far. It is written
+    /// beside later appends, a little with each.
     pub fn fold(&mut self, state: ControlState) {
         match self {
             Self::Memory(_) => {}
@@ -188,7 +187,7 @@ impl Journal {
         }
     }
 
-    /// Makes a copy of everything that is durable, while the journal is in use. `done` is called when it is complete, on
+    /// Copies everything that is durable, while the journal is in use. `done` is called when the copy is complete, on
     /// another thread.
     pub fn copy_then(&self, to: &Path, done: impl FnOnce(Result<(), CopyError>) + Send + 'static) {
         match self {
@@ -197,19 +196,20 @@ impl Journal {
         }
     }
 
-    /// Waits until everything that was appended is durable, tidies up, and lets others have the directory. Dropping a
-    /// journal does the same, and says nothing.
+    /// Waits until every append is durable, empties the log, and releases the directory. Dropping a journal does the
+    /// same without reporting errors.
     ///
     /// # Errors
-    /// When something could not be written.
-    pub fn close(self) -> Result<(), AppendFailed> {
+    /// Fails if something could not be written.
+    pub fn close(self) -> Result<(), AppendError> {
         match self {
             Self::Memory(_) => Ok(()),
             Self::Embedded(embedded) => embedded.close(),
         }
     }
 
-    /// The end of what is durable: the next opening by this process must find at least that. A journal in memory has none.
+    /// The end of the durable journal: the next opening by this process must find at least that. `None` for a journal
+    /// in memory.
     #[must_use]
     pub fn reach(&self) -> Option<Reach> {
         match self {
@@ -218,16 +218,16 @@ impl Journal {
         }
     }
 
-    /// The reason why nothing more can be written, also while nothing is appended: the directory may have been removed.
+    /// The error that prevents writes, also while nothing is appended: the directory may have been removed.
     #[must_use]
-    pub fn failure(&self) -> Option<AppendFailed> {
+    pub fn failure(&self) -> Option<AppendError> {
         match self {
             Self::Memory(_) => None,
             Self::Embedded(embedded) => embedded.failure(),
         }
     }
 
-    /// How many records it has been given in all its life and are durable.
+    /// Number of durable records in the life of the journal.
     #[must_use]
     pub fn length(&self) -> u64 {
         match self {

@@ -1,17 +1,17 @@
-//! The reach of a journal: a small file beside it that records how far the journal must go.
+//! The reach of a journal: a small file beside it that records the minimum end of the journal.
 //!
-//! `SQLite` takes a log that was deleted, emptied or cut short for a log in which less was written, and opens it without a
-//! complaint. So every commit writes its last numbers into `journal.reach` once the commit is durable and before it is
-//! answered. A journal that ends before these numbers has lost commits that were answered, and is not opened.
+//! `SQLite` cannot distinguish a deleted, emptied or truncated log from one with fewer commits, and opens it without an
+//! error. So every commit writes its last numbers into `journal.reach` once it is durable and before it is
+//! acknowledged. A journal that ends before these numbers has lost acknowledged commits, and is not opened.
 //!
 //! ```text
 //!   block 0 │ length, sealed reach │ zeros      one block holds the reach that was synced last,
 //!   block 1 │ length, sealed reach │ zeros      the other one takes the writes after that
 //! ```
 //!
-//! The write is one `pwrite` without a sync: the page cache keeps it when the process is killed. A sync follows about once a
-//! second and when the journal is closed. After a power cut the file may be that much older than the journal; it is never
-//! ahead of the journal, because each commit was synced before. A write that a power cut tears damages one block only.
+//! The write is one `pwrite` without a sync: the page cache keeps it when the process is killed. A sync follows about
+//! once a second and on close. After a power cut the file may be that much older than the journal; it is never ahead of
+//! the journal, because each commit was synced before. A write that a power cut tears damages one block only.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -23,14 +23,14 @@ use forewarn_lifecycle::Timestamp;
 use forewarn_types::Moment;
 use rusqlite::Connection;
 
-use crate::codec::seal::{self, Place};
+use crate::audit_log::link_at;
+use crate::codec::seal::{self, SealLocation};
 use crate::codec::stored_struct;
 use crate::database::Heading;
 use crate::error::OpenError;
 use crate::files::{Directory, remove_if_there, rename_durably, with_suffix};
-use crate::trail::link_at;
 
-/// Bytes from one block to the next: no disk writes both blocks at once.
+/// Distance of the blocks: no disk writes both at once.
 const BLOCK_BYTES: usize = 4_096;
 
 /// Bytes at the beginning of a block that hold the reach. They lie in one sector.
@@ -39,19 +39,19 @@ const USED_BYTES: usize = 512;
 /// The end of a journal at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reach {
-    /// The moment at which the journal was made: it tells one journal from another.
+    /// Creation time of the journal: distinguishes one journal from another.
     pub created: Timestamp,
-    /// The number of the last record.
+    /// Number of the last record.
     pub records: u64,
-    /// The number and the hash of the last entry of the trail.
-    pub trail: Chain,
+    /// Number and hash of the last audit entry.
+    pub audit_chain: Chain,
 }
 
-stored_struct! { Reach { created, records, trail } }
+stored_struct! { Reach { created, records, audit_chain } }
 
 impl Reach {
     pub(crate) fn of(heading: &Heading) -> Self {
-        Self { created: heading.created, records: heading.last, trail: heading.trail }
+        Self { created: heading.created, records: heading.last, audit_chain: heading.audit_chain }
     }
 
     /// Describes the first difference that shows that the journal with this heading has lost commits.
@@ -59,19 +59,19 @@ impl Reach {
         let found = Self::of(heading);
         if found.created != self.created {
             let (found, due) = (Moment(found.created), Moment(self.created));
-            return Some(format!("it was made at {found}, and the journal of this directory at {due}"));
+            return Some(format!("it was created at {found}, and the journal of this directory at {due}"));
         }
-        if found.records < self.records || found.trail.number < self.trail.number {
+        if found.records < self.records || found.audit_chain.number < self.audit_chain.number {
             return Some(format!(
-                "it ends with record {} and audit entry {}, and record {} and audit entry {} were answered",
-                found.records, found.trail.number, self.records, self.trail.number
+                "it ends with record {} and audit entry {}; record {} and audit entry {} were acknowledged",
+                found.records, found.audit_chain.number, self.records, self.audit_chain.number
             ));
         }
-        let link = link_at(connection, heading, self.trail.number)?;
-        (link != self.trail).then(|| format!("audit entry {} is not the one that was answered", link.number))
+        let link = link_at(connection, heading, self.audit_chain.number)?;
+        (link != self.audit_chain).then(|| format!("audit entry {} is not the acknowledged one", link.number))
     }
 
-    /// Refuses a journal that ends before this reach.
+    /// Fails if the journal ends before this reach.
     pub(crate) fn check(
         &self,
         directory: &Directory,
@@ -85,7 +85,7 @@ impl Reach {
     }
 }
 
-/// A reach as it was found on the disk.
+/// A reach as read from the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RecordedReach {
     pub(crate) reach: Reach,
@@ -93,12 +93,12 @@ pub(crate) struct RecordedReach {
     block: usize,
 }
 
-/// Reads the reach that a directory records. A directory of an earlier version records none.
+/// Reads the reach that a directory records. A directory of an earlier version has none.
 pub(crate) fn read(directory: &Directory) -> Result<Option<RecordedReach>, OpenError> {
     let path = directory.reach();
     let unknown = |what: &str| OpenError::ReachUnknown { path: path.clone(), what: what.to_owned() };
     let file = match File::open(&path) {
-        Err(problem) if problem.kind() == io::ErrorKind::NotFound => {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
             return if directory.is_marked()? { Err(unknown("the file is missing")) } else { Ok(None) };
         }
         other => other.map_err(OpenError::io("open", &path))?,
@@ -106,7 +106,7 @@ pub(crate) fn read(directory: &Directory) -> Result<Option<RecordedReach>, OpenE
     let mut newest: Option<RecordedReach> = None;
     for block in 0..2 {
         let Some(reach) = read_block(&file, block).map_err(OpenError::io("read", &path))? else { continue };
-        let end = |reach: &Reach| (reach.records, reach.trail.number);
+        let end = |reach: &Reach| (reach.records, reach.audit_chain.number);
         if newest.is_none_or(|newest| end(&newest.reach) < end(&reach)) {
             newest = Some(RecordedReach { reach, block });
         }
@@ -118,17 +118,17 @@ pub(crate) fn read(directory: &Directory) -> Result<Option<RecordedReach>, OpenE
 fn read_block(file: &File, block: usize) -> io::Result<Option<Reach>> {
     let mut bytes = [0; USED_BYTES];
     match file.read_exact_at(&mut bytes, (block * BLOCK_BYTES) as u64) {
-        Err(problem) if problem.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
         other => other?,
     }
     let length = usize::from(u16::from_le_bytes([bytes[0], bytes[1]]));
     let sealed = bytes[2..].get(..length);
-    Ok(sealed.and_then(|sealed| seal::open(Place::Reach, sealed).ok()))
+    Ok(sealed.and_then(|sealed| seal::open(SealLocation::Reach, sealed).ok()))
 }
 
 /// The used bytes of a block.
 fn block_bytes(reach: &Reach) -> io::Result<[u8; USED_BYTES]> {
-    let sealed = seal::seal(Place::Reach, reach);
+    let sealed = seal::seal(SealLocation::Reach, reach);
     let mut bytes = [0; USED_BYTES];
     let length = u16::try_from(sealed.len()).map_err(io::Error::other)?;
     bytes[..2].copy_from_slice(&length.to_le_bytes());
@@ -141,7 +141,7 @@ fn block_bytes(reach: &Reach) -> io::Result<[u8; USED_BYTES]> {
 #[derive(Debug)]
 pub(crate) struct ReachFile {
     file: File,
-    /// The block that takes the next write: not the one that was synced last.
+    /// Block of the next write: not the one that was synced last.
     block: usize,
     state: WriteState,
 }
@@ -153,7 +153,7 @@ enum WriteState {
 }
 
 impl ReachFile {
-    /// Opens the file of a journal that has passed the check, or makes the file, and records where the journal ends.
+    /// Opens the file of a journal that has passed the check, or creates it, and records the end of the journal.
     pub(crate) fn open(
         directory: &Directory,
         recorded: Option<RecordedReach>,
@@ -163,7 +163,7 @@ impl ReachFile {
         let path = directory.reach();
         let failed = |doing| OpenError::io(doing, &path);
         let file = OpenOptions::new().read(true).write(true).open(&path).map_err(failed("open"))?;
-        // A killed process may have left the block unsynced: both blocks must not be at stake at once.
+        // A killed process may have left the block unsynced: never risk both blocks at once.
         file.sync_data().map_err(failed("sync"))?;
         let mut opened = Self::new(file, 1 - block);
         opened.record(reach).map_err(failed("write"))?;
@@ -171,7 +171,7 @@ impl ReachFile {
         Ok(opened)
     }
 
-    /// Makes the file anew, with the reach in both blocks. It appears whole or not at all.
+    /// Creates the file, with the reach in both blocks. It appears whole or not at all.
     pub(crate) fn create(directory: &Directory, reach: &Reach) -> Result<Self, OpenError> {
         let path = directory.reach();
         let file = write_new(&path, reach).map_err(OpenError::io("write", &path))?;
@@ -183,13 +183,13 @@ impl ReachFile {
         Self { file, block, state: WriteState::Synced }
     }
 
-    /// Records where the journal ends now. The commit is durable already.
+    /// Records the end of the journal. The commit is already durable.
     pub(crate) fn record(&mut self, reach: &Reach) -> io::Result<()> {
         self.state = WriteState::Unsynced;
         self.file.write_all_at(&block_bytes(reach)?, (self.block * BLOCK_BYTES) as u64)
     }
 
-    /// Makes the last record durable. The other block takes the next one.
+    /// Makes the last record durable. The next one goes into the other block.
     pub(crate) fn sync(&mut self) -> io::Result<()> {
         match self.state {
             WriteState::Synced => Ok(()),
@@ -220,14 +220,15 @@ mod tests {
     use super::*;
 
     fn reach(records: u64) -> Reach {
-        let trail = Chain { number: records / 2, ..Chain::default() };
-        Reach { created: Timestamp::from_millis(5), records, trail }
+        let audit_chain = Chain { number: records / 2, ..Chain::default() };
+        Reach { created: Timestamp::from_millis(5), records, audit_chain }
     }
 
     fn found(directory: &Directory) -> Option<u64> {
         read(directory).unwrap().map(|recorded| recorded.reach.records)
     }
 
+    /// promise: D4
     #[test]
     fn the_newest_block_counts_and_a_torn_one_leaves_the_synced_one() {
         let scratch = tempfile::tempdir().unwrap();
@@ -238,7 +239,7 @@ mod tests {
             file.record(&reach(records)).unwrap();
             assert_eq!(found(&directory), Some(records));
             let whole = std::fs::read(directory.reach()).unwrap();
-            // A tear of the block that was written last.
+            // A torn write of the last block.
             let mut torn = whole.clone();
             torn[file.block * BLOCK_BYTES + 20..][..30].fill(0xff);
             std::fs::write(directory.reach(), &torn).unwrap();
@@ -254,6 +255,7 @@ mod tests {
         assert_eq!(found(&directory), Some(41));
     }
 
+    /// promise: D4
     #[test]
     fn a_file_that_is_damaged_or_gone_is_reported_and_not_taken_for_an_old_directory() {
         let scratch = tempfile::tempdir().unwrap();

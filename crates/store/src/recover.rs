@@ -1,4 +1,4 @@
-//! Reading a journal from its beginning: the kept state, then every record after it, each checked.
+//! Recovery: reads the stored state and then every record after it, and checks all of them.
 
 use std::path::Path;
 
@@ -7,41 +7,41 @@ use forewarn_control::ClusterId;
 use forewarn_lifecycle::{BadRows, MaintenanceId, Now, Seed, Timestamp};
 use rusqlite::{Connection, params};
 
+use crate::audit_log::check_ends;
 use crate::codec::old::{OldRecord, OldRow, RowUpgrade};
-use crate::codec::seal::{self, Content, Place};
+use crate::codec::seal::{self, Content, SealLocation};
 use crate::codec::{Malformed, RECORD_BYTES_MAX, Reader, Stored, from_bytes};
-use crate::database::{self, Heading, Look, Syncs, place_of};
+use crate::database::{self, CheckDepth, Heading, SyncMode, chunk_position};
 use crate::error::OpenError;
 use crate::files::Directory;
 use crate::fold::CHUNK_BYTES;
 use crate::reach::Reach;
-use crate::trail::check_ends;
 use forewarn_control::{ClusterEntry, Entry, Record};
 use forewarn_control::{ControlState, RestoringState, StateRow};
 
-/// What was found in a journal.
+/// Content of a journal.
 #[derive(Debug)]
 pub struct Recovered {
     /// The state after the last record.
     pub state: ControlState,
-    /// The secret that ids of machines are made of: it stays the same for ever, over an import too.
+    /// Seed of machine ids, which never changes, not even by an import.
     pub identity: Seed,
-    /// When the journal was made.
+    /// Creation time of the journal.
     pub created: Timestamp,
-    /// The highest that each clock has shown: what comes now is later.
+    /// Highest value of each clock: later times are greater.
     pub clock: Now,
-    /// How many records were replayed on top of the kept state.
+    /// Number of records that were replayed on top of the stored state.
     pub replayed: u64,
-    /// Where the trail has come to: the next entry is chained to it.
-    pub trail: Chain,
+    /// End of the audit log: the next entry continues it.
+    pub audit_chain: Chain,
     /// Announcements of the last batch: no VM may have read them.
     pub unread: Vec<(ClusterId, MaintenanceId)>,
 }
 
-/// Bytes around content.
+/// Bytes of a seal.
 const SEAL_BYTES: usize = 9;
 
-/// A record as it is stored.
+/// A record as stored.
 enum StoredRecord {
     Present(Record),
     Old(OldRecord),
@@ -49,13 +49,13 @@ enum StoredRecord {
 
 impl StoredRecord {
     fn read(number: u64, sealed: &[u8]) -> Result<Self, Malformed> {
-        match seal::open_any(Place::Record(number), sealed)? {
+        match seal::open_any(SealLocation::Record(number), sealed)? {
             Content::Present(content) => from_bytes(content).map(Self::Present),
             Content::Old(content) => from_bytes(content).map(Self::Old),
         }
     }
 
-    /// The records of today that it stands for. `state` is the state before it.
+    /// The records of the present format. `state` is the state before it.
     fn upgraded(self, state: &ControlState) -> Vec<Record> {
         match self {
             Self::Present(record) => vec![record],
@@ -64,16 +64,16 @@ impl StoredRecord {
     }
 }
 
-/// Opens the journal of a directory and reads everything. A journal that ends before one of the reaches is refused, and left as
-/// it was found.
+/// Opens the journal of a directory and reads everything. A journal that ends before one of the reaches is refused and
+/// left unchanged.
 pub(crate) fn open_and_recover(
     directory: &Directory,
-    (sync, look): (Syncs, Look),
+    (sync, depth): (SyncMode, CheckDepth),
     due: &[Reach],
 ) -> Result<(Connection, Heading, Recovered), OpenError> {
     let journal = directory.journal();
-    let connection = database::open(&journal, sync, look, |connection| {
-        // A heading that cannot be read is reported below, with the rest of the damage.
+    let connection = database::open(&journal, sync, depth, |connection| {
+        // A damaged heading is reported below, with the rest of the damage.
         let Ok(heading) = read_heading(connection, &journal) else { return Ok(()) };
         due.iter().try_for_each(|reach| reach.check(directory, connection, &heading))
     })?;
@@ -81,7 +81,7 @@ pub(crate) fn open_and_recover(
     Ok((connection, heading, recovered))
 }
 
-/// Reads everything, and checks that it is all there.
+/// Reads everything, and checks that it is complete.
 pub(crate) fn recover(connection: &Connection, path: &Path) -> Result<(Heading, Recovered), OpenError> {
     let heading = read_heading(connection, path)?;
     let mut state = read_state(connection, path, &heading)?;
@@ -103,17 +103,17 @@ pub(crate) fn recover(connection: &Connection, path: &Path) -> Result<(Heading, 
         Ok(())
     })?;
     if expected != heading.last {
-        let what = format!("it ends with record {expected}, and should with {}", heading.last);
+        let what = format!("it ends with record {expected} instead of {}", heading.last);
         return Err(OpenError::damaged(path, what));
     }
     check_ends(connection, path, &heading)?;
-    let Heading { identity, created, clock, trail, .. } = heading;
+    let Heading { identity, created, clock, audit_chain, .. } = heading;
     let replayed = heading.last - heading.base;
-    let recovered = Recovered { state, identity, created, clock, replayed, trail, unread };
+    let recovered = Recovered { state, identity, created, clock, replayed, audit_chain, unread };
     Ok((heading, recovered))
 }
 
-/// The number of the record before the first that is still there.
+/// Number of the record before the first one that still exists.
 pub(crate) fn read_swept(connection: &Connection, heading: &Heading) -> rusqlite::Result<u64> {
     let first: Option<i64> = connection.query_row("SELECT min(number) FROM record", [], |row| row.get(0))?;
     let before = first.map(|first| first.cast_unsigned().saturating_sub(1));
@@ -128,8 +128,8 @@ fn read_heading(connection: &Connection, path: &Path) -> Result<Heading, OpenErr
         }
         other => other.map_err(|source| OpenError::database(path, source))?,
     };
-    let opened = seal::open(Place::Head, &content);
-    opened.map_err(|problem| OpenError::damaged(path, format!("the heading: {problem}")))
+    let opened = seal::open(SealLocation::Head, &content);
+    opened.map_err(|error| OpenError::damaged(path, format!("the heading: {error}")))
 }
 
 fn read_state(connection: &Connection, path: &Path, heading: &Heading) -> Result<ControlState, OpenError> {
@@ -138,26 +138,26 @@ fn read_state(connection: &Connection, path: &Path, heading: &Heading) -> Result
     let sql = "SELECT place, content FROM chunk WHERE place >= ?1 AND place < ?2 ORDER BY place";
     let mut statement = connection.prepare(sql).map_err(failed)?;
     let generation = heading.generation;
-    let (from, to) = (place_of(generation, 0), place_of(generation + 1, 0));
+    let (from, to) = (chunk_position(generation, 0), chunk_position(generation + 1, 0));
     let mut chunks = statement.query(params![from, to]).map_err(failed)?;
     let mut number = 0;
     while let Some(row) = chunks.next().map_err(failed)? {
         let sealed = blob(row, path, CHUNK_BYTES + RECORD_BYTES_MAX)?;
-        let place = Place::Chunk { generation, number };
-        let wrong = |problem: &dyn std::fmt::Display| {
-            OpenError::damaged(path, format!("part {number} of the kept state: {problem}"))
+        let place = SealLocation::Chunk { generation, number };
+        let wrong = |error: &dyn std::fmt::Display| {
+            OpenError::damaged(path, format!("part {number} of the stored state: {error}"))
         };
-        let content = seal::open_any(place, sealed).map_err(|problem| wrong(&problem))?;
+        let content = seal::open_any(place, sealed).map_err(|error| wrong(&error))?;
         rows.add(&content, wrong)?;
         number += 1;
     }
     if (number, rows.count()) != (heading.chunks, heading.rows) {
-        return Err(OpenError::damaged(path, "a part of the kept state is missing"));
+        return Err(OpenError::damaged(path, "a part of the stored state is missing"));
     }
-    rows.finish().map_err(|problem| OpenError::damaged(path, problem.to_string()))
+    rows.finish().map_err(|error| OpenError::damaged(path, error.to_string()))
 }
 
-/// A state that is being read from its parts.
+/// A state that is being read from its chunks.
 #[derive(Default)]
 pub(crate) struct RowReader {
     restoring: RestoringState,
@@ -166,7 +166,7 @@ pub(crate) struct RowReader {
 }
 
 impl RowReader {
-    /// Takes every row of a part.
+    /// Adds the rows of a chunk.
     pub(crate) fn add<E>(
         &mut self,
         content: &Content<'_>,
@@ -179,20 +179,20 @@ impl RowReader {
                 Content::Present(_) => StateRow::read(&mut input).map(|row| vec![row]),
                 Content::Old(_) => OldRow::read(&mut input).map(|row| self.upgrade.upgrade(row)),
             };
-            for row in rows.map_err(|problem| wrong(&problem))? {
-                self.restoring.add(row).map_err(|problem| wrong(&problem))?;
+            for row in rows.map_err(|error| wrong(&error))? {
+                self.restoring.add(row).map_err(|error| wrong(&error))?;
             }
             self.count += 1;
         }
         Ok(())
     }
 
-    /// The number of rows so far, as they are stored.
+    /// Number of rows so far, as stored.
     pub(crate) fn count(&self) -> u64 {
         self.count
     }
 
-    /// The state, once all parts are there.
+    /// The state, once all chunks are added.
     pub(crate) fn finish(self) -> Result<ControlState, BadRows> {
         self.restoring.finish()
     }
@@ -212,7 +212,7 @@ fn read_records(
         let number = row.get::<_, i64>(0).map_err(failed)?.cast_unsigned();
         let sealed = blob(row, path, RECORD_BYTES_MAX)?;
         let record = StoredRecord::read(number, sealed)
-            .map_err(|problem| OpenError::damaged(path, format!("record {number}: {problem}")))?;
+            .map_err(|error| OpenError::damaged(path, format!("record {number}: {error}")))?;
         each(number, record)?;
     }
     Ok(())
@@ -220,9 +220,9 @@ fn read_records(
 
 fn blob<'a>(row: &'a rusqlite::Row<'_>, path: &Path, bytes_max: usize) -> Result<&'a [u8], OpenError> {
     let value = row.get_ref(1).map_err(|source| OpenError::database(path, source))?;
-    let bytes = value.as_blob().map_err(|problem| OpenError::damaged(path, problem.to_string()))?;
+    let bytes = value.as_blob().map_err(|error| OpenError::damaged(path, error.to_string()))?;
     if bytes.len() > bytes_max + SEAL_BYTES {
-        return Err(OpenError::damaged(path, format!("something is too large: {} bytes", bytes.len())));
+        return Err(OpenError::damaged(path, format!("a value is too large: {} bytes", bytes.len())));
     }
     Ok(bytes)
 }

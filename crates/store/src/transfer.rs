@@ -1,9 +1,9 @@
-//! Looking through a journal that nobody uses, taking its state elsewhere, and bringing a state back.
+//! Checks, exports and imports journals that are not in use.
 //!
-//! A state that is brought back is of some time ago, and machines may have seen what came after. So its past is not
-//! continued as if nothing had happened: incarnations take a step that no past can have reached, events that are still
-//! visible are announced under new ids, ids and action names to come are made of another secret (work that is known keeps the
-//! names of its actions), and the brake is on until somebody who has looked lets it go. The trail stays behind with the journal it tells of; a new one begins.
+//! An imported state is old, and machines may have seen later events. So it does not continue unchanged: incarnations
+//! take a step that the lost past cannot have reached, visible events are announced again under new ids, later ids and
+//! action names use another seed (known work keeps its action names), and the brake is on until an operator releases
+//! it. The audit log stays with its old journal; a new one begins.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read, Write};
@@ -13,74 +13,71 @@ use forewarn_control::Chain;
 use forewarn_lifecycle::{Cluster, Now, Seed, Timestamp};
 use rusqlite::Connection;
 
-use crate::codec::seal::{self, Place};
+use crate::audit_log::check_audit_log;
+use crate::codec::seal::{self, SealLocation};
 use crate::codec::{RECORD_BYTES_MAX, stored_struct};
 use crate::creation::create;
-use crate::database::{self, Heading, Look, Syncs};
+use crate::database::{self, CheckDepth, Heading, SyncMode};
 use crate::error::OpenError;
 use crate::files::{Directory, read_header};
 use crate::fold::{CHUNK_BYTES, next_chunk};
 use crate::options::Options;
 use crate::reach;
 use crate::recover::{Recovered, RowReader, open_and_recover, recover};
-use crate::trail::check_trail;
 use forewarn_control::ControlState;
 
-/// The first line of an export; the number is that of its format.
+/// First line of an export, with its format.
 const FIRST_LINE: &[u8] = b"forewarn export 1\n";
 
-/// The first line of an export of format 0.
+/// First line of an export of format 0.
 const OLD_FIRST_LINE: &[u8] = b"forewarn export 0\n";
 
-/// What was found in a journal that is in order.
+/// Summary of a healthy journal.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Checked {
-    /// When it was made.
+pub struct CheckReport {
     pub created: Timestamp,
-    /// The highest that each clock has shown.
+    /// Highest value of each clock.
     pub clock: Now,
     /// Records in its life.
     pub records: u64,
     /// Records that an opening replays.
     pub replayed: u64,
-    /// The number of the newest entry of the trail.
+    /// Number of the newest audit entry.
     pub entries: u64,
-    /// How many of them are kept, and have been verified.
+    /// Number of audit entries that are stored and verified.
     pub entries_kept: u64,
-    /// Hosts, tenants and machines.
+    /// Hosts in all clusters.
     pub hosts: usize,
-    /// See `hosts`.
     pub tenants: usize,
-    /// See `hosts`.
     pub machines: usize,
 }
 
-/// What an export begins with.
+/// Header of an export.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Preface {
+struct ExportHeader {
     identity: Seed,
     created: Timestamp,
     clock: Now,
     rows: u64,
 }
 
-stored_struct! { Preface { identity, created, clock, rows } }
+stored_struct! { ExportHeader { identity, created, clock, rows } }
 
-/// Looks at every page, every record and every row of a journal that nobody uses, replays it, and verifies its trail.
+/// Checks every page, record and row of a journal that is not in use, replays it, and verifies its audit log.
 ///
 /// # Errors
-/// When it is in use, or not in order.
-pub fn check(directory: &Path) -> Result<Checked, OpenError> {
+/// Fails if it is in use or damaged.
+pub fn check(directory: &Path) -> Result<CheckReport, OpenError> {
     let owned = Directory::with_journal(directory)?;
     let (connection, heading, recovered) = open_complete(&owned)?;
-    let entries_kept = check_trail(&connection, &owned.journal(), &heading)?;
+    let entries_kept = check_audit_log(&connection, &owned.journal(), &heading)?;
     let Recovered { state, created, clock, replayed, .. } = recovered;
-    Ok(Checked {
+    Ok(CheckReport {
         created,
         clock,
         records: heading.last,
         replayed,
-        entries: heading.trail.number,
+        entries: heading.audit_chain.number,
         entries_kept,
         hosts: count(&state, |cluster| cluster.hosts().count()),
         tenants: count(&state, |cluster| cluster.tenants().count()),
@@ -92,30 +89,30 @@ pub fn check(directory: &Path) -> Result<Checked, OpenError> {
 fn open_complete(directory: &Directory) -> Result<(Connection, Heading, Recovered), OpenError> {
     let recorded = reach::read(directory)?;
     let due: Vec<_> = recorded.map(|recorded| recorded.reach).into_iter().collect();
-    open_and_recover(directory, (Syncs::EachCommit, Look::Thorough), &due)
+    open_and_recover(directory, (SyncMode::EachCommit, CheckDepth::Thorough), &due)
 }
 
-/// How many there are in all clusters.
+/// Sum over all clusters.
 fn count(state: &ControlState, of: impl Fn(&Cluster) -> usize) -> usize {
     state.clusters().map(|(_, cluster)| of(cluster.rules())).sum()
 }
 
-/// Writes the state of a journal that nobody uses, for [`import`].
+/// Exports the state of a journal that is not in use, for [`import`].
 ///
 /// # Errors
-/// When it is in use or not in order, or the export cannot be written.
+/// Fails if it is in use or damaged, or the export cannot be written.
 pub fn export(directory: &Path, out: &mut impl Write) -> Result<(), OpenError> {
     let owned = Directory::with_journal(directory)?;
     let (_, _, recovered) = open_complete(&owned)?;
     write_export(recovered, out).map_err(OpenError::io("write the export of", directory))
 }
 
-/// Makes a journal in an empty directory from an export or a copy.
+/// Creates a journal in an empty directory from an export or a copy.
 ///
-/// Event ids are made of the secret of the options from now on, and the brake is on.
+/// Later event ids use the seed of the options, and the brake is on.
 ///
 /// # Errors
-/// When the source is neither or is damaged, or there already is a journal.
+/// Fails if the source is neither or is damaged, or a journal already exists.
 pub fn import(source: &Path, directory: &Path, options: &Options) -> Result<(), OpenError> {
     let directory = Directory::own(directory)?;
     if directory.has_journal()? {
@@ -128,7 +125,7 @@ pub fn import(source: &Path, directory: &Path, options: &Options) -> Result<(), 
     };
     let Recovered { state, identity, clock, .. } = recovered;
     let state = state.with_new_audit_log().renewed(options.seed);
-    let state = state.map_err(|problem| OpenError::damaged(source, problem.to_string()))?;
+    let state = state.map_err(|error| OpenError::damaged(source, error.to_string()))?;
     let heading = Heading { clock, ..Heading::new(identity, options.now) };
     let unread = state.announced();
     create(&directory, heading, state, &unread)
@@ -138,12 +135,12 @@ fn write_export(recovered: Recovered, out: &mut impl Write) -> io::Result<()> {
     let Recovered { state, identity, created, clock, .. } = recovered;
     let rows = state.clone().into_rows().count() as u64;
     out.write_all(FIRST_LINE)?;
-    let preface = Preface { identity, created, clock, rows };
-    write_frame(out, &seal::seal(Place::Head, &preface))?;
+    let preface = ExportHeader { identity, created, clock, rows };
+    write_frame(out, &seal::seal(SealLocation::Head, &preface))?;
     let (mut remaining, mut written, mut number) = (state.into_rows(), 0, 0);
     while written < rows {
         let content = next_chunk(&mut remaining, &mut written);
-        write_frame(out, &seal::seal_bytes(Place::Chunk { generation: 0, number }, &content))?;
+        write_frame(out, &seal::seal_bytes(SealLocation::Chunk { generation: 0, number }, &content))?;
         number += 1;
     }
     out.flush()
@@ -162,25 +159,25 @@ fn read_export(source: &Path) -> Result<Recovered, OpenError> {
     if input.read_exact(&mut first).is_err() || ![FIRST_LINE, OLD_FIRST_LINE].contains(&first.as_slice()) {
         return Err(OpenError::Foreign(source.to_owned()));
     }
-    let wrong = |problem: &dyn std::fmt::Display| OpenError::damaged(source, problem.to_string());
+    let wrong = |error: &dyn std::fmt::Display| OpenError::damaged(source, error.to_string());
     let preface = read_frame(&mut input, source)?;
-    let Preface { identity, created, clock, rows } =
-        seal::open(Place::Head, &preface).map_err(|problem| wrong(&problem))?;
+    let ExportHeader { identity, created, clock, rows } =
+        seal::open(SealLocation::Head, &preface).map_err(|error| wrong(&error))?;
     let mut reader = RowReader::default();
     let mut number = 0;
     while reader.count() < rows {
         let sealed = read_frame(&mut input, source)?;
-        let place = Place::Chunk { generation: 0, number };
-        let content = seal::open_any(place, &sealed).map_err(|problem| wrong(&problem))?;
+        let place = SealLocation::Chunk { generation: 0, number };
+        let content = seal::open_any(place, &sealed).map_err(|error| wrong(&error))?;
         reader.add(&content, wrong)?;
         number += 1;
     }
     if reader.count() != rows || input.read(&mut first).map_err(OpenError::io("read", source))? != 0 {
-        return Err(wrong(&"something follows its end"));
+        return Err(wrong(&"bytes follow its end"));
     }
-    let state = reader.finish().map_err(|problem| wrong(&problem))?;
-    let (trail, unread) = (Chain::default(), Vec::new());
-    Ok(Recovered { state, identity, created, clock, replayed: 0, trail, unread })
+    let state = reader.finish().map_err(|error| wrong(&error))?;
+    let (audit_chain, unread) = (Chain::default(), Vec::new());
+    Ok(Recovered { state, identity, created, clock, replayed: 0, audit_chain, unread })
 }
 
 fn read_frame(input: &mut impl Read, source: &Path) -> Result<Vec<u8>, OpenError> {

@@ -1,7 +1,7 @@
 //! Upgrading a journal of an older format when it is opened.
 //!
-//! The state is read as the older format says, and written into a new journal in the present one. The audit log is copied byte for
-//! byte, so that its entries still verify. The old journal stays next to the new one as `journal.format-N.db`.
+//! The state is read in the older format, and written into a new journal in the present one. The audit log is copied
+//! byte for byte, so that its entries still verify. The old journal stays beside the new one as `journal.format-N.db`.
 //!
 //! ```text
 //!   journal.db (format 0) ──read──▶ state ──▶ journal.new (format 1)
@@ -9,14 +9,14 @@
 //!        └──────────── replaced by ◀───────────────┘
 //! ```
 //!
-//! A crash at any moment leaves the old journal or the new one under `journal.db`, complete. After a crash before the rename the
-//! upgrade begins anew.
+//! A crash at any moment leaves either the old or the new journal under `journal.db`, complete. After a crash before
+//! the rename the upgrade starts again.
 
 use rusqlite::Connection;
 use rusqlite::types::Value;
 
 use crate::creation::write_unread;
-use crate::database::{self, FORMAT, Heading, Look, Syncs, write_heading};
+use crate::database::{self, CheckDepth, FORMAT, Heading, SyncMode, write_heading};
 use crate::error::OpenError;
 use crate::files::{Directory, read_header};
 use crate::fold::Folding;
@@ -30,11 +30,13 @@ const AUDIT_TABLES: [(&str, &str); 3] = [
     ("SELECT hour, first, last FROM hour", "INSERT INTO hour VALUES (?1, ?2, ?3)"),
 ];
 
-/// Upgrades the journal of a directory if it has an older format. A journal that ends before one of the reaches is refused.
+/// Upgrades the journal of a directory if it has an older format. A journal that ends before one of the reaches is
+/// refused.
 pub(crate) fn upgrade_if_old(directory: &Directory, due: &[Reach]) -> Result<(), OpenError> {
     let journal = directory.journal();
     let Some(header) = read_header(&journal)?.filter(|header| header.version < FORMAT) else { return Ok(()) };
-    let (old, heading, recovered) = open_and_recover(directory, (Syncs::EachCommit, Look::Thorough), due)?;
+    let (old, heading, recovered) =
+        open_and_recover(directory, (SyncMode::EachCommit, CheckDepth::Thorough), due)?;
     let new = directory.new_journal()?;
     let connection = database::create(&new)?;
     write(&old, &connection, heading, recovered).map_err(|source| OpenError::database(&new, source))?;

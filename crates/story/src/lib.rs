@@ -1,9 +1,9 @@
-//! The language of stories: what happens to a fleet, told line by line, and what its machines see of it.
+//! The language of stories: statements about a fleet, and the documents that its machines read.
 //!
-//! A story is a text. It sets up a fleet, lets things happen at times of its own clock, and says what it expects. Running
-//! it gives a [`Transcript`]: every document that any machine could have read, and what became of the machines. [`run`]
-//! plays a story against the pure rules: fifteen minutes of notice take no time. [`play`] plays it on any [`Stage`], and gives
-//! the same transcript.
+//! A story is a text. It sets up a fleet, performs operations at times of its own clock, and checks expectations.
+//! Running it gives a [`Transcript`]: every document that a machine could have read, and the final state of the
+//! machines. [`run`] runs a story against the pure rules: fifteen minutes of notice take no time. [`run_on`] runs it on
+//! any [`Backend`], and gives the same transcript.
 //!
 //! ```
 //! let text = "\
@@ -26,24 +26,24 @@
 //!                                 │ ▲
 //!                 commands by name│ │views, documents
 //!                                 ▼ │
-//!                                Stage: the pure rules, or a running server
+//!                                Backend: the pure rules, or a running server
 //! ```
 
+mod backend;
 mod check;
 mod error;
+mod line_reader;
 mod parse;
-mod play;
-mod rules;
-mod stage;
+mod rules_backend;
+mod runner;
 mod statement;
 mod transcript;
-mod words;
 
-pub use error::Mistake;
+pub use backend::{Backend, BackendError, ClockStep};
+pub use error::StoryError;
 pub use parse::parse;
-pub use play::{play, run};
-pub use rules::Rules;
-pub use stage::{ClockStep, Stage, Undone};
+pub use rules_backend::RulesBackend;
+pub use runner::{run, run_on};
 pub use statement::Story;
 pub use transcript::Transcript;
 

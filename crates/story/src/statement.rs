@@ -1,53 +1,53 @@
-//! What a story can say.
+//! Statements of a story.
 
 use std::time::Duration;
 
 use forewarn_control::{ApproveWord, NamedCommand, TermsEntry};
 
-use crate::error::Mistake;
-use crate::stage::{ClockStep, ONLY_BY_THE_RULES};
-use crate::words::{Line, Word};
+use crate::backend::{ClockStep, NOT_ON_A_SERVER};
+use crate::error::StoryError;
+use crate::line_reader::{LineReader, Token};
 
-/// A story that has been read: its lines, in order.
+/// A parsed story: its statements, in order.
 #[derive(Clone, Debug)]
 pub struct Story {
-    pub(crate) lines: Vec<Told>,
+    pub(crate) statements: Vec<Statement>,
 }
 
-/// One line: when, what, and where it stands.
+/// One statement: its line, its time and its kind.
 #[derive(Clone, Debug)]
-pub(crate) struct Told {
-    pub(crate) place: Place,
+pub(crate) struct Statement {
+    pub(crate) location: SourceLine,
     /// Since the beginning of the story.
     pub(crate) at: Option<Duration>,
-    pub(crate) says: Says,
+    pub(crate) kind: StatementKind,
 }
 
-/// A line of the text, for mistakes found later.
+/// A line of the text, for errors that are found later.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct SourceLine {
     line: usize,
     text: String,
-    words: Vec<Named>,
+    words: Vec<SourceName>,
     /// The words of the line, one space apart.
     pub(crate) plain: String,
 }
 
-/// A name, and the column in which it stands.
+/// A name and its column.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Named {
+pub(crate) struct SourceName {
     name: String,
     column: usize,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Says {
-    /// The fleet, or something that happens to it.
-    Does(Deed),
-    /// Something that the rules refuse.
-    Refused(Deed),
-    /// A machine asks for its events; without a name, one of every tenant does.
-    Poll(Option<Named>),
+pub(crate) enum StatementKind {
+    /// An operation on the fleet.
+    Perform(Operation),
+    /// An operation that the rules must refuse.
+    Refused(Operation),
+    /// A poll of one machine; without a name, of one machine of every tenant.
+    Poll(Option<SourceName>),
     Advance(Duration),
     StepClock(ClockStep),
     Crash,
@@ -55,28 +55,28 @@ pub(crate) enum Says {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Deed {
-    /// What can be said without looking at the fleet.
+pub(crate) enum Operation {
+    /// Commands that need no lookup.
     Perform(Vec<NamedCommand>),
     Approve {
-        what: Vec<Named>,
-        by: By,
+        what: Vec<SourceName>,
+        by: ApprovedBy,
     },
-    Cancel(Named),
-    Force(Named),
-    /// Something about the oldest rollout.
-    Rollout(RolloutDeed),
-    /// A tenant keeps its policy but for one rule.
+    Cancel(SourceName),
+    Force(SourceName),
+    /// An operation on the oldest rollout.
+    Rollout(RolloutOperation),
+    /// A change of one rule of a tenant's policy.
     Policy {
-        tenant: Named,
+        tenant: SourceName,
         rule: PolicyRule,
         approve: ApproveWord,
     },
 }
 
-/// What an operator does to a rollout under way.
+/// An operation on a rollout.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum RolloutDeed {
+pub(crate) enum RolloutOperation {
     Cancel,
     Pause { take_back: bool },
     Resume,
@@ -84,9 +84,9 @@ pub(crate) enum RolloutDeed {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum By {
-    Machine(Named),
-    OwnerOf(Named),
+pub(crate) enum ApprovedBy {
+    Machine(SourceName),
+    OwnerOf(SourceName),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,53 +96,57 @@ pub(crate) enum PolicyRule {
     AllDown,
 }
 
-/// Something that must hold.
+/// An expected condition of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Expectation {
-    pub(crate) subject: Named,
+    pub(crate) subject: SourceName,
     pub(crate) is: Expected,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Expected {
     /// A tenant sees events in these phases, in order of announcement.
-    Events(Vec<Seen>),
+    Events(Vec<EventPhase>),
     Enrolled,
     NotEnrolled,
     Incarnation(u64),
-    On(Named),
+    On(SourceName),
     Boots(u32),
     Disk(u32),
     Model(u32),
     Power(&'static str),
     Gone,
-    /// The last rollout stands so: `going`, `paused`, `waits-for-window`, …
+    /// State of the last rollout: `going`, `paused`, `waits-for-window`, …
     Rollout(String),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Seen {
+pub(crate) enum EventPhase {
     Scheduled,
     Started,
 }
 
 impl Story {
-    /// Whether the story can be played on a live server.
+    /// Checks that the story can run on a live server.
     ///
     /// # Errors
-    /// Points at the first line that cannot: one where the wall clock is stepped, or the process dies.
-    pub fn check_live(&self) -> Result<(), Mistake> {
-        let only_by_the_rules = |told: &&Told| match told.says {
-            Says::StepClock(_) | Says::Crash => true,
-            Says::Does(_) | Says::Refused(_) | Says::Poll(_) | Says::Advance(_) | Says::Expect(_) => false,
+    /// Points at the first unsupported statement: a step of the wall clock, or a crash.
+    pub fn check_live(&self) -> Result<(), StoryError> {
+        let is_unsupported = |statement: &&Statement| match statement.kind {
+            StatementKind::StepClock(_) | StatementKind::Crash => true,
+            StatementKind::Perform(_)
+            | StatementKind::Refused(_)
+            | StatementKind::Poll(_)
+            | StatementKind::Advance(_)
+            | StatementKind::Expect(_) => false,
         };
-        let first = self.lines.iter().find(only_by_the_rules);
-        first.map_or(Ok(()), |told| Err(told.place.mistake_here(ONLY_BY_THE_RULES)))
+        let first = self.statements.iter().find(is_unsupported);
+        first.map_or(Ok(()), |statement| Err(statement.location.error_on_line(NOT_ON_A_SERVER)))
     }
 }
 
-impl Named {
-    pub(crate) fn new(word: Word<'_>) -> Self {
+impl SourceName {
+    pub(crate) fn new(word: Token<'_>) -> Self {
         Self { name: word.text.to_owned(), column: word.column }
     }
 
@@ -151,17 +155,17 @@ impl Named {
     }
 }
 
-impl Place {
-    pub(crate) fn of(line: &Line<'_>) -> Self {
-        let text = line.mistake_at_end("").text;
-        let words = line.words().map(Named::new).collect();
+impl SourceLine {
+    pub(crate) fn of(line: &LineReader<'_>) -> Self {
+        let text = line.error_at_end("").text;
+        let words = line.words().map(SourceName::new).collect();
         Self { line: line.number, text, words, plain: line.plain() }
     }
 
-    /// A mistake at a name of this line.
-    pub(crate) fn mistake(&self, at: &Named, message: impl Into<String>) -> Mistake {
+    /// An error at a name of this line.
+    pub(crate) fn error_at(&self, at: &SourceName, message: impl Into<String>) -> StoryError {
         let width = at.name.chars().count();
-        Mistake {
+        StoryError {
             line: self.line,
             column: at.column,
             width,
@@ -170,26 +174,26 @@ impl Place {
         }
     }
 
-    /// A mistake about a name that the message ends with, as `no such host: h9` does; of the line, if it is not in there.
-    /// The last such word is meant: what there is to be found comes after what is new.
-    pub(crate) fn mistake_about(&self, message: &str) -> Mistake {
+    /// An error about the name at the end of a message such as `no such host: h9`; about the whole line, if the name is
+    /// not part of it. The last matching word counts, because names of existing objects follow the name of a new one.
+    pub(crate) fn error_about(&self, message: &str) -> StoryError {
         let first = message.lines().next().unwrap_or_default();
         let name = first.rsplit(": ").next().unwrap_or_default();
-        let is_meant = |word: &&Named| {
+        let is_meant = |word: &&SourceName| {
             let rest = word.name.strip_prefix(name);
             !name.is_empty() && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
         };
         match self.words.iter().rfind(is_meant) {
-            Some(word) => self.mistake(word, message),
-            None => self.mistake_here(message),
+            Some(word) => self.error_at(word, message),
+            None => self.error_on_line(message),
         }
     }
 
-    /// A mistake of the line as a whole.
-    pub(crate) fn mistake_here(&self, message: impl Into<String>) -> Mistake {
+    /// An error of the line as a whole.
+    pub(crate) fn error_on_line(&self, message: impl Into<String>) -> StoryError {
         let indent = self.text.chars().take_while(|c| c.is_whitespace()).count();
         let width = self.text.chars().count() - indent;
-        Mistake {
+        StoryError {
             line: self.line,
             column: indent + 1,
             width,

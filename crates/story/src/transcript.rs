@@ -1,7 +1,7 @@
-//! What every machine could have seen, and what became of the machines.
+//! The transcript: every document that a machine could have read, and the final state of the machines.
 //!
-//! After each line of a story, and at each instant at which something changes while the clock runs, the documents that
-//! differ from what was shown before are written down. Events are called E1, E2 … in the order in which they appear.
+//! After each statement, and at each instant at which something changes while the clock advances, the changed documents
+//! are recorded. Events are called E1, E2 … in the order in which they appear.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
@@ -12,16 +12,16 @@ use forewarn_imds::{ReadEvent, Reading, Word, read_document};
 use forewarn_lifecycle::{EventId, Timestamp};
 use forewarn_types::show_duration;
 
-use crate::stage::{Stage, Undone};
+use crate::backend::{Backend, BackendError};
 
-/// The record of a story that was played.
+/// The record of a story run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Transcript {
     text: String,
-    /// The incarnation that was last shown of each tenant.
+    /// The last recorded incarnation of each tenant.
     shown: BTreeMap<String, u64>,
-    /// The tenants that were there when last looked at, in the order in which they joined.
-    there: Vec<String>,
+    /// The tenants at the last check, in the order in which they joined.
+    present: Vec<String>,
     aliases: BTreeMap<EventId, usize>,
     stamped: Option<Duration>,
 }
@@ -33,41 +33,41 @@ impl fmt::Display for Transcript {
 }
 
 impl Transcript {
-    /// A line of the story, at its time.
+    /// Records a statement at its time.
     pub(crate) fn line(&mut self, elapsed: Duration, plain: &str) {
         self.stamp(elapsed);
         self.push(plain);
     }
 
-    /// Something worth saying about the line before.
-    pub(crate) fn remark(&mut self, remark: &str) {
-        for line in remark.lines() {
+    /// Records a note about the statement before.
+    pub(crate) fn note(&mut self, note: &str) {
+        for line in note.lines() {
             self.push(&format!("    {}", line.trim()));
         }
     }
 
-    /// The documents that differ from what was shown before.
-    pub(crate) fn documents(&mut self, stage: &dyn Stage) -> Result<(), Undone> {
-        let tenants = stage.tenants()?;
+    /// Records the documents that have changed.
+    pub(crate) fn documents(&mut self, backend: &dyn Backend) -> Result<(), BackendError> {
+        let tenants = backend.tenants()?;
         for tenant in &tenants {
             let known = self.shown.get(&tenant.name).copied();
             let unheard_of = tenant.events.is_empty() && known.is_none();
             if !unheard_of && known != Some(tenant.incarnation) {
-                self.stamp(stage.elapsed());
-                self.document(tenant, &stage.document(&tenant.name)?, stage.beginning());
+                self.stamp(backend.elapsed());
+                self.document(tenant, &backend.document(&tenant.name)?, backend.beginning());
             }
         }
-        let there = tenants.into_iter().map(|tenant| tenant.name).collect();
-        for name in std::mem::replace(&mut self.there, there) {
-            if !self.there.contains(&name) && self.shown.remove(&name).is_some() {
-                self.stamp(stage.elapsed());
+        let present = tenants.into_iter().map(|tenant| tenant.name).collect();
+        for name in std::mem::replace(&mut self.present, present) {
+            if !self.present.contains(&name) && self.shown.remove(&name).is_some() {
+                self.stamp(backend.elapsed());
                 self.push(&format!("    {name} is gone"));
             }
         }
         Ok(())
     }
 
-    /// Writes down the document that a machine of the tenant would read.
+    /// Records the document that a machine of the tenant would read.
     fn document(&mut self, tenant: &TenantView, body: &[u8], beginning: Timestamp) {
         self.shown.insert(tenant.name.clone(), tenant.incarnation);
         let (name, head) = (&tenant.name, "sees document");
@@ -110,21 +110,21 @@ impl Transcript {
         *self.aliases.entry(id).or_insert(next)
     }
 
-    /// The event that the transcript calls by that name.
-    pub(crate) fn event_called(&self, name: &str) -> Option<EventId> {
+    /// The event with that name in the transcript.
+    pub(crate) fn event_named(&self, name: &str) -> Option<EventId> {
         let number: usize = name.strip_prefix('E')?.parse().ok()?;
         self.aliases.iter().find(|(_, alias)| **alias == number).map(|(id, _)| *id)
     }
 
-    /// A text in which events have the names that the transcript gave them: their ids are others on every stage.
-    pub(crate) fn in_its_words(&self, text: &str) -> String {
+    /// Replaces event ids by the names of the transcript, because ids differ between backends.
+    pub(crate) fn with_event_names(&self, text: &str) -> String {
         let name = |text: String, (id, alias): (&EventId, &usize)| {
             text.replace(&id.to_string(), &format!("E{alias}"))
         };
         self.aliases.iter().fold(text.to_owned(), name)
     }
 
-    /// What became of the machines.
+    /// Records the final state of the machines.
     pub(crate) fn machines(&mut self, machines: &[MachineView]) {
         self.text.push_str("\nin the end\n");
         let width = machines.iter().map(|machine| machine.name.len()).max().unwrap_or(0);
@@ -136,7 +136,7 @@ impl Transcript {
         }
     }
 
-    /// The time, once for everything that happens at it.
+    /// Records the time, once for everything that happens at it.
     fn stamp(&mut self, elapsed: Duration) {
         if self.stamped != Some(elapsed) {
             self.stamped = Some(elapsed);

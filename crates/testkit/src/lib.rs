@@ -1,75 +1,65 @@
 //! Helpers for tests of several crates. Never part of a program.
+//!
+//! | what | where |
+//! |---|---|
+//! | a cluster that takes commands by name | [`TestCluster`] |
+//! | a cluster whose every step is checked against the promises, and random histories | [`observed`] |
+//! | random histories of the shared state | [`shared_state`] |
+//! | the program as a server, ended with the test | [`TestServer`] |
+//! | directories, with settings for `forewarn serve` or without | [`ServeDir`], [`TestDir`] |
+//! | HTTP as bytes; requests of an operator; TLS (feature `tls`) | [`raw_http`], [`operator`], `tls` |
+//! | conditions that become true | [`wait_until`] |
+//! | documents of machines, written a second time | [`documents`] |
+//! | machines that are network namespaces | [`network`] |
+//! | agents in such machines | [`agents`] |
+//! | requests of Azure Resource Manager; the command line `az` | [`arm`], [`az`] |
+//! | random requests, and a record of what they were promised | [`random_client`] |
+//! | a webhook that keeps every request | [`webhook_receiver`] |
 
 #![allow(
     missing_docs,
     clippy::missing_panics_doc,
     clippy::must_use_candidate,
+    clippy::needless_pass_by_value,
+    clippy::new_without_default,
     clippy::panic,
     clippy::unwrap_used,
+    clippy::wildcard_enum_match_arm,
     reason = "for tests only"
 )]
 
-use forewarn_control::{NamedCommand, Resolved, ScaleSetCommand, ScaleSetView, leaving, scale_set_view};
-use forewarn_lifecycle::{Cluster, Command, Now, Seed};
-use serde_json::{Value, json};
+pub mod agents;
+pub mod arm;
+pub mod az;
+mod cluster;
+pub mod command;
+mod dir;
+pub mod documents;
+mod json_log;
+pub mod network;
+pub mod observed;
+pub mod operator;
+pub mod programs;
+mod random;
+pub mod random_client;
+pub mod raw_http;
+mod running_command;
+mod serve_dir;
+pub mod server;
+pub mod shared_state;
+#[cfg(feature = "tls")]
+pub mod tls;
+mod wait;
+pub mod webhook_receiver;
 
-/// A small cluster. Every command must be accepted.
-pub struct TestCluster {
-    pub cluster: Cluster,
-    pub now: Now,
-}
-
-impl TestCluster {
-    pub fn new(hosts: u32) -> Self {
-        let mut cluster = Self { cluster: Cluster::new(Seed([1; 16])), now: Now::at_millis(0) };
-        for host in 1..=hosts {
-            cluster.order(&json!({ "command": "admit_host", "name": format!("h{host}") }));
-        }
-        cluster
-    }
-
-    pub fn submit(&mut self, command: &Command) {
-        let changes = self.cluster.decide(self.now, command).expect("the rules accept it");
-        changes.iter().for_each(|change| drop(self.cluster.evolve(self.now, change)));
-    }
-
-    pub fn obey(&mut self, command: &NamedCommand) {
-        match command.resolve(&self.cluster).expect("a command") {
-            Resolved::Rules(command) | Resolved::Admit(command, _) => self.submit(&command),
-            Resolved::Describe(..) | Resolved::Site(_) | Resolved::Jam(_) => panic!("not of the rules"),
-        }
-    }
-
-    pub fn order(&mut self, command: &Value) {
-        self.obey(&serde_json::from_value(command.clone()).expect("a command"));
-    }
-
-    /// Has a wish come true; says of how many commands it consists.
-    pub fn wish(&mut self, wish: &ScaleSetCommand) -> usize {
-        let commands = wish.commands(&self.cluster).expect("a wish that can be had");
-        commands.iter().for_each(|command| self.obey(command));
-        commands.len()
-    }
-
-    pub fn create(&mut self, more: &Value) {
-        let mut new = json!({ "name": "web" });
-        new.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        self.wish(&ScaleSetCommand::CreateScaleSet(serde_json::from_value(new).expect("a scale set")));
-    }
-
-    pub fn view(&self) -> ScaleSetView {
-        let id = self.cluster.scale_set_named("web").unwrap();
-        scale_set_view(&self.cluster, id, &leaving(&self.cluster)).unwrap()
-    }
-
-    /// Host, update domain and fault domain of each.
-    pub fn places(&self) -> Vec<(String, u16, u16)> {
-        let instances = self.view().instances.into_iter().map(|instance| instance.member);
-        instances.map(|one| (one.host, one.update_domain, one.fault_domain)).collect()
-    }
-
-    pub fn enrol(&mut self) {
-        let tenants: Vec<_> = self.cluster.tenants().map(|(id, _)| id).collect();
-        tenants.into_iter().for_each(|tenant| self.submit(&Command::Enrol(tenant)));
-    }
-}
+pub use cluster::TestCluster;
+pub use command::{CommandResult, clean_command};
+pub use dir::TestDir;
+pub use documents::{EDITIONS, Event, document};
+pub use json_log::log_objects;
+pub use random::Random;
+pub use raw_http::{NEWEST, RawConnection, RawResponse, approve, ask, get, post, request};
+pub use running_command::RunningCommand;
+pub use serve_dir::{SOLO_FLEET, ServeDir};
+pub use server::TestServer;
+pub use wait::{DEADLINE, wait_until, wait_until_for};

@@ -32,7 +32,6 @@ pub enum EventKind {
 }
 
 impl EventKind {
-    /// All kinds.
     pub const ALL: [Self; 5] = [Self::Freeze, Self::Reboot, Self::Redeploy, Self::Preempt, Self::Terminate];
 
     /// The word in documents, settings and JSON.
@@ -56,22 +55,20 @@ impl FromStr for EventKind {
     }
 }
 
-/// A text that is no kind of events.
+/// A text that is not an event type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("not a kind of events")]
+#[error("not an event type")]
 pub struct NotAnEventKind;
 
 /// The cause of an event. A word in JSON and TOML.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub enum EventSource {
-    /// The platform.
     Platform,
     /// The owner of the machine.
     User,
 }
 
 impl EventSource {
-    /// All sources.
     pub const ALL: [Self; 2] = [Self::Platform, Self::User];
 
     /// The word in documents, settings and JSON.
@@ -95,11 +92,11 @@ pub enum Reason {
     LiveMigration,
     /// The host has failed.
     HostFailure,
-    /// The owner asked for a restart.
+    /// The owner requested a restart.
     UserRestart,
-    /// The owner asked for a move to another host.
+    /// The owner requested a move to another host.
     UserRedeploy,
-    /// There is nothing to say: Preempt, Terminate, a new operating-system image.
+    /// No reason is given: Preempt, Terminate, a new operating-system image.
     Unspoken,
 }
 
@@ -111,21 +108,20 @@ pub struct Announcement {
     pub id: EventId,
     /// The effect on the machines.
     pub kind: EventKind,
-    /// The cause.
+    /// The platform or the owner.
     pub source: EventSource,
-    /// The reason.
     pub reason: Reason,
     /// The expected interruption: -1 unknown, 0 none. Not the life of the event.
     pub duration_seconds: i32,
-    /// The machines it is about, all in one update domain, in an order that stays.
+    /// The affected machines, all in one update domain, in a stable order.
     #[serde(with = "crate::names::derived_names")]
     pub resources: Box<[Name]>,
 }
 
 /// The phase of an event while a document shows it.
 ///
-/// There is no `Completed`: an event that is over has left the document. `not_before` lives inside `Scheduled`, because
-/// it means nothing later.
+/// There is no `Completed`: an ended event has left the document. `not_before` is part of `Scheduled`, because it has
+/// no meaning later.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Phase {
     /// Announced; waits for approval or for `not_before`.
@@ -135,9 +131,8 @@ pub enum Phase {
         /// The first approval, if there was one.
         approval: Option<Approval>,
     },
-    /// Under way.
     Started {
-        /// The start.
+        /// Time of the start.
         at: Timestamp,
         /// The cause of the start.
         cause: StartCause,
@@ -166,17 +161,17 @@ pub enum Approver {
 /// The cause of the start of a maintenance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum StartCause {
-    /// Every tenant that was asked has approved.
+    /// Every notified tenant has approved.
     Approved,
     /// The notice has run out.
     Expired,
     /// The tenant's policy approves such events by itself.
     Automatic,
-    /// The host has failed: there was nothing to wait for.
+    /// The host has failed, so there was no notice.
     Failure,
-    /// An operator did not want to wait.
+    /// An operator forced the start.
     Forced,
-    /// There was no one to ask: no tenant concerned is enrolled, or the work makes no event.
+    /// No approval was needed: no concerned tenant is enrolled, or the work makes no event.
     AtOnce,
 }
 
@@ -187,12 +182,10 @@ pub struct Event {
     pub announcement: Arc<Announcement>,
     /// The work behind it.
     pub maintenance: MaintenanceId,
-    /// The phase.
     pub phase: Phase,
 }
 
 impl Event {
-    /// The id.
     #[must_use]
     pub fn id(&self) -> EventId {
         self.announcement.id

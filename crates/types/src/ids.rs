@@ -1,4 +1,4 @@
-//! Ids: numbers that are never used again, event ids and the secrets that they are made of.
+//! Ids: numbers that are never reused, event ids, and the secrets from which they are derived.
 
 use std::fmt;
 use std::hash::Hasher;
@@ -27,7 +27,7 @@ macro_rules! number {
 pub struct ClusterId(pub u32);
 
 impl ClusterId {
-    /// The cluster that is meant when none is named. It always exists.
+    /// The default cluster. It always exists.
     pub const DEFAULT: Self = Self(0);
 
     /// The name of that cluster, which never changes.
@@ -81,12 +81,12 @@ number!(
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct EventId(Uuid);
 
-/// The secret that event ids are made of. It is chosen once, outside the rules, and journaled with the cluster.
+/// The secret from which event ids are derived. It is chosen once, outside the rules, and journaled with the cluster.
 #[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Seed(#[serde(with = "crate::base64url")] pub [u8; 16]);
 
 impl Seed {
-    /// The secret of another cluster, made of this one: the same for the same number, and this one for 0.
+    /// The secret of another cluster, derived from this one: the same for the same number, and this one for 0.
     #[must_use]
     pub fn nth(&self, number: u32) -> Self {
         if number == 0 {
@@ -99,7 +99,7 @@ impl Seed {
     }
 }
 
-/// The name of an action: one piece of work on one machine. It is the same however often the action is ordered, and no
+/// The name of an action: one piece of work on one machine. It is the same for every repetition of the action, and no
 /// other action of any cluster has it. It is printed as 32 lower-case hexadecimal digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ActionName(u128);
@@ -124,7 +124,7 @@ impl fmt::Display for ActionName {
 }
 
 impl EventId {
-    /// The `counter`-th id of a cluster: a keyed hash, so that one id tells nothing about another.
+    /// The `counter`-th id of a cluster: a keyed hash, so that one id reveals nothing about another.
     #[must_use]
     pub fn nth(seed: &Seed, counter: u64) -> Self {
         let mut hasher = SipHasher24::new_with_key(&seed.0);
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_seed_does_not_show_itself() {
+    fn debug_output_hides_a_seed() {
         assert_eq!(format!("{:?}", Seed([7; 16])), "Seed(secret)");
         assert_eq!(HostId(3).to_string(), "3");
     }

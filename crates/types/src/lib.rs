@@ -1,7 +1,7 @@
 //! Ids, names, times and the nouns of an event: the values that every part of Forewarn shares.
 //!
-//! The rules, the formats of the metadata endpoint, the control plane and the agent are all built on these types, so none
-//! of them needs another one to name an event or a time. No I/O, no clock, no randomness.
+//! The rules, the formats of the metadata endpoint, the control plane and the agent are all built on these types, so
+//! none of them needs another one to name an event or a time. No I/O, no clock, no randomness.
 //!
 //! ```
 //! use forewarn_types::{EventKind, Moment, Span};

@@ -1,9 +1,9 @@
-//! Limits that both the rules and the published formats obey.
+//! Limits of both the rules and the published formats.
 
 /// Bytes in the name of a host, tenant, scale set or machine.
 pub const NAME_BYTES_MAX: usize = 80;
 
-/// Events that one tenant sees at once. A failed host may go beyond it: there is no one left to refuse.
+/// Events that one tenant sees at once. A failed host may exceed it, because its events cannot be refused.
 pub const EVENTS_PER_TENANT_MAX: usize = 1_000;
 
 /// Event ids in one approval: never fewer than a tenant can see.

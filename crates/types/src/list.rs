@@ -1,14 +1,14 @@
 //! Lists in requests and settings that select things.
 //!
-//! Where a missing list means "no limit", an empty list is an error: a program that computes a selection and finds nothing
-//! must not select everything.
+//! An empty list is an error if a missing list means "no limit": a program that computes an empty selection must not
+//! select everything.
 
 use serde::{Deserialize, Deserializer};
 
 /// Reads a list that has at least one entry.
 ///
 /// # Errors
-/// When the list is empty, or an entry is invalid.
+/// The list is empty, or an entry is invalid.
 pub fn at_least_one<'de, D, T>(deserializer: D) -> Result<Vec<T>, D::Error>
 where
     D: Deserializer<'de>,
@@ -20,7 +20,7 @@ where
 /// Reads a list that is absent or has at least one entry.
 ///
 /// # Errors
-/// When the list is empty, or an entry is invalid.
+/// The list is empty, or an entry is invalid.
 pub fn at_least_one_or_absent<'de, D, T>(deserializer: D) -> Result<Option<Vec<T>>, D::Error>
 where
     D: Deserializer<'de>,

@@ -19,7 +19,7 @@ pub struct Name(Arc<str>);
 /// The reason why a text is not a name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadName {
-    /// There is nothing there.
+    /// The text is empty.
     #[error("a name must not be empty")]
     Empty,
     /// More than [`NAME_BYTES_MAX`] bytes.
@@ -29,7 +29,7 @@ pub enum BadName {
     #[error("a name has only letters, digits, '.', '_' and '-'; this one has {0:?}")]
     Character(char),
     /// `.` or `..`.
-    #[error("a name is neither '.' nor '..': in a path they mean another place")]
+    #[error("a name must not be '.' or '..', which have a meaning in paths")]
     Dots,
 }
 
@@ -46,9 +46,9 @@ impl Name {
     /// ```
     ///
     /// # Errors
-    /// When the text is empty, too long, a place in a path, or has a character that a name may not have.
+    /// The text is empty, too long, `.` or `..`, or has a character that a name may not have.
     pub fn new(text: &str) -> Result<Self, BadName> {
-        // In a URL or a file name they mean another place, and names are written there without escaping.
+        // They have a meaning in URLs and file names, where names are written without escaping.
         if matches!(text, "." | "..") {
             return Err(BadName::Dots);
         }
@@ -56,10 +56,10 @@ impl Name {
         Self::checked(text, NAME_BYTES_MAX, chosen)
     }
 
-    /// A stored name: a chosen one, or one made of it for a placement group or an instance.
+    /// A stored name: a chosen one, or one derived for a placement group or an instance.
     ///
     /// # Errors
-    /// When the text is neither a chosen name nor one made of it.
+    /// The text is neither a chosen name nor derived from one.
     pub fn restored(text: &str) -> Result<Self, BadName> {
         let given = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | ':');
         Self::checked(text, NAME_BYTES_MAX + SUFFIX_BYTES_MAX, given)
@@ -97,7 +97,6 @@ impl Name {
         self.0.strip_prefix(scale_set.as_str())?.strip_prefix('_')?.parse().ok()
     }
 
-    /// The text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -130,7 +129,7 @@ impl Serialize for Name {
     }
 }
 
-/// Names in JSON that are chosen, or made of a chosen one for a placement group or an instance: `serde(with)`.
+/// Names in JSON that are chosen, or derived for a placement group or an instance: `serde(with)`.
 pub mod derived_name {
     use super::*;
 
@@ -175,6 +174,7 @@ impl std::borrow::Borrow<str> for Name {
 mod tests {
     use super::*;
 
+    /// promise: C3
     #[test]
     fn a_name_is_short_and_needs_no_escaping() {
         assert_eq!(Name::new(""), Err(BadName::Empty));
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_in_json_is_a_chosen_one_unless_others_are_wanted() {
+    fn derived_names_need_their_own_deserializer() {
         let read = |json: &str| serde_json::from_str::<Name>(json);
         let derived = |json: &str| derived_name::deserialize(&mut serde_json::Deserializer::from_str(json));
         assert_eq!(read("\"web\"").unwrap().as_str(), "web");

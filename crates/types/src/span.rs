@@ -1,4 +1,4 @@
-//! Lengths of time and moments, as people write them: `90s`, `15m`, `9m50s`, `7d`; `2026-01-01T00:00:00Z`.
+//! Durations and points in time, as people write them: `90s`, `15m`, `9m50s`, `7d`; `2026-01-01T00:00:00Z`.
 
 use std::time::Duration;
 
@@ -36,9 +36,9 @@ impl std::str::FromStr for Span {
     }
 }
 
-/// A text that is no length of time.
+/// A text that is not a duration.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("not a length of time: {0:?}\n  hint: write 90s, 15m, 9m50s, 2h or 7d")]
+#[error("not a duration: {0:?}\n  hint: write 90s, 15m, 9m50s, 2h or 7d")]
 pub struct NotASpan(String);
 
 impl Serialize for Moment {
@@ -58,7 +58,7 @@ impl std::fmt::Display for Moment {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match jiff::Timestamp::from_millisecond(self.0.millis()) {
             Ok(moment) => moment.fmt(out),
-            // Beyond the year 9999 there are only numbers.
+            // Years after 9999 are written as numbers.
             Err(_) => write!(out, "{}{BEYOND}", self.0.millis()),
         }
     }
@@ -77,12 +77,12 @@ impl std::str::FromStr for Moment {
     }
 }
 
-/// Follows the number of a moment that has no date.
+/// Suffix of the number of a time without a date.
 const BEYOND: &str = " ms after 1970";
 
-/// A text that is no moment.
+/// A text that is not a date and time.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("not a moment: {0:?}\n  hint: write 2026-01-01T00:00:00Z")]
+#[error("not a date and time: {0:?}\n  hint: write 2026-01-01T00:00:00Z")]
 pub struct NotAMoment(String);
 
 /// Reads `90s`, `15m`, `9m50s`, `2h`, `7d`: one or more numbers with a unit, larger units first.
@@ -109,7 +109,7 @@ pub fn parse_duration(text: &str) -> Option<Duration> {
         .then(|| Duration::from_secs(seconds))
 }
 
-/// Writes a length of time as [`parse_duration`] reads it.
+/// Writes a duration as [`parse_duration`] reads it.
 ///
 /// ```
 /// use std::time::Duration;
@@ -132,7 +132,7 @@ pub fn show_duration(span: Duration) -> String {
 
 const UNITS: [(char, u64); 4] = [('d', 86_400), ('h', 3_600), ('m', 60), ('s', 1)];
 
-/// A hundred years: enough for any use, and far from where sums overflow.
+/// A hundred years: enough for any use, and far from overflow.
 const DURATION_SECONDS_MAX: u64 = 100 * 366 * 86_400;
 
 #[cfg(test)]
@@ -141,7 +141,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn only_lengths_of_time_are_read_as_such() {
+    fn invalid_durations_are_rejected() {
         for wrong in
             ["", "s", "5", "5x", "-5s", "5s5m", "5m5m", "1.5h", "9999999999999999999d", "3163000000s"]
         {
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_moment_reads_as_it_is_written() {
+    fn a_date_and_time_reads_as_it_is_written() {
         let text = "2026-01-01T00:00:05Z";
         let moment: Moment = text.parse().unwrap();
         assert_eq!(moment.0.millis(), 1_767_225_605_000);
@@ -165,7 +165,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_length_of_time_reads_as_it_is_written(seconds in 0..=DURATION_SECONDS_MAX) {
+        fn a_duration_reads_as_it_is_written(seconds in 0..=DURATION_SECONDS_MAX) {
             let span = Duration::from_secs(seconds);
             prop_assert_eq!(parse_duration(&show_duration(span)), Some(span));
             let json = serde_json::to_string(&Span(span)).unwrap();
@@ -179,7 +179,7 @@ mod tests {
         }
 
         #[test]
-        fn no_text_makes_the_reader_of_durations_stumble(text in "\\PC{0,12}") {
+        fn parsing_a_duration_never_panics(text in "\\PC{0,12}") {
             let _ = parse_duration(&text);
         }
     }

@@ -1,8 +1,8 @@
 //! Points in time on the two clocks.
 //!
-//! Time is always an argument. There are two clocks, because each fails in its own way: the *wall* clock is what people
-//! and documents speak of, and it may be stepped; the *steady* clock only ever grows, and says nothing about the date.
-//! An event starts when both say that its notice is over, so a step of the wall clock can make it late, never early.
+//! Time is always an argument. There are two clocks, because each fails in its own way: the *wall* clock has the date
+//! and may be stepped; the *steady* clock only grows and has no date. An event starts when its notice is over on both,
+//! so a step of the wall clock can make it late, never early.
 
 use std::time::Duration;
 
@@ -102,7 +102,7 @@ impl TryFrom<i64> for Timestamp {
 }
 
 impl Steady {
-    /// Before everything else: whatever is due then is due now.
+    /// The start of the clock: anything due then is due now.
     pub const START: Self = Self(0);
 
     /// The point that many milliseconds after the start.
@@ -151,7 +151,7 @@ impl Now {
     }
 }
 
-/// The length of a span in milliseconds, part of one counted as a whole one: rounding never shortens a notice.
+/// The length of a span in milliseconds, rounded up: rounding never shortens a notice.
 fn whole_millis(span: Duration) -> u64 {
     u64::try_from(span.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX).min(i64::MAX.unsigned_abs())
 }
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_timestamp_is_read_as_it_was_written_or_not_at_all() {
+    fn a_timestamp_reads_as_it_was_written() {
         for millis in [0, 1, LAST_MILLI] {
             let read: Timestamp = serde_json::from_str(&millis.to_string()).unwrap();
             assert_eq!((read.millis(), serde_json::to_string(&read).unwrap()), (millis, millis.to_string()));

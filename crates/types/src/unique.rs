@@ -1,10 +1,11 @@
 //! Unique ids of machines, placement groups and scale sets: `vmId` and its like.
 //!
-//! They are made of the identity of a server, so they stay when it is restarted and differ from those of every other one.
+//! They are derived from the identity of a server, so they survive its restart and differ from those of every other
+//! server.
 
 use crate::ids::{EventId, MachineId, ScaleSetId, Seed, TenantId};
 
-/// The thing that has the id.
+/// The object that has the id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unique {
     /// A machine: `vmId`.
@@ -16,7 +17,7 @@ pub enum Unique {
 }
 
 impl Unique {
-    /// The id, in the cluster whose identity that is. It is made like the id of an event, of another secret: one id
+    /// The id, in the cluster with that identity. It is derived like the id of an event, from another secret: one id
     /// does not reveal the other.
     ///
     /// ```
@@ -43,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_has_the_id_of_anything_else() {
+    fn unique_ids_differ_between_objects() {
         let ids = [1, 2].map(|byte| {
             let seed = Seed([byte; 16]);
             [0, 1].map(|number| {
@@ -62,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_are_what_they_have_always_been() {
+    fn unique_ids_are_stable() {
         let seed = Seed([3; 16]);
         assert_eq!(Unique::Machine(MachineId(0)).id(&seed), "e00d5653-5fcd-439c-a340-14fffb839506");
         assert_eq!(Unique::PlacementGroup(TenantId(0)).id(&seed), "c0df7cf4-8c1e-44fc-87b7-0ca39e9334d1");

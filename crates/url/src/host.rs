@@ -1,7 +1,7 @@
 //! The header `Host` of a request: names that another domain cannot have pointed to this server.
 //!
-//! A web page can send requests to any address that its own name resolves to. An address, `localhost` and a single label are names
-//! that no public domain has; a name with dots is accepted only where the settings have it.
+//! A web page can send requests to any address to which its own name resolves. An IP address, `localhost` and a single
+//! label are not public domain names; a name with dots is accepted only if it is in the settings.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hosts_that_dns_cannot_move_are_ours() {
+    fn addresses_and_single_labels_are_own_hosts() {
         let names = ["metadata.example.com".to_owned()];
         for host in [
             "169.254.169.254",

@@ -1,9 +1,10 @@
-//! Where something is that can be asked: `http://HOST[:PORT]/PATH[?QUERY]`, or the same with `https`.
+//! URLs of HTTP servers: `http://HOST[:PORT]/PATH[?QUERY]`, or the same with `https`.
 //!
-//! Read once, when it is chosen, so that nothing is sent to somewhere that two readers would read differently. What stands
-//! behind `?` is often a key, and shown to nobody.
+//! A URL is parsed once, when it is configured, so that two parsers cannot disagree about it. The query is often a
+//! secret, and is never displayed.
 
 mod host;
+pub mod percent;
 
 use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
@@ -12,72 +13,70 @@ use serde::{Deserialize, Serialize, Serializer};
 
 pub use host::is_own_host;
 
-/// Characters of a URL.
+/// Maximum length of a URL.
 pub const URL_BYTES_MAX: usize = 2_048;
 
-/// A URL. Its JSON form is complete: for messages between servers, never for a view.
+/// A URL. Its JSON form includes the query: for messages between servers, never for a view.
 #[derive(Clone, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub struct Url {
     text: String,
     scheme: Scheme,
-    /// Where in the text the host and the path begin; and the port, given or usual.
+    /// Offsets of the host and the path in the text; and the port, explicit or default.
     host: (usize, usize),
     path: usize,
     port: u16,
 }
 
-/// How one speaks to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheme {
-    /// In the clear.
     Http,
-    /// Encrypted, to somebody whose name an authority has confirmed.
+    /// Encrypted, with a server certificate.
     Https,
 }
 
-/// Why a text is not where something can be.
+/// The reason why a text is not a usable URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadUrl {
-    /// More than fits.
+    /// Longer than [`URL_BYTES_MAX`].
     #[error("a URL has at most {URL_BYTES_MAX} characters")]
     TooLong,
     /// Neither `http` nor `https`.
-    #[error("a URL begins with http:// or https://")]
+    #[error("a URL must begin with http:// or https://")]
     Scheme,
     /// A space, a control character, a letter that has to be escaped, or a backslash.
-    #[error("a URL has visible ASCII characters only, and no backslash\n  hint: escape others as %XX")]
+    #[error("a URL must consist of visible ASCII characters without backslash\n  hint: escape others as %XX")]
     Character,
     /// `USER:PASSWORD@`.
-    #[error("a URL has no name or password in it")]
+    #[error("a URL must not contain a user name or password")]
     UserInfo,
     /// `#…`.
-    #[error("a URL that is sent to has no part behind #")]
+    #[error("a URL must not have a fragment (#)")]
     Fragment,
-    /// None, or one that is none.
-    #[error("a URL has a host: a name, an address, or [an address of version 6]")]
+    /// The host is missing or invalid.
+    #[error("a URL needs a host: a name, an IPv4 address, or an IPv6 address in brackets")]
     Host,
-    /// None after the colon, 0, or beyond 65535.
-    #[error("a port is a number from 1 to 65535")]
+    /// The port is missing after the colon, 0, or greater than 65535.
+    #[error("a port must be a number from 1 to 65535")]
     Port,
 }
 
-/// Characters of a host.
+/// Maximum length of a host.
 const HOST_BYTES_MAX: usize = 253;
 
 impl Url {
-    /// Reads a URL.
+    /// Parses a URL.
     ///
     /// ```
     /// use forewarn_url::Url;
     /// let url = Url::parse("https://hooks.example/forewarn?code=s3cret").unwrap();
     /// assert_eq!((url.host(), url.port()), ("hooks.example", 443));
     /// assert_eq!(url.target(), "/forewarn?code=s3cret");
-    /// assert_eq!(url.shown(), "https://hooks.example/forewarn?…");
+    /// assert_eq!(url.redacted(), "https://hooks.example/forewarn?…");
     /// ```
     ///
     /// # Errors
-    /// When it is none, or one to which nothing can be sent.
+    /// The text is not a URL, or not one for requests.
     pub fn parse(text: &str) -> Result<Self, BadUrl> {
         if text.len() > URL_BYTES_MAX {
             return Err(BadUrl::TooLong);
@@ -100,7 +99,7 @@ impl Url {
         Ok(Self { text: text.to_owned(), scheme, host, path, port: port.unwrap_or(scheme.usual_port()) })
     }
 
-    /// An address, in the clear and on the usual port.
+    /// The URL of an address: `http`, default port.
     #[must_use]
     pub fn at(address: IpAddr) -> Self {
         let scheme = Scheme::Http;
@@ -113,7 +112,6 @@ impl Url {
         Self { host: (end - host.len(), end), path: end, port: scheme.usual_port(), scheme, text }
     }
 
-    /// How one speaks to it.
     #[must_use]
     pub fn scheme(&self) -> Scheme {
         self.scheme
@@ -126,34 +124,34 @@ impl Url {
         host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host)
     }
 
-    /// The port.
+    /// The port, explicit or default.
     #[must_use]
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// Host and port as they were given: what `Host` says.
+    /// Host and port as they were given: the value of the header `Host`.
     #[must_use]
     pub fn authority(&self) -> &str {
         &self.text[self.host.0..self.path]
     }
 
-    /// Path and query: what a request asks for.
+    /// Path and query: the target of a request.
     #[must_use]
     pub fn target(&self) -> String {
         let target = &self.text[self.path..];
         if target.starts_with('/') { target.to_owned() } else { format!("/{target}") }
     }
 
-    /// All of it, for the journal and for nobody else.
+    /// The complete text with its secret, for the journal only.
     #[must_use]
     pub fn reveal(&self) -> &str {
         &self.text
     }
 
-    /// The same without what may be a secret.
+    /// The text without its query, which may be a secret.
     #[must_use]
-    pub fn shown(&self) -> String {
+    pub fn redacted(&self) -> String {
         match self.text.split_once('?') {
             Some((before, "")) => format!("{before}?"),
             Some((before, _)) => format!("{before}?…"),
@@ -161,7 +159,7 @@ impl Url {
         }
     }
 
-    /// Whether what is sent stays on this computer, or is encrypted.
+    /// Returns true if requests are encrypted or stay on this computer.
     #[must_use]
     pub fn is_private(&self) -> bool {
         let is_here = match self.host().parse::<IpAddr>() {
@@ -188,12 +186,12 @@ impl Serialize for Url {
 
 impl fmt::Debug for Url {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(&self.shown(), out)
+        fmt::Debug::fmt(&self.redacted(), out)
     }
 }
 
 impl Scheme {
-    /// The port of a URL that names none.
+    /// The default port of the scheme.
     #[must_use]
     pub fn usual_port(self) -> u16 {
         match self {
@@ -203,14 +201,14 @@ impl Scheme {
     }
 }
 
-/// The scheme, and where in the text the rest begins.
+/// The scheme, and the offset of the rest.
 fn scheme(text: &str) -> Option<(Scheme, usize)> {
     let begins = |with: &str| text.get(..with.len()).is_some_and(|start| start.eq_ignore_ascii_case(with));
     let schemes = [("http://", Scheme::Http), ("https://", Scheme::Https)];
     schemes.into_iter().find(|(word, _)| begins(word)).map(|(word, scheme)| (scheme, word.len()))
 }
 
-/// Host and port.
+/// Splits an authority into host and port.
 fn split(authority: &str) -> Result<(&str, Option<u16>), BadUrl> {
     let end = match authority.find(']') {
         Some(bracket) => bracket + 1,
@@ -249,7 +247,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_url_is_taken_apart() {
+    fn a_url_is_parsed_into_its_parts() {
         let parts = |text: &str| {
             let url = Url::parse(text).unwrap();
             (url.host().to_owned(), url.port(), url.authority().to_owned(), url.target())
@@ -267,8 +265,9 @@ mod tests {
         assert_eq!(parts("http://10.0.0.1/a@b:c"), expected("10.0.0.1", 80, "10.0.0.1", "/a@b:c"));
     }
 
+    /// promise: W2
     #[test]
-    fn what_cannot_be_sent_to_is_refused() {
+    fn invalid_urls_are_rejected() {
         for (wrong, why) in [
             ("", BadUrl::Scheme),
             ("h/x", BadUrl::Scheme),
@@ -300,19 +299,20 @@ mod tests {
         assert_eq!(Url::parse(&long(URL_BYTES_MAX + 1)), Err(BadUrl::TooLong));
     }
 
+    /// promise: S4, W2
     #[test]
-    fn what_may_be_a_key_is_not_shown() {
+    fn the_query_is_redacted() {
         let url = Url::parse("https://h/x?code=s3cret&b=1").unwrap();
         assert_eq!(
-            (url.shown().as_str(), format!("{url:?}").as_str()),
+            (url.redacted().as_str(), format!("{url:?}").as_str()),
             ("https://h/x?…", "\"https://h/x?…\"")
         );
         assert_eq!(url.reveal(), "https://h/x?code=s3cret&b=1");
-        assert_eq!(Url::parse("http://h/x?").unwrap().shown(), "http://h/x?");
+        assert_eq!(Url::parse("http://h/x?").unwrap().redacted(), "http://h/x?");
     }
 
     #[test]
-    fn a_url_in_json_is_whole_and_checked_when_it_is_read() {
+    fn a_url_in_json_is_complete_and_validated() {
         let url = Url::parse("https://h/x?code=s3cret").unwrap();
         let json = serde_json::to_string(&url).unwrap();
         assert_eq!(json, "\"https://h/x?code=s3cret\"");
@@ -320,11 +320,11 @@ mod tests {
         let address = Url::at("::1".parse().unwrap());
         assert_eq!(serde_json::from_str::<Url>(&serde_json::to_string(&address).unwrap()).unwrap(), address);
         let problem = serde_json::from_str::<Url>("\"http://h/#s3cret\"").unwrap_err().to_string();
-        assert!(problem.starts_with("a URL that is sent to has no part behind #"), "{problem}");
+        assert!(problem.starts_with("a URL must not have a fragment (#)"), "{problem}");
     }
 
     #[test]
-    fn what_is_encrypted_or_stays_here_is_private() {
+    fn https_and_loopback_are_private() {
         for (url, is_private) in [
             ("https://h", true),
             ("http://127.0.0.9:1", true),
@@ -341,7 +341,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_makes_the_reader_of_urls_stumble(text in "(http://)?[\\[\\]:/?#@a-z0-9é]{0,20}") {
+        fn parsing_a_url_never_panics(text in "(http://)?[\\[\\]:/?#@a-z0-9é]{0,20}") {
             if let Ok(url) = Url::parse(&text) {
                 prop_assert!(!url.host().is_empty() && url.target().starts_with('/'));
             }

@@ -1,6 +1,6 @@
-//! The front and hyper on the same bytes: where they disagree about what is a request, and where it ends, there is a reason.
+//! The endpoint and hyper on the same bytes: where they disagree about what is a request, and where it ends, there is a reason.
 //!
-//! Every request that both take shows, by what follows it, that they agree where it ends. The front is the stricter one by
+//! Every request that both take shows, by what follows it, that they agree where it ends. The endpoint is the stricter one by
 //! design; each way in which it is stricter is a [`Reason`], and stands in docs/reference/http.md. Anything else fails.
 
 #![cfg(test)]
@@ -14,9 +14,9 @@ use std::collections::BTreeSet;
 
 use forewarn_fuzz::answers::{self, Answer};
 use forewarn_fuzz::corpus::{self, Input};
-use forewarn_fuzz::front::Memory;
+use forewarn_fuzz::endpoint::MemoryEndpoint;
 use forewarn_fuzz::{Target, large};
-use forewarn_imds::Problem;
+use forewarn_imds::RequestError;
 use forewarn_metadata::fuzzing::Script;
 
 use hyper_server::Hyper;
@@ -40,23 +40,23 @@ struct Seen {
 /// Which of the two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Side {
-    Front,
+    Endpoint,
     Hyper,
 }
 
 struct Servers {
-    front: Memory,
+    endpoint: MemoryEndpoint,
     hyper: Hyper,
 }
 
 impl Servers {
     fn new() -> Self {
-        Self { front: Memory::new(), hyper: Hyper::new() }
+        Self { endpoint: MemoryEndpoint::new(), hyper: Hyper::new() }
     }
 
     /// Why they disagree about these bytes; nothing, if they do not.
     fn compare(&self, bytes: &[u8]) -> Result<Option<Reason>, Disagreement> {
-        reasons::explain(self.front_sees(bytes), self.hyper.see(bytes), |taken| {
+        reasons::explain(self.endpoint_sees(bytes), self.hyper.see(bytes), |taken| {
             let here = self.end_of(bytes, taken);
             let before =
                 taken.checked_sub(1).map(|before| Message::read(&bytes[self.end_of(bytes, before)..here]));
@@ -64,15 +64,15 @@ impl Servers {
         })
     }
 
-    fn front_sees(&self, bytes: &[u8]) -> Seen {
-        let answers = self.front.answer(Script::new(vec![bytes.to_vec()]));
-        seen_by_front(&answers::read(&answers).unwrap())
+    fn endpoint_sees(&self, bytes: &[u8]) -> Seen {
+        let answers = self.endpoint.answer(Script::new(vec![bytes.to_vec()]));
+        seen_by_endpoint(&answers::read(&answers).unwrap())
     }
 
-    /// Where the last of so many messages ends that both take: the shortest beginning in which the front, or hyper, takes them.
+    /// Where the last of so many messages ends that both take: the shortest beginning in which the endpoint, or hyper, takes them.
     fn end_of(&self, bytes: &[u8], taken: usize) -> usize {
         let takes = |end: usize| {
-            self.front_sees(&bytes[..end]).taken.max(self.hyper.see(&bytes[..end]).taken) >= taken
+            self.endpoint_sees(&bytes[..end]).taken.max(self.hyper.see(&bytes[..end]).taken) >= taken
         };
         let (mut low, mut high) = (0, bytes.len());
         while low < high {
@@ -84,9 +84,9 @@ impl Servers {
 }
 
 /// A refusal of the framing closes the connection and is no answer to what was asked.
-fn seen_by_front(answers: &[Answer]) -> Seen {
+fn seen_by_endpoint(answers: &[Answer]) -> Seen {
     let is_refusal = |answer: &&Answer| {
-        let is_framing = [Problem::Malformed, Problem::ForeignHost]
+        let is_framing = [RequestError::Malformed, RequestError::ForeignHost]
             .iter()
             .any(|problem| answer.body == problem.body().as_bytes())
             || answer.body.ends_with(b" is not accepted\" }");
@@ -123,6 +123,7 @@ fn files() -> Vec<Input> {
     inputs
 }
 
+/// promise: M5
 #[test]
 fn every_disagreement_about_the_corpus_is_explained_and_every_explanation_is_needed() {
     let found = check_all(files().into_iter().chain(large::inputs(Target::Request)));
@@ -130,12 +131,14 @@ fn every_disagreement_about_the_corpus_is_explained_and_every_explanation_is_nee
     assert!(unneeded.is_empty(), "nothing in the corpus needs these: {unneeded:?}");
 }
 
+/// promise: M5
 #[test]
 fn every_disagreement_about_mutations_of_the_corpus_is_explained() {
     let inputs = files();
     check_all(mutations::of(&inputs, MUTATIONS_OF_EACH));
 }
 
+/// promise: M5
 #[test]
 fn every_reason_is_documented() {
     let document = include_str!("../../../docs/reference/http.md");

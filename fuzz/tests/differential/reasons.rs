@@ -1,4 +1,4 @@
-//! Why the front and hyper disagree: each reason, and how it is recognised without asking either of them.
+//! Why the endpoint and hyper disagree: each reason, and how it is recognised without asking either of them.
 
 use std::fmt;
 
@@ -30,15 +30,15 @@ pub(crate) enum Reason {
 /// A disagreement without a reason.
 #[derive(Debug)]
 pub(crate) struct Disagreement {
-    front: Seen,
+    endpoint: Seen,
     hyper: Seen,
     rest: String,
 }
 
 impl fmt::Display for Disagreement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { front, hyper, rest } = self;
-        write!(f, "the front {front:?}, hyper {hyper:?}, from here on: {rest:?}")
+        let Self { endpoint, hyper, rest } = self;
+        write!(f, "the endpoint {endpoint:?}, hyper {hyper:?}, from here on: {rest:?}")
     }
 }
 
@@ -101,7 +101,7 @@ impl Reason {
             | Self::BodyOfPoll
             | Self::OneLength
             | Self::Chunks
-            | Self::Expect => Some(Side::Front),
+            | Self::Expect => Some(Side::Endpoint),
         }
     }
 
@@ -135,25 +135,25 @@ impl Reason {
 
 /// Finds the reason. `messages` gives the bytes from the last message that both took on, and from the first that only one took.
 pub(crate) fn explain(
-    mut front: Seen,
+    mut endpoint: Seen,
     hyper: Seen,
     messages: impl FnOnce(usize) -> (Option<Message>, Message),
 ) -> Result<Option<Reason>, Disagreement> {
-    let is_same = |front: &Seen| (front.taken, front.refused) == (hyper.taken, hyper.refused);
-    if front.refused_last && !is_same(&front) {
-        front = Seen { taken: front.taken - 1, refused: true, refused_last: false };
+    let is_same = |endpoint: &Seen| (endpoint.taken, endpoint.refused) == (hyper.taken, hyper.refused);
+    if endpoint.refused_last && !is_same(&endpoint) {
+        endpoint = Seen { taken: endpoint.taken - 1, refused: true, refused_last: false };
     }
-    let stricter = if front.taken != hyper.taken {
-        if front.taken < hyper.taken { Side::Front } else { Side::Hyper }
-    } else if front.refused != hyper.refused {
-        if front.refused { Side::Front } else { Side::Hyper }
+    let stricter = if endpoint.taken != hyper.taken {
+        if endpoint.taken < hyper.taken { Side::Endpoint } else { Side::Hyper }
+    } else if endpoint.refused != hyper.refused {
+        if endpoint.refused { Side::Endpoint } else { Side::Hyper }
     } else {
         return Ok(None);
     };
-    let taken = front.taken.min(hyper.taken);
+    let taken = endpoint.taken.min(hyper.taken);
     let (before, here) = messages(taken);
     let mut reasons =
         Reason::ALL.into_iter().filter(|reason| reason.stricter().is_none_or(|side| side == stricter));
     let reason = reasons.find(|reason| reason.applies(taken, before.as_ref(), &here));
-    reason.map(Some).ok_or_else(|| Disagreement { front, hyper, rest: here.shown() })
+    reason.map(Some).ok_or_else(|| Disagreement { endpoint, hyper, rest: here.shown() })
 }

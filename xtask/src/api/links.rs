@@ -1,4 +1,4 @@
-//! Which links of the document were followed, by all runs together.
+//! The links of the OpenAPI document that all runs together followed.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -8,26 +8,26 @@ use serde_json::Value;
 
 use crate::steps::Outcome;
 
-/// Hundredths of the links that have to be followed, and of those that have to lead to something. Chance has a part in it:
-/// runs differ by some links.
+/// The share of links that must be followed, and of links that must lead to an existing object. Runs differ by some
+/// links.
 const FOLLOWED_PERCENT_MIN: usize = 65;
 const ARRIVED_PERCENT_MIN: usize = 50;
 
-/// Links, each with whether what it led to was there.
+/// The followed links; true if the target of a link existed.
 #[derive(Debug, Default)]
 pub(super) struct Links {
     followed: BTreeMap<String, bool>,
-    /// How many the document has.
+    /// The number of links in the document.
     total: usize,
 }
 
 impl Links {
-    /// Adds what a run has written: how many links there are, and the statuses that were answered, by link.
+    /// Adds the result of a run: the number of links, and the response statuses by link.
     pub(super) fn add(&mut self, file: &Path) -> Result<()> {
-        let text = std::fs::read_to_string(file).context("schemathesis has not told of links")?;
-        let told: Value = serde_json::from_str(&text)?;
-        self.total = told["total"].as_u64().and_then(|total| total.try_into().ok()).context("no total")?;
-        for (link, answers) in told["followed"].as_object().into_iter().flatten() {
+        let text = std::fs::read_to_string(file).context("schemathesis has written no links")?;
+        let links: Value = serde_json::from_str(&text)?;
+        self.total = links["total"].as_u64().and_then(|total| total.try_into().ok()).context("no total")?;
+        for (link, answers) in links["followed"].as_object().into_iter().flatten() {
             let has_arrived = |status: &Value| matches!(status.as_u64(), Some(200 | 304));
             let arrived = answers.as_array().is_some_and(|answers| answers.iter().any(has_arrived));
             *self.followed.entry(link.clone()).or_default() |= arrived;
@@ -35,12 +35,12 @@ impl Links {
         Ok(())
     }
 
-    /// Whether that is enough of them.
+    /// Fails if too few links were followed.
     pub(super) fn judge(&self) -> Outcome {
         let all = self.total;
         let followed = self.followed.len();
         let arrived = self.followed.values().filter(|arrived| **arrived).count();
-        eprintln!("{followed} of {all} links were followed, {arrived} of them to something that was there");
+        eprintln!("{followed} of {all} links were followed, {arrived} of them to an existing object");
         let is_enough = |some: usize, percent: usize| some * 100 >= all * percent;
         if is_enough(followed, FOLLOWED_PERCENT_MIN) && is_enough(arrived, ARRIVED_PERCENT_MIN) {
             return Outcome::Passed;

@@ -1,8 +1,8 @@
-//! `cargo xtask api`: requests that nobody thought of, put to the operator API by what its own document says.
+//! `cargo xtask api`: requests to the operator API, generated from its OpenAPI document.
 //!
-//! schemathesis reads `/v1/openapi.json` of a server that was started for it, makes requests that are right, wrong and nearly
-//! right, follows the links from one to the next, and holds every answer against the document: no failure of the server, no
-//! answer that is not documented, nothing wrong accepted, nothing right refused.
+//! schemathesis reads `/v1/openapi.json` of a server started for it, sends valid, invalid and nearly valid requests,
+//! follows the links between them, and checks every response against the document: no server error, no undocumented
+//! response, no invalid request accepted, no valid request rejected.
 
 mod links;
 mod server;
@@ -15,29 +15,29 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 
 use self::links::Links;
-use self::server::Server;
+use self::server::ApiServer;
 use crate::environments::SCHEMATHESIS;
 use crate::steps::{Outcome, built_program, cargo};
 use crate::tree;
 
-/// Where the settings of the program are.
+/// The directory with the settings of schemathesis.
 const SETTINGS: &str = "xtask/api";
 
-/// Cases of each operation; fewer where a token is asked for: the rules behind it are the same.
+/// Cases of each operation; fewer with a token, where the rules are the same.
 const CASES: &str = "30";
 const CASES_WITH_TOKEN: &str = "5";
 
-/// Ways along the links, at most.
+/// The maximum number of paths along the links.
 const WAYS: &str = "100";
 
-/// Each seed takes other ways.
+/// Each seed takes other paths.
 const SEED: &str = "7";
 const SEEDS_OF_WAYS: [&str; 9] = ["7", "8", "9", "10", "11", "12", "13", "14", "15"];
 
-/// One run, however slow the computer is; usually it takes some twenty seconds. And all of them.
+/// Time limits of one run, which usually takes twenty seconds, and of all runs.
 const RUN_TIME_MAX: Duration = Duration::from_secs(120);
 const TIME_MAX: Duration = Duration::from_secs(480);
-const PATIENCE: Duration = Duration::from_millis(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 pub(crate) fn command() -> Result<Outcome> {
     let schemathesis = match SCHEMATHESIS.find_or_install() {
@@ -60,7 +60,7 @@ pub(crate) fn command() -> Result<Outcome> {
     for part in [Part::Open, Part::Ways, Part::WithToken] {
         eprintln!("{}", part.name());
         let outcome = match part {
-            Part::Open => attempt.cases(&Server::dev(&program)?, CASES)?,
+            Part::Open => attempt.cases(&ApiServer::dev(&program)?, CASES)?,
             Part::Ways => attempt.all_ways(&program, &mut links)?,
             Part::WithToken => attempt.with_token(&program)?,
         };
@@ -71,14 +71,14 @@ pub(crate) fn command() -> Result<Outcome> {
     Ok(Outcome::Passed)
 }
 
-/// What is tried, in this order.
+/// The runs, in this order.
 #[derive(Clone, Copy)]
 enum Part {
-    /// Requests, where nobody is asked who they are.
+    /// Requests to a server without authentication.
     Open,
-    /// Ways along the links.
+    /// Paths along the links.
     Ways,
-    /// Both, where a token is asked for.
+    /// Both, with a token.
     WithToken,
 }
 
@@ -86,13 +86,13 @@ impl Part {
     fn name(self) -> &'static str {
         match self {
             Self::Open => "requests",
-            Self::Ways => "ways along the links",
+            Self::Ways => "paths along the links",
             Self::WithToken => "both, with a token",
         }
     }
 }
 
-/// How schemathesis is run.
+/// The settings of all runs.
 struct Attempt {
     schemathesis: PathBuf,
     settings: PathBuf,
@@ -100,14 +100,14 @@ struct Attempt {
 }
 
 impl Attempt {
-    fn cases(&self, server: &Server, cases: &str) -> Result<Outcome> {
+    fn cases(&self, server: &ApiServer, cases: &str) -> Result<Outcome> {
         let mut run = self.run(server, "every");
         run.args(["--phases", "coverage,fuzzing", "--max-examples", cases, "--seed", SEED]);
         self.status(&mut run)
     }
 
-    /// Tells of the links that were followed.
-    fn ways(&self, server: &Server, seed: &str, links: &mut Links) -> Result<Outcome> {
+    /// Adds the followed links to `links`.
+    fn ways(&self, server: &ApiServer, seed: &str, links: &mut Links) -> Result<Outcome> {
         let file = server.directory.path().join("links.json");
         let mut run = self.run(server, "ways");
         run.args(["--phases", "stateful", "--max-examples", WAYS, "--seed", seed]);
@@ -120,8 +120,8 @@ impl Attempt {
 
     fn all_ways(&self, program: &Path, links: &mut Links) -> Result<Outcome> {
         for seed in SEEDS_OF_WAYS {
-            // One of its own: what was tried before may have left nothing of the fleet.
-            let server = Server::dev(program)?;
+            // Its own server: an earlier run may have removed the whole fleet.
+            let server = ApiServer::dev(program)?;
             let outcome = self.ways(&server, seed, links)?;
             if outcome != Outcome::Passed {
                 return Ok(outcome);
@@ -131,17 +131,17 @@ impl Attempt {
     }
 
     fn with_token(&self, program: &Path) -> Result<Outcome> {
-        let server = Server::serve(program)?;
+        let server = ApiServer::serve(program)?;
         let mut outcome = self.cases(&server, CASES_WITH_TOKEN)?;
         if outcome == Outcome::Passed {
             outcome = self.ways(&server, SEED, &mut Links::default())?;
         }
-        // Had it been revoked, nothing but refusals would have been looked at.
-        server.order(&["token", "ls"]).context("the token is good no longer")?;
+        // With a revoked token, all responses would have been rejections.
+        server.operate(&["token", "ls"]).context("the token is no longer valid")?;
         Ok(outcome)
     }
 
-    fn run(&self, server: &Server, hooks: &str) -> Command {
+    fn run(&self, server: &ApiServer, hooks: &str) -> Command {
         let mut run = Command::new(&self.schemathesis);
         run.arg("--config-file").arg(self.settings.join("schemathesis.toml"));
         run.args(["run", &format!("{}/v1/openapi.json", server.api), "--checks", "all", "--no-color"]);
@@ -154,7 +154,7 @@ impl Attempt {
         run
     }
 
-    /// Runs it to its end, or to the end of patience. What it says is shown if something is wrong.
+    /// Runs it to its end or its time limit. Its output is shown if it fails.
     fn status(&self, run: &mut Command) -> Result<Outcome> {
         let mut said = tempfile::tempfile().context("no temporary file")?;
         let mut child = run.stdout(said.try_clone()?).spawn().context("cannot run schemathesis")?;
@@ -164,15 +164,14 @@ impl Attempt {
                 Some(status) if status.success() => return Ok(Outcome::Passed),
                 Some(status) => break status.to_string(),
                 None if begin.elapsed() < RUN_TIME_MAX && Instant::now() < self.end => {
-                    std::thread::sleep(PATIENCE);
+                    std::thread::sleep(POLL_INTERVAL);
                 }
                 None => {
                     child.kill().and_then(|()| child.wait()).context("cannot end schemathesis")?;
-                    break format!("not over after {} seconds", begin.elapsed().as_secs());
+                    break format!("timed out after {} seconds", begin.elapsed().as_secs());
                 }
             }
         };
-        // It says much, also when all is well.
         said.rewind()?;
         std::io::copy(&mut said, &mut std::io::stderr())?;
         Ok(Outcome::Failed(status))

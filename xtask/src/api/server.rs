@@ -1,4 +1,4 @@
-//! A server that was started to be tried: with a fleet twice, in two clusters, and with something under way.
+//! The tested server: two clusters with the same fleet, and pending work.
 
 use std::fs::{self, File};
 use std::io::{Read, Write};
@@ -15,21 +15,21 @@ use crate::steps::{Outcome, status};
 use crate::tree;
 
 const READY_TIME_MAX: Duration = Duration::from_secs(10);
-const PATIENCE: Duration = Duration::from_millis(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// The fleet of `forewarn dev`.
 const FLEET: &str = "crates/forewarn/src/server/demo.toml";
 
-/// Machines that ask once, so that their tenants are told of events.
+/// VMs that poll once, so that Scheduled Events are enabled for their tenants.
 const ENROLLED: [&str; 4] = ["solo", "web_0", "db-0", "batch_0"];
 
-/// The one of them whose port `forewarn serve` has.
+/// The VM of the metadata listener of `forewarn serve`.
 const ONLY: &str = "solo";
 
-/// The cluster beside the default one; the settings of schemathesis have the name, too.
+/// The second cluster, which the settings of schemathesis name too.
 const OTHER_CLUSTER: &str = "west";
 
-/// What is under way when it begins. The brake holds it, however far the clock is set.
+/// The pending work. The brake holds it, however far the clock is set.
 const UNDER_WAY: [&[&str]; 4] = [
     &["brake", "on"],
     &["vm", "restart", "solo"],
@@ -37,22 +37,22 @@ const UNDER_WAY: [&[&str]; 4] = [
     &["host", "migrate", "h4", "h5"],
 ];
 
-/// What stands before the first token, where `forewarn serve` prints it.
-const BEFORE_TOKEN: &str = "shown once: ";
+/// The text before the first token in the output of `forewarn serve`.
+const BEFORE_TOKEN: &str = "not shown again: ";
 
-/// A server; it ends with this.
-pub(super) struct Server {
+/// A running server, killed on drop.
+pub(super) struct ApiServer {
     child: Child,
     pub(super) api: String,
     metadata: String,
-    /// What it asks of whoever comes.
+    /// The token to send. None if the server needs none.
     pub(super) token: Option<String>,
     pub(super) directory: TempDir,
     program: PathBuf,
 }
 
-impl Server {
-    /// `forewarn dev`, open to everybody, on a clock that stands still.
+impl ApiServer {
+    /// `forewarn dev`, without authentication, on a frozen clock.
     pub(super) fn dev(program: &Path) -> Result<Self> {
         let mut command = Command::new(program);
         command.args(["dev", "--metadata-listen", "127.0.0.1:0", "--api-listen", "127.0.0.1:0"]);
@@ -66,12 +66,12 @@ impl Server {
         Ok(server)
     }
 
-    /// `forewarn serve`, which asks for a token, on the real clock.
+    /// `forewarn serve`, with a token, on the real clock.
     pub(super) fn serve(program: &Path) -> Result<Self> {
         let directory = tempfile::tempdir().context("no temporary directory")?;
         let settings = directory.path().join("settings.toml");
         let text = format!(
-            "in_memory = true\nfleet = {:?}\napi.listen = '127.0.0.1:0'\nhands.kind = 'pretend'\n\
+            "in_memory = true\nfleet = {:?}\napi.listen = '127.0.0.1:0'\ndriver.kind = 'simulated'\n\
              metadata.listen = [{{ address = '127.0.0.1:0', machine = '{ONLY}' }}]\n",
             tree::root()?.join(FLEET),
         );
@@ -119,21 +119,21 @@ impl Server {
             if let Some(status) = self.child.try_wait()? {
                 bail!("forewarn has ended: {status}");
             }
-            std::thread::sleep(PATIENCE);
+            std::thread::sleep(POLL_INTERVAL);
         }
         bail!("forewarn does not get ready")
     }
 
-    /// Something to find: another cluster, and work that is announced.
+    /// Creates the second cluster and the pending work.
     fn prepare(&self) -> Result<()> {
         let fleet = tree::root()?.join(FLEET).display().to_string();
-        self.order(&["cluster", "create", OTHER_CLUSTER])?;
-        self.order(&["--cluster", OTHER_CLUSTER, "fleet", "apply", &fleet])?;
-        UNDER_WAY.iter().try_for_each(|words| self.order(words))
+        self.operate(&["cluster", "create", OTHER_CLUSTER])?;
+        self.operate(&["--cluster", OTHER_CLUSTER, "fleet", "apply", &fleet])?;
+        UNDER_WAY.iter().try_for_each(|words| self.operate(words))
     }
 
-    /// A command of the operator's, which has to succeed.
-    pub(super) fn order(&self, words: &[&str]) -> Result<()> {
+    /// Runs a command of the operator, which must succeed.
+    pub(super) fn operate(&self, words: &[&str]) -> Result<()> {
         let mut command = Command::new(&self.program);
         command.args(words).args(["--api", &self.api]).stdout(Stdio::null()).stderr(Stdio::null());
         if let Some(token) = &self.token {
@@ -152,14 +152,14 @@ impl Server {
         write!(stream, "GET {path} HTTP/1.1\r\nHost: {at}\r\nMetadata: true\r\nConnection: close\r\n\r\n")?;
         let mut answer = String::new();
         stream.take(64 * 1024).read_to_string(&mut answer)?;
-        ensure!(answer.starts_with("HTTP/1.1 200"), "{machine} is not answered: {answer}");
+        ensure!(answer.starts_with("HTTP/1.1 200"), "{machine} got another response: {answer}");
         Ok(())
     }
 }
 
-impl Drop for Server {
+impl Drop for ApiServer {
     fn drop(&mut self) {
-        // It may have ended by itself; then there is nobody to stop.
+        // It may have ended already.
         self.child.kill().ok();
         self.child.wait().ok();
     }

@@ -1,4 +1,4 @@
-//! `cargo xtask bench …`: what things cost, printed, and kept with `--save`.
+//! `cargo xtask bench …`: benchmarks; `--save` stores the results.
 
 mod agent;
 mod core;
@@ -11,7 +11,7 @@ use anyhow::Result;
 use crate::steps::Outcome;
 use crate::words::{Usage, Words};
 
-/// Where the numbers go.
+/// The treatment of results, besides printing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Keep {
     Nothing,
@@ -19,7 +19,7 @@ enum Keep {
 }
 
 impl Keep {
-    /// What whoever asks for numbers has said of them.
+    /// Reads the options of a benchmark.
     fn read(words: Words) -> Result<Self> {
         let mut keep = Self::Nothing;
         for word in words {
@@ -46,22 +46,22 @@ pub(crate) fn command(mut words: Words) -> Result<Outcome> {
     }
 }
 
-/// What the rules cost.
+/// Measures the rules.
 pub(crate) fn measure_rules() -> Result<Outcome> {
     core::run(Keep::Nothing)
 }
 
-/// What a poll costs.
+/// Measures a poll.
 pub(crate) fn measure_polls() -> Result<Outcome> {
     metadata::run(Keep::Nothing, None)
 }
 
-/// What a hostile machine costs its neighbours.
+/// Measures the effect of a hostile VM on others.
 pub(crate) fn measure_hostile() -> Result<Outcome> {
     hostile::run(Keep::Nothing)
 }
 
-/// What an agent costs its machine.
+/// Measures an agent.
 pub(crate) fn measure_agent() -> Result<Outcome> {
     agent::run(Keep::Nothing)
 }

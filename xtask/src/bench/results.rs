@@ -18,7 +18,7 @@ pub(super) fn save(root: &Path, name: &str, section: &str) -> Result<()> {
 fn replace_section(document: &str, name: &str, section: &str) -> Result<String> {
     let (begin, end) = (format!("<!-- {name}:begin -->"), format!("<!-- {name}:end -->"));
     let parts = document.split_once(&begin).and_then(|(head, rest)| Some((head, rest.split_once(&end)?.1)));
-    let (head, tail) = parts.with_context(|| format!("no place for the results: {begin} … {end}"))?;
+    let (head, tail) = parts.with_context(|| format!("no markers for the results: {begin} … {end}"))?;
     Ok(format!("{head}{begin}\n{section}\n{end}{tail}"))
 }
 

@@ -13,8 +13,8 @@ pub(crate) struct Breakage {
     pub(super) find: String,
     /// What takes its place.
     pub(super) replace: String,
-    /// `control::rules::name` is `name` in `crates/control/tests/rules.rs`; with `lib` or `bin` for the file, it lies beside the
-    /// code. Without a package, it is a test of the rules: `invariants::name`.
+    /// `control::rules::name` is `name` in `crates/control/tests/it/rules.rs`; with `lib` or `bin` for the module, it lies beside
+    /// the code. Without a package, it is a test of the rules: `invariants::name`.
     pub(super) test: String,
     /// What it breaks.
     pub(super) why: String,
@@ -79,11 +79,17 @@ impl Breakage {
         let hint = || format!("not a test: {}\n  hint: `control::rules::name`", self.test);
         let (first, rest) = self.test.split_once("::").with_context(hint)?;
         let (package, rest) = if is_package(first) { (first, rest) } else { (RULES, self.test.as_str()) };
-        let (program, name) = rest.split_once("::").with_context(hint)?;
+        let (first, beside) = rest.split_once("::").with_context(hint)?;
+        let (program, name) =
+            if BESIDE_CODE.contains(&first) { (first, beside) } else { (INTEGRATION_TESTS, rest) };
         Ok(Target { package, program, name })
     }
 }
 
+/// The integration tests of every package.
+const INTEGRATION_TESTS: &str = "it";
+/// What stands for tests beside the code of a library or a program.
+const BESIDE_CODE: [&str; 2] = ["lib", "bin"];
 /// The package whose tests are named without it.
 const RULES: &str = "lifecycle";
 
@@ -92,7 +98,7 @@ const RULES: &str = "lifecycle";
 pub(crate) struct Target<'a> {
     /// The directory below `crates`.
     pub(crate) package: &'a str,
-    /// `lib`, `bin`, or the name of an integration test.
+    /// `lib`, `bin` or `it`.
     program: &'a str,
     /// The path of the test in its program.
     pub(crate) name: &'a str,
@@ -141,9 +147,9 @@ mod tests {
             let target = breakage.target(|name| ["control", "forewarn"].contains(&name)).unwrap();
             format!("{} {}", target.words().join(" "), target.name)
         };
-        assert_eq!(target("invariants::a"), "--package forewarn-lifecycle --test invariants a");
+        assert_eq!(target("invariants::a"), "--package forewarn-lifecycle --test it invariants::a");
         assert_eq!(target("lib::a::b"), "--package forewarn-lifecycle --lib a::b");
-        assert_eq!(target("control::rules::a::b"), "--package forewarn-control --test rules a::b");
+        assert_eq!(target("control::rules::a::b"), "--package forewarn-control --test it rules::a::b");
         assert_eq!(target("control::lib::a::b"), "--package forewarn-control --lib a::b");
         assert_eq!(target("forewarn::bin::a::b"), "--package forewarn --bin forewarn a::b");
         let wrong = Breakage { test: "control::a".to_owned(), ..parse(LIST).unwrap().remove(0) };

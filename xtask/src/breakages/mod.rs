@@ -1,10 +1,10 @@
-//! `cargo xtask break`: breaks each rule in a known way, and sees that the test of that rule fails.
+//! `cargo xtask break`: breaks each rule in a known way and expects its test to fail.
 //!
-//! A test that cannot fail proves nothing. The breakages are listed in `xtask/breakages.txt`; they are made one at a
-//! time, in a copy of the repository.
+//! A test that cannot fail proves nothing. `xtask/breakages.txt` lists the breakages; each is applied alone, in a copy
+//! of the repository.
 
 mod list;
-mod workshop;
+mod working_copy;
 
 use std::time::Instant;
 
@@ -15,7 +15,7 @@ use crate::tree::Tree;
 use crate::words::{Usage, Words};
 
 pub(crate) use list::{Breakage, parse};
-use workshop::{Verdict, Workshop};
+use working_copy::{Verdict, WorkingCopy};
 
 pub(crate) const LIST: &str = "xtask/breakages.txt";
 
@@ -26,13 +26,13 @@ pub(crate) fn command(mut words: Words) -> Result<Outcome> {
     chosen.ok_or_else(|| Usage::new(&format!("no breakage names this: {wanted}")).into())
 }
 
-/// All of them.
+/// Tries every breakage of the list.
 pub(crate) fn run_all() -> Result<Outcome> {
     let outcome = run(|_| true)?;
     Ok(outcome.unwrap_or_else(|| Outcome::Skipped(format!("nothing is listed: {LIST}"))))
 }
 
-/// Nothing, if none is chosen.
+/// None if no breakage is chosen.
 fn run(is_chosen: impl Fn(&Breakage) -> bool) -> Result<Option<Outcome>> {
     let tree = Tree::load()?;
     let text =
@@ -42,11 +42,11 @@ fn run(is_chosen: impl Fn(&Breakage) -> bool) -> Result<Option<Outcome>> {
     if breakages.is_empty() {
         return Ok(None);
     }
-    let workshop = Workshop::open(&tree)?;
+    let working_copy = WorkingCopy::open(&tree)?;
     let mut failed = 0;
     for breakage in &breakages {
         let begin = Instant::now();
-        let verdict = workshop.try_breakage(breakage);
+        let verdict = working_copy.try_breakage(breakage);
         let row = row(breakage, &verdict, begin.elapsed().as_secs_f64());
         failed += usize::from(!matches!(verdict, Ok(Verdict::Failed | Verdict::Hung)));
         println!("{row}");

@@ -1,4 +1,4 @@
-//! The files of a package, where Debian wants them.
+//! The files of a package, at their paths.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -7,18 +7,18 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 
-use super::list::{Manual, Package};
+use super::list::{DebPackage, Manual};
 use super::output;
 
-/// Where completions go, by shell: before and after the name of the program.
+/// Paths of completions by shell: before and after the name of the program.
 const COMPLETIONS: [(&str, &str, &str); 3] = [
     ("bash", "usr/share/bash-completion/completions/", ""),
     ("zsh", "usr/share/zsh/vendor-completions/_", ""),
     ("fish", "usr/share/fish/vendor_completions.d/", ".fish"),
 ];
 
-/// Puts everything below a directory.
-pub(super) fn lay_out(package: &Package, root: &Path, program: &Path, stage: &Path) -> Result<()> {
+/// Writes all files below a directory.
+pub(super) fn lay_out(package: &DebPackage, root: &Path, program: &Path, stage: &Path) -> Result<()> {
     let name = package.name;
     let installed = stage.join("usr/bin").join(name);
     copy(program, &installed, 0o755)?;
@@ -57,14 +57,14 @@ pub(super) fn lay_out(package: &Package, root: &Path, program: &Path, stage: &Pa
     Ok(())
 }
 
-/// Writes what Debian wants to know of changes.
-pub(super) fn write_changelog(package: &Package, stage: &Path, text: &str) -> Result<()> {
+/// Writes the Debian changelog.
+pub(super) fn write_changelog(package: &DebPackage, stage: &Path, text: &str) -> Result<()> {
     let file = stage.join("usr/share/doc").join(package.name).join("changelog.Debian");
     write(&file, text)?;
     compress(&file)
 }
 
-/// Names of functions help nobody who has the package. Where there is no `strip`, they stay.
+/// Removes symbols. Without `strip`, they stay.
 fn strip(program: &Path) {
     if let Err(why) =
         output(Command::new("strip").args(["--strip-unneeded", "--remove-section=.comment"]).arg(program))
@@ -77,7 +77,7 @@ fn compress(file: &Path) -> Result<()> {
     output(Command::new("gzip").args(["-9n"]).arg(file)).map(drop)
 }
 
-/// Directories and files as everybody may read them, whatever the umask of whoever builds the package.
+/// Sets modes that let every user read, whatever the umask of the build.
 fn make_plain(stage: &Path) -> Result<()> {
     for file in all_below(stage)? {
         for directory in file.ancestors().skip(1).take_while(|directory| directory.starts_with(stage)) {

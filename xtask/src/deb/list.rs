@@ -1,43 +1,42 @@
-//! The packages: what each is called, what is said of it, and what is in it besides its program.
+//! The packages: name, description and contents.
 
-/// A package.
-pub(super) struct Package {
-    /// What it is called, and so are its program and the package of cargo that has it.
+/// A Debian package.
+pub(super) struct DebPackage {
+    /// The name of the package, of its program and of its cargo package.
     pub(super) name: &'static str,
-    /// The profile of what is given away, and the one that tests have made already.
+    /// The cargo profile of a release.
     pub(super) profile: &'static str,
-    /// Where the scripts of `dpkg` are.
+    /// The directory of the maintainer scripts.
     pub(super) scripts: &'static str,
-    /// What is copied as it is: from the repository, below the root of the computer.
+    /// Files to copy: path in the repository, path in the package.
     pub(super) copied: &'static [(&'static str, &'static str)],
-    /// Whole directories that are copied as they are.
+    /// Directories to copy.
     pub(super) trees: &'static [(&'static str, &'static str)],
-    /// Directories that are empty at first.
+    /// Empty directories.
     pub(super) empty: &'static [&'static str],
-    /// Where its manual comes from.
     pub(super) manual: Manual,
-    /// What has to be in it, with its mode.
+    /// Files that the package must contain, with their modes.
     pub(super) expected: &'static [(&'static str, &'static str)],
-    /// Directories that its settings name; the trial has others.
+    /// Directories that its settings name; the trial replaces them.
     pub(super) places: &'static [&'static str],
-    /// Where its settings are, and the words that have them checked, before their path.
+    /// The path of its settings, and the arguments that check them, before that path.
     pub(super) settings: &'static str,
     pub(super) check: &'static [&'static str],
     pub(super) description: &'static str,
 }
 
-/// Where a manual comes from.
+/// The source of a manual.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Manual {
     /// The program writes it.
     Written,
-    /// It is a file of the repository.
+    /// A file of the repository.
     File(&'static str),
 }
 
-pub(super) const PACKAGES: [Package; 2] = [SERVER, AGENT];
+pub(super) const PACKAGES: [DebPackage; 2] = [SERVER, AGENT];
 
-const SERVER: Package = Package {
+const SERVER: DebPackage = DebPackage {
     name: "forewarn",
     profile: "release",
     scripts: "deploy/deb",
@@ -65,18 +64,18 @@ const SERVER: Package = Package {
     settings: "etc/forewarn/serve.toml",
     check: &["serve", "--check", "--config"],
     description: "\
-Description: tell virtual machines what is about to happen to them
+Description: announce maintenance to virtual machines in advance
  Forewarn announces reboots, freezes, moves, evictions and deletions to the
- machines concerned, waits until they are ready or their notice has run out,
- and then has it done. It is an open implementation of the Scheduled Events
- system known from the metadata service of a large cloud.
+ virtual machines concerned, waits until they approve or the notice is over,
+ and then carries them out. It is an open implementation of the Scheduled
+ Events system known from the metadata service of a large cloud.
  .
  This package has the server (forewarn serve), its systemd unit, and the
  commands for operators.
 ",
 };
 
-const AGENT: Package = Package {
+const AGENT: DebPackage = DebPackage {
     name: "forewarn-agent",
     profile: "agent",
     scripts: "deploy/deb-agent",
@@ -108,11 +107,11 @@ const AGENT: Package = Package {
     settings: "etc/forewarn-agent/agent.toml",
     check: &["check-config", "--config"],
     description: "\
-Description: prepare a virtual machine for what is announced to it
- Watches the Scheduled Events of the machine that it runs on, of Forewarn or
- of the cloud that has them, runs hooks and built-in actions while there is
- time, waits for the other machines concerned, approves, and undoes what it
- did when all is over.
+Description: prepare a virtual machine for announced maintenance
+ Watches the Scheduled Events of its virtual machine, from Forewarn or from
+ the cloud that has them, runs hooks and built-in actions before the event
+ starts, waits for the other machines concerned, approves, and undoes its
+ actions when the event is over.
  .
  This package has the agent, its systemd unit, and worked examples.
 ",

@@ -1,11 +1,11 @@
 //! `cargo xtask deb`: Debian packages of the server and of the agent, with what Debian has by default (`dpkg-deb`).
 //!
 //! ```text
-//!   release build ──▶ a tree of files ──▶ dpkg-deb ──▶ target/deb/NAME_VERSION_ARCH.deb ──▶ tried out
+//!   release build ──▶ a tree of files ──▶ dpkg-deb ──▶ target/deb/NAME_VERSION_ARCH.deb ──▶ checked
 //! ```
 //!
-//! A package is tried out before it is given: what is in it, and whether the program that comes out of it runs and finds
-//! its settings in order. Nothing is installed.
+//! A package is checked before it is printed: its contents, and that its program runs and accepts its settings. Nothing
+//! is installed.
 
 mod files;
 mod list;
@@ -21,41 +21,40 @@ use crate::packages::{Readiness, prepare_programs};
 use crate::steps::{Outcome, built_program, cargo};
 use crate::tree;
 
-use list::{PACKAGES, Package};
+use list::{DebPackage, PACKAGES};
 
-/// What packages are made with: of Debian, all of it essential.
+/// The programs that build packages; all are essential in Debian.
 const PROGRAMS: [(&str, &str); 3] = [("dpkg-deb", "dpkg"), ("gzip", "gzip"), ("md5sum", "coreutils")];
 
-/// Who answers for packages.
 const MAINTAINER: &str = "The Forewarn authors <authors@forewarn.invalid>";
 
-/// How often this version was packaged.
+/// The Debian revision of this version.
 const REVISION: u32 = 1;
 
-/// What a package is called by.
+/// Version and architecture of a package.
 struct Label {
-    /// Of the program.
+    /// The version of the program.
     version: String,
     architecture: String,
 }
 
 impl Label {
-    /// Of the package.
+    /// The version of the package.
     fn full_version(&self) -> String {
         format!("{}-{REVISION}", self.version)
     }
 }
 
-/// Which build goes into packages.
+/// The build that goes into packages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Build {
-    /// The one that is given away.
+    /// The release build.
     Release,
-    /// The one that the tests have made already: to see that packages are whole, in seconds instead of minutes.
+    /// The build of the tests, to check packages in seconds instead of minutes.
     Tests,
 }
 
-/// Builds the packages and tries them out.
+/// Builds the packages and checks them.
 pub(crate) fn run(build: Build) -> Result<Outcome> {
     match prepare_programs(&PROGRAMS) {
         Readiness::Ready => {}
@@ -65,7 +64,7 @@ pub(crate) fn run(build: Build) -> Result<Outcome> {
     Ok(Outcome::Passed)
 }
 
-fn make(package: &Package, build: Build) -> Result<()> {
+fn make(package: &DebPackage, build: Build) -> Result<()> {
     let root = tree::root()?;
     let profile = match build {
         Build::Release => package.profile,
@@ -82,15 +81,15 @@ fn make(package: &Package, build: Build) -> Result<()> {
     trial::run(package, &file, &label.version)?;
     match build {
         Build::Release => println!("{}", file.display()),
-        // Nobody is to take it for the real one.
+        // Not to be mistaken for a release.
         Build::Tests => fs::remove_file(&file)?,
     }
     Ok(())
 }
 
-fn version(package: &Package, program: &Path) -> Result<String> {
+fn version(package: &DebPackage, program: &Path) -> Result<String> {
     let said = output(Command::new(program).arg("--version"))?;
-    let version = said.trim().strip_prefix(package.name).context("the program does not say its version")?;
+    let version = said.trim().strip_prefix(package.name).context("the program does not print its version")?;
     Ok(version.trim().to_owned())
 }
 
@@ -98,7 +97,7 @@ fn architecture() -> Result<String> {
     Ok(output(Command::new("dpkg").arg("--print-architecture"))?.trim().to_owned())
 }
 
-fn pack(package: &Package, root: &Path, stage: &Path, target: &Path, label: &Label) -> Result<PathBuf> {
+fn pack(package: &DebPackage, root: &Path, stage: &Path, target: &Path, label: &Label) -> Result<PathBuf> {
     let control = stage.join("DEBIAN");
     fs::create_dir(&control)?;
     for script in ["postinst", "prerm", "postrm"] {
@@ -122,25 +121,25 @@ fn pack(package: &Package, root: &Path, stage: &Path, target: &Path, label: &Lab
     Ok(file)
 }
 
-/// When this was last committed: the same source gives the same package.
+/// The time of the last commit: the same source gives the same package.
 fn committed(root: &Path) -> Option<String> {
     let seconds = output(Command::new("git").current_dir(root).args(["log", "-1", "--format=%ct"])).ok()?;
     Some(seconds.trim().to_owned()).filter(|seconds| !seconds.is_empty())
 }
 
-/// What Debian wants to know of changes: where they are told.
-fn changelog(package: &Package, root: &Path, label: &Label) -> Result<String> {
+/// The Debian changelog, which refers to the changelog of the project.
+fn changelog(package: &DebPackage, root: &Path, label: &Label) -> Result<String> {
     let at = committed(root).map_or_else(|| "now".to_owned(), |seconds| format!("@{seconds}"));
     let date = output(Command::new("date").env("LC_ALL", "C").args(["--utc", "--rfc-email", "--date", &at]))?;
     Ok(format!(
-        "{} ({}) unstable; urgency=medium\n\n  * Changes are told in changelog.gz.\n\n -- {MAINTAINER}  {}\n",
+        "{} ({}) unstable; urgency=medium\n\n  * See changelog.gz.\n\n -- {MAINTAINER}  {}\n",
         package.name,
         label.full_version(),
         date.trim(),
     ))
 }
 
-fn control_text(package: &Package, stage: &Path, label: &Label) -> Result<String> {
+fn control_text(package: &DebPackage, stage: &Path, label: &Label) -> Result<String> {
     let (version, architecture) = (label.full_version(), &label.architecture);
     let depends = dependencies(&fs::read(stage.join("usr/bin").join(package.name))?);
     let bytes: u64 = files::all_below(stage)?
@@ -157,7 +156,7 @@ fn control_text(package: &Package, stage: &Path, label: &Label) -> Result<String
     ))
 }
 
-/// What the program is linked with: the C library, of the newest version of which it uses anything.
+/// The C library, at least of the newest symbol version that the program uses.
 fn dependencies(program: &[u8]) -> String {
     let mark = b"GLIBC_";
     let versions =
@@ -187,13 +186,13 @@ fn sums(stage: &Path) -> Result<String> {
     output(&mut sum)
 }
 
-/// Runs a program that has to succeed; gives what it prints.
+/// Runs a program that must succeed, and returns its output.
 fn output(command: &mut Command) -> Result<String> {
     let name = command.get_program().to_string_lossy().into_owned();
     let output = command.output().with_context(|| format!("cannot run: {name}"))?;
-    let (told, said) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    ensure!(output.status.success(), "{name} has failed: {}\n{told}{said}", output.status);
-    Ok(told.into_owned())
+    let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    ensure!(output.status.success(), "{name} has failed: {}\n{stdout}{stderr}", output.status);
+    Ok(stdout.into_owned())
 }
 
 #[cfg(test)]
@@ -201,7 +200,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_program_needs_is_read_from_it() {
+    fn dependencies_are_read_from_the_program() {
         let program = b"\0GLIBC_2.9\0GLIBC_2.34\0GLIBC_2.4.1\0GLIBC_PRIVATE\0libgcc_s.so.1\0";
         assert_eq!(dependencies(program), "libc6 (>= 2.34), libgcc-s1");
         assert_eq!(dependencies(b"static"), "");

@@ -1,4 +1,4 @@
-//! Trying a package out: what is in it, and whether the program that comes out of it runs.
+//! Checks of a package: its contents, and that its program runs.
 
 use std::fs;
 use std::path::Path;
@@ -6,10 +6,10 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Result, ensure};
 
-use super::list::Package;
+use super::list::DebPackage;
 use super::output;
 
-pub(super) fn run(package: &Package, file: &Path, version: &str) -> Result<()> {
+pub(super) fn run(package: &DebPackage, file: &Path, version: &str) -> Result<()> {
     let list = output(Command::new("dpkg-deb").arg("--contents").arg(file))?;
     for (mode, path) in package.expected {
         let has = |line: &str| line.starts_with(mode) && line.contains(" root/root ") && line.ends_with(path);
@@ -25,12 +25,12 @@ pub(super) fn run(package: &Package, file: &Path, version: &str) -> Result<()> {
     lint(file)
 }
 
-/// The program comes out whole, and finds the settings that come with it in order.
-fn start(package: &Package, place: &Path, version: &str) -> Result<()> {
+/// Extracts the package, starts its program, and checks its settings.
+fn start(package: &DebPackage, place: &Path, version: &str) -> Result<()> {
     let program = place.join("usr/bin").join(package.name);
     let said = output(Command::new(&program).arg("--version"))?;
     ensure!(said.trim() == format!("{} {version}", package.name), "the program says: {said}");
-    // What the package brings is for the whole computer; here it is tried in a corner of it.
+    // The settings name system directories; the trial uses others.
     let settings = place.join(package.settings);
     let mut text = fs::read_to_string(&settings)?;
     for path in package.places {
@@ -42,11 +42,11 @@ fn start(package: &Package, place: &Path, version: &str) -> Result<()> {
     output(Command::new(&program).args(package.check).arg(&settings)).map(drop)
 }
 
-/// Debian's own opinion of packages, where it is installed.
+/// Runs lintian where it is installed.
 fn lint(file: &Path) -> Result<()> {
     let has = Command::new("lintian").arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
     if !has.is_ok_and(|status| status.success()) {
-        eprintln!("lintian is not installed: not asked");
+        eprintln!("lintian is not installed: skipped");
         return Ok(());
     }
     // No bug report asks for this package, and tags for packages of the archive do not concern it.

@@ -1,6 +1,6 @@
-//! The list of breakages: each finds its line exactly once, and names a test that exists.
+//! The list of breakages: each finds its line exactly once and names an existing test.
 
-use super::promises::tests;
+use super::test_functions::test_names;
 use super::{Problem, Texts};
 use crate::breakages::{LIST, parse};
 
@@ -10,7 +10,7 @@ pub(super) fn check(texts: &Texts) -> Vec<Problem> {
         Some(Err(problem)) => return vec![Problem::new(LIST, 0, format!("{problem:#}"))],
         None => return vec![Problem::new(LIST, 0, "the file is missing")],
     };
-    let tests = tests(texts);
+    let tests = test_names(texts);
     let mut problems = Vec::new();
     for breakage in breakages {
         let mut add = |message: String| problems.push(Problem::new(LIST, breakage.line - 1, message));
@@ -55,13 +55,13 @@ mod tests {
             file(LIST, &list.concat()),
             file("crates/control/Cargo.toml", ""),
             file("crates/control/src/lib.rs", "a < b; b\n#[test]\nfn beside() {}\n"),
-            file("crates/control/tests/rules.rs", "#[test]\nfn checked() {}\n"),
+            file("crates/control/tests/it/rules.rs", "#[test]\nfn checked() {}\n"),
         ]);
         let problems: Vec<_> = check(&texts).iter().map(ToString::to_string).collect();
         let expected = [
             "xtask/breakages.txt:7: occurs 3 times in crates/control/src/lib.rs, and not once: b",
             "xtask/breakages.txt:13: no such file: crates/control/src/gone.rs",
-            "xtask/breakages.txt:13: no such test in crates/lifecycle: checked",
+            "xtask/breakages.txt:13: no such test in crates/lifecycle: invariants::checked",
         ];
         assert_eq!(problems, expected);
     }

@@ -1,4 +1,4 @@
-//! The table of packages in ARCHITECTURE.md: written from the manifests.
+//! The table of packages in ARCHITECTURE.md, generated from the manifests.
 
 use super::layers::layer_of;
 use super::manifests::Package;
@@ -31,7 +31,7 @@ pub(super) fn check(texts: &Texts, packages: &[Package]) -> Vec<Problem> {
     problems
 }
 
-/// The document with the table as it should be; none, if it has no place for it.
+/// The document with the current table. None if the document has no markers.
 pub(super) fn rewritten(document: &str, packages: &[Package]) -> Option<String> {
     let (before, rest) = document.split_once(BEGIN)?;
     let (_, after) = rest.split_once(END)?;

@@ -1,8 +1,9 @@
 //! Cycles of imports between the modules of a crate.
 //!
-//! Every folder of a crate, its root included, has a graph of its own: the nodes are the modules of that folder, each with everything
-//! below it. A reference from a module to another is an edge in the graph of the folder in which their ways part. The `mod.rs` of a
-//! folder is no node of that folder's graph: it may re-export its children, and they may use what it defines.
+//! Every folder of a crate, its root included, has a graph of its own: the nodes are the modules of that folder, each
+//! with everything below it. A reference from a module to another is an edge in the graph of their deepest common
+//! folder. The `mod.rs` of a folder is no node of that folder's graph: it may re-export its children, and they may use
+//! what it defines.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 

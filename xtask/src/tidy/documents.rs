@@ -4,13 +4,13 @@ use std::path::Path;
 
 use super::Problem;
 
-/// Directories that are the same on every machine, so a document may speak of them.
+/// Directories that exist on every computer, so a document may name them.
 const ON_EVERY_MACHINE: [&str; 14] = [
     "/", "/app", "/builds", "/home", "/mnt", "/opt", "/root", "/run", "/src", "/srv", "/tmp", "/usr",
     "/usr/src", "/var",
 ];
 
-/// The paths that only this machine has: of the repository, and of the directory it lies in.
+/// The paths of this computer: of the repository and of its parent directory.
 pub(super) fn machine_paths(root: &Path) -> Vec<String> {
     let own = root.ancestors().take(2).map(|path| path.to_string_lossy().into_owned());
     own.filter(|path| !ON_EVERY_MACHINE.contains(&path.as_str())).collect()
@@ -26,7 +26,7 @@ pub(super) fn check_machine_paths(path: &str, text: &str, machine_paths: &[Strin
     problems
 }
 
-/// Whether the line has that path, and not just another one that ends or begins with the same letters.
+/// True if the line has that path as a whole, not as a part of another path.
 fn names_path(line: &str, wanted: &str) -> bool {
     let is_part_of_name = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
     line.match_indices(wanted).any(|(at, _)| {
@@ -65,6 +65,25 @@ pub(super) fn check_links(
     problems
 }
 
+/// Source files that the architecture names in backticks exist: `driver/mod.rs`, or `metadata/serve.rs` with the crate.
+pub(super) fn check_source_names(path: &str, text: &str, files: &[&str]) -> Vec<Problem> {
+    let exists = |name: &str| {
+        let in_crate = name.split_once('/').map(|(package, rest)| format!("crates/{package}/src/{rest}"));
+        files.iter().any(|file| {
+            file.strip_suffix(name).is_some_and(|rest| rest.ends_with('/'))
+                || in_crate.as_deref() == Some(*file)
+        })
+    };
+    let mut problems = Vec::new();
+    for (place, line) in text.lines().enumerate() {
+        let names = line.split('`').skip(1).step_by(2).filter(|name| name.ends_with(".rs"));
+        for name in names.filter(|name| !name.contains(' ') && !exists(name)) {
+            problems.push(Problem::new(path, place, format!("no such source file: {name}")));
+        }
+    }
+    problems
+}
+
 /// The targets of links to files: `[text](target#part "title")`, outside `code`.
 fn links(line: &str) -> impl Iterator<Item = &str> {
     let outside_code = line.split('`').step_by(2);
@@ -74,7 +93,7 @@ fn links(line: &str) -> impl Iterator<Item = &str> {
     files.filter(|file| !file.is_empty() && !file.contains("://") && !file.starts_with("mailto:"))
 }
 
-/// The path from the root; nothing, if it leads out of the repository.
+/// The path from the root. None if it leads out of the repository.
 fn resolve(from: &str, target: &str) -> Option<String> {
     let mut parts: Vec<_> = from.split('/').collect();
     parts.pop();
@@ -118,6 +137,15 @@ mod tests {
         assert_eq!(problems_of("x\n[a](c.md)"), ["docs/b.md:2: leads nowhere: c.md"]);
         assert_eq!(problems_of("[a](../../a.md)"), ["docs/b.md:1: leads nowhere: ../../a.md"]);
         assert!(problems_of("[a](new.md)")[0].contains("git does not track: new.md"));
+    }
+
+    #[test]
+    fn source_files_are_named_as_they_are() {
+        let files = ["crates/a/src/b/c.rs", "crates/a/src/lib.rs"];
+        let check = |text: &str| check_source_names("a.md", text, &files);
+        assert!(check("`c.rs`, `b/c.rs`, `a/b/c.rs` and `a/lib.rs`, but `no file`").is_empty());
+        let problems: Vec<_> = check("\n`d.rs` `xc.rs`").iter().map(ToString::to_string).collect();
+        assert_eq!(problems, ["a.md:2: no such source file: d.rs", "a.md:2: no such source file: xc.rs"]);
     }
 
     #[test]

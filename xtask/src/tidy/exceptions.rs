@@ -1,6 +1,7 @@
 //! Known exceptions to the rules for modules and dependencies: `xtask/exceptions.txt`.
 //!
-//! The list may only get shorter. A problem that is not listed is a problem, and so is an exception that is no longer needed.
+//! The list may only get shorter. A problem that is not listed is a problem, and so is an exception that is no longer
+//! needed.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +9,7 @@ use super::Problem;
 
 pub(super) const LIST: &str = "xtask/exceptions.txt";
 
-/// Something that is against a rule, and known.
+/// A known violation of a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Known {
     /// `cycle: server::arm: call place`: modules of a folder that import each other.
@@ -53,7 +54,7 @@ impl Exceptions {
         exceptions
     }
 
-    /// Looks an exception up, and notes that it is needed.
+    /// Finds an exception and marks it as needed.
     pub(super) fn permits(&mut self, known: &Known) -> bool {
         let found = self.listed.iter_mut().find(|listed| listed.known == *known);
         found.is_some_and(|listed| {
@@ -62,7 +63,7 @@ impl Exceptions {
         })
     }
 
-    /// The lines that were not understood, and those that no check has asked for.
+    /// The invalid lines, and those that no check has needed.
     pub(super) fn unused(self) -> Vec<Problem> {
         let unused = self.listed.into_iter().filter(|listed| !listed.is_used);
         let unused = unused.map(|Listed { line, text, .. }| {

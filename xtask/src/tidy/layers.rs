@@ -4,7 +4,8 @@ use super::Problem;
 use super::exceptions::{Exceptions, Known};
 use super::manifests::{Package, compiled_into};
 
-/// Every package, lowest layer first. A package depends on packages of lower layers only; those that only its tests need are free.
+/// Every package, lowest layer first. A package depends on packages of lower layers only; those that only its tests
+/// need are free.
 pub(super) const LAYERS: [&[&str]; 9] = [
     &["types", "url", "processes", "cli-support"],
     &["lifecycle", "imds", "http-client"],

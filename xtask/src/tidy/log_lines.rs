@@ -1,28 +1,38 @@
-//! What a source may say in the log: the macros of `tracing`, read as text.
+//! Log messages of a source: the macros of `tracing`, read as text.
 
-/// A line of the log, as far as the source tells.
+/// A log message, as far as the source shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct LogLine {
+pub(crate) struct LogLine {
+    /// The line of its macro, counted from 1.
+    pub(crate) number: usize,
     /// `error`, `warn`, `info` or `debug`.
-    pub(super) level: &'static str,
-    /// What it says, up to where something is put in.
-    pub(super) message: String,
-    /// What it says besides, by name.
-    pub(super) fields: Vec<String>,
+    pub(crate) level: &'static str,
+    /// The message, up to the first placeholder.
+    pub(crate) message: String,
+    /// The names of its fields.
+    pub(crate) fields: Vec<String>,
 }
 
 const LEVELS: [&str; 5] = ["error", "warn", "info", "debug", "trace"];
 
-/// Every line that a source may say.
-pub(super) fn log_lines(code: &str) -> Vec<LogLine> {
+/// All log messages of a source.
+pub(crate) fn log_lines(code: &str) -> Vec<LogLine> {
     let mut lines = Vec::new();
     for level in LEVELS {
-        for after in code.split(&format!("tracing::{level}!(")).skip(1) {
+        let call = format!("tracing::{level}!(");
+        for (start, _) in code.match_indices(&call) {
+            let number = code[..start].matches('\n').count() + 1;
+            let after = &code[start + call.len()..];
             let parts = arguments(after);
             let message = parts.iter().find_map(|part| part.strip_prefix('"'));
             let message = message.and_then(|text| text.split(['"', '{']).next()).unwrap_or_default();
             let fields = parts.iter().filter(|part| !part.starts_with('"')).filter_map(|part| name(part));
-            lines.push(LogLine { level, message: message.trim().to_owned(), fields: fields.collect() });
+            lines.push(LogLine {
+                number,
+                level,
+                message: message.trim().to_owned(),
+                fields: fields.collect(),
+            });
         }
     }
     lines
@@ -35,7 +45,7 @@ fn name(part: &str) -> Option<String> {
     is_name.then(|| name.to_owned())
 }
 
-/// What stands between the commas of a call, up to its end.
+/// The arguments of a call, up to its end.
 fn arguments(text: &str) -> Vec<String> {
     let (mut parts, mut part) = (Vec::new(), String::new());
     let (mut depth, mut in_text, mut escaped) = (0_u32, false, false);
@@ -71,14 +81,15 @@ mod tests {
     #[test]
     fn a_line_is_read_with_its_fields() {
         let code = "tracing::warn!(\n    %tenant,\n    path = %self.path(a, b),\n    text = format!(\"a, \\\"b\"),\n    \"said to {text}\"\n);\n\
-                    x => tracing::info!(\"told to stop\"),";
-        let line = |level, message: &str, fields: &[&str]| LogLine {
+                    x => tracing::info!(\"stopping\"),";
+        let line = |number, level, message: &str, fields: &[&str]| LogLine {
+            number,
             level,
             message: message.to_owned(),
             fields: fields.iter().map(|field| (*field).to_owned()).collect(),
         };
         let expected =
-            [line("warn", "said to", &["tenant", "path", "text"]), line("info", "told to stop", &[])];
+            [line(1, "warn", "said to", &["tenant", "path", "text"]), line(7, "info", "stopping", &[])];
         assert_eq!(log_lines(code), expected);
     }
 }

@@ -1,6 +1,7 @@
 //! `cargo xtask tidy`: checks of sources, manifests and documents against each other.
 //!
-//! Every check takes text and gives problems, so that it can be tried on a few lines; only this file reads from disk, and writes.
+//! A check takes texts and returns problems, so that it can be tested with a few lines; only this file reads and writes
+//! files.
 
 mod breakages;
 mod crate_map;
@@ -8,13 +9,15 @@ mod cycles;
 mod documents;
 mod exceptions;
 mod layers;
-mod log_lines;
+pub(crate) mod log_lines;
 mod manifests;
 mod promises;
+mod prose;
 mod reference;
 mod report;
-mod rust;
+pub(crate) mod rust;
 mod sources;
+mod test_functions;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -28,7 +31,7 @@ use crate::words::{Usage, Words};
 use exceptions::Exceptions;
 use manifests::Package;
 
-/// Something that is not as it should be.
+/// A violation of a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Problem {
     path: String,
@@ -52,13 +55,13 @@ impl fmt::Display for Problem {
 /// Every text of the repository, by path.
 type Texts = BTreeMap<String, String>;
 
-/// What the command does.
+/// The mode of the command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
     Check,
-    /// Writes what is generated, and checks then.
+    /// Writes the generated parts of documents, then checks.
     Write,
-    /// Prints measures of the code, and checks nothing.
+    /// Prints measures of the code without a check.
     Report(Format),
 }
 
@@ -81,7 +84,7 @@ pub(crate) fn command(words: Words) -> Result<Outcome> {
     run(mode)
 }
 
-/// All checks.
+/// Runs all checks.
 pub(crate) fn check_all() -> Result<Outcome> {
     run(Mode::Check)
 }
@@ -97,7 +100,7 @@ fn run(mode: Mode) -> Result<Outcome> {
     let packages = manifests::packages(&texts)?;
     match mode {
         Mode::Check => {}
-        Mode::Write => write_crate_map(&tree, &mut texts, &packages)?,
+        Mode::Write => write_generated(&tree, &mut texts, &packages)?,
         Mode::Report(format) => {
             let report = match format {
                 Format::Text => report::text(&texts, &packages),
@@ -116,11 +119,15 @@ fn run(mode: Mode) -> Result<Outcome> {
     Ok(Outcome::Failed(format!("{} problems", problems.len())))
 }
 
-fn write_crate_map(tree: &Tree, texts: &mut Texts, packages: &[Package]) -> Result<()> {
-    let path = crate_map::DOCUMENT;
-    if let Some(wanted) = texts.get(path).and_then(|document| crate_map::rewritten(document, packages)) {
-        std::fs::write(tree.root().join(path), &wanted).with_context(|| format!("cannot write: {path}"))?;
-        texts.insert(path.to_owned(), wanted);
+/// Writes the table of packages and the index of tests.
+fn write_generated(tree: &Tree, texts: &mut Texts, packages: &[Package]) -> Result<()> {
+    let map = texts.get(crate_map::DOCUMENT).and_then(|document| crate_map::rewritten(document, packages));
+    for (path, wanted) in [(crate_map::DOCUMENT, map), (promises::INDEX, promises::index(texts))] {
+        if let Some(wanted) = wanted {
+            std::fs::write(tree.root().join(path), &wanted)
+                .with_context(|| format!("cannot write: {path}"))?;
+            texts.insert(path.to_owned(), wanted);
+        }
     }
     Ok(())
 }
@@ -138,9 +145,15 @@ fn check(tree: &Tree, texts: &Texts, packages: &[Package]) -> Vec<Problem> {
             problems.extend(documents::check_links(path, text, |target| tree.has(target), on_disk));
         }
     }
+    if let Some(text) = texts.get(crate_map::DOCUMENT) {
+        let files: Vec<_> = texts.keys().map(String::as_str).collect();
+        problems.extend(documents::check_source_names(crate_map::DOCUMENT, text, &files));
+    }
     problems.extend(sources::check_clippy(texts));
     problems.extend(crate_map::check(texts, packages));
     problems.extend(promises::check_specification(texts));
+    problems.extend(prose::check(texts));
+    problems.extend(report::types::check(texts, packages));
     problems.extend(reference::check(texts));
     problems.extend(breakages::check(texts));
     let mut exceptions = Exceptions::parse(texts.get(exceptions::LIST).map_or("", String::as_str));

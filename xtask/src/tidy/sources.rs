@@ -1,4 +1,4 @@
-//! Source files: each begins with what it is for, and none is too long to read.
+//! Source files: each begins with its purpose and has a limited length.
 
 use super::{Problem, Texts};
 

@@ -5,8 +5,8 @@ use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
-use crate::histogram::Histogram;
 use crate::{POLL, connect};
+use forewarn_bench::histogram::Histogram;
 
 const MACHINES: u8 = 100;
 

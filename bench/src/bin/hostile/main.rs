@@ -14,8 +14,6 @@
 
 mod bad;
 mod good;
-#[path = "../poll/histogram.rs"]
-mod histogram;
 mod operators;
 
 use std::error::Error;

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::bad::Lines;
 use crate::connect;
-use crate::histogram::Histogram;
+use forewarn_bench::histogram::Histogram;
 
 /// The address of operators.
 const OPERATOR: Ipv4Addr = Ipv4Addr::new(127, 0, 1, 1);

@@ -9,8 +9,8 @@ use mio::net::TcpStream;
 use mio::{Events, Interest, Poll, Token};
 
 use crate::arguments::{Arguments, Mode};
-use crate::histogram::Histogram;
 use crate::sample::{Samples, is_success};
+use forewarn_bench::histogram::Histogram;
 
 /// One answer of so many is compared byte for byte.
 const COMPARED_EVERY: u64 = 512;

@@ -9,7 +9,6 @@
 //! ```
 
 mod arguments;
-mod histogram;
 mod load;
 mod sample;
 

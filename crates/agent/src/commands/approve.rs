@@ -1,54 +1,58 @@
-//! `forewarn-agent approve`: says for this machine, or for all that an event names, that it may start now.
+//! `forewarn-agent approve`: approves events for all machines that they name.
 
 use std::io::{self, BufRead, IsTerminal, Write};
 
 use anyhow::{Result, bail};
 use clap::Args;
-use forewarn_agent_core::{Seen, Status};
+use forewarn_agent_core::{ObservedEvent, Status};
 use forewarn_cli_support::visible::one_line;
 use forewarn_client::Client;
 use forewarn_types::EventId;
 
 use super::events::Listing;
-use super::{Options, block_on, print};
+use super::{GlobalOptions, block_on, print};
 
-/// Characters of an id that are enough to mean it.
+/// Minimum length of an id prefix.
 const ID_CHARS_MIN: usize = 4;
 
-/// Characters of a line that is read as an answer.
+/// Limit of an input line.
 const ANSWER_CHARS_MAX: usize = 1024;
 
-/// Approve events: they may start now, for all machines that they name.
+/// Approve events so that they may start now, for all machines that they name
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  forewarn-agent approve 28512AF7\n  forewarn-agent approve --all\n  yes | forewarn-agent approve --interactive"
+    before_help = "Examples:\n  forewarn-agent approve 28512AF7\n  forewarn-agent approve --all\n  yes | forewarn-agent approve --interactive"
 )]
 #[group(skip)]
-pub(super) struct Arguments {
-    /// Their ids, or the first four characters or more of each.
+pub(super) struct ApproveArgs {
+    /// Event ids, or prefixes of at least four characters
     #[arg(value_name = "ID", required_unless_present_any = ["all", "interactive"])]
     ids: Vec<String>,
-    /// All that are scheduled and name this machine.
+    /// Approve all scheduled events that name this machine
     #[arg(long, conflicts_with_all = ["ids", "interactive"])]
     all: bool,
-    /// Show each that is scheduled, and ask.
+    /// Show each scheduled event and ask for confirmation
     #[arg(long, conflicts_with = "ids")]
     interactive: bool,
 }
 
-pub(super) fn command(options: &Options, arguments: &Arguments) -> Result<()> {
+pub(super) fn command(options: &GlobalOptions, arguments: &ApproveArgs) -> Result<()> {
     block_on(async {
         let (mut client, config) = options.client().await?;
-        let listing = Listing::ask(&mut client, &config).await?;
+        let listing = Listing::fetch(&mut client, &config).await?;
         let scheduled: Vec<_> =
-            listing.events.iter().filter(|seen| seen.status == Status::Scheduled).collect();
+            listing.events.iter().filter(|observed| observed.status == Status::Scheduled).collect();
         if arguments.interactive {
-            return ask_for_each(&mut client, &listing, &scheduled).await;
+            return confirm_each(&mut client, &listing, &scheduled).await;
         }
         let chosen = if arguments.all {
-            scheduled.iter().filter(|seen| seen.names(&listing.me)).map(|seen| seen.id).collect()
+            scheduled
+                .iter()
+                .filter(|observed| observed.names(&listing.me))
+                .map(|observed| observed.id)
+                .collect()
         } else {
-            meant(&listing, &arguments.ids)?
+            resolve_ids(&listing, &arguments.ids)?
         };
         if chosen.is_empty() {
             eprintln!("no scheduled event names {}", one_line(&listing.me));
@@ -59,43 +63,45 @@ pub(super) fn command(options: &Options, arguments: &Arguments) -> Result<()> {
     })
 }
 
-/// The events that are meant by ids, or by how they begin.
-fn meant(listing: &Listing, ids: &[String]) -> Result<Vec<EventId>> {
-    ids.iter().map(|text| one(listing, text)).collect()
+/// Resolves ids and prefixes of ids.
+fn resolve_ids(listing: &Listing, ids: &[String]) -> Result<Vec<EventId>> {
+    ids.iter().map(|text| resolve_id(listing, text)).collect()
 }
 
-fn one(listing: &Listing, text: &str) -> Result<EventId> {
-    // A whole id is believed: the endpoint says what is wrong with it.
+fn resolve_id(listing: &Listing, text: &str) -> Result<EventId> {
+    // A complete id is passed on: the endpoint checks it.
     if let Some(id) = EventId::parse(text) {
         return Ok(id);
     }
     let start = text.to_ascii_uppercase();
-    let fits = |seen: &&Seen| seen.id.to_string().starts_with(&start);
+    let fits = |observed: &&ObservedEvent| observed.id.to_string().starts_with(&start);
     let found: Vec<_> = listing.events.iter().filter(fits).collect();
     match found[..] {
         _ if text.len() < ID_CHARS_MIN => {
-            bail!("{ID_CHARS_MIN} characters of an id at least: {text}\n  hint: forewarn-agent events")
+            bail!(
+                "an id prefix has at least {ID_CHARS_MIN} characters: {text}\n  hint: forewarn-agent events"
+            )
         }
-        [seen] => Ok(seen.id),
-        [] => bail!("there is no such event: {text}\n  hint: forewarn-agent events"),
-        [..] => bail!("{} events begin with {text}: give more of the id", found.len()),
+        [observed] => Ok(observed.id),
+        [] => bail!("event not found: {text}\n  hint: forewarn-agent events"),
+        [..] => bail!("{} events begin with {text}: use a longer prefix", found.len()),
     }
 }
 
-async fn ask_for_each(client: &mut Client, listing: &Listing, scheduled: &[&Seen]) -> Result<()> {
+async fn confirm_each(client: &mut Client, listing: &Listing, scheduled: &[&ObservedEvent]) -> Result<()> {
     if scheduled.is_empty() {
         eprintln!("no event is scheduled");
     }
-    for seen in scheduled {
-        eprint!("{}", listing.table([*seen]));
+    for observed in scheduled {
+        eprint!("{}", listing.table([*observed]));
         match confirm()? {
             Some(true) => {
-                client.approve(&[seen.id]).await?;
-                print(&format!("{} is approved\n", seen.id))?;
+                client.approve(&[observed.id]).await?;
+                print(&format!("{} is approved\n", observed.id))?;
             }
-            Some(false) => print(&format!("{} is not approved\n", seen.id))?,
+            Some(false) => print(&format!("{} is not approved\n", observed.id))?,
             None => {
-                eprintln!("nobody answers any more: nothing else is approved");
+                eprintln!("end of input: no further event is approved");
                 return Ok(());
             }
         }
@@ -103,7 +109,7 @@ async fn ask_for_each(client: &mut Client, listing: &Listing, scheduled: &[&Seen
     Ok(())
 }
 
-/// Asks whether it is meant, until that is said; nothing, if nobody answers.
+/// Reads a confirmation; `None` at the end of the input.
 fn confirm() -> Result<Option<bool>> {
     let mut input = io::stdin().lock();
     loop {
@@ -118,7 +124,7 @@ fn confirm() -> Result<Option<bool>> {
             _ if read == 0 => return Ok(None),
             "y" | "yes" => return Ok(Some(true)),
             "" | "n" | "no" => return Ok(Some(false)),
-            _ => eprintln!("y or n"),
+            _ => eprintln!("enter y or n"),
         }
     }
 }

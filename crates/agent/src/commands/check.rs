@@ -1,4 +1,4 @@
-//! `forewarn-agent check-config`: all that is wrong with the settings, or what they come to.
+//! `forewarn-agent check-config`: reports all errors in the settings, or lists the hooks.
 
 use anyhow::Result;
 use forewarn_agent_core::Phase;
@@ -6,9 +6,9 @@ use forewarn_cli_support::table::Table;
 use forewarn_cli_support::visible::visible;
 use forewarn_types::show_duration;
 
-use super::{Options, print};
+use super::{GlobalOptions, print};
 
-pub(super) fn command(options: &Options) -> Result<()> {
+pub(super) fn command(options: &GlobalOptions) -> Result<()> {
     let config = options.load()?;
     for note in &config.notes {
         eprintln!("note: {}", visible(note));
@@ -30,8 +30,8 @@ pub(super) fn command(options: &Options) -> Result<()> {
     }
     print(&table.to_string())?;
     match &config.file {
-        Some(file) => eprintln!("{} is well", file.display()),
-        None => eprintln!("there is no {}: these are the usual settings", crate::config::FILE),
+        Some(file) => eprintln!("{} is valid", file.display()),
+        None => eprintln!("{} not found: these are the default settings", crate::config::FILE),
     }
     Ok(())
 }

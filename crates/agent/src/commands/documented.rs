@@ -1,8 +1,8 @@
-//! That `docs/reference/agent.md` speaks of every command and every option that the program knows.
+//! Checks that `docs/reference/agent.md` mentions every command and every option.
 
 use clap::CommandFactory;
 
-use super::Arguments;
+use super::AgentArgs;
 
 const DOCUMENT: &str = include_str!("../../../../docs/reference/agent.md");
 
@@ -11,7 +11,7 @@ fn every_command_and_every_option_is_in_the_reference() {
     let code: Vec<_> = DOCUMENT.split('`').skip(1).step_by(2).collect();
     let has =
         |word: &str| code.iter().any(|piece| piece.split([' ', '[', ']', '|']).any(|part| part == word));
-    let program = Arguments::command();
+    let program = AgentArgs::command();
     for command in program.get_subcommands().filter(|command| command.get_name() != "help") {
         let name = format!("forewarn-agent {}", command.get_name());
         assert!(code.iter().any(|piece| piece.starts_with(&name)), "docs/reference/agent.md: {name}");

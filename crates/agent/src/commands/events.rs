@@ -1,75 +1,75 @@
-//! `forewarn-agent events`: what the endpoint says now. It asks itself; no agent needs to run.
+//! `forewarn-agent events`: lists the events of the endpoint. No agent needs to run.
 
 use anyhow::{Result, bail};
 use clap::Args;
-use forewarn_agent_core::{Seen, Status};
+use forewarn_agent_core::{ObservedEvent, Status};
 use forewarn_cli_support::table::{Table, some};
 use forewarn_cli_support::visible::{self, one_line};
-use forewarn_client::{Client, MalformedEvent, News, Sighting};
+use forewarn_client::{Client, MalformedEvent, Observation, PollResponse};
 use forewarn_types::show_duration;
 use serde_json::json;
 
-use super::{Options, block_on, print};
+use super::{GlobalOptions, block_on, print};
 use crate::config::Config;
 
-/// Show the events that the endpoint tells of now.
+/// List the events of the endpoint
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  forewarn-agent events\n  forewarn-agent events --json | jq '.[].id'")]
-pub(super) struct Arguments {
-    /// As JSON: a list.
+#[command(before_help = "Examples:\n  forewarn-agent events\n  forewarn-agent events --json | jq '.[].id'")]
+pub(super) struct EventsArgs {
+    /// Print a JSON list
     #[arg(long)]
     json: bool,
 }
 
-/// Events as they are told of now, and for whom.
+/// The current events, and the name of this machine.
 pub(super) struct Listing {
-    pub(super) events: Vec<Seen>,
-    /// Events that cannot be read. They are named, and nothing is done about them.
+    pub(super) events: Vec<ObservedEvent>,
+    /// Malformed events. They are reported and otherwise ignored.
     malformed: Vec<MalformedEvent>,
     pub(super) me: String,
     date: forewarn_types::Timestamp,
 }
 
 impl Listing {
-    /// Asks for it.
-    pub(super) async fn ask(client: &mut Client, config: &Config) -> Result<Self> {
+    /// Requests the current document.
+    pub(super) async fn fetch(client: &mut Client, config: &Config) -> Result<Self> {
         let me = match &config.name {
             Some(name) => name.clone(),
             None => client.name().await?,
         };
-        let Sighting { document, edition, date, .. } = match client.poll().await? {
-            News::Document(sighting) => sighting,
-            News::Unchanged { .. } | News::NoNews { .. } => bail!(
-                "there is no document yet: Scheduled Events are being enabled\n  hint: this may take two minutes; try again"
+        let Observation { document, edition, date, .. } = match client.poll().await? {
+            PollResponse::Document(observation) => observation,
+            PollResponse::Unchanged { .. } | PollResponse::Empty { .. } => bail!(
+                "no document yet: Scheduled Events are being enabled\n  hint: this may take two minutes; try again"
             ),
         };
         let mut events = Vec::new();
         let mut malformed = document.malformed;
         for event in &document.events {
-            match Seen::read(event, edition) {
-                Ok(seen) => events.push(seen),
+            match ObservedEvent::read(event, edition) {
+                Ok(observed) => events.push(observed),
                 Err(problem) => malformed.push(problem),
             }
         }
         Ok(Self { events, malformed, me, date })
     }
 
-    /// Names the events that cannot be read.
+    /// Prints a warning for each malformed event.
     fn warn(&self) {
-        for MalformedEvent { id, problem } in &self.malformed {
-            let id = id.map_or("without a readable id".to_owned(), |id| id.to_string());
-            eprintln!("skipped a malformed event: {id}: {}", one_line(problem));
+        for MalformedEvent { id, error: problem } in &self.malformed {
+            let id = id.map_or("(no id)".to_owned(), |id| id.to_string());
+            eprintln!("skipped malformed event: {id}: {}", one_line(problem));
         }
     }
 
-    /// How long it is until an event may start by itself.
-    pub(super) fn left(&self, seen: &Seen) -> Option<std::time::Duration> {
-        let is_scheduled = seen.status == Status::Scheduled;
-        seen.not_before.filter(|_| is_scheduled).map(|at| at.0.since(self.date))
+    /// The time until an event may start without approval.
+    pub(super) fn left(&self, observed: &ObservedEvent) -> Option<std::time::Duration> {
+        let is_scheduled = observed.status == Status::Scheduled;
+        observed.not_before.filter(|_| is_scheduled).map(|at| at.0.since(self.date))
     }
 
-    /// Rows of a table, for some of them.
-    pub(super) fn table<'a>(&self, events: impl IntoIterator<Item = &'a Seen>) -> Table {
+    /// A table of events.
+    pub(super) fn table<'a>(&self, events: impl IntoIterator<Item = &'a ObservedEvent>) -> Table {
         let headings = [
             "id",
             "type",
@@ -83,33 +83,33 @@ impl Listing {
             "description",
         ];
         let mut table = Table::new(&headings);
-        for seen in events {
-            let duration = seen.duration().map(show_duration).unwrap_or_default();
+        for observed in events {
+            let duration = observed.duration().map(show_duration).unwrap_or_default();
             table.row([
-                seen.id.to_string(),
-                seen.kind.clone(),
-                seen.status.as_str().to_owned(),
-                seen.not_before.map(|at| at.to_string()).unwrap_or_default(),
-                self.left(seen).map(show_duration).unwrap_or_default(),
-                seen.source.clone().unwrap_or_default(),
+                observed.id.to_string(),
+                observed.kind.clone(),
+                observed.status.as_str().to_owned(),
+                observed.not_before.map(|at| at.to_string()).unwrap_or_default(),
+                self.left(observed).map(show_duration).unwrap_or_default(),
+                observed.source.clone().unwrap_or_default(),
                 duration,
-                if seen.names(&self.me) { "yes" } else { "no" }.to_owned(),
-                some(&seen.resources),
-                seen.description.clone().unwrap_or_default(),
+                if observed.names(&self.me) { "yes" } else { "no" }.to_owned(),
+                some(&observed.resources),
+                observed.description.clone().unwrap_or_default(),
             ]);
         }
         table
     }
 }
 
-pub(super) fn command(options: &Options, arguments: &Arguments) -> Result<()> {
+pub(super) fn command(options: &GlobalOptions, arguments: &EventsArgs) -> Result<()> {
     let listing = block_on(async {
         let (mut client, config) = options.client().await?;
-        Listing::ask(&mut client, &config).await
+        Listing::fetch(&mut client, &config).await
     })?;
     listing.warn();
     if arguments.json {
-        let list: Vec<_> = listing.events.iter().map(|seen| entry(&listing, seen)).collect();
+        let list: Vec<_> = listing.events.iter().map(|observed| entry(&listing, observed)).collect();
         return print(&visible::json(&format!("{:#}\n", json!(list))));
     }
     if listing.events.is_empty() {
@@ -119,18 +119,18 @@ pub(super) fn command(options: &Options, arguments: &Arguments) -> Result<()> {
     print(&listing.table(&listing.events).to_string())
 }
 
-fn entry(listing: &Listing, seen: &Seen) -> serde_json::Value {
+fn entry(listing: &Listing, observed: &ObservedEvent) -> serde_json::Value {
     json!({
-        "id": seen.id.to_string(),
-        "type": seen.kind,
-        "status": seen.status.as_str(),
-        "not_before": seen.not_before,
-        "seconds_left": listing.left(seen).map(|left| left.as_secs()),
-        "source": seen.source,
-        "duration_seconds": seen.duration_seconds,
-        "mine": seen.names(&listing.me),
-        "resource_type": seen.resource_type,
-        "resources": seen.resources,
-        "description": seen.description,
+        "id": observed.id.to_string(),
+        "type": observed.kind,
+        "status": observed.status.as_str(),
+        "not_before": observed.not_before,
+        "seconds_left": listing.left(observed).map(|left| left.as_secs()),
+        "source": observed.source,
+        "duration_seconds": observed.duration_seconds,
+        "mine": observed.names(&listing.me),
+        "resource_type": observed.resource_type,
+        "resources": observed.resources,
+        "description": observed.description,
     })
 }

@@ -1,11 +1,11 @@
-//! `forewarn-agent find`: where the endpoint is.
+//! `forewarn-agent find`: prints the address of the endpoint.
 
 use anyhow::Result;
 
-use super::{Options, block_on, print};
+use super::{GlobalOptions, block_on, print};
 use crate::run;
 
-pub(super) fn command(options: &Options) -> Result<()> {
+pub(super) fn command(options: &GlobalOptions) -> Result<()> {
     let config = options.load()?;
     let found = block_on(async { Ok(run::search(&config).run().await?) })?;
     print(&format!("{}\n", found.endpoint))?;

@@ -1,6 +1,6 @@
-//! The command line: what can be typed, and what it leads to.
+//! The command line of `forewarn-agent`.
 //!
-//! Data goes to standard output, everything else to standard error. Exit code 0: done; 1: failed; 2: not understood.
+//! Data goes to standard output, messages to standard error. Exit codes: 0 success, 1 failure, 2 usage error.
 
 mod approve;
 mod check;
@@ -20,73 +20,73 @@ use clap::{Args, CommandFactory, Parser, Subcommand};
 use forewarn_cli_support::log;
 use forewarn_client::{Client, Endpoint};
 
-use crate::config::{Config, Problem};
+use crate::config::{Config, ConfigError};
 use crate::run;
 
-/// Runs inside a virtual machine: watches Scheduled Events, prepares, waits for its peers, approves, and undoes.
+/// Agent for Scheduled Events inside a virtual machine: prepares for events, approves them, and undoes the preparation
 #[derive(Debug, Parser)]
 #[command(
     name = "forewarn-agent",
     version,
     arg_required_else_help = true,
-    after_help = "Examples:\n  forewarn-agent check-config\n  forewarn-agent rehearse --type Reboot\n  forewarn-agent status"
+    before_help = "Examples:\n  forewarn-agent check-config\n  forewarn-agent rehearse --type Reboot\n  forewarn-agent status"
 )]
-struct Arguments {
+struct AgentArgs {
     #[command(flatten)]
-    options: Options,
+    options: GlobalOptions,
     #[command(subcommand)]
     command: Command,
 }
 
-/// What every command can be told.
+/// Options of every command.
 #[derive(Debug, Args)]
-struct Options {
-    /// The settings; without it, those in /etc/forewarn-agent/agent.toml, if there are any.
+struct GlobalOptions {
+    /// Settings file [default: /etc/forewarn-agent/agent.toml, if it exists]
     #[arg(long, global = true, value_name = "FILE", env = "FOREWARN_AGENT_CONFIG")]
     config: Option<PathBuf>,
-    /// Where Scheduled Events are answered, instead of what the settings say or a search finds.
+    /// Endpoint of Scheduled Events; overrides the settings and the search
     #[arg(long, global = true, value_name = "URL")]
     endpoint: Option<Endpoint>,
 }
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Watch, until it is told to stop.
+    /// Run the agent until it is stopped
     #[command(
-        after_help = "Examples:\n  forewarn-agent run\n  forewarn-agent run --dry-run --endpoint http://127.0.0.1:4080/vm/web_0"
+        before_help = "Examples:\n  forewarn-agent run\n  forewarn-agent run --dry-run --endpoint http://127.0.0.1:4080/vm/web_0"
     )]
     Run {
-        /// Only say what would be done: no hook runs, nothing is approved, nothing is kept.
+        /// Only log what would be done: run no hooks, approve nothing, store nothing
         #[arg(long)]
         dry_run: bool,
     },
-    Status(status::Arguments),
-    Events(events::Arguments),
-    Approve(approve::Arguments),
-    /// Say all that is wrong with the settings, and which hooks there are.
-    #[command(after_help = "Example:\n  forewarn-agent check-config --config ./agent.toml")]
+    Status(status::StatusArgs),
+    Events(events::EventsArgs),
+    Approve(approve::ApproveArgs),
+    /// Check the settings and list the hooks
+    #[command(before_help = "Example:\n  forewarn-agent check-config --config ./agent.toml")]
     CheckConfig,
-    Rehearse(rehearse::Arguments),
-    /// Say where the endpoint is and how it was found, or where it is not.
-    #[command(after_help = "Example:\n  forewarn-agent find")]
+    Rehearse(rehearse::RehearseArgs),
+    /// Print the address of the endpoint and how it was found
+    #[command(before_help = "Example:\n  forewarn-agent find")]
     Find,
-    /// Print what makes a shell complete these commands.
+    /// Print a completion script for a shell
     #[command(
-        after_help = "Example:\n  forewarn-agent completions bash > ~/.local/share/bash-completion/completions/forewarn-agent"
+        before_help = "Example:\n  forewarn-agent completions bash > ~/.local/share/bash-completion/completions/forewarn-agent"
     )]
     Completions {
-        /// The shell.
+        /// Shell to generate the script for
         shell: clap_complete::Shell,
     },
 }
 
-/// Does what the command line says.
+/// Runs the command of the command line.
 #[must_use]
 pub fn main() -> ExitCode {
-    let Arguments { options, command } = Arguments::parse();
+    let AgentArgs { options, command } = forewarn_cli_support::help::parse();
     let done = match command {
         Command::Run { dry_run } => {
-            // Whatever is wrong with the settings is already said in the format that they ask for.
+            // Errors in the settings are reported in the log format that they ask for.
             let volume = log::start(Config::log_format(options.config.as_deref()), log::Detail::default());
             options.load().and_then(|config| run::command(config, dry_run, volume))
         }
@@ -100,17 +100,17 @@ pub fn main() -> ExitCode {
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
-        Err(problem) => {
-            log::fail("forewarn-agent", &format!("{problem:#}"));
+        Err(error) => {
+            log::fail("forewarn-agent", &format!("{error:#}"));
             ExitCode::FAILURE
         }
     }
 }
 
-impl Options {
-    /// The settings, with what the command line says instead.
+impl GlobalOptions {
+    /// Loads the settings and applies the options of the command line.
     fn load(&self) -> Result<Config> {
-        let mut config = Config::load(self.config.as_deref()).map_err(|problems| wrong(&problems))?;
+        let mut config = Config::load(self.config.as_deref()).map_err(|errors| invalid_settings(&errors))?;
         if self.endpoint.is_some() {
             config.endpoint.clone_from(&self.endpoint);
             config.is_endpoint_given = true;
@@ -118,7 +118,7 @@ impl Options {
         Ok(config)
     }
 
-    /// A client of the endpoint, wherever that is.
+    /// Creates a client for the configured or discovered endpoint.
     async fn client(&self) -> Result<(Client, Config)> {
         let config = self.load()?;
         let found = run::search(&config).run().await?;
@@ -126,18 +126,18 @@ impl Options {
     }
 }
 
-/// All that is wrong with settings, as one problem.
-fn wrong(problems: &[Problem]) -> anyhow::Error {
-    let list: Vec<_> = problems.iter().map(ToString::to_string).collect();
-    anyhow!("the settings are wrong\n{}", list.join("\n"))
+/// Combines all errors in the settings into one.
+fn invalid_settings(errors: &[ConfigError]) -> anyhow::Error {
+    let list: Vec<_> = errors.iter().map(ToString::to_string).collect();
+    anyhow!("invalid settings\n{}", list.join("\n"))
 }
 
-/// Does something that waits.
+/// Runs a future to completion.
 fn block_on<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
     tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(work)
 }
 
-/// Prints data. Whoever does not want to read all of it has what they wanted.
+/// Prints data. A closed pipe is not an error.
 fn print(text: &str) -> Result<()> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
@@ -148,7 +148,7 @@ fn print(text: &str) -> Result<()> {
 
 fn completions(shell: clap_complete::Shell) -> Result<()> {
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut Arguments::command(), "forewarn-agent", &mut script);
+    clap_complete::generate(shell, &mut AgentArgs::command(), "forewarn-agent", &mut script);
     print(&String::from_utf8_lossy(&script))
 }
 
@@ -156,13 +156,13 @@ fn completions(shell: clap_complete::Shell) -> Result<()> {
 mod tests {
     use super::*;
 
-    fn parse(line: &str) -> Result<Arguments, clap::Error> {
-        Arguments::try_parse_from(["forewarn-agent"].into_iter().chain(line.split(' ')))
+    fn parse(line: &str) -> Result<AgentArgs, clap::Error> {
+        AgentArgs::try_parse_from(["forewarn-agent"].into_iter().chain(line.split(' ')))
     }
 
     #[test]
     fn the_command_line_is_well_formed() {
-        Arguments::command().debug_assert();
+        AgentArgs::command().debug_assert();
     }
 
     #[test]
@@ -209,7 +209,7 @@ mod tests {
     fn every_shell_gets_its_completions() {
         for shell in <clap_complete::Shell as clap::ValueEnum>::value_variants() {
             let mut script = Vec::new();
-            clap_complete::generate(*shell, &mut Arguments::command(), "forewarn-agent", &mut script);
+            clap_complete::generate(*shell, &mut AgentArgs::command(), "forewarn-agent", &mut script);
             assert!(String::from_utf8(script).unwrap().contains("rehearse"), "{shell}");
         }
     }

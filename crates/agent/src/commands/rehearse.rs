@@ -1,8 +1,8 @@
-//! `forewarn-agent rehearse`: a drill. An event that nobody has announced goes through all hooks and is undone again.
+//! `forewarn-agent rehearse`: runs all hooks for a simulated event and undoes them.
 //!
-//! The same watcher decides as in earnest, with the same rules and the same hands; but the documents are made up here, the memory is
-//! of this process only, and nothing is approved. Hooks do what they do: a unit that is stopped is stopped, and started again by the
-//! undo. A drill is refused while something real is in hand, and cut short, with its undo, when it is interrupted.
+//! The rehearsal uses the watcher, the rules and the hooks of the real agent, but simulated documents and a temporary
+//! memory; nothing is approved. Hooks really run: a unit is stopped, and started again by the undo. A rehearsal is
+//! rejected while a real event is pending. An interrupt ends it early, with the undo.
 
 mod report;
 
@@ -12,190 +12,198 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use forewarn_agent_core::{Approval, Deed, Memory, Note, Seen, Settings, Sight, Treatment, Watcher, What};
+use forewarn_agent_core::{
+    Approval, Effect, EventLogEntry, EventLogKind, Memory, Observation, ObservedEvent, Settings, Treatment,
+    Watcher,
+};
 use forewarn_cli_support::log;
 use forewarn_cli_support::visible::one_line;
-use forewarn_client::{Client, MalformedEvent, News, Sighting};
+use forewarn_client::{Client, MalformedEvent, PollResponse};
 use forewarn_imds::{Edition, ReadDocument, ReadEvent, Word};
 use forewarn_types::{EventId, EventKind, Span};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use super::{Options, block_on};
+use super::{GlobalOptions, block_on};
 use crate::config::Config;
-use crate::hands::Hands;
-use crate::run::{Crew, search};
-use crate::{chance, clock, memory};
-use report::Report;
+use crate::hooks::HookRuntime;
+use crate::run::{HookTasks, search};
+use crate::{clock, memory, random};
+use report::RehearsalReport;
 
-/// How long the endpoint may take to say whether something real is pending.
-const ASK_MAX: Duration = Duration::from_secs(5);
+/// Timeout of the check for real events.
+const CHECK_MAX: Duration = Duration::from_secs(5);
 
-/// What hooks read of an event that is made up.
+/// The description of the simulated event.
 const DESCRIPTION: &str = "This is a rehearsal: nothing will happen to this machine.";
 
-/// Send an event that nobody has announced through all hooks, undo it, and say how long everything took.
+/// Run all hooks for a simulated event, undo them, and report timings
 ///
-/// Hooks do what they do; nothing is approved.
+/// The hooks really run. Nothing is approved.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  forewarn-agent rehearse\n  forewarn-agent rehearse --type Preempt --left 30s\n  forewarn-agent rehearse --cancelled --json"
+    before_help = "Examples:\n  forewarn-agent rehearse\n  forewarn-agent rehearse --type Preempt --left 30s\n  forewarn-agent rehearse --cancelled --json"
 )]
-pub(super) struct Arguments {
-    /// What is announced.
+pub(super) struct RehearseArgs {
+    /// Type of the event
     #[arg(long = "type", value_name = "TYPE", value_parser = kind_parser(), default_value = "Reboot")]
     kind: EventKind,
-    /// How long it is until it would start.
+    /// Time until the event would start
     #[arg(long, value_name = "TIME", default_value = "15m")]
     left: Span,
-    /// How long the interruption is said to be; without it, it is not known.
+    /// Expected length of the interruption [default: unknown]
     #[arg(long, value_name = "TIME")]
     duration: Option<Span>,
-    /// The event is cancelled instead of started.
+    /// Cancel the event instead of starting it
     #[arg(long)]
     cancelled: bool,
-    /// The report as JSON.
+    /// Print the report as JSON
     #[arg(long)]
     json: bool,
 }
 
-/// Reads a type of events; help shows the types with their effects.
+/// A parser for event types whose help describes their effects.
 fn kind_parser() -> impl TypedValueParser<Value = EventKind> {
-    let values = EventKind::ALL.map(|kind| PossibleValue::new(kind.as_str()).help(effect(kind)));
+    let values = EventKind::ALL.map(|kind| PossibleValue::new(kind.as_str()).help(impact(kind)));
     PossibleValuesParser::new(values).try_map(|word| word.parse::<EventKind>())
 }
 
 /// The effect of an event on the machine.
-const fn effect(kind: EventKind) -> &'static str {
+const fn impact(kind: EventKind) -> &'static str {
     match kind {
         EventKind::Freeze => "Paused for a few seconds",
         EventKind::Reboot => "Restarted",
         EventKind::Redeploy => "Moved to another host, without its temporary disk",
-        EventKind::Preempt => "A spot machine is taken away",
+        EventKind::Preempt => "The spot machine is evicted",
         EventKind::Terminate => "Deleted",
     }
 }
 
-pub(super) fn command(options: &Options, arguments: &Arguments) -> Result<()> {
+pub(super) fn command(options: &GlobalOptions, arguments: &RehearseArgs) -> Result<()> {
     let config = options.load()?;
     log::start(config.format, config.level);
     let report = block_on(async {
         let me = check(&config).await?;
-        let place = Place::new()?;
-        let mut drill = Drill::new(&config, &me, arguments, &place)?;
-        drill.play(arguments.cancelled).await
+        let notes_directory = NotesDirectory::new()?;
+        let mut rehearsal = Rehearsal::new(&config, &me, arguments, &notes_directory)?;
+        rehearsal.run(arguments.cancelled).await
     })?;
     report.print(arguments.json)?;
     match report.failed() {
         0 if report.is_interrupted() => bail!("interrupted"),
         0 => Ok(()),
-        1 => bail!("a hook has failed"),
-        failed => bail!("{failed} hooks have failed"),
+        1 => bail!("1 hook failed"),
+        failed => bail!("{failed} hooks failed"),
     }
 }
 
-/// Refuses if something real is in hand; otherwise gives the name of this machine.
+/// Fails if a real event is pending; otherwise returns the name of this machine.
 async fn check(config: &Config) -> Result<String> {
-    let (me, events) = match tokio::time::timeout(ASK_MAX, ask(config)).await {
-        Ok(Ok(asked)) => asked,
-        Ok(Err(problem)) => (without_endpoint(config, &format!("{problem:#}"))?, Vec::new()),
-        Err(_) => (without_endpoint(config, "it does not answer")?, Vec::new()),
+    let (me, events) = match tokio::time::timeout(CHECK_MAX, read_endpoint(config)).await {
+        Ok(Ok(known)) => known,
+        Ok(Err(error)) => (without_endpoint(config, &format!("{error:#}"))?, Vec::new()),
+        Err(_) => (without_endpoint(config, "no response")?, Vec::new()),
     };
-    let Memory { cases, owed } = memory::look(&config.state).context(
-        "whether an agent has an event in hand is not known\n  hint: run this as the user of the agent",
-    )?;
-    if cases.iter().any(|case| case.seen.names(&me)) {
-        bail!("an event is in hand, and that one is real\n  hint: forewarn-agent status");
+    let Memory { cases, pending_undo } = memory::read_only(&config.state)
+        .context("cannot read the memory of the agent\n  hint: run this as the user of the agent")?;
+    if cases.iter().any(|case| case.observed.names(&me)) {
+        bail!("cannot rehearse: a real event is pending\n  hint: forewarn-agent status");
     }
-    if let Some(hook) = owed.keys().next() {
-        bail!("what a real event has led to is not undone yet: {hook}\n  hint: forewarn-agent status");
+    if let Some(hook) = pending_undo.keys().next() {
+        bail!("cannot rehearse: the undo of a real event is pending: {hook}\n  hint: forewarn-agent status");
     }
     for event in &events {
         match event {
-            Ok(seen) if seen.names(&me) => {
+            Ok(observed) if observed.names(&me) => {
                 bail!(
-                    "an event of this machine is pending, and that one is real\n  hint: forewarn-agent events"
+                    "cannot rehearse: a real event of this machine is pending\n  hint: forewarn-agent events"
                 )
             }
             Ok(_) => {}
             Err(malformed) => bail!(
-                "an event is pending that cannot be read, and may be one of this machine: {}\n  hint: forewarn-agent events",
-                one_line(&malformed.problem)
+                "cannot rehearse: a malformed event may name this machine: {}\n  hint: forewarn-agent events",
+                one_line(&malformed.error)
             ),
         }
     }
     Ok(me)
 }
 
-async fn ask(config: &Config) -> Result<(String, Vec<Result<Seen, MalformedEvent>>)> {
+async fn read_endpoint(config: &Config) -> Result<(String, Vec<Result<ObservedEvent, MalformedEvent>>)> {
     let mut client = Client::new(search(config).run().await?.endpoint);
     let me = match &config.name {
         Some(name) => name.clone(),
         None => client.name().await?,
     };
     let events = match client.poll().await? {
-        News::Document(sighting) => {
-            let Sighting { document, edition, .. } = sighting;
-            let events = document.events.iter().map(|event| Seen::read(event, edition));
+        PollResponse::Document(observation) => {
+            let forewarn_client::Observation { document, edition, .. } = observation;
+            let events = document.events.iter().map(|event| ObservedEvent::read(event, edition));
             events.chain(document.malformed.into_iter().map(Err)).collect()
         }
-        News::Unchanged { .. } | News::NoNews { .. } => Vec::new(),
+        PollResponse::Unchanged { .. } | PollResponse::Empty { .. } => Vec::new(),
     };
     Ok((me, events))
 }
 
-/// A drill needs no endpoint; only what hooks are told this machine is called.
-fn without_endpoint(config: &Config, why: &str) -> Result<String> {
-    eprintln!("the endpoint cannot be asked whether a real event is pending: {why}");
-    config.name.clone().with_context(|| {
-        "the name of this machine is not known\n  hint: name = \"…\" in the settings".to_owned()
-    })
+/// A rehearsal needs no endpoint, only the name of this machine.
+fn without_endpoint(config: &Config, reason: &str) -> Result<String> {
+    eprintln!("cannot check the endpoint for real events: {reason}");
+    config
+        .name
+        .clone()
+        .with_context(|| "unknown machine name\n  hint: name = \"…\" in the settings".to_owned())
 }
 
-/// A directory for what hooks have to remember; it goes with the drill.
-struct Place(PathBuf);
+/// A temporary directory for the undo notes of hooks.
+struct NotesDirectory(PathBuf);
 
-impl Place {
+impl NotesDirectory {
     fn new() -> Result<Self> {
         let path = std::env::temp_dir().join(format!("forewarn-rehearsal-{}", std::process::id()));
-        // Nobody else has made it: it must not be there.
-        std::fs::create_dir(&path).with_context(|| format!("cannot make a directory: {}", path.display()))?;
+        // Fails if the directory exists: another user may have created it.
+        std::fs::create_dir(&path).with_context(|| format!("cannot create directory {}", path.display()))?;
         Ok(Self(path))
     }
 }
 
-impl Drop for Place {
+impl Drop for NotesDirectory {
     fn drop(&mut self) {
         std::fs::remove_dir_all(&self.0).ok();
     }
 }
 
-/// A drill under way.
-struct Drill<'a> {
+/// A running rehearsal.
+struct Rehearsal<'a> {
     config: &'a Config,
     watcher: Watcher,
-    crew: Crew,
+    hook_tasks: HookTasks,
     event: ReadEvent,
     incarnation: u64,
-    report: Report,
+    report: RehearsalReport,
     interrupt: Signal,
     terminate: Signal,
-    /// How often somebody has interrupted it: once goes straight to the undo, twice ends it as it is.
+    /// Number of interrupts: the first starts the undo, the second stops everything.
     interrupts: u32,
-    /// Whether preparing has come to its end.
+    /// True once the scheduled hooks have ended.
     is_prepared: bool,
 }
 
-impl<'a> Drill<'a> {
-    fn new(config: &'a Config, me: &str, arguments: &Arguments, place: &Place) -> Result<Self> {
-        let usual = config.settings(me);
-        let mut rules = usual.rules.clone();
+impl<'a> Rehearsal<'a> {
+    fn new(
+        config: &'a Config,
+        me: &str,
+        arguments: &RehearseArgs,
+        notes_directory: &NotesDirectory,
+    ) -> Result<Self> {
+        let base = config.settings(me);
+        let mut rules = base.rules.clone();
         rules.iter_mut().for_each(|rule| rule.approval = Some(Approval::Never));
-        let mut peers = usual.peers.clone();
+        let mut peers = base.peers.clone();
         peers.at_once = None;
-        let settings = Settings { approval: Approval::Never, rules, peers, ..usual };
+        let settings = Settings { approval: Approval::Never, rules, peers, ..base };
         let seconds = arguments.duration.and_then(|Span(span)| i64::try_from(span.as_secs()).ok());
         let event = ReadEvent {
-            id: EventId::from_bytes(chance::bytes().context("no random numbers to be had")?),
+            id: EventId::from_bytes(random::bytes().context("no random numbers available")?),
             status: Word::Known(forewarn_imds::Status::Scheduled),
             kind: Word::Known(arguments.kind),
             resource_type: "VirtualMachine".to_owned(),
@@ -205,11 +213,11 @@ impl<'a> Drill<'a> {
             source: Some(Word::Known(forewarn_types::EventSource::Platform)),
             duration_seconds: Some(seconds.unwrap_or(-1)),
         };
-        let report = Report::new(&event, arguments.left.0);
+        let report = RehearsalReport::new(&event, arguments.left.0);
         Ok(Self {
             config,
             watcher: Watcher::new(settings, Memory::default()),
-            crew: Crew::new(Hands::new(place.0.clone())),
+            hook_tasks: HookTasks::new(HookRuntime::new(notes_directory.0.clone())),
             event,
             incarnation: 1,
             report,
@@ -220,128 +228,131 @@ impl<'a> Drill<'a> {
         })
     }
 
-    /// Announced, prepared for, started or cancelled, over, undone.
-    async fn play(&mut self, cancelled: bool) -> Result<Report> {
-        self.show(vec![self.event.clone()]);
+    /// Announces the event, starts or cancels it, completes it, and undoes the hooks.
+    async fn run(&mut self, cancelled: bool) -> Result<RehearsalReport> {
+        self.publish(vec![self.event.clone()]);
         if self.is_approved_at_once() {
             self.is_prepared = true;
             self.report.approved_at_once();
         }
         let begun = Instant::now();
-        while self.interrupts == 0 && !(self.is_prepared && self.crew.is_idle()) {
+        while self.interrupts == 0 && !(self.is_prepared && self.hook_tasks.is_idle()) {
             self.step().await;
         }
         self.report.prepared(begun.elapsed());
         if !cancelled && self.interrupts == 0 {
             self.event.status = Word::Known(forewarn_imds::Status::Started);
             self.event.not_before = None;
-            self.show(vec![self.event.clone()]);
-            self.settle(1).await;
+            self.publish(vec![self.event.clone()]);
+            self.run_until_settled(1).await;
         }
-        self.show(Vec::new());
-        self.settle(2).await;
+        self.publish(Vec::new());
+        self.run_until_settled(2).await;
         if self.interrupts > 1 {
-            bail!("interrupted twice: what was done may not be undone");
+            bail!("interrupted twice: the undo may be incomplete");
         }
         Ok(std::mem::take(&mut self.report))
     }
 
-    /// A rule says that no hook prepares for it, and it would be approved now: nobody has to be waited for.
+    /// True if a rule approves the event at once: no hook runs, so nothing is waited for.
     fn is_approved_at_once(&self) -> bool {
         self.watcher.memory().cases.iter().any(|case| case.treatment == Treatment::ApproveAtOnce)
     }
 
-    /// Goes on until nothing runs and nothing is due, or until it was interrupted so often.
-    async fn settle(&mut self, interrupts: u32) {
+    /// Runs until no hook runs and none is due, or until the given number of interrupts.
+    async fn run_until_settled(&mut self, interrupts: u32) {
         while self.interrupts < interrupts && !self.is_settled() {
             self.step().await;
         }
     }
 
     fn is_settled(&self) -> bool {
-        self.crew.is_idle() && self.watcher.next_wake(clock::now()).is_none()
+        self.hook_tasks.is_idle() && self.watcher.next_wake(clock::now()).is_none()
     }
 
-    /// A document says that this is all there is.
-    fn show(&mut self, events: Vec<ReadEvent>) {
+    /// Sends a simulated document with these events to the watcher.
+    fn publish(&mut self, events: Vec<ReadEvent>) {
         let document = ReadDocument { incarnation: self.incarnation, events, malformed: Vec::new() };
         self.incarnation += 1;
-        let sight = Sight { document: &document, edition: Edition::newest(), date: clock::wall() };
-        let deeds = self.watcher.see(clock::now(), sight);
-        self.act(deeds);
+        let observation =
+            Observation { document: &document, edition: Edition::newest(), date: clock::wall() };
+        let effects = self.watcher.observe(clock::now(), observation);
+        self.act(effects);
     }
 
     async fn step(&mut self) {
         let now = clock::now();
-        let pause = self.watcher.next_wake(now).map_or(ASK_MAX, |at| at.since(now).min(ASK_MAX));
+        let pause = self.watcher.next_wake(now).map_or(CHECK_MAX, |at| at.since(now).min(CHECK_MAX));
         tokio::select! {
-            ended = self.crew.next() => {
-                self.report.ended(&ended);
-                let deeds = self.watcher.ended(clock::now(), &ended.task, &ended.ending);
-                self.act(deeds);
+            completed = self.hook_tasks.next() => {
+                self.report.on_hook_result(&completed);
+                let effects = self.watcher.on_hook_result(clock::now(), &completed.task, &completed.hook_outcome);
+                self.act(effects);
             }
             () = tokio::time::sleep(pause) => {
-                let deeds = self.watcher.tick(clock::now());
-                self.act(deeds);
+                let effects = self.watcher.tick(clock::now());
+                self.act(effects);
             }
-            _ = self.interrupt.recv() => self.cut_short(),
-            _ = self.terminate.recv() => self.cut_short(),
+            _ = self.interrupt.recv() => self.interrupt_once(),
+            _ = self.terminate.recv() => self.interrupt_once(),
         }
     }
 
-    fn cut_short(&mut self) {
+    fn interrupt_once(&mut self) {
         self.interrupts += 1;
         if self.interrupts == 1 {
-            eprintln!("interrupted: what was done is undone; once more, and it is not");
+            eprintln!("interrupted: undoing; interrupt again to stop without undo");
         }
         self.report.interrupted();
     }
 
-    fn act(&mut self, deeds: Vec<Deed>) {
-        for deed in deeds {
-            match deed {
-                Deed::Run(run) => {
+    fn act(&mut self, effects: Vec<Effect>) {
+        for impact in effects {
+            match impact {
+                Effect::Run(run) => {
                     let work = self.config.works.get(&run.task.hook).cloned();
                     let hook = self.config.hooks.iter().find(|hook| hook.name == run.task.hook);
                     let me = self.watcher.settings().me.clone();
-                    self.crew.start(&me, work, hook.map(|hook| hook.phase), run);
+                    self.hook_tasks.start(&me, work, hook.map(|hook| hook.phase), run);
                 }
-                Deed::Stop(task) => self.crew.stop(&task),
-                // Nothing is, in a drill.
-                Deed::Approve(_) => {}
-                Deed::Note(Note { what, .. }) => self.note(&what),
-                // The document of a drill is well-formed.
-                Deed::Skip(_) => {}
+                Effect::Stop(task) => self.hook_tasks.stop(&task),
+                // A rehearsal approves nothing.
+                Effect::Approve(_) => {}
+                Effect::Log(EventLogEntry { kind, .. }) => self.on_log_entry(&kind),
+                // The simulated document is well-formed.
+                Effect::Skip(_) => {}
             }
         }
     }
 
-    fn note(&mut self, what: &What) {
-        match what {
-            What::Ready => self.is_prepared = true,
-            What::Held => {
+    fn on_log_entry(&mut self, kind: &EventLogKind) {
+        match kind {
+            EventLogKind::Ready => self.is_prepared = true,
+            EventLogKind::Held => {
                 self.is_prepared = true;
                 self.report.held();
             }
-            What::Ignored => {
+            EventLogKind::Ignored => {
                 self.is_prepared = true;
                 self.report.ignored();
             }
-            What::HookFailed { phase, hook, why } => self.report.lost(*phase, hook, why),
-            What::UndoFailed { hook, why } => self.report.lost(forewarn_agent_core::Phase::Undo, hook, why),
-            What::Seen { .. }
-            | What::UnknownType
-            | What::TooLate
-            | What::WaitsForTurn
-            | What::Preparing
-            | What::Approving { .. }
-            | What::Approved
-            | What::Unapproved { .. }
-            | What::Started
-            | What::Completed
-            | What::Cancelled
-            | What::Undoing
-            | What::Undone => {}
+            EventLogKind::HookFailed { phase, hook, reason } => self.report.hook_failed(*phase, hook, reason),
+            EventLogKind::UndoFailed { hook, reason } => {
+                self.report.hook_failed(forewarn_agent_core::Phase::Undo, hook, reason);
+            }
+            EventLogKind::Observed { .. }
+            | EventLogKind::UnknownType
+            | EventLogKind::TooLate
+            | EventLogKind::WaitsForTurn
+            | EventLogKind::Preparing
+            | EventLogKind::Approving { .. }
+            | EventLogKind::Approved
+            | EventLogKind::Unapproved { .. }
+            | EventLogKind::Started
+            | EventLogKind::Completed
+            | EventLogKind::Cancelled
+            | EventLogKind::Undoing
+            | EventLogKind::Undone => {}
         }
     }
 }

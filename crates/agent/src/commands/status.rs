@@ -1,4 +1,4 @@
-//! `forewarn-agent status`: how the agent is that runs on this machine.
+//! `forewarn-agent status`: shows the status of the agent on this machine.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -10,47 +10,47 @@ use forewarn_cli_support::visible::json;
 use forewarn_client::http::{HttpClient, Limits, Request, Trust, Url};
 use forewarn_types::show_duration;
 
-use super::{Options, block_on, print};
+use super::{GlobalOptions, block_on, print};
 use crate::config::Config;
 use crate::status::{EndpointView, EventView, Status};
 
-/// Bytes of a status that are read.
+/// Size limit of a status.
 const BYTES_MAX: usize = 16 * 1024 * 1024;
 
-/// How long the agent may take to answer.
+/// Timeouts of the request.
 const LIMITS: Limits =
     Limits { connect: Duration::from_secs(2), answer: Duration::from_secs(5), body_bytes: BYTES_MAX };
 
-/// Show how the agent is that runs on this machine.
+/// Show the status of the agent on this machine
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  forewarn-agent status\n  forewarn-agent status --json | jq .drained")]
-pub(super) struct Arguments {
-    /// As JSON.
+#[command(before_help = "Examples:\n  forewarn-agent status\n  forewarn-agent status --json | jq .drained")]
+pub(super) struct StatusArgs {
+    /// Print JSON
     #[arg(long)]
     json: bool,
-    /// Where the agent listens, instead of what the settings say.
+    /// Address of the agent's listener; overrides the settings
     #[arg(long, value_name = "ADDRESS")]
     at: Option<SocketAddr>,
 }
 
-pub(super) fn command(options: &Options, arguments: &Arguments) -> Result<()> {
+pub(super) fn command(options: &GlobalOptions, arguments: &StatusArgs) -> Result<()> {
     let address = match arguments.at {
         Some(address) => address,
-        None => place(&options.load()?)?,
+        None => listener_address(&options.load()?)?,
     };
-    let body = block_on(ask(address))?;
+    let body = block_on(request_status(address))?;
     if arguments.json {
         return print(&json(&format!("{}\n", body.trim_end())));
     }
-    let status: Status = serde_json::from_str(&body).context("the agent answers something else")?;
-    print(&shown(&status))
+    let status: Status = serde_json::from_str(&body).context("the agent returned an invalid status")?;
+    print(&format_status(&status))
 }
 
-fn place(config: &Config) -> Result<SocketAddr> {
+fn listener_address(config: &Config) -> Result<SocketAddr> {
     let Some(mut address) = config.listen else {
-        bail!("an agent with these settings tells nobody how it is: listen = \"off\"")
+        bail!("an agent with these settings has no status listener: listen = \"off\"")
     };
-    // Who listens everywhere listens here as well.
+    // An agent that listens on all addresses is reached on loopback.
     if address.ip().is_unspecified() {
         let here =
             if address.is_ipv4() { [127, 0, 0, 1].into() } else { std::net::Ipv6Addr::LOCALHOST.into() };
@@ -59,33 +59,33 @@ fn place(config: &Config) -> Result<SocketAddr> {
     Ok(address)
 }
 
-async fn ask(address: SocketAddr) -> Result<String> {
+async fn request_status(address: SocketAddr) -> Result<String> {
     let url = Url::parse(&format!("http://{address}/status"))?;
-    let mut line = HttpClient::new(url, Trust::system());
-    let answer = line.send(&Request::get("/status"), LIMITS).await.map_err(|problem| {
+    let mut client = HttpClient::new(url, Trust::system());
+    let response = client.send(&Request::get("/status"), LIMITS).await.map_err(|error| {
         anyhow!(
-            "no agent answers at {address}: {problem}\n  \
+            "cannot connect to the agent at {address}: {error}\n  \
              hint: systemctl status forewarn-agent; or `forewarn-agent run` in a terminal"
         )
     })?;
-    if answer.status != 200 {
-        bail!("whoever answers at {address} is not an agent: it answers {}", answer.status);
+    if response.status != 200 {
+        bail!("the service at {address} is not an agent: it returned {}", response.status);
     }
-    String::from_utf8(answer.body.to_vec()).context("the agent answers something that is no text")
+    String::from_utf8(response.body.to_vec()).context("the agent returned a status that is not UTF-8")
 }
 
-/// For people.
-fn shown(status: &Status) -> String {
-    let Status { version, name, dry_run, ready, drained, endpoint, events, owed, at } = status;
+/// Formats a status as text.
+fn format_status(status: &Status) -> String {
+    let Status { version, name, dry_run, ready, drained, endpoint, events, pending_undo, at } = status;
     let yes = |is: bool| if is { "yes" } else { "no" }.to_owned();
     let facts = [
-        ("machine", name.clone().unwrap_or_else(|| "not known yet".to_owned())),
-        ("agent", format!("{version}{}", if *dry_run { ", which does nothing (--dry-run)" } else { "" })),
-        ("endpoint", told(endpoint)),
+        ("machine", name.clone().unwrap_or_else(|| "unknown".to_owned())),
+        ("agent", format!("{version}{}", if *dry_run { ", dry run" } else { "" })),
+        ("endpoint", describe_endpoint(endpoint)),
         ("Scheduled Events", if endpoint.enabled { "enabled" } else { "not enabled yet" }.to_owned()),
         ("ready", yes(*ready)),
         ("drained", yes(*drained)),
-        ("to be undone", listed(owed)),
+        ("pending undo", listed(pending_undo)),
         ("at", at.to_string()),
     ];
     let mut text = Table::facts(facts).to_string();
@@ -99,16 +99,16 @@ fn shown(status: &Status) -> String {
         table.row(row(event));
     }
     text.push_str(&format!("\n{table}"));
-    let mut hooks = Table::new(&["event", "phase", "hook", "state", "attempts", "why"]);
+    let mut hooks = Table::new(&["event", "phase", "hook", "state", "attempts", "reason"]);
     for event in events {
         for hook in &event.hooks {
             hooks.row([
-                short(&event.id),
+                short_id(&event.id),
                 hook.phase.as_str().to_owned(),
                 hook.name.clone(),
                 hook.state.clone(),
                 hook.attempts.to_string(),
-                hook.why.clone().unwrap_or_default(),
+                hook.reason.clone().unwrap_or_default(),
             ]);
         }
     }
@@ -119,20 +119,20 @@ fn shown(status: &Status) -> String {
 }
 
 fn row(event: &EventView) -> [String; 8] {
-    use forewarn_agent_core::{Consent, Gone};
+    use forewarn_agent_core::{Consent, EventOutcome};
     let approved = match event.consent {
         Consent::None => "no",
         Consent::Tried => "trying",
         Consent::Given => "yes",
         Consent::ByPeer => "by a peer",
     };
-    let status = match event.gone {
+    let status = match event.outcome {
         None => event.status.clone(),
-        Some(Gone::Completed) => "completed".to_owned(),
-        Some(Gone::Cancelled) => "cancelled".to_owned(),
+        Some(EventOutcome::Completed) => "completed".to_owned(),
+        Some(EventOutcome::Cancelled) => "cancelled".to_owned(),
     };
     [
-        short(&event.id),
+        short_id(&event.id),
         event.kind.clone(),
         status,
         event.seconds_left.map(|left| show_duration(Duration::from_secs(left))).unwrap_or_default(),
@@ -143,16 +143,16 @@ fn row(event: &EventView) -> [String; 8] {
     ]
 }
 
-/// As much of an id as tells it from the others.
-fn short(id: &str) -> String {
+/// The first part of an id.
+fn short_id(id: &str) -> String {
     id.chars().take(8).collect()
 }
 
-fn told(endpoint: &EndpointView) -> String {
-    let url = endpoint.url.as_deref().unwrap_or("not found yet");
+fn describe_endpoint(endpoint: &EndpointView) -> String {
+    let url = endpoint.url.as_deref().unwrap_or("not found");
     let server = endpoint.server.as_deref().map(|server| format!(" ({server})")).unwrap_or_default();
     match (&endpoint.error, endpoint.failing_since) {
-        (Some(why), Some(since)) => format!("{url}{server}, does not answer since {since}: {why}"),
+        (Some(reason), Some(since)) => format!("{url}{server}, no response since {since}: {reason}"),
         (_, _) => format!("{url}{server}"),
     }
 }

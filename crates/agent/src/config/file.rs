@@ -1,6 +1,6 @@
-//! The settings as they are written: one TOML file, in which every key means something.
+//! The settings file: its TOML schema. Unknown keys are errors.
 //!
-//! Here is only the form; what it means, and what is wrong with it besides, is [`super`].
+//! Validation beyond the schema is in [`super`].
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ use forewarn_types::Span;
 use serde::Deserialize;
 use toml::Spanned;
 
-use crate::hands::{KubernetesWork, SignalWork, SystemdWork, TouchWork, WaitWork, WebhookWork};
+use crate::hooks::{KubernetesWork, SignalWork, SystemdWork, TouchWork, WaitWork, WebhookWork};
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -62,7 +62,7 @@ pub(super) struct PeersTable {
     pub(super) reserve: Option<Span>,
 }
 
-/// What a silent peer means.
+/// The effect of a silent peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum SilenceWord {

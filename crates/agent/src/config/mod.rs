@@ -1,12 +1,12 @@
-//! The settings of an agent: what the file says, what the directories of hooks hold, and what is wrong with either.
+//! The settings of an agent, from the settings file and the hook directories.
 //!
-//! Everything that is wrong is told at once, with its line. What is only odd, such as a script that nobody may run, is a note: the
-//! agent runs all the same. Without a file there are the usual settings, and the hooks in their usual place.
+//! All errors are reported at once, with their lines. A mere oddity, such as a script that is not executable, is a
+//! note: the agent runs all the same. Without a file, the defaults apply, including the default hook directory.
 
+mod errors;
 mod file;
 mod hooks;
 mod peers;
-mod problem;
 #[cfg(test)]
 mod tests;
 
@@ -23,52 +23,51 @@ use forewarn_client::Endpoint;
 use forewarn_types::{Span, show_duration, without_mark};
 use toml::Spanned;
 
-use crate::hands::Work;
+use crate::hooks::Work;
+pub(crate) use errors::ConfigError;
+use errors::ConfigReport;
 use file::File;
 pub(crate) use peers::PeersConfig;
-pub(crate) use problem::Problem;
-use problem::Report;
 
-/// Where the settings are, unless said.
+/// Default path of the settings file.
 pub(crate) const FILE: &str = "/etc/forewarn-agent/agent.toml";
 
-/// Where hooks are, unless said.
+/// Default parent of the hook directories.
 const HOOKS: &str = "/etc/forewarn-agent";
 
-/// Where the memory is, unless said.
+/// Default path of the memory file.
 const STATE: &str = "/var/lib/forewarn-agent/state.json";
 
-/// Where the agent tells how it is, unless said.
+/// Default address of the listener.
 const LISTEN: &str = "127.0.0.1:9911";
 
-/// Bytes of a file of settings.
+/// Size limit of the settings file.
 const FILE_BYTES_MAX: u64 = 1024 * 1024;
 
-/// Rules in a file of settings.
 const RULES_MAX: usize = 64;
 
-/// Characters of the name of a machine.
+/// Limit of the length of a machine name.
 const NAME_CHARS_MAX: usize = 256;
 
-/// How often the endpoint is asked, where it does not keep a question until there is news.
+/// Default and maximum interval of polls without long polling.
 const POLL: Duration = Duration::from_secs(1);
 const POLL_MAX: Duration = Duration::from_mins(1);
 
-/// How long a hook may take, unless said, and at most.
+/// Default and maximum time limit of a hook.
 const HOOK_LIMIT: Duration = Duration::from_mins(5);
 const HOOK_LIMIT_MAX: Duration = Duration::from_hours(24);
 
-/// How long before `NotBefore` hooks have to have ended, unless said, and at most.
+/// Default and maximum time between the end of hooks and `NotBefore`.
 const SPARE: Duration = Duration::from_secs(2);
 const SPARE_MAX: Duration = Duration::from_mins(10);
 
-/// Everything that an agent was told.
+/// The settings of an agent.
 #[derive(Clone, Debug)]
 pub(crate) struct Config {
-    /// Where it was read from, if it was.
+    /// The settings file, if there is one.
     pub(crate) file: Option<PathBuf>,
     pub(crate) endpoint: Option<Endpoint>,
-    /// Whether the command line says where it is: then the file does not.
+    /// True if the command line sets the endpoint. A reload then ignores the settings file.
     pub(crate) is_endpoint_given: bool,
     pub(crate) name: Option<String>,
     pub(crate) poll: Duration,
@@ -84,22 +83,22 @@ pub(crate) struct Config {
     pub(crate) rules: Vec<Rule>,
     pub(crate) peers: PeersConfig,
     pub(crate) hooks: Vec<Hook>,
-    /// What each hook does, by its name.
+    /// The work of each hook, by name.
     pub(crate) works: BTreeMap<String, Work>,
-    /// What is odd, but not wrong.
+    /// Oddities that are not errors.
     pub(crate) notes: Vec<String>,
 }
 
 impl Config {
-    /// Reads the settings: from that file, or from where they usually are, if there are any.
-    pub(crate) fn load(file: Option<&Path>) -> Result<Self, Vec<Problem>> {
+    /// Reads the settings from that file, or from the default path if it exists.
+    pub(crate) fn load(file: Option<&Path>) -> Result<Self, Vec<ConfigError>> {
         let path = file.unwrap_or(Path::new(FILE));
         let text = match read(path) {
             Ok(text) => Some(text),
-            Err(problem) if file.is_none() && problem.kind() == io::ErrorKind::NotFound => None,
-            Err(problem) => {
-                let what = format!("cannot be read: {problem}");
-                return Err(vec![Problem { file: path.to_owned(), line: None, what }]);
+            Err(error) if file.is_none() && error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => {
+                let message = format!("cannot read: {error}");
+                return Err(vec![ConfigError { file: path.to_owned(), line: None, message }]);
             }
         };
         let is_there = text.is_some();
@@ -108,15 +107,15 @@ impl Config {
         Ok(config)
     }
 
-    /// Finds the format of the log that a file of settings asks for, also where something is wrong with it.
+    /// The log format in a settings file, which may be invalid otherwise.
     pub(crate) fn log_format(file: Option<&Path>) -> Format {
         let text = read(file.unwrap_or(Path::new(FILE)));
         text.map(|text| forewarn_cli_support::log::log_format(&text)).unwrap_or_default()
     }
 
-    fn parse(path: &Path, text: &str) -> Result<Self, Vec<Problem>> {
+    fn parse(path: &Path, text: &str) -> Result<Self, Vec<ConfigError>> {
         let text = without_mark(text);
-        let mut report = Report::new(path, text);
+        let mut report = ConfigReport::new(path, text);
         let file: File = report.read();
         let mut config = Self {
             file: None,
@@ -141,34 +140,32 @@ impl Config {
         };
         if let Some(peers) = file.peers.as_ref().filter(|_| config.listen.is_none() && file.listen.is_some())
         {
-            report.at(&peers.span(), "peers ask this agent as well, and listen = \"off\"");
+            report.at(&peers.span(), "peers need the listener of this agent, but listen = \"off\"");
         }
         if file.rule.len() > RULES_MAX {
-            report.anywhere(format!("there are {} rules\n  hint: at most {RULES_MAX}", file.rule.len()));
+            report.anywhere(format!("too many rules: {}\n  hint: at most {RULES_MAX}", file.rule.len()));
         }
         check_leader(&config, file.approval.policy.as_ref(), &file.rule, &mut report);
         config.rules = file.rule.into_iter().map(|rule| rule.into_inner().into()).collect();
         let least = Duration::from_secs(1);
         let limit =
             within(file.hook_limit.as_ref(), "hook_limit", HOOK_LIMIT, least..=HOOK_LIMIT_MAX, &mut report);
-        let mut found = hooks::Found::new(limit);
-        found.of_file(file.hook, &mut report);
+        let mut found = hooks::HookCollector::new(limit);
+        found.add_from_file(file.hook, &mut report);
         let directory = file.hooks.clone().unwrap_or_else(|| HOOKS.into());
-        // A file that cannot be read may have named another directory.
+        // A file that cannot be parsed may name another hook directory.
         if !report.is_malformed() {
-            found.of_directories(&directory, file.hooks.is_some(), &mut report);
+            found.add_from_directories(&directory, file.hooks.is_some(), &mut report);
         }
         (config.hooks, config.works, config.notes) = found.into_parts();
-        if config.peers.places.is_some() && config.listen.is_some_and(|listen| listen.ip().is_loopback()) {
-            config
-                .notes
-                .push("listen: peers on other machines cannot reach an address of loopback".to_owned());
+        if config.peers.discovery.is_some() && config.listen.is_some_and(|listen| listen.ip().is_loopback()) {
+            config.notes.push("listen: peers on other machines cannot reach a loopback address".to_owned());
         }
-        let problems = report.into_problems();
-        if problems.is_empty() { Ok(config) } else { Err(problems) }
+        let errors = report.into_errors();
+        if errors.is_empty() { Ok(config) } else { Err(errors) }
     }
 
-    /// What the watcher is told, once the name of this machine is known.
+    /// The settings of the watcher for a machine of that name.
     pub(crate) fn settings(&self, me: &str) -> Settings {
         Settings {
             me: me.to_owned(),
@@ -182,12 +179,12 @@ impl Config {
     }
 }
 
-/// Reads a file of at most so many bytes.
+/// Reads a file with a size limit.
 fn read(path: &Path) -> io::Result<String> {
     let mut text = String::new();
     let read = fs::File::open(path)?.take(FILE_BYTES_MAX + 1).read_to_string(&mut text)?;
     if u64::try_from(read).is_ok_and(|read| read > FILE_BYTES_MAX) {
-        return Err(io::Error::other(format!("it has more than {FILE_BYTES_MAX} bytes")));
+        return Err(io::Error::other(format!("larger than {FILE_BYTES_MAX} bytes")));
     }
     Ok(text)
 }
@@ -199,67 +196,64 @@ impl From<file::RuleTable> for Rule {
     }
 }
 
-/// A leader asks its peers: without any, it would wait for ever.
+/// Rejects the policy `leader` without peers: the leader would wait for ever.
 fn check_leader(
     config: &Config,
     policy: Option<&Spanned<Approval>>,
     rules: &[Spanned<file::RuleTable>],
-    report: &mut Report<'_>,
+    report: &mut ConfigReport<'_>,
 ) {
-    if config.peers.places.is_some() {
+    if config.peers.discovery.is_some() {
         return;
     }
-    let what = "a leader waits for its peers, and there are none\n  hint: [peers] with list, dns or members";
+    let message = "the policy \"leader\" needs peers\n  hint: [peers] with list, dns or members";
     if let Some(policy) = policy.filter(|policy| *policy.get_ref() == Approval::Leader) {
-        report.at(&policy.span(), what);
+        report.at(&policy.span(), message);
     }
     for rule in rules.iter().filter(|rule| rule.get_ref().approval == Some(Approval::Leader)) {
-        report.at(&rule.span(), what);
+        report.at(&rule.span(), message);
     }
 }
 
-fn endpoint(text: Option<&Spanned<String>>, report: &mut Report<'_>) -> Option<Endpoint> {
+fn endpoint(text: Option<&Spanned<String>>, report: &mut ConfigReport<'_>) -> Option<Endpoint> {
     let text = text?;
     let read = Endpoint::parse(text.get_ref());
-    read.map_err(|problem| report.at(&text.span(), format!("endpoint: {problem}"))).ok()
+    read.map_err(|error| report.at(&text.span(), format!("endpoint: {error}"))).ok()
 }
 
-fn name(text: Option<&Spanned<String>>, report: &mut Report<'_>) -> Option<String> {
+fn name(text: Option<&Spanned<String>>, report: &mut ConfigReport<'_>) -> Option<String> {
     let text = text?;
     let name = text.get_ref();
     if name.is_empty() || name.chars().count() > NAME_CHARS_MAX || name.chars().any(char::is_control) {
-        report.at(
-            &text.span(),
-            "not a name of a machine\n  hint: leave it out, and the endpoint is asked for it",
-        );
+        report.at(&text.span(), "invalid machine name\n  hint: omit it to use the name from the endpoint");
         return None;
     }
     Some(name.clone())
 }
 
-fn listen(text: Option<&Spanned<String>>, report: &mut Report<'_>) -> Option<SocketAddr> {
+fn listen(text: Option<&Spanned<String>>, report: &mut ConfigReport<'_>) -> Option<SocketAddr> {
     let Some(text) = text else { return LISTEN.parse().ok() };
     if text.get_ref() == "off" {
         return None;
     }
     let read = text.get_ref().parse();
     read.map_err(|_| {
-        let what = format!(
-            "not an address to listen at: {:?}\n  hint: listen = \"{LISTEN}\", or \"off\"",
+        let message = format!(
+            "invalid listen address: {:?}\n  hint: listen = \"{LISTEN}\", or \"off\"",
             text.get_ref()
         );
-        report.at(&text.span(), what);
+        report.at(&text.span(), message);
     })
     .ok()
 }
 
-/// A length of time between two others.
+/// Checks that a duration is within a range.
 fn within(
     span: Option<&Spanned<Span>>,
-    what: &str,
+    message: &str,
     usual: Duration,
     allowed: std::ops::RangeInclusive<Duration>,
-    report: &mut Report<'_>,
+    report: &mut ConfigReport<'_>,
 ) -> Duration {
     let Some(span) = span else { return usual };
     let Span(length) = *span.get_ref();
@@ -267,7 +261,10 @@ fn within(
         let (least, most) = (show_duration(*allowed.start()), show_duration(*allowed.end()));
         report.at(
             &span.span(),
-            format!("{what} is from {least} to {most}\n  hint: {what} = \"{}\"", show_duration(usual)),
+            format!(
+                "{message} must be between {least} and {most}\n  hint: {message} = \"{}\"",
+                show_duration(usual)
+            ),
         );
     }
     length

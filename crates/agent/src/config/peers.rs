@@ -1,4 +1,4 @@
-//! The peers: where they are, what is said to them is signed with, and what it means if they do not answer.
+//! Settings for peers: discovery, the shared key, and the handling of silent peers.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -8,48 +8,48 @@ use forewarn_agent_core::{Peers, Silence};
 use forewarn_types::Span;
 use toml::Spanned;
 
+use super::errors::ConfigReport;
 use super::file::{PeersTable, SilenceWord};
-use super::problem::Report;
 use super::within;
-use crate::peers::{Key, PeerPlaces};
+use crate::peers::{Key, PeerDiscovery};
 
-/// Peers in a list.
+/// Limit of peers in a list.
 const PEERS_MAX: usize = 256;
 
-/// The port of peers, unless said.
+/// Default port of peers.
 const PORT: u16 = 9911;
 
-/// How long a peer may say nothing, unless said, and at the least and most.
+/// Default, minimum and maximum time after which a peer counts as silent.
 const SILENT_AFTER: Duration = Duration::from_secs(10);
 const SILENT_AFTER_MIN: Duration = Duration::from_secs(2);
 const SILENT_AFTER_MAX: Duration = Duration::from_mins(10);
 
-/// With so little time left a machine no longer waits for its turn, unless said.
+/// Default remaining time at which a machine stops waiting for its turn.
 const RESERVE: Duration = Duration::from_mins(5);
 
-/// What was said of peers.
+/// The settings for peers.
 #[derive(Clone, Debug)]
 pub(crate) struct PeersConfig {
-    /// What the watcher is told.
+    /// The settings of the watcher.
     pub(crate) watched: Peers,
-    /// Where they are, if there are any.
-    pub(crate) places: Option<PeerPlaces>,
-    /// The key that they share, and where it is.
+    /// The discovery of peers; `None` if there are no peers.
+    pub(crate) discovery: Option<PeerDiscovery>,
+    /// The shared key, and the path of its file.
     pub(crate) key: Option<Key>,
     pub(crate) key_file: Option<PathBuf>,
 }
 
-pub(super) fn read(table: Option<&Spanned<PeersTable>>, report: &mut Report<'_>) -> PeersConfig {
+pub(super) fn read(table: Option<&Spanned<PeersTable>>, report: &mut ConfigReport<'_>) -> PeersConfig {
     let usual = Peers { silent_after: SILENT_AFTER, silence: Silence::Wait, at_once: None, reserve: RESERVE };
     let Some(spanned) = table else {
-        return PeersConfig { watched: usual, places: None, key: None, key_file: None };
+        return PeersConfig { watched: usual, discovery: None, key: None, key_file: None };
     };
     let (table, span) = (spanned.get_ref(), spanned.span());
-    let places = places(table, &span, report);
+    let discovery = discovery(table, &span, report);
     let key = key(table, &span, report);
     let silence = match (table.silence, table.go_on_when_left) {
         (Some(_), Some(_)) => {
-            report.at(&span, "silence and go_on_when_left exclude each other");
+            report.at(&span, "silence and go_on_when_left are mutually exclusive");
             Silence::Wait
         }
         (None | Some(SilenceWord::Wait), None) => Silence::Wait,
@@ -57,7 +57,7 @@ pub(super) fn read(table: Option<&Spanned<PeersTable>>, report: &mut Report<'_>)
         (None, Some(Span(left))) => Silence::GoOnWhenLeft(left),
     };
     if let Some(at_once) = table.at_once.as_ref().filter(|at_once| *at_once.get_ref() == 0) {
-        report.at(&at_once.span(), "at_once = 0 would let nobody prepare\n  hint: at_once = 1");
+        report.at(&at_once.span(), "at_once = 0 would let no machine prepare\n  hint: at_once = 1");
     }
     let allowed = SILENT_AFTER_MIN..=SILENT_AFTER_MAX;
     let watched = Peers {
@@ -67,81 +67,83 @@ pub(super) fn read(table: Option<&Spanned<PeersTable>>, report: &mut Report<'_>)
         reserve: table.reserve.map_or(RESERVE, |Span(reserve)| reserve),
     };
     let key_file = table.key_file.as_ref().map(|file| file.get_ref().clone());
-    PeersConfig { watched, places, key, key_file }
+    PeersConfig { watched, discovery, key, key_file }
 }
 
-/// The key, read now, so that what is wrong with it is known.
-fn key(table: &PeersTable, span: &std::ops::Range<usize>, report: &mut Report<'_>) -> Option<Key> {
+/// Reads the key, so that errors in it are reported with the settings.
+fn key(table: &PeersTable, span: &std::ops::Range<usize>, report: &mut ConfigReport<'_>) -> Option<Key> {
     let Some(file) = &table.key_file else {
         report.at(
             span,
-            "peers share a key, and there is none\n  \
+            "peers need a shared key\n  \
              hint: key_file = \"/etc/forewarn-agent/peers.key\", with the same 32 bytes or more on each machine",
         );
         return None;
     };
     let read = Key::read(file.get_ref());
-    read.map_err(|problem| report.at(&file.span(), format!("{}: {problem}", file.get_ref().display()))).ok()
+    read.map_err(|error| report.at(&file.span(), format!("{}: {error}", file.get_ref().display()))).ok()
 }
 
-fn places(table: &PeersTable, span: &std::ops::Range<usize>, report: &mut Report<'_>) -> Option<PeerPlaces> {
+fn discovery(
+    table: &PeersTable,
+    span: &std::ops::Range<usize>,
+    report: &mut ConfigReport<'_>,
+) -> Option<PeerDiscovery> {
     let PeersTable { list, dns, members, suffix, port, .. } = table;
     let members = members.unwrap_or(false);
     if !members && (suffix.is_some() || port.is_some()) {
-        report.at(span, "suffix and port go with members = true");
+        report.at(span, "suffix and port need members = true");
     }
     match (list, dns, members) {
-        (Some(list), None, false) => listed(list, report),
+        (Some(list), None, false) => read_list(list, report),
         (None, Some(dns), false) => {
-            if !is_place(dns.get_ref()) {
+            if !is_host_and_port(dns.get_ref()) {
                 report.at(
                     &dns.span(),
                     format!(
-                        "not a name and a port: {:?}\n  hint: dns = \"agents.example:{PORT}\"",
+                        "invalid name and port: {:?}\n  hint: dns = \"agents.example:{PORT}\"",
                         dns.get_ref()
                     ),
                 );
             }
-            Some(PeerPlaces::Dns(dns.get_ref().clone()))
+            Some(PeerDiscovery::Dns(dns.get_ref().clone()))
         }
-        (None, None, true) => Some(PeerPlaces::Members {
+        (None, None, true) => Some(PeerDiscovery::Members {
             suffix: suffix.clone().unwrap_or_default(),
             port: port.unwrap_or(PORT),
         }),
         (Some(_) | None, Some(_) | None, _) => {
-            report.at(span, "peers are found in one way\n  hint: one of list, dns and members");
+            report.at(span, "more than one way to find peers\n  hint: use one of list, dns and members");
             None
         }
     }
 }
 
-fn listed(list: &[Spanned<String>], report: &mut Report<'_>) -> Option<PeerPlaces> {
+fn read_list(list: &[Spanned<String>], report: &mut ConfigReport<'_>) -> Option<PeerDiscovery> {
     if list.is_empty() {
         report.anywhere("peers.list is empty\n  hint: name every peer, or leave out [peers]");
     }
-    let mut places = BTreeMap::new();
+    let mut discovery = BTreeMap::new();
     for peer in list {
         let text = peer.get_ref();
-        let parts = text.split_once('=').filter(|(name, place)| !name.is_empty() && is_place(place));
-        let Some((name, place)) = parts else {
-            report.at(
-                &peer.span(),
-                format!("not a name and where it is: {text:?}\n  hint: \"web_0=10.0.0.4:{PORT}\""),
-            );
+        let parts =
+            text.split_once('=').filter(|(name, address)| !name.is_empty() && is_host_and_port(address));
+        let Some((name, address)) = parts else {
+            report.at(&peer.span(), format!("invalid peer: {text:?}\n  hint: \"web_0=10.0.0.4:{PORT}\""));
             continue;
         };
-        if places.insert(name.to_owned(), place.to_owned()).is_some() {
-            report.at(&peer.span(), format!("a peer is named twice: {name}"));
+        if discovery.insert(name.to_owned(), address.to_owned()).is_some() {
+            report.at(&peer.span(), format!("duplicate peer: {name}"));
         }
     }
     if list.len() > PEERS_MAX {
-        report.anywhere(format!("there are {} peers\n  hint: at most {PEERS_MAX}", list.len()));
+        report.anywhere(format!("too many peers: {}\n  hint: at most {PEERS_MAX}", list.len()));
     }
-    Some(PeerPlaces::List(places))
+    Some(PeerDiscovery::List(discovery))
 }
 
-/// Whether a text is a name or an address, and a port.
-fn is_place(text: &str) -> bool {
+/// True for a name or an address, and a port.
+fn is_host_and_port(text: &str) -> bool {
     let is_host = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | ':' | '[' | ']');
     text.rsplit_once(':').is_some_and(|(host, port)| {
         !host.is_empty() && host.chars().all(is_host) && port.parse::<u16>().is_ok_and(|port| port > 0)

@@ -1,46 +1,46 @@
-//! The addresses of peers: those in the settings, those that a name led to, and those from which a proof came.
+//! Addresses of peers: from the settings, from name resolution, and from authenticated requests.
 //!
-//! They only decide who keeps a connection when there are too many. What a peer says is believed for its proof alone.
+//! They only decide which connections are kept under load. Peers are authenticated by the shared key alone.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::places::PeerPlaces;
+use super::discovery::PeerDiscovery;
 
-/// Learnt addresses at a time. A new one replaces the one that was seen longest ago.
+/// Limit of learnt addresses. A new one replaces the one with the oldest use.
 const LEARNT_MAX: usize = 512;
 
-/// Time for which an address stays known after it was seen last.
+/// Time for which a learnt address is kept after its last use.
 const LEARNT_FOR: Duration = Duration::from_mins(10);
 
-/// Addresses of peers, shared by the listener and by the part of the agent that asks peers.
+/// Addresses of peers, shared by the listener and the peer poller.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PeerAddresses {
-    /// From the settings.
+    /// Addresses from the settings.
     fixed: Arc<BTreeSet<IpAddr>>,
     learnt: Arc<Mutex<BTreeMap<IpAddr, Instant>>>,
 }
 
 impl PeerAddresses {
-    /// The addresses that the settings name. Names of hosts are learnt as they are used.
-    pub(crate) fn of(places: Option<&PeerPlaces>) -> Self {
-        let fixed = match places {
-            Some(PeerPlaces::List(list)) => list.values().filter_map(|place| address(place)).collect(),
-            Some(PeerPlaces::Dns(_) | PeerPlaces::Members { .. }) | None => BTreeSet::new(),
+    /// The addresses in the settings. Host names are learnt when they are resolved.
+    pub(crate) fn of(discovery: Option<&PeerDiscovery>) -> Self {
+        let fixed = match discovery {
+            Some(PeerDiscovery::List(list)) => list.values().filter_map(|text| ip_of(text)).collect(),
+            Some(PeerDiscovery::Dns(_) | PeerDiscovery::Members { .. }) | None => BTreeSet::new(),
         };
         Self { fixed: Arc::new(fixed), learnt: Arc::default() }
     }
 
-    /// Whether a peer has this address.
+    /// True if the address belongs to a peer.
     pub(crate) fn contains(&self, address: IpAddr) -> bool {
         let address = address.to_canonical();
         let is_fresh = |at: &Instant| at.elapsed() < LEARNT_FOR;
         self.fixed.contains(&address) || self.learnt().get(&address).is_some_and(is_fresh)
     }
 
-    /// Notes that a peer has this address.
+    /// Adds the address of a peer.
     pub(crate) fn learn(&self, address: IpAddr) {
         let address = address.to_canonical();
         if self.fixed.contains(&address) {
@@ -59,9 +59,9 @@ impl PeerAddresses {
     }
 }
 
-/// The address in `10.0.0.4:9911` or `[fd00::4]:9911`.
-pub(super) fn address(place: &str) -> Option<IpAddr> {
-    place.parse::<SocketAddr>().ok().map(|place| place.ip().to_canonical())
+/// The IP address in `10.0.0.4:9911` or `[fd00::4]:9911`.
+pub(super) fn ip_of(text: &str) -> Option<IpAddr> {
+    text.parse::<SocketAddr>().ok().map(|text| text.ip().to_canonical())
 }
 
 #[cfg(test)]
@@ -72,11 +72,12 @@ mod tests {
         text.parse().unwrap()
     }
 
+    /// promise: A5
     #[test]
     fn addresses_come_from_the_settings_and_from_proofs() {
         let list = [("a", "10.0.0.4:1"), ("b", "[fd00::4]:1"), ("c", "[::ffff:10.0.0.6]:1"), ("d", "host:1")];
-        let list = list.map(|(name, place)| (name.to_owned(), place.to_owned()));
-        let addresses = PeerAddresses::of(Some(&PeerPlaces::List(list.into())));
+        let list = list.map(|(name, text)| (name.to_owned(), text.to_owned()));
+        let addresses = PeerAddresses::of(Some(&PeerDiscovery::List(list.into())));
         for known in ["10.0.0.4", "::ffff:10.0.0.4", "fd00::4", "10.0.0.6"] {
             assert!(addresses.contains(ip(known)), "{known}");
         }

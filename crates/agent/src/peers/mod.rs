@@ -1,31 +1,31 @@
-//! The other machines: where they are, and how they say that they are ready.
+//! Peers: their discovery, and the protocol by which they report their status.
 //!
 //! ```text
-//!   GET /peers/v1/word                                        200
-//!   Forewarn-Asker: web_0                                     Forewarn-Proof: HMAC(key, "word" 0 nonce 0 body)
-//!   Forewarn-Nonce: 32 hex digits, never the same twice
-//!   Forewarn-Proof: HMAC(key, "ask" 0 nonce 0 asker)          {"name":"web_1","events":{…}}
+//!   GET /peers/v1/status                                      200
+//!   Forewarn-Peer: web_0                                      Forewarn-Proof: HMAC(key, "response" 0 nonce 0 body)
+//!   Forewarn-Nonce: 32 hex digits, unique
+//!   Forewarn-Proof: HMAC(key, "request" 0 nonce 0 peer)       {"name":"web_1","events":{…}}
 //! ```
 //!
-//! Whoever has the key is believed in everything; whoever has not can neither ask nor answer, and an answer fits one question
-//! only. Nothing is encrypted: a stranger on the way can read names of machines and ids of events, and can keep an answer from
-//! arriving. A question that a stranger repeats is answered again, with what that stranger could have read anyway; and the address
-//! of that stranger gets the slots of a peer's address, which are limited for each address.
+//! A holder of the key is fully trusted; anyone else can neither send a request nor a response, and a response is valid
+//! for one request only. Nothing is encrypted: an attacker on the path can read machine names and event ids, and can
+//! drop responses. A replayed request is answered again, with data that the attacker could already read; the attacker's
+//! address then gets the connection slots of a peer, which are limited per address.
 
 mod addresses;
-mod ask;
-mod find;
-mod places;
-mod poll;
+mod discovery;
+mod finder;
+mod peer_client;
+mod poller;
 mod proof;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use addresses::PeerAddresses;
-pub(crate) use ask::Asker;
-pub(crate) use places::PeerPlaces;
-pub(crate) use poll::{PeerNews, PeerPoller};
-pub(crate) use proof::{ASKER, Key, NONCE, Nonce, PROOF, is_asker};
+pub(crate) use discovery::PeerDiscovery;
+pub(crate) use peer_client::PeerClient;
+pub(crate) use poller::{PeerNews, PeerPoller};
+pub(crate) use proof::{Key, NONCE, Nonce, PEER, PROOF, is_peer_name};
 
-/// Where a peer is asked.
-pub(crate) const PATH: &str = "/peers/v1/word";
+/// Path of the peer status.
+pub(crate) const PATH: &str = "/peers/v1/status";

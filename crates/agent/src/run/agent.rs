@@ -1,345 +1,351 @@
-//! The agent: owns the watcher, tells it what happens, and does what it says.
+//! The agent: owns the watcher, feeds it with inputs, and performs its effects.
 //!
-//! After each thing that happens the memory is kept, if it has changed, and only then anything is done. If it cannot be kept, the
-//! agent goes on: a machine that is drained twice is better off than one that is not drained at all.
+//! After each input the memory is stored if it has changed, and only then effects are performed. If it cannot be
+//! stored, the agent continues: draining twice is better than not draining at all.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use forewarn_agent_core::{Answer, Asking, Deed, Ending, Memory, Note, PeerWord, Run, Sight, Watcher, What};
-use forewarn_cli_support::notify::{News, notify};
+use forewarn_agent_core::{
+    ApprovalResult, Effect, EventLogEntry, EventLogKind, HookOutcome, Memory, PeerStatus, PeersToPoll, Run,
+    Watcher,
+};
+use forewarn_cli_support::notify::{Notification, notify};
 use forewarn_cli_support::visible::one_line;
 use forewarn_client::http::error_chain;
-use forewarn_client::{Client, Edition, Endpoint, Sighting, Turn};
+use forewarn_client::{Client, Edition, Endpoint, Observation, PollStep};
 use forewarn_imds::MalformedEvent;
 use forewarn_types::EventId;
 use tokio::sync::watch;
 
 use super::approvals::Approvals;
-use super::crew::{Crew, Ended};
-use super::endpoint::{EndpointState, Trouble};
-use super::link::Heard;
-use super::notes::Notes;
-use crate::board::Shown;
+use super::endpoint::{EndpointFailure, EndpointState};
+use super::event_log::EventLog;
+use super::hook_tasks::{CompletedHook, HookTasks};
+use super::poller::EndpointNews;
 use crate::clock;
 use crate::config::Config;
-use crate::memory::Keeper;
+use crate::memory::MemoryFile;
 use crate::metrics::Metrics;
-use crate::peers::{Asker, PeerAddresses, PeerNews, PeerPoller};
+use crate::peers::{PeerAddresses, PeerClient, PeerNews, PeerPoller};
 use crate::status::{self, Status};
+use crate::status_board::PublishedStatus;
 
-/// While events are in hand, what is shown is no older.
-const GLANCE: Duration = Duration::from_secs(1);
+/// Maximum age of the published status while events are pending.
+const REFRESH_MAX: Duration = Duration::from_secs(1);
 
-/// Malformed events of one document that are named in the log.
+/// Limit of malformed events of one document that are logged.
 const SKIPPED_LOGGED_MAX: usize = 20;
 
-/// The agent.
 pub(super) struct Agent {
     pub(super) config: Config,
     pub(super) watcher: Watcher,
-    pub(super) crew: Crew,
+    pub(super) hook_tasks: HookTasks,
     pub(super) approvals: Approvals,
     pub(super) metrics: Metrics,
-    /// Nothing is kept where nothing is done.
-    keeper: Option<Keeper>,
-    is_kept: bool,
-    notes: Notes,
+    /// The memory file; `None` in a dry run.
+    memory_file: Option<MemoryFile>,
+    is_stored: bool,
+    event_log: EventLog,
     endpoint: EndpointState,
-    place: Option<Endpoint>,
-    /// In which it answers there.
+    endpoint_address: Option<Endpoint>,
+    /// The edition of the endpoint's documents.
     edition: Edition,
     name: Option<String>,
-    board: watch::Sender<Arc<Shown>>,
-    told_status: String,
-    /// It asks nobody before the name of this machine is known.
+    status_board: watch::Sender<Arc<PublishedStatus>>,
+    last_summary: String,
+    /// Idle until the name of this machine is known.
     pub(super) poller: PeerPoller,
     addresses: PeerAddresses,
 }
 
 impl Agent {
-    /// An agent that goes on where the one before it was; without a keeper, it only tells what it would do.
+    /// Creates an agent that continues from a stored memory; without a memory file it is a dry run.
     pub(super) fn new(
         config: Config,
         memory: Memory,
-        keeper: Option<Keeper>,
-        crew: Crew,
+        memory_file: Option<MemoryFile>,
+        hook_tasks: HookTasks,
         metrics: Metrics,
         addresses: PeerAddresses,
-    ) -> (Self, watch::Receiver<Arc<Shown>>) {
+    ) -> (Self, watch::Receiver<Arc<PublishedStatus>>) {
         let watcher = Watcher::new(config.settings(""), memory);
         let endpoint = EndpointState::new();
         let status = Arc::new(Status::new(endpoint.view()));
-        let shown = Shown { ready: false, drained: false, word: PeerWord::default(), status };
-        let (board, shown) = watch::channel(Arc::new(shown));
-        let event_log = config.event_log.clone().filter(|_| keeper.is_some());
+        let published =
+            PublishedStatus { ready: false, drained: false, peer_status: PeerStatus::default(), status };
+        let (status_board, published) = watch::channel(Arc::new(published));
+        let event_log = config.event_log.clone().filter(|_| memory_file.is_some());
         let agent = Self {
-            notes: Notes::new(event_log),
+            event_log: EventLog::new(event_log),
             config,
             watcher,
-            crew,
+            hook_tasks,
             approvals: Approvals::default(),
             metrics,
-            is_kept: true,
-            keeper,
+            is_stored: true,
+            memory_file,
             endpoint,
-            place: None,
+            endpoint_address: None,
             edition: Edition::newest(),
             name: None,
-            board,
-            told_status: String::new(),
+            status_board,
+            last_summary: String::new(),
             poller: PeerPoller::default(),
             addresses,
         };
-        (agent, shown)
+        (agent, published)
     }
 
     pub(super) fn is_dry(&self) -> bool {
-        self.keeper.is_none()
+        self.memory_file.is_none()
     }
 
-    /// Whether nothing is under way.
+    /// True if no hook runs and no approval is in flight.
     pub(super) fn is_idle(&self) -> bool {
-        self.crew.is_idle() && self.approvals.is_idle()
+        self.hook_tasks.is_idle() && self.approvals.is_idle()
     }
 
-    /// The settings are others now.
     pub(super) fn change(&mut self, config: Config) {
         self.watcher.change(config.settings(self.name.as_deref().unwrap_or_default()));
-        self.notes = Notes::new(config.event_log.clone().filter(|_| !self.is_dry()));
+        self.event_log = EventLog::new(config.event_log.clone().filter(|_| !self.is_dry()));
         self.config = config;
-        let deeds = self.watcher.tick(clock::now());
-        self.act(deeds);
+        let effects = self.watcher.tick(clock::now());
+        self.act(effects);
     }
 
-    /// Something is heard from the endpoint.
-    pub(super) fn hear(&mut self, heard: Heard) {
-        match heard {
-            Heard::Nowhere(why) => self.endpoint.failed(Trouble::Nowhere, &why),
-            Heard::Found { endpoint, by } => {
-                self.endpoint.found(endpoint.to_string(), by);
-                self.place = Some(endpoint);
+    /// Handles news from the endpoint.
+    pub(super) fn on_endpoint(&mut self, news: EndpointNews) {
+        match news {
+            EndpointNews::NotFound(reason) => self.endpoint.on_failure(EndpointFailure::NotFound, &reason),
+            EndpointNews::Found { endpoint, by } => {
+                self.endpoint.on_found(endpoint.to_string(), by);
+                self.endpoint_address = Some(endpoint);
                 self.edition = Edition::newest();
             }
-            Heard::Nameless(why) => self.endpoint.failed(Trouble::Nameless, &why),
-            Heard::Name(name) => {
-                self.endpoint.named(&name);
+            EndpointNews::NoName(reason) => self.endpoint.on_failure(EndpointFailure::NoName, &reason),
+            EndpointNews::Name(name) => {
+                self.endpoint.on_name(&name);
                 self.watcher.change(self.config.settings(&name));
-                self.poller.set_asker(self.make_asker(&name));
+                self.poller.set_client(self.make_client(&name));
                 self.name = Some(name);
             }
-            Heard::Turn { turn, edition, server } => {
-                self.endpoint.asked(edition, server);
+            EndpointNews::Polled { step, edition, server } => {
+                self.endpoint.set_server(edition, server);
                 self.edition = edition;
-                self.take(turn);
+                self.on_poll(step);
             }
         }
     }
 
-    fn make_asker(&self, me: &str) -> Option<Asker> {
-        let (places, key) = (self.config.peers.places.clone()?, self.config.peers.key.clone()?);
-        Some(Asker::new(places, key, me, self.place.clone()?, self.addresses.clone()))
+    fn make_client(&self, me: &str) -> Option<PeerClient> {
+        let (discovery, key) = (self.config.peers.discovery.clone()?, self.config.peers.key.clone()?);
+        Some(PeerClient::new(discovery, key, me, self.endpoint_address.clone()?, self.addresses.clone()))
     }
 
-    fn take(&mut self, turn: Turn) {
-        match turn {
-            Turn::News(sighting) => {
-                self.metrics.polled("news");
-                self.endpoint.answered(true);
-                self.see(&sighting);
+    fn on_poll(&mut self, step: PollStep) {
+        match step {
+            PollStep::Changed(observation) => {
+                self.metrics.count_poll("news");
+                self.endpoint.on_response(true);
+                self.observe(&observation);
             }
-            Turn::Quiet { date } => {
-                self.metrics.polled("quiet");
-                self.endpoint.answered(false);
-                let deeds = self.watcher.synchronise(clock::now(), date);
-                self.act(deeds);
+            PollStep::Unchanged { date } => {
+                self.metrics.count_poll("quiet");
+                self.endpoint.on_response(false);
+                let effects = self.watcher.on_clock(clock::now(), date);
+                self.act(effects);
             }
-            Turn::Failed { error, .. } => {
-                self.metrics.polled("failed");
-                self.endpoint.failed(Trouble::Silent, &error_chain(&error));
+            PollStep::Failed { error, .. } => {
+                self.metrics.count_poll("failed");
+                self.endpoint.on_failure(EndpointFailure::NoResponse, &error_chain(&error));
             }
         }
     }
 
-    fn see(&mut self, sighting: &Sighting) {
-        let Sighting { document, edition, date, received } = sighting;
-        // What its clock shows now: it may have taken a moment to get here.
+    fn observe(&mut self, observation: &Observation) {
+        let Observation { document, edition, date, received } = observation;
+        // The time by the service's clock now: the response may have waited in the channel.
         let date = date.plus(received.elapsed());
-        let deeds = self.watcher.see(clock::now(), Sight { document, edition: *edition, date });
-        self.act(deeds);
+        let effects = self
+            .watcher
+            .observe(clock::now(), forewarn_agent_core::Observation { document, edition: *edition, date });
+        self.act(effects);
     }
 
-    /// A hook has ended.
-    pub(super) fn ended(&mut self, ended: &Ended) {
-        let Ended { task, ending, took } = ended;
+    /// Handles the result of a hook.
+    pub(super) fn on_hook_result(&mut self, completed: &CompletedHook) {
+        let CompletedHook { task, hook_outcome, took } = completed;
         let (phase, hook, event) = (task.phase.as_str(), &task.hook, task.event);
         let seconds = took.as_secs_f64();
-        match &ending.result {
-            Ok(()) => tracing::info!(%event, phase, hook, seconds, "a hook is done"),
-            Err(why) => {
-                let why = forewarn_cli_support::visible::flat(why);
-                tracing::warn!(%event, phase, hook, seconds, why, "a hook has not done what it should");
+        match &hook_outcome.result {
+            Ok(()) => tracing::info!(%event, phase, hook, seconds, "hook succeeded"),
+            Err(reason) => {
+                let reason = forewarn_cli_support::visible::flat(reason);
+                tracing::warn!(%event, phase, hook, seconds, reason, "hook attempt failed");
             }
         }
-        self.metrics.ended(task.phase, ending.result.is_ok(), *took);
-        let deeds = self.watcher.ended(clock::now(), task, ending);
-        self.act(deeds);
+        self.metrics.count_hook(task.phase, hook_outcome.result.is_ok(), *took);
+        let effects = self.watcher.on_hook_result(clock::now(), task, hook_outcome);
+        self.act(effects);
     }
 
-    /// An approval was answered.
-    pub(super) fn answered(&mut self, event: EventId, answer: Answer) {
-        self.metrics.approved(answer == Answer::Taken);
-        let deeds = self.watcher.answered(clock::now(), event, answer);
-        self.act(deeds);
+    /// Handles the response to an approval.
+    pub(super) fn on_approval_result(&mut self, event: EventId, result: ApprovalResult) {
+        self.metrics.count_approval(result == ApprovalResult::Accepted);
+        let effects = self.watcher.on_approval_result(clock::now(), event, result);
+        self.act(effects);
     }
 
-    /// Takes news about peers.
-    pub(super) fn heard(&mut self, news: PeerNews) {
-        let deeds = match news {
-            PeerNews::Report(report) => self.watcher.heard(clock::now(), report),
-            PeerNews::RoundOver { begun } => {
-                self.metrics.asked_peers();
-                self.watcher.asked_all(clock::now(), begun)
+    /// Handles news about peers.
+    pub(super) fn on_peers(&mut self, news: PeerNews) {
+        let effects = match news {
+            PeerNews::Report(report) => self.watcher.on_peer_report(clock::now(), report),
+            PeerNews::RoundEnded { begun } => {
+                self.metrics.count_peer_round();
+                self.watcher.on_round_end(clock::now(), begun)
             }
         };
-        self.act(deeds);
+        self.act(effects);
     }
 
-    /// Time has passed.
+    /// Handles the passing of time.
     pub(super) fn tick(&mut self) {
-        let deeds = self.watcher.tick(clock::now());
-        self.act(deeds);
+        let effects = self.watcher.tick(clock::now());
+        self.act(effects);
     }
 
-    /// How long nothing needs to be done, unless something happens.
+    /// Time until the agent has work to do without a further input.
     ///
-    /// Timers stand still while the machine sleeps and the clock of the watcher does not: no pause is long while something is due.
+    /// Timers stop while the machine is suspended and the clock of the watcher does not, so pauses are kept short.
     pub(super) fn pause(&self) -> Option<Duration> {
         let now = clock::now();
-        let wake = self.watcher.next_wake(now).map(|at| at.since(now).min(GLANCE));
-        let glance = (!self.watcher.memory().cases.is_empty()).then_some(GLANCE);
-        let ask = (self.watcher.asking() != Asking::Nobody).then(|| self.poller.due_in());
-        [wake, glance, ask].into_iter().flatten().min()
+        let wake = self.watcher.next_wake(now).map(|at| at.since(now).min(REFRESH_MAX));
+        let refresh = (!self.watcher.memory().cases.is_empty()).then_some(REFRESH_MAX);
+        let poll = (self.watcher.peers_to_poll() != PeersToPoll::None).then(|| self.poller.due_in());
+        [wake, refresh, poll].into_iter().flatten().min()
     }
 
-    /// Asks peers how they are, if it is time.
-    pub(super) fn ask_peers(&mut self) {
-        self.poller.ask(&self.watcher.asking());
+    /// Polls peers if a round is due.
+    pub(super) fn poll_peers(&mut self) {
+        self.poller.poll(&self.watcher.peers_to_poll());
     }
 
-    fn act(&mut self, deeds: Vec<Deed>) {
-        self.keep();
-        let mut deeds = VecDeque::from(deeds);
-        while let Some(deed) = deeds.pop_front() {
-            match deed {
-                Deed::Run(run) if self.is_dry() => deeds.extend(self.would_run(&run)),
-                Deed::Run(run) => self.run(run),
-                Deed::Stop(task) => self.crew.stop(&task),
-                Deed::Approve(event) if self.is_dry() => tracing::info!(%event, "would approve"),
-                Deed::Approve(event) => self.approve(event),
-                Deed::Note(note) => self.note(&note),
-                Deed::Skip(events) => {
-                    self.metrics.skipped(events.len());
+    fn act(&mut self, effects: Vec<Effect>) {
+        self.store_memory();
+        let mut effects = VecDeque::from(effects);
+        while let Some(effect) = effects.pop_front() {
+            match effect {
+                Effect::Run(run) if self.is_dry() => effects.extend(self.would_run(&run)),
+                Effect::Run(run) => self.run(run),
+                Effect::Stop(task) => self.hook_tasks.stop(&task),
+                Effect::Approve(event) if self.is_dry() => {
+                    tracing::info!(%event, "dry run: would approve event");
+                }
+                Effect::Approve(event) => self.approve(event),
+                Effect::Log(entry) => self.entry(&entry),
+                Effect::Skip(events) => {
+                    self.metrics.count_skipped(events.len());
                     log_skipped(&events);
                 }
             }
         }
     }
 
-    fn note(&mut self, note: &Note) {
-        if matches!(note.what, What::Seen { .. }) {
-            self.metrics.seen(&note.seen.kind);
+    fn entry(&mut self, entry: &EventLogEntry) {
+        if matches!(entry.kind, EventLogKind::Observed { .. }) {
+            self.metrics.count_event(&entry.observed.kind);
         }
-        self.notes.tell(note);
+        self.event_log.write(entry);
     }
 
-    /// Keeps the memory, if it has changed.
-    fn keep(&mut self) {
-        let Some(keeper) = &mut self.keeper else { return };
-        let kept = keeper.keep(self.watcher.memory());
-        match (&kept, self.is_kept) {
+    /// Stores the memory if it has changed.
+    fn store_memory(&mut self) {
+        let Some(memory_file) = &mut self.memory_file else { return };
+        let stored = memory_file.store(self.watcher.memory());
+        match (&stored, self.is_stored) {
             (Err(error), true) => {
-                tracing::error!(%error, "the memory could not be kept: after a restart, hooks may run again and nothing is undone");
+                tracing::error!(%error, "cannot store the memory: after a restart hooks may run again and nothing is undone");
             }
-            (Ok(()), false) => tracing::info!("the memory is kept again"),
+            (Ok(()), false) => tracing::info!("memory stored again"),
             (Ok(()), true) | (Err(_), false) => {}
         }
-        self.is_kept = kept.is_ok();
-        self.metrics.kept(self.is_kept);
+        self.is_stored = stored.is_ok();
+        self.metrics.set_stored(self.is_stored);
     }
 
     fn run(&mut self, run: Run) {
         let (phase, hook, attempt, event) =
             (run.task.phase.as_str(), &run.task.hook, run.attempt, run.task.event);
-        tracing::info!(%event, phase, hook, attempt, "a hook begins");
+        tracing::info!(%event, phase, hook, attempt, "hook started");
         let work = self.config.works.get(&run.task.hook).cloned();
         let own_phase =
             self.config.hooks.iter().find(|hook| hook.name == run.task.hook).map(|hook| hook.phase);
         let me = self.watcher.settings().me.clone();
-        self.crew.start(&me, work, own_phase, run);
+        self.hook_tasks.start(&me, work, own_phase, run);
     }
 
-    /// What would be run counts as done, so that it shows what would come then.
-    fn would_run(&mut self, run: &Run) -> Vec<Deed> {
+    /// Logs a hook in a dry run and counts it as done, so that later effects are shown.
+    fn would_run(&mut self, run: &Run) -> Vec<Effect> {
         let (phase, hook, event) = (run.task.phase.as_str(), &run.task.hook, run.task.event);
-        tracing::info!(%event, phase, hook, "would run a hook");
-        self.watcher.ended(clock::now(), &run.task, &Ending { result: Ok(()), memory: None })
+        tracing::info!(%event, phase, hook, "dry run: would run hook");
+        self.watcher.on_hook_result(clock::now(), &run.task, &HookOutcome { result: Ok(()), memory: None })
     }
 
     fn approve(&mut self, event: EventId) {
         // Without an endpoint there are no events.
-        if let Some(endpoint) = self.place.clone() {
+        if let Some(endpoint) = self.endpoint_address.clone() {
             self.approvals.start(Client::new(endpoint).with_edition(self.edition), event);
         }
     }
 
-    /// Shows how everything stands to whoever asks.
-    pub(super) fn show(&mut self) {
+    /// Publishes the current status.
+    pub(super) fn publish(&mut self) {
         let now = clock::now();
         let drained = self.watcher.is_drained();
         let memory = self.watcher.memory();
         let cases = self.watcher.cases();
-        let deadlines = cases.filter_map(|(case, deadline)| Some((case.seen.kind.as_str(), deadline?)));
-        self.metrics.stands(drained, memory.cases.len(), deadlines);
-        let ready = self.endpoint.is_enabled() && self.name.is_some() && self.is_kept;
-        let word = self.watcher.word();
+        let deadlines = cases.filter_map(|(case, deadline)| Some((case.observed.kind.as_str(), deadline?)));
+        self.metrics.set_gauges(drained, memory.cases.len(), deadlines);
+        let ready = self.endpoint.is_enabled() && self.name.is_some() && self.is_stored;
+        let peer_status = self.watcher.peer_status();
         let status = Status {
             name: self.name.clone(),
             dry_run: self.is_dry(),
             ready,
             drained,
-            events: status::events(&self.watcher, &word, now),
-            owed: memory.owed.keys().cloned().collect(),
+            events: status::events(&self.watcher, &peer_status, now),
+            pending_undo: memory.pending_undo.keys().cloned().collect(),
             ..Status::new(self.endpoint.view())
         };
-        self.tell_supervisor(&status);
+        self.notify_supervisor(&status);
         let status = Arc::new(status);
-        self.board.send_replace(Arc::new(Shown { ready, drained, word, status }));
+        self.status_board.send_replace(Arc::new(PublishedStatus { ready, drained, peer_status, status }));
     }
 
-    /// One line for `systemctl status`, whenever it is another.
-    fn tell_supervisor(&mut self, status: &Status) {
-        let who = status.name.as_deref().unwrap_or("this machine");
+    /// Reports a changed summary to the supervisor, for `systemctl status`.
+    fn notify_supervisor(&mut self, status: &Status) {
+        let name = status.name.as_deref().unwrap_or("this machine");
         let text = match (&status.endpoint, status.drained) {
-            (_, true) => format!("{who} is drained; {} events in hand", status.events.len()),
+            (_, true) => format!("{name} is drained; {} events pending", status.events.len()),
             (endpoint, false) if endpoint.reachable => {
-                format!("watches {who}; {} events in hand", status.events.len())
+                format!("watching {name}; {} events pending", status.events.len())
             }
-            (_, false) => "the endpoint does not answer".to_owned(),
+            (_, false) => "the endpoint does not respond".to_owned(),
         };
-        if text != self.told_status {
-            notify(News::Status(&text));
-            self.told_status = text;
+        if text != self.last_summary {
+            notify(Notification::Status(&text));
+            self.last_summary = text;
         }
     }
 }
 
-/// Names events that are skipped, up to a limit.
+/// Logs malformed events, up to a limit.
 fn log_skipped(events: &[MalformedEvent]) {
-    for MalformedEvent { id, problem } in events.iter().take(SKIPPED_LOGGED_MAX) {
+    for MalformedEvent { id, error: problem } in events.iter().take(SKIPPED_LOGGED_MAX) {
         let (event, problem) = (id.map_or("unknown".to_owned(), |id| id.to_string()), one_line(problem));
-        tracing::warn!(event, problem, "skipped a malformed event");
+        tracing::warn!(event, problem, "skipped malformed event");
     }
     if let Some(more) = events.len().checked_sub(SKIPPED_LOGGED_MAX).filter(|more| *more > 0) {
         tracing::warn!(more, "skipped more malformed events");

@@ -1,28 +1,27 @@
-//! Approvals that are under way, each over a line of its own: none waits behind a question, or behind another.
+//! Approvals in flight. Each has its own connection, so that none waits for a long poll or for another approval.
 
 use std::collections::HashMap;
 
-use forewarn_agent_core::Answer;
+use forewarn_agent_core::ApprovalResult;
 use forewarn_client::http::error_chain;
 use forewarn_client::{Client, Error};
 use forewarn_types::EventId;
 use tokio::task::{Id, JoinSet};
 
-/// Approvals that are under way.
 #[derive(Debug, Default)]
 pub(super) struct Approvals {
-    tasks: JoinSet<Answer>,
+    tasks: JoinSet<ApprovalResult>,
     events: HashMap<Id, EventId>,
 }
 
 impl Approvals {
-    /// Approves an event, with a client of its own.
+    /// Approves an event with a client of its own.
     pub(super) fn start(&mut self, mut client: Client, event: EventId) {
         let handle = self.tasks.spawn(async move {
             match client.approve(&[event]).await {
-                Ok(()) => Answer::Taken,
-                Err(error) if was_answered(&error) => Answer::Refused(error_chain(&error)),
-                Err(error) => Answer::Unknown(error_chain(&error)),
+                Ok(()) => ApprovalResult::Accepted,
+                Err(error) if was_rejected(&error) => ApprovalResult::Rejected(error_chain(&error)),
+                Err(error) => ApprovalResult::Unknown(error_chain(&error)),
             }
         });
         self.events.insert(handle.id(), event);
@@ -32,32 +31,32 @@ impl Approvals {
         self.events.is_empty()
     }
 
-    /// The next one that is answered; never, if none is under way. Nothing is lost if it is not waited for to the end.
-    pub(super) async fn next(&mut self) -> (EventId, Answer) {
+    /// The next result; never, if none is in flight. Cancel safe.
+    pub(super) async fn next(&mut self) -> (EventId, ApprovalResult) {
         loop {
             let Some(joined) = self.tasks.join_next_with_id().await else {
                 std::future::pending::<()>().await;
                 continue;
             };
-            let (id, answer) = match joined {
-                Ok((id, answer)) => (id, answer),
-                Err(problem) => {
-                    (problem.id(), Answer::Unknown(format!("the agent itself has failed at it: {problem}")))
+            let (id, result) = match joined {
+                Ok((id, result)) => (id, result),
+                Err(error) => {
+                    (error.id(), ApprovalResult::Unknown(format!("internal error of the agent: {error}")))
                 }
             };
             if let Some(event) = self.events.remove(&id) {
-                return (event, answer);
+                return (event, result);
             }
         }
     }
 }
 
-/// Whether the endpoint has said that it does not take it. Whoever has heard nothing knows nothing.
-fn was_answered(error: &Error) -> bool {
+/// True if the endpoint has rejected the approval; otherwise its result is unknown.
+fn was_rejected(error: &Error) -> bool {
     match error {
-        Error::Refused { .. } | Error::Busy { .. } | Error::NotOffered => true,
+        Error::Rejected { .. } | Error::Busy { .. } | Error::Unsupported => true,
         Error::Unreachable { .. }
-        | Error::Late { .. }
+        | Error::TimedOut { .. }
         | Error::Unreadable(_)
         | Error::NotAnEndpoint { .. } => false,
     }

@@ -1,4 +1,4 @@
-//! How it goes with the endpoint, told once for each change and not for each try.
+//! The state of the endpoint. Changes are logged once, not on every attempt.
 
 use std::time::Instant;
 
@@ -9,40 +9,41 @@ use forewarn_types::{Moment, show_duration};
 use crate::clock;
 use crate::status::EndpointView;
 
-/// How it goes with the endpoint.
+/// The state of the endpoint.
 #[derive(Debug)]
 pub(super) struct EndpointState {
     url: Option<String>,
     by: Option<String>,
     edition: Option<Edition>,
     server: Option<String>,
-    /// Whether a document was read in this life.
+    /// True once a document was read.
     is_enabled: bool,
-    /// Whether that there is no document yet was told.
-    told_empty: bool,
-    standing: Standing,
-    last: Option<Moment>,
+    /// True once the missing document was logged.
+    logged_empty: bool,
+    health: EndpointHealth,
+    last_success: Option<Moment>,
 }
 
 #[derive(Debug)]
-enum Standing {
-    /// Nothing is known yet.
-    New,
-    /// It answers.
-    Well,
-    /// It does not, for that long, and this is why.
-    Failing { since: Instant, at: Moment, why: String },
+enum EndpointHealth {
+    Unknown,
+    Healthy,
+    /// Failing, with the start and the last error.
+    Failing {
+        since: Instant,
+        at: Moment,
+        reason: String,
+    },
 }
 
-/// What goes wrong with it.
+/// The kind of a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Trouble {
-    /// It is nowhere.
-    Nowhere,
-    /// It does not say what this machine is called.
-    Nameless,
-    /// It does not tell of events.
-    Silent,
+pub(super) enum EndpointFailure {
+    /// No endpoint was found.
+    NotFound,
+    /// The endpoint does not return the machine name.
+    NoName,
+    NoResponse,
 }
 
 impl EndpointState {
@@ -53,9 +54,9 @@ impl EndpointState {
             edition: None,
             server: None,
             is_enabled: false,
-            told_empty: false,
-            standing: Standing::New,
-            last: None,
+            logged_empty: false,
+            health: EndpointHealth::Unknown,
+            last_success: None,
         }
     }
 
@@ -63,72 +64,68 @@ impl EndpointState {
         self.is_enabled
     }
 
-    pub(super) fn is_well(&self) -> bool {
-        matches!(self.standing, Standing::Well)
+    pub(super) fn is_healthy(&self) -> bool {
+        matches!(self.health, EndpointHealth::Healthy)
     }
 
-    pub(super) fn found(&mut self, url: String, by: String) {
-        tracing::info!(endpoint = url, by, "the endpoint is found");
+    pub(super) fn on_found(&mut self, url: String, by: String) {
+        tracing::info!(endpoint = url, by, "endpoint found");
         (self.url, self.by) = (Some(url), Some(by));
-        self.standing = Standing::New;
+        self.health = EndpointHealth::Unknown;
     }
 
-    pub(super) fn named(&mut self, name: &str) {
-        tracing::info!(name, "this machine has a name");
-        self.standing = Standing::New;
+    pub(super) fn on_name(&mut self, name: &str) {
+        tracing::info!(name, "machine name resolved");
+        self.health = EndpointHealth::Unknown;
     }
 
-    /// What it was asked with, and what it calls itself.
-    pub(super) fn asked(&mut self, edition: Edition, server: Option<String>) {
+    /// Records the edition of the request and the name of the server.
+    pub(super) fn set_server(&mut self, edition: Edition, server: Option<String>) {
         (self.edition, self.server) = (Some(edition), server);
     }
 
-    /// It has answered; with a document, or with nothing new.
-    pub(super) fn answered(&mut self, has_document: bool) {
-        if let Standing::Failing { since, .. } = &self.standing {
+    /// Records a response, with or without a document.
+    pub(super) fn on_response(&mut self, has_document: bool) {
+        if let EndpointHealth::Failing { since, .. } = &self.health {
             let after = show_duration(since.elapsed());
-            tracing::info!(after, "the endpoint answers again");
+            tracing::info!(after, "endpoint responds again");
         }
-        self.standing = Standing::Well;
-        self.last = Some(Moment(clock::wall()));
+        self.health = EndpointHealth::Healthy;
+        self.last_success = Some(Moment(clock::wall()));
         if has_document && !std::mem::replace(&mut self.is_enabled, true) {
             let edition = self.edition.map(Edition::as_str).unwrap_or_default();
             let server = one_line(self.server.as_deref().unwrap_or_default());
-            tracing::info!(edition, server, "Scheduled Events are enabled");
+            tracing::info!(edition, server, "Scheduled Events enabled");
         }
-        if !self.is_enabled && !std::mem::replace(&mut self.told_empty, true) {
-            tracing::info!(
-                "there is no document yet: Scheduled Events are being enabled, which may take two minutes"
-            );
+        if !self.is_enabled && !std::mem::replace(&mut self.logged_empty, true) {
+            tracing::info!("no document yet: Scheduled Events are being enabled, which may take two minutes");
         }
     }
 
-    /// It has not answered.
-    pub(super) fn failed(&mut self, trouble: Trouble, why: &str) {
-        let why = flat(why);
-        match &mut self.standing {
-            Standing::Failing { why: last, .. } => *last = why,
-            Standing::New | Standing::Well => {
-                match trouble {
-                    Trouble::Nowhere => tracing::warn!(why, "no endpoint is found: it is searched for again"),
-                    Trouble::Nameless => {
-                        tracing::warn!(
-                            why,
-                            "the endpoint does not say what this machine is called: it is asked again"
-                        );
+    pub(super) fn on_failure(&mut self, failure: EndpointFailure, reason: &str) {
+        let reason = flat(reason);
+        match &mut self.health {
+            EndpointHealth::Failing { reason: last, .. } => *last = reason,
+            EndpointHealth::Unknown | EndpointHealth::Healthy => {
+                match failure {
+                    EndpointFailure::NotFound => tracing::warn!(reason, "no endpoint found, retrying"),
+                    EndpointFailure::NoName => {
+                        tracing::warn!(reason, "endpoint returns no machine name, retrying");
                     }
-                    Trouble::Silent => tracing::warn!(why, "the endpoint does not answer: it is asked again"),
+                    EndpointFailure::NoResponse => {
+                        tracing::warn!(reason, "endpoint does not respond, retrying");
+                    }
                 }
                 let at = Moment(clock::wall());
-                self.standing = Standing::Failing { since: Instant::now(), at, why };
+                self.health = EndpointHealth::Failing { since: Instant::now(), at, reason };
             }
         }
     }
 
     pub(super) fn view(&self) -> EndpointView {
-        let (failing_since, error) = match &self.standing {
-            Standing::New | Standing::Well => (None, None),
-            Standing::Failing { at, why, .. } => (Some(*at), Some(why.clone())),
+        let (failing_since, error) = match &self.health {
+            EndpointHealth::Unknown | EndpointHealth::Healthy => (None, None),
+            EndpointHealth::Failing { at, reason, .. } => (Some(*at), Some(reason.clone())),
         };
         EndpointView {
             url: self.url.clone(),
@@ -136,8 +133,8 @@ impl EndpointState {
             server: self.server.clone(),
             edition: self.edition.map(|edition| edition.as_str().to_owned()),
             enabled: self.is_enabled,
-            reachable: self.is_well(),
-            answered: self.last,
+            reachable: self.is_healthy(),
+            last_response: self.last_success,
             failing_since,
             error,
         }

@@ -1,109 +1,106 @@
-//! `forewarn-agent run`: from settings to an agent that runs until it is told to stop.
+//! `forewarn-agent run`: runs the agent until it is stopped.
 
 mod agent;
 mod approvals;
-mod crew;
 mod endpoint;
-mod link;
-mod notes;
+mod event_log;
+mod hook_tasks;
+mod poller;
 mod reload;
 
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use forewarn_agent_core::Memory;
-use forewarn_cli_support::log::Volume;
-use forewarn_cli_support::notify::{News, notify, watchdog};
+use forewarn_cli_support::log::LevelHandle;
+use forewarn_cli_support::notify::{Notification, notify, watchdog};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, Interval, interval_at, sleep, timeout};
 
 use crate::config::Config;
-use crate::hands::{GRACE, Hands};
-use crate::memory::{self, Found, Keeper};
+use crate::hooks::{GRACE, HookRuntime};
+use crate::memory::{self, LoadedMemory, MemoryFile};
 use crate::metrics::Metrics;
 use crate::peers::PeerAddresses;
 use crate::web;
 use agent::Agent;
-pub(crate) use crew::{Crew, Ended};
-use link::Heard;
-pub(crate) use link::search;
+pub(crate) use hook_tasks::{CompletedHook, HookTasks};
+use poller::EndpointNews;
+pub(crate) use poller::search;
 use reload::Reload;
 
-/// How long hooks that are told to stop have: to end, and to be ended.
+/// Time for hooks to stop: after SIGTERM, and after SIGKILL.
 const STOP_MAX: Duration = GRACE.saturating_mul(2).saturating_add(Duration::from_secs(1));
 
-/// Runs an agent.
-pub(crate) fn command(config: Config, dry_run: bool, volume: Volume) -> Result<()> {
+pub(crate) fn command(config: Config, dry_run: bool, volume: LevelHandle) -> Result<()> {
     volume.set(config.level);
     for note in &config.notes {
-        tracing::warn!(
-            note = forewarn_cli_support::visible::flat(note),
-            "something is odd about the settings"
-        );
+        tracing::warn!(note = forewarn_cli_support::visible::flat(note), "suspicious setting");
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(run(config, dry_run, volume))
 }
 
-async fn run(config: Config, dry_run: bool, volume: Volume) -> Result<()> {
-    // From here on a signal waits until it is looked at: none ends the agent half-way.
+async fn run(config: Config, dry_run: bool, volume: LevelHandle) -> Result<()> {
+    // Signals are queued from here on, so that none stops the agent halfway.
     let mut signals = Signals::new()?;
-    let (keeper, memory) = if dry_run {
-        (None, memory::look(&config.state).unwrap_or_default())
+    let (memory_file, memory) = if dry_run {
+        (None, memory::read_only(&config.state).unwrap_or_default())
     } else {
-        let (keeper, memory) = recall(&config)?;
-        (Some(keeper), memory)
+        let (memory_file, memory) = open_memory(&config)?;
+        (Some(memory_file), memory)
     };
-    let hands = hands(&config);
+    let runtime = runtime(&config);
     if !dry_run {
-        let ended = hands.end_left_over().await;
-        if ended > 0 {
-            tracing::warn!(ended, "hooks of an agent before this one still ran: they were ended");
+        let processes = runtime.kill_leftovers().await;
+        if processes > 0 {
+            tracing::warn!(processes, "killed hooks of a previous agent");
         }
     }
     let metrics = Metrics::new();
-    let crew = Crew::new(hands);
+    let hook_tasks = HookTasks::new(runtime);
     let listener = listen(&config, dry_run).await?;
     let reload = Reload::new(volume);
-    let heard = link::start(&config);
+    let news = poller::start(&config);
     let (hooks, events, key) = (config.hooks.len(), memory.cases.len(), config.peers.key.clone());
-    let addresses = PeerAddresses::of(config.peers.places.as_ref());
-    let (mut agent, shown) = Agent::new(config, memory, keeper, crew, metrics.clone(), addresses.clone());
-    agent.show();
+    let addresses = PeerAddresses::of(config.peers.discovery.as_ref());
+    let (mut agent, published) =
+        Agent::new(config, memory, memory_file, hook_tasks, metrics.clone(), addresses.clone());
+    agent.publish();
     let (stop, stopped) = watch::channel(false);
     if let Some(listener) = listener {
-        tokio::spawn(web::serve(listener, shown, move || metrics.text(), key, addresses, stopped));
+        tokio::spawn(web::serve(listener, published, move || metrics.text(), key, addresses, stopped));
     }
-    notify(News::Ready);
-    tracing::info!(hooks, events, dry_run, "the agent runs");
-    let done = attend(&mut agent, heard, &mut signals, reload).await;
-    notify(News::Stopping);
+    notify(Notification::Ready);
+    tracing::info!(hooks, events, dry_run, "agent started");
+    let done = run_loop(&mut agent, news, &mut signals, reload).await;
+    notify(Notification::Stopping);
     stop.send_replace(true);
     end(&mut agent).await;
-    tracing::info!("the agent has ended");
+    tracing::info!("agent stopped");
     done
 }
 
-/// The hands of an agent, with a place for what they have to remember.
-fn hands(config: &Config) -> Hands {
-    Hands::new(memory::beside(&config.state, ".notes"))
+/// Creates the hook runtime, with a directory for undo notes.
+fn runtime(config: &Config) -> HookRuntime {
+    HookRuntime::new(memory::with_suffix(&config.state, ".notes"))
 }
 
-/// What the life before has left.
-fn recall(config: &Config) -> Result<(Keeper, Memory)> {
-    let (keeper, found) = Keeper::open(&config.state)?;
-    let memory = match found {
-        Found::Nothing => Memory::default(),
-        Found::Memory(memory) => memory,
-        Found::Damaged { aside, why } => {
-            let aside = aside.display();
-            tracing::error!(%aside, why, "the memory is damaged: it was put aside, and the agent goes on without it");
+/// Opens the memory file.
+fn open_memory(config: &Config) -> Result<(MemoryFile, Memory)> {
+    let (memory_file, loaded) = MemoryFile::open(&config.state)?;
+    let memory = match loaded {
+        LoadedMemory::Missing => Memory::default(),
+        LoadedMemory::Memory(memory) => memory,
+        LoadedMemory::Damaged { moved_to, reason } => {
+            let moved_to = moved_to.display();
+            tracing::error!(%moved_to, reason, "memory file damaged: moved aside, starting without it");
             Memory::default()
         }
     };
-    Ok((keeper, memory))
+    Ok((memory_file, memory))
 }
 
 async fn listen(config: &Config, dry_run: bool) -> Result<Option<TcpListener>> {
@@ -111,17 +108,16 @@ async fn listen(config: &Config, dry_run: bool) -> Result<Option<TcpListener>> {
     match TcpListener::bind(address).await {
         Ok(listener) => {
             let address = listener.local_addr()?;
-            tracing::info!(%address, "the agent tells how it is");
+            tracing::info!(%address, "status listener started");
             Ok(Some(listener))
         }
         Err(_) if dry_run => Ok(None),
-        Err(problem) => Err(problem).with_context(|| {
-            format!("cannot listen at {address}\n  hint: another agent may; listen = \"…\" in the settings names another address")
+        Err(error) => Err(error).with_context(|| {
+            format!("cannot listen at {address}\n  hint: another agent may use it; set listen = \"…\" in the settings")
         }),
     }
 }
 
-/// What may end or change an agent from outside.
 struct Signals {
     interrupt: Signal,
     terminate: Signal,
@@ -138,43 +134,43 @@ impl Signals {
     }
 }
 
-/// Takes one thing after the other, until it is told to stop.
-async fn attend(
+/// Handles inputs one after the other, until the agent is stopped.
+async fn run_loop(
     agent: &mut Agent,
-    mut heard: mpsc::Receiver<Heard>,
+    mut news: mpsc::Receiver<EndpointNews>,
     signals: &mut Signals,
     mut reload: Reload,
 ) -> Result<()> {
-    let mut well = watchdog().map(|every| interval_at(Instant::now(), every));
+    let mut watchdog_ticks = watchdog().map(|every| interval_at(Instant::now(), every));
     loop {
         reload.run_if_idle(agent);
-        agent.ask_peers();
-        agent.show();
+        agent.poll_peers();
+        agent.publish();
         let pause = agent.pause();
         tokio::select! {
-            heard = heard.recv() => match heard {
-                Some(heard) => agent.hear(heard),
-                None => bail!("the endpoint is no longer asked: this is a mistake of the agent"),
+            news = news.recv() => match news {
+                Some(news) => agent.on_endpoint(news),
+                None => bail!("internal error of the agent: the poller has stopped"),
             },
-            ended = agent.crew.next() => agent.ended(&ended),
-            (event, answer) = agent.approvals.next() => agent.answered(event, answer),
-            news = agent.poller.next() => agent.heard(news),
-            () = doze(pause) => agent.tick(),
-            () = next(&mut well) => notify(News::Watchdog),
+            completed = agent.hook_tasks.next() => agent.on_hook_result(&completed),
+            (event, result) = agent.approvals.next() => agent.on_approval_result(event, result),
+            news = agent.poller.next() => agent.on_peers(news),
+            () = sleep_for(pause) => agent.tick(),
+            () = next(&mut watchdog_ticks) => notify(Notification::Watchdog),
             _ = signals.interrupt.recv() => {
-                tracing::info!("interrupted; the agent stops");
+                tracing::info!("interrupted, agent stops");
                 return Ok(());
             }
             _ = signals.terminate.recv() => {
-                tracing::info!("the agent is told to stop");
+                tracing::info!("SIGTERM received, agent stops");
                 return Ok(());
             }
-            _ = signals.hangup.recv() => reload.want(agent),
+            _ = signals.hangup.recv() => reload.request(agent),
         }
     }
 }
 
-async fn doze(pause: Option<Duration>) {
+async fn sleep_for(pause: Option<Duration>) {
     match pause {
         Some(pause) => sleep(pause).await,
         None => std::future::pending().await,
@@ -188,16 +184,16 @@ async fn next(ticks: &mut Option<Interval>) {
     }
 }
 
-/// Tells hooks that run to stop. What becomes of them is not kept: the next life runs them again.
+/// Stops all hooks. Their results are not stored, so that the next start runs them again.
 async fn end(agent: &mut Agent) {
-    agent.crew.stop_all();
+    agent.hook_tasks.stop_all();
     let all = async {
-        while !agent.crew.is_idle() {
-            let Ended { task, .. } = agent.crew.next().await;
-            tracing::warn!(hook = task.hook, "a hook was ended in the middle: the next start runs it again");
+        while !agent.hook_tasks.is_idle() {
+            let CompletedHook { task, .. } = agent.hook_tasks.next().await;
+            tracing::warn!(hook = task.hook, "hook stopped early: the next start runs it again");
         }
     };
     if timeout(STOP_MAX, all).await.is_err() {
-        tracing::warn!("hooks do not end: they are left to the operating system");
+        tracing::warn!("hooks did not stop in time");
     }
 }

@@ -1,88 +1,86 @@
-//! Reading the settings again while the agent runs (SIGHUP, `systemctl reload`).
+//! Reloads the settings while the agent runs (SIGHUP, `systemctl reload`).
 //!
-//! Not while a hook runs or an approval is under way: what has begun ends by the settings with which it began. What is safe to
-//! change takes effect; what is not is named in the log; settings with errors change nothing.
+//! A reload waits until no hook runs and no approval is in flight, so that started work ends with the settings it began
+//! with. Safe changes take effect; others are named in the log; invalid settings change nothing.
 
-use forewarn_cli_support::log::Volume;
-use forewarn_cli_support::notify::{News, notify};
+use forewarn_cli_support::log::LevelHandle;
+use forewarn_cli_support::notify::{Notification, notify};
 
 use super::agent::Agent;
 use crate::config::Config;
 
-/// Whether the settings are to be read again.
+/// The state of a requested reload.
 pub(super) struct Reload {
     is_wanted: bool,
-    volume: Volume,
+    volume: LevelHandle,
 }
 
 impl Reload {
-    pub(super) fn new(volume: Volume) -> Self {
+    pub(super) fn new(volume: LevelHandle) -> Self {
         Self { is_wanted: false, volume }
     }
 
-    /// Somebody wants it.
-    pub(super) fn want(&mut self, agent: &Agent) {
+    pub(super) fn request(&mut self, agent: &Agent) {
         self.is_wanted = true;
         if !agent.is_idle() {
-            tracing::info!("the settings are read again when no hook runs");
+            tracing::info!("reload postponed until no hook runs");
         }
     }
 
-    /// Does it, if it is wanted and nothing is under way.
+    /// Reloads if requested and nothing is in flight.
     pub(super) fn run_if_idle(&mut self, agent: &mut Agent) {
         if !self.is_wanted || !agent.is_idle() {
             return;
         }
         self.is_wanted = false;
-        notify(News::Reloading);
+        notify(Notification::Reloading);
         match Config::load(agent.config.file.as_deref()) {
-            Ok(fresh) => self.take(agent, fresh),
-            Err(problems) => {
-                for problem in &problems {
-                    let problem = forewarn_cli_support::visible::flat(&problem.to_string());
-                    tracing::error!(problem, "the settings are wrong: nothing has changed");
+            Ok(new) => self.apply(agent, new),
+            Err(errors) => {
+                for error in &errors {
+                    let error = forewarn_cli_support::visible::flat(&error.to_string());
+                    tracing::error!(error, "invalid agent settings: nothing changed");
                 }
             }
         }
-        notify(News::Ready);
+        notify(Notification::Ready);
     }
 
-    fn take(&self, agent: &mut Agent, mut fresh: Config) {
+    fn apply(&self, agent: &mut Agent, mut new: Config) {
         let old = &agent.config;
         if old.is_endpoint_given {
-            fresh.endpoint.clone_from(&old.endpoint);
-            fresh.is_endpoint_given = true;
+            new.endpoint.clone_from(&old.endpoint);
+            new.is_endpoint_given = true;
         }
-        for setting in fixed(old, &fresh) {
-            tracing::warn!(setting, "a setting has changed that needs a restart of the agent");
+        for setting in restart_needed(old, &new) {
+            tracing::warn!(setting, "changed setting needs a restart of the agent");
         }
-        fresh.endpoint.clone_from(&old.endpoint);
-        fresh.name.clone_from(&old.name);
-        fresh.state.clone_from(&old.state);
-        (fresh.poll, fresh.long_poll, fresh.listen, fresh.format) =
-            (old.poll, old.long_poll, old.listen, old.format);
-        fresh.peers.places.clone_from(&old.peers.places);
-        fresh.peers.key.clone_from(&old.peers.key);
-        fresh.peers.key_file.clone_from(&old.peers.key_file);
-        self.volume.set(fresh.level);
-        let hooks = fresh.hooks.len();
-        agent.change(fresh);
-        tracing::info!(hooks, "the settings of the agent were read again");
+        new.endpoint.clone_from(&old.endpoint);
+        new.name.clone_from(&old.name);
+        new.state.clone_from(&old.state);
+        (new.poll, new.long_poll, new.listen, new.format) = (old.poll, old.long_poll, old.listen, old.format);
+        new.peers.discovery.clone_from(&old.peers.discovery);
+        new.peers.key.clone_from(&old.peers.key);
+        new.peers.key_file.clone_from(&old.peers.key_file);
+        self.volume.set(new.level);
+        let hooks = new.hooks.len();
+        agent.change(new);
+        tracing::info!(hooks, "agent settings reloaded");
     }
 }
 
-/// What has changed and does not take effect.
-fn fixed(old: &Config, fresh: &Config) -> Vec<&'static str> {
+/// The changed settings that do not take effect.
+fn restart_needed(old: &Config, new: &Config) -> Vec<&'static str> {
     let changed = [
-        ("endpoint", old.endpoint != fresh.endpoint),
-        ("name", old.name != fresh.name),
-        ("poll", old.poll != fresh.poll),
-        ("long_poll", old.long_poll != fresh.long_poll),
-        ("state", old.state != fresh.state),
-        ("listen", old.listen != fresh.listen),
-        ("log.format", old.format != fresh.format),
-        ("peers.list", old.peers.places != fresh.peers.places),
-        ("peers.key_file", old.peers.key_file != fresh.peers.key_file),
+        ("endpoint", old.endpoint != new.endpoint),
+        ("name", old.name != new.name),
+        ("poll", old.poll != new.poll),
+        ("long_poll", old.long_poll != new.long_poll),
+        ("state", old.state != new.state),
+        ("listen", old.listen != new.listen),
+        ("log.format", old.format != new.format),
+        ("peers.list", old.peers.discovery != new.peers.discovery),
+        ("peers.key_file", old.peers.key_file != new.peers.key_file),
     ];
     changed.into_iter().filter(|(_, is_changed)| *is_changed).map(|(name, _)| name).collect()
 }

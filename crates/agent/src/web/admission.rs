@@ -1,8 +1,9 @@
-//! Decides which connections stay open when there are too many of them.
+//! Decides which connections stay open under load.
 //!
-//! Every connection is accepted at once. A connection that needs a slot takes it from an unproven one: from the oldest of the same
-//! source if that source has too many, else from the source that has the most. Addresses of peers have slots of their own, and a
-//! connection that has proven to come from a peer keeps its slot. So strangers compete with each other only.
+//! Every connection is accepted at once. A connection that needs a slot takes it from an unauthenticated one: from the
+//! oldest of the same source if that source has too many, else from the source that has the most. Addresses of peers
+//! have slots of their own, and an authenticated connection keeps its slot. So unknown callers compete with each other
+//! only.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -12,7 +13,7 @@ use tokio::sync::oneshot;
 
 use crate::peers::PeerAddresses;
 
-/// Limits of the slots that one kind of callers shares.
+/// Limits of the slots that one kind of caller shares.
 #[derive(Clone, Copy, Debug)]
 struct Slots {
     all: usize,
@@ -23,17 +24,17 @@ const STRANGERS: Slots = Slots { all: 96, per_source: 16 };
 const PEERS: Slots = Slots { all: 128, per_source: 8 };
 const PROVEN: Slots = Slots { all: 128, per_source: 8 };
 
-/// Open connections at a time, with those that were dropped and are about to close.
+/// Limit of open connections, including those that have lost their slot and are closing.
 pub(super) const OPEN_MAX: usize = 512;
 
-/// Kind of caller behind a connection.
+/// The kind of a caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Caller {
-    /// Its address is not one of a peer.
+    /// The address does not belong to a peer.
     Stranger,
-    /// Its address is one of a peer; it may be any program there.
+    /// The address belongs to a peer; any program there may be the caller.
     PeerAddress,
-    /// It has the key.
+    /// The caller has the key.
     Proven,
 }
 
@@ -47,16 +48,16 @@ impl Caller {
     }
 }
 
-/// Unit by which connections are counted.
+/// The unit by which connections are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Source {
     Address(IpAddr),
-    /// The first half of an IPv6 address: one host may have all addresses that begin with it.
+    /// The first half of an IPv6 address: one host may have all addresses of that network.
     Network([u16; 4]),
 }
 
 impl Source {
-    /// The source of a stranger.
+    /// The source of an unknown caller.
     fn of_stranger(address: IpAddr) -> Self {
         match address {
             IpAddr::V4(_) => Self::Address(address),
@@ -68,7 +69,6 @@ impl Source {
     }
 }
 
-/// An open connection.
 #[derive(Debug)]
 struct Connection {
     source: Source,
@@ -76,21 +76,20 @@ struct Connection {
     drop_it: Option<oneshot::Sender<()>>,
 }
 
-/// All open connections.
 #[derive(Clone, Debug)]
 pub(super) struct Admission {
     peers: PeerAddresses,
-    open: Arc<Mutex<Open>>,
+    open: Arc<Mutex<OpenConnections>>,
 }
 
 #[derive(Debug, Default)]
-struct Open {
+struct OpenConnections {
     next: u64,
-    /// By number: the oldest has the lowest.
+    /// Connections by number: the oldest has the lowest.
     connections: BTreeMap<u64, Connection>,
 }
 
-/// The slot of one connection. It is free again when this is dropped.
+/// The slot of one connection. Dropping it frees the slot.
 #[derive(Debug)]
 pub(super) struct Slot {
     number: u64,
@@ -103,7 +102,7 @@ impl Admission {
         Self { peers, open: Arc::default() }
     }
 
-    /// Gives a connection from that address a slot. The receiver fires when another connection has taken the slot.
+    /// Gives a connection a slot. The receiver fires when another connection takes the slot.
     pub(super) fn admit(&self, address: IpAddr) -> (Slot, oneshot::Receiver<()>) {
         let address = address.to_canonical();
         let (caller, source) = if self.peers.contains(address) {
@@ -117,7 +116,7 @@ impl Admission {
             && let Some(victim) = open.connections.remove(&victim)
             && let Some(drop_it) = victim.drop_it
         {
-            // An error says that it has ended by itself.
+            // An error means that the connection has ended by itself.
             drop_it.send(()).ok();
         }
         let number = open.next;
@@ -126,17 +125,17 @@ impl Admission {
         (Slot { number, address, admission: self.clone() }, dropped)
     }
 
-    fn open(&self) -> MutexGuard<'_, Open> {
+    fn open(&self) -> MutexGuard<'_, OpenConnections> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Open {
+impl OpenConnections {
     fn count(&self, is_meant: impl Fn(&Connection) -> bool) -> usize {
         self.connections.values().filter(|connection| is_meant(connection)).count()
     }
 
-    /// The connection that gives its slot to a new one of that kind, if all slots are taken.
+    /// The connection that loses its slot to a new one of that kind, if all slots are taken.
     fn victim(&self, caller: Caller, source: Source) -> Option<u64> {
         let Slots { all, per_source } = caller.slots();
         let of_kind = || self.connections.iter().filter(move |(_, connection)| connection.caller == caller);
@@ -152,7 +151,7 @@ impl Open {
         for (number, connection) in of_kind() {
             sources.entry(connection.source).or_insert((0, *number)).0 += 1;
         }
-        // The most connections; among equals the oldest.
+        // The source with the most connections; among equals, the oldest connection.
         sources
             .into_values()
             .max_by_key(|(count, oldest)| (*count, std::cmp::Reverse(*oldest)))
@@ -161,8 +160,8 @@ impl Open {
 }
 
 impl Slot {
-    /// Notes that the connection comes from a peer: its address has slots of its own from now on, and no other connection takes this
-    /// one's slot, unless this peer holds too many of them.
+    /// Marks the connection as authenticated: its address gets slots of its own, and no other connection takes this
+    /// slot, unless this peer holds too many of them.
     pub(super) fn prove(&self) {
         self.admission.peers.learn(self.address);
         let source = Source::Address(self.address);
@@ -203,6 +202,7 @@ mod tests {
         matches!(dropped.try_recv(), Err(oneshot::error::TryRecvError::Empty))
     }
 
+    /// promise: A5
     #[test]
     fn one_source_takes_slots_from_itself_only() {
         let admission = admission(&[]);
@@ -213,6 +213,7 @@ mod tests {
         assert!(is_open(&mut other));
     }
 
+    /// promise: A5
     #[test]
     fn a_mapped_address_is_the_address_and_an_ipv6_network_is_one_source() {
         let admission = admission(&["10.0.0.7"]);
@@ -226,6 +227,7 @@ mod tests {
         assert_eq!(admission.open().connections[&peer.0.number].caller, Caller::PeerAddress);
     }
 
+    /// promise: A5
     #[test]
     fn strangers_from_everywhere_take_no_slot_of_a_peer() {
         let admission = admission(&["10.0.0.7"]);
@@ -243,6 +245,7 @@ mod tests {
         assert!(is_open(&mut again));
     }
 
+    /// promise: A5
     #[test]
     fn the_source_with_the_most_connections_gives_first() {
         let admission = admission(&[]);
@@ -253,6 +256,7 @@ mod tests {
         assert!(!is_open(&mut many[0]) && many[1..].iter_mut().all(is_open));
     }
 
+    /// promise: A5
     #[test]
     fn a_peer_that_proves_itself_again_and_again_has_a_limit_too() {
         let admission = admission(&[]);

@@ -1,36 +1,36 @@
-//! The members that are known, by type: where they stand, and what they are. `list[]` goes on in each item of a list,
-//! `object{}` in each member of an object.
+//! Known members by resource type: their path and type. `list[]` descends into each item of a list, `object{}` into
+//! each member of an object.
 
-use super::super::kind::Kind;
-use super::Sort::{self, Any, Count, Flag, Text, Word};
+use super::super::kind::ResourceKind;
+use super::MemberType::{self, Any, Count, Flag, Text, Word};
 
-/// A member: where, and what.
-type Member = (&'static str, Sort);
+/// Path and type of a member.
+type Member = (&'static str, MemberType);
 
-/// Members of a type, each list under a prefix.
-pub(super) fn members(kind: Kind) -> impl Iterator<Item = (&'static str, &'static [Member])> {
+/// Members of a resource type, each list under a prefix.
+pub(super) fn members(kind: ResourceKind) -> impl Iterator<Item = (&'static str, &'static [Member])> {
     let own: &[(&str, &[Member])] = match kind {
-        Kind::Machine => &[("properties", MACHINE), ("properties", PROFILE), ("properties", POLICY)],
-        Kind::Instance => &[("properties", INSTANCE), ("properties", PROFILE)],
-        Kind::ScaleSet => &[
+        ResourceKind::Machine => &[("properties", MACHINE), ("properties", PROFILE), ("properties", POLICY)],
+        ResourceKind::Instance => &[("properties", INSTANCE), ("properties", PROFILE)],
+        ResourceKind::ScaleSet => &[
             ("properties", SCALE_SET),
             ("properties", POLICY),
             ("properties.virtualMachineProfile", PROFILE),
             ("properties.virtualMachineProfile", BILLING),
         ],
-        Kind::AvailabilitySet => &[("properties", AVAILABILITY_SET), ("properties", POLICY)],
-        Kind::Other => &[],
+        ResourceKind::AvailabilitySet => &[("properties", AVAILABILITY_SET), ("properties", POLICY)],
+        ResourceKind::Other => &[],
     };
     [("", RESOURCE)].into_iter().chain(own.iter().copied())
 }
 
-/// What only the server says, by type.
-pub(super) fn of_the_server(kind: Kind) -> impl Iterator<Item = &'static str> {
+/// Members that only the server sets.
+pub(super) fn of_the_server(kind: ResourceKind) -> impl Iterator<Item = &'static str> {
     let own: &[&str] = match kind {
-        Kind::Machine => {
+        ResourceKind::Machine => {
             &["resources", "properties.vmId", "properties.timeCreated", "properties.instanceView"]
         }
-        Kind::Instance => &[
+        ResourceKind::Instance => &[
             "instanceId",
             "resources",
             "properties.vmId",
@@ -39,11 +39,11 @@ pub(super) fn of_the_server(kind: Kind) -> impl Iterator<Item = &'static str> {
             "properties.latestModelApplied",
             "properties.modelDefinitionApplied",
         ],
-        Kind::ScaleSet => {
+        ResourceKind::ScaleSet => {
             &["properties.uniqueId", "properties.timeCreated", "properties.virtualMachineProfile.timeCreated"]
         }
-        Kind::AvailabilitySet => &["properties.virtualMachines", "properties.statuses"],
-        Kind::Other => &[],
+        ResourceKind::AvailabilitySet => &["properties.virtualMachines", "properties.statuses"],
+        ResourceKind::Other => &[],
     };
     ["id", "name", "type", "etag", "systemData", "properties.provisioningState"]
         .into_iter()
@@ -60,12 +60,12 @@ const RESOURCE: &[Member] = &[
     ("identity.type", Word(&["None", "SystemAssigned", "UserAssigned", "SystemAssigned, UserAssigned"])),
 ];
 
-const PRIORITY: Sort = Word(&["Regular", "Low", "Spot", "SpotPlus"]);
-const EVICTION: Sort = Word(&["Deallocate", "Delete"]);
-const CACHING: Sort = Word(&["None", "ReadOnly", "ReadWrite"]);
-const CREATION: Sort = Word(&["Attach", "Copy", "Empty", "FromImage", "Restore"]);
-const DELETION: Sort = Word(&["Delete", "Detach"]);
-const STORAGE: Sort = Word(&[
+const PRIORITY: MemberType = Word(&["Regular", "Low", "Spot", "SpotPlus"]);
+const EVICTION: MemberType = Word(&["Deallocate", "Delete"]);
+const CACHING: MemberType = Word(&["None", "ReadOnly", "ReadWrite"]);
+const CREATION: MemberType = Word(&["Attach", "Copy", "Empty", "FromImage", "Restore"]);
+const DELETION: MemberType = Word(&["Delete", "Detach"]);
+const STORAGE: MemberType = Word(&[
     "Standard_LRS",
     "Premium_LRS",
     "StandardSSD_LRS",
@@ -74,8 +74,8 @@ const STORAGE: Sort = Word(&[
     "StandardSSD_ZRS",
     "PremiumV2_LRS",
 ]);
-const ADDRESS: Sort = Word(&["IPv4", "IPv6"]);
-const REPAIR: Sort = Word(&["Replace", "Restart", "Reimage"]);
+const ADDRESS: MemberType = Word(&["IPv4", "IPv6"]);
+const REPAIR: MemberType = Word(&["Replace", "Restart", "Reimage"]);
 
 const MACHINE: &[Member] = &[
     ("priority", PRIORITY),
@@ -154,7 +154,7 @@ const POLICY: &[Member] = &[
     ),
 ];
 
-/// What a machine is made from: the properties of one, or the model of a scale set.
+/// Members of a machine: in its properties, or in the model of a scale set.
 const PROFILE: &[Member] = &[
     ("scheduledEventsProfile.terminateNotificationProfile.enable", Flag),
     ("scheduledEventsProfile.terminateNotificationProfile.notBeforeTimeout", Any),

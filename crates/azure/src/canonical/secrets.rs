@@ -1,18 +1,18 @@
-//! What is taken out of every body, because nobody may ever read it again.
+//! Secrets, which are removed from every body.
 
 use serde_json::Value;
 
-/// Members that are secret wherever they stand.
+/// Members that are secret at any path.
 const SECRET: [&str; 5] =
     ["adminPassword", "customData", "protectedSettings", "administratorPassword", "sharedKey"];
 
-/// Members that are secret inside one of that name.
+/// Members that are secret inside another one.
 const SECRET_IN: [(&str, &str); 2] = [("osProfile", "secrets"), ("additionalUnattendContent", "content")];
 
-/// Names and values of an owner, who may call them as they like.
+/// Names and values that clients choose freely.
 const TAGS: &str = "tags";
 
-/// Takes out what is secret, at any depth.
+/// Removes secrets at any depth.
 pub(super) fn take_out(body: &mut Value) {
     let Value::Object(members) = body else { return take_out_inside(body, "") };
     members.retain(|name, _| !is_secret(name, ""));
@@ -35,7 +35,7 @@ fn take_out_inside(value: &mut Value, inside: &str) {
 fn is_secret(name: &str, inside: &str) -> bool {
     let is = |one: &str, other: &str| one.eq_ignore_ascii_case(other);
     SECRET.iter().any(|secret| is(secret, name))
-        || SECRET_IN.iter().any(|(place, secret)| is(place, inside) && is(secret, name))
+        || SECRET_IN.iter().any(|(holder, secret)| is(holder, inside) && is(secret, name))
 }
 
 #[cfg(test)]
@@ -43,6 +43,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
+    /// promise: Z1
     #[test]
     fn secrets_are_taken_out_wherever_they_are() {
         let mut body = json!({

@@ -1,4 +1,4 @@
-//! What clients write, and what is made of it.
+//! Bodies as clients write them, and their canonical form.
 
 use proptest::prelude::*;
 use serde_json::json;
@@ -15,8 +15,9 @@ fn canonical_of(kind: &str, mut body: Value) -> Value {
     body
 }
 
+/// promise: Z1
 #[test]
-fn what_a_template_of_az_says_gets_the_form_of_azure() {
+fn a_template_of_az_becomes_canonical() {
     let sent = json!({
         "sku": { "name": "Standard_DS1_v2", "capacity": "2" },
         "properties": {
@@ -34,7 +35,7 @@ fn what_a_template_of_az_says_gets_the_form_of_azure() {
             },
         },
     });
-    let kept = json!({
+    let stored = json!({
         "sku": { "name": "Standard_DS1_v2", "capacity": 2 },
         "properties": {
             "overprovision": true,
@@ -51,22 +52,22 @@ fn what_a_template_of_az_says_gets_the_form_of_azure() {
             },
         },
     });
-    assert_eq!(canonical_of(SCALE_SETS, sent), kept);
+    assert_eq!(canonical_of(SCALE_SETS, sent), stored);
 }
 
 #[test]
 fn a_known_member_gets_its_spelling_and_an_unknown_one_keeps_its_own() {
     let sent =
         json!({ "Properties": { "UpgradePolicy": { "MODE": "AUTOMATIC" }, "Mine": { "ENABLE": "true" } } });
-    let kept =
+    let stored =
         json!({ "properties": { "Mine": { "ENABLE": "true" }, "upgradePolicy": { "mode": "Automatic" } } });
-    assert_eq!(canonical_of(SCALE_SETS, sent.clone()), kept);
+    assert_eq!(canonical_of(SCALE_SETS, sent.clone()), stored);
     let other = canonical_of("Other/things", sent);
     assert_eq!(other["properties"]["UpgradePolicy"], json!({ "MODE": "AUTOMATIC" }));
 }
 
 #[test]
-fn what_is_no_flag_number_or_word_stays_for_somebody_to_complain_of() {
+fn invalid_flags_numbers_and_words_are_left_for_validation() {
     let body = json!({
         "sku": { "capacity": "many" },
         "properties": { "upgradePolicy": { "mode": "Sometimes" }, "overprovision": "yes", "platformFaultDomainCount": "+1" },
@@ -79,22 +80,22 @@ fn what_is_no_flag_number_or_word_stays_for_somebody_to_complain_of() {
 #[test]
 fn tags_and_zones_are_texts() {
     let sent = json!({ "tags": { "a": 1, "b": true, "C": "x" }, "zones": [1, "2"] });
-    let kept = json!({ "tags": { "a": "1", "b": "true", "C": "x" }, "zones": ["1", "2"] });
+    let stored = json!({ "tags": { "a": "1", "b": "true", "C": "x" }, "zones": ["1", "2"] });
     for kind in KINDS {
-        assert_eq!(canonical_of(kind, sent.clone()), kept, "{kind}");
+        assert_eq!(canonical_of(kind, sent.clone()), stored, "{kind}");
     }
 }
 
 #[test]
-fn what_only_the_server_says_is_not_kept() {
+fn members_of_the_server_are_removed() {
     let sent = json!({
         "id": "/x", "Name": "web", "type": "t", "etag": "\"1\"", "instanceId": "0", "location": "here",
         "properties": { "provisioningState": "Succeeded", "vmId": "v", "instanceView": {}, "latestModelApplied": true,
             "protectionPolicy": { "protectFromScaleIn": "true" } },
     });
-    let kept =
+    let stored =
         json!({ "location": "here", "properties": { "protectionPolicy": { "protectFromScaleIn": true } } });
-    assert_eq!(canonical_of(INSTANCES, sent), kept);
+    assert_eq!(canonical_of(INSTANCES, sent), stored);
     let set = json!({ "properties": { "platformFaultDomainCount": "2", "virtualMachines": [{ "id": "/x" }], "statuses": [] } });
     assert_eq!(
         canonical_of(AVAILABILITY_SETS, set),
@@ -107,7 +108,7 @@ fn what_only_the_server_says_is_not_kept() {
 
 #[test]
 fn numbers_are_whole_or_left_alone() {
-    for (sent, kept) in [
+    for (sent, stored) in [
         (json!("3"), json!(3)),
         (json!("-3"), json!(-3)),
         (json!(3.0), json!(3)),
@@ -119,11 +120,11 @@ fn numbers_are_whole_or_left_alone() {
         (json!("-"), json!("-")),
     ] {
         let body = canonical_of(SCALE_SETS, json!({ "sku": { "capacity": sent } }));
-        assert_eq!(body, json!({ "sku": { "capacity": kept } }));
+        assert_eq!(body, json!({ "sku": { "capacity": stored } }));
     }
 }
 
-/// Any JSON, with a liking for names that mean something, in any spelling.
+/// Any JSON, mostly with known names, in any case.
 fn any_json() -> impl Strategy<Value = Value> {
     let names = prop_oneof![
         prop::sample::select(vec![
@@ -172,16 +173,16 @@ fn any_json() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn twice_is_as_good_as_once(body in any_json(), kind in prop::sample::select(&KINDS[..])) {
+    fn canonical_is_idempotent(body in any_json(), kind in prop::sample::select(&KINDS[..])) {
         let once = canonical_of(kind, body);
         prop_assert_eq!(canonical_of(kind, once.clone()), once);
     }
 
     #[test]
-    fn what_is_merged_with_itself_is_itself(kept in any_json(), sent in any_json()) {
-        let said = merge(&json!({}), &kept);
-        prop_assert_eq!(merge(&said, &said), said.clone());
-        let merged = merge(&said, &sent);
+    fn merging_is_idempotent(stored in any_json(), sent in any_json()) {
+        let given = merge(&json!({}), &stored);
+        prop_assert_eq!(merge(&given, &given), given.clone());
+        let merged = merge(&given, &sent);
         prop_assert_eq!(merge(&merged, &sent), merged);
     }
 

@@ -26,8 +26,8 @@ pub(super) async fn serve(
     (kind, name): (ComputeKind, &str),
     rest: &[String],
 ) -> Result<Response, ArmError> {
-    let is = |place: usize, word: &str| {
-        rest.get(place).is_some_and(|text: &String| text.eq_ignore_ascii_case(word))
+    let is = |position: usize, word: &str| {
+        rest.get(position).is_some_and(|text: &String| text.eq_ignore_ascii_case(word))
     };
     if scope.request.method != Method::POST {
         return Err(super::unsupported(scope.request));
@@ -65,7 +65,7 @@ async fn acknowledge(
         let asked = Some(json!({ "command": "acknowledge", "resource": id.to_string(), "events": events }));
         Ok((Transaction { commands, asked, ..Transaction::default() }, ()))
     };
-    match scope.engine.transact(context, plan).await.map_err(|problem| errors::of_problem(&problem))? {
+    match scope.control.transact(context, plan).await.map_err(|problem| errors::of_problem(&problem))? {
         Ok(_) => Ok(Json(json!({ "value": "Successfully approved scheduled event" })).into_response()),
         Err(AcknowledgeError::Unknown) => Ok(unknown()),
         Err(AcknowledgeError::Arm(refused)) => Err(refused),

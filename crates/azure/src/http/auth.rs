@@ -21,7 +21,7 @@ use axum::{Json, Router};
 use forewarn_control::Permit;
 use forewarn_imds::{TokenHolder, unsigned_token};
 use forewarn_server::operator::{
-    Access, ForeignRequest, HostNames, NotAdmitted, authenticate_connection, bearer, find_token, foreign,
+    Access, ForeignRequest, HostNames, TokenError, authenticate_connection, bearer, find_token, foreign,
 };
 use forewarn_server::{ControlHandle, ExtensionMount, Scheme, TlsListener};
 use serde_json::json;
@@ -56,7 +56,7 @@ pub(super) struct ArmEndpoint {
 
 impl ArmEndpoint {
     /// The endpoint behind a listener.
-    pub(super) fn new(engine: &ControlHandle, mount: ExtensionMount, login: &Arc<Login>) -> Self {
+    pub(super) fn new(control: &ControlHandle, mount: ExtensionMount, login: &Arc<Login>) -> Self {
         let (kind, scheme, access, names) = match mount {
             ExtensionMount::Own { host_names } => {
                 (ListenerKind::Own, Scheme::Https, login.credentials.access(), host_names)
@@ -65,7 +65,7 @@ impl ArmEndpoint {
                 (ListenerKind::Operators, scheme, access, host_names)
             }
         };
-        let context = ArmContext::new(engine, scheme, &login.directory);
+        let context = ArmContext::new(control, scheme, &login.directory);
         Self { context, kind, access, names, login: Arc::clone(login) }
     }
 
@@ -76,7 +76,6 @@ impl ArmEndpoint {
         Router::new().fallback(handle).with_state(Arc::new(self))
     }
 
-    /// Answers a request.
     async fn handle(&self, request: Request) -> Response {
         if let Some(why) = foreign(&request, &self.names) {
             return show(&foreign_error(why));
@@ -96,17 +95,17 @@ impl ArmEndpoint {
     }
 
     /// The permit of a request.
-    fn admit(&self, request: &Request) -> Result<Permit, NotAdmitted> {
+    fn admit(&self, request: &Request) -> Result<Permit, TokenError> {
         match self.access {
             Access::Open(by) => Ok(Permit::unlimited(by)),
             Access::Tokens => {
-                let text = bearer(request.headers()).ok_or(NotAdmitted::Wrong)?;
-                let (shared, wall) = (self.context.engine.shared(), self.context.engine.clock().now().wall);
+                let text = bearer(request.headers()).ok_or(TokenError::Invalid)?;
+                let (shared, wall) = (self.context.control.shared(), self.context.control.clock().now().wall);
                 let times = (SystemTime::now(), wall);
                 let token = match self.login.signer.admit(&shared, text, Purpose::Access, times) {
-                    Err(NotAdmitted::Wrong) => find_token(&shared, text, wall)?,
+                    Err(TokenError::Invalid) => find_token(&shared, text, wall)?,
                     Ok(token) => token,
-                    Err(expired @ NotAdmitted::Expired(_)) => return Err(expired),
+                    Err(expired @ TokenError::Expired(_)) => return Err(expired),
                 };
                 Ok(Permit::of(token))
             }
@@ -114,14 +113,14 @@ impl ArmEndpoint {
     }
 
     /// 401, and the address at which a client gets a token.
-    fn challenge(&self, request: &Request, why: &NotAdmitted) -> Response {
+    fn challenge(&self, request: &Request, why: &TokenError) -> Response {
         let refused = match why {
-            NotAdmitted::Wrong => ArmError::new(
+            TokenError::Invalid => ArmError::new(
                 401,
                 "InvalidAuthenticationToken",
                 "The access token is missing or invalid: it has to be one that this server has signed, or a token of an operator's.",
             ),
-            NotAdmitted::Expired(_) => ArmError::new(
+            TokenError::Expired(_) => ArmError::new(
                 401,
                 "ExpiredAuthenticationToken",
                 "The access token has expired, or the token behind it.",
@@ -144,7 +143,7 @@ impl ArmEndpoint {
         let expected = route.method();
         let is_read = expected == Method::GET && request.method() == Method::HEAD;
         if *request.method() != expected && !is_read {
-            let message = format!("Here is only {expected}.");
+            let message = format!("Only {expected} is allowed here.");
             return Err(ArmError::new(405, "MethodNotAllowed", message));
         }
         let base = self.base(&request);
@@ -168,7 +167,7 @@ impl ArmEndpoint {
             PublicRoute::DeviceCode(tenant) => login::device_code(&self.login, &directory(tenant)?),
             PublicRoute::Token(tenant) => {
                 let (directory, form) = (directory(tenant)?, form(request).await?);
-                login::token(&self.login, &self.context.engine, &directory, &form)
+                login::token(&self.login, &self.context.control, &directory, &form)
             }
             PublicRoute::ManagedIdentity => self.managed_identity(&request)?,
         })
@@ -186,7 +185,7 @@ impl ArmEndpoint {
             (ListenerKind::Operators, None) => Err(ArmError::new(
                 404,
                 "NotFound",
-                "This server has no listener with TLS for clients of Azure: forewarn dev has one unless it is told --arm-listen off.",
+                "This server has no listener with TLS for clients of Azure: forewarn dev has one unless it is started with --arm-listen off.",
             )),
         }
     }
@@ -202,14 +201,14 @@ impl ArmEndpoint {
     /// The managed identity token of a client that is no machine.
     fn managed_identity(&self, request: &Request) -> Result<Response, ArmError> {
         if self.login.credentials == Credentials::Tokens {
-            return Err(ArmError::new(404, "NotFound", "Machines ask elsewhere who they are."));
+            return Err(ArmError::new(404, "NotFound", "This listener issues no managed identity tokens."));
         }
         let is_meant = request
             .headers()
             .get("metadata")
             .is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"true"));
         if !is_meant {
-            let problem = forewarn_imds::Problem::TokenHeaderMissing;
+            let problem = forewarn_imds::RequestError::TokenHeaderMissing;
             let kind = [(header::CONTENT_TYPE, "application/json")];
             let status = axum::http::StatusCode::from_u16(problem.status()).unwrap_or_default();
             return Ok((status, kind, problem.body().into_owned()).into_response());
@@ -223,9 +222,9 @@ impl ArmEndpoint {
 
 fn foreign_error(why: ForeignRequest) -> ArmError {
     let message = match why {
-        ForeignRequest::Page => "This is not for web pages.",
+        ForeignRequest::Page => "Requests of web pages are rejected.",
         ForeignRequest::Name => {
-            "This server is not called by that name: use its address, or localhost, or have the name in its settings (host_names)."
+            "Unknown host name: use the address of the server or localhost, or add the name to host_names in its settings."
         }
     };
     ArmError::new(403, "Forbidden", message)
@@ -236,8 +235,8 @@ fn parameter(request: &Request, name: &str) -> Option<String> {
     query.into_iter().find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value)
 }
 
-async fn form(request: Request) -> Result<login::Form, ArmError> {
-    let bad = |why: String| ArmError::new(400, "BadRequest", format!("The form is not understood: {why}."));
+async fn form(request: Request) -> Result<login::FormFields, ArmError> {
+    let bad = |why: String| ArmError::new(400, "BadRequest", format!("Invalid form: {why}."));
     let (parts, body) = request.into_parts();
     let bytes = axum::body::to_bytes(body, FORM_BYTES_MAX).await;
     let bytes = bytes.map_err(|_| bad("it is too long".to_owned()))?;

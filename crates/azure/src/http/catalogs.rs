@@ -6,7 +6,7 @@ use forewarn_lifecycle::Shape;
 use forewarn_server::State;
 
 use super::request::ArmRequest;
-use super::{ArmContext, answer, engines_of, errors, subscriptions};
+use super::{ArmContext, control_handles_of, errors, responses, subscriptions};
 use crate::{ArmError, Image, providers, sizes};
 
 /// Serves `…/providers/…`; `rest` is the rest of the path.
@@ -20,11 +20,11 @@ pub(super) async fn providers(
     match (rest, &request.method) {
         ([], &Method::GET) => {
             let all = providers::namespaces().map(|namespace| providers::provider(namespace, &location));
-            Ok(answer::list(all.collect()))
+            Ok(responses::list(all.collect()))
         }
-        ([namespace], &Method::GET) => Ok(answer::ok(providers::provider(namespace, &location))),
+        ([namespace], &Method::GET) => Ok(responses::ok(providers::provider(namespace, &location))),
         ([namespace, _], &Method::POST) if is_register => {
-            Ok(answer::ok(providers::provider(namespace, &location)))
+            Ok(responses::ok(providers::provider(namespace, &location)))
         }
         _ => Err(super::unsupported(request)),
     }
@@ -32,13 +32,13 @@ pub(super) async fn providers(
 
 /// The sizes of machines, in all locations of a subscription.
 pub(super) async fn skus(context: &ArmContext, request: &ArmRequest) -> Result<Response, ArmError> {
-    let locations = subscriptions::places(context, request, &request.path[1]).await?;
+    let locations = subscriptions::named_locations(context, request, &request.path[1]).await?;
     // The only filter is `location eq 'eastus'`.
     let wanted = request.parameter("$filter").and_then(|filter| filter.split('\'').nth(1));
     let names = locations.iter().map(|(name, _)| name.as_str());
     let names: Vec<_> =
         names.filter(|name| wanted.is_none_or(|wanted| name.eq_ignore_ascii_case(wanted))).collect();
-    Ok(answer::list(sizes::skus(&names)))
+    Ok(responses::list(sizes::skus(&names)))
 }
 
 /// Serves `…/locations/NAME/…`; `rest` is the rest of the path.
@@ -51,20 +51,20 @@ pub(super) async fn in_location(
     subscriptions::check(context, request, &request.path[1]).await?;
     let lower: Vec<_> = rest.iter().map(|segment| segment.to_lowercase()).collect();
     let lower: Vec<_> = lower.iter().map(String::as_str).collect();
-    let text = |place: usize| rest.get(place).map_or("", String::as_str);
+    let text = |position: usize| rest.get(position).map_or("", String::as_str);
     let image =
         Image { subscription: &request.path[1], location, publisher: text(1), offer: text(5), sku: text(7) };
     match lower.as_slice() {
-        ["vmsizes"] => Ok(answer::list(sizes::vm_sizes())),
+        ["vmsizes"] => Ok(responses::list(sizes::vm_sizes())),
         ["usages"] => usages(context, request).await,
-        ["publishers"] => Ok(answer::ok(image.publishers())),
-        ["publishers", _, "artifacttypes", "vmimage", "offers"] => Ok(answer::ok(image.offers())),
-        ["publishers", _, "artifacttypes", "vmimage", "offers", _, "skus"] => Ok(answer::ok(image.skus())),
+        ["publishers"] => Ok(responses::ok(image.publishers())),
+        ["publishers", _, "artifacttypes", "vmimage", "offers"] => Ok(responses::ok(image.offers())),
+        ["publishers", _, "artifacttypes", "vmimage", "offers", _, "skus"] => Ok(responses::ok(image.skus())),
         ["publishers", _, "artifacttypes", "vmimage", "offers", _, "skus", _, "versions"] => {
-            Ok(answer::ok(image.versions()))
+            Ok(responses::ok(image.versions()))
         }
         ["publishers", _, "artifacttypes", "vmimage", "offers", _, "skus", _, "versions", _] => {
-            Ok(answer::ok(image.version(text(9))))
+            Ok(responses::ok(image.version(text(9))))
         }
         _ => Err(super::unsupported(request)),
     }
@@ -73,7 +73,7 @@ pub(super) async fn in_location(
 /// Number of resources of each kind within the permit.
 async fn usages(context: &ArmContext, request: &ArmRequest) -> Result<Response, ArmError> {
     let (mut machines, mut sets, mut scale_sets) = (0, 0, 0);
-    for engine in engines_of(context, request).await? {
+    for control in control_handles_of(context, request).await? {
         let permit = std::sync::Arc::clone(&request.permit);
         let look = move |state: &State<'_>| {
             let cluster = state.cluster;
@@ -86,13 +86,13 @@ async fn usages(context: &ArmContext, request: &ArmRequest) -> Result<Response, 
             let scale_sets = cluster.scale_sets().filter(|(_, set)| permit.sees_named(set.name.as_str()));
             (machines, sets, scale_sets.count())
         };
-        let counts = engine.look(look).map_err(|problem| errors::of_problem(&problem))?;
+        let counts = control.look(look).map_err(|problem| errors::of_problem(&problem))?;
         (machines, sets, scale_sets) = (machines + counts.0, sets + counts.1, scale_sets + counts.2);
     }
-    Ok(answer::list(sizes::usages(machines, sets, scale_sets)))
+    Ok(responses::list(sizes::usages(machines, sets, scale_sets)))
 }
 
 async fn first_location(context: &ArmContext, request: &ArmRequest) -> Result<String, ArmError> {
-    let mut places = subscriptions::places(context, request, &request.path[1]).await?;
-    Ok(if places.is_empty() { String::new() } else { places.swap_remove(0).0 })
+    let mut locations = subscriptions::named_locations(context, request, &request.path[1]).await?;
+    Ok(if locations.is_empty() { String::new() } else { locations.swap_remove(0).0 })
 }

@@ -1,7 +1,7 @@
 //! Discovery documents: the endpoints of the cloud, and the aliases of images.
 //!
-//! The endpoints have three shapes, by api-version. Every address in them is one of this server:
-//! no request of a client leaves this computer.
+//! The endpoints have three shapes, by api-version. Every address in them is one of this server: no request of a client
+//! leaves this computer.
 
 use serde_json::{Value, json};
 
@@ -146,7 +146,7 @@ mod tests {
     const BASE: &str = "https://localhost:1340";
 
     #[test]
-    fn where_everything_is_has_three_shapes() {
+    fn endpoints_have_three_shapes() {
         let first = endpoints(BASE, Some("2015-01-01")).unwrap();
         assert_eq!(first["authentication"]["loginEndpoint"], format!("{BASE}/"));
         assert!(
@@ -166,6 +166,7 @@ mod tests {
         }
     }
 
+    /// promise: Z5
     #[test]
     fn nothing_sends_a_client_elsewhere() {
         fn check(value: &Value, path: &str) {

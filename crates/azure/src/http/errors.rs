@@ -1,17 +1,17 @@
-//! Errors of the engine as errors of Azure Resource Manager.
+//! Errors of the control plane as errors of Azure Resource Manager.
 
 use forewarn_control::ControlError;
 use forewarn_control::Denied;
 
 use crate::ArmError;
 
-/// The error for a problem of the engine.
+/// Converts an error of the control plane.
 pub(crate) fn of_problem(problem: &ControlError) -> ArmError {
     let text = problem.to_string();
     match problem {
         ControlError::Refused(refusal) => crate::refused(refusal),
         ControlError::Bad(bad) => crate::bad_command(bad),
-        ControlError::ScaleSetError(bad) => crate::bad_wish(bad),
+        ControlError::ScaleSetError(bad) => crate::scale_set_error(bad),
         ControlError::AddressTaken { .. }
         | ControlError::GroupTaken(_)
         | ControlError::ClusterInUse(_)
@@ -19,9 +19,11 @@ pub(crate) fn of_problem(problem: &ControlError) -> ArmError {
         ControlError::Rejected(_) => ArmError::new(409, "OperationNotAllowed", text),
         ControlError::Denied(denied) => of_denied(denied),
         ControlError::TokenGone => ArmError::new(401, "ExpiredAuthenticationToken", text),
-        ControlError::Changed => {
-            ArmError::new(412, "PreconditionFailed", "The resource is not any more what the request expects.")
-        }
+        ControlError::Changed => ArmError::new(
+            412,
+            "PreconditionFailed",
+            "The resource has changed since the request was prepared.",
+        ),
         ControlError::NoSuchCluster => ArmError::new(404, "NotFound", text),
         ControlError::EndOfTime | ControlError::NotPretending | ControlError::RealClock => {
             ArmError::new(409, "OperationNotAllowed", text)
@@ -30,7 +32,7 @@ pub(crate) fn of_problem(problem: &ControlError) -> ArmError {
     }
 }
 
-/// The error for a missing permission.
+/// Converts a missing permission.
 pub(crate) fn of_denied(denied: &Denied) -> ArmError {
     ArmError::new(403, "AuthorizationFailed", denied.to_string())
 }

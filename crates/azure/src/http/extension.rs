@@ -23,7 +23,8 @@ pub const LISTENER: &str = "arm";
 /// Settings of Azure Resource Manager.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArmPlan {
-    /// Address of the listener with TLS, and the source of its certificate. Without it, only operator listeners serve clients.
+    /// Address of the listener with TLS, and the source of its certificate. Without it, only operator listeners serve
+    /// clients.
     pub listen: Option<(SocketAddr, Source)>,
     /// Host names with dots that requests to the listener may have.
     pub host_names: Vec<String>,
@@ -35,7 +36,7 @@ pub struct ArmPlan {
     pub directory: String,
 }
 
-/// The key that signs tokens cannot be made or kept.
+/// The key that signs tokens cannot be created or stored.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot sign tokens for clients of Azure")]
 struct SigningKeyError(#[source] std::io::Error);
@@ -82,8 +83,8 @@ impl ExtensionRoutes for ArmRoutes {
         is_path(path)
     }
 
-    fn router(&self, engine: &ControlHandle, mount: ExtensionMount) -> Router {
-        ArmEndpoint::new(engine, mount, &self.0).router()
+    fn router(&self, control: &ControlHandle, mount: ExtensionMount) -> Router {
+        ArmEndpoint::new(control, mount, &self.0).router()
     }
 }
 

@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use super::compute::{self, Removal};
 use super::request::{ArmRequest, encoded};
 use super::scopes::{check_subscription, cluster_for, find_group, groups_of, no_group};
-use super::{ArmContext, answer, errors};
+use super::{ArmContext, errors, responses};
 use crate::{ArmError, is_gone, merge, normal_location};
 
 /// Bytes of the name of a group.
@@ -38,10 +38,9 @@ pub(super) async fn list(
         check_subscription(state, &permit, &wanted)?;
         Ok(groups_of(state, &permit, &wanted).iter().map(|group| shown(state, group)).collect())
     };
-    context.engine.look(look).map_err(|problem| errors::of_problem(&problem))?.map(answer::list)
+    context.control.look(look).map_err(|problem| errors::of_problem(&problem))?.map(responses::list)
 }
 
-/// Serves one group.
 pub(super) async fn one(
     context: &ArmContext,
     request: &ArmRequest,
@@ -50,12 +49,12 @@ pub(super) async fn one(
     request.version()?;
     match request.method {
         Method::GET => {
-            let (group, engine) = context.group(request, (&id.subscription, &id.name)).await?;
+            let (group, control) = context.group(request, (&id.subscription, &id.name)).await?;
             let look = move |state: &State<'_>| shown(state, &group);
-            engine.look(look).map(answer::ok).map_err(|problem| errors::of_problem(&problem))
+            control.look(look).map(responses::ok).map_err(|problem| errors::of_problem(&problem))
         }
         Method::HEAD => match context.group(request, (&id.subscription, &id.name)).await {
-            Ok(_) => Ok(answer::nothing()),
+            Ok(_) => Ok(responses::nothing()),
             Err(refused) => Err(refused),
         },
         Method::PUT | Method::PATCH => put(context, request, id).await,
@@ -86,10 +85,10 @@ async fn put(context: &ArmContext, request: &ArmRequest, id: GroupId) -> Result<
             ArmError::new(400, "LocationRequired", "The location property is required for this definition.")
         })
     };
-    let cluster = context.engine.look(look).map_err(|problem| errors::of_problem(&problem))??;
+    let cluster = context.control.look(look).map_err(|problem| errors::of_problem(&problem))??;
     let caller = request.permit.context();
     let transacted =
-        context.engine.of(cluster).transact(caller, move |state| arrange_put(state, &id, &sent)).await;
+        context.control.of(cluster).transact(caller, move |state| arrange_put(state, &id, &sent)).await;
     let (_, (is_new, shown)) = transacted.map_err(|problem| errors::of_problem(&problem))??;
     let status = if is_new { StatusCode::CREATED } else { StatusCode::OK };
     Ok((status, Json(shown)).into_response())
@@ -112,24 +111,24 @@ fn arrange_put(
         return Err(ArmError::new(409, "InvalidResourceGroupLocation", message));
     }
     merged["location"] = json!(location);
-    let kept = json!({
+    let stored = json!({
         "location": merged["location"],
         "tags": merged.get("tags").cloned().unwrap_or_else(|| json!({})),
     });
     let spelled = known.as_ref().map_or(id, |known| &known.id);
-    let body = super::written(&kept);
-    let paper =
+    let body = super::written(&stored);
+    let write =
         ResourceWrite::Put { id: spelled.to_string(), link: None, body, notes: super::written(&json!({})) };
     let is_new = known.is_none();
-    let shown = resource(spelled, &kept, "Succeeded");
+    let shown = resource(spelled, &stored, "Succeeded");
     let asked = Some(json!({ "command": "write_resource", "resource": spelled.to_string() }));
-    Ok((Transaction { writes: vec![paper], asked, ..Transaction::default() }, (is_new, shown)))
+    Ok((Transaction { writes: vec![write], asked, ..Transaction::default() }, (is_new, shown)))
 }
 
 /// Removes a group and its resources. The group of a cluster's fleet stays, empty.
 async fn remove(context: &ArmContext, request: &ArmRequest, id: GroupId) -> Result<Response, ArmError> {
     check_may_write(&request.permit)?;
-    let (group, engine) = context.group(request, (&id.subscription, &id.name)).await?;
+    let (group, control) = context.group(request, (&id.subscription, &id.name)).await?;
     let context = request.permit.context();
     let (permit, version) = (Arc::clone(&request.permit), request.version()?);
     let plan = move |state: &State<'_>| -> Result<(Transaction, ()), ArmError> {
@@ -147,13 +146,13 @@ async fn remove(context: &ArmContext, request: &ArmRequest, id: GroupId) -> Resu
         let asked = Some(json!({ "command": "delete_resource", "resource": group.id.to_string() }));
         Ok((Transaction { commands, writes, asked, operation }, ()))
     };
-    let transacted = engine.transact(context, plan).await.map_err(|problem| errors::of_problem(&problem))?;
+    let transacted = control.transact(context, plan).await.map_err(|problem| errors::of_problem(&problem))?;
     let (transacted, ()) = transacted?;
     let operation = transacted.operation.ok_or_else(|| errors::of_problem(&ControlError::Unavailable))?;
     let (base, subscription, name) = (&request.base, encoded(&id.subscription), &operation.name);
     let query = encoded(request.parameter("api-version").unwrap_or("2021-04-01"));
     let location = format!("{base}/subscriptions/{subscription}/operationresults/{name}?api-version={query}");
-    Ok(answer::ask_again(&location))
+    Ok(responses::ask_again(&location))
 }
 
 /// Compute resources of a group: sets first, then the machines that are in no set.

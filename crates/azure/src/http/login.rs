@@ -1,7 +1,7 @@
 //! Login: the OAuth endpoints at which clients get their tokens.
 //!
-//! In `forewarn dev` every client gets one. Elsewhere the secret, or password, is the text of an operator's token, and the signed
-//! token stands for that one.
+//! In `forewarn dev` every client gets one. Elsewhere the secret, or password, is the text of an operator's token, and
+//! the signed token stands for that one.
 
 use std::time::SystemTime;
 
@@ -10,7 +10,7 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use forewarn_control::shared::{SharedState, Token};
 use forewarn_lifecycle::Timestamp;
-use forewarn_server::operator::{Access, NotAdmitted, find_token};
+use forewarn_server::operator::{Access, TokenError, find_token};
 use forewarn_server::{ControlHandle, TlsListener};
 use forewarn_types::base64url::encode;
 use serde_json::{Map, Value, json};
@@ -31,12 +31,11 @@ const CODE_SECONDS: u32 = 900;
 const CODE_LOOK_SECONDS: u32 = 1;
 
 /// Members of a form.
-pub(super) type Form = Vec<(String, String)>;
+pub(super) type FormFields = Vec<(String, String)>;
 
 /// Credentials that clients need to log in, and to use the listener with TLS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Credentials {
-    /// None.
     Anyone,
     /// The token of an operator.
     Tokens,
@@ -88,8 +87,8 @@ impl Credentials {
 }
 
 impl LoginDirectory {
-    /// The OpenID configuration. Active Directory Federation Services have other paths. The issuer contains the directory id:
-    /// clients read it there.
+    /// The OpenID configuration. Active Directory Federation Services have other paths. The issuer contains the
+    /// directory id: clients read it there.
     pub(super) fn offers(&self, usual: &str) -> Value {
         let url = &self.url;
         let is_adfs = self.tenant.eq_ignore_ascii_case("adfs");
@@ -140,7 +139,7 @@ pub(super) fn device_code(login: &Login, directory: &LoginDirectory) -> Response
             "verification_uri": directory.url,
             "expires_in": CODE_SECONDS,
             "interval": CODE_LOOK_SECONDS,
-            "message": "Nothing has to be entered anywhere: forewarn dev lets everybody in.",
+            "message": "No code is needed: forewarn dev accepts every client.",
         })),
     }
 }
@@ -148,12 +147,12 @@ pub(super) fn device_code(login: &Login, directory: &LoginDirectory) -> Response
 /// Issues tokens for a form with valid credentials.
 pub(super) fn token(
     login: &Login,
-    engine: &ControlHandle,
+    control: &ControlHandle,
     directory: &LoginDirectory,
-    form: &Form,
+    form: &FormFields,
 ) -> Response {
-    let (now, wall) = (SystemTime::now(), engine.clock().now().wall);
-    let shared = engine.shared();
+    let (now, wall) = (SystemTime::now(), control.clock().now().wall);
+    let shared = control.shared();
     match (TokenRequest { login, shared: &shared, form, times: (now, wall) }).grant() {
         Ok(granted) => no_store(issue(login, directory, form, &granted, now)),
         Err(refused) => refused.into_response(),
@@ -164,7 +163,7 @@ pub(super) fn token(
 struct TokenRequest<'a> {
     login: &'a Login,
     shared: &'a SharedState,
-    form: &'a Form,
+    form: &'a FormFields,
     /// The real time, and the time of the server's clock.
     times: (SystemTime, Timestamp),
 }
@@ -224,7 +223,7 @@ impl<'a> TokenRequest<'a> {
 fn issue(
     login: &Login,
     directory: &LoginDirectory,
-    form: &Form,
+    form: &FormFields,
     granted: &TokenGrant<'_>,
     now: SystemTime,
 ) -> Value {
@@ -267,14 +266,14 @@ fn issue(
 }
 
 /// The requested audience: `resource`, or the scope that ends with `/.default`.
-fn audience(form: &Form) -> String {
+fn audience(form: &FormFields) -> String {
     let scopes = member(form, "scope").unwrap_or_default().split(' ');
     let scope = scopes.filter_map(|scope| scope.strip_suffix("/.default")).next();
     shortened(member(form, "resource").or(scope).unwrap_or(AUDIENCE))
 }
 
 /// Value of a member that occurs once.
-fn member<'a>(form: &'a Form, name: &str) -> Option<&'a str> {
+fn member<'a>(form: &'a FormFields, name: &str) -> Option<&'a str> {
     let mut values = form.iter().filter(|(key, _)| key == name).map(|(_, value)| value.as_str());
     values.next().filter(|_| values.next().is_none())
 }
@@ -287,7 +286,7 @@ fn no_codes() -> OAuthError {
     OAuthError {
         status: StatusCode::BAD_REQUEST,
         error: "unauthorized_client",
-        why: "there is nowhere to enter a code; log in as a service principal, with a token of this server as its secret"
+        why: "device codes are not supported; log in as a service principal, with a token of this server as its secret"
             .to_owned(),
     }
 }
@@ -299,13 +298,13 @@ pub(super) fn no_store(body: Value) -> Response {
     response
 }
 
-impl From<NotAdmitted> for OAuthError {
-    fn from(why: NotAdmitted) -> Self {
+impl From<TokenError> for OAuthError {
+    fn from(why: TokenError) -> Self {
         let why = match why {
-            NotAdmitted::Wrong => {
+            TokenError::Invalid => {
                 "the secret has to be the text of a token of this server: `forewarn token create`".to_owned()
             }
-            NotAdmitted::Expired(name) => format!("the token has expired: {name}"),
+            TokenError::Expired(name) => format!("the token has expired: {name}"),
         };
         Self { status: StatusCode::UNAUTHORIZED, error: "invalid_client", why }
     }

@@ -4,12 +4,11 @@
 //!   own listener ──────┐
 //!                      ├─▶ auth: permit ─▶ ArmRequest ─▶ serve: by the segments of the path ─▶ handlers
 //!   operator listener ─┘                                     │
-//!                                                            └─▶ ControlHandle::arrange: commands, entries and an operation
-//!                                                                in one commit
+//!                                                            └─▶ ControlHandle::transact: commands, entries and
+//!                                                                an operation in one commit
 //! ```
 
 mod acknowledge;
-mod answer;
 mod auth;
 mod catalogs;
 mod compute;
@@ -25,6 +24,7 @@ mod public_routes;
 mod rejections;
 mod request;
 mod resources;
+mod responses;
 mod scopes;
 mod signing;
 mod subscriptions;
@@ -53,7 +53,7 @@ use request::ArmRequest;
 /// Facts that every handler needs.
 #[derive(Clone, Debug)]
 pub(crate) struct ArmContext {
-    pub(crate) engine: ControlHandle,
+    pub(crate) control: ControlHandle,
     /// Scheme of the listener's URL.
     pub(crate) scheme: Scheme,
     /// Directory of every subscription.
@@ -62,21 +62,21 @@ pub(crate) struct ArmContext {
 
 impl ArmContext {
     /// The context of a listener.
-    pub(crate) fn new(engine: &ControlHandle, scheme: Scheme, directory: &str) -> Self {
-        Self { engine: engine.clone(), scheme, directory: directory.into() }
+    pub(crate) fn new(control: &ControlHandle, scheme: Scheme, directory: &str) -> Self {
+        Self { control: control.clone(), scheme, directory: directory.into() }
     }
 }
 
 /// Answers a request that has passed authentication.
 async fn respond(State(context): State<ArmContext>, request: Request) -> Response {
-    let asked = request.headers().get("x-ms-client-request-id").cloned();
+    let client_request_id = request.headers().get("x-ms-client-request-id").cloned();
     let answered = match ArmRequest::read(request, context.scheme).await {
         Ok(request) => {
             let attempt = ChangeAttempt::of(&request);
             let answered = serve(&context, request).await;
             if let (Err(refused), Some(attempt)) = (&answered, attempt) {
-                let at = Moment(context.engine.clock().now().wall);
-                attempt.remember(context.engine.rejections(), refused, at);
+                let at = Moment(context.control.clock().now().wall);
+                attempt.remember(context.control.rejections(), refused, at);
             }
             answered
         }
@@ -88,8 +88,8 @@ async fn respond(State(context): State<ArmContext>, request: Request) -> Respons
     headers.insert("x-ms-request-id", id.clone());
     headers.insert("x-ms-correlation-request-id", id);
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-    if let Some(asked) = asked {
-        headers.insert("x-ms-client-request-id", asked);
+    if let Some(client_request_id) = client_request_id {
+        headers.insert("x-ms-client-request-id", client_request_id);
     }
     response
 }
@@ -127,11 +127,11 @@ pub(crate) async fn serve(context: &ArmContext, request: ArmRequest) -> Result<R
         }
         ["subscriptions", _, "resources"] if is_get => {
             subscriptions::check(context, &request, &request.path[1]).await?;
-            resources::list(&request, None, engines_of(context, &request).await?).await
+            resources::list(&request, None, control_handles_of(context, &request).await?).await
         }
         ["subscriptions", _, "resourcegroups", _, "resources"] if is_get => {
-            let (group, engine) = context.group(&request, (&request.path[1], &request.path[3])).await?;
-            resources::list(&request, Some(group.id), vec![engine]).await
+            let (group, control) = context.group(&request, (&request.path[1], &request.path[3])).await?;
+            resources::list(&request, Some(group.id), vec![control]).await
         }
         ["subscriptions", _, "resourcegroups", _] => {
             let id = GroupId { subscription: request.path[1].clone(), name: request.path[3].clone() };
@@ -140,9 +140,9 @@ pub(crate) async fn serve(context: &ArmContext, request: ArmRequest) -> Result<R
         ["subscriptions", _, "resourcegroups", _, "providers", ..] => in_group(context, &request).await,
         // Clients also leave out the provider.
         ["subscriptions", _, "resourcegroups", _, "deployments", ..] => {
-            let (group, engine) = context.group(&request, (&request.path[1], &request.path[3])).await?;
+            let (group, control) = context.group(&request, (&request.path[1], &request.path[3])).await?;
             request.version()?;
-            deployments::serve(&GroupScope { request: &request, group, engine }, &request.path[5..]).await
+            deployments::serve(&GroupScope { request: &request, group, control }, &request.path[5..]).await
         }
         _ => Err(nothing_here(&request)),
     }
@@ -157,7 +157,7 @@ async fn in_subscription(
 ) -> Result<Response, ArmError> {
     if let Some(kind) = compute::ComputeKind::of(&format!("{namespace}/{kind}")) {
         subscriptions::check(context, request, &request.path[1]).await?;
-        return compute::list_all(request, kind, engines_of(context, request).await?).await;
+        return compute::list_all(request, kind, control_handles_of(context, request).await?).await;
     }
     if opaque_resources::is_opaque(namespace, kind) {
         return opaque_resources::list::in_subscription(context, request, namespace, kind).await;
@@ -167,9 +167,9 @@ async fn in_subscription(
 
 /// Serves resources of a resource group.
 async fn in_group(context: &ArmContext, request: &ArmRequest) -> Result<Response, ArmError> {
-    let (group, engine) = context.group(request, (&request.path[1], &request.path[3])).await?;
+    let (group, control) = context.group(request, (&request.path[1], &request.path[3])).await?;
     request.version()?;
-    let scope = GroupScope { request, group, engine };
+    let scope = GroupScope { request, group, control };
     if request.is(5, "Microsoft.Resources") && request.is(6, "deployments") {
         return deployments::serve(&scope, &request.path[7..]).await;
     }
@@ -191,21 +191,22 @@ async fn in_group(context: &ArmContext, request: &ArmRequest) -> Result<Response
 }
 
 /// The clusters of a subscription within the permit.
-async fn engines_of(context: &ArmContext, request: &ArmRequest) -> Result<Vec<ControlHandle>, ArmError> {
+async fn control_handles_of(
+    context: &ArmContext,
+    request: &ArmRequest,
+) -> Result<Vec<ControlHandle>, ArmError> {
     let (wanted, permit) = (request.path[1].clone(), Arc::clone(&request.permit));
     let look = move |state: &ClusterState<'_>| {
         scopes::clusters_of(state, &permit, &wanted).map(|(id, _)| id).collect::<Vec<_>>()
     };
-    let clusters = context.engine.look(look).map_err(|problem| errors::of_problem(&problem))?;
-    Ok(clusters.into_iter().map(|cluster| context.engine.of(cluster)).collect())
+    let clusters = context.control.look(look).map_err(|problem| errors::of_problem(&problem))?;
+    Ok(clusters.into_iter().map(|cluster| context.control.of(cluster)).collect())
 }
 
 /// Error for a feature that real ARM has and this server has not.
 pub(crate) fn unsupported(request: &ArmRequest) -> ArmError {
     let what = format!("{} /{}", request.method, request.path.join("/"));
-    let message = format!(
-        "Forewarn does not do this: '{what}'. It is about the life of machines, and nothing besides."
-    );
+    let message = format!("Forewarn does not support '{what}': it manages the lifecycle of machines only.");
     ArmError::new(400, "OperationNotSupported", message)
 }
 
@@ -216,7 +217,8 @@ pub(crate) fn written(value: &serde_json::Value) -> StoredBody {
 
 /// Error for an unknown path.
 pub(crate) fn nothing_here(request: &ArmRequest) -> ArmError {
-    let message = format!("No resource or action is at '{} /{}'.", request.method, request.path.join("/"));
+    let message =
+        format!("There is no resource or action at '{} /{}'.", request.method, request.path.join("/"));
     ArmError::new(404, "NotFound", message)
 }
 

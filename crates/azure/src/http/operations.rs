@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::compute::sees;
 use super::request::ArmRequest;
-use super::{ArmContext, answer, errors};
+use super::{ArmContext, errors, responses};
 use crate::ArmError;
 
 /// Status of an operation; with `monitor`, only its result.
@@ -23,8 +23,8 @@ pub(super) async fn show(
     if request.parameter("monitor").is_some_and(|value| value.eq_ignore_ascii_case("true")) {
         return Ok(monitor(request, &operation));
     }
-    let shown = answer::ok(status(&operation));
-    Ok(if operation.is_open() { answer::later(shown) } else { shown })
+    let shown = responses::ok(status(&operation));
+    Ok(if operation.is_open() { responses::later(shown) } else { shown })
 }
 
 /// Result of an operation.
@@ -42,12 +42,12 @@ async fn find(context: &ArmContext, request: &ArmRequest, name: &str) -> Result<
     let look = move |state: &State<'_>| {
         state.all.operation(&wanted).filter(|operation| may_read(state, &permit, operation)).cloned()
     };
-    let found = context.engine.look(look).map_err(|problem| errors::of_problem(&problem))?;
+    let found = context.control.look(look).map_err(|problem| errors::of_problem(&problem))?;
     found.ok_or_else(|| ArmError::new(404, "NotFound", format!("The operation '{name}' could not be found.")))
 }
 
-/// A client may read an operation in the clusters of its token. A token that is limited to tenants may read it only if the
-/// operation was started with that token, or is about a machine or a set of those tenants.
+/// A client may read an operation in the clusters of its token. A token that is limited to tenants may read it only if
+/// the operation was started with that token, or is about a machine or a set of those tenants.
 fn may_read(state: &State<'_>, permit: &Permit, operation: &Operation) -> bool {
     if !permit.reaches(operation.cluster) {
         return false;
@@ -62,7 +62,7 @@ fn may_read(state: &State<'_>, permit: &Permit, operation: &Operation) -> bool {
 
 fn monitor(request: &ArmRequest, operation: &Operation) -> Response {
     if operation.is_open() {
-        return answer::ask_again(&request.again());
+        return responses::ask_again(&request.again());
     }
     match ended(operation) {
         None => StatusCode::OK.into_response(),
@@ -93,7 +93,7 @@ fn ended(operation: &Operation) -> Option<ArmError> {
     match &operation.result {
         OperationResult::Succeeded => None,
         OperationResult::Canceled => {
-            Some(ArmError::new(409, "OperationCanceled", "An operator has taken the operation back."))
+            Some(ArmError::new(409, "OperationCanceled", "An operator has cancelled the operation."))
         }
         OperationResult::Failed { code, message } => Some(ArmError::new(409, code.clone(), message.clone())),
     }

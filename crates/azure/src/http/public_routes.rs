@@ -12,11 +12,9 @@ pub(super) enum PublicRoute {
     Endpoints,
     /// Certificate of the server's authority.
     Authority,
-    /// Aliases of images.
     Aliases,
     /// OpenID configuration of a directory.
     OpenId(String),
-    /// Instance discovery.
     Instance,
     /// Signing keys of a directory.
     Keys,
@@ -61,7 +59,6 @@ impl PublicRoute {
         }
     }
 
-    /// Its HTTP method.
     pub(super) fn method(&self) -> Method {
         match self {
             Self::Token(_) | Self::DeviceCode(_) => Method::POST,

@@ -19,7 +19,8 @@ const MESSAGE_CHARS_MAX: usize = 1_000;
 /// Characters of a code, and of an api-version as a client sent it.
 const WORD_CHARS_MAX: usize = 80;
 
-/// Codes of requests that reached no cluster, or more than one. They are in no explanation: that belongs to one cluster.
+/// Codes of requests that reached no cluster, or more than one. They are in no explanation: that belongs to one
+/// cluster.
 const WITHOUT_CLUSTER: [&str; 3] =
     ["SubscriptionNotFound", "ResourceGroupNotFound", "AmbiguousResourceGroup"];
 
@@ -110,6 +111,7 @@ mod tests {
         Some(ChangeAttempt { resource, method: Method::PUT, by: "anyone".to_owned(), api_version: None })
     }
 
+    /// promise: C6
     #[test]
     fn a_refusal_is_about_a_resource_whatever_was_to_be_done_to_it() {
         let about = |rest: &str| attempt(rest).map(|attempt| attempt.resource.to_string());
@@ -126,6 +128,7 @@ mod tests {
         assert_eq!(resource(&["subscriptions".to_owned()]), None);
     }
 
+    /// promise: C6
     #[test]
     fn the_newest_refusal_of_each_of_the_newest_resources_is_remembered() {
         let rejections = RecentRejections::default();

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::compute::{self, ComputeKind, found};
 use super::request::ArmRequest;
-use super::{answer, errors};
+use super::{errors, responses};
 use crate::{ApiVersion, ArmError, Expand};
 
 /// Resources of one list; clients with more list them by type.
@@ -23,33 +23,33 @@ const LISTED_MAX: usize = 5_000;
 pub(super) async fn list(
     request: &ArmRequest,
     group: Option<GroupId>,
-    engines: Vec<ControlHandle>,
+    handles: Vec<ControlHandle>,
 ) -> Result<Response, ArmError> {
     let limits = request.parameter("$filter").map(limits).transpose()?.unwrap_or_default();
-    let wanted = Arc::new(Wanted { group, limits });
+    let wanted = Arc::new(ResourceFilter { group, limits });
     let mut items = Vec::new();
-    for engine in engines {
+    for control in handles {
         let (permit, version, wanted) =
             (Arc::clone(&request.permit), request.version()?, Arc::clone(&wanted));
         let look = move |state: &State<'_>| all_of(state, (&permit, version), &wanted);
-        items.extend(engine.look(look).map_err(|problem| errors::of_problem(&problem))?);
+        items.extend(control.look(look).map_err(|problem| errors::of_problem(&problem))?);
     }
     if items.len() > LISTED_MAX {
         let message = format!("There are more than {LISTED_MAX} resources; list them by type.");
         return Err(ArmError::new(400, "ResponseTooLarge", message));
     }
-    Ok(answer::list(items))
+    Ok(responses::list(items))
 }
 
 /// Filter of a list.
-struct Wanted {
+struct ResourceFilter {
     /// Only resources of this group.
     group: Option<GroupId>,
     /// Conditions of `$filter`.
     limits: Vec<(Limit, String)>,
 }
 
-impl Wanted {
+impl ResourceFilter {
     /// A resource may pass, as far as its group and the members known so far tell.
     fn may_have(&self, group: &GroupId, begun: &Value) -> bool {
         let is_within = |(limit, wanted): &(Limit, String)| {
@@ -105,7 +105,7 @@ impl Limit {
 fn limits(filter: &str) -> Result<Vec<(Limit, String)>, ArmError> {
     let unclear = || {
         let known = "resourceType, resourceGroup, name and location eq '…', joined by and";
-        ArmError::invalid("$filter", format!("The filter is not understood: only {known}, are."))
+        ArmError::invalid("$filter", format!("Unsupported filter: only {known}, are supported."))
     };
     let limit = |clause: &str| {
         let (word, rest) = clause.trim().split_once(' ')?;
@@ -118,7 +118,7 @@ fn limits(filter: &str) -> Result<Vec<(Limit, String)>, ArmError> {
 }
 
 /// Resources of a cluster that pass, at most one more than a list may have.
-fn all_of(state: &State<'_>, asker: (&Permit, ApiVersion), wanted: &Wanted) -> Vec<Value> {
+fn all_of(state: &State<'_>, asker: (&Permit, ApiVersion), wanted: &ResourceFilter) -> Vec<Value> {
     let compute = compute::links(state).filter_map(|link| {
         let group = group_of(state, link);
         // Filter by id first: rendering a resource is expensive.
@@ -138,7 +138,7 @@ fn all_of(state: &State<'_>, asker: (&Permit, ApiVersion), wanted: &Wanted) -> V
     }
     let written = state.all.resources_below("/subscriptions/");
     let written = written.filter(|(_, entry)| entry.cluster == state.id && entry.link.is_none());
-    let kept = written.filter_map(|(_, entry)| {
+    let opaque = written.filter_map(|(_, entry)| {
         let id = ResourceId::parse(&entry.id)?;
         let is_resource = !id.namespace.eq_ignore_ascii_case("Microsoft.Resources") && id.parts.len() == 1;
         let mut shown = json!({ "id": entry.id, "name": id.name(), "type": id.kind() });
@@ -149,7 +149,7 @@ fn all_of(state: &State<'_>, asker: (&Permit, ApiVersion), wanted: &Wanted) -> V
         wanted.has(&shown).then_some(shown)
     });
     let room = (LISTED_MAX + 1).saturating_sub(items.len());
-    items.extend(kept.take(room));
+    items.extend(opaque.take(room));
     items
 }
 

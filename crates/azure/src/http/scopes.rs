@@ -24,9 +24,9 @@ impl ArmContext {
             check_subscription(state, &permit, &wanted.subscription)?;
             find_group(state, &permit, &wanted)?.ok_or_else(|| no_group(&wanted.name))
         };
-        let group = self.engine.look(look).map_err(|problem| super::errors::of_problem(&problem))??;
-        let engine = self.engine.of(group.cluster);
-        Ok((group, engine))
+        let group = self.control.look(look).map_err(|problem| super::errors::of_problem(&problem))??;
+        let control = self.control.of(group.cluster);
+        Ok((group, control))
     }
 }
 

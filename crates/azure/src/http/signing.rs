@@ -5,8 +5,8 @@
 //!                                that key  = HMAC-SHA256 of the hash of that token, with the key of the server
 //! ```
 //!
-//! A signed token is valid as long as the operator's token is: that one is looked up at every request. Neither another token
-//! with the same number nor another server can have signed it. Its times are real, not those of a virtual clock.
+//! A signed token is valid as long as the operator's token is: that one is looked up at every request. Neither another
+//! token with the same number nor another server can have signed it. Its times are real, not those of a virtual clock.
 
 use std::fmt;
 use std::fs;
@@ -17,7 +17,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use forewarn_control::shared::{SharedState, Token};
 use forewarn_lifecycle::Timestamp;
-use forewarn_server::operator::NotAdmitted;
+use forewarn_server::operator::TokenError;
 use forewarn_server::tls::write_whole;
 use forewarn_types::base64url::{decode, encode};
 use ring::hmac;
@@ -41,9 +41,7 @@ const PURPOSE: &str = "use";
 /// Purpose of a signed token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Purpose {
-    /// Requests.
     Access,
-    /// Getting new tokens.
     Refresh,
 }
 
@@ -142,18 +140,18 @@ impl Signer {
         text: &str,
         purpose: Purpose,
         (now, wall): (SystemTime, Timestamp),
-    ) -> Result<&'a Token, NotAdmitted> {
-        let (claims, signed, signature) = parts(text).ok_or(NotAdmitted::Wrong)?;
+    ) -> Result<&'a Token, TokenError> {
+        let (claims, signed, signature) = parts(text).ok_or(TokenError::Invalid)?;
         let number = claims[NUMBER].as_u64().and_then(|number| u32::try_from(number).ok());
-        let token = number.and_then(|number| shared.find_token(number)).ok_or(NotAdmitted::Wrong)?;
+        let token = number.and_then(|number| shared.find_token(number)).ok_or(TokenError::Invalid)?;
         // Takes constant time.
         let verified = hmac::verify(&self.key_of(Some(token)), signed.as_bytes(), &signature);
         if verified.is_err() || claims[PURPOSE] != purpose.as_str() {
-            return Err(NotAdmitted::Wrong);
+            return Err(TokenError::Invalid);
         }
         let is_over = claims["exp"].as_u64().is_none_or(|ends| ends <= seconds(now));
         if is_over || token.is_expired(wall) {
-            return Err(NotAdmitted::Expired(token.name.clone()));
+            return Err(TokenError::Expired(token.name.clone()));
         }
         Ok(token)
     }
@@ -180,9 +178,8 @@ fn seconds(now: SystemTime) -> u64 {
 }
 
 fn random() -> io::Result<[u8; KEY_BYTES]> {
-    use std::io::Read;
     let mut bytes = [0; KEY_BYTES];
-    fs::File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+    getrandom::fill(&mut bytes)?;
     Ok(bytes)
 }
 
@@ -218,6 +215,7 @@ mod tests {
         signer.sign(Map::new(), purpose, shared.tokens().next(), now)
     }
 
+    /// promise: Z5
     #[test]
     fn a_signed_token_is_good_for_an_hour_and_for_as_long_as_the_one_behind_it() {
         let signer = Signer::forgetful().unwrap();
@@ -230,16 +228,17 @@ mod tests {
         };
         assert_eq!(at(Duration::ZERO, 0), Ok("ci".to_owned()));
         assert_eq!(at(Duration::from_secs(3_599), 4_999), Ok("ci".to_owned()));
-        let expired = Err(NotAdmitted::Expired(Name::new("ci").unwrap()));
+        let expired = Err(TokenError::Expired(Name::new("ci").unwrap()));
         assert_eq!(at(Duration::from_hours(1), 0), expired);
         assert_eq!(at(Duration::ZERO, 5_000), expired);
-        let nobody = SharedState::default();
-        let revoked = signer.admit(&nobody, &text, Purpose::Access, (now, WALL));
-        assert_eq!(revoked, Err(NotAdmitted::Wrong));
+        let unbound = SharedState::default();
+        let revoked = signer.admit(&unbound, &text, Purpose::Access, (now, WALL));
+        assert_eq!(revoked, Err(TokenError::Invalid));
     }
 
+    /// promise: Z5
     #[test]
-    fn nobody_else_signs_and_nothing_of_it_can_be_changed() {
+    fn forged_and_modified_tokens_are_rejected() {
         let signer = Signer::forgetful().unwrap();
         let (shared, now) = (shared_with("secret", None), SystemTime::now());
         let admit = |shared: &SharedState, text: &str| {
@@ -248,39 +247,39 @@ mod tests {
         let text = signed(&signer, &shared, Purpose::Access, now);
         assert!(admit(&shared, &text).is_ok());
         let same_number = shared_with("another secret", None);
-        assert_eq!(admit(&same_number, &text), Err(NotAdmitted::Wrong), "another token under its number");
+        assert_eq!(admit(&same_number, &text), Err(TokenError::Invalid), "another token under its number");
         let other = signed(&Signer::forgetful().unwrap(), &shared, Purpose::Access, now);
-        assert_eq!(admit(&shared, &other), Err(NotAdmitted::Wrong), "another server");
+        assert_eq!(admit(&shared, &other), Err(TokenError::Invalid), "another server");
         let refresh = signed(&signer, &shared, Purpose::Refresh, now);
-        assert_eq!(admit(&shared, &refresh), Err(NotAdmitted::Wrong), "for something else");
-        let nobody = signer.sign(Map::new(), Purpose::Access, None, now);
-        assert_eq!(admit(&shared, &nobody), Err(NotAdmitted::Wrong), "for nobody");
+        assert_eq!(admit(&shared, &refresh), Err(TokenError::Invalid), "for something else");
+        let unbound = signer.sign(Map::new(), Purpose::Access, None, now);
+        assert_eq!(admit(&shared, &unbound), Err(TokenError::Invalid), "without a token");
         let parts: Vec<_> = text.split('.').collect();
         let unsigned = format!("{}.{}.", encode(br#"{"alg":"none"}"#), parts[1]);
         let later = encode(format!(r#"{{"exp":99999999999,"use":"access","{NUMBER}":1}}"#).as_bytes());
         let forged = format!("{}.{later}.{}", parts[0], parts[2]);
         let long = format!("{text}{}", "A".repeat(TEXT_CHARS_MAX));
         for wrong in ["", ".", "..", "a.b.c", parts[1], &unsigned, &forged, &text[..text.len() - 1], &long] {
-            assert_eq!(admit(&shared, wrong), Err(NotAdmitted::Wrong), "{wrong}");
+            assert_eq!(admit(&shared, wrong), Err(TokenError::Invalid), "{wrong}");
         }
     }
 
     proptest! {
         #[test]
-        fn nothing_is_too_strange_to_be_refused(text in "(.{0,20}\\.){0,3}.{0,20}", claims in ".{0,40}") {
+        fn arbitrary_text_is_rejected(text in "(.{0,20}\\.){0,3}.{0,20}", claims in ".{0,40}") {
             let signer = Signer::with(&[7; KEY_BYTES]);
             let shared = shared_with("secret", None);
             let times = (UNIX_EPOCH, WALL);
             for text in [text, format!("e30.{}.e30", encode(claims.as_bytes()))] {
-                prop_assert_eq!(signer.admit(&shared, &text, Purpose::Access, times), Err(NotAdmitted::Wrong));
+                prop_assert_eq!(signer.admit(&shared, &text, Purpose::Access, times), Err(TokenError::Invalid));
             }
         }
     }
 
     #[test]
     fn a_key_is_made_once_and_is_for_the_owner_alone() {
-        let place = tempfile::tempdir().unwrap();
-        let directory = place.path().join("tls");
+        let scratch = tempfile::tempdir().unwrap();
+        let directory = scratch.path().join("tls");
         let (shared, now) = (shared_with("secret", None), SystemTime::now());
         let text = signed(&Signer::kept_in(&directory).unwrap(), &shared, Purpose::Access, now);
         let again = Signer::kept_in(&directory).unwrap();

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::request::ArmRequest;
 use super::scopes::{check_subscription, clusters_of};
-use super::{ArmContext, answer, errors};
+use super::{ArmContext, errors, responses};
 use crate::ArmError;
 
 /// Locations that clients may name besides those of the clusters.
@@ -25,7 +25,7 @@ const LOCATIONS: [(&str, &str); 6] = [
 pub(super) fn directories(context: &ArmContext, request: &ArmRequest) -> Result<Response, ArmError> {
     request.version()?;
     let id = &*context.directory;
-    Ok(answer::list(vec![json!({
+    Ok(responses::list(vec![json!({
         "id": format!("/tenants/{id}"),
         "tenantId": id,
         "countryCode": "US",
@@ -48,17 +48,16 @@ pub(super) async fn list(context: &ArmContext, request: &ArmRequest) -> Result<R
         ids.retain(|id| seen.insert(id.to_lowercase()));
         ids
     };
-    let ids = context.engine.look(look).map_err(|problem| errors::of_problem(&problem))?;
+    let ids = context.control.look(look).map_err(|problem| errors::of_problem(&problem))?;
     let count = json!({ "type": "Total", "value": ids.len() });
-    Ok(answer::ok(
+    Ok(responses::ok(
         json!({ "value": ids.iter().map(|id| shown(context, id)).collect::<Vec<_>>(), "count": count }),
     ))
 }
 
-/// Shows one subscription.
 pub(super) async fn one(context: &ArmContext, request: &ArmRequest, id: &str) -> Result<Response, ArmError> {
     check(context, request, id).await?;
-    Ok(answer::ok(shown(context, id)))
+    Ok(responses::ok(shown(context, id)))
 }
 
 /// Lists the locations of a subscription.
@@ -77,12 +76,12 @@ pub(super) async fn locations(
             "metadata": { "regionType": "Physical", "regionCategory": "Recommended" },
         })
     };
-    let places = places(context, request, id).await?;
-    Ok(answer::list(places.into_iter().map(shown).collect()))
+    let named_locations = named_locations(context, request, id).await?;
+    Ok(responses::list(named_locations.into_iter().map(shown).collect()))
 }
 
 /// The locations of a subscription, with their display names: those of its clusters first.
-pub(super) async fn places(
+pub(super) async fn named_locations(
     context: &ArmContext,
     request: &ArmRequest,
     id: &str,
@@ -92,7 +91,7 @@ pub(super) async fn places(
     let look = move |state: &State<'_>| {
         clusters_of(state, &permit, &wanted).map(|(_, site)| site.location.clone()).collect::<Vec<_>>()
     };
-    let own = context.engine.look(look).map_err(|problem| errors::of_problem(&problem))?;
+    let own = context.control.look(look).map_err(|problem| errors::of_problem(&problem))?;
     let own = own.into_iter().map(|name| (name.clone(), name));
     let others = LOCATIONS.iter().map(|(name, display)| ((*name).to_owned(), (*display).to_owned()));
     let mut seen = std::collections::BTreeSet::new();
@@ -104,7 +103,7 @@ pub(super) async fn check(context: &ArmContext, request: &ArmRequest, id: &str) 
     request.version()?;
     let (wanted, permit) = (id.to_owned(), Arc::clone(&request.permit));
     let look = move |state: &State<'_>| check_subscription(state, &permit, &wanted);
-    context.engine.look(look).map_err(|problem| errors::of_problem(&problem))?
+    context.control.look(look).map_err(|problem| errors::of_problem(&problem))?
 }
 
 fn shown(context: &ArmContext, id: &str) -> Value {

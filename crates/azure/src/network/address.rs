@@ -1,6 +1,6 @@
-//! Addresses: each network interface and each public address has one that no other has.
+//! Addresses of network interfaces and public IP addresses, each unique.
 //!
-//! They lead nowhere. Interfaces have one of their subnet, public addresses one of a range that is for tests.
+//! They are not reachable. Interfaces get one of their subnet, public addresses one of a range for tests.
 
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
@@ -12,16 +12,16 @@ use forewarn_control::resource_id::ResourceId;
 const INTERFACES: &str = "Microsoft.Network/networkInterfaces";
 const PUBLIC: &str = "Microsoft.Network/publicIPAddresses";
 
-/// Where public addresses are: 198.18.0.0/15.
+/// Range of public addresses: 198.18.0.0/15.
 const PUBLIC_RANGE: Range = Range { first: 0xc612_0001, last: 0xc613_fffe };
-/// Where interfaces of subnets are that are not there, or have no range: 10.0.0.0/16.
+/// Range of interfaces whose subnet does not exist or has no range: 10.0.0.0/16.
 const DEFAULT_RANGE: Range = Range { first: 0x0a00_0004, last: 0x0a00_fffe };
 
-/// What is there besides.
+/// Other resources that assignment depends on.
 pub struct Neighbours<'a> {
-    /// Bodies of other resources of the same kind.
+    /// Bodies of other resources of the same type.
     pub others: &'a mut dyn Iterator<Item = Value>,
-    /// The body of the network of that id.
+    /// Returns the body of a network.
     pub network: &'a dyn Fn(&ResourceId) -> Option<Value>,
 }
 
@@ -31,7 +31,7 @@ struct Range {
     last: u32,
 }
 
-/// Gives addresses to a resource that has none. `before` is what was written of it: it keeps the ones that it had.
+/// Assigns addresses to a resource that has none. A resource keeps the addresses of `before`, its former body.
 pub fn assign_addresses(
     id: &ResourceId,
     body: &mut Value,
@@ -52,7 +52,7 @@ pub fn assign_addresses(
     }
 }
 
-/// Gives an interface the number that its card would have.
+/// Assigns a MAC address to an interface.
 fn assign_number(body: &mut Value) {
     let first = private(body).first().copied();
     let Some(Value::Object(properties)) = body.get_mut("properties") else { return };
@@ -82,7 +82,7 @@ fn assign_private(body: &mut Value, before: Option<&Value>, neighbours: &mut Nei
     }
 }
 
-/// Gives a property the address that it had, or the first that is free, if there is one.
+/// Assigns the former address, or the first free one, if there is one.
 fn assign(properties: &mut Value, name: &str, had: Option<&str>, range: Range, taken: &BTreeSet<u32>) {
     if !properties.is_object() {
         *properties = json!({});
@@ -90,10 +90,10 @@ fn assign(properties: &mut Value, name: &str, had: Option<&str>, range: Range, t
     if properties[name].as_str().is_some_and(|given| !given.is_empty()) {
         return;
     }
-    let kept = had.and_then(|had| had.parse::<Ipv4Addr>().ok());
+    let former = had.and_then(|had| had.parse::<Ipv4Addr>().ok());
     let free =
         || (range.first..=range.last).find(|address| !taken.contains(address)).map(Ipv4Addr::from_bits);
-    if let Some(address) = kept.or_else(free) {
+    if let Some(address) = former.or_else(free) {
         properties[name] = json!(address.to_string());
     }
 }
@@ -107,7 +107,7 @@ fn private(body: &Value) -> Vec<u32> {
     all.filter_map(|one| read(&one["properties"]["privateIPAddress"])).collect()
 }
 
-/// The addresses of a subnet; the first few are not for machines.
+/// The addresses of a subnet, without the first few, which are reserved.
 fn range_of(subnet: &ResourceId, network: &dyn Fn(&ResourceId) -> Option<Value>) -> Option<Range> {
     let body = network(&subnet.parent()?)?;
     let subnet = super::child(&body, &subnet.parts[1..])?;
@@ -148,13 +148,14 @@ mod tests {
         body["properties"]["ipConfigurations"][0]["properties"]["privateIPAddress"].take()
     }
 
+    /// promise: Z4
     #[test]
     fn an_interface_has_the_first_free_address_of_its_subnet() {
         assert_eq!(give(interface("v/subnets/a"), None, &[]), "192.168.1.4");
         let mut other = interface("v/subnets/a");
         other["properties"]["ipConfigurations"][0]["properties"]["privateIPAddress"] = json!("192.168.1.4");
         assert_eq!(give(interface("v/subnets/a"), None, &[other.clone()]), "192.168.1.5");
-        // What it had, it keeps.
+        // It keeps its former address.
         assert_eq!(give(interface("v/subnets/a"), Some(&other), &[]), "192.168.1.4");
         assert_eq!(give(other.clone(), None, &[other]), "192.168.1.4");
         assert_eq!(give(interface("w/subnets/a"), None, &[]), "10.0.0.4");

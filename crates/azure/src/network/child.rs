@@ -1,18 +1,18 @@
-//! What is inside of something: an element of a list of its properties, found by its name.
+//! Child resources: elements of a list in the properties of their parent, found by name.
 
 use serde_json::{Value, json};
 
 use crate::merge;
 
-/// Types and names of what is inside, the outermost first.
+/// Types and names of children, the outermost first.
 type Path<'a> = &'a [(String, String)];
 
-/// The name of an element, if it has one.
+/// Name of an element.
 pub(super) fn name_of(inside: &Value) -> Option<&str> {
     inside.get("name")?.as_str().filter(|name| !name.is_empty() && !name.contains('/'))
 }
 
-/// What is inside of something, that far down.
+/// The child at a path.
 #[must_use]
 pub fn child<'a>(body: &'a Value, path: Path<'_>) -> Option<&'a Value> {
     path.iter().try_fold(body, |body, (kind, name)| {
@@ -22,7 +22,7 @@ pub fn child<'a>(body: &'a Value, path: Path<'_>) -> Option<&'a Value> {
     })
 }
 
-/// Writes what is inside of something. Says whether it was not there before; nothing, if what it is to be in is not there.
+/// Writes a child. Returns true if it is new, `None` if its parent does not exist.
 #[must_use]
 pub fn put_child(body: &mut Value, path: Path<'_>, sent: &Value) -> Option<bool> {
     let ((kind, name), above) = path.split_last().filter(|_| sent.is_object())?;
@@ -42,7 +42,7 @@ pub fn put_child(body: &mut Value, path: Path<'_>, sent: &Value) -> Option<bool>
     Some(is_new)
 }
 
-/// Takes away what is inside of something. Says whether it was there.
+/// Removes a child. Returns true if it existed.
 pub fn remove_child(body: &mut Value, path: Path<'_>) -> bool {
     let Some(((kind, name), above)) = path.split_last() else { return false };
     let Some(above) = above.iter().try_fold(body, |body, step| inside_of(body, step)) else { return false };
@@ -60,7 +60,7 @@ fn inside_of<'a>(body: &'a mut Value, (kind, name): &(String, String)) -> Option
     list_of(body, kind)?.iter_mut().find(|inside| is_called(inside, name))
 }
 
-/// The list of that kind, which is made if it is not there; nothing, if something else is.
+/// The list of a type, which is created if absent; `None` if the member is not a list.
 fn list_of<'a>(body: &'a mut Value, kind: &str) -> Option<&'a mut Vec<Value>> {
     let properties =
         body.as_object_mut()?.entry("properties").or_insert_with(|| json!({})).as_object_mut()?;
@@ -77,8 +77,9 @@ mod tests {
         parts.chunks(2).map(|pair| (pair[0].clone(), pair[1].clone())).collect()
     }
 
+    /// promise: Z4
     #[test]
-    fn what_is_written_inside_is_found_inside() {
+    fn written_children_are_found() {
         let mut body =
             json!({ "properties": { "subnets": [{ "name": "A", "properties": { "x": 1, "y": 1 } }] } });
         assert_eq!(

@@ -1,7 +1,7 @@
-//! Networks: kept as they are written, and shown with what clients look for. Nothing is connected to anything.
+//! Network resources: stored as written, and shown with the members that clients expect. There is no actual network.
 //!
-//! What is inside of something (subnets of a network, rules of a load balancer) is written in its body, whether it was sent
-//! with it or by itself; so both are always the same.
+//! Children (subnets of a network, rules of a load balancer) are in the body of their parent, whether they were sent
+//! with it or by themselves, so both views agree.
 
 mod address;
 mod child;
@@ -14,7 +14,7 @@ pub use child::{child, put_child, remove_child};
 use forewarn_control::resource_id::ResourceId;
 pub use tidy::tidy;
 
-/// A resource as it is shown: its body, with ids of everything in it.
+/// A resource as clients see it: its body, with ids of everything in it.
 ///
 /// ```
 /// use forewarn_azure::network;
@@ -40,7 +40,7 @@ pub fn show(id: &ResourceId, body: &Value, edition: u64) -> Value {
     shown
 }
 
-/// What the server says of a resource, whatever a client sends.
+/// Members that the server sets, whatever a client sends.
 #[must_use]
 pub fn is_ours(name: &str) -> bool {
     ["id", "name", "type", "etag"].iter().any(|ours| ours.eq_ignore_ascii_case(name))
@@ -52,7 +52,7 @@ fn frame(id: &str, kind: &str, name: &str, edition: u64) -> Map<String, Value> {
     frame.into_iter().map(|(name, value)| (name.to_owned(), value.into())).collect()
 }
 
-/// Gives its state to a resource, and ids to what is in it.
+/// Adds the state of a resource, and the ids of its children.
 fn settle(shown: &mut Value, id: &ResourceId, edition: u64) {
     if !shown["properties"].is_object() {
         shown["properties"] = json!({});
@@ -67,7 +67,7 @@ fn settle(shown: &mut Value, id: &ResourceId, edition: u64) {
             let mut framed = frame(&id.to_string(), &id.kind(), &name, edition);
             let members = inside.as_object().into_iter().flatten();
             framed.extend(members.map(|(name, value)| (name.clone(), value.clone())));
-            // What the client has sent of these does not count.
+            // Values of the client for these members are ignored.
             framed.extend(frame(&id.to_string(), &id.kind(), &name, edition));
             *inside = Value::Object(framed);
             settle(inside, &id, edition);
@@ -75,7 +75,7 @@ fn settle(shown: &mut Value, id: &ResourceId, edition: u64) {
     }
 }
 
-/// What is known of some kinds besides.
+/// Adds members that some types have.
 fn describe(shown: &mut Value, id: &ResourceId) {
     let location = shown["location"].as_str().unwrap_or_default().to_owned();
     if id.is("Microsoft.Network/publicIPAddresses") {
@@ -85,7 +85,7 @@ fn describe(shown: &mut Value, id: &ResourceId) {
                 properties[name] = json!(value);
             }
         }
-        // Nobody is to be sent to a machine of somebody else's: such a name never resolves.
+        // Never direct a client to a foreign machine: such a name does not resolve.
         if let Some(label) = properties["dnsSettings"]["domainNameLabel"].as_str() {
             let name = format!("{label}.{location}.cloudapp.invalid");
             properties["dnsSettings"]["fqdn"] = json!(name);
@@ -104,10 +104,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_inside_has_an_id_and_a_type() {
+    fn children_have_an_id_and_a_type() {
         let body = json!({
             "location": "l",
-            "id": "of somebody else",
+            "id": "foreign",
             "properties": {
                 "frontendIPConfigurations": [{ "name": "f", "id": "x", "properties": { "zones": [{ "name": "z" }] } }],
                 "provisioningState": "Failed",

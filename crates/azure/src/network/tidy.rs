@@ -1,8 +1,8 @@
-//! Numbers and truths that clients send as texts, made what they are.
+//! Converts numbers and flags that clients send as texts.
 
 use serde_json::{Value, json};
 
-/// What is a number.
+/// Members that are numbers.
 const NUMBERS: [&str; 10] = [
     "backendPort",
     "frontendPort",
@@ -16,7 +16,7 @@ const NUMBERS: [&str; 10] = [
     "probeThreshold",
 ];
 
-/// What is true or false.
+/// Members that are flags.
 const TRUTHS: [&str; 7] = [
     "disableOutboundSnat",
     "enableAcceleratedNetworking",
@@ -27,10 +27,10 @@ const TRUTHS: [&str; 7] = [
     "primary",
 ];
 
-/// Objects and lists inside each other that are looked at; what is deeper stays as it was sent.
+/// Maximum depth; deeper values stay as sent.
 const DEPTH_MAX: usize = 32;
 
-/// Makes numbers and truths of texts, where that is what they are.
+/// Converts texts to numbers and flags in members of these types.
 ///
 /// ```
 /// use serde_json::json;
@@ -59,7 +59,7 @@ fn within(body: &mut Value, depth: usize) {
     }
 }
 
-/// What a text means under that name, if it is no text.
+/// The value that a text means under that name; `None` if it stays a text.
 fn meant(name: &str, value: &Value) -> Option<Value> {
     let text = value.as_str()?;
     let is_among = |names: &[&str]| names.iter().any(|known| known.eq_ignore_ascii_case(name));

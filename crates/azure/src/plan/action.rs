@@ -7,19 +7,17 @@ use forewarn_lifecycle::{Cluster, Machine, MachineId, Power, Shape};
 use crate::error::ArmError;
 use crate::instances::InstanceSelection;
 use crate::read::machine::Protection;
-use crate::refused::{not_found, refused};
+use crate::refusals::{not_found, refused};
 use forewarn_control::{NamedCommand, full_name};
 
 /// An action on a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Restarts it.
     Restart,
     /// Moves it to another host.
     Redeploy,
     /// Writes its image anew.
     Reimage,
-    /// Switches it on.
     Start,
     /// Switches it off; it keeps its place.
     PowerOff,
@@ -31,7 +29,6 @@ pub enum Action {
     Reapply,
     /// Evicts it, as the platform would.
     SimulateEviction,
-    /// Removes it.
     Delete,
     /// Applies the latest model of its scale set.
     Upgrade {
@@ -72,7 +69,7 @@ impl Action {
 /// The commands of an action on machines. The rules decide whether it is possible.
 ///
 /// # Errors
-/// When a machine does not exist.
+/// Fails if a machine does not exist.
 pub fn plan_action(
     cluster: &Cluster,
     action: Action,
@@ -103,11 +100,11 @@ pub fn plan_action(
     Ok(commands)
 }
 
-/// The commands of an action on instances of a scale set. If all are selected, those are left out that cannot do it now,
-/// and those that are protected from it.
+/// The commands of an action on instances of a scale set. If all are selected, those are left out that cannot do it
+/// now, and those that are protected from it.
 ///
 /// # Errors
-/// When a named instance does not exist.
+/// Fails if a named instance does not exist.
 pub fn plan_instances(
     cluster: &Cluster,
     action: Action,
@@ -130,7 +127,7 @@ pub fn plan_instances(
 
 /// Machines with pending work that excludes other work.
 pub(crate) fn busy(cluster: &Cluster) -> BTreeSet<MachineId> {
-    let work = cluster.maintenances().filter(|work| work.plan.cause.is_asked_for());
+    let work = cluster.maintenances().filter(|work| work.plan.cause.is_requested());
     work.flat_map(|work| work.plan.machines()).collect()
 }
 

@@ -7,8 +7,10 @@ use crate::body::at;
 use crate::error::ArmError;
 use crate::read::common::read_tags;
 use crate::read::machine::Domains;
-use crate::refused::{allocation_failed, not_changeable};
-use forewarn_control::{NamedCommand, Place, PolicyEntry, Whereabouts, full_name, place_machine};
+use crate::refusals::{allocation_failed, not_changeable};
+use forewarn_control::{
+    MachinePlacement, NamedCommand, PlacementConstraints, PolicyEntry, full_name, place_machine,
+};
 
 /// Places a single machine.
 pub(crate) fn place(
@@ -16,9 +18,9 @@ pub(crate) fn place(
     tenant: Option<TenantId>,
     zone: Option<Zone>,
     domains: Domains,
-) -> Result<Place, ArmError> {
+) -> Result<MachinePlacement, ArmError> {
     let Domains { update: update_domains, fault: fault_domains } = domains;
-    let wanted = Whereabouts { tenant, zone, update_domains, fault_domains };
+    let wanted = PlacementConstraints { tenant, zone, update_domains, fault_domains };
     place_machine(cluster, &wanted).ok_or_else(|| {
         let hint = "No host can take the virtual machine: it needs a healthy host without announced work";
         match (zone, tenant) {
@@ -37,7 +39,7 @@ pub(crate) fn no_room_in_zones(why: &str) -> ArmError {
 }
 
 /// Name of a placement's host.
-pub(crate) fn host_name(cluster: &Cluster, place: Place) -> String {
+pub(crate) fn host_name(cluster: &Cluster, place: MachinePlacement) -> String {
     cluster.host(place.host).map(|host| host.name.to_string()).unwrap_or_default()
 }
 
@@ -80,15 +82,15 @@ mod tests {
 
     #[test]
     fn a_machine_without_a_place_says_what_it_needs() {
-        let mut town = TestCluster::new(1);
-        town.order(&json!({ "command": "admit_host", "name": "z2", "zone": 2 }));
-        let place = |zone: Option<u16>| place(&town.cluster, None, zone.map(Zone), Domains::default());
-        assert_eq!(host_name(&town.cluster, place(None).unwrap()), "h1");
-        assert_eq!(host_name(&town.cluster, place(Some(2)).unwrap()), "z2");
+        let mut fleet = TestCluster::new(1);
+        fleet.run_json(&json!({ "command": "admit_host", "name": "z2", "zone": 2 }));
+        let place = |zone: Option<u16>| place(&fleet.rules, None, zone.map(Zone), Domains::default());
+        assert_eq!(host_name(&fleet.rules, place(None).unwrap()), "h1");
+        assert_eq!(host_name(&fleet.rules, place(Some(2)).unwrap()), "z2");
         let error = place(Some(1)).unwrap_err();
         assert_eq!((error.status, error.code.as_ref()), (409, "ZonalAllocationFailed"));
         assert!(error.message.ends_with("in zone 1."), "{error}");
-        let error = super::place(&TestCluster::new(0).cluster, None, None, Domains::default()).unwrap_err();
+        let error = super::place(&TestCluster::new(0).rules, None, None, Domains::default()).unwrap_err();
         assert_eq!((error.status, error.code.as_ref()), (409, "AllocationFailed"));
     }
 

@@ -6,9 +6,9 @@ use serde_json::Value;
 use super::common::{change_policy, check_priority, describe, host_name, place};
 use crate::body::at;
 use crate::error::ArmError;
-use crate::names::{Named, check_new_name, no_such_resource, tenant_of};
+use crate::names::{NameOwner, check_new_name, no_such_resource, tenant_of};
 use crate::read::machine::{Domains, MachineWanted, read_availability_set, read_machine, read_protection};
-use crate::refused::{bad_wish, not_changeable, not_found};
+use crate::refusals::{not_changeable, not_found, scale_set_error};
 use forewarn_control::resource_id::ResourceId;
 use forewarn_control::{
     MachineEntry, NamedCommand, Scale, ScaleSetCommand, SetEntry, VmEntry, full_name, notices, spot,
@@ -27,7 +27,7 @@ pub struct MachinePlan {
 /// new. `domains` are those of the availability set that it joins.
 ///
 /// # Errors
-/// When the body is invalid, changes something that cannot change, or no host can take the machine.
+/// Fails if the body is invalid, changes something that cannot change, or no host can take the machine.
 pub fn plan_machine(
     cluster: &Cluster,
     name: &str,
@@ -52,7 +52,7 @@ pub fn plan_machine(
 /// The commands that make an instance of a scale set match its body: protection and tags.
 ///
 /// # Errors
-/// When the body is invalid, or the instance does not exist.
+/// Fails if the body is invalid, or the instance does not exist.
 pub fn plan_instance(
     cluster: &Cluster,
     id: MachineId,
@@ -67,7 +67,7 @@ pub fn plan_instance(
 /// The commands that make an availability set match its body.
 ///
 /// # Errors
-/// When the body is invalid, or changes something that cannot change.
+/// Fails if the body is invalid, or changes something that cannot change.
 pub fn plan_availability_set(
     cluster: &Cluster,
     name: &str,
@@ -76,7 +76,7 @@ pub fn plan_availability_set(
 ) -> Result<Vec<NamedCommand>, ArmError> {
     let wanted = read_availability_set(body)?;
     let Some((id, before)) = before else {
-        check_new_name(cluster, name, Named::AvailabilitySet)?;
+        check_new_name(cluster, name, NameOwner::AvailabilitySet)?;
         let entry = SetEntry { name: name.to_owned(), policy: wanted.policy, machines: Vec::new() };
         return Ok(vec![NamedCommand::AdmitAvailabilitySet(entry)]);
     };
@@ -93,7 +93,7 @@ pub fn plan_availability_set(
 }
 
 fn standalone(cluster: &Cluster, name: &str, wanted: &MachineWanted) -> Result<MachinePlan, ArmError> {
-    check_new_name(cluster, name, Named::Machine)?;
+    check_new_name(cluster, name, NameOwner::Machine)?;
     let place = place(cluster, None, wanted.zone, Domains { update: 1, fault: 1 })?;
     let (terminate, os_image) = notices(wanted.profile);
     let entry = VmEntry {
@@ -121,7 +121,7 @@ fn join_availability_set(
     let id = tenant_of(cluster, set).ok_or_else(|| no_such_resource(set))?;
     let tenant = cluster.tenant(id).filter(|tenant| tenant.shape == Shape::AvailabilitySet);
     let tenant = tenant.ok_or_else(|| no_such_resource(set))?.name.to_string();
-    check_new_name(cluster, name, Named::Machine)?;
+    check_new_name(cluster, name, NameOwner::Machine)?;
     let place = place(cluster, Some(id), wanted.zone, domains)?;
     let (terminate, os_image) = notices(wanted.profile);
     let machine = MachineEntry {
@@ -168,8 +168,8 @@ fn join_scale_set(
     let capacity = u16::try_from(staying.count() + 1).unwrap_or(u16::MAX);
     let zones = wanted.zone.into_iter().map(|zone| zone.0).collect();
     let to = Scale { capacity, zones, ..Scale::default() };
-    let wish = ScaleSetCommand::Scale { scale_set: set.name.to_string(), to };
-    let mut commands = wish.commands(cluster).map_err(|bad| bad_wish(&bad))?;
+    let change = ScaleSetCommand::Scale { scale_set: set.name.to_string(), to };
+    let mut commands = change.commands(cluster).map_err(|bad| scale_set_error(&bad))?;
     let own = name.strip_prefix(set.name.as_str()).and_then(|rest| rest.strip_prefix('_'));
     let number = own.and_then(|digits| digits.parse().ok()).filter(|number| *number >= set.next_instance);
     let number: u32 = number.unwrap_or(set.next_instance);

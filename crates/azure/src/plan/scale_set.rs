@@ -13,11 +13,11 @@ use super::common::{change_policy, check_priority, describe, no_room_in_zones};
 use crate::body::{at, flag_at};
 use crate::error::ArmError;
 use crate::instances::{InstanceSelection, instances_of};
-use crate::names::{Named, check_new_name};
+use crate::names::{NameOwner, check_new_name};
 use crate::read::common::read_image;
 use crate::read::machine::Protection;
 use crate::read::scale_set::{MODEL, ScaleSetWanted, read_scale_set};
-use crate::refused::{bad_wish, not_changeable, not_found};
+use crate::refusals::{not_changeable, not_found, scale_set_error};
 use forewarn_control::{
     NamedCommand, NewScaleSet, Scale, ScaleIn, ScaleSetCommand, ScaleSetError, UpgradeWord, full_name,
     notices, pick_for_scale_in, spot,
@@ -27,7 +27,7 @@ use forewarn_control::{
 /// none, if the scale set is new. Protected instances stay when it shrinks.
 ///
 /// # Errors
-/// When the body is invalid, changes something that cannot change, or there is no room for all instances.
+/// Fails if the body is invalid, changes something that cannot change, or there is no room for all instances.
 pub fn plan_scale_set(
     cluster: &Cluster,
     name: &str,
@@ -65,7 +65,7 @@ pub fn image_since(
 }
 
 fn create(cluster: &Cluster, name: &str, wanted: &ScaleSetWanted) -> Result<Vec<NamedCommand>, ArmError> {
-    check_new_name(cluster, name, Named::ScaleSet)?;
+    check_new_name(cluster, name, NameOwner::ScaleSet)?;
     let (terminate, os_image) = notices(wanted.profile);
     let new = NewScaleSet {
         name: name.to_owned(),
@@ -87,14 +87,14 @@ fn zones(wanted: &ScaleSetWanted) -> Vec<u16> {
     wanted.zones.iter().map(|zone| zone.0).collect()
 }
 
-/// The commands that a wish needs; new instances get the tags of the scale set.
+/// The commands of a scale set command; new instances get the tags of the scale set.
 fn grown(
     cluster: &Cluster,
-    wish: &ScaleSetCommand,
+    change: &ScaleSetCommand,
     wanted: &ScaleSetWanted,
 ) -> Result<Vec<NamedCommand>, ArmError> {
-    let mut commands = wish.commands(cluster).map_err(|bad| {
-        let error = bad_wish(&bad);
+    let mut commands = change.commands(cluster).map_err(|bad| {
+        let error = scale_set_error(&bad);
         match bad {
             ScaleSetError::NoHost { .. } if !wanted.zones.is_empty() => {
                 let zones: Vec<_> = wanted.zones.iter().map(|zone| zone.0.to_string()).collect();
@@ -171,21 +171,22 @@ fn unknown_model(body: &Value) -> Value {
             members.shift_remove(known);
         }
     }
-    telling(&model).unwrap_or_default()
+    without_empty(&model).unwrap_or_default()
 }
 
 /// A value without empty objects and lists.
-fn telling(value: &Value) -> Option<Value> {
+fn without_empty(value: &Value) -> Option<Value> {
     match value {
         Value::Null => None,
         Value::Object(members) => {
-            let told = members.iter().filter_map(|(name, value)| Some((name.clone(), telling(value)?)));
-            let told: Map<_, _> = told.collect();
-            (!told.is_empty()).then_some(Value::Object(told))
+            let nonempty =
+                members.iter().filter_map(|(name, value)| Some((name.clone(), without_empty(value)?)));
+            let nonempty: Map<_, _> = nonempty.collect();
+            (!nonempty.is_empty()).then_some(Value::Object(nonempty))
         }
         Value::Array(items) => {
-            let told: Vec<_> = items.iter().map(|item| telling(item).unwrap_or_default()).collect();
-            (!told.is_empty()).then_some(Value::Array(told))
+            let nonempty: Vec<_> = items.iter().map(|item| without_empty(item).unwrap_or_default()).collect();
+            (!nonempty.is_empty()).then_some(Value::Array(nonempty))
         }
         Value::Bool(_) | Value::Number(_) | Value::String(_) => Some(value.clone()),
     }
@@ -215,7 +216,7 @@ fn scale(
     };
     let protected = staying.iter().filter(|(_, id)| protection(**id).stays()).map(|(number, _)| *number);
     let how = ScaleIn { rule: wanted.scale_in, protected: protected.collect() };
-    let go = pick_for_scale_in(cluster, set, surplus, &how).map_err(|bad| bad_wish(&bad))?;
+    let go = pick_for_scale_in(cluster, set, surplus, &how).map_err(|bad| scale_set_error(&bad))?;
     let go = go.iter().filter_map(|number| staying.get(number));
     Ok(go.map(|id| NamedCommand::Delete { machine: full_name(cluster, *id) }).collect())
 }

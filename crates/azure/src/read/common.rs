@@ -14,22 +14,26 @@ const ZONES_MAX: usize = 16;
 
 /// A regular machine keeps its place; a spot machine may be evicted.
 #[derive(Clone, Copy)]
-enum Hold {
-    Stays,
-    MayGo,
+enum PriorityClass {
+    Regular,
+    Spot,
 }
 
 /// Regular or spot, below the properties of a machine or the model of a scale set. `Low` is an old word for spot.
 pub(crate) fn read_priority(holder: &Value) -> Result<Priority, ArmError> {
-    let words =
-        [("Regular", Hold::Stays), ("Low", Hold::MayGo), ("Spot", Hold::MayGo), ("SpotPlus", Hold::MayGo)];
-    let hold = word_at(holder, "priority", &words)?.unwrap_or(Hold::Stays);
+    let words = [
+        ("Regular", PriorityClass::Regular),
+        ("Low", PriorityClass::Spot),
+        ("Spot", PriorityClass::Spot),
+        ("SpotPlus", PriorityClass::Spot),
+    ];
+    let class = word_at(holder, "priority", &words)?.unwrap_or(PriorityClass::Regular);
     let words = [("Deallocate", EvictionPolicy::Deallocate), ("Delete", EvictionPolicy::Delete)];
     let eviction = word_at(holder, "evictionPolicy", &words)?;
-    match (hold, eviction) {
-        (Hold::MayGo, eviction) => Ok(Priority::Spot(eviction.unwrap_or(EvictionPolicy::Deallocate))),
-        (Hold::Stays, None) => Ok(Priority::Regular),
-        (Hold::Stays, Some(_)) => {
+    match (class, eviction) {
+        (PriorityClass::Spot, eviction) => Ok(Priority::Spot(eviction.unwrap_or(EvictionPolicy::Deallocate))),
+        (PriorityClass::Regular, None) => Ok(Priority::Regular),
+        (PriorityClass::Regular, Some(_)) => {
             let message = "Eviction policy can be set only on Azure Spot Virtual Machines. For more information, see \
                  http://aka.ms/AzureSpot/errormessages.";
             Err(ArmError::invalid("evictionPolicy", message))
@@ -66,13 +70,13 @@ pub(crate) fn read_tags(body: &Value) -> Result<Option<BTreeMap<String, String>>
 }
 
 /// The resource that a member refers to.
-pub(crate) fn read_reference(body: &Value, place: &str) -> Result<Option<ResourceId>, ArmError> {
-    let Some(text) = text_at(body, &format!("{place}.id"))? else { return Ok(None) };
+pub(crate) fn read_reference(body: &Value, path: &str) -> Result<Option<ResourceId>, ArmError> {
+    let Some(text) = text_at(body, &format!("{path}.id"))? else { return Ok(None) };
     let id = ResourceId::parse(text);
     id.map(Some).ok_or_else(|| {
         let message =
-            format!("The value '{}' of parameter '{place}.id' is not a resource id.", shown(&text.into()));
-        ArmError::new(400, "LinkedInvalidPropertyId", message).at(place)
+            format!("The value '{}' of parameter '{path}.id' is not a resource id.", shown(&text.into()));
+        ArmError::new(400, "LinkedInvalidPropertyId", message).at(path)
     })
 }
 
@@ -81,12 +85,12 @@ pub(crate) fn read_image(holder: &Value) -> Option<String> {
     let Some(image) = at(holder, "storageProfile.imageReference").and_then(Value::as_object) else {
         return at(holder, "storageProfile.osDisk.image.uri").and_then(Value::as_str).map(str::to_lowercase);
     };
-    let said = |name: &&str| image.get(*name).and_then(Value::as_str).filter(|text| !text.is_empty());
+    let given = |name: &&str| image.get(*name).and_then(Value::as_str).filter(|text| !text.is_empty());
     let whole = ["id", "sharedGalleryImageId", "communityGalleryImageId"];
     let parts = ["publisher", "offer", "sku", "version"];
-    let text = match whole.iter().find_map(said) {
+    let text = match whole.iter().find_map(given) {
         Some(id) => id.to_owned(),
-        None => parts.map(|name| said(&name).unwrap_or_default()).join(":"),
+        None => parts.map(|name| given(&name).unwrap_or_default()).join(":"),
     };
     Some(text.to_lowercase())
 }

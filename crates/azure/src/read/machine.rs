@@ -17,7 +17,6 @@ use forewarn_control::{FAULT_DOMAINS, PolicyEntry, UPDATE_DOMAINS};
 /// Wanted state of a machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MachineWanted {
-    /// Regular or spot.
     pub priority: Priority,
     /// Scheduled events profile: announcements of deletion and of new images.
     pub profile: Profile,
@@ -31,7 +30,6 @@ pub struct MachineWanted {
     pub scale_set: Option<ResourceId>,
     /// The image, as a text that is the same for the same image.
     pub image: Option<String>,
-    /// Tags.
     pub tags: Option<BTreeMap<String, String>>,
 }
 
@@ -47,9 +45,7 @@ pub struct AvailabilitySetWanted {
 /// Number of domains over which machines are spread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Domains {
-    /// Update domains.
     pub update: u16,
-    /// Fault domains.
     pub fault: u16,
 }
 
@@ -79,7 +75,7 @@ impl Protection {
 /// Reads a canonical, complete body of a machine.
 ///
 /// # Errors
-/// When a member is invalid, or contradicts another.
+/// Fails if a member is invalid, or contradicts another.
 pub fn read_machine(body: &Value) -> Result<MachineWanted, ArmError> {
     let nothing = Value::Null;
     object_at(body, "properties")?;
@@ -112,19 +108,19 @@ pub fn read_machine(body: &Value) -> Result<MachineWanted, ArmError> {
     })
 }
 
-fn reference(properties: &Value, place: &str, kind: &str) -> Result<Option<ResourceId>, ArmError> {
-    let Some(id) = read_reference(properties, place)? else { return Ok(None) };
+fn reference(properties: &Value, path: &str, kind: &str) -> Result<Option<ResourceId>, ArmError> {
+    let Some(id) = read_reference(properties, path)? else { return Ok(None) };
     if id.is(kind) {
         return Ok(Some(id));
     }
-    let message = format!("The resource id of parameter '{place}.id' is not one of {kind}.");
-    Err(ArmError::new(400, "LinkedInvalidPropertyId", message).at(place))
+    let message = format!("The resource id of parameter '{path}.id' is not one of {kind}.");
+    Err(ArmError::new(400, "LinkedInvalidPropertyId", message).at(path))
 }
 
 /// Reads a canonical body of an availability set.
 ///
 /// # Errors
-/// When a member is invalid.
+/// Fails if a member is invalid.
 pub fn read_availability_set(body: &Value) -> Result<AvailabilitySetWanted, ArmError> {
     let nothing = Value::Null;
     object_at(body, "properties")?;
@@ -139,7 +135,7 @@ pub fn read_availability_set(body: &Value) -> Result<AvailabilitySetWanted, ArmE
 /// Reads the protection of an instance from its body.
 ///
 /// # Errors
-/// When it is invalid.
+/// Fails if it is invalid.
 pub fn read_protection(body: &Value) -> Result<Protection, ArmError> {
     const POLICY: &str = "properties.protectionPolicy";
     object_at(body, POLICY)?;
@@ -161,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_said_is_as_usual() {
+    fn omitted_members_have_defaults() {
         let usual = MachineWanted {
             priority: Priority::Regular,
             profile: Profile::default(),
@@ -176,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_is_read() {
+    fn present_members_are_read() {
         let body = json!({ "zones": ["1"], "tags": {}, "properties": {
             "virtualMachineScaleSet": id(SCALE_SETS),
             "scheduledEventsProfile": { "terminateNotificationProfile": { "enable": true } },
@@ -189,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn what_contradicts_itself_is_refused() {
+    fn contradictions_are_rejected() {
         let set = id(AVAILABILITY_SETS);
         for (body, target) in [
             (json!({ "zones": ["1", "2"] }), "zones"),
@@ -208,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn an_availability_set_says_over_how_many_domains() {
+    fn domains_of_an_availability_set_are_read() {
         for (body, update, fault) in [
             (json!({}), 5, 3),
             (json!({ "platformFaultDomainCount": 2 }), 5, 2),

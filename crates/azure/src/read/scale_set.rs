@@ -28,11 +28,8 @@ const RULES_MAX: usize = 3;
 pub struct ScaleSetWanted {
     /// Number of instances, if the body has it.
     pub capacity: Option<u16>,
-    /// Orchestration mode.
     pub orchestration: OrchestrationWord,
-    /// Upgrade mode.
     pub upgrade: UpgradeWord,
-    /// Regular or spot.
     pub priority: Priority,
     /// Scheduled events profile: announcements of deletion and of new images.
     pub profile: Profile,
@@ -46,7 +43,6 @@ pub struct ScaleSetWanted {
     pub scale_in: ScaleInRule,
     /// The image, as a text that is the same for the same image.
     pub image: Option<String>,
-    /// Tags.
     pub tags: Option<BTreeMap<String, String>>,
 }
 
@@ -67,7 +63,7 @@ pub(crate) fn upgrade_body(word: UpgradeWord) -> Value {
 /// Reads a canonical, complete body.
 ///
 /// # Errors
-/// When a member is invalid, or contradicts another.
+/// Fails if a member is invalid, or contradicts another.
 pub fn read_scale_set(body: &Value) -> Result<ScaleSetWanted, ArmError> {
     let nothing = Value::Null;
     object_at(body, MODEL)?;
@@ -107,7 +103,7 @@ fn check_placement_group(body: &Value, capacity: Option<u16>) -> Result<(), ArmE
 }
 
 #[derive(Clone, Copy)]
-enum Mode {
+enum UpgradeMode {
     Manual,
     Automatic,
     Rolling,
@@ -115,20 +111,24 @@ enum Mode {
 
 pub(crate) fn read_upgrade(body: &Value) -> Result<UpgradeWord, ArmError> {
     const ROLLING: &str = "properties.upgradePolicy.rollingUpgradePolicy";
-    let modes = [("Manual", Mode::Manual), ("Automatic", Mode::Automatic), ("Rolling", Mode::Rolling)];
+    let modes = [
+        ("Manual", UpgradeMode::Manual),
+        ("Automatic", UpgradeMode::Automatic),
+        ("Rolling", UpgradeMode::Rolling),
+    ];
     object_at(body, "properties.upgradePolicy")?;
     object_at(body, ROLLING)?;
-    let mode = word_at(body, "properties.upgradePolicy.mode", &modes)?.unwrap_or(Mode::Manual);
+    let mode = word_at(body, "properties.upgradePolicy.mode", &modes)?.unwrap_or(UpgradeMode::Manual);
     let percent = |name: &str| count_at(body, &format!("{ROLLING}.{name}"), 1..=100);
     let batch = percent("maxBatchInstancePercent")?.unwrap_or(20);
     percent("maxUnhealthyInstancePercent")?;
     count_at(body, &format!("{ROLLING}.maxUnhealthyUpgradedInstancePercent"), 0..=100)?;
-    let place = format!("{ROLLING}.pauseTimeBetweenBatches");
-    let pause = at(body, &place).map(|value| {
+    let path = format!("{ROLLING}.pauseTimeBetweenBatches");
+    let pause = at(body, &path).map(|value| {
         let length = value.as_str().and_then(parse_iso_duration).filter(|length| *length <= PAUSE_BETWEEN_MAX);
         length.ok_or_else(|| {
             let message = format!(
-                "The value '{}' of parameter '{place}' is invalid. It must be a length of time in ISO 8601 format, at most \
+                "The value '{}' of parameter '{path}' is invalid. It must be a length of time in ISO 8601 format, at most \
                  P7D.",
                 shown(value)
             );
@@ -137,9 +137,9 @@ pub(crate) fn read_upgrade(body: &Value) -> Result<UpgradeWord, ArmError> {
     });
     let pause = Span(pause.transpose()?.unwrap_or_default());
     Ok(match mode {
-        Mode::Manual => UpgradeWord::Manual,
-        Mode::Automatic => UpgradeWord::Automatic,
-        Mode::Rolling => {
+        UpgradeMode::Manual => UpgradeWord::Manual,
+        UpgradeMode::Automatic => UpgradeWord::Automatic,
+        UpgradeMode::Rolling => {
             let batch_percent = u8::try_from(batch).unwrap_or(100);
             UpgradeWord::Rolling(RollingEntry { batch_percent, pause })
         }
@@ -167,7 +167,7 @@ mod tests {
     use forewarn_lifecycle::{EvictionPolicy, OsImageNotice, TerminateNotice};
 
     #[test]
-    fn what_is_not_said_is_as_usual() {
+    fn omitted_members_have_defaults() {
         let usual = ScaleSetWanted {
             capacity: None,
             orchestration: OrchestrationWord::Uniform,
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_is_read() {
+    fn present_members_are_read() {
         let body = json!({
             "sku": { "capacity": 3 }, "zones": ["2"], "tags": { "a": "b" },
             "properties": {
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn what_means_nothing_is_refused_and_the_refusal_says_where() {
+    fn invalid_members_are_rejected_with_their_target() {
         let model = |model: Value| json!({ "properties": { "virtualMachineProfile": model } });
         let own = |name: &str, value: Value| json!({ "properties": { name: value } });
         let rolling = |name: &str, value: Value| {

@@ -39,7 +39,7 @@ fn put_domains(shown: &mut Value, machines: &[&Machine]) {
         read_availability_set(shown).map(|wanted| wanted.domains).unwrap_or_default();
     let most = |domain: fn(&Machine) -> u16| machines.iter().map(|one| domain(one).saturating_add(1)).max();
     let (updates, faults) = (most(|one| one.update_domain.0), most(|one| one.fault_domain.0));
-    let count = |said: u16, used: Option<u16>, max: u16| said.max(used.unwrap_or(0)).min(max);
+    let count = |given: u16, used: Option<u16>, max: u16| given.max(used.unwrap_or(0)).min(max);
     put(shown, "properties.platformUpdateDomainCount", count(update, updates, UPDATE_DOMAINS_MAX));
     put(shown, "properties.platformFaultDomainCount", count(fault, faults, FAULT_DOMAINS_MAX));
 }

@@ -1,46 +1,46 @@
 //! Edits of a client's body. Nothing here panics, whatever the body is: a value in the way is replaced.
 //!
-//! A place is named as for reading: `properties.osProfile`.
+//! Paths are those of reading: `properties.osProfile`.
 
 use serde_json::{Map, Value};
 
 use crate::body::at;
 
-/// The text that is there.
-pub(super) fn text<'a>(body: &'a Value, place: &str) -> Option<&'a str> {
-    at(body, place)?.as_str()
+/// The text at a path.
+pub(super) fn text<'a>(body: &'a Value, path: &str) -> Option<&'a str> {
+    at(body, path)?.as_str()
 }
 
-/// Puts a value there, whatever there was.
-pub(super) fn put(body: &mut Value, place: &str, value: impl Into<Value>) {
-    let found = place.split('.').fold(body, |node, key| object(node).entry(key).or_insert(Value::Null));
+/// Sets the value at a path.
+pub(super) fn put(body: &mut Value, path: &str, value: impl Into<Value>) {
+    let found = path.split('.').fold(body, |node, key| object(node).entry(key).or_insert(Value::Null));
     *found = value.into();
 }
 
-/// Puts a value there, if there is one.
-pub(super) fn put_if<T: Into<Value>>(body: &mut Value, place: &str, value: Option<T>) {
+/// Sets the value at a path, if there is one.
+pub(super) fn put_if<T: Into<Value>>(body: &mut Value, path: &str, value: Option<T>) {
     if let Some(value) = value {
-        put(body, place, value);
+        put(body, path, value);
     }
 }
 
-/// Puts a value there, if there is nothing.
-pub(super) fn fill(body: &mut Value, place: &str, value: impl Into<Value>) {
-    if at(body, place).is_none() {
-        put(body, place, value);
+/// Sets the value at a path that has none.
+pub(super) fn fill(body: &mut Value, path: &str, value: impl Into<Value>) {
+    if at(body, path).is_none() {
+        put(body, path, value);
     }
 }
 
-/// Takes away what is there.
-pub(super) fn take(body: &mut Value, place: &str) -> Option<Value> {
-    let (holder, name) = match place.rsplit_once('.') {
+/// Removes the value at a path.
+pub(super) fn take(body: &mut Value, path: &str) -> Option<Value> {
+    let (holder, name) = match path.rsplit_once('.') {
         Some((holder, name)) => (holder.split('.').try_fold(body, |node, key| node.get_mut(key))?, name),
-        None => (body, place),
+        None => (body, path),
     };
     holder.as_object_mut()?.shift_remove(name)
 }
 
-/// The members of `more` that a body does not have.
+/// Adds the members of `more` that a body lacks.
 pub(super) fn complete(body: &mut Value, more: &Value) {
     let Value::Object(more) = more else { return };
     let members = object(body);
@@ -64,7 +64,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn what_is_in_the_way_is_replaced() {
+    fn a_value_in_the_path_is_replaced() {
         for mut body in [json!(null), json!([1]), json!({ "a": "b" }), json!({ "a": { "b": [] } })] {
             put(&mut body, "a.b.c", 1);
             assert_eq!(body, json!({ "a": { "b": { "c": 1 } } }));
@@ -72,10 +72,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_there_is_not_filled_and_null_is_nothing() {
+    fn fill_keeps_values_and_replaces_null() {
         let mut body = json!({ "a": false, "b": null });
-        for place in ["a", "b", "c.d"] {
-            fill(&mut body, place, 1);
+        for path in ["a", "b", "c.d"] {
+            fill(&mut body, path, 1);
         }
         assert_eq!(body, json!({ "a": false, "b": 1, "c": { "d": 1 } }));
         put_if(&mut body, "a", None::<u8>);

@@ -21,7 +21,6 @@ use forewarn_types::Unique;
 const ALIKE: [&str; 6] =
     ["billingProfile", "diagnosticsProfile", "evictionPolicy", "licenseType", "priority", "securityProfile"];
 
-/// A virtual machine.
 #[must_use]
 pub fn show_machine(
     context: &ShowContext<'_>,
@@ -106,7 +105,7 @@ pub fn plain_machine(context: &ShowContext<'_>, id: MachineId) -> Value {
             "hardwareProfile": { "vmSize": USUAL_SIZE },
             "storageProfile": plain_storage(),
             "osProfile": { "computerName": name },
-            // What is not there cannot be referred to: clients look up every interface that is named here.
+            // Clients look up every interface that is named here, and these do not exist.
             "networkProfile": { "networkInterfaces": [] },
         }),
     );

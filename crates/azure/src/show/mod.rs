@@ -7,7 +7,7 @@
 //! ```
 //!
 //! A resource that no client has written, like a machine of a fleet file, has a plain body. A resource that was removed
-//! meanwhile is no error here: its stored body is shown.
+//! meanwhile is not an error here: its stored body is shown.
 
 mod availability_set;
 mod edit;
@@ -42,11 +42,9 @@ pub struct ShowContext<'a> {
     pub cluster: &'a Cluster,
     /// Site of the cluster.
     pub site: &'a Site,
-    /// Details of machines.
     pub details: &'a DetailsTable,
     /// Seed of the ids.
     pub seed: &'a Seed,
-    /// Current time.
     pub now: Timestamp,
     /// Version that the client understands.
     pub version: ApiVersion,
@@ -57,13 +55,11 @@ pub struct ShowContext<'a> {
 pub struct StoredResource<'a> {
     /// Its id, in the spelling of its creator.
     pub id: &'a ResourceId,
-    /// Its body, canonical.
     pub body: &'a Value,
     /// Number of writes; 0, if no client has written it.
     pub etag: u64,
     /// Creation time, if known.
     pub created: Option<Timestamp>,
-    /// Provisioning state.
     pub state: Provisioning,
 }
 
@@ -72,7 +68,6 @@ pub struct StoredResource<'a> {
 pub struct InstanceBody<'a> {
     /// The body, if a client has written one.
     pub body: Option<&'a Value>,
-    /// Number of writes.
     pub etag: u64,
 }
 
@@ -94,9 +89,7 @@ pub enum Provisioning {
 /// Optional parts of a response (`$expand`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expand {
-    /// Nothing.
     Nothing,
-    /// The instance view.
     InstanceView,
 }
 
@@ -125,7 +118,7 @@ impl Expand {
     #[must_use]
     pub fn parse(text: &str) -> Self {
         let mut words = text.split(',').map(str::trim);
-        // Lists of instances of a scale set know it by another word too.
+        // Lists of instances of a scale set use another word too.
         let is_view = |word: &str| {
             word.eq_ignore_ascii_case("instanceView") || word.eq_ignore_ascii_case("properties/instanceView")
         };

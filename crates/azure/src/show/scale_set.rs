@@ -22,7 +22,6 @@ use forewarn_types::Unique;
 /// Fault domains of a scale set.
 const FAULT_DOMAINS_MAX: u64 = 5;
 
-/// A scale set.
 #[must_use]
 pub fn show_scale_set(context: &ShowContext<'_>, stored: &StoredResource<'_>, id: ScaleSetId) -> Value {
     let mut shown = resource(context, stored, SCALE_SETS);
@@ -53,7 +52,7 @@ fn overlay(context: &ShowContext<'_>, id: ScaleSetId, set: &ScaleSet, shown: &mu
     if set.groups.len() > 1 {
         put(shown, "properties.singlePlacementGroup", false);
     }
-    // Where it is another, it has been said.
+    // Another mode is already in the body.
     fill(shown, "properties.upgradePolicy.mode", "Manual");
     fill_eviction(shown, MODEL, set.priority);
     put_fault_domains(context, &instances_there(context.cluster, id), shown);
@@ -64,8 +63,8 @@ fn put_fault_domains(context: &ShowContext<'_>, instances: &[(u32, MachineId)], 
     let path = "properties.platformFaultDomainCount";
     let machines = instances.iter().filter_map(|(_, id)| context.cluster.machine(*id));
     let used = machines.map(|machine| u64::from(machine.fault_domain.0) + 1).max().unwrap_or(0);
-    let said = at(shown, path).and_then(Value::as_u64).unwrap_or(FAULT_DOMAINS.into());
-    put(shown, path, said.max(used).min(FAULT_DOMAINS_MAX));
+    let given = at(shown, path).and_then(Value::as_u64).unwrap_or(FAULT_DOMAINS.into());
+    put(shown, path, given.max(used).min(FAULT_DOMAINS_MAX));
 }
 
 /// Instance view of a scale set: the number of instances in each state.
@@ -99,7 +98,7 @@ pub fn plain_scale_set(context: &ShowContext<'_>, id: ScaleSetId) -> Value {
         "location": location,
         "sku": { "name": USUAL_SIZE, "tier": "Standard" },
     });
-    // All of them, or it is in no zone.
+    // All instances have a zone, or the set has none.
     let zones: Option<BTreeSet<_>> = instances.iter().map(|(_, id)| context.zone(*id)).collect();
     put_if(&mut body, "zones", zones.filter(|zones| !zones.is_empty()).map(|zones| json!(zones)));
     put(

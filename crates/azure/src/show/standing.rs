@@ -1,11 +1,11 @@
-//! States of machines as their managers see them: on, off, or in between; being deleted.
+//! States of machines as clients see them: power state and provisioning state.
 
 use forewarn_lifecycle::{Cluster, EvictionPolicy, Impact, MachineId, Power};
 
 use super::Provisioning;
 use crate::presence::is_leaving;
 
-/// Whether a machine is on, as its owner is shown it.
+/// Power state of a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PowerState {
     Starting,
@@ -50,7 +50,7 @@ impl PowerState {
     }
 }
 
-/// How a machine stands of which that is known besides.
+/// Provisioning state of a machine; `otherwise` if the rules know nothing better.
 pub(super) fn provisioning(cluster: &Cluster, id: MachineId, otherwise: Provisioning) -> Provisioning {
     if is_leaving(cluster, id) { Provisioning::Deleting } else { otherwise }
 }

@@ -124,7 +124,7 @@ fn redeploy_window(work: &Maintenance, id: MachineId, fails_in: Duration) -> Val
     let announcement = part.and_then(|part| part.announcement.as_deref());
     let starts = work.plan.not_before;
     let notice = minimum_notice(EventKind::Redeploy).max(fails_in);
-    let ends = starts.plus(Impact::Redeploy { to: None }.usual_length(announcement));
+    let ends = starts.plus(Impact::Redeploy { to: None }.usual_duration(announcement));
     json!({
         "isCustomerInitiatedMaintenanceAllowed": work.wait().is_some(),
         "preMaintenanceWindowStartTime": Moment(minus(starts, notice)).to_string(),

@@ -1,22 +1,20 @@
-//! The words of an expression: `concat('a', variables('b').c[0])`, without the brackets around it.
+//! Tokens of an expression: `concat('a', variables('b').c[0])`, without the enclosing brackets.
 
-use super::trouble::{Trouble, bad, quoted};
+use super::error::{TemplateError, bad, quoted};
 
-/// One word.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Token {
-    /// A name of a function or a property.
+    /// Name of a function or a property.
     Name(String),
-    /// A text in quotes; a quote inside of it is doubled.
+    /// A quoted text; a quote inside is doubled.
     Text(String),
-    /// A whole number.
     Number(i64),
     /// One of `( ) [ ] . ,`
     Mark(char),
 }
 
-/// The words of an expression.
-pub(super) fn tokens(expression: &str) -> Result<Vec<Token>, Trouble> {
+/// Splits an expression into tokens.
+pub(super) fn tokens(expression: &str) -> Result<Vec<Token>, TemplateError> {
     let mut rest = expression.trim_start();
     let mut tokens = Vec::new();
     while let Some(first) = rest.chars().next() {
@@ -44,14 +42,14 @@ fn name(text: &str) -> (Token, &str) {
     (Token::Name(text[..end].to_owned()), &text[end..])
 }
 
-fn number(text: &str) -> Result<(Token, &str), Trouble> {
+fn number(text: &str) -> Result<(Token, &str), TemplateError> {
     let digits = text.strip_prefix('-').unwrap_or(text);
     let end = text.len() - digits.trim_start_matches(|letter: char| letter.is_ascii_digit()).len();
     let number = text[..end].parse().map_err(|_| bad(format!("not a whole number: {}", quoted(&text))))?;
     Ok((Token::Number(number), &text[end..]))
 }
 
-fn text(from: &str) -> Result<(Token, &str), Trouble> {
+fn text(from: &str) -> Result<(Token, &str), TemplateError> {
     let mut text = String::new();
     let mut rest = &from[1..];
     loop {
@@ -99,9 +97,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_none_of_them_is_refused() {
+    fn invalid_tokens_are_rejected() {
         for wrong in ["'open", "'open''", "-", "99999999999999999999", "f(é)", "a + b", "\"x\""] {
-            assert!(matches!(tokens(wrong), Err(Trouble::Refused(_))), "{wrong}");
+            assert!(matches!(tokens(wrong), Err(TemplateError::Refused(_))), "{wrong}");
         }
     }
 }

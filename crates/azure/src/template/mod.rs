@@ -1,18 +1,19 @@
-//! The language of deployment templates: from a template and its parameters to the resources that it declares, in the
-//! order in which they are made, and to its outputs.
+//! Deployment templates: expands a template and its parameters to resources, in the order of their creation, and to
+//! outputs.
 //!
 //! ```text
-//!   template, parameters ──expand──▶ Expanded ──body──▶ what a PUT of each resource would send
-//!                                       └────outputs──▶ what the deployment gives back
+//!   template, parameters ──expand──▶ Expanded ──body──▶ body of a PUT of each resource
+//!                                       └────outputs──▶ outputs of the deployment
 //! ```
 //!
-//! Nothing is made here and nothing is looked up: whoever carries a deployment out shows resources through a closure.
-//! Templates come from strangers. Everything in them has a limit, also what they make of themselves: sizes, depths, counts
-//! and the effort as a whole. What is secret is in no message and in nothing that is shown.
+//! This module is pure: the caller reads resources through a closure. Templates are untrusted input: sizes, depths,
+//! counts and the total effort are limited, also of the values that they compute. Secrets are in no message and in no
+//! response.
 //!
-//! Left out on purpose: templates that deploy templates, links to templates, functions of the template's own, other scopes
-//! than the group, and functions whose result is another one each time.
+//! Not supported: nested and linked templates, user-defined functions, other scopes than the group, and functions with
+//! a different result each time.
 
+mod error;
 mod evaluate;
 mod functions;
 mod lexer;
@@ -23,60 +24,57 @@ mod parser;
 mod relaxed;
 mod resources;
 mod scope;
-mod trouble;
 
 use serde_json::{Map, Value};
 
 pub use self::relaxed::read;
 
+use self::error::{TemplateError, refusal};
 use self::limits::{EFFORT_MAX, OUTPUTS_MAX, TEMPLATE_WEIGHT_MAX};
-use self::parameters::{Kind, Parameter, members, parameters, shown};
-use self::resources::{Body, Presence, Survey};
-use self::scope::{Ground, Look, Scope, Source, Space, Turn, weigh};
-use self::trouble::{Trouble, refusal};
+use self::parameters::{Parameter, ParameterType, members, parameters, shown};
+use self::resources::{Presence, ResourceBody, ResourceCollector};
+use self::scope::{LoopIteration, NameKind, ResourceReader, Scope, TemplateEnvironment, ValueSource, weigh};
 use super::{ApiVersion, ArmError};
 use forewarn_control::resource_id::{GroupId, ResourceId};
 
-/// Where a template is deployed.
+/// Destination of a template.
 #[derive(Clone, Copy, Debug)]
 pub struct Context<'a> {
-    /// The group it is deployed to.
     pub group: &'a GroupId,
-    /// Where the group is.
+    /// Location of the group.
     pub location: &'a str,
-    /// What the deployment is called.
+    /// Name of the deployment.
     pub deployment: &'a str,
 }
 
-/// What a template comes to.
+/// Result of a template.
 #[derive(Clone, Debug)]
 pub struct Expanded {
-    /// Its resources, each after what it depends on.
+    /// Its resources, each after its dependencies.
     pub resources: Vec<Declared>,
     parameters: Vec<Parameter>,
     outputs: Value,
-    ground: Ground,
+    environment: TemplateEnvironment,
     effort: u64,
-    /// What is left of the effort for the outputs.
+    /// Effort that is left for the outputs.
     effort_of_outputs: u64,
 }
 
 /// A resource that a template declares.
 #[derive(Clone, Debug)]
 pub struct Declared {
-    /// Which one.
     pub id: ResourceId,
-    /// The version that its body is written for.
+    /// Api-version of its body.
     pub api_version: ApiVersion,
-    /// What it comes after, if that is in the template too.
+    /// Its dependencies within the template.
     pub depends_on: Vec<ResourceId>,
-    body: Body,
+    body: ResourceBody,
 }
 
-/// What a template comes to, given `properties` of a deployment: `mode`, `template` and `parameters`.
+/// Expands the `properties` of a deployment: `mode`, `template` and `parameters`.
 ///
 /// # Errors
-/// When it is not a template, or one that asks for too much.
+/// Fails if the template is invalid, or exceeds a limit.
 ///
 /// ```
 /// use forewarn_azure::template;
@@ -100,7 +98,7 @@ pub struct Declared {
 pub fn expand(properties: &Value, context: &Context<'_>) -> Result<Expanded, ArmError> {
     let template = check(properties)?;
     let (parameters, sources) = parameters(&template["parameters"], &properties["parameters"])?;
-    let mut ground = Ground {
+    let mut environment = TemplateEnvironment {
         group: context.group.clone(),
         location: context.location.to_owned(),
         deployment: context.deployment.to_owned(),
@@ -108,22 +106,24 @@ pub fn expand(properties: &Value, context: &Context<'_>) -> Result<Expanded, Arm
         names: sources.into_iter().chain(variables(&template["variables"])?).collect(),
         resources: std::collections::BTreeMap::new(),
     };
-    let (names, effort) = settle(&ground, &parameters)?;
-    ground.names = names;
-    let (resources, effort) = declare(&mut ground, &template["resources"], effort)?;
+    let (names, effort) = settle(&environment, &parameters)?;
+    environment.names = names;
+    let (resources, effort) = declare(&mut environment, &template["resources"], effort)?;
     let outputs = template["outputs"].clone();
-    Ok(Expanded { resources, parameters, outputs, ground, effort, effort_of_outputs: EFFORT_MAX })
+    Ok(Expanded { resources, parameters, outputs, environment, effort, effort_of_outputs: EFFORT_MAX })
 }
 
-/// The template, if it is one that can be deployed here.
+/// Checks that the template can be deployed.
 fn check(properties: &Value) -> Result<&Value, ArmError> {
     let mode = properties["mode"].as_str().unwrap_or("Incremental");
     if !mode.eq_ignore_ascii_case("incremental") {
-        let message = "a deployment is incremental here: it takes nothing away";
+        let message = "only incremental deployments are supported";
         return Err(ArmError::invalid("mode", message));
     }
     if ["templateLink", "parametersLink"].iter().any(|link| !properties[*link].is_null()) {
-        return Err(refusal("templates and parameters are not fetched here: send them with the deployment"));
+        return Err(refusal(
+            "linked templates and parameters are not supported: send them with the deployment",
+        ));
     }
     let template = &properties["template"];
     if !template.is_object() {
@@ -137,60 +137,67 @@ fn check(properties: &Value) -> Result<&Value, ArmError> {
         }
     }
     let weight = weigh(template).and_then(|weight| Ok(weight + weigh(&properties["parameters"])?));
-    if weight.map_err(|trouble| trouble.here("template"))? > TEMPLATE_WEIGHT_MAX {
+    if weight.map_err(|error| error.here("template"))? > TEMPLATE_WEIGHT_MAX {
         return Err(refusal("the template is too large"));
     }
     Ok(template)
 }
 
 /// Variables, and lists that loops make of them.
-fn variables(written: &Value) -> Result<Vec<parameters::Named>, ArmError> {
+fn variables(written: &Value) -> Result<Vec<parameters::NamedSource>, ArmError> {
     let mut sources = Vec::new();
     for (name, written) in members(written, "variables")? {
         if let ("copy", Value::Array(loops)) = (name.as_str(), written) {
             for entry in loops.iter().take(limits::NAMES_MAX) {
                 let name = entry["name"].as_str().ok_or_else(|| refusal("a loop has no name"))?;
-                sources.push(((Space::Variable, name.to_lowercase()), Source::Loop(entry.clone())));
+                sources.push(((NameKind::Variable, name.to_lowercase()), ValueSource::Loop(entry.clone())));
             }
             continue;
         }
-        sources.push(((Space::Variable, name.to_lowercase()), Source::Written(written.clone())));
+        sources.push(((NameKind::Variable, name.to_lowercase()), ValueSource::Written(written.clone())));
     }
     Ok(sources)
 }
 
 /// Parameters and variables by name.
-type Names = std::collections::BTreeMap<(Space, String), Source>;
+type NamedValues = std::collections::BTreeMap<(NameKind, String), ValueSource>;
 
-/// All parameters and variables with their values, and what is left of the effort.
-fn settle(ground: &Ground, parameters: &[Parameter]) -> Result<(Names, u64), ArmError> {
-    let scope = Scope::new(ground, None);
-    let mut names = Names::new();
-    for (space, name) in ground.names.keys() {
-        let value = scope.named(*space, name).map_err(|trouble| trouble.here(name))?;
-        names.insert((*space, name.clone()), Source::Given(value));
+/// Evaluates all parameters and variables. Returns them with the remaining effort.
+fn settle(
+    environment: &TemplateEnvironment,
+    parameters: &[Parameter],
+) -> Result<(NamedValues, u64), ArmError> {
+    let scope = Scope::new(environment, None);
+    let mut names = NamedValues::new();
+    for (space, name) in environment.names.keys() {
+        let value = scope.named(*space, name).map_err(|error| error.here(name))?;
+        names.insert((*space, name.clone()), ValueSource::Given(value));
     }
     for parameter in parameters {
-        let value = scope.named(Space::Parameter, &parameter.name);
-        parameter.check(&value.map_err(|trouble| trouble.here(&parameter.name))?)?;
+        let value = scope.named(NameKind::Parameter, &parameter.name);
+        parameter.check(&value.map_err(|error| error.here(&parameter.name))?)?;
     }
     Ok((names, scope.effort()))
 }
 
-/// The resources in their order, and what is left of the effort.
-fn declare(ground: &mut Ground, written: &Value, effort: u64) -> Result<(Vec<Declared>, u64), ArmError> {
+/// The resources in order, with the remaining effort.
+fn declare(
+    environment: &mut TemplateEnvironment,
+    written: &Value,
+    effort: u64,
+) -> Result<(Vec<Declared>, u64), ArmError> {
     let (found, effort) = {
-        let scope = Scope::new(ground, None).with_effort(effort);
-        let mut survey = Survey { scope: &scope, found: Vec::new() };
-        survey.all(written, None, None).map_err(|trouble| trouble.here("resources"))?;
-        (survey.found, scope.effort())
+        let scope = Scope::new(environment, None).with_effort(effort);
+        let mut collector = ResourceCollector { scope: &scope, found: Vec::new() };
+        collector.all(written, None, None).map_err(|error| error.here("resources"))?;
+        (collector.found, scope.effort())
     };
     let index = order::index(&found)?;
     let declared = order::order(&found, &index)?
         .into_iter()
-        .filter(|(place, _)| found[*place].presence == Presence::Wanted)
-        .map(|(place, before)| {
-            let resource = &found[place];
+        .filter(|(position, _)| found[*position].presence == Presence::Wanted)
+        .map(|(position, before)| {
+            let resource = &found[position];
             Declared {
                 id: resource.id.clone(),
                 api_version: resource.version,
@@ -199,48 +206,49 @@ fn declare(ground: &mut Ground, written: &Value, effort: u64) -> Result<(Vec<Dec
             }
         })
         .collect();
-    let ids = |places: Vec<usize>| places.into_iter().map(|place| found[place].id.clone()).collect();
-    ground.resources = index.into_iter().map(|(name, places)| (name, ids(places))).collect();
+    let ids =
+        |positions: Vec<usize>| positions.into_iter().map(|position| found[position].id.clone()).collect();
+    environment.resources = index.into_iter().map(|(name, positions)| (name, ids(positions))).collect();
     Ok((declared, effort))
 }
 
 impl Expanded {
-    /// What a PUT of a resource would send, now that those before it are there. `look` shows a resource as a whole.
+    /// The body of a PUT of a resource, once its dependencies exist. `look` reads a resource.
     ///
     /// # Errors
-    /// When it needs a resource that is not there, or what that one does not have.
+    /// Fails if a referenced resource or property does not exist.
     pub fn body(
         &mut self,
-        place: usize,
+        position: usize,
         look: &dyn Fn(&ResourceId) -> Option<Value>,
     ) -> Result<Value, ArmError> {
-        let Some(declared) = self.resources.get(place) else {
-            return Err(refusal(format!("there is no resource {place} in the template")));
+        let Some(declared) = self.resources.get(position) else {
+            return Err(refusal(format!("there is no resource {position} in the template")));
         };
-        let (written, turn) = match &declared.body {
-            Body::Known(value) => return Ok(value.clone()),
-            Body::Later(written, turn) => (written, turn),
+        let (written, iteration) = match &declared.body {
+            ResourceBody::Known(value) => return Ok(value.clone()),
+            ResourceBody::Later(written, iteration) => (written, iteration),
         };
-        let turn = turn.as_ref().map(|(name, index)| Turn { name, index: *index, outer: None });
-        let look: Look<'_> = look;
-        let scope = Scope::new(&self.ground, Some(look)).with_effort(self.effort);
+        let iteration =
+            iteration.as_ref().map(|(name, index)| LoopIteration { name, index: *index, outer: None });
+        let look: ResourceReader<'_> = look;
+        let scope = Scope::new(&self.environment, Some(look)).with_effort(self.effort);
         let id = declared.id.to_string();
-        let value = scope.value(&Value::Object(written.clone()), turn.as_ref());
+        let value = scope.value(&Value::Object(written.clone()), iteration.as_ref());
         let value = value.and_then(|value| scope.made(value));
-        let value = value.map_err(|trouble| trouble.at(&id).here(&id));
+        let value = value.map_err(|error| error.at(&id).here(&id));
         let effort = scope.effort();
         self.effort = effort;
         value
     }
 
-    /// The outputs, once all resources are there. `look` shows a resource as a whole. Who asks again goes on with what is left of
-    /// the effort.
+    /// The outputs, once all resources exist. `look` reads a resource. Repeated calls share the effort.
     ///
     /// # Errors
-    /// When one needs a resource that is not there, or what that one does not have.
+    /// Fails if a referenced resource or property does not exist.
     pub fn outputs(&mut self, look: &dyn Fn(&ResourceId) -> Option<Value>) -> Result<Value, ArmError> {
-        let look: Look<'_> = look;
-        let scope = Scope::new(&self.ground, Some(look)).with_effort(self.effort_of_outputs);
+        let look: ResourceReader<'_> = look;
+        let scope = Scope::new(&self.environment, Some(look)).with_effort(self.effort_of_outputs);
         let outputs = self.outputs_in(&scope);
         let effort = scope.effort();
         self.effort_of_outputs = effort;
@@ -254,12 +262,12 @@ impl Expanded {
         }
         let mut all = Map::new();
         for (name, declared) in outputs {
-            let trouble = |trouble: Trouble| failed_output(name, trouble.here(name));
+            let error = |error: TemplateError| failed_output(name, error.here(name));
             let condition = declared.get("condition").unwrap_or(&Value::Bool(true));
-            if scope.value(condition, None).map_err(trouble)? == Value::Bool(false) {
+            if scope.value(condition, None).map_err(error)? == Value::Bool(false) {
                 continue;
             }
-            let kind = Kind::of(declared, name)?;
+            let kind = ParameterType::of(declared, name)?;
             let value = if declared["copy"].is_object() {
                 let (mut entry, named) = (declared["copy"].clone(), Value::from(name.as_str()));
                 entry["name"] = named;
@@ -267,7 +275,7 @@ impl Expanded {
             } else {
                 scope.value(&declared["value"], None)
             };
-            let value = value.and_then(|value| scope.made(value)).map_err(trouble)?;
+            let value = value.and_then(|value| scope.made(value)).map_err(error)?;
             if !kind.fits(&value) {
                 let kind = kind.word();
                 return Err(failed_output(name, refusal(format!("the output is not of type {kind}"))));
@@ -277,31 +285,33 @@ impl Expanded {
         Ok(all.into())
     }
 
-    /// The parameters as a deployment shows them: secrets without their values.
+    /// The parameters as a deployment shows them: secrets without values.
     #[must_use]
     pub fn parameters(&self) -> Value {
         let value = |parameter: &Parameter| match self
-            .ground
+            .environment
             .names
-            .get(&(Space::Parameter, parameter.name.to_lowercase()))
+            .get(&(NameKind::Parameter, parameter.name.to_lowercase()))
         {
-            Some(Source::Given(value)) => value.clone(),
-            Some(Source::Written(_) | Source::Loop(_)) | None => Value::Null,
+            Some(ValueSource::Given(value)) => value.clone(),
+            Some(ValueSource::Written(_) | ValueSource::Loop(_)) | None => Value::Null,
         };
         let shown = |parameter: &Parameter| (parameter.name.clone(), parameter.shown(&value(parameter)));
         Value::Object(self.parameters.iter().map(shown).collect())
     }
 }
 
-/// The name of an output as clients are shown it: `VMSS` is `vmss`, and `PublicIP` is `publicIP`. Those of `az` rely on it.
+/// Name of an output in responses: `VMSS` is `vmss`, and `PublicIP` is `publicIP`. `az` relies on it.
 fn shown_name(name: &str) -> String {
     let all: Vec<_> = name.chars().collect();
-    let is_capital = |place: usize| all.get(place).is_some_and(char::is_ascii_uppercase);
-    // A capital before a small letter begins a word; the first of all does not count.
-    let begins_word = |place: usize| place > 0 && place + 1 < all.len() && !is_capital(place + 1);
-    let end = (0..all.len()).find(|place| !is_capital(*place) || begins_word(*place)).unwrap_or(all.len());
-    let small =
-        |(place, letter): (usize, &char)| if place < end { letter.to_ascii_lowercase() } else { *letter };
+    let is_capital = |position: usize| all.get(position).is_some_and(char::is_ascii_uppercase);
+    // A capital before a small letter begins a word; the first letter does not count.
+    let begins_word = |position: usize| position > 0 && position + 1 < all.len() && !is_capital(position + 1);
+    let end =
+        (0..all.len()).find(|position| !is_capital(*position) || begins_word(*position)).unwrap_or(all.len());
+    let small = |(position, letter): (usize, &char)| {
+        if position < end { letter.to_ascii_lowercase() } else { *letter }
+    };
     all.iter().enumerate().map(small).collect()
 }
 

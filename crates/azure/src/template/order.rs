@@ -1,20 +1,20 @@
-//! In which order resources are made: each after what it waits for, otherwise as they are written.
+//! Order of creation: each resource after its dependencies, otherwise as written.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::resources::{Found, Presence};
-use super::trouble::{quoted, refusal};
+use super::error::{quoted, refusal};
+use super::resources::{Presence, TemplateResource};
 use crate::ArmError;
 use forewarn_control::resource_id::ResourceId;
 
-/// Resources by everything they may be called, in lower case.
-pub(super) type Index = BTreeMap<String, Vec<usize>>;
+/// Resources by all their names, in lower case.
+pub(super) type ResourceIndex = BTreeMap<String, Vec<usize>>;
 
-/// Everything a resource may be called, in lower case.
-pub(super) fn index(found: &[Found]) -> Result<Index, ArmError> {
-    let mut index = Index::new();
+/// Indexes resources by all their names, in lower case.
+pub(super) fn index(found: &[TemplateResource]) -> Result<ResourceIndex, ArmError> {
+    let mut index = ResourceIndex::new();
     let mut ids = BTreeSet::new();
-    for (place, resource) in found.iter().enumerate() {
+    for (position, resource) in found.iter().enumerate() {
         if resource.presence == Presence::Wanted && !ids.insert(resource.id.key()) {
             return Err(refusal(format!(
                 "the resource {} is defined multiple times in a template",
@@ -23,7 +23,7 @@ pub(super) fn index(found: &[Found]) -> Result<Index, ArmError> {
         }
         let names: BTreeSet<_> = spellings(&resource.id).into_iter().chain(resource.called.clone()).collect();
         for name in names {
-            index.entry(name).or_default().push(place);
+            index.entry(name).or_default().push(position);
         }
     }
     Ok(index)
@@ -38,26 +38,28 @@ fn spellings(id: &ResourceId) -> [String; 4] {
     [id.key(), pairs.to_lowercase(), format!("{}/{names}", id.kind()).to_lowercase(), names.to_lowercase()]
 }
 
-/// A resource and what it comes after, by their places in the template.
-pub(super) type Step = (usize, Vec<usize>);
+/// A resource and its dependencies, by their positions in the template.
+pub(super) type OrderedResource = (usize, Vec<usize>);
 
-/// The resources in the order in which they are to be made.
-pub(super) fn order(found: &[Found], index: &Index) -> Result<Vec<Step>, ArmError> {
+pub(super) fn order(
+    found: &[TemplateResource],
+    index: &ResourceIndex,
+) -> Result<Vec<OrderedResource>, ArmError> {
     let mut waiting: Vec<BTreeSet<usize>> = Vec::with_capacity(found.len());
-    for (place, resource) in found.iter().enumerate() {
-        waiting.push(before(place, resource, found, index)?);
+    for (position, resource) in found.iter().enumerate() {
+        waiting.push(before(position, resource, found, index)?);
     }
     let mut after: Vec<Vec<usize>> = vec![Vec::new(); found.len()];
-    for (place, before) in waiting.iter().enumerate() {
-        before.iter().for_each(|before| after[*before].push(place));
+    for (position, before) in waiting.iter().enumerate() {
+        before.iter().for_each(|before| after[*before].push(position));
     }
     let all: Vec<Vec<usize>> = waiting.iter().map(|before| before.iter().copied().collect()).collect();
-    let mut ready: BTreeSet<_> = (0..found.len()).filter(|place| waiting[*place].is_empty()).collect();
+    let mut ready: BTreeSet<_> = (0..found.len()).filter(|position| waiting[*position].is_empty()).collect();
     let mut order = Vec::with_capacity(found.len());
-    while let Some(place) = ready.pop_first() {
-        order.push((place, all[place].clone()));
-        for next in &after[place] {
-            waiting[*next].remove(&place);
+    while let Some(position) = ready.pop_first() {
+        order.push((position, all[position].clone()));
+        for next in &after[position] {
+            waiting[*next].remove(&position);
             if waiting[*next].is_empty() {
                 ready.insert(*next);
             }
@@ -71,12 +73,12 @@ pub(super) fn order(found: &[Found], index: &Index) -> Result<Vec<Step>, ArmErro
     }
 }
 
-/// What a resource comes after.
+/// Dependencies of a resource.
 fn before(
-    place: usize,
-    resource: &Found,
-    found: &[Found],
-    index: &Index,
+    position: usize,
+    resource: &TemplateResource,
+    found: &[TemplateResource],
+    index: &ResourceIndex,
 ) -> Result<BTreeSet<usize>, ArmError> {
     if resource.presence != Presence::Wanted {
         return Ok(BTreeSet::new());
@@ -84,17 +86,17 @@ fn before(
     let mut before = BTreeSet::new();
     for name in &resource.waits_for {
         let name = name.trim_end_matches('/');
-        let places = index.get(name).ok_or_else(|| {
+        let positions = index.get(name).ok_or_else(|| {
             refusal(format!("the resource {} is not defined in the template", quoted(&name)))
                 .at(resource.id.to_string())
         })?;
-        // A resource that names itself never gets made; one that shares its name with another one means that one.
-        let others = places.iter().copied().filter(|other| *other != place);
-        before.extend(if places.len() > 1 { others.collect() } else { places.clone() });
+        // A resource that names itself would never be created; with a shared name, the other one is meant.
+        let others = positions.iter().copied().filter(|other| *other != position);
+        before.extend(if positions.len() > 1 { others.collect() } else { positions.clone() });
     }
-    // What is only looked at may also be outside of the template.
+    // A referenced resource may also be outside the template.
     let referred = resource.referred.iter().filter_map(|name| index.get(name)).flatten();
-    before.extend(referred.copied().filter(|other| *other != place));
+    before.extend(referred.copied().filter(|other| *other != position));
     before.retain(|other| found[*other].presence == Presence::Wanted);
     Ok(before)
 }

@@ -1,33 +1,28 @@
-//! Parameters: what the template asks for, and what the deployment gives.
+//! Parameters: declarations of the template, and values of the deployment.
 
 use serde_json::{Map, Value, json};
 
+use super::error::{quoted, refusal};
 use super::limits::NAMES_MAX;
-use super::scope::{Source, Space};
-use super::trouble::{quoted, refusal};
+use super::scope::{NameKind, ValueSource};
 use crate::ArmError;
 
-/// What a parameter or an output is.
+/// Type of a parameter or an output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
-    /// A text.
+pub(super) enum ParameterType {
     Text,
-    /// A text that nobody is shown.
+    /// A text that is never shown.
     SecretText,
-    /// A whole number.
     Number,
-    /// True or false.
     Truth,
-    /// An object.
     Object,
-    /// An object that nobody is shown.
+    /// An object that is never shown.
     SecretObject,
-    /// A list.
     List,
 }
 
-impl Kind {
-    /// Every kind, as Azure spells it.
+impl ParameterType {
+    /// The types with the words of Azure.
     const WORDS: [(Self, &'static str); 7] = [
         (Self::Text, "String"),
         (Self::SecretText, "SecureString"),
@@ -38,7 +33,7 @@ impl Kind {
         (Self::List, "Array"),
     ];
 
-    /// The kind of what is declared so.
+    /// The type of a declaration.
     pub(super) fn of(declared: &Value, name: &str) -> Result<Self, ArmError> {
         let word = declared["type"].as_str().unwrap_or_default();
         let found = Self::WORDS.iter().find(|(_, spelling)| spelling.eq_ignore_ascii_case(word));
@@ -47,17 +42,17 @@ impl Kind {
         })
     }
 
-    /// As Azure spells it.
+    /// The word of Azure.
     pub(super) fn word(self) -> &'static str {
         Self::WORDS.iter().find(|(kind, _)| *kind == self).map_or("", |(_, word)| word)
     }
 
-    /// Whether nobody is to be shown it.
+    /// True if the value must never be shown.
     pub(super) fn is_secret(self) -> bool {
         matches!(self, Self::SecretText | Self::SecretObject)
     }
 
-    /// Whether a value is of this kind.
+    /// Returns true if a value has this type.
     pub(super) fn fits(self, value: &Value) -> bool {
         match self {
             Self::Text | Self::SecretText => value.is_string(),
@@ -69,14 +64,10 @@ impl Kind {
     }
 }
 
-/// A parameter as it is declared.
 #[derive(Clone, Debug)]
 pub(super) struct Parameter {
-    /// What it is called.
     pub(super) name: String,
-    /// What it is.
-    pub(super) kind: Kind,
-    /// What it may be.
+    pub(super) kind: ParameterType,
     bounds: Bounds,
 }
 
@@ -87,11 +78,14 @@ struct Bounds {
     length: (Option<i64>, Option<i64>),
 }
 
-/// Where the value of a parameter comes from.
-pub(super) type Named = ((Space, String), Source);
+/// Source of the value of a parameter.
+pub(super) type NamedSource = ((NameKind, String), ValueSource);
 
-/// The parameters of a template, and where their values come from.
-pub(super) fn parameters(declared: &Value, given: &Value) -> Result<(Vec<Parameter>, Vec<Named>), ArmError> {
+/// The parameters of a template, and the sources of their values.
+pub(super) fn parameters(
+    declared: &Value,
+    given: &Value,
+) -> Result<(Vec<Parameter>, Vec<NamedSource>), ArmError> {
     let declared = members(declared, "parameters")?;
     let given = members(given, "the parameters of the deployment")?;
     let is_declared = |name: &str| declared.keys().any(|key| key.eq_ignore_ascii_case(name));
@@ -107,35 +101,40 @@ pub(super) fn parameters(declared: &Value, given: &Value) -> Result<(Vec<Paramet
     let mut parameters = Vec::new();
     let mut sources = Vec::new();
     for (name, declared) in declared {
-        let kind = Kind::of(declared, name)?;
+        let kind = ParameterType::of(declared, name)?;
         parameters.push(Parameter { name: name.clone(), kind, bounds: bounds(declared) });
-        let key = (Space::Parameter, name.to_lowercase());
+        let key = (NameKind::Parameter, name.to_lowercase());
         sources.push((key, source(name, kind, declared, given)?));
     }
     Ok((parameters, sources))
 }
 
-fn source(name: &str, kind: Kind, declared: &Value, given: &Map<String, Value>) -> Result<Source, ArmError> {
+fn source(
+    name: &str,
+    kind: ParameterType,
+    declared: &Value,
+    given: &Map<String, Value>,
+) -> Result<ValueSource, ArmError> {
     let given = given.iter().find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, given)| given);
     if given.is_some_and(|given| given.get("reference").is_some()) {
         return Err(refusal(format!(
-            "the parameter {} refers to a key vault, and there is none here: give its value",
+            "the parameter {} refers to a key vault, which is not supported: send its value",
             quoted(&name)
         )));
     }
     match given.map(|given| &given["value"]).filter(|value| !value.is_null()) {
-        // Clients send numbers and truths of the command line as texts.
-        Some(Value::String(text)) if kind == Kind::Number => {
+        // Clients send numbers and flags of the command line as texts.
+        Some(Value::String(text)) if kind == ParameterType::Number => {
             let number = text.trim().parse::<i64>();
-            Ok(Source::Given(number.map_or_else(|_| text.as_str().into(), Value::from)))
+            Ok(ValueSource::Given(number.map_or_else(|_| text.as_str().into(), Value::from)))
         }
-        Some(Value::String(text)) if kind == Kind::Truth => {
+        Some(Value::String(text)) if kind == ParameterType::Truth => {
             let truth = text.trim().to_lowercase().parse::<bool>();
-            Ok(Source::Given(truth.map_or_else(|_| text.as_str().into(), Value::from)))
+            Ok(ValueSource::Given(truth.map_or_else(|_| text.as_str().into(), Value::from)))
         }
-        Some(value) => Ok(Source::Given(value.clone())),
+        Some(value) => Ok(ValueSource::Given(value.clone())),
         None => match declared.get("defaultValue") {
-            Some(default) => Ok(Source::Written(default.clone())),
+            Some(default) => Ok(ValueSource::Written(default.clone())),
             None => Err(refusal(format!(
                 "the value for the template parameter {} is not provided",
                 quoted(&name)
@@ -154,7 +153,7 @@ fn bounds(declared: &Value) -> Bounds {
 }
 
 impl Parameter {
-    /// Whether it may have that value. The value is not told: it could be a secret.
+    /// Checks a value. Errors never contain it: it could be a secret.
     pub(super) fn check(&self, value: &Value) -> Result<(), ArmError> {
         let name = quoted(&self.name);
         if !self.kind.fits(value) {
@@ -173,7 +172,7 @@ impl Parameter {
             })
         };
         let allowed = self.bounds.allowed.as_ref().is_none_or(|allowed| match value {
-            // Of a list every element is to be allowed.
+            // Every element of a list must be allowed.
             Value::Array(list) => list.iter().all(|item| allowed.contains(item)) || allowed.contains(value),
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_) => {
                 allowed.contains(value)
@@ -193,21 +192,21 @@ impl Parameter {
         Ok(())
     }
 
-    /// As a deployment shows it: a secret without its value.
+    /// The parameter as a deployment shows it: a secret without its value.
     pub(super) fn shown(&self, value: &Value) -> Value {
         shown(self.kind, value)
     }
 }
 
 /// A parameter or an output as a deployment shows it: a secret without its value.
-pub(super) fn shown(kind: Kind, value: &Value) -> Value {
+pub(super) fn shown(kind: ParameterType, value: &Value) -> Value {
     if kind.is_secret() {
         return json!({ "type": kind.word() });
     }
     json!({ "type": kind.word(), "value": value })
 }
 
-/// The members of an object; none if it is not given.
+/// The members of an object; none if it is absent.
 pub(super) fn members<'a>(object: &'a Value, what: &str) -> Result<&'a Map<String, Value>, ArmError> {
     static NONE: std::sync::LazyLock<Map<String, Value>> = std::sync::LazyLock::new(Map::new);
     match object {

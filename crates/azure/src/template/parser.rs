@@ -1,42 +1,37 @@
-//! From the words of an expression to what it says.
+//! Parser of expressions.
 
+use super::error::{TemplateError, bad, quoted};
 use super::lexer::{Token, tokens};
 use super::limits::{ARGUMENTS_MAX, EXPRESSION_BYTES_MAX, NESTING_MAX};
-use super::trouble::{Trouble, bad, quoted};
 
-/// What an expression says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Expression {
-    /// A text.
     Text(String),
-    /// A number.
     Number(i64),
-    /// A function and what it is given.
+    /// A function with its arguments.
     Call(String, Vec<Expression>),
-    /// A property or an element of something.
+    /// A property or an element of a value.
     Member(Box<Expression>, Box<Expression>),
 }
 
-/// What a text of a template is.
+/// Kind of a text in a template.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Reading<'a> {
-    /// Itself.
+pub(super) enum TextKind<'a> {
     Literal(&'a str),
-    /// To be evaluated; without the brackets.
+    /// An expression, without its brackets.
     Expression(&'a str),
 }
 
-/// Tells expressions from texts: `[f()]` is one, `[[f()]` is the text `[f()]`.
-pub(super) fn read(text: &str) -> Reading<'_> {
+/// Distinguishes expressions from texts: `[f()]` is one, `[[f()]` is the text `[f()]`.
+pub(super) fn read(text: &str) -> TextKind<'_> {
     match text.strip_prefix('[').and_then(|inner| inner.strip_suffix(']')) {
-        Some(inner) if inner.starts_with('[') => Reading::Literal(&text[1..]),
-        Some(inner) => Reading::Expression(inner),
-        None => Reading::Literal(text),
+        Some(inner) if inner.starts_with('[') => TextKind::Literal(&text[1..]),
+        Some(inner) => TextKind::Expression(inner),
+        None => TextKind::Literal(text),
     }
 }
 
-/// Reads an expression.
-pub(super) fn parse(text: &str) -> Result<Expression, Trouble> {
+pub(super) fn parse(text: &str) -> Result<Expression, TemplateError> {
     if text.len() > EXPRESSION_BYTES_MAX {
         return Err(bad(format!("an expression has at most {EXPRESSION_BYTES_MAX} bytes")));
     }
@@ -47,14 +42,13 @@ pub(super) fn parse(text: &str) -> Result<Expression, Trouble> {
 }
 
 struct Parser<'a> {
-    /// What is not read yet.
     tokens: &'a [Token],
-    /// All of it, for messages.
+    /// The whole expression, for messages.
     text: &'a str,
 }
 
 impl Parser<'_> {
-    fn expression(&mut self, depth: usize) -> Result<Expression, Trouble> {
+    fn expression(&mut self, depth: usize) -> Result<Expression, TemplateError> {
         if depth > NESTING_MAX {
             return Err(bad(format!("an expression is nested at most {NESTING_MAX} deep")));
         }
@@ -80,7 +74,7 @@ impl Parser<'_> {
         Err(bad(format!("an expression goes at most {NESTING_MAX} properties deep")))
     }
 
-    fn arguments(&mut self, depth: usize) -> Result<Vec<Expression>, Trouble> {
+    fn arguments(&mut self, depth: usize) -> Result<Vec<Expression>, TemplateError> {
         self.expect('(')?;
         let mut arguments = Vec::new();
         if self.take(')') {
@@ -112,11 +106,11 @@ impl Parser<'_> {
         found
     }
 
-    fn expect(&mut self, mark: char) -> Result<(), Trouble> {
+    fn expect(&mut self, mark: char) -> Result<(), TemplateError> {
         if self.take(mark) { Ok(()) } else { Err(self.surprise()) }
     }
 
-    fn surprise(&self) -> Trouble {
+    fn surprise(&self) -> TemplateError {
         bad(format!("the language expression {} is not valid", quoted(&self.text)))
     }
 }
@@ -131,12 +125,12 @@ mod tests {
 
     #[test]
     fn brackets_make_an_expression_and_two_do_not() {
-        assert_eq!(read("[f()]"), Reading::Expression("f()"));
-        assert_eq!(read("[[f()]"), Reading::Literal("[f()]"));
+        assert_eq!(read("[f()]"), TextKind::Expression("f()"));
+        assert_eq!(read("[[f()]"), TextKind::Literal("[f()]"));
         for literal in ["", "f()", "[f()", "f()]", "[", "]"] {
-            assert_eq!(read(literal), Reading::Literal(literal));
+            assert_eq!(read(literal), TextKind::Literal(literal));
         }
-        assert_eq!(read("[]"), Reading::Expression(""));
+        assert_eq!(read("[]"), TextKind::Expression(""));
     }
 
     #[test]
@@ -150,16 +144,16 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_expression_is_refused() {
+    fn invalid_expressions_are_rejected() {
         for wrong in
             ["", "f", "f(", "f(,)", "f(1,)", "f(1 2)", "f())", "f().", "f()[", "f()[]", ")", "f().'a'"]
         {
-            assert!(matches!(parse(wrong), Err(Trouble::Refused(_))), "{wrong}");
+            assert!(matches!(parse(wrong), Err(TemplateError::Refused(_))), "{wrong}");
         }
     }
 
     #[test]
-    fn what_is_too_deep_or_too_long_is_refused() {
+    fn expressions_have_limits() {
         let nested = |depth: usize| format!("{}1{}", "f(".repeat(depth), ")".repeat(depth));
         assert!(parse(&nested(NESTING_MAX)).is_ok());
         assert!(parse(&nested(NESTING_MAX + 1)).is_err());

@@ -1,5 +1,5 @@
-//! JSON as people write templates, and as the Azure command line passes them on: with comments, commas at the end of lists, texts
-//! over several lines, and names without quotes.
+//! Relaxed JSON, as people write templates and the Azure command line forwards them: with comments, trailing commas,
+//! multi-line texts, and names without quotes.
 
 use std::iter::Peekable;
 use std::str::Chars;
@@ -8,10 +8,10 @@ use serde_json::Value;
 
 use crate::{ArmError, read_body};
 
-/// Reads the body of a request that has a template in it.
+/// Parses the body of a request with a template.
 ///
 /// # Errors
-/// When it is no object in JSON, however much is let pass.
+/// Fails if it is not an object, even in relaxed JSON.
 ///
 /// ```
 /// let body = "{\"properties\": {template: {\"a\": 1, // one\n}}}";
@@ -21,7 +21,7 @@ use crate::{ArmError, read_body};
 /// ```
 pub fn read(body: &[u8]) -> Result<Value, ArmError> {
     let read = read_body(body).or_else(|problem| match str::from_utf8(body) {
-        // Who writes strictly is told what is wrong where they have written it.
+        // Report the error of the strict parser, whose position matches the input.
         Ok(text) if problem.status == 400 => read_body(strict(text).as_bytes()).map_err(|_| problem),
         Ok(_) | Err(_) => Err(problem),
     });
@@ -33,7 +33,7 @@ pub fn read(body: &[u8]) -> Result<Value, ArmError> {
     }
 }
 
-/// The same in strict JSON, if it can be had.
+/// Converts relaxed JSON to strict JSON, as far as possible.
 fn strict(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text.chars().peekable();
@@ -56,7 +56,7 @@ fn strict(text: &str) -> String {
                     word.push(more);
                 }
                 let is_value = matches!(word.as_str(), "true" | "false" | "null");
-                // The `e` of a number is no word.
+                // The `e` of a number is not a name.
                 let is_number = out.ends_with(|before: char| before.is_ascii_digit() || before == '.');
                 out.push_str(&if is_value || is_number { word } else { format!("\"{word}\"") });
             }
@@ -66,7 +66,7 @@ fn strict(text: &str) -> String {
     out
 }
 
-/// A text, in which lines may end.
+/// A text, which may span lines.
 fn quoted(rest: &mut Peekable<Chars<'_>>, out: &mut String) {
     out.push('"');
     while let Some(letter) = rest.next() {
@@ -104,7 +104,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn what_people_write_is_read() {
+    fn relaxed_json_is_read() {
         for (text, expected) in [
             (r#"{"a": 1}"#, json!({ "a": 1 })),
             (r#"{"a": {}, template:{ "$schema": "x" }}"#, json!({ "a": {}, "template": { "$schema": "x" } })),
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_object_is_refused() {
+    fn only_objects_are_accepted() {
         for text in [
             "",
             "[]",

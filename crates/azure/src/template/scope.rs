@@ -1,84 +1,81 @@
-//! What an expression can know: names and their values, the group, the loop it is in; and how much effort is left.
+//! Scope of an expression: names and values, the group, the loop; and the remaining effort.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+use super::error::{TemplateError, bad, quoted};
 use super::limits::{DEPTH_MAX, EFFORT_MAX, UNDERWAY_MAX, VALUE_WEIGHT};
-use super::trouble::{Trouble, bad, quoted};
 use forewarn_control::resource_id::{GroupId, ResourceId};
 
-/// Shows a resource as a whole, if it is there.
-pub(super) type Look<'a> = &'a dyn Fn(&ResourceId) -> Option<Value>;
+/// Reads a resource, if it exists.
+pub(super) type ResourceReader<'a> = &'a dyn Fn(&ResourceId) -> Option<Value>;
 
-/// What is called by a name.
+/// Kind of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Space {
+pub(super) enum NameKind {
     /// `parameters('x')`
     Parameter,
     /// `variables('x')`
     Variable,
 }
 
-/// Where the value of a name comes from.
+/// Source of the value of a name.
 #[derive(Clone, Debug)]
-pub(super) enum Source {
-    /// It is there.
+pub(super) enum ValueSource {
+    /// A value of the deployment.
     Given(Value),
-    /// It is written in the template, and evaluated when it is needed.
+    /// A value of the template, evaluated when it is needed.
     Written(Value),
-    /// It is a list, made by a loop that is written in the template.
+    /// A list that a loop of the template makes.
     Loop(Value),
 }
 
-/// What all expressions of a template know. It owns what it holds, so that outputs can be had long after.
+/// Facts that all expressions of a template share. Owned, so that outputs can be evaluated long after.
 #[derive(Clone, Debug)]
-pub(super) struct Ground {
-    /// The group that is deployed to.
+pub(super) struct TemplateEnvironment {
     pub(super) group: GroupId,
-    /// Where the group is.
+    /// Location of the group.
     pub(super) location: String,
-    /// What the deployment is called.
+    /// Name of the deployment.
     pub(super) deployment: String,
     /// `contentVersion` of the template.
     pub(super) content_version: String,
     /// Parameters and variables, by their names in lower case.
-    pub(super) names: BTreeMap<(Space, String), Source>,
-    /// The resources of the template, by everything they may be called, in lower case.
+    pub(super) names: BTreeMap<(NameKind, String), ValueSource>,
+    /// The resources of the template, by all their names, in lower case.
     pub(super) resources: BTreeMap<String, Vec<ResourceId>>,
 }
 
-/// A turn of a loop, in the turn of the loop around it.
+/// An iteration of a loop, within that of the enclosing loop.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Turn<'a> {
-    /// What the loop is called.
+pub(super) struct LoopIteration<'a> {
+    /// Name of the loop.
     pub(super) name: &'a str,
-    /// The first turn is 0.
+    /// Index of the iteration, from 0.
     pub(super) index: usize,
-    /// The loop around it.
-    pub(super) outer: Option<&'a Turn<'a>>,
+    pub(super) outer: Option<&'a LoopIteration<'a>>,
 }
 
-/// Everything an expression can know, and what it may still cost.
+/// Everything that an expression can refer to, and the remaining effort.
 pub(super) struct Scope<'a> {
-    /// What all expressions know.
-    pub(super) ground: &'a Ground,
-    /// Shows resources, once there are any.
-    pub(super) look: Option<Look<'a>>,
-    /// What was asked of resources that cannot be looked at yet: ids and names in lower case.
+    pub(super) environment: &'a TemplateEnvironment,
+    /// Reads resources, once they exist.
+    pub(super) look: Option<ResourceReader<'a>>,
+    /// Referenced resources that cannot be read yet: ids and names in lower case.
     pub(super) referred: RefCell<Vec<String>>,
-    /// Values of names that are written; none while it is being evaluated.
-    known: RefCell<BTreeMap<(Space, String), Option<Value>>>,
+    /// Values of names; `None` while one is being evaluated.
+    known: RefCell<BTreeMap<(NameKind, String), Option<Value>>>,
     effort: Cell<u64>,
     underway: Cell<usize>,
 }
 
 impl<'a> Scope<'a> {
-    /// A scope in which resources can be looked at, or not yet.
-    pub(super) fn new(ground: &'a Ground, look: Option<Look<'a>>) -> Self {
+    /// A scope in which resources can be read, or not yet.
+    pub(super) fn new(environment: &'a TemplateEnvironment, look: Option<ResourceReader<'a>>) -> Self {
         Self {
-            ground,
+            environment,
             look,
             referred: RefCell::default(),
             known: RefCell::default(),
@@ -87,19 +84,18 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// The same, with what another one has left of its effort.
+    /// The same, with the remaining effort of another scope.
     pub(super) fn with_effort(self, effort: u64) -> Self {
         self.effort.set(effort);
         self
     }
 
-    /// What is left of the effort.
     pub(super) fn effort(&self) -> u64 {
         self.effort.get()
     }
 
-    /// Takes something off the effort.
-    pub(super) fn spend(&self, weight: u64) -> Result<(), Trouble> {
+    /// Reduces the remaining effort.
+    pub(super) fn spend(&self, weight: u64) -> Result<(), TemplateError> {
         match self.effort.get().checked_sub(weight) {
             Some(left) => {
                 self.effort.set(left);
@@ -109,17 +105,20 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// A value that was made, if there was effort for it and it is not too deep.
-    pub(super) fn made(&self, value: Value) -> Result<Value, Trouble> {
+    /// Accounts for a computed value, and checks its depth.
+    pub(super) fn made(&self, value: Value) -> Result<Value, TemplateError> {
         self.spend(weigh(&value)?)?;
         Ok(value)
     }
 
-    /// Goes one step deeper.
-    pub(super) fn deeper<T>(&self, step: impl FnOnce() -> Result<T, Trouble>) -> Result<T, Trouble> {
+    /// Runs a nested evaluation.
+    pub(super) fn deeper<T>(
+        &self,
+        step: impl FnOnce() -> Result<T, TemplateError>,
+    ) -> Result<T, TemplateError> {
         let underway = self.underway.get();
         if underway >= UNDERWAY_MAX {
-            return Err(bad("values of the template need each other too deeply"));
+            return Err(bad("values of the template are nested too deeply"));
         }
         self.underway.set(underway + 1);
         let outcome = step();
@@ -128,16 +127,16 @@ impl<'a> Scope<'a> {
     }
 
     /// The value of a parameter or a variable.
-    pub(super) fn named(&self, space: Space, name: &str) -> Result<Value, Trouble> {
+    pub(super) fn named(&self, space: NameKind, name: &str) -> Result<Value, TemplateError> {
         let key = (space, name.to_lowercase());
-        let source = self.ground.names.get(&key).ok_or_else(|| {
+        let source = self.environment.names.get(&key).ok_or_else(|| {
             let kind = match space {
-                Space::Parameter => "parameter",
-                Space::Variable => "variable",
+                NameKind::Parameter => "parameter",
+                NameKind::Variable => "variable",
             };
             bad(format!("the template {kind} {} is not found", quoted(&name)))
         })?;
-        if let Source::Given(value) = source {
+        if let ValueSource::Given(value) = source {
             return self.made(value.clone());
         }
         let known = self.known.borrow().get(&key).cloned();
@@ -150,12 +149,12 @@ impl<'a> Scope<'a> {
         }
         self.known.borrow_mut().insert(key.clone(), None);
         let value = match source {
-            Source::Given(value) => value.clone(),
-            Source::Written(written) => {
-                self.value(written, None).map_err(|trouble| not_here(trouble, name))?
+            ValueSource::Given(value) => value.clone(),
+            ValueSource::Written(written) => {
+                self.value(written, None).map_err(|error| not_here(error, name))?
             }
-            Source::Loop(entry) => {
-                let (_, list) = self.repeated(entry, None).map_err(|trouble| not_here(trouble, name))?;
+            ValueSource::Loop(entry) => {
+                let (_, list) = self.repeated(entry, None).map_err(|error| not_here(error, name))?;
                 Value::Array(list)
             }
         };
@@ -165,12 +164,12 @@ impl<'a> Scope<'a> {
     }
 }
 
-fn not_here(trouble: Trouble, name: &str) -> Trouble {
-    Trouble::Refused(trouble.here(&quoted(&name)))
+fn not_here(error: TemplateError, name: &str) -> TemplateError {
+    TemplateError::Refused(error.here(&quoted(&name)))
 }
 
-/// What a value weighs, if it is not too deep.
-pub(super) fn weigh(value: &Value) -> Result<u64, Trouble> {
+/// Weight of a value; fails if it is too deep.
+pub(super) fn weigh(value: &Value) -> Result<u64, TemplateError> {
     fn within(value: &Value, depth: usize) -> Option<u64> {
         let room = depth.checked_sub(1);
         Some(

@@ -1,12 +1,12 @@
-//! A DHCPDISCOVER that asks for option 245, and the DHCPOFFER that answers it (RFC 2131, RFC 2132).
+//! A DHCPDISCOVER that requests option 245, and the DHCPOFFER that answers it (RFC 2131, RFC 2132).
 //!
-//! Pure: bytes in, bytes out. Deliberately absent: accepting an offer, and options in the fields for names of servers and files.
+//! Pure: bytes in, bytes out. Not implemented: accepting an offer, and options in the server name and file name fields.
 
 use std::net::Ipv4Addr;
 
 use crate::lease::plausible;
 
-/// The option that names the address of the endpoint.
+/// The option with the address of the endpoint.
 const ENDPOINT: u8 = 245;
 
 const REQUEST: u8 = 1;
@@ -16,13 +16,13 @@ const HARDWARE_BYTES: u8 = 6;
 const BROADCAST: [u8; 2] = [0x80, 0];
 const COOKIE: [u8; 4] = [99, 130, 83, 99];
 
-/// Where the parts of a message are.
+/// Offsets of the parts of a message.
 const XID: usize = 4;
 const FLAGS: usize = 10;
 const HARDWARE: usize = 28;
 const OPTIONS: usize = 236;
 
-/// The least that a server has to take.
+/// The smallest message that every server accepts.
 const MESSAGE_BYTES_MIN: usize = 300;
 
 const PAD: u8 = 0;
@@ -32,17 +32,17 @@ const DISCOVER: u8 = 1;
 const OFFER: u8 = 2;
 const WANTED: u8 = 55;
 
-/// Who asks, and by which number the answer is known.
+/// The identity of one DHCPDISCOVER, by which its offers are recognised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Asker {
-    /// The address of the network card.
+pub(crate) struct DiscoverRequest {
+    /// The hardware address of the network interface.
     pub(crate) hardware: [u8; 6],
-    /// A number by chance.
+    /// A random transaction id.
     pub(crate) xid: u32,
 }
 
-impl Asker {
-    /// What is sent to everybody. The answer is asked to be sent to everybody too: there may be no address here yet.
+impl DiscoverRequest {
+    /// The DHCPDISCOVER. It requests a broadcast response, because this machine may have no address yet.
     pub(crate) fn discover(self) -> Vec<u8> {
         let mut message = vec![0; OPTIONS];
         message[..4].copy_from_slice(&[REQUEST, ETHERNET, HARDWARE_BYTES, 0]);
@@ -57,14 +57,14 @@ impl Asker {
         message
     }
 
-    /// The address in an answer; nothing if it is no answer to this question, or does not say.
+    /// Parses an offer; `None` if the message is not an offer for this request.
     pub(crate) fn read_offer(self, message: &[u8]) -> Option<Offer> {
         let part = |at: usize, bytes: usize| message.get(at..at.checked_add(bytes)?);
-        let is_answer = part(0, 3)? == [REPLY, ETHERNET, HARDWARE_BYTES]
+        let is_response = part(0, 3)? == [REPLY, ETHERNET, HARDWARE_BYTES]
             && part(XID, 4)? == self.xid.to_be_bytes()
             && part(HARDWARE, 6)? == self.hardware
             && part(OPTIONS, 4)? == COOKIE;
-        if !is_answer {
+        if !is_response {
             return None;
         }
         let options = message.get(OPTIONS + COOKIE.len()..)?;
@@ -76,14 +76,14 @@ impl Asker {
     }
 }
 
-/// What a server offers.
+/// The part of a DHCPOFFER that matters here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Offer {
-    /// What option 245 says.
+    /// The value of option 245, if present.
     pub(crate) endpoint: Option<Ipv4Addr>,
 }
 
-/// The value of an option; the first, if it is there twice.
+/// The value of an option; the first, if it occurs twice.
 fn option(mut rest: &[u8], wanted: u8) -> Option<&[u8]> {
     loop {
         let (code, after) = rest.split_first()?;
@@ -107,10 +107,10 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const ASKER: Asker = Asker { hardware: [2, 0, 0, 0, 0, 7], xid: 0x0102_0304 };
+    const SAMPLE: DiscoverRequest = DiscoverRequest { hardware: [2, 0, 0, 0, 0, 7], xid: 0x0102_0304 };
 
     fn offer(options: &[u8]) -> Vec<u8> {
-        let mut message = ASKER.discover();
+        let mut message = SAMPLE.discover();
         message[0] = REPLY;
         message.truncate(OPTIONS + COOKIE.len());
         message.extend(options);
@@ -119,11 +119,11 @@ mod tests {
 
     #[test]
     fn a_question_has_every_byte_in_its_place() {
-        let message = ASKER.discover();
+        let message = SAMPLE.discover();
         assert_eq!(message.len(), 300);
         assert_eq!(message[..12], [1, 1, 6, 0, 1, 2, 3, 4, 0, 0, 0x80, 0]);
         assert!(message[12..28].iter().all(|byte| *byte == 0));
-        assert_eq!(message[28..34], ASKER.hardware);
+        assert_eq!(message[28..34], SAMPLE.hardware);
         assert_eq!(message[236..247], [99, 130, 83, 99, 53, 1, 1, 55, 1, 245, 255]);
     }
 
@@ -131,9 +131,9 @@ mod tests {
     fn an_offer_says_where_the_endpoint_is_or_does_not() {
         let wire = Some(Ipv4Addr::new(168, 63, 129, 16));
         let whole = offer(&[0, 53, 1, 2, 1, 4, 255, 255, 255, 0, 245, 4, 168, 63, 129, 16, 255]);
-        assert_eq!(ASKER.read_offer(&whole), Some(Offer { endpoint: wire }));
+        assert_eq!(SAMPLE.read_offer(&whole), Some(Offer { endpoint: wire }));
         for without in [&[53, 1, 2, 255][..], &[53, 1, 2, 245, 4, 0, 0, 0, 0], &[53, 1, 2, 245, 3, 1, 2, 3]] {
-            assert_eq!(ASKER.read_offer(&offer(without)), Some(Offer { endpoint: None }));
+            assert_eq!(SAMPLE.read_offer(&offer(without)), Some(Offer { endpoint: None }));
         }
     }
 
@@ -143,12 +143,12 @@ mod tests {
         for at in [0, 1, 2, 4, 7, 28, 33, 236, 239] {
             let mut other = whole.clone();
             other[at] ^= 1;
-            assert_eq!(ASKER.read_offer(&other), None, "byte {at}");
+            assert_eq!(SAMPLE.read_offer(&other), None, "byte {at}");
         }
-        assert_eq!(ASKER.read_offer(&offer(&[53, 1, 5, 245, 4, 1, 2, 3, 4])), None, "not an offer");
-        assert_eq!(ASKER.read_offer(&ASKER.discover()), None, "our own question");
+        assert_eq!(SAMPLE.read_offer(&offer(&[53, 1, 5, 245, 4, 1, 2, 3, 4])), None, "not an offer");
+        assert_eq!(SAMPLE.read_offer(&SAMPLE.discover()), None, "our own request");
         for length in 0..240 {
-            assert_eq!(ASKER.read_offer(&whole[..length]), None);
+            assert_eq!(SAMPLE.read_offer(&whole[..length]), None);
         }
     }
 
@@ -158,8 +158,8 @@ mod tests {
             bytes in prop::collection::vec(any::<u8>(), 0..600),
             options in prop::collection::vec(any::<u8>(), 0..200),
         ) {
-            let _ = ASKER.read_offer(&bytes);
-            if let Some(Offer { endpoint: Some(address) }) = ASKER.read_offer(&offer(&options)) {
+            let _ = SAMPLE.read_offer(&bytes);
+            if let Some(Offer { endpoint: Some(address) }) = SAMPLE.read_offer(&offer(&options)) {
                 prop_assert!(!address.is_multicast());
             }
         }
@@ -176,7 +176,7 @@ mod tests {
             }
             options.extend([MESSAGE_TYPE, 1, OFFER, ENDPOINT, 4]);
             options.extend(address.to_be_bytes());
-            prop_assert_eq!(ASKER.read_offer(&offer(&options)), Some(Offer { endpoint: Some(address.into()) }));
+            prop_assert_eq!(SAMPLE.read_offer(&offer(&options)), Some(Offer { endpoint: Some(address.into()) }));
         }
     }
 }

@@ -1,10 +1,9 @@
-//! Asks DHCP servers where the endpoint is, on every network card that is up, side by side.
+//! Queries DHCP servers for the address of the endpoint, on all active network interfaces in parallel.
 //!
-//! The question is a DHCPDISCOVER; what is offered is not taken, so no address changes. It is sent from port 68, which only root
-//! or whoever has `CAP_NET_BIND_SERVICE` may use, and which is shared with the DHCP client of the machine: answers that go to
-//! everybody reach both.
+//! Sends a DHCPDISCOVER and accepts no offer, so that no address changes. It is sent from port 68, which needs root or
+//! `CAP_NET_BIND_SERVICE`. The port is shared with the DHCP client of the machine: both receive broadcast responses.
 //!
-//! Cards are known from `/sys/class/net`: this is for Linux.
+//! Interfaces are read from `/sys/class/net`, so this works on Linux only.
 
 mod message;
 
@@ -18,120 +17,121 @@ use tokio::net::UdpSocket;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use crate::backoff::chance;
-use message::Asker;
+use crate::backoff::random_seed;
+use message::DiscoverRequest;
 
 const SERVER_PORT: u16 = 67;
 const CLIENT_PORT: u16 = 68;
 
-/// How often it is asked, and how long an answer may take each time. Servers look whether an address is in use before they
-/// offer it, which takes them up to three seconds.
-const TIMES: u32 = 2;
-const PATIENCE: Duration = Duration::from_secs(4);
+/// Number of attempts, and the timeout of each. Servers check for up to three seconds whether an address is in use
+/// before they offer it.
+const ATTEMPTS: u32 = 2;
+const RESPONSE_MAX: Duration = Duration::from_secs(4);
 
-/// Network cards that are looked at.
-const CARDS_MAX: usize = 16;
+/// Limit of network interfaces that are queried.
+const INTERFACES_MAX: usize = 16;
 
-const CARDS: &str = "/sys/class/net";
+const INTERFACES: &str = "/sys/class/net";
 
-/// The flags and the type of a card that can be asked on, as Linux numbers them.
+/// Flags and type of a usable interface, as defined by Linux.
 const UP: u32 = 0x1;
 const BROADCASTS: u32 = 0x2;
 const LOOPBACK: u32 = 0x8;
 const ETHERNET: &str = "1";
 
-/// A network card.
+/// A network interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Card {
+struct NetworkInterface {
     name: String,
     hardware: [u8; 6],
 }
 
-/// The card on which somebody knew, and what; or for each place why nobody did.
-pub(crate) async fn ask() -> Result<(String, Ipv4Addr), Vec<(String, String)>> {
-    let cards = cards(Path::new(CARDS)).map_err(|why| vec![("DHCP".to_owned(), why)])?;
-    let mut asking = JoinSet::new();
-    for card in cards {
-        asking.spawn(async move {
-            let heard = ask_on(&card).await;
-            (card.name, heard)
+/// Returns the interface and the address of the first usable offer, or the reasons why there is none.
+pub(crate) async fn query() -> Result<(String, Ipv4Addr), Vec<(String, String)>> {
+    let interfaces = interfaces(Path::new(INTERFACES)).map_err(|reason| vec![("DHCP".to_owned(), reason)])?;
+    let mut queries = JoinSet::new();
+    for interface in interfaces {
+        queries.spawn(async move {
+            let received = query_on(&interface).await;
+            (interface.name, received)
         });
     }
     let mut reasons = Vec::new();
-    while let Some(heard) = asking.join_next().await {
-        match heard {
+    while let Some(received) = queries.join_next().await {
+        match received {
             Ok((name, Ok(address))) => return Ok((name, address)),
-            Ok((name, Err(why))) => reasons.push((format!("DHCP on {name}"), why)),
-            Err(problem) => reasons.push(("DHCP".to_owned(), problem.to_string())),
+            Ok((name, Err(reason))) => reasons.push((format!("DHCP on {name}"), reason)),
+            Err(error) => reasons.push(("DHCP".to_owned(), error.to_string())),
         }
     }
     reasons.sort();
     Err(reasons)
 }
 
-async fn ask_on(card: &Card) -> Result<Ipv4Addr, String> {
-    let socket = open(&card.name).map_err(|problem| told(&problem))?;
-    let xid = u32::try_from(chance() >> 32).unwrap_or_default();
-    let asker = Asker { hardware: card.hardware, xid };
-    let everybody = SocketAddrV4::new(Ipv4Addr::BROADCAST, SERVER_PORT);
-    for _ in 0..TIMES {
-        let sent = socket.send_to(&asker.discover(), everybody).await;
-        sent.map_err(|problem| format!("cannot send: {problem}"))?;
-        if let Ok(heard) = timeout(PATIENCE, hear(&socket, asker)).await {
-            return heard;
+async fn query_on(interface: &NetworkInterface) -> Result<Ipv4Addr, String> {
+    let socket = open(&interface.name).map_err(|error| describe(&error))?;
+    let xid = u32::try_from(random_seed() >> 32).unwrap_or_default();
+    let request = DiscoverRequest { hardware: interface.hardware, xid };
+    let broadcast = SocketAddrV4::new(Ipv4Addr::BROADCAST, SERVER_PORT);
+    for _ in 0..ATTEMPTS {
+        let sent = socket.send_to(&request.discover(), broadcast).await;
+        sent.map_err(|error| format!("cannot send: {error}"))?;
+        if let Ok(received) = timeout(RESPONSE_MAX, receive_offer(&socket, request)).await {
+            return received;
         }
     }
-    Err("no DHCP server answers".to_owned())
+    Err("no DHCP server responded".to_owned())
 }
 
-async fn hear(socket: &UdpSocket, asker: Asker) -> Result<Ipv4Addr, String> {
+async fn receive_offer(socket: &UdpSocket, request: DiscoverRequest) -> Result<Ipv4Addr, String> {
     let mut buffer = [0; 2048];
     loop {
-        let heard = socket.recv_from(&mut buffer).await;
-        let (length, from) = heard.map_err(|problem| format!("cannot listen: {problem}"))?;
-        let Some(offer) = buffer.get(..length).and_then(|bytes| asker.read_offer(bytes)) else { continue };
+        let received = socket.recv_from(&mut buffer).await;
+        let (length, from) = received.map_err(|error| format!("cannot listen: {error}"))?;
+        let Some(offer) = buffer.get(..length).and_then(|bytes| request.read_offer(bytes)) else { continue };
         let without = || format!("the DHCP server {} does not offer option 245", from.ip());
         return offer.endpoint.ok_or_else(without);
     }
 }
 
-fn open(card: &str) -> std::io::Result<UdpSocket> {
+fn open(interface: &str) -> std::io::Result<UdpSocket> {
     let socket = Socket::new(Domain::IPV4, Type::DGRAM, Some(Protocol::UDP))?;
     socket.set_nonblocking(true)?;
     socket.set_reuse_address(true)?;
     socket.set_broadcast(true)?;
     #[cfg(target_os = "linux")]
-    socket.bind_device(Some(card.as_bytes()))?;
+    socket.bind_device(Some(interface.as_bytes()))?;
     #[cfg(not(target_os = "linux"))]
-    let _ = card;
+    let _ = interface;
     socket.bind(&SockAddr::from(SocketAddr::from((Ipv4Addr::UNSPECIFIED, CLIENT_PORT))))?;
     UdpSocket::from_std(socket.into())
 }
 
-/// Why port 68 cannot be used.
-fn told(problem: &Error) -> String {
-    let hint = if problem.kind() == ErrorKind::PermissionDenied {
+/// Describes why port 68 cannot be used.
+fn describe(error: &Error) -> String {
+    let hint = if error.kind() == ErrorKind::PermissionDenied {
         "\n  hint: only root, or a program with CAP_NET_BIND_SERVICE, may use port 68"
-    } else if problem.kind() == ErrorKind::AddrInUse {
+    } else if error.kind() == ErrorKind::AddrInUse {
         "\n  hint: the DHCP client that has port 68 does not share it; it may write a lease file"
     } else {
         ""
     };
-    format!("cannot be asked: {problem}{hint}")
+    format!("cannot use port 68: {error}{hint}")
 }
 
-/// The cards that are up and are no loopback, in the order of their names.
-fn cards(place: &Path) -> Result<Vec<Card>, String> {
-    let entries = std::fs::read_dir(place);
-    let entries = entries.map_err(|problem| format!("cannot list network cards: {problem}"))?;
+/// The interfaces that are up and are not loopback, in the order of their names.
+fn interfaces(location: &Path) -> Result<Vec<NetworkInterface>, String> {
+    let entries = std::fs::read_dir(location);
+    let entries = entries.map_err(|error| format!("cannot list network interfaces: {error}"))?;
     let mut names: Vec<_> = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
     names.sort();
-    let cards: Vec<_> = names.iter().filter_map(|name| card(place, name)).take(CARDS_MAX).collect();
-    if cards.is_empty() { Err("no network card is up".to_owned()) } else { Ok(cards) }
+    let interfaces: Vec<_> =
+        names.iter().filter_map(|name| interface(location, name)).take(INTERFACES_MAX).collect();
+    if interfaces.is_empty() { Err("no network interface is up".to_owned()) } else { Ok(interfaces) }
 }
 
-fn card(place: &Path, name: &str) -> Option<Card> {
-    let read = |what: &str| std::fs::read_to_string(place.join(name).join(what)).ok();
+fn interface(location: &Path, name: &str) -> Option<NetworkInterface> {
+    let read = |what: &str| std::fs::read_to_string(location.join(name).join(what)).ok();
     let flags = u32::from_str_radix(read("flags")?.trim().strip_prefix("0x")?, 16).ok()?;
     if flags & UP == 0 || flags & BROADCASTS == 0 || flags & LOOPBACK != 0 || read("type")?.trim() != ETHERNET
     {
@@ -140,7 +140,7 @@ fn card(place: &Path, name: &str) -> Option<Card> {
     let address = read("address")?;
     let bytes: Option<Vec<u8>> =
         address.trim().split(':').map(|part| u8::from_str_radix(part, 16).ok()).collect();
-    Some(Card { name: name.to_owned(), hardware: bytes?.try_into().ok()? })
+    Some(NetworkInterface { name: name.to_owned(), hardware: bytes?.try_into().ok()? })
 }
 
 #[cfg(test)]
@@ -149,32 +149,33 @@ mod tests {
 
     #[test]
     fn only_cards_that_are_up_and_lead_somewhere_are_asked_on() {
-        let place = tempfile::tempdir().unwrap();
+        let location = tempfile::tempdir().unwrap();
         let add = |name: &str, flags: &str, kind: &str, address: &str| {
-            let card = place.path().join(name);
-            std::fs::create_dir(&card).unwrap();
+            let interface = location.path().join(name);
+            std::fs::create_dir(&interface).unwrap();
             for (what, text) in [("flags", flags), ("type", kind), ("address", address)] {
-                std::fs::write(card.join(what), format!("{text}\n")).unwrap();
+                std::fs::write(interface.join(what), format!("{text}\n")).unwrap();
             }
         };
-        assert_eq!(cards(place.path()), Err("no network card is up".to_owned()));
+        assert_eq!(interfaces(location.path()), Err("no network interface is up".to_owned()));
         add("lo", "0x9", "772", "00:00:00:00:00:00");
         add("eth1", "0x1003", "1", "02:00:00:00:00:01");
         add("eth0", "0x1003", "1", "02:00:00:00:00:00");
         add("down", "0x1002", "1", "02:00:00:00:00:02");
         add("tun0", "0x1091", "65534", "");
         add("odd", "0x1003", "1", "02:00");
-        std::fs::write(place.path().join("bonding_masters"), "").unwrap();
-        let found = cards(place.path()).unwrap();
-        let names: Vec<_> = found.iter().map(|card| (card.name.as_str(), card.hardware[5])).collect();
+        std::fs::write(location.path().join("bonding_masters"), "").unwrap();
+        let found = interfaces(location.path()).unwrap();
+        let names: Vec<_> =
+            found.iter().map(|interface| (interface.name.as_str(), interface.hardware[5])).collect();
         assert_eq!(names, [("eth0", 0), ("eth1", 1)]);
-        assert!(cards(&place.path().join("nowhere")).unwrap_err().contains("cannot list"));
+        assert!(interfaces(&location.path().join("nowhere")).unwrap_err().contains("cannot list"));
     }
 
     #[test]
-    fn who_is_not_permitted_is_told_what_is_needed() {
-        assert!(told(&Error::from(ErrorKind::PermissionDenied)).contains("CAP_NET_BIND_SERVICE"));
-        assert!(told(&Error::from(ErrorKind::AddrInUse)).contains("does not share it"));
-        assert!(!told(&Error::from(ErrorKind::NetworkUnreachable)).contains("hint"));
+    fn a_missing_permission_has_a_hint() {
+        assert!(describe(&Error::from(ErrorKind::PermissionDenied)).contains("CAP_NET_BIND_SERVICE"));
+        assert!(describe(&Error::from(ErrorKind::AddrInUse)).contains("does not share it"));
+        assert!(!describe(&Error::from(ErrorKind::NetworkUnreachable)).contains("hint"));
     }
 }

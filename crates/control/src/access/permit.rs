@@ -1,7 +1,7 @@
-//! The permit of a caller: role and scope. It is made when the caller is authenticated, travels with the request, and is checked
-//! against the state in which the request is decided.
+//! The permit of a caller: role and scope. It is made when the caller is authenticated, travels with the request, and
+//! is checked against the state in which the request is decided.
 //!
-//! A target outside of the scope and one that does not exist give the same answer: callers cannot find out names.
+//! A target outside of the scope and one that does not exist give the same response: callers cannot find out names.
 
 use forewarn_lifecycle::{Cluster, HostId, MachineId, TenantId, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -18,38 +18,35 @@ use crate::stream::ClusterId;
 pub struct Permit {
     /// Name of the sender in the audit log: `token NAME`, `socket`, `anyone`.
     pub by: String,
-    /// The role.
     pub role: Role,
-    /// Clusters and tenants.
     pub scope: Scope,
     /// Number of the sender's token.
     #[serde(deserialize_with = "Option::deserialize")]
     pub token: Option<u32>,
 }
 
-/// Why somebody may not.
+/// The reason why a caller is denied a request.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Denied {
-    /// Others may.
-    #[error("not for this role: {has}\n  hint: it needs the role {needs}")]
+    /// The role of the caller is not sufficient.
+    #[error("role {has} is not sufficient\n  hint: this needs the role {needs}")]
     Role {
-        /// The least that is needed.
+        /// The lowest role that is sufficient.
         needs: Role,
-        /// What there is.
+        /// The role of the caller.
         has: Role,
     },
-    /// It concerns more than one cluster, or more than some tenants.
+    /// The request affects the whole server or a whole cluster, and the token is limited to a part.
     #[error(
-        "the token is limited to some clusters or tenants, and this concerns all\n  hint: take one that is not"
+        "the token is limited to some clusters or tenants, and this request affects all of them\n  hint: use an unlimited token"
     )]
     Limited,
-    /// It is about, or might touch, tenants that are not in the scope; or about nothing that there is.
-    #[error("not there, or outside the tenants of this token\n  hint: call a machine TENANT/NAME")]
+    /// The target is outside the token's tenants, or does not exist. Callers must not be able to tell which.
+    #[error("not found, or outside the tenants of this token\n  hint: name a machine as TENANT/NAME")]
     Tenants,
 }
 
 impl Permit {
-    /// Permission for everything.
     #[must_use]
     pub fn unlimited(by: &str) -> Self {
         Self { by: by.to_owned(), role: Role::Admin, scope: Scope::default(), token: None }
@@ -62,8 +59,8 @@ impl Permit {
         Self { by: format!("token {}", token.name), role, scope, token: Some(token.number) }
     }
 
-    /// Compares with the token behind it, if there is one: the token must exist, not have expired, and have the same role and
-    /// scope.
+    /// Compares with the token behind it, if there is one: the token must exist, not have expired, and have the same
+    /// role and scope.
     #[must_use]
     pub fn stands<'a>(&self, find: impl FnOnce(u32) -> Option<&'a Token>, now: Timestamp) -> bool {
         let is_same = |token: &Token| token.role == self.role && token.scope == self.scope;
@@ -74,12 +71,12 @@ impl Permit {
     /// Checks the role.
     ///
     /// # Errors
-    /// When it is not sufficient.
+    /// Fails if it is not sufficient.
     pub fn check_role(&self, needs: Role) -> Result<(), Denied> {
         if self.role >= needs { Ok(()) } else { Err(Denied::Role { needs, has: self.role }) }
     }
 
-    /// Whether that may be done which concerns the whole server: clusters, tokens, its journal.
+    /// Checks the permission for requests that affect the whole server: clusters, tokens, its journal.
     pub fn check_server(&self, needs: Role) -> Result<(), Denied> {
         self.check_role(needs)?;
         if self.scope.is_all() { Ok(()) } else { Err(Denied::Limited) }
@@ -88,7 +85,7 @@ impl Permit {
     /// Checks the permission for everything that concerns all tenants of a cluster.
     ///
     /// # Errors
-    /// When the role is not sufficient, or the permit is limited to tenants.
+    /// Fails if the role is not sufficient, or the permit is limited to tenants.
     pub fn check_all_tenants(&self, needs: Role) -> Result<(), Denied> {
         self.check_role(needs)?;
         if self.scope.tenants.is_all() { Ok(()) } else { Err(Denied::Limited) }
@@ -132,8 +129,8 @@ impl Permit {
         named_host(command).map_or(Ok(()), |host| self.check_host(cluster, host))
     }
 
-    /// Checks the name of a host. A token that is limited to tenants may name the hosts that carry their machines: a host
-    /// that carries none of them and one that does not exist look alike.
+    /// Checks the name of a host. A token that is limited to tenants may name the hosts that carry their machines: a
+    /// host that carries none of them and one that does not exist look alike.
     pub fn check_host(&self, cluster: &Cluster, name: &str) -> Result<(), Denied> {
         self.check_host_id(cluster, cluster.host_named(name))
     }
@@ -156,7 +153,8 @@ impl Permit {
         if self.sees(cluster, tenant) { Ok(tenant) } else { Err(Denied::Tenants) }
     }
 
-    /// The tenant or scale set of that name is in the scope. The tenants of a scale set are in it under the name of the set.
+    /// The tenant or scale set of that name is in the scope. The tenants of a scale set are in it under the name of
+    /// the set.
     #[must_use]
     pub fn sees_named(&self, name: &str) -> bool {
         self.scope.tenants.is_all() || self.scope.tenants.includes(name)

@@ -1,8 +1,8 @@
-//! Which role a command needs, and whose it is.
+//! The role that a command needs, and the tenants that it affects.
 //!
-//! Who works on what there is, is an operator; who says what there is and how it behaves, is an admin. How many instances a
-//! scale set has is the work of an operator, in this sense. Of what an operator
-//! may do, whoever is limited to tenants may do what touches no others: not hosts, not rollouts, not the brake.
+//! Operators work on existing machines and hosts, and choose the number of instances of a scale set. Admins add and
+//! remove objects and change how they behave. A token that is limited to tenants may run the commands of operators
+//! that affect no other tenant: not those on hosts, rollouts or the brake.
 
 use forewarn_lifecycle::{Cluster, Command, HostId, Name, TenantId};
 
@@ -12,22 +12,20 @@ use crate::command::{
 };
 use crate::shared::{Reach, Role};
 
-/// What a command is about.
+/// The object of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Subject<'a> {
-    /// One machine.
+enum CommandTarget<'a> {
     Machine(&'a str),
-    /// One tenant.
     Tenant(&'a str),
     /// A scale set that grows, on that host.
     ScaleSet(&'a str, &'a str),
-    /// The work behind an event, and so everybody whom it touches.
+    /// The work behind an event, and with it every tenant of the work.
     Event(&'a str),
-    /// What tenants share.
+    /// Everything that tenants share.
     Everybody,
 }
 
-/// The least role that may ask for it.
+/// The lowest role that may run a command.
 pub(crate) fn needs(command: &NamedCommand) -> Role {
     use NamedCommand as C;
     match command {
@@ -58,7 +56,7 @@ pub(crate) fn needs(command: &NamedCommand) -> Role {
         | C::BrakeOn {}
         | C::BrakeOff {}
         | C::Jam { .. } => Role::Operator,
-        // From where a machine calls decides who it is; that is not for everybody to say.
+        // A machine is identified by the addresses that it calls from: only an admin may set them.
         C::AdmitInstance { instance, .. } if instance.addresses.is_empty() => Role::Operator,
         C::AdmitHost(_)
         | C::RemoveHost { .. }
@@ -84,8 +82,8 @@ pub(crate) fn needs(command: &NamedCommand) -> Role {
     }
 }
 
-/// What only an admin does is everybody's: no admin is limited to tenants.
-fn subject(command: &NamedCommand) -> Subject<'_> {
+/// Commands of an admin affect all tenants: no admin is limited to tenants.
+fn subject(command: &NamedCommand) -> CommandTarget<'_> {
     use NamedCommand as C;
     match command {
         C::Restart { machine }
@@ -97,10 +95,10 @@ fn subject(command: &NamedCommand) -> Subject<'_> {
         | C::Start { machine }
         | C::Deallocate { machine }
         | C::UpgradeInstance { machine }
-        | C::Jam { machine } => Subject::Machine(machine),
-        C::Approve { tenant, .. } => Subject::Tenant(tenant),
-        C::AdmitInstance { scale_set, instance } => Subject::ScaleSet(scale_set, &instance.host),
-        C::Cancel { event } | C::ForceStart { event } => Subject::Event(event),
+        | C::Jam { machine } => CommandTarget::Machine(machine),
+        C::Approve { tenant, .. } => CommandTarget::Tenant(tenant),
+        C::AdmitInstance { scale_set, instance } => CommandTarget::ScaleSet(scale_set, &instance.host),
+        C::Cancel { event } | C::ForceStart { event } => CommandTarget::Event(event),
         C::UpdateHosts { .. }
         | C::UpdateNetwork { .. }
         | C::MigrateHosts { .. }
@@ -134,47 +132,50 @@ fn subject(command: &NamedCommand) -> Subject<'_> {
         | C::ChangeProfile { .. }
         | C::Describe { .. }
         | C::ChangeSite(_)
-        | C::ChangeSettings(_) => Subject::Everybody,
+        | C::ChangeSettings(_) => CommandTarget::Everybody,
     }
 }
 
 /// The host that a command names, of those that a token limited to tenants may have.
 pub(crate) fn named_host(command: &NamedCommand) -> Option<&str> {
     match subject(command) {
-        Subject::ScaleSet(_, host) => Some(host),
-        Subject::Machine(_) | Subject::Tenant(_) | Subject::Event(_) | Subject::Everybody => None,
+        CommandTarget::ScaleSet(_, host) => Some(host),
+        CommandTarget::Machine(_)
+        | CommandTarget::Tenant(_)
+        | CommandTarget::Event(_)
+        | CommandTarget::Everybody => None,
     }
 }
 
-/// The tenants that a command touches, if it touches no more than can be named. What is not there touches nobody that
-/// could be named either.
+/// The tenants that a command affects, if it affects no more than can be named. A missing object affects no tenant that
+/// could be named.
 pub(crate) fn tenants_of(command: &NamedCommand, cluster: &Cluster) -> Option<Vec<TenantId>> {
     match subject(command) {
-        Subject::Machine(name) => {
+        CommandTarget::Machine(name) => {
             let machine = find_machine(cluster, name).ok()?;
             Some(vec![cluster.machine(machine)?.tenant])
         }
-        Subject::Tenant(name) => Some(vec![find_tenant(cluster, name).ok()?]),
-        Subject::ScaleSet(name, host) => {
+        CommandTarget::Tenant(name) => Some(vec![find_tenant(cluster, name).ok()?]),
+        CommandTarget::ScaleSet(name, host) => {
             find_host(cluster, host).ok()?;
             Some(cluster.scale_set(find_scale_set(cluster, name).ok()?)?.groups.clone())
         }
-        Subject::Event(id) => {
+        CommandTarget::Event(id) => {
             let (tenant, event) = find_event(cluster, id).ok()?;
             let work = cluster.maintenance(event.maintenance)?;
             Some(work.plan.parts.iter().map(|part| part.tenant).chain([tenant]).collect())
         }
-        Subject::Everybody => None,
+        CommandTarget::Everybody => None,
     }
 }
 
-/// The same for a command whose names were found: none is looked up again.
+/// The same for a resolved command: no name is looked up again.
 fn tenants_of_resolved(
     command: &NamedCommand,
     resolved: &Resolved,
     cluster: &Cluster,
 ) -> Option<Vec<TenantId>> {
-    if subject(command) == Subject::Everybody {
+    if subject(command) == CommandTarget::Everybody {
         None
     } else if let Resolved::Rules(Command::Approve { tenant, .. }) = resolved {
         Some(vec![*tenant])
@@ -193,12 +194,12 @@ pub(crate) fn host_of_resolved(resolved: &Resolved) -> Option<HostId> {
     Some(placement.host)
 }
 
-/// Returns true if a command concerns these tenants only.
+/// Returns true if a command affects these tenants only.
 pub(crate) fn is_within(command: &NamedCommand, cluster: &Cluster, tenants: &Reach<Name>) -> bool {
     tenants.is_all() || are_within(cluster, tenants, tenants_of(command, cluster))
 }
 
-/// The same for a command whose names were found.
+/// The same for a resolved command.
 pub(crate) fn is_resolved_within(
     command: &NamedCommand,
     resolved: &Resolved,

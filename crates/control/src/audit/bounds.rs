@@ -1,4 +1,4 @@
-//! How great an entry of the trail may be: one that cannot be kept would stop the server.
+//! Limits of an audit entry: an entry that cannot be stored would stop the server.
 
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -6,14 +6,15 @@ use sha2::{Digest, Sha256};
 use crate::audit::log::{NewAuditEntry, hex};
 use crate::audit::notice::Notice;
 
-/// Bytes of a command as JSON; of a greater one, the length and the hash are kept.
+/// Bytes of a command as JSON; of a larger command, only the length and the hash are stored.
 pub const COMMAND_BYTES_MAX: usize = 256 << 10;
 
-/// Tenants, machines, hosts or events of one entry, and their bytes as JSON. The greatest list, the hosts of a rollout, has no more.
+/// Tenants, machines, hosts or events of one entry, and their bytes as JSON. The longest list, the hosts of a
+/// rollout, fits.
 pub const NAMES_PER_ENTRY_MAX: usize = 10_000;
 const NAMES_BYTES_MAX: usize = 900 << 10;
 
-/// Bytes as JSON of what is told of events. Work on as many machines as may be, each of another tenant, needs no more.
+/// Bytes of notices as JSON. Work on the maximum number of machines, each of another tenant, fits.
 const NOTICES_BYTES_MAX: usize = 900 << 10;
 
 /// Bytes of a text, and of each name.
@@ -23,11 +24,11 @@ const NAME_BYTES_MAX: usize = 255;
 /// Bytes of the reason of a failure.
 const REASON_BYTES_MAX: usize = 1 << 10;
 
-/// How deep a command may be nested: an entry must be readable by those who read JSON with a limit.
+/// Nesting of a command as JSON: readers of an entry may limit the depth.
 const COMMAND_DEPTH_MAX: usize = 64;
 
 impl NewAuditEntry {
-    /// The same, so small that it is an entry: an entry that cannot be kept would stop the server.
+    /// Cuts everything that exceeds the limits, so that the entry can be stored.
     pub(crate) fn bounded(mut self) -> Self {
         cut(&mut self.text, TEXT_BYTES_MAX);
         let lists = [
@@ -47,7 +48,7 @@ impl NewAuditEntry {
         let (there, kept) = (self.notices.len(), kept(&self.notices));
         if kept < there {
             self.notices.truncate(kept);
-            self.text.push_str(&format!(" (others are told of the first {kept} of {there} events)"));
+            self.text.push_str(&format!(" (webhooks are notified of the first {kept} of {there} events)"));
         }
         if let Some(reason) = &mut self.reason {
             cut(reason, REASON_BYTES_MAX);
@@ -55,7 +56,7 @@ impl NewAuditEntry {
         for name in [&mut self.cluster, &mut self.by, &mut self.kind] {
             cut(name, NAME_BYTES_MAX);
         }
-        // Nothing and nothing said look alike in JSON.
+        // JSON does not distinguish `null` from an absent command.
         self.command = self.command.filter(|command| !command.is_null());
         if let Some(command) = &mut self.command {
             let bytes = command.to_string();
@@ -68,14 +69,14 @@ impl NewAuditEntry {
     }
 }
 
-/// How many of the names an entry has room for.
+/// Number of names that an entry has room for.
 fn listed(names: &[String]) -> usize {
     let mut left = NAMES_BYTES_MAX;
     let fits = |name: &&String| left.checked_sub(written(name)).inspect(|rest| left = *rest).is_some();
     names.iter().take(NAMES_PER_ENTRY_MAX).take_while(fits).count()
 }
 
-/// What of events an entry has room for.
+/// Number of notices that an entry has room for.
 fn kept(notices: &[Notice]) -> usize {
     let mut left = NOTICES_BYTES_MAX;
     let fits = |notice: &&Notice| {

@@ -1,8 +1,8 @@
-//! The trail: what was asked for and what has happened, one entry after the other, chained by hash.
+//! The audit log: requests and their effects, one entry after the other, chained by hash.
 //!
-//! It is one chronicle for three readers: who audits (who asked for what), who explains (what has happened to a machine), and who
-//! watches. An entry cannot be changed, taken out or put in between without every hash after it being another one. Nothing is kept
-//! here: who writes entries holds a [`Chain`] and seals what is told with it, who reads them verifies with another.
+//! It has three kinds of readers: auditors (who requested what), explanations (the history of a machine), and
+//! `watch`. An entry cannot be changed, removed or inserted without changing every hash after it. Nothing is stored
+//! here: a writer holds a [`Chain`] and seals entries with it, a reader verifies them with another.
 //!
 //! ```text
 //!   hash 0 = 32 zero bytes
@@ -13,8 +13,8 @@
 //! use forewarn_control::{Chain, NewAuditEntry, AuditEntry};
 //!
 //! let mut chain = Chain::default();
-//! let told = NewAuditEntry { by: "token alice".to_owned(), text: "restart web_0".to_owned(), ..NewAuditEntry::default() };
-//! let line = chain.seal(told).to_line();
+//! let entry = NewAuditEntry { by: "token alice".to_owned(), text: "restart web_0".to_owned(), ..NewAuditEntry::default() };
+//! let line = chain.seal(entry).to_line();
 //!
 //! let read: AuditEntry = serde_json::from_str(&line)?;
 //! assert_eq!(Chain::default().verify(&read), Ok(()));
@@ -25,6 +25,7 @@
 
 use std::fmt;
 
+use data_encoding::HEXLOWER;
 use forewarn_lifecycle::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -35,53 +36,53 @@ use crate::audit::notice::Notice;
 use crate::stream::{ClusterId, Stream};
 use forewarn_types::Moment;
 
-/// Bytes of an entry as JSON: whatever is told, no sealed entry has more.
+/// Maximum size of a sealed entry as JSON. Longer content is cut.
 pub const ENTRY_BYTES_MAX: usize = 5 << 20;
 
-/// One entry of the trail.
+/// One entry of the audit log.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AuditEntry {
-    /// Its number: from 1 on, without a gap.
+    /// Number of the entry: from 1, without gaps.
     pub number: u64,
-    /// When.
+    /// Time of the entry.
     pub at: Moment,
-    /// The cluster it is about, as it was called then; none, if it is about all.
+    /// Name of the cluster at that time; empty if the entry is about the whole server.
     pub cluster: String,
-    /// Who: `token NAME`, `socket`, `anyone`, `machine TENANT/NAME`, or `forewarn` itself.
+    /// The caller: `token NAME`, `socket`, `anyone`, `machine TENANT/NAME`, or `forewarn` itself.
     pub by: String,
-    /// What kind of thing: `command`, or that of a happening.
+    /// Kind of the entry: `command`, or the kind of a fact.
     pub kind: String,
-    /// All of it, in words.
+    /// The entry as a sentence.
     pub text: String,
-    /// The number of the cluster, which it keeps under every name, and which no other ever has; nothing for the first.
+    /// Number of the cluster. It is never reused and survives a rename; absent for the default cluster.
     #[serde(default, skip_serializing_if = "is_first")]
     pub cluster_number: u32,
-    /// The tenants concerned.
+    /// Affected tenants.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tenants: Vec<String>,
-    /// The machines concerned, as `tenant/name`.
+    /// Affected machines, as `tenant/name`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub machines: Vec<String>,
-    /// The hosts concerned.
+    /// Affected hosts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hosts: Vec<String>,
-    /// The events concerned.
+    /// Affected events.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<String>,
-    /// The work that it is about.
+    /// Number of the work.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work: Option<u64>,
-    /// The rollout that it is about.
+    /// Number of the rollout.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rollout: Option<u64>,
-    /// The number of the entry of the command that it came of.
+    /// Number of the entry of the command that caused this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub because: Option<u64>,
-    /// What was asked for.
+    /// The command, as it was requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<Value>,
-    /// What has become of events by it, for those who are told of them.
+    /// The state of events after this entry, for webhooks.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notices: Vec<Notice>,
     /// The reason of a failure, as the driver program gave it.
@@ -92,18 +93,18 @@ pub struct AuditEntry {
     pub hash: String,
 }
 
-/// Entries of the trail, as many as are shown at once.
+/// A page of the audit log.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AuditPage {
-    /// In the order that was asked for.
+    /// Entries, in the requested order.
     pub items: Vec<AuditEntry>,
-    /// Where to go on: `before` of the request for what follows, or `after`, where the oldest come first. Not there when nothing
-    /// does. There may be more although this page is short, or empty: the work for one has a limit.
+    /// Cursor of the next page: `before` of the next request, or `after` if the oldest come first. Absent on the last
+    /// page. A page with a cursor may be short or empty: the work for one page has a limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<u64>,
-    /// The number of the newest entry there is.
+    /// Number of the newest entry.
     pub head: u64,
-    /// The number up to which entries are not kept any more.
+    /// Number of the last entry that was removed by retention.
     pub swept: u64,
 }
 
@@ -130,7 +131,7 @@ pub struct NewAuditEntry {
 }
 
 impl Default for NewAuditEntry {
-    /// Nothing is told, at the beginning of time.
+    /// An empty entry at the beginning of time.
     fn default() -> Self {
         let (cluster, by, kind, text) = <(String, String, String, String)>::default();
         let (tenants, machines, hosts, events) = <(Vec<_>, Vec<_>, Vec<_>, Vec<_>)>::default();
@@ -190,13 +191,13 @@ fn is_first(cluster_number: &u32) -> bool {
     *cluster_number == 0
 }
 
-/// Under what entries about a cluster are found: its number, since names come and go. The first has had one name for ever.
+/// Index key of a cluster: its number, since names can change. The default cluster has had one name for ever.
 #[must_use]
 pub fn cluster_key(number: u32, name: &str) -> String {
     if number == 0 { name.to_owned() } else { format!("#{number}") }
 }
 
-/// Where a trail has come to: the number and the hash of its last entry. The next is chained to it.
+/// The end of an audit log: the number and the hash of its last entry. The next entry is chained to it.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 pub struct Chain {
     /// The number of the last entry; 0 before the first.
@@ -208,42 +209,37 @@ pub struct Chain {
 /// An entry that does not follow those before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BrokenLink {
-    /// Entries between are gone.
-    #[error("entry {expected} of the trail is missing: entry {found} comes next")]
+    #[error("audit entry {expected} is missing: entry {found} comes next")]
     Missing {
-        /// The number that should have come.
         expected: u64,
-        /// The number that came.
+        /// The number that was found.
         found: u64,
     },
-    /// An entry comes where a later one should.
-    #[error(
-        "entry {found} of the trail comes where entry {expected} should: it comes twice, or out of order"
-    )]
+    /// An entry is repeated, or out of order.
+    #[error("audit entry {found} is in the place of entry {expected}: it is repeated, or out of order")]
     Again {
-        /// The number that should have come.
         expected: u64,
-        /// The number that came.
+        /// The number that was found.
         found: u64,
     },
-    /// The hash is another one.
-    #[error("entry {0} of the trail, or the one before it, is not what was written: its hash is wrong")]
+    /// The hash of the entry does not match.
+    #[error("audit entry {0}, or the one before it, was changed: its hash is wrong")]
     Hash(u64),
 }
 
 impl Chain {
-    /// The chain after an entry that is believed: for a part of a trail that begins in the middle.
+    /// The chain after a trusted entry: to verify a part of an audit log.
     ///
     /// # Errors
-    /// When its hash is none.
+    /// Fails if its hash is malformed.
     pub fn at(entry: &AuditEntry) -> Result<Self, BrokenLink> {
         let hash = parse_hash(&entry.hash).ok_or(BrokenLink::Hash(entry.number))?;
         Ok(Self { number: entry.number, hash })
     }
 
-    /// Makes the next entry. What is greater than an entry may be is cut, and says so.
-    pub fn seal(&mut self, told: NewAuditEntry) -> AuditEntry {
-        let told = told.bounded();
+    /// Seals the next entry. Content beyond the limits is cut, and the entry says so.
+    pub fn seal(&mut self, new: NewAuditEntry) -> AuditEntry {
+        let new = new.bounded();
         let NewAuditEntry {
             at,
             cluster,
@@ -256,8 +252,8 @@ impl Chain {
             hosts,
             events,
             ..
-        } = told;
-        let NewAuditEntry { work, rollout, because, command, notices, reason, .. } = told;
+        } = new;
+        let NewAuditEntry { work, rollout, because, command, notices, reason, .. } = new;
         let (number, hash) = (self.number + 1, String::new());
         let mut entry = AuditEntry {
             number,
@@ -284,10 +280,10 @@ impl Chain {
         entry
     }
 
-    /// Sees that an entry is the next and what was written, and goes on after it. If it is not, the chain stays where it was.
+    /// Verifies the next entry, and advances past it. After an error the chain is unchanged.
     ///
     /// # Errors
-    /// When it is another, or has been changed.
+    /// Fails if the entry is not the next, or was changed.
     pub fn verify(&mut self, entry: &AuditEntry) -> Result<(), BrokenLink> {
         let (expected, found) = (self.number + 1, entry.number);
         if found > expected {
@@ -298,7 +294,7 @@ impl Chain {
         }
         let after = Self::at(entry)?;
         let line = entry.to_line();
-        // The hash is the last member, and has been seen to be sixty-four digits.
+        // The hash is the last member, and was checked to have 64 digits.
         let content = line.len() - r#","hash":""}"#.len() - entry.hash.len();
         if self.hash_of(&format!("{}}}", &line[..content])) != after.hash {
             return Err(BrokenLink::Hash(found));
@@ -337,7 +333,7 @@ impl AuditEntry {
         serde_json::to_string(self).expect("texts and numbers are JSON, and keys are texts")
     }
 
-    /// Everything under which the entry can be found, each once.
+    /// All subjects of the entry, each once.
     #[must_use]
     pub fn subjects(&self) -> Vec<Subject> {
         let cluster = || self.cluster_key();
@@ -358,13 +354,13 @@ impl AuditEntry {
         all
     }
 
-    /// Under what entries about its cluster are found.
+    /// Index key of the entry's cluster.
     #[must_use]
     pub fn cluster_key(&self) -> String {
         cluster_key(self.cluster_number, &self.cluster)
     }
 
-    /// Whether it can be found under that subject.
+    /// Returns true if the entry has that subject.
     #[must_use]
     pub fn concerns(&self, subject: &Subject) -> bool {
         let of = |cluster: &String| self.cluster_key() == *cluster;
@@ -384,34 +380,50 @@ impl AuditEntry {
     }
 }
 
-/// Something under which entries can be found. Clusters are meant by [`cluster_key`].
+/// A search key of entries. Clusters are identified by [`cluster_key`].
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[allow(missing_docs, reason = "the fields are names of what it is about")]
 pub enum Subject {
-    /// Who.
     By(String),
-    /// What kind of thing.
+    /// Kind of the entry.
     Kind(String),
-    /// A cluster.
     Cluster(String),
     /// A tenant of a cluster.
-    Tenant { cluster: String, name: String },
+    Tenant {
+        cluster: String,
+        name: String,
+    },
     /// A machine of a cluster, as `tenant/name`.
-    Machine { cluster: String, name: String },
+    Machine {
+        cluster: String,
+        name: String,
+    },
     /// A host of a cluster.
-    Host { cluster: String, name: String },
+    Host {
+        cluster: String,
+        name: String,
+    },
     /// An event of a cluster.
-    Event { cluster: String, id: String },
+    Event {
+        cluster: String,
+        id: String,
+    },
     /// A piece of work of a cluster.
-    Work { cluster: String, number: u64 },
+    Work {
+        cluster: String,
+        number: u64,
+    },
     /// A rollout of a cluster.
-    Rollout { cluster: String, number: u64 },
-    /// The command of that entry.
+    Rollout {
+        cluster: String,
+        number: u64,
+    },
+    /// Entries that were caused by that entry.
     Because(u64),
 }
 
 impl fmt::Display for Subject {
-    /// A text that is different for each: `default/machine:web/web_0`, `#1/work:7`, `by:token alice`.
+    /// A unique text: `default/machine:web/web_0`, `#1/work:7`, `by:token alice`.
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::By(by) => write!(out, "by:{by}"),
@@ -428,7 +440,7 @@ impl fmt::Display for Subject {
     }
 }
 
-/// What is told apart only within a cluster.
+/// A key that is unique within a cluster.
 fn of_cluster(
     out: &mut fmt::Formatter<'_>,
     cluster: &str,
@@ -439,21 +451,10 @@ fn of_cluster(
 }
 
 pub(crate) fn hex(bytes: &[u8]) -> String {
-    let digit = |value: u8| char::from(b"0123456789abcdef"[usize::from(value & 0xf)]);
-    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(*byte)]).collect()
+    HEXLOWER.encode(bytes)
 }
 
-/// The bytes of a hash as [`hex`] writes it, and not otherwise.
+/// The bytes of a hash as [`hex`] writes it; None for any other text.
 fn parse_hash(text: &str) -> Option<[u8; 32]> {
-    let digit = |digit: u8| match digit {
-        b'0'..=b'9' => Some(digit - b'0'),
-        b'a'..=b'f' => Some(digit - b'a' + 10),
-        _ => None,
-    };
-    let digits: &[u8; 64] = text.as_bytes().try_into().ok()?;
-    let mut hash = [0; 32];
-    for (byte, pair) in hash.iter_mut().zip(digits.chunks_exact(2)) {
-        *byte = digit(pair[0])? << 4 | digit(pair[1])?;
-    }
-    Some(hash)
+    HEXLOWER.decode(text.as_bytes()).ok()?.try_into().ok()
 }

@@ -6,7 +6,7 @@ pub(crate) mod log;
 pub(crate) mod notice;
 
 pub use bounds::{COMMAND_BYTES_MAX, NAMES_PER_ENTRY_MAX};
-pub use fact::{AuditFact, happening, moved};
+pub use fact::{AuditFact, describe_change, moved};
 pub use log::{
     AuditEntry, AuditPage, BrokenLink, Chain, ENTRY_BYTES_MAX, NewAuditEntry, Subject, cluster_key,
 };

@@ -1,7 +1,7 @@
-//! Notices: the part of an audit entry from which pushes are made. A notice has everything that a push says of an event, and nothing of
-//! its form.
+//! Notices: the part of an audit entry from which push messages are made. A notice has the content of a message, but
+//! not its form.
 //!
-//! The event, its machines and its tenant may be gone when a push is made; the audit entry is all that is left of them.
+//! The event, its machines and its tenant may have been removed when a message is made; only the audit entry is left.
 
 use forewarn_lifecycle::{
     Announcement, Change, Cluster, MachineId, Maintenance, MaintenanceId, Part, Plan, ScaleSetId, Shape,
@@ -14,20 +14,20 @@ use crate::view::failure::{FAILURES_MAX, FailureView};
 use forewarn_imds::words;
 use forewarn_types::Moment;
 
-/// What has become of an event.
+/// The state of an event after a change, for push messages.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Notice {
-    /// Its id.
+    /// Id of the event.
     pub event: String,
-    /// Where it stands now.
+    /// State of the event.
     pub status: NoticeStatus,
-    /// What is done to its machines: `Freeze`, `Reboot`, `Redeploy`, `Preempt`, `Terminate`.
+    /// Impact on the machines: `Freeze`, `Reboot`, `Redeploy`, `Preempt`, `Terminate`.
     #[serde(rename = "type")]
     pub kind: String,
-    /// Who caused it: `Platform` or `User`.
+    /// Origin of the event: `Platform` or `User`.
     pub source: String,
-    /// Why, in the words of the document.
+    /// Description, as in the document.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub description: String,
     /// The expected interruption in seconds: -1 unknown, 0 none.
@@ -35,33 +35,32 @@ pub struct Notice {
     /// The earliest start without approval; only while it is scheduled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_before: Option<Moment>,
-    /// Whose machines.
+    /// Tenant of the machines.
     pub tenant: String,
-    /// What those belong to: type and name, such as `virtualMachineScaleSets/web`, in the resource group of the cluster; or,
-    /// where it begins with a slash, the whole id of a resource.
+    /// Resource of the machines: type and name, such as `virtualMachineScaleSets/web`, in the resource group of the
+    /// cluster; or the full id of a resource, with a leading slash.
     pub resource: String,
-    /// The names of the machines, in an order that stays.
+    /// Names of the machines, in a stable order.
     pub resources: Vec<String>,
-    /// The machines for which it could not be done, and why: the first of them, once it is over.
+    /// Machines for which the work failed, with the reason: the first of them, once the event has completed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failures: Vec<FailureView>,
 }
 
-/// Where an event stands for those who are told of it: as in a document, and how it ended.
+/// State of an event for webhooks: as in a document, and its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub enum NoticeStatus {
     /// Announced; waits for approval or for its time.
     Scheduled,
     /// Under way.
     Started,
-    /// Over: what was to be done was done, or could not be.
+    /// Completed; its work may have failed for some machines.
     Completed,
-    /// Taken back before it started.
+    /// Withdrawn before it started.
     Canceled,
 }
 
 impl NoticeStatus {
-    /// The word of it.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -73,52 +72,50 @@ impl NoticeStatus {
     }
 }
 
-/// What the machines of an event belong to, or the one machine that belongs to nothing.
+/// Owner of the machines of an event; a standalone machine is its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Owner {
-    /// A standalone machine.
     Machine(MachineId),
     /// An availability set or a cloud service.
     Tenant(TenantId),
-    /// A scale set.
     ScaleSet(ScaleSetId),
 }
 
-/// What is known besides a change.
+/// Context of a change.
 #[derive(Clone, Copy)]
-pub struct Beside<'a> {
-    /// Everything that was decided with it: what starts at the moment at which it is announced was never scheduled.
+pub struct NoticeContext<'a> {
+    /// All changes of the same decision: an event that starts when it is announced was never scheduled.
     pub decided: &'a [Change],
-    /// Under which id somebody is known, if not under that of a resource in the group of the cluster.
+    /// The id of the resource of an owner, if a client has written one.
     pub id_of: &'a dyn Fn(Owner) -> Option<String>,
-    /// The reason why some work has failed for a machine, if it has.
+    /// The reason why some work failed for a machine, if it did.
     pub failure_of: &'a dyn Fn(MaintenanceId, MachineId) -> Option<String>,
 }
 
-impl Beside<'_> {
-    /// Nothing is.
-    pub const NOTHING: Beside<'static> = Beside { decided: &[], id_of: &|_| None, failure_of: &|_, _| None };
+impl NoticeContext<'_> {
+    pub const NOTHING: NoticeContext<'static> =
+        NoticeContext { decided: &[], id_of: &|_| None, failure_of: &|_, _| None };
 }
 
-/// What a change does to events, in a cluster to which it has not been applied yet.
+/// The effects of a change on events, in a cluster to which it has not been applied yet.
 #[must_use]
-pub fn notices(cluster: &Cluster, change: &Change, beside: Beside<'_>) -> Vec<Notice> {
-    let teller = Teller { cluster, beside };
+pub fn notices(cluster: &Cluster, change: &Change, context: NoticeContext<'_>) -> Vec<Notice> {
+    let writer = NoticeWriter { cluster, context };
     match change {
-        Change::Planned(plan) if !starts_at_once(plan, beside.decided) => {
-            teller.of_parts(plan, NoticeStatus::Scheduled, |_| true)
+        Change::Planned(plan) if !starts_at_once(plan, context.decided) => {
+            writer.of_parts(plan, NoticeStatus::Scheduled, |_| true)
         }
         Change::Started { maintenance, actions, .. } => {
             let Some(Maintenance { plan, .. }) = cluster.maintenance(*maintenance) else { return Vec::new() };
-            let mut all = teller.of_parts(plan, NoticeStatus::Started, |_| true);
-            // Where there is nothing left to do, it is over as soon as it starts.
+            let mut all = writer.of_parts(plan, NoticeStatus::Started, |_| true);
+            // Work with nothing left to do completes when it starts.
             let is_over = |part: &Part| !actions.iter().any(|action| part.machines.contains(&action.machine));
-            all.extend(teller.of_parts(plan, NoticeStatus::Completed, is_over));
+            all.extend(writer.of_parts(plan, NoticeStatus::Completed, is_over));
             all
         }
         Change::Withdrawn { maintenance, tenants, .. } => {
             let Some(Maintenance { plan, .. }) = cluster.maintenance(*maintenance) else { return Vec::new() };
-            teller.of_parts(plan, NoticeStatus::Canceled, |part| tenants.contains(&part.tenant))
+            writer.of_parts(plan, NoticeStatus::Canceled, |part| tenants.contains(&part.tenant))
         }
         Change::Completed { maintenance, machine, .. } => {
             let Some(known) = cluster.maintenance(*maintenance) else { return Vec::new() };
@@ -129,7 +126,7 @@ pub fn notices(cluster: &Cluster, change: &Change, beside: Beside<'_>) -> Vec<No
                 let mut others = part.machines.iter().filter(|other| *other != machine);
                 part.machines.contains(machine) && !others.any(|other| known.action(*other).is_some())
             };
-            teller.of_parts(&known.plan, NoticeStatus::Completed, is_over)
+            writer.of_parts(&known.plan, NoticeStatus::Completed, is_over)
         }
         Change::Planned(_)
         | Change::SeedSet(_)
@@ -173,16 +170,16 @@ fn starts_at_once(plan: &Plan, decided: &[Change]) -> bool {
         .any(|change| matches!(change, Change::Started { maintenance, .. } if *maintenance == plan.id))
 }
 
-struct Teller<'a> {
+struct NoticeWriter<'a> {
     cluster: &'a Cluster,
-    beside: Beside<'a>,
+    context: NoticeContext<'a>,
 }
 
-impl Teller<'_> {
+impl NoticeWriter<'_> {
     fn of_parts(&self, plan: &Plan, status: NoticeStatus, is_meant: impl Fn(&Part) -> bool) -> Vec<Notice> {
         let parts = plan.parts.iter().filter(|part| is_meant(part));
-        let told = parts.filter_map(|part| Some((part, part.announcement.as_ref()?)));
-        told.map(|(part, announcement)| self.notice(plan, part, announcement, status)).collect()
+        let announced = parts.filter_map(|part| Some((part, part.announcement.as_ref()?)));
+        announced.map(|(part, announcement)| self.notice(plan, part, announcement, status)).collect()
     }
 
     fn notice(&self, plan: &Plan, part: &Part, announcement: &Announcement, status: NoticeStatus) -> Notice {
@@ -207,14 +204,14 @@ impl Teller<'_> {
 
     fn failures(&self, plan: &Plan, part: &Part) -> Vec<FailureView> {
         let failures = part.machines.iter().filter_map(|id| {
-            let reason = (self.beside.failure_of)(plan.id, *id)?;
+            let reason = (self.context.failure_of)(plan.id, *id)?;
             let machine = self.cluster.machine(*id).map(|machine| machine.name.to_string());
             Some(FailureView { machine: machine.unwrap_or_else(|| id.to_string()), reason })
         });
         failures.take(FAILURES_MAX).collect()
     }
 
-    /// The tenant of a part, and what its machines belong to. A standalone machine has the name of its tenant.
+    /// The tenant of a part, and the resource of its machines. A standalone machine has the name of its tenant.
     fn owner(&self, part: &Part) -> (String, String) {
         let Some(tenant) = self.cluster.tenant(part.tenant) else {
             return (part.tenant.to_string(), String::new());
@@ -232,7 +229,7 @@ impl Teller<'_> {
                 (Some(Owner::ScaleSet(set)), "virtualMachineScaleSets", name)
             }
         };
-        let known = owner.and_then(|owner| (self.beside.id_of)(owner));
+        let known = owner.and_then(|owner| (self.context.id_of)(owner));
         (tenant.name.to_string(), known.unwrap_or_else(|| format!("{kind}/{name}")))
     }
 }

@@ -1,44 +1,41 @@
-//! What texts of an operator may be that are neither names nor read by the rules: tags, and where machines are told to be.
+//! Validation of texts from operators that are neither names nor known to the rules: tags and sites.
 //!
-//! They come back in tables, log lines and documents. A line feed or an escape sequence there would let whoever wrote it
-//! write lines of somebody else's.
+//! They appear in tables, log lines and documents. A line feed or an escape sequence would let their author forge
+//! lines there.
 
 use std::collections::BTreeMap;
 
 use crate::command::entry::Site;
 
-/// A text with a character that moves a cursor instead of being read.
+/// A text with a control character.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a control character in {what}: {text:?}\n  hint: leave out line feeds, tabs and escape sequences")]
-pub struct ControlCharacter {
-    /// Where it is.
+pub struct ControlCharacterError {
     what: &'static str,
-    /// The text, or how it begins.
+    /// The beginning of the text.
     text: String,
 }
 
-/// Characters of a wrong text that are shown.
+/// Characters of an invalid text that are shown.
 const SHOWN_CHARS_MAX: usize = 100;
 
-/// Tags can be read.
-pub(crate) fn tags(tags: &BTreeMap<String, String>) -> Result<(), ControlCharacter> {
+pub(crate) fn tags(tags: &BTreeMap<String, String>) -> Result<(), ControlCharacterError> {
     tags.iter().try_for_each(|(name, value)| {
         readable("the name of a tag", name)?;
         readable("the value of a tag", value)
     })
 }
 
-/// What machines are told of where they are can be read.
-pub(crate) fn site(site: &Site) -> Result<(), ControlCharacter> {
+pub(crate) fn site(site: &Site) -> Result<(), ControlCharacterError> {
     let Site { location, subscription, resource_group } = site;
     readable("the location", location)?;
     readable("the subscription", subscription)?;
     readable("the resource group", resource_group)
 }
 
-fn readable(what: &'static str, text: &str) -> Result<(), ControlCharacter> {
+fn readable(what: &'static str, text: &str) -> Result<(), ControlCharacterError> {
     if text.chars().any(char::is_control) {
-        return Err(ControlCharacter { what, text: text.chars().take(SHOWN_CHARS_MAX).collect() });
+        return Err(ControlCharacterError { what, text: text.chars().take(SHOWN_CHARS_MAX).collect() });
     }
     Ok(())
 }

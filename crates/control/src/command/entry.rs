@@ -1,4 +1,5 @@
-//! The entries of a fleet: hosts, and tenants with their machines. The same in a fleet file (TOML) and in a command (JSON).
+//! The entries of a fleet: hosts, and tenants with their machines. The same in a fleet file (TOML) and in a command
+//! (JSON).
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -14,7 +15,7 @@ use crate::command::schema;
 use crate::command::upgrade::UpgradeWord;
 use forewarn_types::Span;
 
-/// What all machines are told of where they are.
+/// Location, subscription and resource group that machines show.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(remote = "Self", deny_unknown_fields, default)]
 pub struct Site {
@@ -43,48 +44,48 @@ impl Default for Site {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(remote = "Self", deny_unknown_fields)]
 pub struct HostEntry {
-    /// Its name.
+    /// Name of the host.
     #[schemars(with = "schema::NewName")]
     pub name: String,
-    /// The zone it stands in.
+    /// Zone of the host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub zone: Option<u16>,
 }
 
-/// A standalone machine: the tenant and its machine in one.
+/// A standalone machine: a tenant with one machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(remote = "Self", deny_unknown_fields)]
 pub struct VmEntry {
-    /// The name of both.
+    /// Name of the tenant and of its machine.
     #[schemars(with = "schema::NewName")]
     pub name: String,
-    /// Its host.
+    /// Host of the machine.
     #[schemars(with = "schema::Name")]
     pub host: String,
-    /// Its update domain.
+    /// Update domain.
     #[serde(default)]
     pub update_domain: u16,
-    /// Its fault domain.
+    /// Fault domain.
     #[serde(default)]
     pub fault_domain: u16,
-    /// What eviction does to it; without this it is no spot machine.
+    /// Eviction policy; absent if it is not a spot machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spot: Option<Eviction>,
-    /// The notice of its deletion: 5 to 15 minutes.
+    /// Notice of its deletion: 5 to 15 minutes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<schema::Notice>")]
     pub terminate: Option<Span>,
-    /// Whether a new operating-system image is announced.
+    /// True if a new operating-system image is announced.
     #[serde(default, skip_serializing_if = "is_false")]
     pub os_image: bool,
-    /// Which of its events approve themselves.
+    /// Events that are approved automatically.
     #[serde(default, skip_serializing_if = "PolicyEntry::is_default")]
     pub policy: PolicyEntry,
-    /// The addresses from which it calls.
+    /// Source addresses of its requests.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(with = "schema::Addresses")]
     pub addresses: Vec<IpAddr>,
-    /// Names and values of its owner.
+    /// Tags.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(with = "schema::Tags")]
     pub tags: BTreeMap<String, String>,
@@ -94,10 +95,10 @@ pub struct VmEntry {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(remote = "Self", deny_unknown_fields)]
 pub struct SetEntry {
-    /// Its name.
+    /// Name of the set.
     #[schemars(with = "schema::NewName")]
     pub name: String,
-    /// Which of its events approve themselves.
+    /// Events that are approved automatically.
     #[serde(default, skip_serializing_if = "PolicyEntry::is_default")]
     pub policy: PolicyEntry,
     /// Its machines.
@@ -109,33 +110,33 @@ pub struct SetEntry {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(remote = "Self", deny_unknown_fields)]
 pub struct MachineEntry {
-    /// Its name.
+    /// Name of the machine.
     #[schemars(with = "schema::NewName")]
     pub name: String,
-    /// Its host.
+    /// Host of the machine.
     #[schemars(with = "schema::Name")]
     pub host: String,
-    /// Its update domain.
+    /// Update domain.
     #[serde(default)]
     pub update_domain: u16,
-    /// Its fault domain.
+    /// Fault domain.
     #[serde(default)]
     pub fault_domain: u16,
-    /// What eviction does to it; without this it is no spot machine.
+    /// Eviction policy; absent if it is not a spot machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spot: Option<Eviction>,
-    /// The notice of its deletion: 5 to 15 minutes.
+    /// Notice of its deletion: 5 to 15 minutes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<schema::Notice>")]
     pub terminate: Option<Span>,
-    /// Whether a new operating-system image is announced.
+    /// True if a new operating-system image is announced.
     #[serde(default, skip_serializing_if = "is_false")]
     pub os_image: bool,
-    /// The addresses from which it calls.
+    /// Source addresses of its requests.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(with = "schema::Addresses")]
     pub addresses: Vec<IpAddr>,
-    /// Names and values of its owner.
+    /// Tags.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(with = "schema::Tags")]
     pub tags: BTreeMap<String, String>,
@@ -145,26 +146,26 @@ pub struct MachineEntry {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(remote = "Self", deny_unknown_fields)]
 pub struct ScaleSetEntry {
-    /// Its name.
+    /// Name of the scale set.
     #[schemars(with = "schema::NewName")]
     pub name: String,
-    /// How its instances are grouped into tenants.
+    /// Grouping of its instances into tenants.
     #[serde(default)]
     pub orchestration: OrchestrationWord,
-    /// How a change of its model reaches instances.
+    /// Policy for upgrades of instances to a new model.
     #[serde(default)]
     pub upgrade: UpgradeWord,
-    /// What eviction does to its instances; without this they are no spot machines.
+    /// Eviction policy of its instances; absent if they are not spot machines.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spot: Option<Eviction>,
-    /// The notice of the deletion of an instance: 5 to 15 minutes.
+    /// Notice of the deletion of an instance: 5 to 15 minutes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<schema::Notice>")]
     pub terminate: Option<Span>,
-    /// Whether a new operating-system image is announced.
+    /// True if a new operating-system image is announced.
     #[serde(default, skip_serializing_if = "is_false")]
     pub os_image: bool,
-    /// Which of its events approve themselves.
+    /// Events that are approved automatically.
     #[serde(default, skip_serializing_if = "PolicyEntry::is_default")]
     pub policy: PolicyEntry,
     /// Its instances.
@@ -176,29 +177,29 @@ pub struct ScaleSetEntry {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(remote = "Self", deny_unknown_fields)]
 pub struct InstanceEntry {
-    /// The number in its name; in a fleet file: its place in the list, if not said.
+    /// Number in the name of the instance; in a fleet file, the index in the list if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<u32>,
-    /// Its host.
+    /// Host of the instance.
     #[schemars(with = "schema::Name")]
     pub host: String,
-    /// Its update domain.
+    /// Update domain.
     #[serde(default)]
     pub update_domain: u16,
-    /// Its fault domain.
+    /// Fault domain.
     #[serde(default)]
     pub fault_domain: u16,
-    /// The addresses from which it calls.
+    /// Source addresses of its requests.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(with = "schema::Addresses")]
     pub addresses: Vec<IpAddr>,
-    /// Names and values of its owner.
+    /// Tags.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(with = "schema::Tags")]
     pub tags: BTreeMap<String, String>,
 }
 
-/// Which events approve themselves.
+/// Events that are approved automatically.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(remote = "Self", deny_unknown_fields, default)]
 pub struct PolicyEntry {
@@ -206,31 +207,31 @@ pub struct PolicyEntry {
     pub restart: ApproveWord,
     /// A redeploy by the owner.
     pub redeploy: ApproveWord,
-    /// Everything, while no machine of the tenant runs.
+    /// Every event, while no machine of the tenant runs.
     pub all_down: ApproveWord,
 }
 
-/// Whether something needs an approval.
+/// Approval of a kind of event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ApproveWord {
-    /// It approves itself.
+    /// The event is approved automatically.
     Automatic,
-    /// A machine of the tenant approves, or the notice runs out.
+    /// A machine of the tenant approves, or the notice ends.
     Asked,
 }
 
-/// What eviction does to a spot machine.
+/// Eviction policy of a spot machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Eviction {
-    /// It is gone.
+    /// The machine is deleted.
     Delete,
-    /// Its disks stay, and it can be started again.
+    /// The machine is deallocated: its disks stay, and it can be started again.
     Deallocate,
 }
 
-/// How the instances of a scale set are grouped into tenants.
+/// Grouping of the instances of a scale set into tenants.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum OrchestrationWord {
@@ -280,7 +281,7 @@ impl From<PolicyEntry> for Policy {
     }
 }
 
-/// The same words on both sides.
+/// Conversions between types with the same variants.
 macro_rules! words {
     ($($word:ident = $meaning:ident { $($left:ident = $right:ident),+ })+) => {
         $(impl From<$word> for $meaning {
@@ -303,12 +304,12 @@ words! {
     OrchestrationWord = Orchestration { Uniform = Uniform, Flexible = Flexible }
 }
 
-/// Regular, or spot.
+/// Priority of a machine: regular or spot.
 pub(crate) fn priority(spot: Option<Eviction>) -> Priority {
     spot.map_or(Priority::Regular, |eviction| Priority::Spot(eviction.into()))
 }
 
-/// What eviction does, if it can happen.
+/// Eviction policy of a priority; None if regular.
 #[must_use]
 pub fn spot(priority: Priority) -> Option<Eviction> {
     match priority {
@@ -317,7 +318,7 @@ pub fn spot(priority: Priority) -> Option<Eviction> {
     }
 }
 
-/// What a machine is told of its deletion and of new images; nothing, if the notice is too short or too long.
+/// Profile of a machine: notice of deletion and of new images. None if the notice is out of range.
 pub(crate) fn profile(terminate: Option<Span>, os_image: bool) -> Option<Profile> {
     let terminate = match terminate {
         Some(Span(span)) => Some(TerminateNotice::from_seconds(span.as_secs())?),
@@ -326,7 +327,7 @@ pub(crate) fn profile(terminate: Option<Span>, os_image: bool) -> Option<Profile
     Some(Profile { terminate, os_image: if os_image { OsImageNotice::On } else { OsImageNotice::Off } })
 }
 
-/// The notice of a deletion, and whether new images are announced.
+/// Notice of deletion, and the flag for new images.
 #[must_use]
 pub fn notices(profile: Profile) -> (Option<Span>, bool) {
     let terminate = profile.terminate.map(|notice| Span(notice.length()));

@@ -1,4 +1,4 @@
-//! Limits of what a command says of one machine.
+//! Limits of the details of one machine.
 
 /// Addresses of one machine.
 pub const ADDRESSES_MAX: usize = 16;

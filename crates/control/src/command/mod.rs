@@ -2,8 +2,8 @@
 
 pub(crate) mod check;
 pub(crate) mod entry;
-pub(crate) mod find;
 pub(crate) mod limits;
+pub(crate) mod lookup;
 pub(crate) mod named;
 pub(crate) mod object;
 pub(crate) mod resolve;
@@ -11,23 +11,23 @@ pub mod schema;
 pub(crate) mod terms;
 pub(crate) mod upgrade;
 
-pub use check::ControlCharacter;
+pub use check::ControlCharacterError;
 pub use entry::{
     ApproveWord, Eviction, HostEntry, InstanceEntry, MachineEntry, OrchestrationWord, PolicyEntry,
     ScaleSetEntry, SetEntry, Site, VmEntry,
 };
 pub use entry::{notices, spot};
-pub use find::{
-    Unknown, find_event, find_host, find_machine, find_scale_set, find_tenant, full_name, similar,
-};
 pub use limits::{ADDRESSES_MAX, TAG_CHARS_MAX, TAGS_MAX};
+pub use lookup::{
+    LookupError, find_event, find_host, find_machine, find_scale_set, find_tenant, full_name, similar,
+};
 pub use named::{
-    ClockOrder, EventSelection, FailureWord, NamedCommand, SPEED_MAX, SettingsChange, SiteChange,
+    ClockChange, EventSelection, FailureWord, NamedCommand, SPEED_MAX, SettingsChange, SiteChange,
     UnenrolledWord,
 };
-pub use resolve::{BadCommand, MachineDetails, MachineDetailsChange, Resolved, ResourceGroupRef};
+pub use resolve::{CommandError, MachineDetails, MachineDetailsChange, Resolved, ResourceGroupRef};
 pub use terms::{
-    AllWord, AnyWord, BadTerms, ConfirmWord, HealthWord, HostSelection, NotAWindow, RolloutEntry, TermsEntry,
-    WindowEntry, WindowSelection, WorkWord, ZoneSelection,
+    AllWord, AnyWord, ConfirmWord, HealthWord, HostSelection, RolloutEntry, TermsEntry, TermsError,
+    WindowEntry, WindowError, WindowSelection, WorkWord, ZoneSelection,
 };
-pub use upgrade::{BadBatch, RollingEntry, UpgradeWord};
+pub use upgrade::{BatchSizeError, RollingEntry, UpgradeWord};

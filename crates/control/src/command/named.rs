@@ -15,37 +15,37 @@ use crate::command::terms::{AllWord, RolloutEntry, TermsEntry};
 use crate::command::upgrade::UpgradeWord;
 use forewarn_types::{Span, list};
 
-/// Something that an operator may ask for. A machine is called by its name where that is unique, else `tenant/name`.
+/// A command of an operator. A machine is identified by its name if that is unique, else by `tenant/name`.
 ///
-/// What needs no fields has braces all the same: without them, keys that mean nothing would be let pass.
+/// Variants without fields have braces: without them, unknown keys would be accepted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "command", rename_all = "snake_case", deny_unknown_fields)]
 #[schemars(transform = schema::of_commands)]
 #[allow(missing_docs, reason = "the fields are names of what the command is about")]
 pub enum NamedCommand {
-    /// A host joins.
+    /// Adds a host.
     AdmitHost(HostEntry),
-    /// A host without machines leaves.
+    /// Removes a host without machines.
     RemoveHost { host: String },
-    /// A standalone machine joins.
+    /// Adds a standalone machine.
     AdmitVm(VmEntry),
-    /// An availability set joins. Its machines come with commands of their own.
+    /// Adds an availability set. Its machines are added with commands of their own.
     AdmitAvailabilitySet(SetEntry),
-    /// A cloud service joins. Its machines come with commands of their own.
+    /// Adds a cloud service. Its machines are added with commands of their own.
     AdmitCloudService(SetEntry),
-    /// A machine joins an availability set or a cloud service.
+    /// Adds a machine to an availability set or a cloud service.
     AdmitMachine { tenant: String, machine: MachineEntry },
-    /// A scale set joins. Its instances come with commands of their own.
+    /// Adds a scale set. Its instances are added with commands of their own.
     AdmitScaleSet(ScaleSetEntry),
-    /// A scale set gets another instance.
+    /// Adds an instance to a scale set.
     AdmitInstance { scale_set: String, instance: InstanceEntry },
-    /// A tenant without machines leaves.
+    /// Removes a tenant without machines.
     RemoveTenant { tenant: String },
-    /// A scale set without instances leaves.
+    /// Removes a scale set without instances.
     RemoveScaleSet { scale_set: String },
-    /// Another policy for a tenant, or for the scale set that it is part of.
+    /// Changes the policy of a tenant, or of its scale set.
     ChangePolicy { tenant: String, policy: PolicyEntry },
-    /// Another model for a scale set.
+    /// Changes the model of a scale set.
     ChangeModel {
         scale_set: String,
         #[serde(default)]
@@ -54,11 +54,12 @@ pub enum NamedCommand {
         #[serde(default)]
         os_image: bool,
     },
-    /// The model has changed in a part that the rules do not know: an image, a size. Instances get it as any other.
+    /// Records a change of the model in a part that the rules do not know, such as an image or a size. Instances get
+    /// it as any other.
     ReviseModel { scale_set: String },
-    /// How a change of the model reaches instances from now on. Those that have an older one are seen to.
+    /// Changes the upgrade policy. It applies to instances that have an older model, too.
     ChangeUpgradePolicy { scale_set: String, upgrade: UpgradeWord },
-    /// Another profile for a machine that is not an instance of a scale set.
+    /// Changes the profile of a machine that is not an instance of a scale set.
     ChangeProfile {
         machine: String,
         #[serde(default)]
@@ -67,22 +68,23 @@ pub enum NamedCommand {
         #[serde(default)]
         os_image: bool,
     },
-    /// An instance gets the latest model of its scale set.
+    /// Upgrades an instance to the latest model of its scale set.
     UpgradeInstance { machine: String },
-    /// Stops managing a machine and leaves the machine itself as it is: no event, no order to the driver.
+    /// Stops managing a machine and leaves the machine itself as it is: no event, no call of the driver.
     Forget { machine: String },
-    /// Stops managing a host. Machines that are on it refuse this.
+    /// Stops managing a host. Refused while machines are on it.
     ForgetHost { host: String },
-    /// Records that a machine runs on another host, to which it was moved by other means: no event, no order to the driver.
+    /// Records that a machine runs on another host, to which it was moved outside Forewarn: no event, no call of the
+    /// driver.
     Move {
         machine: String,
-        /// The host it runs on now.
+        /// The host of the machine now.
         host: String,
-        /// Records the move although planned work names the machine.
+        /// Records the move even if planned work names the machine.
         #[serde(default)]
         force: bool,
     },
-    /// From where a machine calls, and what its owner has noted of it; what is not said stays.
+    /// Changes the source addresses and the tags of a machine. Absent members keep their value.
     Describe {
         machine: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -92,57 +94,57 @@ pub enum NamedCommand {
         #[schemars(with = "Option<schema::Tags>")]
         tags: Option<BTreeMap<String, String>>,
     },
-    /// What all machines are told of where they are; what is not said stays.
+    /// Changes the location, subscription and resource group that machines show. Absent members keep their value.
     ChangeSite(SiteChange),
 
-    /// The owner restarts a machine.
+    /// Restarts a machine for its owner.
     Restart { machine: String },
-    /// The owner moves a machine to another host.
+    /// Moves a machine to another host for its owner.
     Redeploy { machine: String },
-    /// The owner deletes a machine.
+    /// Deletes a machine for its owner.
     Delete { machine: String },
-    /// A machine gets its operating-system image anew.
+    /// Gives a machine a new operating-system image.
     Reimage { machine: String },
-    /// The platform wants the place of a spot machine.
+    /// Evicts a spot machine.
     Evict { machine: String },
-    /// The owner stops a machine.
+    /// Stops a machine for its owner.
     Stop { machine: String },
-    /// The owner starts a machine.
+    /// Starts a machine for its owner.
     Start { machine: String },
-    /// The owner takes a machine from its host.
+    /// Deallocates a machine for its owner.
     Deallocate { machine: String },
 
-    /// Hosts are updated, their machines paused; group by group.
+    /// Updates hosts and pauses their machines, group by group.
     UpdateHosts {
         #[serde(deserialize_with = "list::at_least_one")]
         hosts: Vec<String>,
     },
-    /// The network of hosts is updated.
+    /// Updates the network of hosts.
     UpdateNetwork {
         #[serde(deserialize_with = "list::at_least_one")]
         hosts: Vec<String>,
     },
-    /// The machines of hosts are moved live.
+    /// Moves the machines of hosts live.
     MigrateHosts {
         #[serde(deserialize_with = "list::at_least_one")]
         hosts: Vec<String>,
     },
-    /// Hosts are restarted, and their machines with them.
+    /// Restarts hosts with their machines.
     RebootHosts {
         #[serde(deserialize_with = "list::at_least_one")]
         hosts: Vec<String>,
     },
-    /// Work on hosts, group by group, on terms.
+    /// Starts a rollout: work on hosts, group by group, on terms.
     StartRollout(RolloutEntry),
-    /// Nothing more of a rollout is announced until it is resumed; what is announced stays, or is taken back.
+    /// Pauses a rollout: it announces nothing until it is resumed. Announced work stays, or is withdrawn.
     PauseRollout {
         rollout: u64,
         #[serde(default)]
         take_back: bool,
     },
-    /// A rollout goes on: after a pause, after failures, or past a gate.
+    /// Resumes a rollout after a pause, after failures, or at a gate.
     ResumeRollout { rollout: u64 },
-    /// Other terms, and hosts that come or go; what is not said stays.
+    /// Changes the terms of a rollout, and adds or removes hosts. Absent members keep their value.
     ChangeRollout {
         rollout: u64,
         #[serde(default)]
@@ -152,32 +154,32 @@ pub enum NamedCommand {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         remove: Vec<String>,
     },
-    /// No further host of a rollout.
+    /// Cancels a rollout: no further host is started.
     CancelRollout { rollout: u64 },
-    /// A host is expected to fail: in seven days, if not said.
+    /// Marks a host as expected to fail: in seven days if absent.
     DegradeHost {
         host: String,
         #[serde(default)]
         fails_in: Option<Span>,
     },
-    /// A host has failed.
+    /// Marks a host as failed.
     FailHost { host: String },
-    /// A host is well again.
+    /// Marks a host as healthy.
     RecoverHost { host: String },
 
-    /// Approves events of a tenant, as its owner: by id, or `"all"` that it sees.
+    /// Approves events of a tenant as its owner: by id, or `"all"` visible ones.
     Approve { tenant: String, events: EventSelection },
-    /// The operator takes back what has not started.
+    /// Cancels an event that has not started.
     Cancel { event: String },
-    /// The operator does not want to wait.
+    /// Starts an event without waiting.
     ForceStart { event: String },
-    /// Every start is held.
+    /// Holds every start.
     BrakeOn {},
-    /// Starts are let go.
+    /// Releases the brake.
     BrakeOff {},
-    /// Other settings; what is not said stays.
+    /// Changes settings. Absent members keep their value.
     ChangeSettings(SettingsChange),
-    /// The next thing that is done to a pretend machine fails.
+    /// Makes the next action on a simulated machine fail.
     Jam { machine: String },
 }
 
@@ -191,11 +193,11 @@ pub enum EventSelection {
         #[schemars(with = "schema::AtLeastOne<schema::EventId>")]
         Vec<String>,
     ),
-    /// Every event that the tenant sees.
+    /// Every visible event of the tenant.
     Every(AllWord),
 }
 
-/// Where machines are; what is not said stays.
+/// Changes to a site. Absent members keep their value.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(remote = "Self", deny_unknown_fields)]
 pub struct SiteChange {
@@ -216,7 +218,7 @@ pub struct SiteChange {
 objects! { SiteChange }
 
 impl SiteChange {
-    /// A site, changed so.
+    /// Applies the changes to a site.
     #[must_use]
     pub fn apply(&self, site: &Site) -> Site {
         let or = |new: &Option<String>, old: &String| new.clone().unwrap_or_else(|| old.clone());
@@ -238,64 +240,64 @@ impl From<Site> for SiteChange {
     }
 }
 
-/// Settings to change; what is not said stays.
+/// Changes to settings. Absent members keep their value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SettingsChange {
-    /// What happens to operations on tenants that are not enrolled.
+    /// Treatment of operations on tenants that are not enrolled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unenrolled: Option<UnenrolledWord>,
-    /// How many events by users one tenant may have at once; 0: as many as fit.
+    /// Maximum number of events by users that one tenant may have at once; 0 for no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user_operations_max: Option<u16>,
-    /// What a failed host does to its machines.
+    /// Effect of a failed host on its machines.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<FailureWord>,
 }
 
-/// What happens to operations on tenants that are not enrolled.
+/// Treatment of operations on tenants that are not enrolled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum UnenrolledWord {
-    /// They run at once.
+    /// Operations run at once.
     Runs,
-    /// They wait for the notice that an enrolled tenant would get.
+    /// Operations wait for the notice that an enrolled tenant would get.
     Waits,
 }
 
-/// What a failed host does to its machines.
+/// Effect of a failed host on its machines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum FailureWord {
-    /// They are restarted elsewhere.
+    /// Machines are restarted on another host.
     Reboot,
-    /// They are redeployed.
+    /// Machines are redeployed.
     Redeploy,
 }
 
-/// The fastest that a virtual clock runs: a year in half a minute.
+/// Maximum speed of a virtual clock: a year in half a minute.
 pub const SPEED_MAX: u32 = 1_000_000;
 
-/// What an operator does to a virtual clock.
+/// A command to the virtual clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "clock", rename_all = "snake_case", deny_unknown_fields)]
-pub enum ClockOrder {
-    /// It stands still.
+pub enum ClockChange {
+    /// Stops the clock.
     Freeze {},
-    /// It runs that many times as fast as a real one.
+    /// Runs the clock at a multiple of real time.
     Scale {
-        /// Seconds a second.
+        /// Virtual seconds per second.
         #[schemars(range(max = SPEED_MAX))]
         speed: u32,
     },
-    /// It is set forward; what is due on the way happens at its own moment.
+    /// Sets the clock forward. Everything that is due in between happens at its own time.
     Advance {
-        /// How far.
+        /// Length of the step.
         by: Span,
     },
-    /// It is set forward to the next moment at which a document changes.
+    /// Sets the clock forward to the next time at which a document changes.
     Next {
-        /// But no farther than this.
+        /// Maximum length of the step.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         within: Option<Span>,
     },

@@ -1,19 +1,19 @@
-//! Entries are objects.
+//! Entries are JSON objects.
 //!
-//! A derived reader alone would take a list for an object whose members come in their order, and an empty one for an object
-//! that says nothing: whoever writes `"policy": []` means something else.
+//! A derived reader alone would also accept a list of the members in their order, and an empty list for an object
+//! without members: `"policy": []` would pass as an empty policy.
 //!
-//! The derives of an entry that has `#[serde(remote = "Self")]` make functions instead of implementations; here they are
-//! used by ones that read maps only.
+//! `#[serde(remote = "Self")]` makes the derives of an entry produce functions instead of implementations; the
+//! implementations here use these functions and accept maps only.
 
-/// Implements reading and writing for entries that are objects and nothing else.
+/// Implements reading and writing for entries that must be objects.
 macro_rules! objects {
     ($($entry:ident)+) => {
         $(impl<'de> serde::Deserialize<'de> for $entry {
             fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                struct Members;
+                struct ObjectVisitor;
 
-                impl<'de> serde::de::Visitor<'de> for Members {
+                impl<'de> serde::de::Visitor<'de> for ObjectVisitor {
                     type Value = $entry;
 
                     fn expecting(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -25,7 +25,7 @@ macro_rules! objects {
                     }
                 }
 
-                deserializer.deserialize_map(Members)
+                deserializer.deserialize_map(ObjectVisitor)
             }
         }
 

@@ -1,4 +1,4 @@
-//! From commands by name to commands of the rules.
+//! Translation of commands by name into commands of the rules.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -9,31 +9,30 @@ use forewarn_lifecycle::{
     RolloutTerms, ScaleSetId, SetShape, Shape, TenantId, Unenrolled, UpdateDomain, Zone,
 };
 
-use crate::command::check::{self, ControlCharacter};
+use crate::command::check::{self, ControlCharacterError};
 use crate::command::entry::{
     self, HostEntry, InstanceEntry, MachineEntry, ScaleSetEntry, SetEntry, Site, VmEntry,
 };
-use crate::command::find::{Unknown, find_event, find_host, find_machine, find_scale_set, find_tenant};
 use crate::command::limits::{ADDRESSES_MAX, TAG_CHARS_MAX, TAGS_MAX};
+use crate::command::lookup::{LookupError, find_event, find_host, find_machine, find_scale_set, find_tenant};
 use crate::command::named::{
     EventSelection, FailureWord, NamedCommand, SettingsChange, SiteChange, UnenrolledWord,
 };
-use crate::command::terms::{AllWord, BadTerms, RolloutEntry, TermsEntry, find_hosts};
-use crate::command::upgrade::{BadBatch, UpgradeWord};
+use crate::command::terms::{AllWord, RolloutEntry, TermsEntry, TermsError, find_hosts};
+use crate::command::upgrade::{BatchSizeError, UpgradeWord};
 use forewarn_types::Span;
 
-/// What a command by name comes to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Resolved {
     /// A command of the rules.
     Rules(Command),
-    /// A command of the rules that admits a machine, and what is known of that machine besides.
+    /// A command of the rules that admits a machine, and the details of that machine.
     Admit(Command, MachineDetails),
-    /// Something is known of a machine that the rules need not know.
+    /// A change of the details of a machine, which the rules do not know.
     Describe(MachineId, MachineDetailsChange),
-    /// All machines are told something else of where they are.
+    /// A change of the site, which all machines show.
     Site(SiteChange),
-    /// The next thing that is done to a pretend machine fails.
+    /// The next action on a simulated machine fails.
     Jam(MachineId),
 }
 
@@ -64,40 +63,36 @@ impl Resolved {
     }
 }
 
-/// What the shell knows of a machine and the rules do not.
+/// Details of a machine that the rules do not know.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MachineDetails {
-    /// The addresses from which it calls.
+    /// Source addresses of its requests.
     pub addresses: Vec<IpAddr>,
-    /// Names and values of its owner.
     pub tags: BTreeMap<String, String>,
-    /// Where it is told to be, if not where its cluster is.
+    /// Resource group and location, if they differ from those of its cluster.
     pub home: Option<ResourceGroupRef>,
 }
 
-/// A resource group of a machine that is not the one of its cluster. Neither fleet files nor operators speak of it: a
-/// machine has it from whoever put it there through Azure Resource Manager.
+/// A resource group of a machine that is not the group of its cluster. It is set through Azure Resource Manager only:
+/// neither fleet files nor operator commands have it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResourceGroupRef {
-    /// The name of the group.
+    /// Name of the group.
     pub resource_group: String,
-    /// The region.
     pub location: String,
 }
 
-/// What is known of a machine from now on; what is not said stays.
+/// A change of the details of a machine. None keeps the former value.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MachineDetailsChange {
-    /// The addresses from which it calls.
+    /// Source addresses of its requests.
     pub addresses: Option<Vec<IpAddr>>,
-    /// Names and values of its owner.
     pub tags: Option<BTreeMap<String, String>>,
-    /// Where it is told to be.
+    /// Resource group and location.
     pub home: Option<ResourceGroupRef>,
 }
 
 impl MachineDetailsChange {
-    /// Details, changed so.
     #[must_use]
     pub fn apply(&self, details: &MachineDetails) -> MachineDetails {
         MachineDetails {
@@ -108,61 +103,49 @@ impl MachineDetailsChange {
     }
 }
 
-/// Why a command by name is not one.
+/// The reason why a command by name is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum BadCommand {
-    /// Something named in it is not there.
+pub enum CommandError {
+    /// A name was not found.
     #[error(transparent)]
-    Unknown(#[from] Unknown),
-    /// A new name is none.
-    #[error("not a name: {name:?}: {why}")]
-    Name {
-        /// The text.
-        name: String,
-        /// What is wrong with it.
-        why: BadName,
-    },
+    Unknown(#[from] LookupError),
+    /// A new name is invalid.
+    #[error("invalid name {name:?}: {why}")]
+    Name { name: String, why: BadName },
     /// The notice of a deletion is too short or too long.
-    #[error("the notice of a deletion is 5 to 15 minutes, not {}", forewarn_types::show_duration(.0.0))]
+    #[error("notice of deletion must be 5 to 15 minutes, not {}", forewarn_types::show_duration(.0.0))]
     Notice(Span),
     /// A batch is too small or too large.
     #[error(transparent)]
-    Batch(#[from] BadBatch),
-    /// A set was to be admitted with its machines in one command.
-    #[error("machines join with commands of their own: {0} is admitted without any")]
+    Batch(#[from] BatchSizeError),
+    /// A set must be admitted without its machines.
+    #[error("{0} must be admitted without machines\n  hint: add its machines with commands of their own")]
     WithMachines(String),
-    /// A text is no event id.
+    /// A text is not an event id.
     #[error("not an event id: {0:?}\n  hint: `forewarn event ls` shows them")]
     EventId(String),
     /// More addresses or tags than a machine may have.
     #[error("too many {what} for {machine}: at most {max}")]
-    TooMany {
-        /// What there is too much of.
-        what: &'static str,
-        /// Whose.
-        machine: String,
-        /// How many there may be.
-        max: usize,
-    },
-    /// The terms of a rollout are none.
+    TooMany { what: &'static str, machine: String, max: usize },
+    /// The terms of a rollout are invalid.
     #[error(transparent)]
-    RolloutTerms(#[from] BadTerms),
-    /// A text that cannot be read without harm.
+    RolloutTerms(#[from] TermsError),
+    /// A text has control characters.
     #[error(transparent)]
-    Control(#[from] ControlCharacter),
+    Control(#[from] ControlCharacterError),
 }
 
 impl NamedCommand {
-    /// What this comes to in a cluster as it is now.
+    /// Resolves the command in the current state of a cluster.
     ///
     /// # Errors
-    /// When something that is named is not there, or a new name or a number is not allowed.
-    pub fn resolve(&self, cluster: &Cluster) -> Result<Resolved, BadCommand> {
+    /// Fails if a name is not found, or a new name or a number is invalid.
+    pub fn resolve(&self, cluster: &Cluster) -> Result<Resolved, CommandError> {
         let machine = |name: &str| find_machine(cluster, name);
         let host = |name: &str| find_host(cluster, name);
         let set = |name: &str| find_scale_set(cluster, name);
         let power = |name: &str, change| {
-            Ok::<_, Unknown>(Command::ChangePower { machine: find_machine(cluster, name)?, change })
+            Ok::<_, LookupError>(Command::ChangePower { machine: find_machine(cluster, name)?, change })
         };
         let rules = match self {
             Self::AdmitHost(entry) => admit_host(entry)?,
@@ -188,7 +171,7 @@ impl NamedCommand {
             }
             Self::UpgradeInstance { machine: name } => Command::UpgradeInstance(machine(name)?),
             Self::Forget { machine: name } => Command::Forget(machine(name)?),
-            // Removing a host orders nothing: to forget it and to remove it are the same to the rules.
+            // Removing a host does not call the driver: the rules treat forgetting and removing a host alike.
             Self::ForgetHost { host: name } => Command::RemoveHost(host(name)?),
             Self::Move { machine, host, force: true } => moved(cluster, machine, host, Planned::GivesWay)?,
             Self::Move { machine, host, force: false } => moved(cluster, machine, host, Planned::Refuses)?,
@@ -231,7 +214,7 @@ impl NamedCommand {
     }
 }
 
-fn admit_host(entry: &HostEntry) -> Result<Command, BadCommand> {
+fn admit_host(entry: &HostEntry) -> Result<Command, CommandError> {
     Ok(Command::AdmitHost { name: new_name(&entry.name)?, zone: entry.zone.map(Zone) })
 }
 
@@ -239,7 +222,7 @@ fn degrade(host: HostId, fails_in: Option<Span>) -> Command {
     Command::DegradeHost { host, fails_in: fails_in.map(|Span(span)| span) }
 }
 
-fn admit_vm(cluster: &Cluster, entry: &VmEntry) -> Result<Resolved, BadCommand> {
+fn admit_vm(cluster: &Cluster, entry: &VmEntry) -> Result<Resolved, CommandError> {
     let command = Command::AdmitStandalone {
         name: new_name(&entry.name)?,
         placement: placement(cluster, &entry.host, entry.update_domain, entry.fault_domain)?,
@@ -250,14 +233,14 @@ fn admit_vm(cluster: &Cluster, entry: &VmEntry) -> Result<Resolved, BadCommand> 
     Ok(Resolved::Admit(command, details(&entry.name, &entry.addresses, &entry.tags)?))
 }
 
-fn admit_set(entry: &SetEntry, set: SetShape) -> Result<Command, BadCommand> {
+fn admit_set(entry: &SetEntry, set: SetShape) -> Result<Command, CommandError> {
     if !entry.machines.is_empty() {
-        return Err(BadCommand::WithMachines(entry.name.clone()));
+        return Err(CommandError::WithMachines(entry.name.clone()));
     }
     Ok(Command::AdmitTenant { name: new_name(&entry.name)?, set, policy: entry.policy.into() })
 }
 
-fn admit_machine(cluster: &Cluster, tenant: &str, entry: &MachineEntry) -> Result<Resolved, BadCommand> {
+fn admit_machine(cluster: &Cluster, tenant: &str, entry: &MachineEntry) -> Result<Resolved, CommandError> {
     let command = Command::AdmitMachine {
         tenant: find_tenant(cluster, tenant)?,
         name: new_name(&entry.name)?,
@@ -268,9 +251,9 @@ fn admit_machine(cluster: &Cluster, tenant: &str, entry: &MachineEntry) -> Resul
     Ok(Resolved::Admit(command, details(&entry.name, &entry.addresses, &entry.tags)?))
 }
 
-fn admit_scale_set(entry: &ScaleSetEntry) -> Result<Command, BadCommand> {
+fn admit_scale_set(entry: &ScaleSetEntry) -> Result<Command, CommandError> {
     if !entry.instances.is_empty() {
-        return Err(BadCommand::WithMachines(entry.name.clone()));
+        return Err(CommandError::WithMachines(entry.name.clone()));
     }
     Ok(Command::AdmitScaleSet {
         name: new_name(&entry.name)?,
@@ -282,7 +265,7 @@ fn admit_scale_set(entry: &ScaleSetEntry) -> Result<Command, BadCommand> {
     })
 }
 
-fn admit_instance(cluster: &Cluster, set: &str, entry: &InstanceEntry) -> Result<Resolved, BadCommand> {
+fn admit_instance(cluster: &Cluster, set: &str, entry: &InstanceEntry) -> Result<Resolved, CommandError> {
     let command = Command::AdmitInstance {
         scale_set: find_scale_set(cluster, set)?,
         placement: placement(cluster, &entry.host, entry.update_domain, entry.fault_domain)?,
@@ -295,7 +278,7 @@ fn change_policy(
     cluster: &Cluster,
     tenant: &str,
     policy: forewarn_lifecycle::Policy,
-) -> Result<Command, Unknown> {
+) -> Result<Command, LookupError> {
     let id = find_tenant(cluster, tenant)?;
     Ok(match cluster.tenant(id).map(|tenant| tenant.shape) {
         Some(Shape::PlacementGroup(scale_set)) => Command::ChangeScaleSetPolicy { scale_set, policy },
@@ -305,7 +288,7 @@ fn change_policy(
     })
 }
 
-fn upgrading(scale_set: ScaleSetId, upgrade: UpgradeWord) -> Result<Command, BadBatch> {
+fn upgrading(scale_set: ScaleSetId, upgrade: UpgradeWord) -> Result<Command, BatchSizeError> {
     Ok(Command::ChangeUpgradePolicy { scale_set, upgrade: upgrade.try_into()? })
 }
 
@@ -314,7 +297,7 @@ fn describe(
     name: &str,
     addresses: Option<&[IpAddr]>,
     tags: Option<&BTreeMap<String, String>>,
-) -> Result<Resolved, BadCommand> {
+) -> Result<Resolved, CommandError> {
     let change =
         MachineDetailsChange { addresses: addresses.map(<[_]>::to_vec), tags: tags.cloned(), home: None };
     let MachineDetails { addresses, tags, home: _ } = change.apply(&MachineDetails::default());
@@ -322,12 +305,12 @@ fn describe(
     Ok(Resolved::Describe(find_machine(cluster, name)?, change))
 }
 
-fn change_site(site: &SiteChange) -> Result<Resolved, BadCommand> {
+fn change_site(site: &SiteChange) -> Result<Resolved, CommandError> {
     check::site(&site.apply(&Site::default()))?;
     Ok(Resolved::Site(site.clone()))
 }
 
-fn moved(cluster: &Cluster, machine: &str, host: &str, planned: Planned) -> Result<Command, Unknown> {
+fn moved(cluster: &Cluster, machine: &str, host: &str, planned: Planned) -> Result<Command, LookupError> {
     Ok(Command::Move { machine: find_machine(cluster, machine)?, to: find_host(cluster, host)?, planned })
 }
 
@@ -335,12 +318,12 @@ fn pause(rollout: u64, announced: Announced) -> Command {
     Command::PauseRollout { rollout: RolloutId(rollout), announced }
 }
 
-fn start_rollout(cluster: &Cluster, entry: &RolloutEntry) -> Result<Command, BadCommand> {
+fn start_rollout(cluster: &Cluster, entry: &RolloutEntry) -> Result<Command, CommandError> {
     let (hosts, terms) = (entry.hosts.resolve(cluster)?, entry.terms.apply(&RolloutTerms::default())?);
     Ok(Command::Rollout { work: entry.work.into(), hosts, terms })
 }
 
-fn rollout(cluster: &Cluster, work: HostWork, hosts: &[String]) -> Result<Command, Unknown> {
+fn rollout(cluster: &Cluster, work: HostWork, hosts: &[String]) -> Result<Command, LookupError> {
     Ok(Command::Rollout { work, hosts: find_hosts(cluster, hosts)?, terms: RolloutTerms::default() })
 }
 
@@ -350,21 +333,21 @@ fn change_rollout(
     terms: &TermsEntry,
     add: &[String],
     remove: &[String],
-) -> Result<Command, BadCommand> {
-    // One that is not there is refused by the rules, whatever its terms.
+) -> Result<Command, CommandError> {
+    // The rules refuse a missing rollout, whatever its terms.
     let known = cluster.rollout(rollout).map(|known| known.terms.clone()).unwrap_or_default();
     let (add, remove) = (find_hosts(cluster, add)?, find_hosts(cluster, remove)?);
     Ok(Command::ChangeRollout { rollout, terms: terms.apply(&known)?, add, remove })
 }
 
-fn approve(cluster: &Cluster, tenant: TenantId, which: &EventSelection) -> Result<Command, BadCommand> {
+fn approve(cluster: &Cluster, tenant: TenantId, which: &EventSelection) -> Result<Command, CommandError> {
     let events = match which {
         EventSelection::Every(AllWord::All) => {
             let seen = cluster.tenant(tenant).map_or(&[][..], forewarn_lifecycle::Tenant::events);
             seen.iter().map(Event::id).collect()
         }
         EventSelection::Ids(ids) => {
-            let parse = |id: &String| EventId::parse(id).ok_or_else(|| BadCommand::EventId(id.clone()));
+            let parse = |id: &String| EventId::parse(id).ok_or_else(|| CommandError::EventId(id.clone()));
             ids.iter().map(parse).collect::<Result<_, _>>()?
         }
     };
@@ -391,8 +374,8 @@ fn change_settings(cluster: &Cluster, change: &SettingsChange) -> Command {
     Command::ChangeSettings(settings)
 }
 
-fn new_name(text: &str) -> Result<Name, BadCommand> {
-    Name::new(text).map_err(|why| BadCommand::Name { name: text.chars().take(100).collect(), why })
+fn new_name(text: &str) -> Result<Name, CommandError> {
+    Name::new(text).map_err(|why| CommandError::Name { name: text.chars().take(100).collect(), why })
 }
 
 fn placement(
@@ -400,7 +383,7 @@ fn placement(
     host: &str,
     update_domain: u16,
     fault_domain: u16,
-) -> Result<Placement, Unknown> {
+) -> Result<Placement, LookupError> {
     let host = find_host(cluster, host)?;
     Ok(Placement {
         host,
@@ -409,8 +392,8 @@ fn placement(
     })
 }
 
-fn profile(terminate: Option<Span>, os_image: bool) -> Result<Profile, BadCommand> {
-    let wrong = || BadCommand::Notice(terminate.unwrap_or(Span(std::time::Duration::ZERO)));
+fn profile(terminate: Option<Span>, os_image: bool) -> Result<Profile, CommandError> {
+    let wrong = || CommandError::Notice(terminate.unwrap_or(Span(std::time::Duration::ZERO)));
     entry::profile(terminate, os_image).ok_or_else(wrong)
 }
 
@@ -418,10 +401,10 @@ fn details(
     machine: &str,
     addresses: &[IpAddr],
     tags: &BTreeMap<String, String>,
-) -> Result<MachineDetails, BadCommand> {
+) -> Result<MachineDetails, CommandError> {
     let check = |what, count, max| {
         let machine = machine.to_owned();
-        if count > max { Err(BadCommand::TooMany { what, machine, max }) } else { Ok(()) }
+        if count > max { Err(CommandError::TooMany { what, machine, max }) } else { Ok(()) }
     };
     check("addresses", addresses.len(), ADDRESSES_MAX)?;
     check("tags", tags.len(), TAGS_MAX)?;

@@ -1,7 +1,7 @@
-//! What texts look like that are more than texts: the schemas that no derive can know.
+//! JSON schemas of texts with a syntax of their own, which no derive can express.
 //!
-//! Whoever makes a value by one of these has made one that is understood. They promise what the
-//! readers of this crate and the rules check.
+//! A value that matches one of these schemas is accepted: they are as strict as the readers of this crate and the
+//! rules.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::command::limits::{ADDRESSES_MAX, TAG_CHARS_MAX, TAGS_MAX};
 
-/// Makes types that nothing has and that only say what a text looks like.
+/// Defines types without values that carry the schema of a text.
 macro_rules! texts {
     ($($(#[doc = $about:literal])+ $name:ident = $pattern:expr, $chars_max:expr;)+) => {
         $($(#[doc = $about])+
@@ -35,35 +35,35 @@ macro_rules! texts {
     };
 }
 
-/// Characters of a name that somebody chooses, and of one that was made of it for a placement group or an instance.
+/// Characters of a chosen name, and of a name that is derived from it for a placement group or an instance.
 const NEW_CHARS_MAX: usize = forewarn_lifecycle::limits::NAME_BYTES_MAX;
 const NAME_CHARS_MAX: usize = NEW_CHARS_MAX + 11;
 const EVENT_ID_CHARS: usize = 36;
-/// Those of a webhook, as the shared state has them.
+/// Limits of webhooks, as in the shared state.
 const URL_CHARS_MAX: usize = 2_048;
 const AUTHORIZATION_CHARS_MAX: usize = 4_096;
-/// `15m0s`.
+/// Length of `15m0s`.
 const NOTICE_CHARS_MAX: usize = 6;
 
 texts! {
-    /// A name for something new: letters, digits, `.`, `_` and `-`; neither `.` nor `..`.
+    /// Name of a new object: letters, digits, `.`, `_` and `-`; neither `.` nor `..`.
     NewName = r"^(\.{0,2}[A-Za-z0-9_-]|\.{3})[A-Za-z0-9._-]*$", NEW_CHARS_MAX;
-    /// The name of something that is there. Later placement groups of a scale set have a colon and a number in theirs.
+    /// Name of an existing object. Later placement groups of a scale set have a colon and a number in their names.
     Name = r"^(\.{0,2}[A-Za-z0-9:_-]|\.{3})[A-Za-z0-9.:_-]*$", NAME_CHARS_MAX;
-    /// The name of a machine, where that is unique, else `tenant/name`.
+    /// Name of a machine if it is unique, else `tenant/name`.
     MachineName = r"^([A-Za-z0-9.:_-]+/)?[A-Za-z0-9.:_-]+$", 2 * NAME_CHARS_MAX + 1;
-    /// The id of an event: a GUID, in upper case where the server writes it.
+    /// Id of an event: a GUID, which the server writes in upper case.
     EventId = r"^[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$", EVENT_ID_CHARS;
-    /// Where a webhook is told: `http` or `https`, a host, perhaps a port, a path and a query.
+    /// URL of a webhook: `http` or `https`, a host, optionally a port, a path and a query.
     WebhookUrl = r"^https?://[A-Za-z0-9][A-Za-z0-9.-]{0,99}(:[1-9][0-9]{0,3})?(/[A-Za-z0-9._~%/-]*)?(\?[A-Za-z0-9._~%/&=-]*)?$", URL_CHARS_MAX;
-    /// What is sent as `Authorization`: visible ASCII characters, and spaces between them.
+    /// Value of `Authorization`: visible ASCII characters, and spaces between them.
     Authorization = r"^[!-~]+( [!-~]+)*$", AUTHORIZATION_CHARS_MAX;
-    /// The notice of a deletion: 5 to 15 minutes, such as `5m`, `9m50s` or `900s`.
+    /// Notice of a deletion: 5 to 15 minutes, such as `5m`, `9m50s` or `900s`.
     Notice = r"^(([5-9]|1[0-4])m([0-5]?[0-9]s)?|15m|(3[0-9][0-9]|[4-8][0-9][0-9]|900)s)$", NOTICE_CHARS_MAX;
 }
 
 impl Name {
-    /// Whether something can be called that.
+    /// Returns true if the text is a valid name of a new object.
     #[must_use]
     pub fn admits(text: &str) -> bool {
         !matches!(text, "." | "..") && text.len() <= NAME_CHARS_MAX && is_of_names(text)
@@ -71,7 +71,7 @@ impl Name {
 }
 
 impl MachineName {
-    /// Whether a machine can be called that.
+    /// Returns true if the text is a valid name of a machine.
     #[must_use]
     pub fn admits(text: &str) -> bool {
         let (tenant, name) = text.split_once('/').unwrap_or((text, text));
@@ -89,7 +89,7 @@ pub(crate) fn readable(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "string", "pattern": READABLE })
 }
 
-/// The same, or nothing.
+/// A text without control characters, or null.
 pub(crate) fn readable_if_said(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": ["string", "null"], "pattern": READABLE })
 }
@@ -114,7 +114,7 @@ impl<T: JsonSchema> JsonSchema for AtLeastOne<T> {
     }
 }
 
-/// Names and values of an owner.
+/// Tags of a machine: names and values.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Tags {}
 
@@ -135,7 +135,7 @@ impl JsonSchema for Tags {
     }
 }
 
-/// The addresses from which a machine calls.
+/// Source addresses of a machine.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Addresses {}
 
@@ -157,7 +157,7 @@ impl JsonSchema for Addresses {
     }
 }
 
-/// The members of a command that name something: all commands say the same by the same word.
+/// Members of commands that name an object: all commands use the same word for the same kind.
 pub(crate) fn of_commands(schema: &mut Schema) {
     let Some(commands) = schema.get_mut("oneOf").and_then(Value::as_array_mut) else { return };
     let members = commands.iter_mut().filter_map(|command| command.get_mut("properties")?.as_object_mut());
@@ -169,7 +169,7 @@ pub(crate) fn of_commands(schema: &mut Schema) {
             ("event", "string") => text::<EventId>(),
             ("hosts", "array") => json!({ "type": "array", "minItems": 1, "items": text::<Name>() }),
             ("add" | "remove", "array") => json!({ "type": "array", "items": text::<Name>() }),
-            // What joins has no machines yet: they come with commands of their own.
+            // A new set has no machines: they are added with commands of their own.
             ("machine" | "instance", "array") => json!({ "type": "array", "maxItems": 0 }),
             (_, _) => continue,
         };

@@ -1,4 +1,4 @@
-//! The terms of a rollout, as people write them; and which hosts they mean.
+//! Terms of a rollout in their written form, and the selection of its hosts.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -14,43 +14,43 @@ use serde::de::value::SeqAccessDeserializer;
 use serde::de::{Error as _, IntoDeserializer, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::command::find::{Unknown, find_host};
+use crate::command::lookup::{LookupError, find_host};
 use crate::command::object::objects;
 use crate::command::schema;
 use forewarn_types::{Span, list};
 
-/// What is done to which hosts, and how.
+/// A rollout: the work, the hosts, and the terms.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(remote = "Self", deny_unknown_fields)]
 pub struct RolloutEntry {
-    /// What is done.
+    /// The work.
     pub work: WorkWord,
-    /// To which hosts.
+    /// The hosts.
     pub hosts: HostSelection,
-    /// How.
+    /// The terms.
     #[serde(default)]
     pub terms: TermsEntry,
 }
 
-/// What a rollout does to hosts.
+/// Work of a rollout on hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum WorkWord {
-    /// They are updated, their machines paused.
+    /// Updates the hosts and pauses their machines.
     Update,
-    /// Their network is updated.
+    /// Updates the network of the hosts.
     Network,
-    /// Their machines are moved live.
+    /// Moves the machines of the hosts live.
     Migrate,
-    /// They are restarted, and their machines with them.
+    /// Restarts the hosts with their machines.
     Reboot,
 }
 
-/// Which hosts: by name, all of them, or those of a zone.
+/// WindowsVisitor of hosts: by name, all, or those of a zone.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged, expecting = "hosts are a list of names (at least one), \"all\", or {\"zone\": N}")]
 pub enum HostSelection {
-    /// These, in this order.
+    /// These hosts, in this order.
     Names(
         #[serde(deserialize_with = "list::at_least_one")]
         #[schemars(with = "schema::AtLeastOne<schema::Name>")]
@@ -66,7 +66,7 @@ pub enum HostSelection {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum AllWord {
-    /// All of them.
+    /// Everything.
     All,
 }
 
@@ -74,37 +74,37 @@ pub enum AllWord {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(remote = "Self", deny_unknown_fields)]
 pub struct ZoneSelection {
-    /// Its number.
+    /// Number of the zone.
     pub zone: u16,
 }
 
-/// How a rollout is done; what is not said is as usual, or stays.
+/// Terms of a rollout. Absent members have their default, or keep their value.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(remote = "Self", deny_unknown_fields)]
 pub struct TermsEntry {
-    /// At most that many hosts at once; 0: as many as fit.
+    /// Maximum number of hosts at once; 0 for no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_once: Option<u16>,
-    /// At most that many hundredths of the machines of any tenant at once, but one machine at least; 100: all.
+    /// Maximum percentage of the machines of any tenant at once, but at least one machine; 100 for no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 100))]
     pub tenant_share: Option<u8>,
-    /// Whether the machines of a tenant that are worked on at once lie in one fault domain.
+    /// True if the machines of a tenant that are in work at once must be in one fault domain.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub one_fault_domain: Option<bool>,
-    /// When groups may start: a list of windows, or `"any"` time.
+    /// Times at which groups may start: a list of windows, or `"any"`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub windows: Option<WindowSelection>,
-    /// How long it rests between two groups.
+    /// Pause between two groups.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pause_between: Option<Span>,
-    /// After which groups somebody has to say `resume`.
+    /// Groups after which the rollout waits for `resume`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confirm: Option<ConfirmWord>,
-    /// Whether it waits for hosts that are not well; usually it does.
+    /// Health check of hosts between groups; on by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub health: Option<HealthWord>,
-    /// After how many failed impacts it pauses itself: usually 1; 0: never.
+    /// Number of failed impacts after which the rollout pauses itself: 1 by default, 0 for never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop_after: Option<u16>,
 }
@@ -127,25 +127,25 @@ pub enum AnyWord {
     Any,
 }
 
-/// After which groups somebody has to say that a rollout may go on.
+/// Groups after which a rollout waits for a confirmation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ConfirmWord {
-    /// After none.
+    /// None.
     Never,
-    /// After the first.
+    /// The first group.
     First,
-    /// After each.
+    /// Every group.
     Each,
 }
 
-/// Whether a rollout waits for hosts that are not well.
+/// Health check of hosts between the groups of a rollout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum HealthWord {
-    /// It does.
+    /// Waits for unhealthy hosts.
     Awaited,
-    /// It does not look.
+    /// Ignores the health of hosts.
     Ignored,
 }
 
@@ -153,34 +153,34 @@ pub enum HealthWord {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WindowEntry(pub Window);
 
-/// Why terms are none.
+/// The reason why terms are invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum BadTerms {
-    /// More than all of a tenant, or nothing.
-    #[error("a share of a tenant is 1 to 100 %, not {0} %")]
+pub enum TermsError {
+    /// The share of a tenant is zero or exceeds 100 %.
+    #[error("tenant share must be 1 to 100 %, not {0} %")]
     Share(u8),
 }
 
-/// A text that is no window.
+/// A text that is not a window.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "not a window: {0:?}\n  hint: write 22:00-06:00, mon-fri 22:00-06:00 or \"sat,sun 00:00-24:00 +01:00\""
+    "invalid window {0:?}\n  hint: write 22:00-06:00, mon-fri 22:00-06:00 or \"sat,sun 00:00-24:00 +01:00\""
 )]
-pub struct NotAWindow(String);
+pub struct WindowError(String);
 
 objects! { RolloutEntry TermsEntry ZoneSelection }
 
-/// The hosts of these names.
-pub(crate) fn find_hosts(cluster: &Cluster, names: &[String]) -> Result<Vec<HostId>, Unknown> {
+/// Resolves the names of hosts.
+pub(crate) fn find_hosts(cluster: &Cluster, names: &[String]) -> Result<Vec<HostId>, LookupError> {
     names.iter().map(|name| find_host(cluster, name)).collect()
 }
 
 impl HostSelection {
-    /// The hosts that are meant, in the order in which they are named or joined.
+    /// The selected hosts, in the order of their names in the list, or in which they were added.
     ///
     /// # Errors
-    /// When one that is named is not there.
-    pub fn resolve(&self, cluster: &Cluster) -> Result<Vec<HostId>, Unknown> {
+    /// Fails if a host is not found.
+    pub fn resolve(&self, cluster: &Cluster) -> Result<Vec<HostId>, LookupError> {
         let zone = match self {
             Self::Names(names) => return find_hosts(cluster, names),
             Self::Every(AllWord::All) => None,
@@ -202,12 +202,12 @@ impl WindowSelection {
     }
 }
 
-/// Not derived: an untagged enum would hide what is wrong with a window.
+/// Not derived: an untagged enum would hide the error in a window.
 impl<'de> Deserialize<'de> for WindowSelection {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Selection;
+        struct WindowsVisitor;
 
-        impl<'de> Visitor<'de> for Selection {
+        impl<'de> Visitor<'de> for WindowsVisitor {
             type Value = WindowSelection;
 
             fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -223,7 +223,7 @@ impl<'de> Deserialize<'de> for WindowSelection {
             }
         }
 
-        deserializer.deserialize_any(Selection)
+        deserializer.deserialize_any(WindowsVisitor)
     }
 }
 
@@ -235,17 +235,17 @@ impl FromIterator<WindowEntry> for WindowSelection {
 }
 
 impl TermsEntry {
-    /// Terms, changed so.
+    /// Applies the changes to terms.
     ///
     /// # Errors
-    /// When a number is none.
-    pub fn apply(&self, old: &RolloutTerms) -> Result<RolloutTerms, BadTerms> {
+    /// Fails if a number is out of range.
+    pub fn apply(&self, old: &RolloutTerms) -> Result<RolloutTerms, TermsError> {
         let mut terms = old.clone();
         if let Some(max) = self.at_once {
             terms.hosts_at_once = NonZeroU16::new(max);
         }
         if let Some(share) = self.tenant_share {
-            let percent = Percent::new(share).ok_or(BadTerms::Share(share))?;
+            let percent = Percent::new(share).ok_or(TermsError::Share(share))?;
             terms.tenant_share = Some(percent).filter(|_| share < 100);
         }
         if let Some(one) = self.one_fault_domain {
@@ -281,7 +281,7 @@ impl From<&RolloutTerms> for TermsEntry {
     fn from(terms: &RolloutTerms) -> Self {
         Self {
             at_once: Some(terms.hosts_at_once.map_or(0, NonZeroU16::get)),
-            tenant_share: Some(terms.tenant_share.map_or(100, Percent::hundredths)),
+            tenant_share: Some(terms.tenant_share.map_or(100, Percent::percent)),
             one_fault_domain: Some(terms.fault_domains == FaultDomains::OneAtATime),
             windows: Some(terms.windows.iter().copied().map(WindowEntry).collect()),
             pause_between: Some(Span(terms.pause_between)),
@@ -345,16 +345,16 @@ fn show_days(days: Weekdays) -> String {
     }
     let words = spans.iter().map(|span| match span.as_slice() {
         [first, _, .., last] => format!("{first}-{last}"),
-        few => few.join(","),
+        short => short.join(","),
     });
     words.collect::<Vec<_>>().join(",")
 }
 
 impl FromStr for WindowEntry {
-    type Err = NotAWindow;
+    type Err = WindowError;
 
-    fn from_str(text: &str) -> Result<Self, NotAWindow> {
-        parse_window(text).map(Self).ok_or_else(|| NotAWindow(text.chars().take(100).collect()))
+    fn from_str(text: &str) -> Result<Self, WindowError> {
+        parse_window(text).map(Self).ok_or_else(|| WindowError(text.chars().take(100).collect()))
     }
 }
 
@@ -366,7 +366,7 @@ fn parse_window(text: &str) -> Option<Window> {
     let (from, to) = words.next()?.split_once('-')?;
     let (from, to) = (parse_minute(from)?, parse_minute(to)?);
     let offset = words.next().map_or(Some(0), parse_offset)?;
-    // Midnight at the end of a day is that of the next.
+    // 24:00 is the midnight of the next day.
     if words.next().is_some() || from == 1440 { None } else { Window::new(days, from, to % 1440, offset) }
 }
 
@@ -379,7 +379,7 @@ fn parse_days(text: &str) -> Option<Weekdays> {
     for span in text.split(',') {
         let (first, last) = span.split_once('-').unwrap_or((span, span));
         let (first, last) = (day(first)?, day(last)?);
-        // From Saturday to Monday is over the end of the week.
+        // A span may wrap around the end of the week.
         let length = (last + 7 - first) % 7;
         (0..=length).for_each(|days| bits |= 1 << ((first + days) % 7));
     }
@@ -408,7 +408,7 @@ fn parse_offset(text: &str) -> Option<i16> {
     }
 }
 
-/// What [`parse_window`] reads, as far as a pattern can say it.
+/// Pattern of the texts that [`parse_window`] accepts, as far as a pattern can express it.
 const WINDOW: &str = concat!(
     r"^((daily|(mon|tue|wed|thu|fri|sat|sun)(-(mon|tue|wed|thu|fri|sat|sun))?(,(mon|tue|wed|thu|fri|sat|sun)",
     r"(-(mon|tue|wed|thu|fri|sat|sun))?)*) )?([01][0-9]|2[0-3]):[0-5][0-9]-(([01][0-9]|2[0-3]):[0-5][0-9]|24:00)",
@@ -422,7 +422,7 @@ impl JsonSchema for WindowEntry {
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
-            "description": "Hours of some days of the week, from UTC: `22:00-06:00`, `mon-fri 22:00-06:00 +01:00`.",
+            "description": "Hours on some days of the week, with an offset from UTC: `22:00-06:00`, `mon-fri 22:00-06:00 +01:00`.",
             "type": "string",
             "pattern": WINDOW,
         })
@@ -442,70 +442,4 @@ impl<'de> Deserialize<'de> for WindowEntry {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_window_is_read_as_people_write_it_and_shown_so() {
-        for (text, shown) in [
-            ("22:00-06:00", "22:00-06:00"),
-            ("daily 22:00-06:00 UTC", "22:00-06:00"),
-            ("mon,tue,wed,thu,fri 22:00-06:00 +01:00", "mon-fri 22:00-06:00 +01:00"),
-            ("sun,mon,tue,wed,sat 01:00-02:00", "mon-wed,sat,sun 01:00-02:00"),
-            ("Sat,sun 00:00-24:00 -03:30", "sat,sun 00:00-00:00 -03:30"),
-            ("sat-mon 01:00-02:00", "mon,sat,sun 01:00-02:00"),
-        ] {
-            let window: WindowEntry = text.parse().unwrap();
-            assert_eq!(window.to_string(), shown);
-            assert_eq!(shown.parse::<WindowEntry>(), Ok(window));
-            let json = serde_json::to_string(&window).unwrap();
-            assert_eq!(serde_json::from_str::<WindowEntry>(&json).unwrap(), window);
-        }
-    }
-
-    #[test]
-    fn what_is_no_window_is_not_taken_for_one() {
-        for wrong in [
-            "",
-            "mon",
-            "25:00-26:00",
-            "24:00-01:00",
-            "22:60-23:00",
-            "2:00-3:00",
-            "22:00",
-            "mun 22:00-23:00",
-            "mon- 22:00-23:00",
-            "22:00-23:00 +15:00",
-            "22:00-23:00 01:00",
-            "22:00-23:00 +01:00 x",
-            "22:00-23:00 ö",
-        ] {
-            assert!(wrong.parse::<WindowEntry>().is_err(), "{wrong}");
-        }
-    }
-
-    #[test]
-    fn what_is_not_said_stays() {
-        let some: TermsEntry =
-            serde_json::from_str(r#"{"at_once":3,"tenant_share":25,"windows":["22:00-06:00"]}"#).unwrap();
-        let terms = some.apply(&RolloutTerms::default()).unwrap();
-        assert_eq!(TermsEntry::default().apply(&terms), Ok(terms.clone()));
-        assert_eq!(TermsEntry::from(&terms).apply(&RolloutTerms::default()), Ok(terms.clone()));
-        let none: TermsEntry =
-            serde_json::from_str(r#"{"at_once":0,"tenant_share":100,"windows":"any","stop_after":0}"#)
-                .unwrap();
-        let none = none.apply(&terms).unwrap();
-        assert_eq!(none, RolloutTerms { stop_after: None, ..RolloutTerms::default() });
-        let nothing = TermsEntry { tenant_share: Some(0), ..TermsEntry::default() };
-        assert_eq!(nothing.apply(&terms), Err(BadTerms::Share(0)));
-    }
-
-    #[test]
-    fn hosts_are_named_or_all_or_those_of_a_zone() {
-        let read = |json: &str| serde_json::from_str::<HostSelection>(json).unwrap();
-        assert_eq!(read(r#""all""#), HostSelection::Every(AllWord::All));
-        assert_eq!(read(r#"{"zone":2}"#), HostSelection::Zone(ZoneSelection { zone: 2 }));
-        assert_eq!(read(r#"["h1"]"#), HostSelection::Names(vec!["h1".to_owned()]));
-        assert!(serde_json::from_str::<HostSelection>(r#""every""#).is_err());
-    }
-}
+mod tests;

@@ -1,4 +1,4 @@
-//! How a change of the model reaches the instances of a scale set, as people write it.
+//! Upgrade policy of a scale set: the way in which instances get a new model.
 //!
 //! ```text
 //!   "manual"   "automatic"   "rolling"   {"rolling": {"batch_percent": 20, "pause": "1h"}}
@@ -15,14 +15,14 @@ use serde::{Deserialize, Deserializer, Serialize};
 use crate::command::object::objects;
 use forewarn_types::{Span, show_duration};
 
-/// How a change of the model reaches the instances of a scale set.
+/// Upgrade policy: the way in which instances get a new model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(from = "Said", into = "Said")]
+#[serde(from = "UpgradeForm", into = "UpgradeForm")]
 pub enum UpgradeWord {
-    /// When an instance is upgraded.
+    /// Only on request, instance by instance.
     #[default]
     Manual,
-    /// At once.
+    /// All at once.
     Automatic,
     /// Batch by batch.
     Rolling(RollingEntry),
@@ -32,48 +32,48 @@ pub enum UpgradeWord {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(remote = "Self", deny_unknown_fields, default)]
 pub struct RollingEntry {
-    /// How many hundredths of the instances are in a batch, rounded up.
+    /// Size of a batch in percent of the instances, rounded up.
     #[schemars(range(min = 1, max = 100))]
     pub batch_percent: u8,
-    /// How long it rests between two batches: at most 7 days.
+    /// Pause between two batches: at most 7 days.
     pub pause: Span,
 }
 
-/// The same as it is written: a word, or an object that says more.
+/// Written form: a word, or an object with more.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(
     untagged,
     expecting = "upgrade is \"manual\", \"automatic\", \"rolling\", or {\"rolling\": {\"batch_percent\": 20, \"pause\": \"1h\"}}"
 )]
 #[schemars(rename = "Upgrading")]
-enum Said {
-    /// A word.
+enum UpgradeForm {
+    /// One of the words.
     #[serde(deserialize_with = "word")]
-    Word(Word),
-    /// Batch by batch, on terms.
+    Word(UpgradePolicyWord),
+    /// A rolling upgrade with terms.
     Rolling(RollingTerms),
 }
 
-/// A word is a text: a derived reader would also take `{"rolling": null}` for one.
-fn word<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Word, D::Error> {
+/// Reads a word from a text only: a derived reader would also accept `{"rolling": null}`.
+fn word<'de, D: Deserializer<'de>>(deserializer: D) -> Result<UpgradePolicyWord, D::Error> {
     let text = String::deserialize(deserializer)?;
-    Word::deserialize(text.into_deserializer())
+    UpgradePolicyWord::deserialize(text.into_deserializer())
 }
 
-/// How a change of the model reaches instances.
+/// Upgrade policy without terms.
 #[derive(Clone, Copy, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(rename = "UpgradingWord")]
-enum Word {
-    /// When an instance is upgraded.
+enum UpgradePolicyWord {
+    /// Only on request, instance by instance.
     Manual,
-    /// At once.
+    /// All at once.
     Automatic,
-    /// Batch by batch: a fifth at a time, without a pause.
+    /// Batch by batch: 20 % at a time, without a pause.
     Rolling,
 }
 
-/// Batch by batch, on terms.
+/// A rolling upgrade with terms.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(remote = "Self", deny_unknown_fields)]
 struct RollingTerms {
@@ -89,42 +89,43 @@ impl Default for RollingEntry {
     }
 }
 
-impl From<Said> for UpgradeWord {
-    fn from(said: Said) -> Self {
-        match said {
-            Said::Word(Word::Manual) => Self::Manual,
-            Said::Word(Word::Automatic) => Self::Automatic,
-            Said::Word(Word::Rolling) => Self::Rolling(RollingEntry::default()),
-            Said::Rolling(RollingTerms { rolling }) => Self::Rolling(rolling),
+impl From<UpgradeForm> for UpgradeWord {
+    fn from(form: UpgradeForm) -> Self {
+        match form {
+            UpgradeForm::Word(UpgradePolicyWord::Manual) => Self::Manual,
+            UpgradeForm::Word(UpgradePolicyWord::Automatic) => Self::Automatic,
+            UpgradeForm::Word(UpgradePolicyWord::Rolling) => Self::Rolling(RollingEntry::default()),
+            UpgradeForm::Rolling(RollingTerms { rolling }) => Self::Rolling(rolling),
         }
     }
 }
 
-impl From<UpgradeWord> for Said {
+impl From<UpgradeWord> for UpgradeForm {
     fn from(word: UpgradeWord) -> Self {
         match word {
-            UpgradeWord::Manual => Self::Word(Word::Manual),
-            UpgradeWord::Automatic => Self::Word(Word::Automatic),
+            UpgradeWord::Manual => Self::Word(UpgradePolicyWord::Manual),
+            UpgradeWord::Automatic => Self::Word(UpgradePolicyWord::Automatic),
             UpgradeWord::Rolling(rolling) => Self::Rolling(RollingTerms { rolling }),
         }
     }
 }
 
-/// A batch of nobody, or of more than all.
+/// A batch size that is zero or exceeds 100 %.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a batch is 1 to 100 % of a scale set, not {0} %")]
-pub struct BadBatch(pub u8);
+#[error("batch size must be 1 to 100 % of a scale set, not {0} %")]
+pub struct BatchSizeError(pub u8);
 
 impl TryFrom<UpgradeWord> for UpgradePolicy {
-    type Error = BadBatch;
+    type Error = BatchSizeError;
 
-    fn try_from(word: UpgradeWord) -> Result<Self, BadBatch> {
+    fn try_from(word: UpgradeWord) -> Result<Self, BatchSizeError> {
         Ok(match word {
             UpgradeWord::Manual => Self::Manual,
             UpgradeWord::Automatic => Self::Automatic,
-            UpgradeWord::Rolling(RollingEntry { batch_percent, pause: Span(pause) }) => {
-                Self::Rolling { batch: Percent::new(batch_percent).ok_or(BadBatch(batch_percent))?, pause }
-            }
+            UpgradeWord::Rolling(RollingEntry { batch_percent, pause: Span(pause) }) => Self::Rolling {
+                batch: Percent::new(batch_percent).ok_or(BatchSizeError(batch_percent))?,
+                pause,
+            },
         })
     }
 }
@@ -135,7 +136,7 @@ impl From<UpgradePolicy> for UpgradeWord {
             UpgradePolicy::Manual => Self::Manual,
             UpgradePolicy::Automatic => Self::Automatic,
             UpgradePolicy::Rolling { batch, pause } => {
-                Self::Rolling(RollingEntry { batch_percent: batch.hundredths(), pause: Span(pause) })
+                Self::Rolling(RollingEntry { batch_percent: batch.percent(), pause: Span(pause) })
             }
         }
     }
@@ -161,7 +162,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_upgrade_is_a_word_or_says_more() {
+    fn an_upgrade_is_a_word_or_an_object() {
         let hourly = RollingEntry { batch_percent: 34, pause: Span(Duration::from_hours(1)) };
         for (written, word, shown) in [
             (json!("manual"), UpgradeWord::Manual, "manual"),
@@ -188,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn what_means_nothing_is_refused() {
+    fn invalid_upgrade_policies_are_rejected() {
         for wrong in [
             json!("sometimes"),
             json!({ "rolling": null }),
@@ -207,7 +208,7 @@ mod tests {
         for percent in [0, 101, 255] {
             let word =
                 UpgradeWord::Rolling(RollingEntry { batch_percent: percent, ..RollingEntry::default() });
-            assert_eq!(UpgradePolicy::try_from(word), Err(BadBatch(percent)));
+            assert_eq!(UpgradePolicy::try_from(word), Err(BatchSizeError(percent)));
         }
     }
 }

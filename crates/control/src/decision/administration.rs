@@ -8,7 +8,7 @@ use super::draft::Draft;
 use super::receipts::empty_outcome;
 use crate::error::ControlError;
 use crate::request::{Administration, Reply, RequestContext, SharedRequest};
-use crate::shared::{Command, Filter, NewWebhook, SharedState, WebhookCommand};
+use crate::shared::{Command, Filter, SharedState, WebhookCommand, WebhookDefinition};
 use crate::stream::{ClusterId, Stream};
 use crate::view::Outcome;
 
@@ -66,7 +66,7 @@ impl Draft<'_> {
         {
             self.check_empty(cluster)?;
         }
-        let asked = told(&command, self.state.shared());
+        let asked = command_json(&command, self.state.shared());
         let entry = self.audit_request(None, &context.by, &asked, None);
         let changes = self.change_shared(&command)?;
         let outcome = Outcome { changes, entry: Some(entry), ..empty_outcome(self.now()) };
@@ -80,8 +80,8 @@ impl Draft<'_> {
             |name: &Name| self.state.shared().cluster_named(name.as_str()).ok_or(ControlError::NoSuchCluster);
         Ok(match command {
             Administration::CreateCluster(name) => {
-                // The seed derives from a secret that an import replaces. The identity stays over an import, and the server
-                // that was copied may have made a cluster of the same number from it.
+                // The seed derives from a secret that an import replaces. The identity stays over an import, and the
+                // server that was copied may have made a cluster of the same number from it.
                 let first = self.rules(ClusterId::DEFAULT)?;
                 let seed = first.seed_of_cluster(self.state.shared().next_cluster().0);
                 let site = self.site_of_new_cluster(&name);
@@ -102,7 +102,7 @@ impl Draft<'_> {
             Administration::AddWebhook { name, url, schema, filter, authorization } => {
                 // It gets messages about events from now on.
                 let (cursor, by) = (self.audit_end.number, by.to_owned());
-                let new = NewWebhook { name, url, schema, filter, authorization, cursor, by };
+                let new = WebhookDefinition { name, url, schema, filter, authorization, cursor, by };
                 Command::Webhook(WebhookCommand::Add(Box::new(new)))
             }
             Administration::RemoveWebhook(name) => Command::Webhook(WebhookCommand::Remove(name)),
@@ -118,8 +118,8 @@ impl Draft<'_> {
     }
 }
 
-/// A command as it is kept. Hashes and secrets are nobody's business.
-fn told(command: &Command, shared: &SharedState) -> Value {
+/// The command as the audit log stores it: without hashes and secrets.
+fn command_json(command: &Command, shared: &SharedState) -> Value {
     let called = |cluster: &ClusterId| shared.cluster_name(*cluster).map(Name::as_str);
     match command {
         Command::CreateCluster { name, .. } => {
@@ -140,20 +140,23 @@ fn told(command: &Command, shared: &SharedState) -> Value {
             "expires": expires.map(|at| Moment(at).to_string()),
         }),
         Command::RevokeToken(name) => json!({ "command": "revoke_token", "token": name.as_str() }),
-        Command::Webhook(command) => told_of_webhook(command, called),
+        Command::Webhook(command) => webhook_command_json(command, called),
         Command::KeepReceipt(_) => Value::Null,
     }
 }
 
-/// The same of what is done with webhooks.
-fn told_of_webhook<'a>(command: &WebhookCommand, called: impl Fn(&ClusterId) -> Option<&'a str>) -> Value {
+/// The same for commands about webhooks.
+fn webhook_command_json<'a>(
+    command: &WebhookCommand,
+    called: impl Fn(&ClusterId) -> Option<&'a str>,
+) -> Value {
     match command {
         WebhookCommand::Add(new) => {
             let Filter { scope, kinds } = &new.filter;
             json!({
                 "command": "add_webhook",
                 "webhook": new.name.as_str(),
-                "url": new.url.shown(),
+                "url": new.url.redacted(),
                 "schema": new.schema.as_str(),
                 "clusters": scope.clusters.named().filter_map(called).collect::<Vec<_>>(),
                 "tenants": scope.tenants.named().map(Name::as_str).collect::<Vec<_>>(),
@@ -161,7 +164,7 @@ fn told_of_webhook<'a>(command: &WebhookCommand, called: impl Fn(&ClusterId) -> 
             })
         }
         WebhookCommand::Remove(name) => json!({ "command": "remove_webhook", "webhook": name.as_str() }),
-        // Nobody asks for these.
+        // Commands of the server itself.
         WebhookCommand::Confirm { .. } | WebhookCommand::Advance(_) => Value::Null,
     }
 }

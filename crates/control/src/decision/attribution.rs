@@ -2,10 +2,9 @@
 
 use crate::request::ITSELF;
 
-/// The cause of what a draft records.
+/// The cause of the changes in a draft.
 #[derive(Clone, Debug)]
 pub(super) struct Attribution {
-    /// The caller.
     pub(super) by: String,
     /// Number of the audit entry of the request.
     pub(super) because: Option<u64>,

@@ -1,4 +1,4 @@
-//! Entries of the audit log: requests, and what has happened because of them.
+//! Entries of the audit log: requests and their effects.
 
 use std::sync::Arc;
 
@@ -10,14 +10,14 @@ use super::attribution::Attribution;
 use super::draft::Draft;
 use crate::audit::{AuditFact, NewAuditEntry};
 use crate::command::{NamedCommand, find_event, find_machine, full_name};
-use crate::push::{Beside, Notice, Owner, notices};
+use crate::push::{Notice, NoticeContext, Owner, notices};
 use crate::request::RequestContext;
 use crate::resource_id::ResourceId;
 use crate::resources::Link;
 use crate::state::ClusterState;
 use crate::stream::ClusterId;
 
-/// Characters of a request that are put into words.
+/// Maximum length of a request in words.
 const PHRASE_CHARACTERS_MAX: usize = 200;
 
 impl Draft<'_> {
@@ -35,13 +35,14 @@ impl Draft<'_> {
                 Some(entry)
             }
             None => {
-                let asked = context.asked.clone().unwrap_or_else(|| commands_told(commands));
+                let asked = context.asked.clone().unwrap_or_else(|| commands_json(commands));
                 Some(self.audit_request(Some(id), &context.by, &asked, machine))
             }
         }
     }
 
-    /// Adds the entry of a request. `machine` is the machine that it names, if that was found already. Returns its number.
+    /// Adds the entry of a request. `machine` is the machine that it names, if that was found already. Returns its
+    /// number.
     pub(super) fn audit_request(
         &mut self,
         id: Option<ClusterId>,
@@ -50,21 +51,21 @@ impl Draft<'_> {
         machine: Option<MachineId>,
     ) -> u64 {
         let cluster = id.and_then(|id| self.state.shared().cluster_name(id));
-        let told = NewAuditEntry {
+        let entry = NewAuditEntry {
             at: Moment(self.now().wall),
             cluster: cluster.map(ToString::to_string).unwrap_or_default(),
             cluster_number: id.map(|id| id.0).unwrap_or_default(),
             by: by.to_owned(),
             kind: "command".to_owned(),
-            text: format!("asked for: {}", phrase(asked)),
+            text: format!("requested: {}", phrase(asked)),
             command: Some(asked.clone()),
             ..NewAuditEntry::default()
         };
-        let told = match id.and_then(|id| self.state.cluster(id)) {
-            Some(cluster) => subjects(cluster.rules(), asked, machine, told),
-            None => told,
+        let entry = match id.and_then(|id| self.state.cluster(id)) {
+            Some(cluster) => subjects(cluster.rules(), asked, machine, entry),
+            None => entry,
         };
-        self.seal(told);
+        self.seal(entry);
         self.attribution = Attribution { because: Some(self.audit_end.number), ..Attribution::default() };
         self.audit_end.number
     }
@@ -77,12 +78,12 @@ impl Draft<'_> {
         self.attribution = Attribution { by: format!("machine {name}"), ..Attribution::default() };
     }
 
-    /// Adds the entry of something that has happened in a cluster.
-    pub(super) fn audit_happening(&mut self, id: ClusterId, happening: AuditFact, notices: Vec<Notice>) {
+    /// Adds the entry of a fact about a cluster.
+    pub(super) fn audit_fact(&mut self, id: ClusterId, fact: AuditFact, notices: Vec<Notice>) {
         let cluster = self.state.shared().cluster_name(id).map(ToString::to_string).unwrap_or_default();
         let Attribution { by, because, .. } = &self.attribution;
-        let told = happening.into_told((id.0, &cluster), by, *because);
-        self.seal(NewAuditEntry { notices, ..told });
+        let entry = fact.into_entry((id.0, &cluster), by, *because);
+        self.seal(NewAuditEntry { notices, ..entry });
     }
 
     /// Messages for webhooks about a change. Resources that clients of Azure have written are named by their ids.
@@ -97,22 +98,22 @@ impl Draft<'_> {
             cluster.resources().linked(link).map(|(_, resource)| resource.id.clone())
         };
         let failure_of = |work, machine| cluster.failure(work, machine).map(str::to_owned);
-        notices(cluster.rules(), change, Beside { decided, id_of: &id_of, failure_of: &failure_of })
+        notices(cluster.rules(), change, NoticeContext { decided, id_of: &id_of, failure_of: &failure_of })
     }
 
-    fn seal(&mut self, told: NewAuditEntry) {
-        let entry = self.audit_end.seal(told);
+    fn seal(&mut self, entry: NewAuditEntry) {
+        let entry = self.audit_end.seal(entry);
         self.audit.push(Arc::new(entry));
     }
 }
 
-/// Commands by name as they are kept: one as it is, several as a list.
-fn commands_told(commands: &[NamedCommand]) -> Value {
-    let told = |command: &NamedCommand| serde_json::to_value(command).unwrap_or_default();
+/// Commands as the audit log stores them: one as it is, several as a list.
+fn commands_json(commands: &[NamedCommand]) -> Value {
+    let json = |command: &NamedCommand| serde_json::to_value(command).unwrap_or_default();
     match commands {
-        [only] => told(only),
+        [only] => json(only),
         several => {
-            json!({ "command": "apply_fleet", "commands": several.iter().map(told).collect::<Vec<_>>() })
+            json!({ "command": "apply_fleet", "commands": several.iter().map(json).collect::<Vec<_>>() })
         }
     }
 }
@@ -140,7 +141,7 @@ fn phrase(command: &Value) -> String {
     words.join(", ").chars().take(PHRASE_CHARACTERS_MAX).collect()
 }
 
-/// An id of Azure without what is in every one: `GROUP/NAME`. All of it is kept with the command.
+/// Short form of a resource id: `GROUP/NAME`. The full id is stored with the command.
 fn short_id(text: &str) -> Option<String> {
     let id = ResourceId::parse(text)?;
     let names = id.parts.iter().map(|(_, name)| name.as_str());
@@ -152,7 +153,7 @@ fn subjects(
     cluster: &Cluster,
     command: &Value,
     machine: Option<MachineId>,
-    told: NewAuditEntry,
+    entry: NewAuditEntry,
 ) -> NewAuditEntry {
     let text = |key: &str| command.get(key).and_then(Value::as_str);
     let texts = |key: &str| {
@@ -178,13 +179,13 @@ fn subjects(
     let events = found.iter().map(|(_, event)| event.id().to_string()).collect();
     let machines = machine.map(|id| full_name(cluster, id)).into_iter().collect();
     let rollout = match text("command") {
-        // It is told before it is done; if it is refused, it is told to nobody.
+        // The entry precedes the rollout. If the rollout is refused, the entry is dropped.
         Some("start_rollout" | "update_hosts" | "update_network" | "migrate_hosts" | "reboot_hosts") => {
             Some(cluster.next_rollout().0)
         }
         Some(_) | None => command.get("rollout").and_then(Value::as_u64),
     };
-    NewAuditEntry { tenants, machines, hosts, events, rollout, ..told }
+    NewAuditEntry { tenants, machines, hosts, events, rollout, ..entry }
 }
 
 #[cfg(test)]
@@ -193,16 +194,19 @@ mod tests {
 
     #[test]
     fn commands_are_put_into_words() {
-        let said = |json: &str| phrase(&serde_json::from_str(json).unwrap());
-        assert_eq!(said(r#"{"command":"restart","machine":"web_0"}"#), "restart, machine web_0");
-        assert_eq!(said(r#"{"command":"update_hosts","hosts":["h1","h2"]}"#), "update hosts, hosts h1, h2");
+        let text_of = |json: &str| phrase(&serde_json::from_str(json).unwrap());
+        assert_eq!(text_of(r#"{"command":"restart","machine":"web_0"}"#), "restart, machine web_0");
+        assert_eq!(
+            text_of(r#"{"command":"update_hosts","hosts":["h1","h2"]}"#),
+            "update hosts, hosts h1, h2"
+        );
         let id = "/subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/virtualMachineScaleSets/web";
         let json = format!(r#"{{"command":"delete","resource":"{id}","instances":["web_0","web_1"]}}"#);
-        assert_eq!(said(&json), "delete, resource g/web, instances web_0, web_1");
-        assert_eq!(said(r#"{"clock":"advance","by":"15m"}"#), "advance, by 15m");
-        assert_eq!(said(r#"{"command":"apply_fleet","commands":[{},{}]}"#), "apply fleet, commands 2");
+        assert_eq!(text_of(&json), "delete, resource g/web, instances web_0, web_1");
+        assert_eq!(text_of(r#"{"clock":"advance","by":"15m"}"#), "advance, by 15m");
+        assert_eq!(text_of(r#"{"command":"apply_fleet","commands":[{},{}]}"#), "apply fleet, commands 2");
         assert_eq!(
-            said(r#"{"command":"change_model","scale_set":"w","terminate":null}"#),
+            text_of(r#"{"command":"change_model","scale_set":"w","terminate":null}"#),
             "change model, scale set w"
         );
     }

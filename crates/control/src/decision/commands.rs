@@ -17,14 +17,14 @@ use crate::stream::{ClusterId, Stream};
 use crate::view::{Outcome, outcome};
 
 /// Details of a machine that commands have set.
-struct Described {
+struct DetailsDraft {
     /// Index of the command.
     command: usize,
     details: MachineDetails,
 }
 
 impl Draft<'_> {
-    /// Carries out commands by name, and what follows from them at this moment.
+    /// Carries out commands by name, and their immediate consequences.
     pub(super) fn command_batch(
         &mut self,
         id: ClusterId,
@@ -42,10 +42,10 @@ impl Draft<'_> {
     }
 
     /// Turns a change of a scale set into commands, and carries them out.
-    pub(super) fn scale_set_wish(
+    pub(super) fn scale_set_command(
         &mut self,
         id: ClusterId,
-        wish: &ScaleSetCommand,
+        command: &ScaleSetCommand,
         context: &RequestContext,
     ) -> Result<Reply, ControlError> {
         self.check_token(context)?;
@@ -55,16 +55,17 @@ impl Draft<'_> {
         self.check_revision(context)?;
         let rules = self.rules(id)?;
         if let Some(PermitCheck { permit, .. }) = &context.permit {
-            wish.hosts().iter().try_for_each(|host| permit.check_host(rules, host))?;
+            command.hosts().iter().try_for_each(|host| permit.check_host(rules, host))?;
         }
-        let commands = wish.commands(rules)?;
+        let commands = command.commands(rules)?;
         let single = self.resolve_single(id, &commands);
         self.check_permit(id, &commands, single.as_ref(), context)?;
         Ok(Reply::Outcome(self.carry_out_for(id, &commands, single.transpose()?, context)?))
     }
 
-    /// Resolves a command that is alone in its request: the permit, the audit entry and the decision use the same result. Several
-    /// commands are resolved one after the other, because each may name what those before it have made.
+    /// Resolves a command that is alone in its request: the permit, the audit entry and the decision use the same
+    /// result. Several commands are resolved one after the other, because each may name objects that earlier ones
+    /// have made.
     pub(super) fn resolve_single(
         &self,
         id: ClusterId,
@@ -94,8 +95,8 @@ impl Draft<'_> {
         Ok(outcome)
     }
 
-    /// Carries out commands one after the other; the first may be resolved already. Returns the number of changes that the rules
-    /// know nothing of.
+    /// Carries out commands one after the other; the first may be resolved already. Returns the number of changes
+    /// that the rules know nothing of.
     pub(super) fn carry_out_all(
         &mut self,
         id: ClusterId,
@@ -125,7 +126,7 @@ impl Draft<'_> {
         id: ClusterId,
         index: usize,
         resolved: Resolved,
-        described: &mut BTreeMap<MachineId, Described>,
+        described: &mut BTreeMap<MachineId, DetailsDraft>,
     ) -> Result<usize, ControlError> {
         let cluster = self.cluster(id)?;
         match resolved {
@@ -134,7 +135,7 @@ impl Draft<'_> {
                 for change in self.change(id, &command)? {
                     if let Change::MachineAdmitted { machine, .. } = change {
                         let details = MachineDetails { home: self.home_of(id, machine), ..details.clone() };
-                        described.insert(machine, Described { command: index, details: details.clone() });
+                        described.insert(machine, DetailsDraft { command: index, details: details.clone() });
                         self.write_in_cluster(id, ClusterEntry::Described { machine, details });
                     }
                 }
@@ -143,7 +144,7 @@ impl Draft<'_> {
                 let known = cluster.details_of(machine);
                 let details = change.apply(known);
                 if *known != details {
-                    described.insert(machine, Described { command: index, details: details.clone() });
+                    described.insert(machine, DetailsDraft { command: index, details: details.clone() });
                     self.write_in_cluster(id, ClusterEntry::Described { machine, details });
                     return Ok(1);
                 }
@@ -170,7 +171,7 @@ impl Draft<'_> {
         }
     }
 
-    /// Rejects a request whose token was revoked or has expired since the request came.
+    /// Rejects a request whose token was revoked or has expired since the request arrived.
     pub(super) fn check_token(&self, context: &RequestContext) -> Result<(), ControlError> {
         let Some(number) = context.token else { return Ok(()) };
         let token = self.state.shared().find_token(number);
@@ -214,25 +215,25 @@ impl Draft<'_> {
         &self,
         before: &ControlState,
         id: ClusterId,
-        described: &BTreeMap<MachineId, Described>,
+        described: &BTreeMap<MachineId, DetailsDraft>,
     ) -> Result<(), RefusedCommand> {
         let mut claimed: BTreeMap<IpAddr, MachineId> = BTreeMap::new();
         let again: BTreeSet<_> = described.keys().copied().collect();
-        for (machine, Described { command, details }) in described {
+        for (machine, DetailsDraft { command, details }) in described {
             for address in details.addresses.iter().map(IpAddr::to_canonical) {
                 let taken = |machine: String| {
                     let error = ControlError::AddressTaken { address, machine };
                     Err(RefusedCommand { index: *command, error })
                 };
                 if claimed.insert(address, *machine).is_some_and(|other| other != *machine) {
-                    return taken("another machine of the same order".to_owned());
+                    return taken("another machine of the same request".to_owned());
                 }
                 match before.machine_at(&address) {
                     // The caller may not know of that cluster.
                     Some((other, _)) if other != id => {
                         return taken("a machine of another cluster".to_owned());
                     }
-                    // A machine that is gone, or is described again, has released it.
+                    // A machine that was removed, or is described again, has released it.
                     Some((_, holder)) if holder != *machine && !again.contains(&holder) => {
                         let rules = self.state.cluster(id).map(ClusterState::rules);
                         if let Some(holder) = rules.and_then(|rules| rules.machine(holder)) {

@@ -6,10 +6,10 @@ use forewarn_lifecycle::{Change, Cluster, Command, Now, Report};
 
 use super::attribution::Attribution;
 use super::{Decision, Environment};
-use crate::audit::{AuditEntry, Chain, happening};
+use crate::audit::{AuditEntry, Chain, describe_change};
 use crate::error::ControlError;
 use crate::record::{ClusterEntry, Entry, Record};
-use crate::request::{ClusterRequest, Decided, Reply};
+use crate::request::{ClusterRequest, DecidedChanges, Reply};
 use crate::state::{ClusterState, ControlState, Effect};
 use crate::stream::ClusterId;
 
@@ -82,7 +82,7 @@ impl<'a> Draft<'a> {
                 self.decided(id, &Command::Complete { maintenance, machine, report })
             }
             ClusterRequest::Commands(batch) => self.command_batch(id, batch),
-            ClusterRequest::ScaleSet { wish, context } => self.scale_set_wish(id, wish, context),
+            ClusterRequest::ScaleSet { command, context } => self.scale_set_command(id, command, context),
             ClusterRequest::Transaction { transaction, context } => {
                 self.transaction(id, transaction, context)
             }
@@ -95,18 +95,19 @@ impl<'a> Draft<'a> {
 
     fn decided(&mut self, id: ClusterId, command: &Command) -> Result<Reply, ControlError> {
         let changes = self.change(id, command)?;
-        Ok(Reply::Decided(Decided { changes, now: self.now() }))
+        Ok(Reply::Decided(DecidedChanges { changes, now: self.now() }))
     }
 
-    /// Decides and applies a command of the rules, with its entries of the audit log and its consequences for resources.
+    /// Decides and applies a command of the rules, with its entries of the audit log and its consequences for
+    /// resources.
     pub(super) fn change(&mut self, id: ClusterId, command: &Command) -> Result<Vec<Change>, ControlError> {
         let now = self.now();
         let changes = self.rules(id)?.decide(now, command)?;
         for change in &changes {
             let reason = self.record_failure(id, change);
-            if let Some(happening) = happening(self.rules(id)?, now, change) {
+            if let Some(fact) = describe_change(self.rules(id)?, now, change) {
                 let notices = self.notices(id, change, &changes);
-                self.audit_happening(id, happening.with_reason(reason.as_deref()), notices);
+                self.audit_fact(id, fact.with_reason(reason.as_deref()), notices);
             }
             self.write_in_cluster(id, ClusterEntry::Rules(change.clone()));
             self.follow_up(id, change);

@@ -1,13 +1,13 @@
-//! Decisions: the answer of the control plane to a request.
+//! Decisions: the response of the control plane to a request.
 //!
 //! ```text
 //!   ControlState + Environment + Request ──decide──▶ Decision: new state, records, effects, audit entries, reply
 //!                                                └──▶ ControlError: nothing has changed
 //! ```
 //!
-//! A request is decided on a draft of the state. If anything in it is refused, the draft is dropped: a request is carried out
-//! completely or not at all, and never becomes visible half decided. The journal stores the records; applying them to the former
-//! state gives the new state.
+//! A request is decided on a draft of the state. If anything in it is refused, the draft is dropped: a request is
+//! carried out completely or not at all, and never becomes visible half decided. The journal stores the records;
+//! applying them to the former state gives the new state.
 
 mod administration;
 mod attribution;
@@ -36,7 +36,6 @@ use draft::Draft;
 /// Everything besides the state that a decision depends on.
 #[derive(Clone, Copy, Debug)]
 pub struct Environment<'a> {
-    /// The time.
     pub now: Now,
     /// The secret that names of operations are made of.
     pub identity: Seed,
@@ -53,13 +52,12 @@ pub struct Environment<'a> {
 /// The hypervisor that carries out actions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HypervisorKind {
-    /// Machines are simulated.
     Simulated,
     /// A program of the operator acts on real machines.
     Program,
 }
 
-/// The answer to a request.
+/// The result of a decision.
 #[derive(Clone, Debug)]
 pub struct Decision {
     /// The state after the request.
@@ -79,7 +77,7 @@ pub struct Decision {
 /// Decides a request. The state does not change; the decision holds the new one.
 ///
 /// # Errors
-/// When the request is refused.
+/// Fails if the request is refused.
 pub fn decide(
     state: &ControlState,
     environment: &Environment<'_>,

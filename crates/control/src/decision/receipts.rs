@@ -1,4 +1,4 @@
-//! Receipts: a request that is repeated under the same key gets the same answer.
+//! Receipts: a request that is repeated under the same key gets the same response.
 
 use forewarn_lifecycle::Now;
 use forewarn_types::Moment;
@@ -6,7 +6,7 @@ use forewarn_types::Moment;
 use super::draft::Draft;
 use crate::error::ControlError;
 use crate::limits::ANSWER_BYTES_MAX;
-use crate::receipts::{Answer, NewReceipt, Receipt};
+use crate::receipts::{NewReceipt, Receipt, StoredResponse};
 use crate::record::ClusterEntry;
 use crate::refusal::Refusal;
 use crate::request::{IdempotencyKey, RequestContext};
@@ -15,7 +15,7 @@ use crate::stream::Stream;
 use crate::view::Outcome;
 
 impl Draft<'_> {
-    /// The answer to the same request under the same key.
+    /// The response to the same request under the same key.
     pub(super) fn receipt(
         &self,
         stream: Stream,
@@ -30,7 +30,8 @@ impl Draft<'_> {
         Ok(Some(serde_json::from_slice(&receipt.answer.0).unwrap_or_else(|_| empty_outcome(now))))
     }
 
-    /// Receipts of older versions are all in the shared state. So a key that was used there cannot be used in a cluster.
+    /// Receipts of older versions are all in the shared state. So a key that was used there cannot be used in a
+    /// cluster.
     fn find_receipt(&self, stream: Stream, by: &str, key: &str) -> Option<&Receipt> {
         let now = self.now().steady;
         let of_cluster = match stream {
@@ -40,7 +41,7 @@ impl Draft<'_> {
         of_cluster.or_else(|| self.state.shared().receipts().find(by, key, now))
     }
 
-    /// Stores the answer if the request has a key.
+    /// Stores the response if the request has a key.
     pub(super) fn keep_receipt(
         &mut self,
         stream: Stream,
@@ -52,9 +53,10 @@ impl Draft<'_> {
         let mut answer = bytes(outcome);
         if answer.len() > ANSWER_BYTES_MAX {
             // There are more events than can be stored: a repeated request gets the number of changes only.
-            answer = bytes(&Outcome { events: Vec::new(), untold: Vec::new(), ..outcome.clone() });
+            answer = bytes(&Outcome { events: Vec::new(), unnotified: Vec::new(), ..outcome.clone() });
         }
-        let new = NewReceipt { by: context.by.clone(), key, fingerprint, answer: Answer(answer.into()) };
+        let new =
+            NewReceipt { by: context.by.clone(), key, fingerprint, answer: StoredResponse(answer.into()) };
         match stream {
             Stream::Shared => drop(self.change_shared(&Command::KeepReceipt(new))?),
             Stream::Cluster(id) => {
@@ -69,6 +71,6 @@ impl Draft<'_> {
 
 /// The outcome of a request that has changed nothing.
 pub(super) fn empty_outcome(now: Now) -> Outcome {
-    let (events, untold, work, rollouts) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-    Outcome { now: Moment(now.wall), changes: 0, events, untold, work, rollouts, entry: None }
+    let (events, unnotified, work, rollouts) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    Outcome { now: Moment(now.wall), changes: 0, events, unnotified, work, rollouts, entry: None }
 }

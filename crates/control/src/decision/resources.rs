@@ -1,5 +1,5 @@
-//! Resources that follow from the rules: operations end with the work that they wait for, and resources go with what they stand
-//! for.
+//! Resources that follow from the rules: operations end with the work that they wait for, and resources go with what
+//! they stand for.
 
 use forewarn_lifecycle::{Change, Command, MachineId, MaintenanceId, Shape, Withdrawal};
 
@@ -54,7 +54,8 @@ impl Draft<'_> {
         Some(ResourceGroupRef { resource_group: ResourceId::parse(&first.id)?.group.name, location })
     }
 
-    /// Changes resources after a change of the rules: operations end, and resources go with the objects that they stand for.
+    /// Changes resources after a change of the rules: operations end, and resources go with the objects that they
+    /// stand for.
     pub(super) fn follow_up(&mut self, id: ClusterId, change: &Change) {
         let command = self.work_ended(id, change).or_else(|| self.gone_with(id, change));
         if let Some(command) = command {
@@ -106,7 +107,8 @@ impl Draft<'_> {
         (!is_there).then(|| resource.id.clone())
     }
 
-    /// Removes the first resource of a cluster that is marked to go and has nothing left. Returns false if there is none.
+    /// Removes the first resource of a cluster that is marked for removal and has nothing left. Returns false if
+    /// there is none.
     pub(super) fn sweep(&mut self, id: ClusterId) -> bool {
         let Ok(cluster) = self.cluster(id) else { return false };
         let leaving: Vec<_> = cluster.resources().leaving().map(str::to_owned).collect();
@@ -117,29 +119,35 @@ impl Draft<'_> {
         let Ok(cluster) = self.cluster(id) else { return false };
         let Some(resource) = cluster.resources().get(key).cloned() else { return false };
         let command = match fate(cluster, key, &resource) {
-            Fate::Waits => return false,
+            RemovalState::Waits => return false,
             // The resource goes with the object that it stands for, unless something still needs that.
-            Fate::Goes(Some(command)) => return self.change(id, &command).is_ok_and(|it| !it.is_empty()),
-            Fate::Goes(None) => ResourceCommand::Remove(resource.id),
-            Fate::Stays => ResourceCommand::Mark { id: resource.id, leaving: Leaving::Stays },
+            RemovalState::Goes(Some(command)) => {
+                return self.change(id, &command).is_ok_and(|it| !it.is_empty());
+            }
+            RemovalState::Goes(None) => ResourceCommand::Remove(resource.id),
+            RemovalState::Stays => ResourceCommand::Mark { id: resource.id, leaving: Leaving::Stays },
         };
         self.change_resources(id, &command).is_ok_and(|changes| changes > 0)
     }
 }
 
-/// Decides what happens to a resource that is marked to go.
-fn fate(cluster: &ClusterState, key: &str, resource: &Resource) -> Fate {
+/// Decides what happens to a resource that is marked for removal.
+fn fate(cluster: &ClusterState, key: &str, resource: &Resource) -> RemovalState {
     let rules = cluster.rules();
     let of = |machines: Vec<MachineId>, command| {
         if machines.is_empty() {
-            return Fate::Goes(Some(command));
+            return RemovalState::Goes(Some(command));
         }
         // A machine that could not be deleted keeps its set.
-        if machines.iter().any(|machine| rules.is_leaving(*machine)) { Fate::Waits } else { Fate::Stays }
+        if machines.iter().any(|machine| rules.is_leaving(*machine)) {
+            RemovalState::Waits
+        } else {
+            RemovalState::Stays
+        }
     };
     match resource.link {
         Some(Link::ScaleSet(id)) => match rules.scale_set(id) {
-            None => Fate::Goes(None),
+            None => RemovalState::Goes(None),
             Some(set) => {
                 let groups = set.groups.iter().filter_map(|group| rules.tenant(*group));
                 let machines = groups.flat_map(|tenant| tenant.machines().iter().copied()).collect();
@@ -147,15 +155,15 @@ fn fate(cluster: &ClusterState, key: &str, resource: &Resource) -> Fate {
             }
         },
         Some(Link::Tenant(id)) => match rules.tenant(id) {
-            None => Fate::Goes(None),
+            None => RemovalState::Goes(None),
             Some(tenant) => of(tenant.machines().to_vec(), Command::RemoveTenant(id)),
         },
-        Some(Link::Machine(_)) => Fate::Waits,
+        Some(Link::Machine(_)) => RemovalState::Waits,
         None => fate_of_group(cluster, key),
     }
 }
 
-fn fate_of_group(cluster: &ClusterState, key: &str) -> Fate {
+fn fate_of_group(cluster: &ClusterState, key: &str) -> RemovalState {
     let (mut any, mut any_leaves) = (false, false);
     for (_, inside) in cluster.resources().below(&format!("{key}/")) {
         any = true;
@@ -163,14 +171,14 @@ fn fate_of_group(cluster: &ClusterState, key: &str) -> Fate {
             || matches!(inside.link, Some(Link::Machine(machine)) if cluster.rules().is_leaving(machine));
     }
     match (any, any_leaves) {
-        (false, _) => Fate::Goes(None),
-        (true, true) => Fate::Waits,
-        (true, false) => Fate::Stays,
+        (false, _) => RemovalState::Goes(None),
+        (true, true) => RemovalState::Waits,
+        (true, false) => RemovalState::Stays,
     }
 }
 
-/// The future of a resource that is marked to go.
-enum Fate {
+/// The future of a resource that is marked for removal.
+enum RemovalState {
     /// Something of it is still there.
     Waits,
     /// Nothing is left of it: it goes by itself, or with this command.

@@ -3,12 +3,12 @@
 use forewarn_lifecycle::{EventId, MachineId, MaintenanceId, Stage};
 
 use super::draft::Draft;
-use crate::command::{BadCommand, MachineDetails, find_machine, find_scale_set, find_tenant};
+use crate::command::{CommandError, MachineDetails, find_machine, find_scale_set, find_tenant};
 use crate::error::ControlError;
 use crate::limits::OPERATION_WAITS_MAX;
 use crate::record::ClusterEntry;
 use crate::refusal::Refusal;
-use crate::request::{LinkTarget, Reply, RequestContext, ResourceWrite, Transacted, Transaction};
+use crate::request::{LinkTarget, Reply, RequestContext, ResourceWrite, Transaction, TransactionOutcome};
 use crate::resources::{Leaving, Link, NewOperation, Operation, ResourceCommand};
 use crate::stream::ClusterId;
 
@@ -35,7 +35,7 @@ impl Draft<'_> {
         writes.iter().try_for_each(|write| self.write_resource(id, write))?;
         let open = |about: &String| self.open_operation(id, (about, context.token), &outcome.work);
         let operation = operation.as_ref().map(open).transpose()?;
-        Ok(Reply::Transacted(Transacted { outcome, operation }))
+        Ok(Reply::Transacted(TransactionOutcome { outcome, operation }))
     }
 
     fn check_room(&self, cluster: ClusterId, writes: &[ResourceWrite]) -> Result<(), Refusal> {
@@ -90,7 +90,7 @@ impl Draft<'_> {
 
     fn linked(&self, cluster: ClusterId, link: &LinkTarget) -> Result<Link, ControlError> {
         let rules = self.rules(cluster)?;
-        let unknown = |unknown| ControlError::from(BadCommand::Unknown(unknown));
+        let unknown = |unknown| ControlError::from(CommandError::Unknown(unknown));
         Ok(match link {
             LinkTarget::Known(link) => *link,
             LinkTarget::Machine(name) => Link::Machine(find_machine(rules, name).map_err(unknown)?),
@@ -108,7 +108,7 @@ impl Draft<'_> {
         let rules = self.rules(cluster)?;
         let waits = |id: &MaintenanceId| {
             let work = rules.maintenance(*id);
-            work.is_some_and(|work| matches!(work.stage, Stage::Waiting(_)) && work.plan.cause.is_asked_for())
+            work.is_some_and(|work| matches!(work.stage, Stage::Waiting(_)) && work.plan.cause.is_requested())
         };
         let waits = work.iter().copied().map(MaintenanceId).filter(waits).take(OPERATION_WAITS_MAX).collect();
         let (number, name) = self.new_operation_name(cluster)?;
@@ -118,8 +118,8 @@ impl Draft<'_> {
         self.cluster(cluster)?.resources().operation(&name).cloned().ok_or(ControlError::Unavailable)
     }
 
-    /// The number and the name of the next operation. Names are unique over all clusters: numbers of operations of older versions
-    /// were too, so that a name which another cluster has is passed over.
+    /// The number and the name of the next operation. Names are unique over all clusters: numbers of operations of
+    /// older versions were too, so that a name which another cluster has is passed over.
     fn new_operation_name(&self, id: ClusterId) -> Result<(u64, String), ControlError> {
         let identity = self.environment.identity;
         let mut secret = if id == ClusterId::DEFAULT { identity } else { identity.nth(id.0) };

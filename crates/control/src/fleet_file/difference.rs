@@ -1,9 +1,9 @@
-//! What has to be done to make one fleet the other.
+//! Differences between two fleets, and the commands that remove them.
 //!
-//! A machine on another host than the file says is a difference with the command that records the move; whether it is sent
-//! is for the operator to say. What cannot be changed on something that exists (an update domain, a zone) is an error.
-//! Nothing is removed unless that is asked for: then machines are forgotten, or deleted by the rules of deletion, and what
-//! is announced first goes later.
+//! A machine on another host than in the file is a difference with the command that records the move; the operator
+//! decides whether to send it. A change to something immutable (an update domain, a zone) is an error. Nothing is
+//! removed unless requested: then machines are forgotten, or deleted under the rules of deletion; announced deletions
+//! complete later.
 
 mod moves;
 mod removals;
@@ -16,45 +16,45 @@ use crate::command::entry::{
     HostEntry, InstanceEntry, MachineEntry, PolicyEntry, ScaleSetEntry, SetEntry, Site, VmEntry,
 };
 use crate::command::named::NamedCommand;
-use crate::fleet_file::fleet::{BadFleet, Fleet};
-use crate::fleet_file::position::FleetPlace;
+use crate::fleet_file::fleet::{Fleet, FleetFileError};
+use crate::fleet_file::position::FleetPosition;
 use forewarn_types::{Span, show_duration};
 use moves::HostChange;
-use removals::{Farewell, removals};
+use removals::{RemovalMode, removals};
 
-/// One thing in which two fleets differ.
+/// One difference between two fleets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
-    /// In words: `+ host h3`, `~ web: terminate 5m -> 10m`, `- vm solo`.
+    /// Description: `+ host h3`, `~ web: terminate 5m -> 10m`, `- vm solo`.
     pub text: String,
-    /// What to do about it; nothing now, if something else has to go first.
+    /// The command that removes the difference. None if another object must be removed first.
     pub command: Option<NamedCommand>,
-    /// Position of the entry in the wanted fleet; the whole fleet, if no entry of it is the reason.
-    pub place: FleetPlace,
+    /// Position of the entry in the wanted fleet; the whole fleet if no entry is the reason.
+    pub place: FleetPosition,
 }
 
-/// What to do with things that a fleet file does not mention.
+/// Treatment of objects that a fleet file does not mention.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unmentioned {
-    /// They stay.
+pub enum UnlistedObjects {
+    /// Objects stay as they are.
     Keep,
-    /// They go: machines are deleted.
+    /// Objects are removed: machines are deleted.
     Remove,
-    /// They are managed no longer: machines stay as they are.
+    /// Objects are no longer managed: machines stay as they are.
     Forget,
 }
 
-/// What has to be done, in this order, to make `current` what is `wanted`.
+/// The differences that turn `current` into `wanted`, in the order in which they must be applied.
 ///
 /// # Errors
-/// When something is wanted that cannot be, or is wanted twice.
+/// Fails if an entry is repeated, or changes something immutable.
 pub fn difference(
     current: &Fleet,
     wanted: &Fleet,
-    unmentioned: Unmentioned,
-) -> Result<Vec<Difference>, BadFleet> {
-    let place = FleetPlace::default().member("site");
-    let mut list = List { entries: Vec::new(), moves: Vec::new(), fixed: Vec::new(), place };
+    unmentioned: UnlistedObjects,
+) -> Result<Vec<Difference>, FleetFileError> {
+    let place = FleetPosition::default().member("site");
+    let mut list = DifferenceList { entries: Vec::new(), moves: Vec::new(), fixed: Vec::new(), place };
     let was = current.site.apply(&Site::default());
     let is = wanted.site.apply(&was);
     if was != is {
@@ -63,52 +63,52 @@ pub fn difference(
     }
     hosts(&mut list, current, wanted)?;
     vms(&mut list, current, wanted)?;
-    for set in [Sets::Availability, Sets::Cloud] {
+    for set in [SetKind::Availability, SetKind::Cloud] {
         sets(&mut list, set, set.of(current), set.of(wanted))?;
     }
     scale_sets(&mut list, current, wanted)?;
-    list.place = FleetPlace::default();
+    list.place = FleetPosition::default();
     list.entries.extend(moves::in_order(std::mem::take(&mut list.moves)));
     match unmentioned {
-        Unmentioned::Keep => {}
-        Unmentioned::Remove => removals(&mut list, current, wanted, Farewell::Delete),
-        Unmentioned::Forget => removals(&mut list, current, wanted, Farewell::Forget),
+        UnlistedObjects::Keep => {}
+        UnlistedObjects::Remove => removals(&mut list, current, wanted, RemovalMode::Delete),
+        UnlistedObjects::Forget => removals(&mut list, current, wanted, RemovalMode::Forget),
     }
     list.finish()
 }
 
-/// Unchangeable parts that one error names.
+/// Maximum number of immutable parts that one error names.
 const FIXED_NAMED_MAX: usize = 20;
 
-struct List {
+struct DifferenceList {
     entries: Vec<Difference>,
-    /// Machines that are wanted on other hosts.
+    /// Machines that are on other hosts in the wanted fleet.
     moves: Vec<HostChange>,
-    /// Differences that nothing can apply.
+    /// Changes to immutable parts.
     fixed: Vec<FixedPart>,
     /// The entry of the wanted fleet that is compared now.
-    place: FleetPlace,
+    place: FleetPosition,
 }
 
-/// A part of an entry that differs and that nothing can change.
+/// An immutable part of an entry that differs.
 struct FixedPart {
     what: &'static str,
     name: String,
-    place: FleetPlace,
+    place: FleetPosition,
 }
 
-impl List {
+impl DifferenceList {
     fn push(&mut self, text: String, command: NamedCommand) {
         self.entries.push(Difference { text, command: Some(command), place: self.place.clone() });
     }
 
-    /// Notes that a part of the entry that is compared now differs and cannot be changed.
+    /// Records that an immutable part of the current entry differs.
     fn fixed(&mut self, what: &'static str, member: &str, name: &str) {
         self.fixed.push(FixedPart { what, name: name.to_owned(), place: self.place.member(member) });
     }
 
-    /// All differences; or an error that names every part that cannot be changed, at the place of the first.
-    fn finish(self) -> Result<Vec<Difference>, BadFleet> {
+    /// All differences; or an error that names every immutable part, at the position of the first.
+    fn finish(self) -> Result<Vec<Difference>, FleetFileError> {
         let text = match self.fixed.as_slice() {
             [] => return Ok(self.entries),
             [FixedPart { what, name, .. }] => format!(
@@ -127,7 +127,7 @@ impl List {
             }
         };
         let place = self.fixed.into_iter().next().map(|part| part.place).unwrap_or_default();
-        Err(BadFleet::Entry { place, text })
+        Err(FleetFileError::Entry { place, text })
     }
 
     fn later(&mut self, text: String) {
@@ -141,8 +141,8 @@ impl List {
         }
     }
 
-    /// A machine on another host than is wanted.
-    fn placement(&mut self, machine: Called<'_>, was: &str, is: &str) {
+    /// Records a machine that is on another host in the wanted fleet.
+    fn placement(&mut self, machine: MachineLabel<'_>, was: &str, is: &str) {
         if was != is {
             let command = NamedCommand::Move { machine: machine.full(), host: is.to_owned(), force: false };
             let text = format!("~ {machine}: host {was} -> {is}");
@@ -154,7 +154,7 @@ impl List {
 
     fn details(
         &mut self,
-        machine: Called<'_>,
+        machine: MachineLabel<'_>,
         was: (&[IpAddr], &BTreeMap<String, String>),
         is: (&[IpAddr], &BTreeMap<String, String>),
     ) {
@@ -170,16 +170,16 @@ impl List {
     }
 }
 
-/// A machine, as people call it and as a command does.
+/// Name of a machine, for people and for commands.
 #[derive(Clone, Copy)]
-enum Called<'a> {
-    /// A standalone machine: its own name tells people enough, but another tenant may have a machine of that name.
+enum MachineLabel<'a> {
+    /// A standalone machine: people know it by its name, but another tenant may have a machine with that name.
     Alone(&'a str),
     /// A machine of a set: the tenant, and its name there.
     Member(&'a str, &'a str),
 }
 
-impl Called<'_> {
+impl MachineLabel<'_> {
     fn tenant(&self) -> &str {
         match self {
             Self::Alone(tenant) | Self::Member(tenant, _) => tenant,
@@ -194,7 +194,7 @@ impl Called<'_> {
     }
 }
 
-impl fmt::Display for Called<'_> {
+impl fmt::Display for MachineLabel<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Alone(name) => f.write_str(name),
@@ -203,7 +203,7 @@ impl fmt::Display for Called<'_> {
     }
 }
 
-/// The names of those parts that have changed.
+/// The names of the parts that differ.
 fn changed<const N: usize>(parts: [(&str, bool); N]) -> String {
     let changed: Vec<_> = parts.into_iter().filter_map(|(part, has)| has.then_some(part)).collect();
     changed.join(", ")
@@ -219,23 +219,23 @@ fn site(was: &Site, is: &Site) -> String {
 
 /// Entries by their names, each once. `list` is the list of the fleet that they are in.
 fn by_name<'a, T>(
-    list: (&FleetPlace, &str),
+    list: (&FleetPosition, &str),
     all: &'a [T],
     name: impl Fn(&T) -> &str,
-) -> Result<BTreeMap<String, &'a T>, BadFleet> {
+) -> Result<BTreeMap<String, &'a T>, FleetFileError> {
     let mut map = BTreeMap::new();
     for (index, one) in all.iter().enumerate() {
         let name = name(one).to_owned();
         if map.insert(name.clone(), one).is_some() {
             let place = list.0.item(list.1, index).member("name");
-            return Err(BadFleet::Entry { place, text: format!("this is there twice: {name}") });
+            return Err(FleetFileError::Entry { place, text: format!("{name} is listed twice") });
         }
     }
     Ok(map)
 }
 
-fn hosts(list: &mut List, current: &Fleet, wanted: &Fleet) -> Result<(), BadFleet> {
-    let top = FleetPlace::default();
+fn hosts(list: &mut DifferenceList, current: &Fleet, wanted: &Fleet) -> Result<(), FleetFileError> {
+    let top = FleetPosition::default();
     let known = by_name((&top, "host"), &current.hosts, |host: &HostEntry| &host.name)?;
     by_name((&top, "host"), &wanted.hosts, |host: &HostEntry| &host.name)?;
     for (index, host) in wanted.hosts.iter().enumerate() {
@@ -250,8 +250,8 @@ fn hosts(list: &mut List, current: &Fleet, wanted: &Fleet) -> Result<(), BadFlee
     Ok(())
 }
 
-fn vms(list: &mut List, current: &Fleet, wanted: &Fleet) -> Result<(), BadFleet> {
-    let top = FleetPlace::default();
+fn vms(list: &mut DifferenceList, current: &Fleet, wanted: &Fleet) -> Result<(), FleetFileError> {
+    let top = FleetPosition::default();
     let known = by_name((&top, "vm"), &current.vms, |vm: &VmEntry| &vm.name)?;
     by_name((&top, "vm"), &wanted.vms, |vm: &VmEntry| &vm.name)?;
     for (index, vm) in wanted.vms.iter().enumerate() {
@@ -266,7 +266,7 @@ fn vms(list: &mut List, current: &Fleet, wanted: &Fleet) -> Result<(), BadFleet>
             list.fixed("priority", "spot", name);
         }
         list.policy(name, was.policy, vm.policy);
-        let called = Called::Alone(name);
+        let called = MachineLabel::Alone(name);
         list.placement(called, &was.host, &vm.host);
         profile(list, called, (was.terminate, was.os_image), (vm.terminate, vm.os_image));
         list.details(called, (&was.addresses, &was.tags), (&vm.addresses, &vm.tags));
@@ -275,12 +275,12 @@ fn vms(list: &mut List, current: &Fleet, wanted: &Fleet) -> Result<(), BadFleet>
 }
 
 #[derive(Clone, Copy)]
-enum Sets {
+enum SetKind {
     Availability,
     Cloud,
 }
 
-impl Sets {
+impl SetKind {
     fn of(self, fleet: &Fleet) -> &[SetEntry] {
         match self {
             Self::Availability => &fleet.availability_sets,
@@ -307,8 +307,13 @@ impl Sets {
     }
 }
 
-fn sets(list: &mut List, kind: Sets, current: &[SetEntry], wanted: &[SetEntry]) -> Result<(), BadFleet> {
-    let top = FleetPlace::default();
+fn sets(
+    list: &mut DifferenceList,
+    kind: SetKind,
+    current: &[SetEntry],
+    wanted: &[SetEntry],
+) -> Result<(), FleetFileError> {
+    let top = FleetPosition::default();
     let known = by_name((&top, kind.list()), current, |set: &SetEntry| &set.name)?;
     by_name((&top, kind.list()), wanted, |set: &SetEntry| &set.name)?;
     for (index, set) in wanted.iter().enumerate() {
@@ -328,17 +333,17 @@ fn sets(list: &mut List, kind: Sets, current: &[SetEntry], wanted: &[SetEntry]) 
 }
 
 fn machines(
-    list: &mut List,
+    list: &mut DifferenceList,
     tenant: &str,
     current: &[MachineEntry],
     wanted: &[MachineEntry],
-) -> Result<(), BadFleet> {
+) -> Result<(), FleetFileError> {
     let set = list.place.clone();
     let known = by_name((&set, "machine"), current, |machine: &MachineEntry| &machine.name)?;
     by_name((&set, "machine"), wanted, |machine: &MachineEntry| &machine.name)?;
     for (index, machine) in wanted.iter().enumerate() {
         list.place = set.item("machine", index);
-        let called = Called::Member(tenant, &machine.name);
+        let called = MachineLabel::Member(tenant, &machine.name);
         let name = called.full();
         let Some(was) = known.get(&machine.name) else {
             let command = NamedCommand::AdmitMachine { tenant: tenant.to_owned(), machine: machine.clone() };
@@ -357,8 +362,8 @@ fn machines(
     Ok(())
 }
 
-fn scale_sets(list: &mut List, current: &Fleet, wanted: &Fleet) -> Result<(), BadFleet> {
-    let top = FleetPlace::default();
+fn scale_sets(list: &mut DifferenceList, current: &Fleet, wanted: &Fleet) -> Result<(), FleetFileError> {
+    let top = FleetPosition::default();
     let known = by_name((&top, "scale_set"), &current.scale_sets, |set: &ScaleSetEntry| &set.name)?;
     by_name((&top, "scale_set"), &wanted.scale_sets, |set: &ScaleSetEntry| &set.name)?;
     for (index, set) in wanted.scale_sets.iter().enumerate() {
@@ -377,7 +382,7 @@ fn scale_sets(list: &mut List, current: &Fleet, wanted: &Fleet) -> Result<(), Ba
     Ok(())
 }
 
-fn scale_set(list: &mut List, was: &ScaleSetEntry, set: &ScaleSetEntry) {
+fn scale_set(list: &mut DifferenceList, was: &ScaleSetEntry, set: &ScaleSetEntry) {
     let name = &set.name;
     if was.spot != set.spot {
         list.fixed("priority", "spot", name);
@@ -399,11 +404,11 @@ fn scale_set(list: &mut List, was: &ScaleSetEntry, set: &ScaleSetEntry) {
 }
 
 fn instances(
-    list: &mut List,
+    list: &mut DifferenceList,
     set: &str,
     current: &[InstanceEntry],
     wanted: &[InstanceEntry],
-) -> Result<(), BadFleet> {
+) -> Result<(), FleetFileError> {
     let place = list.place.clone();
     let known = by_number(&place, set, current)?;
     for (id, (index, instance)) in by_number(&place, set, wanted)? {
@@ -417,37 +422,37 @@ fn instances(
         };
         let domains = |entry: &InstanceEntry| (entry.update_domain, entry.fault_domain);
         check_place(list, &name, domains(was), domains(instance));
-        let called = Called::Member(set, &name);
+        let called = MachineLabel::Member(set, &name);
         list.placement(called, &was.host, &instance.host);
         list.details(called, (&was.addresses, &was.tags), (&instance.addresses, &instance.tags));
     }
     Ok(())
 }
 
-/// Instances by their numbers, each once, with their indexes in the list. The rules give out numbers in ascending order, so
-/// instances are admitted in that order, however the file lists them.
+/// Instances by their numbers, each once, with their indexes in the list. The rules give out numbers in ascending
+/// order, so instances are admitted in that order, however the file lists them.
 fn by_number<'a>(
-    set_place: &FleetPlace,
+    set_place: &FleetPosition,
     set: &str,
     all: &'a [InstanceEntry],
-) -> Result<BTreeMap<u32, (usize, &'a InstanceEntry)>, BadFleet> {
+) -> Result<BTreeMap<u32, (usize, &'a InstanceEntry)>, FleetFileError> {
     let mut map = BTreeMap::new();
     for (index, instance) in all.iter().enumerate() {
         let id = number(index, instance);
         if map.insert(id, (index, instance)).is_some() {
             let place = set_place.item("instance", index).member("id");
-            return Err(BadFleet::Entry { place, text: format!("this is there twice: {set}_{id}") });
+            return Err(FleetFileError::Entry { place, text: format!("{set}_{id} is listed twice") });
         }
     }
     Ok(map)
 }
 
-/// The number of an instance: as it says, or its place in the list.
+/// The number of an instance: its `id`, or its index in the list.
 fn number(index: usize, instance: &InstanceEntry) -> u32 {
     instance.id.unwrap_or(u32::try_from(index).unwrap_or(u32::MAX))
 }
 
-fn check_place(list: &mut List, name: &str, was: (u16, u16), is: (u16, u16)) {
+fn check_place(list: &mut DifferenceList, name: &str, was: (u16, u16), is: (u16, u16)) {
     if was.0 != is.0 {
         list.fixed("update domain", "update_domain", name);
     }
@@ -456,7 +461,12 @@ fn check_place(list: &mut List, name: &str, was: (u16, u16), is: (u16, u16)) {
     }
 }
 
-fn profile(list: &mut List, machine: Called<'_>, was: (Option<Span>, bool), is: (Option<Span>, bool)) {
+fn profile(
+    list: &mut DifferenceList,
+    machine: MachineLabel<'_>,
+    was: (Option<Span>, bool),
+    is: (Option<Span>, bool),
+) {
     if was != is {
         let (terminate, os_image) = is;
         let command = NamedCommand::ChangeProfile { machine: machine.full(), terminate, os_image };
@@ -464,7 +474,7 @@ fn profile(list: &mut List, machine: Called<'_>, was: (Option<Span>, bool), is: 
     }
 }
 
-/// How the notices of deletion and of new images change.
+/// The changes of the notices of deletion and of new images.
 fn notices(was: (Option<Span>, bool), is: (Option<Span>, bool)) -> String {
     let span = |span: Option<Span>| span.map_or_else(|| "off".to_owned(), |Span(span)| show_duration(span));
     let word = |on: bool| if on { "on" } else { "off" };

@@ -1,4 +1,4 @@
-//! The fleet file: what hosts and tenants there are to be.
+//! The fleet file: the wanted hosts and tenants.
 
 use forewarn_lifecycle::{Cluster, Machine, MachineId, ScaleSet, Shape, Tenant};
 use schemars::JsonSchema;
@@ -9,16 +9,16 @@ use crate::command::entry::{
 };
 use crate::command::named::SiteChange;
 use crate::command::resolve::MachineDetails;
-use crate::fleet_file::position::FleetPlace;
+use crate::fleet_file::position::FleetPosition;
 
 /// Bytes of a fleet file.
 pub const FLEET_BYTES_MAX: usize = 16 * 1024 * 1024;
 
-/// What hosts and tenants there are.
+/// A fleet: hosts and tenants.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Fleet {
-    /// What all machines are told of where they are; what is not said stays.
+    /// Location, subscription and resource group that machines show. Absent members keep their value.
     #[serde(default)]
     pub site: SiteChange,
     /// Hosts.
@@ -38,21 +38,21 @@ pub struct Fleet {
     pub scale_sets: Vec<ScaleSetEntry>,
 }
 
-/// A text that is no fleet.
+/// The reason why a fleet file is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum BadFleet {
-    /// It is too long.
-    #[error("a fleet file has at most {FLEET_BYTES_MAX} bytes")]
+pub enum FleetFileError {
+    /// The file is too long.
+    #[error("fleet file is too long: at most {FLEET_BYTES_MAX} bytes")]
     TooLong,
-    /// It is not what a fleet file looks like.
+    /// The file is not valid TOML, or has unknown keys.
     #[error("{0}")]
     Malformed(String),
-    /// An entry contradicts another one, or the fleet that is there.
+    /// An entry contradicts another one, or the current fleet.
     #[error("{text}")]
     Entry {
         /// Position of the entry.
-        place: FleetPlace,
-        /// The problem, in words.
+        place: FleetPosition,
+        /// The error, in words.
         text: String,
     },
 }
@@ -69,24 +69,24 @@ impl Fleet {
     /// ```
     ///
     /// # Errors
-    /// When the text is too long, not TOML, or has a key that means nothing here.
-    pub fn parse(text: &str) -> Result<Self, BadFleet> {
+    /// Fails if the text is too long, not TOML, or has an unknown key.
+    pub fn parse(text: &str) -> Result<Self, FleetFileError> {
         if text.len() > FLEET_BYTES_MAX {
-            return Err(BadFleet::TooLong);
+            return Err(FleetFileError::TooLong);
         }
-        toml::from_str(text).map_err(|problem| BadFleet::Malformed(problem.to_string()))
+        toml::from_str(text).map_err(|error| FleetFileError::Malformed(error.to_string()))
     }
 
     /// Writes a fleet file that [`Self::parse`] reads.
     ///
     /// # Errors
-    /// Never for a fleet that was read; the encoder reserves the right.
-    pub fn print(&self) -> Result<String, BadFleet> {
-        toml::to_string(self).map_err(|problem| BadFleet::Malformed(problem.to_string()))
+    /// Never fails for a fleet that was read; the encoder returns a `Result`.
+    pub fn print(&self) -> Result<String, FleetFileError> {
+        toml::to_string(self).map_err(|error| FleetFileError::Malformed(error.to_string()))
     }
 }
 
-/// The fleet that a cluster has now.
+/// The current fleet of a cluster.
 pub fn fleet_of<'a>(
     cluster: &Cluster,
     site: &Site,

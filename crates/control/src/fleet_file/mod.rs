@@ -1,9 +1,9 @@
-//! Fleet files: reading and writing them, and their difference from the fleet that is there.
+//! Fleet files: reading and writing them, and their difference from the current fleet.
 
 pub(crate) mod difference;
 pub(crate) mod fleet;
 pub(crate) mod position;
 
-pub use difference::{Difference, Unmentioned, difference};
-pub use fleet::{BadFleet, FLEET_BYTES_MAX, Fleet, fleet_of};
-pub use position::FleetPlace;
+pub use difference::{Difference, UnlistedObjects, difference};
+pub use fleet::{FLEET_BYTES_MAX, Fleet, FleetFileError, fleet_of};
+pub use position::FleetPosition;

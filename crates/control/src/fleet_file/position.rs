@@ -5,12 +5,12 @@ use std::fmt;
 use forewarn_types::BYTE_ORDER_MARK_BYTES;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-/// Position of an entry or of one of its members in a fleet, as a JSON pointer: `/vm/3/host`. The empty pointer is the whole
-/// fleet.
+/// Position of an entry or of one of its members in a fleet, as a JSON pointer: `/vm/3/host`. The empty pointer is
+/// the whole fleet.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct FleetPlace(String);
+pub struct FleetPosition(String);
 
-impl FleetPlace {
+impl FleetPosition {
     /// The entry with that index in a list.
     pub(crate) fn item(&self, list: &str, index: usize) -> Self {
         Self(format!("{}/{list}/{index}", self.0))
@@ -22,24 +22,23 @@ impl FleetPlace {
         Self(format!("{}/{name}", self.0))
     }
 
-    /// Reads a pointer that a server has sent. Nothing is checked: a pointer that leads nowhere has no line.
+    /// Reads a pointer that a server has sent, without validation: a pointer to a missing value has no line.
     #[must_use]
     pub fn from_pointer(pointer: &str) -> Self {
         Self(pointer.to_owned())
     }
 
-    /// The JSON pointer.
     #[must_use]
     pub fn pointer(&self) -> &str {
         &self.0
     }
 
-    /// The line of a fleet file at which the value is, counted from 1. A member that the file leaves out is looked for at
-    /// its entry.
+    /// The line of a fleet file at which the value is, counted from 1. A member that the file leaves out is looked
+    /// for at its entry.
     #[must_use]
     pub fn line_in_file(&self, toml: &str) -> Option<usize> {
         self.first_found(|steps| {
-            let search = Search { steps, fail: Fail::Inside };
+            let search = Search { steps, fail: StopAt::Inside };
             let error = search.deserialize(toml::Deserializer::parse(toml).ok()?).err()?;
             let before = toml.get(..error.span()?.start)?;
             Some(before.matches('\n').count() + 1)
@@ -52,41 +51,41 @@ impl FleetPlace {
         let json = json.strip_prefix(BYTE_ORDER_MARK_BYTES).unwrap_or(json);
         self.first_found(|steps| {
             let mut deserializer = serde_json::Deserializer::from_slice(json);
-            let error = Search { steps, fail: Fail::Before }.deserialize(&mut deserializer).err()?;
+            let error = Search { steps, fail: StopAt::Before }.deserialize(&mut deserializer).err()?;
             Some(error.line())
         })
     }
 
-    /// Looks for the value, then for the ones around it, but never for the whole fleet.
+    /// Searches the value, then the values around it, but never the whole fleet.
     fn first_found(&self, line: impl Fn(&[&str]) -> Option<usize>) -> Option<usize> {
         let steps: Vec<_> = self.0.split('/').skip(1).collect();
         (1..=steps.len()).rev().find_map(|count| line(&steps[..count]))
     }
 }
 
-impl fmt::Display for FleetPlace {
+impl fmt::Display for FleetPosition {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(&self.0)
     }
 }
 
-/// Walks to a value and fails there, because the errors of a decoder are what carries positions. Ends without an error if the
-/// value is missing.
+/// Walks to a value and fails there, because the errors of a decoder are what carries positions. Ends without an
+/// error if the value is missing.
 struct Search<'a> {
     steps: &'a [&'a str],
-    fail: Fail,
+    fail: StopAt,
 }
 
 /// The moment at which an error has the position of the value.
 #[derive(Clone, Copy)]
-enum Fail {
+enum StopAt {
     /// JSON: the position is how far the decoder has read.
     Before,
     /// TOML: the position is that of the value which the decoder reads.
     Inside,
 }
 
-/// The decoder shows this message to no one.
+/// Marks the error; the message is never shown.
 const FOUND: &str = "found";
 
 impl<'de> DeserializeSeed<'de> for Search<'_> {
@@ -94,13 +93,13 @@ impl<'de> DeserializeSeed<'de> for Search<'_> {
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
         match (self.fail, self.steps) {
-            (Fail::Before, []) => Err(D::Error::custom(FOUND)),
-            (Fail::Before | Fail::Inside, _) => deserializer.deserialize_any(self),
+            (StopAt::Before, []) => Err(D::Error::custom(FOUND)),
+            (StopAt::Before | StopAt::Inside, _) => deserializer.deserialize_any(self),
         }
     }
 }
 
-/// Each scalar is either the value that is looked for, or leads nowhere.
+/// A scalar is either the searched value, or a dead end.
 macro_rules! scalars {
     ($($visit:ident: $type:ty),+) => {
         $(fn $visit<E: Error>(self, _: $type) -> Result<(), E> {
@@ -180,14 +179,14 @@ mod tests {
             ("/scale_set/0/instance/1/host", 20),
             ("/availability_set/0/machine/0/name", 25),
         ] {
-            let place = FleetPlace::from_pointer(pointer);
+            let place = FleetPosition::from_pointer(pointer);
             assert_eq!(place.line_in_file(FILE), Some(line), "{pointer}");
         }
     }
 
     #[test]
     fn a_member_that_is_left_out_has_the_line_of_its_entry() {
-        let line = |pointer: &str| FleetPlace::from_pointer(pointer).line_in_file(FILE);
+        let line = |pointer: &str| FleetPosition::from_pointer(pointer).line_in_file(FILE);
         assert_eq!(line("/host/0/zone"), Some(3));
         assert_eq!(line("/vm/0/update_domain"), Some(7));
         assert_eq!(line("/vm/1/update_domain"), Some(11));
@@ -195,21 +194,21 @@ mod tests {
     }
 
     #[test]
-    fn a_pointer_that_leads_nowhere_has_no_line() {
+    fn a_pointer_to_a_missing_value_has_no_line() {
         for pointer in ["", "/", "/hots", "vm/0", "//", "/vm/x/y"] {
-            let place = FleetPlace::from_pointer(pointer);
+            let place = FleetPosition::from_pointer(pointer);
             assert_eq!(place.line_in_file("site = { location = 'a' }"), None, "{pointer}");
             assert_eq!(place.line_in_json(b"{}"), None, "{pointer}");
         }
-        assert_eq!(FleetPlace::from_pointer("/vm/0").line_in_file("not toml"), None);
-        assert_eq!(FleetPlace::from_pointer("/vm/0").line_in_file("\u{feff}vm = [{}]"), Some(1));
+        assert_eq!(FleetPosition::from_pointer("/vm/0").line_in_file("not toml"), None);
+        assert_eq!(FleetPosition::from_pointer("/vm/0").line_in_file("\u{feff}vm = [{}]"), Some(1));
     }
 
     #[test]
     fn a_value_of_a_json_text_has_its_line_too() {
         let json = b"{\n  \"host\": [\n    {\"name\": \"h1\"}\n  ],\n  \"vm\": [\n    {\n      \"host\": \"h9\"\n    }\n  ]\n}";
         for (pointer, line) in [("/host/0", 3), ("/vm/0", 6), ("/vm/0/host", 7), ("/vm/0/name", 6)] {
-            assert_eq!(FleetPlace::from_pointer(pointer).line_in_json(json), Some(line), "{pointer}");
+            assert_eq!(FleetPosition::from_pointer(pointer).line_in_json(json), Some(line), "{pointer}");
         }
     }
 }

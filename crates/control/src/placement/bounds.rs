@@ -1,26 +1,26 @@
-//! Bounds of new machines: hosts, zones and fault domains.
+//! Constraints on new machines: hosts, zones and fault domains.
 
 use std::collections::BTreeSet;
 
 use forewarn_lifecycle::limits::FAULT_DOMAINS_MAX;
 use forewarn_lifecycle::{Cluster, HostId, Zone};
 
-use crate::command::find::{Unknown, find_host};
-use crate::placement::bad_wish::ScaleSetError;
+use crate::command::lookup::{LookupError, find_host};
+use crate::placement::scale_set_error::ScaleSetError;
 
-/// Bounds of new machines.
+/// Constraints on new machines.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Bounds {
-    /// The hosts; any, if not said.
+    /// The hosts; any host if None.
     pub(crate) hosts: Option<BTreeSet<HostId>>,
-    /// The zones, over which they are spread; any, if none is named.
+    /// The zones over which they are spread; any zone if empty.
     pub(crate) zones: BTreeSet<Zone>,
-    /// Over how many fault domains they are spread, if that is said.
+    /// The number of fault domains over which they are spread, if set.
     pub(crate) fault_domains: Option<u16>,
 }
 
 impl Bounds {
-    /// By the names of hosts and the numbers of zones.
+    /// Resolves the names of hosts.
     pub(crate) fn new(
         cluster: &Cluster,
         hosts: Option<&[String]>,
@@ -30,14 +30,14 @@ impl Bounds {
         if let Some(count) = fault_domains.filter(|count| !(1..=FAULT_DOMAINS_MAX).contains(count)) {
             return Err(ScaleSetError::FaultDomains(count));
         }
-        let find = |hosts: &[String]| -> Result<_, Unknown> {
+        let find = |hosts: &[String]| -> Result<_, LookupError> {
             hosts.iter().map(|host| find_host(cluster, host)).collect()
         };
         let zones = zones.iter().copied().map(Zone).collect();
         Ok(Self { hosts: hosts.map(find).transpose()?, zones, fault_domains })
     }
 
-    /// True for a host within the bounds.
+    /// Returns true for a host within the constraints.
     pub(crate) fn admit(&self, id: HostId, zone: Option<Zone>) -> bool {
         let is_named = self.hosts.as_ref().is_none_or(|hosts| hosts.contains(&id));
         is_named && (self.zones.is_empty() || zone.is_some_and(|zone| self.zones.contains(&zone)))

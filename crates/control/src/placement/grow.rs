@@ -6,12 +6,12 @@ use forewarn_lifecycle::{Cluster, HostId, Orchestration, ScaleSet};
 
 use crate::command::entry::InstanceEntry;
 use crate::command::named::NamedCommand;
-use crate::placement::bad_wish::ScaleSetError;
 use crate::placement::bounds::Bounds;
 use crate::placement::instances::leaving;
+use crate::placement::scale_set_error::ScaleSetError;
 use crate::placement::spread::Spread;
 
-/// That many more instances, each where there is the most room for it.
+/// Adds that many instances, each on the host with the most room for it.
 pub(crate) fn grow(
     cluster: &Cluster,
     name: &str,

@@ -1,4 +1,4 @@
-//! The instances of a scale set, and the machines that are on their way out.
+//! The instances of a scale set, and the machines that are being removed.
 
 use std::collections::BTreeSet;
 
@@ -13,10 +13,10 @@ const _: () =
 const _: () =
     assert!(INSTANCES_MAX as usize == 100 * PLACEMENT_GROUPS_PER_SCALE_SET_MAX, "so can a uniform one");
 
-/// The machines that are on their way out: being deleted, or evicted for good.
+/// The machines that are being removed: deleted, or evicted for good.
 #[must_use]
 pub fn leaving(cluster: &Cluster) -> BTreeSet<MachineId> {
-    let work = cluster.maintenances().filter(|work| work.plan.cause.is_end());
+    let work = cluster.maintenances().filter(|work| work.plan.cause.deletes_machine());
     work.flat_map(|work| work.plan.machines()).collect()
 }
 

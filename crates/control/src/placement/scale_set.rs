@@ -1,15 +1,15 @@
-//! What somebody wants of a scale set as a whole, and the commands that it comes to.
+//! Commands to a scale set as a whole, and the commands to instances that they expand to.
 //!
-//! The rules know instances one by one: one is admitted, one is deleted, one gets the latest model. People say "ten of
-//! them". Here that becomes commands, given the cluster as it is; whoever sends them sees to it that it still is so, and that
-//! all of them are carried out or none.
+//! The rules know single instances: they admit one, delete one, upgrade one. Operators say "ten instances". A
+//! [`ScaleSetCommand`] is expanded for the current state of the cluster; the caller must make sure that the state is
+//! still the same, and that all commands are carried out or none.
 //!
 //! ```text
-//!   ScaleSetCommand ──commands(&Cluster)──▶ NamedCommand, NamedCommand, …    none: it is so already
+//! ScaleSetCommand ──commands(&Cluster)──▶ NamedCommand, NamedCommand, …    none: nothing to change
 //! ```
 //!
-//! Instances that are being deleted count as gone. When a scale set shrinks, the newest instances of the fullest zone and fault
-//! domain go first; whether that is announced is a matter of the model that each of them has.
+//! Instances that are being deleted count as gone. When a scale set shrinks, the newest instances of the fullest zone
+//! and fault domain go first; the model of each instance decides if its deletion is announced.
 
 use forewarn_lifecycle::limits::FAULT_DOMAINS_MAX;
 use forewarn_lifecycle::{Cluster, MachineId, Orchestration, ScaleSet};
@@ -17,50 +17,50 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::command::entry::{ApproveWord, Eviction, OrchestrationWord, PolicyEntry, ScaleSetEntry, notices};
-use crate::command::find::{Unknown, find_scale_set, nothing};
+use crate::command::lookup::{LookupError, find_scale_set, nothing};
 use crate::command::named::NamedCommand;
 use crate::command::object::objects;
 use crate::command::schema;
 use crate::command::terms::AllWord;
 use crate::command::upgrade::UpgradeWord;
-use crate::placement::bad_wish::ScaleSetError;
 use crate::placement::bounds::Bounds;
 use crate::placement::grow::grow;
 use crate::placement::instances::{INSTANCES_MAX, instances, leaving};
+use crate::placement::scale_set_error::ScaleSetError;
 use crate::placement::shrink::{ScaleIn, pick_for_scale_in};
 use forewarn_types::{Span, list};
 
-/// A scale set that is to be, with its instances.
+/// A new scale set with its instances.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewScaleSet {
     /// Its name.
     #[schemars(with = "schema::NewName")]
     pub name: String,
-    /// How its instances are grouped into tenants.
+    /// Grouping of its instances into tenants.
     #[serde(default)]
     pub orchestration: OrchestrationWord,
-    /// How a change of its model reaches instances.
+    /// Policy for upgrades of instances to a new model.
     #[serde(default)]
     pub upgrade: UpgradeWord,
-    /// What eviction does to its instances; without this they are no spot machines.
+    /// Eviction policy of its instances; absent if they are not spot machines.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spot: Option<Eviction>,
     /// The notice of the deletion of an instance: 5 to 15 minutes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<schema::Notice>")]
     pub terminate: Option<Span>,
-    /// Whether a new operating-system image is announced.
+    /// True if a new operating-system image is announced.
     #[serde(default)]
     pub os_image: bool,
-    /// Which of its events approve themselves.
+    /// Events that are approved automatically.
     #[serde(default)]
     pub policy: PolicyEntry,
-    /// How many instances it has.
+    /// Number of instances.
     #[serde(default)]
     #[schemars(range(max = INSTANCES_MAX))]
     pub instances: u16,
-    /// The hosts on which they may be; any, if not said.
+    /// Hosts for the instances; any host if absent.
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
@@ -68,24 +68,24 @@ pub struct NewScaleSet {
     )]
     #[schemars(with = "Option<schema::AtLeastOne<schema::Name>>")]
     pub hosts: Option<Vec<String>>,
-    /// The zones over which they are spread; any, if not said.
+    /// Zones over which the instances are spread; any zone if absent.
     #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "list::at_least_one")]
     #[schemars(length(min = 1))]
     pub zones: Vec<u16>,
-    /// The fault domains over which they are spread: 3, if not said.
+    /// Fault domains over which the instances are spread; 3 if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = FAULT_DOMAINS_MAX))]
     pub fault_domains: Option<u16>,
 }
 
-/// How many instances a scale set is to have.
+/// The number of instances of a scale set.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Scale {
-    /// How many, those that are being deleted not counted.
+    /// Number of instances, without those that are being deleted.
     #[schemars(range(max = INSTANCES_MAX))]
     pub capacity: u16,
-    /// The hosts on which new ones may be; any, if not said.
+    /// Hosts for new instances; any host if absent.
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
@@ -93,36 +93,36 @@ pub struct Scale {
     )]
     #[schemars(with = "Option<schema::AtLeastOne<schema::Name>>")]
     pub hosts: Option<Vec<String>>,
-    /// The zones over which new ones are spread; any, if not said.
+    /// Zones over which new instances are spread; any zone if absent.
     #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "list::at_least_one")]
     #[schemars(length(min = 1))]
     pub zones: Vec<u16>,
-    /// The fault domains over which new ones are spread: as many as there are, 3 at least, if not said.
+    /// Fault domains over which new instances are spread; if absent, as many as there are, but at least 3.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = FAULT_DOMAINS_MAX))]
     pub fault_domains: Option<u16>,
 }
 
-/// What is to be different about a scale set; what is not said stays.
+/// Changes to a scale set. Absent members keep their value.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ScaleSetChange {
     /// The notice of the deletion of an instance, 5 to 15 minutes; `null`: none.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "said")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     #[schemars(with = "Option<schema::Notice>")]
     pub terminate: Option<Option<Span>>,
-    /// Whether a new operating-system image is announced.
+    /// True if a new operating-system image is announced.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub os_image: Option<bool>,
-    /// How a change of its model reaches instances, this one included.
+    /// Policy for upgrades of instances to a new model, including this change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub upgrade: Option<UpgradeWord>,
-    /// Which of its events approve themselves.
+    /// Events that are approved automatically.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy: Option<PolicyChange>,
 }
 
-/// Which events approve themselves from now on; what is not said stays.
+/// Changes to the events that are approved automatically. Absent members keep their value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(remote = "Self", deny_unknown_fields)]
 pub struct PolicyChange {
@@ -132,18 +132,18 @@ pub struct PolicyChange {
     /// A redeploy by the owner.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub redeploy: Option<ApproveWord>,
-    /// Everything, while no machine of the tenant runs.
+    /// Every event, while no machine of the tenant runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub all_down: Option<ApproveWord>,
 }
 
 objects! { PolicyChange }
 
-/// Instances that get the latest model.
+/// Instances to upgrade to the latest model.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Upgrade {
-    /// Their numbers or names; or `"all"` that have an older one.
+    /// Numbers or names of instances, or `"all"` that have an older model.
     pub instances: InstanceSelection,
 }
 
@@ -161,17 +161,17 @@ pub enum InstanceSelection {
     Every(AllWord),
 }
 
-/// Instances that go.
+/// Instances to delete.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DeleteInstances {
-    /// Their numbers or names.
+    /// Numbers or names of instances.
     #[serde(deserialize_with = "list::at_least_one")]
     #[schemars(with = "schema::AtLeastOne<schema::MachineName>")]
     pub instances: Vec<String>,
 }
 
-/// What somebody wants of a scale set. As JSON, an entry of the trail that tells of it.
+/// A command to a scale set as a whole. Its JSON form is stored in the audit log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "command", rename_all = "snake_case", deny_unknown_fields)]
 #[allow(missing_docs, reason = "the names say it")]
@@ -200,7 +200,7 @@ pub enum ScaleSetCommand {
 }
 
 impl ScaleSetCommand {
-    /// The scale set that it is about.
+    /// Name of the scale set.
     #[must_use]
     pub fn scale_set(&self) -> &str {
         match self {
@@ -212,7 +212,7 @@ impl ScaleSetCommand {
         }
     }
 
-    /// The hosts that it names.
+    /// Names of hosts in the command.
     #[must_use]
     pub fn hosts(&self) -> &[String] {
         match self {
@@ -223,10 +223,10 @@ impl ScaleSetCommand {
         }
     }
 
-    /// The commands that it comes to in a cluster as it is now; none, if it is so already.
+    /// Expands to commands in the current state of the cluster; none if nothing has to change.
     ///
     /// # Errors
-    /// When something that is named is not there, or there is no place for all instances.
+    /// Fails if a name is not found, or the hosts have no room for all instances.
     pub fn commands(&self, cluster: &Cluster) -> Result<Vec<NamedCommand>, ScaleSetError> {
         let set = |name: &str| {
             let id = find_scale_set(cluster, name)?;
@@ -261,10 +261,10 @@ fn create(cluster: &Cluster, new: &NewScaleSet) -> Result<Vec<NamedCommand>, Sca
     Ok(commands)
 }
 
-/// The commands by which a scale set gets that many instances; `how` says which go, if there are more.
+/// The commands that give a scale set that many instances; `how` chooses the instances that are removed.
 ///
 /// # Errors
-/// When something that is named is not there, there is no place for all new ones, or too many are protected.
+/// Fails if a name is not found, the hosts have no room for all new instances, or too many instances are protected.
 pub fn scale(
     cluster: &Cluster,
     set: &ScaleSet,
@@ -292,7 +292,7 @@ impl ScaleSetChange {
     fn commands(&self, set: &ScaleSet) -> Vec<NamedCommand> {
         let name = set.name.to_string();
         let mut commands = Vec::new();
-        // First: a new model reaches instances as the new policy says.
+        // First: a new model reaches instances by the new policy.
         if let Some(upgrade) = self.upgrade.filter(|upgrade| *upgrade != UpgradeWord::from(set.upgrade)) {
             commands.push(NamedCommand::ChangeUpgradePolicy { scale_set: name.clone(), upgrade });
         }
@@ -312,7 +312,7 @@ impl ScaleSetChange {
 }
 
 impl PolicyChange {
-    /// A policy, changed so.
+    /// Applies the change to a policy.
     #[must_use]
     pub fn apply(self, policy: PolicyEntry) -> PolicyEntry {
         PolicyEntry {
@@ -346,17 +346,17 @@ fn delete_one(set: &ScaleSet, number: u32) -> NamedCommand {
     NamedCommand::Delete { machine: full(set, number) }
 }
 
-/// What an instance is called, whichever placement group it is in.
+/// Name of an instance, independent of its placement group.
 fn full(set: &ScaleSet, number: u32) -> String {
     format!("{0}/{0}_{number}", set.name)
 }
 
-/// The instances of those numbers or names, each once, in the order in which they are named.
+/// The instances with these numbers or names, each once, in this order.
 fn chosen(
     set: &ScaleSet,
     all: &[(u32, MachineId)],
     names: &[String],
-) -> Result<Vec<(u32, MachineId)>, Unknown> {
+) -> Result<Vec<(u32, MachineId)>, LookupError> {
     let mut chosen = Vec::new();
     for name in names {
         let found = number(set, name).and_then(|number| all.iter().find(|(one, _)| *one == number));
@@ -379,16 +379,12 @@ fn number(set: &ScaleSet, name: &str) -> Option<u32> {
         None => name,
     };
     let digits = bare.strip_prefix(set.name.as_str()).and_then(|rest| rest.strip_prefix('_')).unwrap_or(bare);
-    // One number has one form.
+    // A number has one spelling: no sign, no leading zero.
     digits.parse().ok().filter(|number: &u32| number.to_string() == digits)
 }
 
-/// Something that was said, be it nothing.
-#[expect(clippy::option_option, reason = "not said is another thing than nothing")]
-fn said<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<Span>>, D::Error> {
+/// Reads a value that is present, `null` too.
+#[expect(clippy::option_option, reason = "absent and null differ")]
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<Span>>, D::Error> {
     Option::deserialize(deserializer).map(Some)
 }
-
-#[cfg(test)]
-#[path = "scale_set/tests.rs"]
-mod tests;

@@ -1,111 +1,107 @@
-//! Which instances go when a scale set shrinks.
+//! Choice of the instances that are removed when a scale set shrinks.
 //!
-//! Those that are being deleted count as gone, and who is protected stays.
+//! Instances that are being deleted count as gone. Protected instances stay.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use forewarn_lifecycle::{Cluster, FaultDomain, MachineId, ScaleSet, Zone};
 
-use crate::placement::bad_wish::ScaleSetError;
 use crate::placement::instances::{instances, leaving};
+use crate::placement::scale_set_error::ScaleSetError;
 
-/// How it is chosen which instances go.
+/// Choice of the instances to remove.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ScaleIn {
-    /// The rule.
     pub rule: ScaleInRule,
-    /// The numbers of those that stay whatever the rule says.
+    /// Numbers of protected instances.
     pub protected: BTreeSet<u32>,
 }
 
-/// A rule by which it is chosen which instances go.
+/// Rule for the choice of the instances to remove.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ScaleInRule {
-    /// From the zone that has the most, of its fault domain that has the most, the newest.
+    /// The newest instance of the fullest fault domain of the fullest zone.
     #[default]
     Default,
-    /// Those with the greatest numbers.
+    /// The instances with the highest numbers.
     Newest,
-    /// Those with the smallest numbers.
+    /// The instances with the lowest numbers.
     Oldest,
 }
 
-/// The numbers of the instances that go, in that order, so that there are `count` fewer.
+/// The numbers of `count` instances to remove, in this order.
 ///
 /// # Errors
-/// When too many of them are protected.
+/// Fails if too many instances are protected.
 pub fn pick_for_scale_in(
     cluster: &Cluster,
     set: &ScaleSet,
     count: usize,
     how: &ScaleIn,
 ) -> Result<Vec<u32>, ScaleSetError> {
-    let mut crowd = Crowd::new(cluster, set, &how.protected);
+    let mut remaining = RemainingInstances::new(cluster, set, &how.protected);
     let mut chosen = Vec::new();
     while chosen.len() < count {
         let next = match how.rule {
-            ScaleInRule::Default => crowd.newest_of_the_fullest(),
-            ScaleInRule::Newest => crowd.free.last_key_value().map(|(number, _)| *number),
-            ScaleInRule::Oldest => crowd.free.first_key_value().map(|(number, _)| *number),
+            ScaleInRule::Default => remaining.newest_of_the_fullest(),
+            ScaleInRule::Newest => remaining.free.last_key_value().map(|(number, _)| *number),
+            ScaleInRule::Oldest => remaining.free.first_key_value().map(|(number, _)| *number),
         };
         let Some(number) = next else {
             let (set, missing) = (set.name.to_string(), count - chosen.len());
             return Err(ScaleSetError::Protected { set, wanted: count, missing });
         };
-        crowd.remove(number);
+        remaining.remove(number);
         chosen.push(number);
     }
     Ok(chosen)
 }
 
-/// Where an instance is.
-type Spot = (Option<Zone>, FaultDomain);
+/// Zone and fault domain of an instance.
+type InstanceDomain = (Option<Zone>, FaultDomain);
 
-/// The instances that stay so far.
-struct Crowd {
-    /// Those that may go, by number.
-    free: BTreeMap<u32, Spot>,
-    /// How many there are, protected ones included.
+/// The instances that remain so far.
+struct RemainingInstances {
+    /// Instances that may be removed, by number.
+    free: BTreeMap<u32, InstanceDomain>,
+    /// Number of instances, including protected ones.
     in_zones: BTreeMap<Option<Zone>, usize>,
-    in_spots: BTreeMap<Spot, usize>,
+    in_domains: BTreeMap<InstanceDomain, usize>,
 }
 
-impl Crowd {
+impl RemainingInstances {
     fn new(cluster: &Cluster, set: &ScaleSet, protected: &BTreeSet<u32>) -> Self {
-        let spot = |id: MachineId| {
+        let domain = |id: MachineId| {
             let machine = cluster.machine(id)?;
             Some((cluster.host(machine.host).and_then(|host| host.zone), machine.fault_domain))
         };
-        let mut crowd = Self { free: BTreeMap::new(), in_zones: BTreeMap::new(), in_spots: BTreeMap::new() };
+        let mut remaining =
+            Self { free: BTreeMap::new(), in_zones: BTreeMap::new(), in_domains: BTreeMap::new() };
         let leaving = leaving(cluster);
         for (number, id) in instances(cluster, set).into_iter().filter(|(_, id)| !leaving.contains(id)) {
-            let Some(spot) = spot(id) else { continue };
-            *crowd.in_zones.entry(spot.0).or_default() += 1;
-            *crowd.in_spots.entry(spot).or_default() += 1;
+            let Some(domain) = domain(id) else { continue };
+            *remaining.in_zones.entry(domain.0).or_default() += 1;
+            *remaining.in_domains.entry(domain).or_default() += 1;
             if !protected.contains(&number) {
-                crowd.free.insert(number, spot);
+                remaining.free.insert(number, domain);
             }
         }
-        crowd
+        remaining
     }
 
-    /// Of equals, the newest decides.
+    /// Ties are broken by the newest instance.
     fn newest_of_the_fullest(&self) -> Option<u32> {
         let count = |of: Option<&usize>| of.copied().unwrap_or(0);
-        let crowded = |(number, spot): (&u32, &Spot)| {
-            (count(self.in_zones.get(&spot.0)), count(self.in_spots.get(spot)), *number)
+        let fullness = |(number, domain): (&u32, &InstanceDomain)| {
+            (count(self.in_zones.get(&domain.0)), count(self.in_domains.get(domain)), *number)
         };
-        self.free.iter().map(crowded).max().map(|(_, _, number)| number)
+        self.free.iter().map(fullness).max().map(|(_, _, number)| number)
     }
 
     fn remove(&mut self, number: u32) {
-        let Some(spot) = self.free.remove(&number) else { return };
+        let Some(domain) = self.free.remove(&number) else { return };
         let less = |count: &mut usize| *count = count.saturating_sub(1);
-        self.in_zones.entry(spot.0).and_modify(less);
-        self.in_spots.entry(spot).and_modify(less);
+        self.in_zones.entry(domain.0).and_modify(less);
+        self.in_domains.entry(domain).and_modify(less);
     }
 }
-
-#[cfg(test)]
-#[path = "shrink/tests.rs"]
-mod tests;

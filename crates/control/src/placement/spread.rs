@@ -1,14 +1,15 @@
-//! Where new machines go: over update domains, fault domains and hosts.
+//! Placement of new machines over update domains, fault domains and hosts.
 //!
-//! An instance goes into the update domain that has the fewest of its placement group, on the host that has the fewest of its
-//! scale set; of equals, on the one with the fewest machines, then the one that joined first. A host takes one update domain of a
-//! placement group, so where hosts are few, not every update domain is used. The machines that one host has of a placement
-//! group share a fault domain: they fail together. A machine of an availability set or a cloud service goes where an instance
-//! of a scale set with one placement group would, a standalone one where there are the fewest machines.
+//! An instance goes into the update domain that has the fewest of its placement group, on the host that has the
+//! fewest of its scale set; ties are broken by the fewest machines, then by the age of the host. A host takes one
+//! update domain of a placement group, so where hosts are few, not every update domain is used. The machines that one
+//! host has of a placement group share a fault domain: they fail together. A machine of an availability set or a
+//! cloud service goes where an instance of a scale set with one placement group would, a standalone machine on the
+//! host with the fewest machines.
 //!
-//! Where zones are named, the one that has the fewest of the scale set comes first.
+//! If zones are named, the zone with the fewest instances of the scale set comes first.
 //!
-//! Only hosts are looked at that the rules would let a new machine join: healthy, without announced work, with room.
+//! Only hosts qualify on which the rules would admit a new machine: healthy, without announced work, with room.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,81 +28,77 @@ pub const UPDATE_DOMAINS: u16 = 5;
 /// Fault domains over which a scale set is spread; more, if it has instances in more.
 pub const FAULT_DOMAINS: u16 = 3;
 
-/// Where a machine goes.
+/// Placement of a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
-    /// The host.
+pub struct MachinePlacement {
     pub host: HostId,
-    /// The update domain.
     pub update_domain: u16,
-    /// The fault domain.
     pub fault_domain: u16,
 }
 
-/// What is said of where a single machine is to go.
+/// Placement constraints of a single machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Whereabouts {
-    /// The availability set or cloud service that it joins; none: it is standalone.
+pub struct PlacementConstraints {
+    /// The availability set or cloud service that it joins; None for a standalone machine.
     pub tenant: Option<TenantId>,
-    /// The zone; any, if not said.
+    /// The zone; any zone if None.
     pub zone: Option<Zone>,
-    /// Update domains over which the tenant is spread. There is always one.
+    /// Update domains over which the tenant is spread; at least one.
     pub update_domains: u16,
-    /// Fault domains over which the tenant is spread. There is always one.
+    /// Fault domains over which the tenant is spread; at least one.
     pub fault_domains: u16,
 }
 
-/// Where a new machine goes; nowhere, if no host can take it. Whether its tenant may have it is for the rules to say.
+/// Places a new machine; None if no host can take it. The rules decide if its tenant may have it.
 #[must_use]
-pub fn place_machine(cluster: &Cluster, wanted: &Whereabouts) -> Option<Place> {
+pub fn place_machine(cluster: &Cluster, wanted: &PlacementConstraints) -> Option<MachinePlacement> {
     let bounds = Bounds { zones: wanted.zone.into_iter().collect(), ..Bounds::default() };
-    let subject = Subject {
+    let target = SpreadTarget {
         groups: wanted.tenant.as_slice(),
         group_max: usize::MAX,
         update_domains: wanted.update_domains.clamp(1, UPDATE_DOMAINS_MAX),
         fault_domains: wanted.fault_domains.clamp(1, FAULT_DOMAINS_MAX),
     };
     let leaving = leaving(cluster);
-    let members = subject.members(cluster, &leaving);
-    Spread::of(cluster, &subject, members, &bounds, &leaving).places(1).pop()
+    let members = target.members(cluster, &leaving);
+    Spread::of(cluster, &target, members, &bounds, &leaving).places(1).pop()
 }
 
-/// What is spread: tenants, one after the other, and over how many domains.
-struct Subject<'a> {
+/// The tenants to spread, in order, and the numbers of domains.
+struct SpreadTarget<'a> {
     groups: &'a [TenantId],
     group_max: usize,
     update_domains: u16,
     fault_domains: u16,
 }
 
-impl Subject<'_> {
-    fn members(&self, cluster: &Cluster, leaving: &BTreeSet<MachineId>) -> Vec<Members> {
+impl SpreadTarget<'_> {
+    fn members(&self, cluster: &Cluster, leaving: &BTreeSet<MachineId>) -> Vec<GroupMembers> {
         self.groups.iter().map(|id| members(cluster, *id, leaving)).collect()
     }
 }
 
 /// A host that can take instances.
 #[derive(Clone, Debug, Default)]
-struct Room {
-    /// Its zone, if that matters.
+struct HostCapacity {
+    /// Its zone, if zones are named.
     zone: Option<Zone>,
     /// Instances of the scale set.
     of_set: usize,
-    /// All machines.
     machines: usize,
-    /// The domains of each placement group that is here.
-    domains: BTreeMap<Group, (u16, u16)>,
+    /// The domains of each placement group on this host.
+    domains: BTreeMap<GroupIndex, (u16, u16)>,
 }
 
-/// A placement group, by its place among those of the scale set.
-type Group = usize;
+/// A placement group, by its index in the scale set.
+type GroupIndex = usize;
 
 /// The instances of a placement group.
 #[derive(Clone, Debug, Default)]
-struct Members {
-    /// All, those on their way out included.
+struct GroupMembers {
+    /// All, including those that are being deleted.
     count: usize,
-    /// How many will stay, by domain.
+    /// Number of instances that remain, by domain.
     update_domains: BTreeMap<u16, usize>,
     fault_domains: BTreeMap<u16, usize>,
     zones: BTreeMap<Option<Zone>, usize>,
@@ -110,29 +107,30 @@ struct Members {
 /// A scale set, or another tenant, that grows.
 #[derive(Clone, Debug)]
 pub(crate) struct Spread {
-    rooms: BTreeMap<HostId, Room>,
-    groups: Vec<Members>,
+    hosts_with_room: BTreeMap<HostId, HostCapacity>,
+    groups: Vec<GroupMembers>,
     group_max: usize,
     update_domains: u16,
     fault_domains: u16,
 }
 
-/// Hosts in the order in which they are taken.
-type Queue = BTreeSet<Turn>;
+/// Hosts in the order of preference.
+type HostQueue = BTreeSet<HostRank>;
 
-/// When a host has its turn: how many it has of the scale set, how many machines at all, and which it is.
-type Turn = (usize, usize, HostId);
+/// Rank of a host: instances of the scale set, all machines, and its number.
+type HostRank = (usize, usize, HostId);
 
-/// The hosts that a placement group may use, by zone, where that matters.
+/// The hosts that a placement group may use, by zone if zones are named.
 #[derive(Clone, Debug, Default)]
-struct Queues {
-    free: BTreeMap<Option<Zone>, Queue>,
-    /// Those that have an update domain of it.
-    taken: BTreeMap<(Option<Zone>, u16), Queue>,
+struct GroupHosts {
+    free: BTreeMap<Option<Zone>, HostQueue>,
+    /// Hosts that have an update domain of the group.
+    taken: BTreeMap<(Option<Zone>, u16), HostQueue>,
 }
 
 impl Spread {
-    /// A scale set as it is, or one that is new. Those who are leaving hold their places, and do not count otherwise.
+    /// An existing scale set, or a new one. Instances that are being deleted hold their hosts, and count for nothing
+    /// else.
     pub(crate) fn new(
         cluster: &Cluster,
         (orchestration, set): (Orchestration, Option<&ScaleSet>),
@@ -145,44 +143,44 @@ impl Spread {
         };
         let groups = set.map_or(&[][..], |set| &set.groups);
         let (update_domains, fault_domains) = (UPDATE_DOMAINS, FAULT_DOMAINS);
-        let mut subject = Subject { groups, group_max, update_domains, fault_domains };
-        let members = subject.members(cluster, leaving);
-        let count = |of: fn(&Members) -> &BTreeMap<u16, usize>, least: u16| {
+        let mut target = SpreadTarget { groups, group_max, update_domains, fault_domains };
+        let members = target.members(cluster, leaving);
+        let count = |of: fn(&GroupMembers) -> &BTreeMap<u16, usize>, least: u16| {
             let used = members.iter().filter_map(|group| of(group).keys().next_back());
             used.max().map_or(least, |last| least.max(last.saturating_add(1)))
         };
-        subject.update_domains = count(|group| &group.update_domains, update_domains);
-        subject.fault_domains = match bounds.fault_domains {
+        target.update_domains = count(|group| &group.update_domains, update_domains);
+        target.fault_domains = match bounds.fault_domains {
             Some(wanted) => wanted.clamp(1, FAULT_DOMAINS_MAX),
             None => count(|group| &group.fault_domains, fault_domains),
         };
-        Self::of(cluster, &subject, members, bounds, leaving)
+        Self::of(cluster, &target, members, bounds, leaving)
     }
 
     fn of(
         cluster: &Cluster,
-        subject: &Subject,
-        groups: Vec<Members>,
+        target: &SpreadTarget,
+        groups: Vec<GroupMembers>,
         bounds: &Bounds,
         leaving: &BTreeSet<MachineId>,
     ) -> Self {
         Self {
-            rooms: rooms(cluster, subject.groups, bounds, leaving),
+            hosts_with_room: hosts_with_room(cluster, target.groups, bounds, leaving),
             groups,
-            group_max: subject.group_max,
-            update_domains: subject.update_domains,
-            fault_domains: subject.fault_domains,
+            group_max: target.group_max,
+            update_domains: target.update_domains,
+            fault_domains: target.fault_domains,
         }
     }
 
-    /// Places for that many more; fewer, if there are no more.
-    pub(crate) fn places(&mut self, count: usize) -> Vec<Place> {
+    /// Places for up to that many new instances.
+    pub(crate) fn places(&mut self, count: usize) -> Vec<MachinePlacement> {
         let mut places = Vec::new();
         while places.len() < count {
-            // As the rules do: the first placement group with room, or a new one.
+            // The same order as in the rules: the first placement group with room, or a new one.
             let group = self.groups.iter().position(|group| group.count < self.group_max);
             let group = group.unwrap_or_else(|| {
-                self.groups.push(Members::default());
+                self.groups.push(GroupMembers::default());
                 self.groups.len() - 1
             });
             let room = self.group_max - self.groups[group].count;
@@ -197,10 +195,10 @@ impl Spread {
         places
     }
 
-    /// Places for that many more of one placement group.
-    fn fill(&mut self, group: Group, count: usize) -> Vec<Place> {
-        let mut queues = Queues::default();
-        for (id, room) in self.rooms.iter().filter(|(_, room)| room.has_room()) {
+    /// Places for up to that many new instances of one placement group.
+    fn fill(&mut self, group: GroupIndex, count: usize) -> Vec<MachinePlacement> {
+        let mut queues = GroupHosts::default();
+        for (id, room) in self.hosts_with_room.iter().filter(|(_, room)| room.has_room()) {
             queues.add(room, room.domains.get(&group).map(|(update_domain, _)| *update_domain), *id);
         }
         let mut places = Vec::new();
@@ -209,9 +207,9 @@ impl Spread {
             queues.remove(zone, update_domain, turn);
             let (_, _, host) = turn;
             let fault_domain = self.fault_domain(group, host);
-            let place = Place { host, update_domain, fault_domain };
+            let place = MachinePlacement { host, update_domain, fault_domain };
             self.groups[group].add(update_domain, fault_domain, zone);
-            if let Some(room) = self.rooms.get_mut(&host) {
+            if let Some(room) = self.hosts_with_room.get_mut(&host) {
                 room.add(group, place);
                 if room.has_room() {
                     queues.add(room, Some(update_domain), host);
@@ -222,8 +220,8 @@ impl Spread {
         places
     }
 
-    /// Of the zones that have a host for one more, the one that has the fewest; there, the update domain that has the fewest.
-    fn next(&self, group: Group, queues: &Queues) -> Option<(Option<Zone>, u16, Turn)> {
+    /// Takes the emptiest zone that has a host, and in it the emptiest update domain.
+    fn next(&self, group: GroupIndex, queues: &GroupHosts) -> Option<(Option<Zone>, u16, HostRank)> {
         let counts = &self.groups[group].update_domains;
         let mut domains: Vec<_> = (0..self.update_domains).collect();
         domains.sort_by_key(|domain| counts.get(domain).copied().unwrap_or(0));
@@ -237,42 +235,42 @@ impl Spread {
         })
     }
 
-    /// The fault domain that the placement group has on that host, or the one that has the fewest of it.
-    fn fault_domain(&self, group: Group, host: HostId) -> u16 {
-        let known = self.rooms.get(&host).and_then(|room| room.domains.get(&group));
+    /// The fault domain that the placement group has on that host, or its emptiest one.
+    fn fault_domain(&self, group: GroupIndex, host: HostId) -> u16 {
+        let known = self.hosts_with_room.get(&host).and_then(|room| room.domains.get(&group));
         let counts = &self.groups[group].fault_domains;
         let fewest = (0..self.fault_domains).min_by_key(|domain| counts.get(domain).copied().unwrap_or(0));
         known.map_or(fewest.unwrap_or(0), |(_, fault_domain)| *fault_domain)
     }
 }
 
-impl Room {
+impl HostCapacity {
     fn has_room(&self) -> bool {
         self.machines < MACHINES_PER_HOST_MAX
     }
 
-    /// When its turn is.
-    fn turn(&self, id: HostId) -> (usize, usize, HostId) {
+    /// Rank of the host.
+    fn rank(&self, id: HostId) -> (usize, usize, HostId) {
         (self.of_set, self.machines, id)
     }
 
-    fn add(&mut self, group: Group, place: Place) {
+    fn add(&mut self, group: GroupIndex, place: MachinePlacement) {
         self.of_set += 1;
         self.machines += 1;
         self.domains.entry(group).or_insert((place.update_domain, place.fault_domain));
     }
 }
 
-impl Queues {
-    fn add(&mut self, room: &Room, update_domain: Option<u16>, id: HostId) {
+impl GroupHosts {
+    fn add(&mut self, room: &HostCapacity, update_domain: Option<u16>, id: HostId) {
         let queue = match update_domain {
             Some(update_domain) => self.taken.entry((room.zone, update_domain)).or_default(),
             None => self.free.entry(room.zone).or_default(),
         };
-        queue.insert(room.turn(id));
+        queue.insert(room.rank(id));
     }
 
-    fn remove(&mut self, zone: Option<Zone>, update_domain: u16, turn: Turn) {
+    fn remove(&mut self, zone: Option<Zone>, update_domain: u16, turn: HostRank) {
         self.free.entry(zone).or_default().remove(&turn);
         self.taken.entry((zone, update_domain)).or_default().remove(&turn);
     }
@@ -281,15 +279,15 @@ impl Queues {
         self.free.keys().copied().chain(self.taken.keys().map(|(zone, _)| *zone)).collect()
     }
 
-    /// The host that is next for that update domain.
-    fn first(&self, zone: Option<Zone>, update_domain: u16) -> Option<Turn> {
-        let own = self.taken.get(&(zone, update_domain)).and_then(Queue::first);
-        let free = self.free.get(&zone).and_then(Queue::first);
+    /// The next host for that update domain.
+    fn first(&self, zone: Option<Zone>, update_domain: u16) -> Option<HostRank> {
+        let own = self.taken.get(&(zone, update_domain)).and_then(HostQueue::first);
+        let free = self.free.get(&zone).and_then(HostQueue::first);
         own.into_iter().chain(free).min().copied()
     }
 }
 
-impl Members {
+impl GroupMembers {
     fn add(&mut self, update_domain: u16, fault_domain: u16, zone: Option<Zone>) {
         self.count += 1;
         *self.zones.entry(zone).or_default() += 1;
@@ -298,9 +296,9 @@ impl Members {
     }
 }
 
-fn members(cluster: &Cluster, group: TenantId, leaving: &BTreeSet<MachineId>) -> Members {
+fn members(cluster: &Cluster, group: TenantId, leaving: &BTreeSet<MachineId>) -> GroupMembers {
     let machines = cluster.tenant(group).map_or(&[][..], |tenant| tenant.machines());
-    let mut members = Members::default();
+    let mut members = GroupMembers::default();
     for (_, machine) in machines
         .iter()
         .filter_map(|id| Some((id, cluster.machine(*id)?)))
@@ -309,35 +307,31 @@ fn members(cluster: &Cluster, group: TenantId, leaving: &BTreeSet<MachineId>) ->
         let zone = cluster.host(machine.host).and_then(|host| host.zone);
         members.add(machine.update_domain.0, machine.fault_domain.0, zone);
     }
-    Members { count: machines.len(), ..members }
+    GroupMembers { count: machines.len(), ..members }
 }
 
-/// The hosts that the rules would let a new machine join.
-fn rooms(
+/// The hosts on which the rules would admit a new machine.
+fn hosts_with_room(
     cluster: &Cluster,
     groups: &[TenantId],
     bounds: &Bounds,
     leaving: &BTreeSet<MachineId>,
-) -> BTreeMap<HostId, Room> {
-    let mut rooms = BTreeMap::new();
+) -> BTreeMap<HostId, HostCapacity> {
+    let mut hosts_with_room = BTreeMap::new();
     for (id, host) in cluster.hosts() {
         let is_open = host.health == Health::Healthy && host.work.is_none();
         if !is_open || !bounds.admit(id, host.zone) {
             continue;
         }
         let zone = host.zone.filter(|_| !bounds.zones.is_empty());
-        let mut room = Room { zone, machines: host.machines().len(), ..Room::default() };
+        let mut room = HostCapacity { zone, machines: host.machines().len(), ..HostCapacity::default() };
         for (machine_id, machine) in host.machines().iter().filter_map(|id| Some((id, cluster.machine(*id)?)))
         {
             let Some(group) = groups.iter().position(|group| *group == machine.tenant) else { continue };
             room.of_set += usize::from(!leaving.contains(machine_id));
             room.domains.entry(group).or_insert((machine.update_domain.0, machine.fault_domain.0));
         }
-        rooms.insert(id, room);
+        hosts_with_room.insert(id, room);
     }
-    rooms
+    hosts_with_room
 }
-
-#[cfg(test)]
-#[path = "spread/tests.rs"]
-mod tests;

@@ -1,14 +1,14 @@
-//! Pushes: what those are told who do not ask. CloudEvents 1.0, and the schema of Event Grid.
+//! Push messages: what webhooks receive. CloudEvents 1.0, and the schema of Event Grid.
 //!
 //! ```text
-//!   Change ──notices──▶ Notice, in the trail ──pushes──▶ Push ──▶ cloud_event, event_grid: JSON
+//! Change ──notices──▶ Notice, in the audit log ──pushes──▶ Push ──▶ cloud_event, event_grid: JSON
 //! ```
 //!
-//! A push says what the document of a machine says of an event, and besides how it ended: `Completed` or `Canceled`.
+//! A push message has the fields of an event in a VM's document, and also its end: `Completed` or `Canceled`.
 
-mod shape;
+mod message;
 
-pub use crate::audit::notice::{Beside, Notice, NoticeStatus, Owner, notices};
-pub use shape::{
+pub use crate::audit::notice::{Notice, NoticeContext, NoticeStatus, Owner, notices};
+pub use message::{
     EVENT_TYPE, Push, VALIDATION_BYTES_MAX, VALIDATION_TYPE, is_validated, pushes, sample, validation,
 };

@@ -1,14 +1,14 @@
-//! Lengths of time as ISO 8601 writes them: `PT5M`, `PT7M30S`, `P0DT5M`.
+//! Durations in the syntax of ISO 8601: `PT5M`, `PT7M30S`, `P0DT5M`.
 
 use std::time::Duration;
 
-/// Characters of a length. There are none that need more.
+/// Maximum number of characters; no duration needs more.
 const CHARS_MAX: usize = 40;
 
 const DATE_UNITS: [(char, u64); 2] = [('W', 604_800), ('D', 86_400)];
 const TIME_UNITS: [(char, u64); 3] = [('H', 3_600), ('M', 60), ('S', 1)];
 
-/// Reads a length in whole seconds. Years and months have no length; parts of a second are none here.
+/// Reads a duration in whole seconds. Years, months and fractions of a second are rejected.
 ///
 /// ```
 /// use std::time::Duration;
@@ -24,7 +24,7 @@ pub fn parse_iso_duration(text: &str) -> Option<Duration> {
         return None;
     }
     let (date, time) = match text.strip_prefix('P')?.split_once('T') {
-        // What follows the T is why it is there.
+        // A `T` without a time after it is invalid.
         Some((_, "")) => return None,
         Some((date, time)) => (date, time),
         None => (text.strip_prefix('P')?, ""),
@@ -36,7 +36,7 @@ pub fn parse_iso_duration(text: &str) -> Option<Duration> {
     Some(Duration::from_secs(seconds))
 }
 
-/// Writes a length as [`parse_iso_duration`] reads it.
+/// Writes a duration as [`parse_iso_duration`] reads it.
 ///
 /// ```
 /// use std::time::Duration;
@@ -65,7 +65,7 @@ fn parts(text: &str, units: &[(char, u64)]) -> Option<u64> {
     let (mut rest, mut seconds) = (text, 0_u64);
     for (unit, length) in units {
         let Some((number, behind)) = rest.split_once(*unit) else { continue };
-        // A fraction of nothing is no fraction; some write it.
+        // Some clients write a fraction of zero.
         let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
         let is_whole = !fraction.is_empty() && fraction.bytes().all(|byte| byte == b'0');
         let may_have_fraction = *unit == 'S' || !number.contains('.');
@@ -85,7 +85,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_length_is_read_however_it_is_written() {
+    fn a_duration_is_read_in_every_spelling() {
         for (text, seconds) in [
             ("PT5M", 300),
             ("PT7M30S", 450),
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_length_is_none() {
+    fn invalid_durations_are_rejected() {
         for text in [
             "",
             "10",

@@ -1,6 +1,6 @@
-//! Where something is: `/subscriptions/S/resourceGroups/G/providers/N/TYPE/NAME/TYPE/NAME`.
+//! Resource ids: `/subscriptions/S/resourceGroups/G/providers/N/TYPE/NAME/TYPE/NAME`.
 //!
-//! Case does not matter, and is kept: two ids are the same if their keys are.
+//! Case is preserved but not significant: two ids are equal if their keys are.
 
 use std::fmt;
 
@@ -8,10 +8,8 @@ use std::fmt;
 const ID_CHARS_MAX: usize = 2_048;
 const PART_CHARS_MAX: usize = 260;
 
-/// A resource group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GroupId {
-    /// The subscription.
     pub subscription: String,
     /// The name of the group.
     pub name: String,
@@ -29,16 +27,15 @@ pub struct GroupId {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResourceId {
-    /// The group it is in.
     pub group: GroupId,
-    /// Whose kind it is: `Microsoft.Compute`.
+    /// Namespace of the resource provider: `Microsoft.Compute`.
     pub namespace: String,
     /// Types and names, the outermost first; at least one.
     pub parts: Vec<(String, String)>,
 }
 
 impl GroupId {
-    /// The same for every spelling.
+    /// Lookup key: the id in lower case.
     #[must_use]
     pub fn key(&self) -> String {
         self.to_string().to_lowercase()
@@ -53,7 +50,7 @@ impl GroupId {
 }
 
 impl ResourceId {
-    /// Reads an id. Slashes that are doubled or trail are let pass.
+    /// Reads an id. Doubled and trailing slashes are accepted.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let parts: Vec<_> = text.split('/').filter(|part| !part.is_empty()).collect();
@@ -73,31 +70,31 @@ impl ResourceId {
         Some(Self { group, namespace: (*namespace).to_owned(), parts })
     }
 
-    /// The same for every spelling.
+    /// Lookup key: the id in lower case.
     #[must_use]
     pub fn key(&self) -> String {
         self.to_string().to_lowercase()
     }
 
-    /// Its whole type: `Microsoft.Compute/virtualMachines`.
+    /// Full type: `Microsoft.Compute/virtualMachines`.
     #[must_use]
     pub fn kind(&self) -> String {
         self.parts.iter().fold(self.namespace.clone(), |kind, (part, _)| format!("{kind}/{part}"))
     }
 
-    /// Whether it is of that type, in any spelling.
+    /// Returns true if the id has that type, in any case.
     #[must_use]
     pub fn is(&self, kind: &str) -> bool {
         self.kind().eq_ignore_ascii_case(kind)
     }
 
-    /// Its own name.
+    /// Name of the resource.
     #[must_use]
     pub fn name(&self) -> &str {
         self.parts.last().map_or("", |(_, name)| name)
     }
 
-    /// Something below it.
+    /// Id of a child.
     #[must_use]
     pub fn child(&self, kind: &str, name: &str) -> Self {
         let mut child = self.clone();
@@ -105,7 +102,7 @@ impl ResourceId {
         child
     }
 
-    /// What it is below, if it is below anything but its group.
+    /// Id of the parent resource. None if the parent is the resource group.
     #[must_use]
     pub fn parent(&self) -> Option<Self> {
         let mut parent = self.clone();
@@ -147,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_id_is_none() {
+    fn invalid_ids_are_rejected() {
         for text in [
             "",
             "/",

@@ -1,4 +1,5 @@
-//! Where things are of which no client has said it: in the group of their cluster, or where their machines are at home.
+//! Default resource ids, for objects that no client has written: in the resource group of their cluster or of their
+//! machines.
 
 use forewarn_lifecycle::{Cluster, Machine, MachineId, Name, Orchestration, ScaleSet, Shape};
 
@@ -7,7 +8,7 @@ use crate::resource_id::{GroupId, ResourceId};
 
 const COMPUTE: &str = "Microsoft.Compute";
 
-/// The group of a machine: its home, or that of its cluster.
+/// The resource group of a machine: its own, or that of its cluster.
 #[must_use]
 pub fn group_of(site: &Site, details: Option<&MachineDetails>) -> GroupId {
     let home = details.and_then(|details| details.home.as_ref());
@@ -15,8 +16,8 @@ pub fn group_of(site: &Site, details: Option<&MachineDetails>) -> GroupId {
     GroupId { subscription: site.subscription.clone(), name: name.clone() }
 }
 
-/// A machine in a group: a virtual machine, an instance of a scale set, or a role instance of a cloud service. Nothing, if
-/// it is not there.
+/// Id of a machine in a group: a virtual machine, an instance of a scale set, or a role instance of a cloud service.
+/// None if the machine does not exist.
 #[must_use]
 pub fn machine_id(cluster: &Cluster, group: &GroupId, machine: MachineId) -> Option<ResourceId> {
     let machine = cluster.machine(machine)?;
@@ -37,25 +38,25 @@ pub fn machine_id(cluster: &Cluster, group: &GroupId, machine: MachineId) -> Opt
     })
 }
 
-/// A scale set in a group.
+/// Id of a scale set in a group.
 #[must_use]
 pub fn scale_set_id(group: &GroupId, set: &Name) -> ResourceId {
     group.resource(COMPUTE, "virtualMachineScaleSets", set.as_str())
 }
 
-/// An availability set in a group.
+/// Id of an availability set in a group.
 #[must_use]
 pub fn availability_set_id(group: &GroupId, set: &Name) -> ResourceId {
     group.resource(COMPUTE, "availabilitySets", set.as_str())
 }
 
-/// An instance below its scale set.
+/// Id of an instance below its scale set.
 #[must_use]
 pub fn instance_id(set_id: &ResourceId, set: &ScaleSet, machine: &Machine) -> ResourceId {
     set_id.child("virtualMachines", &instance_word(set, machine))
 }
 
-/// What an instance is called below its scale set: by its number, or by its whole name.
+/// Name of an instance below its scale set: its number, or its full name.
 #[must_use]
 pub fn instance_word(set: &ScaleSet, machine: &Machine) -> String {
     match (set.orchestration, machine.name.instance_number(&set.name)) {

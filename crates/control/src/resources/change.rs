@@ -10,20 +10,18 @@ use super::resource::{Leaving, Resource};
 pub enum ResourceChange {
     /// A resource was written.
     Put(Resource),
-    /// A resource is gone, by key.
+    /// A resource was removed, by key.
     Removed(String),
-    /// A resource is marked to go, or stays after all.
+    /// A resource is marked for removal, or stays after all.
     Marked {
         /// The key of the resource.
         key: String,
-        /// The mark.
         leaving: Leaving,
     },
     /// An operation has begun; one that waits for nothing has ended.
     Opened(Operation),
     /// Work that operations wait for has started, or was withdrawn.
     WorkEnded {
-        /// The work.
         maintenance: MaintenanceId,
         /// The result for the operations that wait for it.
         result: OperationResult,

@@ -17,7 +17,6 @@ use crate::stream::ClusterId;
 /// A command to the resources of a cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ResourceCommand {
-    /// Writes a resource.
     Put {
         /// Its id. The spelling of the first write stays.
         id: String,
@@ -30,18 +29,13 @@ pub enum ResourceCommand {
     },
     /// Removes a resource, with everything below it.
     Remove(String),
-    /// Marks a resource.
     Mark {
-        /// Its id.
         id: String,
-        /// The mark.
         leaving: Leaving,
     },
-    /// Opens an operation.
     Open(NewOperation),
     /// Some work has started, or was withdrawn.
     EndWork {
-        /// The work.
         maintenance: MaintenanceId,
         /// The result for the operations that wait for it.
         result: OperationResult,
@@ -53,7 +47,6 @@ pub enum ResourceCommand {
 pub struct NewOperation {
     /// Its number: [`Resources::next_operation`] or a greater one.
     pub number: u64,
-    /// Its name.
     pub name: String,
     /// The id of the resource that it is about.
     pub about: String,
@@ -139,8 +132,8 @@ impl Resources {
         Refusal::check(bytes, ENTRIES_BYTES_MAX, "bytes in resources")
     }
 
-    /// Checks that an operation about a resource can be opened, for as much work as that many commands may lead to. Without
-    /// commands it waits for nothing, and takes no room.
+    /// Checks that an operation about a resource can be opened, for as much work as that many commands may lead to.
+    /// Without commands it waits for nothing, and takes no room.
     ///
     /// # Errors
     /// Fails if there would be too many operations, or too much work in one.

@@ -12,13 +12,13 @@ use crate::stream::ClusterId;
 pub struct Operation {
     /// Number of the operation in its cluster. The next operation has a greater one.
     pub number: u64,
-    /// The name by which clients ask for it.
+    /// The name by which clients query it.
     pub name: String,
     /// The key of the resource that it is about.
     pub about: String,
-    /// Its cluster.
     pub cluster: ClusterId,
-    /// Number of the token of the client; none if the client had no token, or an older version has opened the operation.
+    /// Number of the token of the client; none if the client had no token, or an older version has opened the
+    /// operation.
     #[serde(deserialize_with = "Option::deserialize")]
     pub token: Option<u32>,
     /// The work that has neither started nor been withdrawn.
@@ -40,7 +40,7 @@ pub enum OperationResult {
     Succeeded,
     /// An operator has withdrawn the work.
     Canceled,
-    /// Other work came first.
+    /// Other work preempted it.
     Failed {
         /// The reason for programs.
         code: String,

@@ -14,11 +14,9 @@ use crate::stream::ClusterId;
 pub struct Resource {
     /// The id, in the spelling of the first write.
     pub id: String,
-    /// Its cluster.
     pub cluster: ClusterId,
     /// The object of the rules that it stands for, if there is one.
     pub link: Option<Link>,
-    /// Number of writes.
     pub edition: u64,
     /// Time of the first write.
     pub created: Timestamp,
@@ -26,25 +24,19 @@ pub struct Resource {
     pub body: Body,
     /// Notes of the server, as JSON.
     pub notes: Body,
-    /// The mark that it goes.
     pub leaving: Leaving,
 }
 
 /// The object of the rules that a resource stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Link {
-    /// A machine.
     Machine(MachineId),
-    /// A tenant.
     Tenant(TenantId),
-    /// A scale set.
     ScaleSet(ScaleSetId),
 }
 
-/// The mark that a resource goes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Leaving {
-    /// It stays.
     #[default]
     Stays,
     /// It goes once nothing of it is left.

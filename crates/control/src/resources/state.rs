@@ -33,7 +33,6 @@ pub struct Resources {
 /// One row of the stored form of resources.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ResourceRow {
-    /// A resource.
     Resource(Resource),
     /// An operation. They ascend.
     Operation(Operation),
@@ -73,7 +72,7 @@ impl Resources {
         self.get(key).map(|resource| (&**key, resource))
     }
 
-    /// The keys of resources that are marked to go.
+    /// The keys of resources that are marked for removal.
     pub fn leaving(&self) -> impl Iterator<Item = &str> {
         self.leaving.iter().map(Arc::as_ref)
     }
@@ -118,7 +117,6 @@ impl Resources {
         self.bytes
     }
 
-    /// Applies a change.
     pub(crate) fn apply(&mut self, now: Now, change: &ResourceChange) {
         match change {
             ResourceChange::Put(resource) => self.put(resource.clone()),

@@ -14,9 +14,7 @@ use crate::stream::ClusterId;
 pub enum Change {
     /// A cluster was created.
     ClusterCreated {
-        /// The cluster.
         cluster: ClusterId,
-        /// Its name.
         name: Name,
         /// The secret that its event ids are made of.
         seed: Seed,
@@ -25,18 +23,17 @@ pub enum Change {
     },
     /// A cluster has a new name.
     ClusterRenamed {
-        /// The cluster.
         cluster: ClusterId,
         /// Its name from now on.
         name: Name,
     },
-    /// A cluster is gone. Tokens that were limited to it and others are limited to the others.
+    /// A cluster was removed. Tokens that were limited to it and others are limited to the others.
     ClusterRemoved(ClusterId),
     /// A token was issued.
     TokenIssued(Token),
     /// A token was revoked, by number.
     TokenRevoked(u32),
-    /// The answer to a request was stored.
+    /// The response to a request was stored.
     ReceiptKept(NewReceipt),
     /// A change of a webhook.
     Webhook(WebhookChange),

@@ -11,18 +11,14 @@ use crate::stream::ClusterId;
 /// A command to the shared state. It is decided into changes, or refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Command {
-    /// Creates a cluster.
     CreateCluster {
-        /// Its name.
         name: Name,
         /// The secret that its event ids are made of.
         seed: Seed,
         /// Its location and resource group.
         site: Site,
     },
-    /// Renames a cluster.
     RenameCluster {
-        /// The cluster.
         cluster: ClusterId,
         /// Its name from now on.
         name: Name,
@@ -31,9 +27,9 @@ pub enum Command {
     RemoveCluster(ClusterId),
     /// Issues a token. It replaces an expired token of the same name.
     IssueToken {
-        /// [`SharedState::next_token`](crate::shared::SharedState::next_token): the number is part of the text that was hashed.
+        /// [`SharedState::next_token`](crate::shared::SharedState::next_token): the number is part of the text that
+        /// was hashed.
         number: u32,
-        /// Its name.
         name: Name,
         /// The role of its holder.
         role: Role,
@@ -46,9 +42,8 @@ pub enum Command {
         /// The caller that issues it.
         by: String,
     },
-    /// Revokes a token.
     RevokeToken(Name),
-    /// Stores the answer to a request. The first answer stands.
+    /// Stores the response to a request. The first response stands.
     KeepReceipt(NewReceipt),
     /// A command to webhooks.
     Webhook(WebhookCommand),

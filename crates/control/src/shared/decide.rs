@@ -12,7 +12,7 @@ use crate::shared::state::SharedState;
 use crate::shared::token::{Reach, Role, Scope, Token};
 use crate::stream::ClusterId;
 
-type Decision = Result<Vec<Change>, Refusal>;
+type SharedDecision = Result<Vec<Change>, Refusal>;
 
 impl SharedState {
     /// Decides a command: the changes that it makes.
@@ -39,7 +39,7 @@ impl SharedState {
         }
     }
 
-    fn create_cluster(&self, name: &Name, seed: Seed, site: &Site) -> Decision {
+    fn create_cluster(&self, name: &Name, seed: Seed, site: &Site) -> SharedDecision {
         self.check_cluster_name(name)?;
         Refusal::check(self.clusters.len() + 1, CLUSTERS_MAX, "clusters")?;
         check_number(self.next.cluster, "clusters")?;
@@ -48,7 +48,7 @@ impl SharedState {
         Ok(vec![Change::ClusterCreated { cluster, name, seed, site }])
     }
 
-    fn rename_cluster(&self, cluster: ClusterId, name: &Name) -> Decision {
+    fn rename_cluster(&self, cluster: ClusterId, name: &Name) -> SharedDecision {
         if self.known_cluster(cluster)? == name {
             return Ok(Vec::new());
         }
@@ -57,7 +57,7 @@ impl SharedState {
         Ok(vec![Change::ClusterRenamed { cluster, name: name.clone() }])
     }
 
-    fn remove_cluster(&self, cluster: ClusterId) -> Decision {
+    fn remove_cluster(&self, cluster: ClusterId) -> SharedDecision {
         self.known_cluster(cluster)?;
         check_not_default(cluster)?;
         let good_for_nothing_else = |token: &&Token| {
@@ -69,7 +69,7 @@ impl SharedState {
         Ok(changes)
     }
 
-    fn issue_token(&self, now: Timestamp, token: Token) -> Decision {
+    fn issue_token(&self, now: Timestamp, token: Token) -> SharedDecision {
         check_by(&token.by)?;
         self.check_scope(&token.name, token.role, &token.scope)?;
         if token.is_expired(now) {
@@ -89,12 +89,12 @@ impl SharedState {
         Ok(changes)
     }
 
-    fn revoke_token(&self, name: &Name) -> Decision {
+    fn revoke_token(&self, name: &Name) -> SharedDecision {
         let token = self.token_named(name.as_str()).ok_or_else(|| Refusal::NoSuchToken(name.clone()))?;
         Ok(vec![Change::TokenRevoked(token.number)])
     }
 
-    fn keep_receipt(&self, now: Now, new: &NewReceipt) -> Decision {
+    fn keep_receipt(&self, now: Now, new: &NewReceipt) -> SharedDecision {
         let is_new = self.receipts.check(now.steady, new)?;
         Ok(is_new.then(|| Change::ReceiptKept(new.clone())).into_iter().collect())
     }

@@ -1,4 +1,4 @@
-//! Applying changes of the shared state. It cannot fail: a change of an object that is gone does nothing.
+//! Applying changes of the shared state. It cannot fail: a change of an object that was removed does nothing.
 
 use std::sync::Arc;
 
@@ -10,7 +10,6 @@ use crate::shared::token::{Reach, Token};
 use crate::stream::ClusterId;
 
 impl SharedState {
-    /// Applies a change.
     pub fn evolve(&mut self, now: Now, change: &Change) {
         match change {
             Change::ClusterCreated { cluster, name, .. } => self.cluster_created(*cluster, name),

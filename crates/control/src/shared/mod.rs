@@ -1,8 +1,8 @@
 //! The state that clusters share: names of clusters, tokens, webhooks, receipts of requests to it.
 //!
-//! It is pure, as the rules are (`forewarn-lifecycle`): no I/O, no clock, no randomness. Of a token there is only a hash. The
-//! secret of a webhook is here; `Debug` does not show it. Nothing here looks into a cluster: the caller checks that a cluster is
-//! empty before it is removed.
+//! It is pure, as the rules are (`forewarn-lifecycle`): no I/O, no clock, no randomness. Of a token there is only a
+//! hash. The secret of a webhook is here; `Debug` does not show it. Nothing here looks into a cluster: the caller
+//! checks that a cluster is empty before it is removed.
 //!
 //! ```text
 //!   Command ──▶ decide(&self, now) ──▶ Change ──▶ evolve(&mut self, now)
@@ -45,6 +45,6 @@ pub use rows::{Restoring, Row};
 pub use state::{Counters, SharedState};
 pub use token::{Reach, Role, Scope, Token, TokenHash};
 pub use webhook::{
-    Authorization, BadAuthorization, Failing, Filter, Handshake, NewWebhook, Progress, Schema, Webhook,
-    WebhookChange, WebhookCommand,
+    Authorization, AuthorizationError, DeliveryFailure, Filter, Handshake, Progress, Schema, Webhook,
+    WebhookChange, WebhookCommand, WebhookDefinition,
 };

@@ -21,11 +21,9 @@ pub enum Row {
     Head(Counters),
     /// A cluster and its name.
     Cluster(ClusterId, Name),
-    /// A token.
     Token(Token),
     /// A row of the receipts.
     Receipt(ReceiptRow),
-    /// A webhook.
     Webhook(Webhook),
     /// The boot of the computer.
     Booted(Boot),
@@ -70,7 +68,7 @@ impl Restoring {
     /// Takes the next row.
     ///
     /// # Errors
-    /// When it does not fit to those before it.
+    /// Fails if it does not fit to those before it.
     pub fn add(&mut self, row: Row) -> Result<(), BadRows> {
         let Some(shared) = &mut self.shared else {
             let Row::Head(next) = row else { return Err(BadRows("the head does not come first")) };
@@ -90,7 +88,7 @@ impl Restoring {
         }
     }
 
-    /// The state, once all rows are there.
+    /// The state, once all rows were taken.
     ///
     /// # Errors
     /// Fails if some are missing.
@@ -106,7 +104,7 @@ impl Restoring {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::receipts::{Answer, Receipt};
+    use crate::receipts::{Receipt, StoredResponse};
     use crate::shared::token::{Role, Scope, TokenHash};
     use forewarn_lifecycle::{Steady, Timestamp};
 
@@ -133,7 +131,7 @@ mod tests {
 
     fn receipt(number: u64) -> Row {
         let (by, key, at) = ("socket".to_owned(), "k".to_owned(), Steady::START);
-        let receipt = Receipt { by, key, fingerprint: [0; 32], at, answer: Answer([].into()) };
+        let receipt = Receipt { by, key, fingerprint: [0; 32], at, answer: StoredResponse([].into()) };
         Row::Receipt(ReceiptRow::Receipt(number, receipt))
     }
 

@@ -136,7 +136,7 @@ pub(crate) fn default_name() -> Name {
 mod tests {
     use super::*;
     use crate::command::Site;
-    use crate::receipts::{Answer, NewReceipt};
+    use crate::receipts::{NewReceipt, StoredResponse};
     use crate::shared::{
         Change, Handshake, Progress, Restoring, Role, Schema, Scope, TokenHash, WebhookChange,
     };
@@ -180,7 +180,7 @@ mod tests {
 
     fn receipt(number: u32) -> Change {
         let (by, key) = (format!("token {}", number % 3), number.to_string());
-        Change::ReceiptKept(NewReceipt { by, key, fingerprint: [0; 32], answer: Answer([].into()) })
+        Change::ReceiptKept(NewReceipt { by, key, fingerprint: [0; 32], answer: StoredResponse([].into()) })
     }
 
     /// One of each kind.
@@ -222,6 +222,7 @@ mod tests {
         restoring.finish().unwrap()
     }
 
+    /// promise: C1
     #[test]
     fn a_copy_stays_as_it_was_whatever_changes_later() {
         let mut shared = SharedState::new();
@@ -235,13 +236,13 @@ mod tests {
         }
         let copy = shared.clone();
         let before = rebuilt(&copy);
-        shared.begin_trail();
+        shared.begin_audit_log();
         assert_eq!(copy, before);
         assert_ne!(shared, before);
     }
 
     #[test]
-    fn a_copy_shares_what_does_not_change() {
+    fn a_copy_shares_unchanged_parts() {
         let mut shared = SharedState::new();
         (0..COUNT).flat_map(additions).for_each(|change| shared.evolve(NOW, &change));
         let copy = shared.clone();

@@ -1,7 +1,7 @@
 //! Tokens: the permissions of callers.
 //!
-//! A token is shown once, when it is issued, and stored as a hash. It has a role and a scope. An expired token is still listed, so
-//! that operators can see why it no longer works.
+//! A token is shown once, when it is issued, and stored as a hash. It has a role and a scope. An expired token is
+//! still listed, so that operators can see why it no longer works.
 
 use std::borrow::Borrow;
 use std::collections::BTreeSet;
@@ -18,7 +18,6 @@ use crate::stream::ClusterId;
 pub struct Token {
     /// Its number, which is never used again. It is part of the text, so that the token is found without a search.
     pub number: u32,
-    /// Its name.
     pub name: Name,
     /// The role of its holder.
     pub role: Role,
@@ -37,7 +36,7 @@ pub struct Token {
 /// Permitted actions. Each role includes the roles before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Role {
-    /// Reads.
+    /// Reads everything in its scope.
     Viewer,
     /// Works on machines and hosts.
     Operator,
@@ -49,7 +48,6 @@ pub enum Role {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scope {
-    /// The clusters.
     pub clusters: Reach<ClusterId>,
     /// The tenants in these clusters, by name. A scale set stands for all of its placement groups.
     pub tenants: Reach<Name>,
@@ -57,14 +55,13 @@ pub struct Scope {
 
 /// All objects of a kind, or only some.
 ///
-/// An empty list means none, never all: a token whose last cluster is gone must not become valid for every other.
+/// An empty list means none, never all: a token whose last cluster was removed must not become valid for every other.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(bound(deserialize = "T: Deserialize<'de> + Ord"))]
 pub enum Reach<T> {
     /// All, including objects that are created later.
     #[default]
     All,
-    /// Only these.
     Only(BTreeSet<T>),
 }
 
@@ -84,7 +81,6 @@ impl Role {
     /// All roles, the lowest first.
     pub const ALL: [Self; 3] = [Self::Viewer, Self::Operator, Self::Admin];
 
-    /// Its name.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -186,6 +182,7 @@ mod tests {
         assert!(expired(Some(1_000), 1_000) && expired(Some(1_000), 1_001));
     }
 
+    /// promise: S4
     #[test]
     fn a_token_does_not_show_its_hash() {
         let shown = format!("{:?}", token(None));
@@ -195,6 +192,7 @@ mod tests {
         );
     }
 
+    /// promise: S4
     #[test]
     fn hashes_are_the_same_when_every_byte_is() {
         let hash = TokenHash([7; 32]);

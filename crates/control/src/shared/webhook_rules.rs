@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use forewarn_lifecycle::{BadRows, Name, Now, Timestamp};
 
-use super::webhook::{Handshake, NewWebhook, Progress, Webhook, WebhookChange, WebhookCommand};
+use super::webhook::{Handshake, Progress, Webhook, WebhookChange, WebhookCommand, WebhookDefinition};
 use crate::limits::WEBHOOKS_MAX;
 use crate::receipts::check_by;
 use crate::refusal::Refusal;
@@ -13,7 +13,7 @@ use crate::shared::decide::check_number;
 use crate::shared::state::SharedState;
 use crate::shared::token::Reach;
 
-type Decision = Result<Vec<WebhookChange>, Refusal>;
+type WebhookDecision = Result<Vec<WebhookChange>, Refusal>;
 
 impl SharedState {
     /// Every webhook, in the order in which they were added.
@@ -34,7 +34,7 @@ impl SharedState {
     }
 
     /// The audit log begins anew with entry 1: webhooks get messages about all of its entries.
-    pub fn begin_trail(&mut self) {
+    pub fn begin_audit_log(&mut self) {
         let begun = |(number, mut webhook): (u32, Arc<Webhook>)| {
             let lost = webhook.progress.lost;
             Arc::make_mut(&mut webhook).progress = Progress { lost, ..Progress::from(0) };
@@ -43,7 +43,7 @@ impl SharedState {
         self.webhooks = std::mem::take(&mut self.webhooks).into_iter().map(begun).collect();
     }
 
-    pub(crate) fn decide_webhook(&self, now: Now, command: &WebhookCommand) -> Decision {
+    pub(crate) fn decide_webhook(&self, now: Now, command: &WebhookCommand) -> WebhookDecision {
         match command {
             WebhookCommand::Add(new) => self.add_webhook(now.wall, new),
             WebhookCommand::Remove(name) => self.remove_webhook(name),
@@ -75,8 +75,8 @@ impl SharedState {
         }
     }
 
-    fn add_webhook(&self, created: Timestamp, new: &NewWebhook) -> Decision {
-        let NewWebhook { name, url, schema, filter, authorization, cursor, by } = new.clone();
+    fn add_webhook(&self, created: Timestamp, new: &WebhookDefinition) -> WebhookDecision {
+        let WebhookDefinition { name, url, schema, filter, authorization, cursor, by } = new.clone();
         check_by(&by)?;
         if self.webhook_named(name.as_str()).is_some() {
             return Err(Refusal::NameTaken(name));
@@ -97,13 +97,13 @@ impl SharedState {
         Ok(vec![WebhookChange::Added(Arc::new(webhook))])
     }
 
-    fn remove_webhook(&self, name: &Name) -> Decision {
+    fn remove_webhook(&self, name: &Name) -> WebhookDecision {
         let webhook =
             self.webhook_named(name.as_str()).ok_or_else(|| Refusal::NoSuchWebhook(name.clone()))?;
         Ok(vec![WebhookChange::Removed(webhook.number)])
     }
 
-    /// A confirmation of a webhook that is gone changes nothing: it was on its way when the webhook was removed.
+    /// A confirmation of a webhook that was removed changes nothing: it was on its way when the webhook was removed.
     fn confirm_webhook(&self, number: u32, per_minute: Option<u32>) -> Vec<WebhookChange> {
         match self.find_webhook(number).map(|webhook| webhook.handshake) {
             Some(Handshake::Wanted) => vec![WebhookChange::Confirmed { webhook: number, per_minute }],
@@ -111,8 +111,8 @@ impl SharedState {
         }
     }
 
-    /// Ignores progress that would go back, and progress of webhooks that are gone.
-    fn advance_webhooks(&self, reports: &[(u32, Progress)]) -> Decision {
+    /// Ignores progress that would go back, and progress of webhooks that was removed.
+    fn advance_webhooks(&self, reports: &[(u32, Progress)]) -> WebhookDecision {
         Refusal::check(reports.len(), WEBHOOKS_MAX, "webhooks")?;
         let is_news = |(number, progress): &&(u32, Progress)| {
             self.find_webhook(*number).is_some_and(|webhook| goes_on(webhook.progress, *progress))

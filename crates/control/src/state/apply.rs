@@ -9,14 +9,14 @@ use forewarn_lifecycle::{
 
 use super::effect::{Effect, FinishedWork, PlannedWork};
 use super::{ClusterState, ControlState};
-use crate::command::find::full_name;
+use crate::command::lookup::full_name;
 use crate::record::{ClusterEntry, Entry, Record};
 use crate::shared;
 use crate::stream::ClusterId;
 use crate::view::{Ending, FAILURES_MAX, FailureView};
 
 impl ControlState {
-    /// Applies a record. It cannot fail: a record about something that is gone changes nothing.
+    /// Applies a record. It cannot fail: a record about something that was removed changes nothing.
     ///
     /// Replay ignores the effects; [`Cluster::unfinished`] lists actions that are still owed.
     pub fn apply(&mut self, record: &Record) -> Vec<Effect> {
@@ -77,7 +77,7 @@ impl ControlState {
         if let Change::MachineAdmitted { machine, .. } = change {
             effects.push(Effect::MachineChanged(id, *machine));
         }
-        // A machine goes with the last thing that is done to it, or when it is forgotten.
+        // A machine is removed with its last action, or when it is forgotten.
         if let Change::Completed { machine, .. } | Change::MachineForgotten(machine) = change
             && state.rules.machine(*machine).is_none()
         {
@@ -114,7 +114,8 @@ impl ControlState {
 }
 
 impl ClusterState {
-    /// Effects of a change, which the rules have applied, on planned work. Forgets the failures of work that is finished.
+    /// Effects of a change, which the rules have applied, on planned work. Forgets the failures of work that is
+    /// finished.
     fn follow_work(&mut self, id: ClusterId, change: &Change) -> Vec<Effect> {
         let mut effects = Vec::new();
         let (work, ending) = if let Change::Planned(plan) = change {
@@ -172,7 +173,7 @@ impl ClusterState {
     }
 }
 
-/// The name by which people know a tenant: that of its scale set for a placement group.
+/// The name of a tenant for people: for a placement group, the name of its scale set.
 fn owner_name(rules: &Cluster, tenant: TenantId) -> Option<&Name> {
     let tenant = rules.tenant(tenant)?;
     match tenant.shape {

@@ -26,7 +26,6 @@ static NO_DETAILS: MachineDetails =
     MachineDetails { addresses: Vec::new(), tags: BTreeMap::new(), home: None };
 
 impl ClusterState {
-    /// An empty cluster.
     #[must_use]
     pub fn new(seed: Seed, site: Site) -> Self {
         Self {

@@ -10,7 +10,7 @@ use crate::view::{Ending, FailureView};
 pub enum Effect {
     /// Publish the document of a tenant.
     Publish(ClusterId, TenantId),
-    /// Withdraw the document of a tenant, which is gone.
+    /// Withdraw the document of a tenant, which was removed.
     Unpublish(ClusterId, TenantId),
     /// Carry out an action.
     Perform(ClusterId, Action),
@@ -18,17 +18,16 @@ pub enum Effect {
     Announced(ClusterId, MaintenanceId),
     /// A machine is new, or its details are.
     MachineChanged(ClusterId, MachineId),
-    /// A machine is gone.
+    /// A machine was removed.
     MachineGone(ClusterId, MachineId),
     /// A cluster is new.
     ClusterCreated(ClusterId),
     /// The name or the site of a cluster is new: all of its machines show another.
     ClusterChanged(ClusterId),
-    /// A cluster is gone.
+    /// A cluster was removed.
     ClusterGone(ClusterId),
     /// The next action on a simulated machine fails.
     Jam(ClusterId, MachineId),
-    /// Work was planned.
     WorkPlanned(PlannedWork),
     /// Work failed for a machine.
     WorkFailed(ClusterId, MaintenanceId),
@@ -39,9 +38,7 @@ pub enum Effect {
 /// Work that was planned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlannedWork {
-    /// The cluster.
     pub cluster: ClusterId,
-    /// The work.
     pub work: MaintenanceId,
     /// Names of the tenants whose machines it is about.
     pub tenants: Vec<Name>,
@@ -50,9 +47,7 @@ pub struct PlannedWork {
 /// Work that is finished.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FinishedWork {
-    /// The cluster.
     pub cluster: ClusterId,
-    /// The work.
     pub work: MaintenanceId,
     /// Result of its last step.
     pub ending: Ending,

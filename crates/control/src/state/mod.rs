@@ -5,8 +5,8 @@
 //!              live and in replay      run by the driver once the record is durable
 //! ```
 //!
-//! The fields are private: outside of this module only [`ControlState::apply`] changes a state. Copies share what they have in
-//! common, so that a copy is cheap.
+//! The fields are private: outside of this module only [`ControlState::apply`] changes a state. Copies share what
+//! they have in common, so that a copy is cheap.
 
 mod apply;
 mod claims;
@@ -35,7 +35,8 @@ pub use effect::{Effect, FinishedWork, PlannedWork};
 pub use renew::INCARNATION_STEP;
 pub use rows::{RestoringState, StateRow};
 
-/// The durable state: the state that clusters share, and the state of each cluster. A change of it belongs to one of these.
+/// The durable state: the state that clusters share, and the state of each cluster. A change of it belongs to one of
+/// these.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ControlState {
     shared: Arc<SharedState>,
@@ -115,7 +116,7 @@ impl ControlState {
             .is_some_and(|cluster| cluster.resources.is_operated_on(&resource.key()))
     }
 
-    /// The clusters that have resources which are marked to go.
+    /// The clusters that have resources which are marked for removal.
     #[must_use]
     pub fn clusters_to_sweep(&self) -> Vec<ClusterId> {
         let clusters = self.clusters();

@@ -14,7 +14,7 @@ impl ControlState {
     /// The state as it continues: later incarnations, other event ids, the brake on, no boot.
     ///
     /// # Errors
-    /// When the state is inconsistent.
+    /// Fails if the state is inconsistent.
     pub fn renewed(self, seed: Seed) -> Result<Self, BadRows> {
         let Self { mut shared, clusters, claims } = self;
         Arc::make_mut(&mut shared).forget_boot();
@@ -29,7 +29,7 @@ impl ControlState {
     /// The state with a new, empty audit log: webhooks begin with its first entry.
     #[must_use]
     pub fn with_new_audit_log(mut self) -> Self {
-        Arc::make_mut(&mut self.shared).begin_trail();
+        Arc::make_mut(&mut self.shared).begin_audit_log();
         self
     }
 
@@ -49,7 +49,7 @@ impl ClusterState {
     fn renewed(self, seed: Seed) -> Result<Self, BadRows> {
         let parts = self.rules.maintenances().flat_map(|maintenance| &maintenance.plan.parts);
         let visible = parts.filter(|part| part.announcement.is_some()).count() as u64;
-        // Work that the copy knows may have been ordered since: its actions keep their names.
+        // The driver may have been called for work of the copy since: its actions keep their names.
         let former_seeds = self.rules.seeds_in_use();
         let mut restoring = Restoring::new();
         let mut next = 0;

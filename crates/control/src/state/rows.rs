@@ -78,7 +78,7 @@ impl RestoringState {
     /// Takes the next row.
     ///
     /// # Errors
-    /// When it does not fit to those before it.
+    /// Fails if it does not fit to those before it.
     pub fn add(&mut self, row: StateRow) -> Result<(), BadRows> {
         match row {
             StateRow::Rules(row) => self.current()?.rules.add(row)?,
@@ -104,10 +104,10 @@ impl RestoringState {
         Ok(())
     }
 
-    /// The state, once all rows are there.
+    /// The state, once all rows were taken.
     ///
     /// # Errors
-    /// When some are missing.
+    /// Fails if some are missing.
     pub fn finish(mut self) -> Result<ControlState, BadRows> {
         self.close_current()?;
         let shared = self.shared.finish()?;

@@ -1,4 +1,4 @@
-//! Who may do what, to which clusters, and how a cluster behaves: what is asked for, and what is shown.
+//! Clusters, tokens and settings: request bodies and views.
 
 use forewarn_lifecycle::{Brake, Cluster, FailureKind, Name, TenantId, Unenrolled};
 use schemars::JsonSchema;
@@ -11,43 +11,43 @@ use forewarn_types::{Moment, Span, list};
 /// A cluster.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ClusterView {
-    /// Its name.
+    /// Name of the cluster.
     pub name: String,
-    /// How many hosts it has; nobody is told who is limited to some tenants.
+    /// Number of hosts; null if the token is limited to some tenants.
     pub hosts: Option<u64>,
-    /// How many tenants it has that whoever asks may see.
+    /// Number of tenants that the caller may see.
     pub tenants: u64,
-    /// How many machines those have.
+    /// Number of machines of these tenants.
     pub machines: u64,
-    /// Whether every start is held.
+    /// State of the brake.
     pub brake: BrakeWord,
 }
 
-/// A cluster that is to be.
+/// A new cluster.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewCluster {
-    /// Its name.
+    /// Name of the cluster.
     #[schemars(with = "schema::NewName")]
     pub name: String,
 }
 
-/// What a cluster is to be called.
+/// A new name of a cluster.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ClusterChange {
-    /// Its name from now on.
+    /// The new name.
     #[schemars(with = "schema::NewName")]
     pub name: String,
 }
 
-/// Whether every start is held.
+/// State of the brake: `on` holds every start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum BrakeWord {
     /// Every start is held.
     On,
-    /// None is.
+    /// Events start normally.
     Off,
 }
 
@@ -55,45 +55,45 @@ pub enum BrakeWord {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BrakeView {
-    /// Whether every start is held.
+    /// State of the brake.
     pub brake: BrakeWord,
 }
 
-/// How a cluster behaves.
+/// Settings of a cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SettingsView {
-    /// What happens to operations on tenants that are not enrolled.
+    /// Treatment of operations on tenants that are not enrolled.
     pub unenrolled: UnenrolledWord,
-    /// How many events by users one tenant may have at once; 0: as many as fit.
+    /// Maximum number of events by users that one tenant may have at once; 0 for no limit.
     pub user_operations_max: u16,
-    /// What a failed host does to its machines.
+    /// Effect of a failed host on its machines.
     pub failure: FailureWord,
-    /// Whether every start is held. It has a path of its own: `/v1/brake`.
+    /// State of the brake. It is changed at `/v1/brake`.
     pub brake: BrakeWord,
 }
 
-/// What the holder of a token may do. Each may do what those before it may.
+/// Role of a token. Each role includes the roles before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum RoleWord {
-    /// Looks.
+    /// Reads.
     Viewer,
     /// Works on machines and hosts.
     Operator,
-    /// Says what there is, how it behaves, and who may do what.
+    /// Adds and removes objects, and changes settings, tokens and webhooks.
     Admin,
 }
 
-/// A token that is to be.
+/// A new token.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewToken {
-    /// What people call it.
+    /// Name of the token.
     #[schemars(with = "schema::NewName")]
     pub name: String,
-    /// What its holder may do.
+    /// Role of the token.
     pub role: RoleWord,
-    /// In which clusters; in all, if not said.
+    /// Clusters that the token is limited to; all if absent.
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
@@ -101,7 +101,8 @@ pub struct NewToken {
     )]
     #[schemars(with = "Option<schema::AtLeastOne<schema::Name>>")]
     pub clusters: Option<Vec<String>>,
-    /// For which tenants of them; for all, if not said. The name of a scale set stands for all its placement groups.
+    /// Tenants that the token is limited to; all if absent. The name of a scale set stands for all its placement
+    /// groups.
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
@@ -109,46 +110,46 @@ pub struct NewToken {
     )]
     #[schemars(with = "Option<schema::AtLeastOne<schema::NewName>>")]
     pub tenants: Option<Vec<String>>,
-    /// From when on it is good for nothing; without an end, if neither this nor `expires_in` is said. Of both, the
-    /// earlier counts.
+    /// Time at which the token expires; never if both this and `expires_in` are absent. If both are present, the
+    /// earlier applies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires: Option<Moment>,
-    /// For how long it is good.
+    /// Lifetime of the token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_in: Option<Span>,
 }
 
-/// A token, as far as it can be shown.
+/// A token, without its text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TokenView {
-    /// What people call it.
+    /// Name of the token.
     pub name: String,
-    /// What its holder may do.
+    /// Role of the token.
     pub role: RoleWord,
-    /// In which clusters; in all, if there is no list.
+    /// Clusters that the token is limited to; null for all.
     pub clusters: Option<Vec<String>>,
-    /// For which tenants of them; for all, if there is no list.
+    /// Tenants that the token is limited to; null for all.
     pub tenants: Option<Vec<String>>,
-    /// When it was issued.
+    /// Time of issue.
     pub created: Moment,
-    /// From when on it is good for nothing.
+    /// Time at which it expires; null for never.
     pub expires: Option<Moment>,
-    /// Whether it is good for nothing any more.
+    /// True if the token has expired.
     pub expired: bool,
-    /// Who issued it.
+    /// The caller that issued it.
     pub by: String,
 }
 
 /// A token that was just issued.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct IssuedToken {
-    /// Its text, for `Authorization: Bearer TEXT`. This is the only time that it is shown.
+    /// Text of the token, for `Authorization: Bearer TEXT`. It is shown only once.
     pub text: String,
-    /// What it is good for.
+    /// The token.
     pub token: TokenView,
 }
 
-/// A cluster, as far as somebody may see it who may see these tenants: all, if none are given.
+/// View of a cluster for a caller that may see these tenants: all if None.
 pub fn cluster_view(name: &Name, cluster: &Cluster, sees: Option<&dyn Fn(TenantId) -> bool>) -> ClusterView {
     let count = |number: usize| u64::try_from(number).unwrap_or(u64::MAX);
     let (hosts, tenants, machines) = match sees {
@@ -165,7 +166,7 @@ pub fn cluster_view(name: &Name, cluster: &Cluster, sees: Option<&dyn Fn(TenantI
     ClusterView { name: name.to_string(), hosts, tenants, machines, brake: cluster.brake().into() }
 }
 
-/// How a cluster behaves.
+/// View of the settings of a cluster.
 #[must_use]
 pub fn settings_view(cluster: &Cluster) -> SettingsView {
     let settings = cluster.settings();
@@ -197,7 +198,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_token_to_be_says_no_more_than_it_has_to() {
+    fn a_new_token_needs_a_name_and_a_role_only() {
         let least: NewToken = serde_json::from_str(r#"{"name":"ci","role":"operator"}"#).unwrap();
         assert_eq!((least.clusters.as_ref(), least.tenants.as_ref(), least.expires), (None, None, None));
         assert_eq!(serde_json::to_string(&least).unwrap(), r#"{"name":"ci","role":"operator"}"#);
@@ -206,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_new_cluster_does_is_shown() {
+    fn the_settings_of_a_new_cluster_are_shown() {
         let cluster = Cluster::new(forewarn_lifecycle::Seed([0; 16]));
         let view = settings_view(&cluster);
         assert_eq!(

@@ -1,17 +1,17 @@
-//! Failures of single machines, with the reason that a driver program gave.
+//! Failures of single machines, with the reason from the driver program.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Failures that are listed of one piece of work or one event.
+/// Maximum number of failures in the view of one piece of work or one event.
 pub const FAILURES_MAX: usize = 16;
 
-/// A machine for which something could not be done, and why.
+/// A machine for which an action failed, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FailureView {
-    /// The machine, as `tenant/name`; of a push, as in `Resources`.
+    /// The machine, as `tenant/name`; in push messages, as in `Resources`.
     pub machine: String,
-    /// The reason, as the driver program gave it: on one line, and harmless to show.
+    /// The reason from the driver program: on one line, without control characters.
     pub reason: String,
 }

@@ -1,4 +1,4 @@
-//! What an operator is shown: hosts, machines, tenants, events, the clock.
+//! Views of hosts, machines, tenants, events and the clock.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -11,32 +11,32 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::command::entry::{Eviction, PolicyEntry, notices, spot};
-use crate::command::find::full_name;
+use crate::command::lookup::full_name;
 use crate::command::resolve::MachineDetails;
 use crate::command::schema;
+use crate::view::describe::{approver, cause, progress, start};
 use crate::view::failure::FailureView;
-use crate::view::wording::{approver, cause, progress, start};
 use forewarn_imds::words::{self, Status};
 use forewarn_types::{Moment, Span};
 
 /// A host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[allow(missing_docs, reason = "the names say it")]
+#[allow(missing_docs, reason = "the names describe the fields")]
 pub struct HostView {
     pub name: String,
     pub zone: Option<u16>,
     /// `healthy`, `degraded` or `failed`.
     #[schemars(extend("enum" = ["healthy", "degraded", "failed"]))]
     pub health: String,
-    /// `tenant/name` of each machine, those on their way here or from here included.
+    /// `tenant/name` of each machine, including those that are being moved here or away.
     pub machines: Vec<String>,
-    /// What is being done to it, or is announced.
+    /// Work on the host that is announced or under way.
     pub work: Option<String>,
 }
 
 /// A machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[allow(missing_docs, reason = "the names say it")]
+#[allow(missing_docs, reason = "the names describe the fields")]
 pub struct MachineView {
     pub name: String,
     pub tenant: String,
@@ -46,26 +46,26 @@ pub struct MachineView {
     /// `running`, `stopped` or `deallocated`.
     #[schemars(extend("enum" = ["running", "stopped", "deallocated"]))]
     pub power: String,
-    /// How often it has been started: memory lives as long as this number.
+    /// Number of starts. Memory is lost when it changes.
     pub boots: u32,
-    /// The ephemeral disk lives as long as this number.
+    /// Generation of the ephemeral disk. The disk is lost when it changes.
     pub disk: u32,
     pub spot: Option<Eviction>,
     pub terminate: Option<Span>,
     pub os_image: bool,
-    /// The version of its scale set's model that it runs; 0 outside scale sets.
+    /// Version of its scale set's model; 0 outside scale sets.
     pub model: u32,
     #[schemars(with = "schema::Addresses")]
     pub addresses: Vec<IpAddr>,
     #[schemars(with = "schema::Tags")]
     pub tags: BTreeMap<String, String>,
-    /// The visible events that name it.
+    /// Visible events that name it.
     pub events: Vec<String>,
 }
 
 /// A tenant.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[allow(missing_docs, reason = "the names say it")]
+#[allow(missing_docs, reason = "the names describe the fields")]
 pub struct TenantView {
     pub name: String,
     #[schemars(extend("enum" = ["vm", "cloud service", "availability set", "scale set"]))]
@@ -74,55 +74,55 @@ pub struct TenantView {
     pub enrolled: bool,
     pub incarnation: u64,
     pub policy: PolicyEntry,
-    /// The names of its machines.
+    /// Names of its machines.
     pub machines: Vec<String>,
-    /// The visible events.
+    /// Visible events.
     pub events: Vec<String>,
 }
 
-/// An event that a tenant can see.
+/// An event that is visible to a tenant.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[allow(missing_docs, reason = "the names say it")]
+#[allow(missing_docs, reason = "the names describe the fields")]
 pub struct EventView {
     pub id: String,
     pub tenant: String,
-    /// As in a document: `Freeze`, `Reboot`, …
+    /// Type of the event, as in a document: `Freeze`, `Reboot`, …
     pub kind: String,
     #[schemars(extend("enum" = ["Scheduled", "Started"]))]
-    /// As in a document: `Scheduled` or `Started`.
+    /// Status of the event, as in a document: `Scheduled` or `Started`.
     pub status: String,
     pub resources: Vec<String>,
     pub source: String,
     pub description: String,
     pub duration_seconds: i32,
-    /// Until it has started.
+    /// Null once it has started.
     pub not_before: Option<Moment>,
     pub approved: bool,
-    /// Who or what approved it or let it start, in words.
+    /// The approver, or the cause of the start, in words.
     pub by: Option<String>,
-    /// Why there is such an event, in words.
+    /// Cause of the event, in words.
     pub cause: String,
-    /// What it waits for, or what is being done, in words.
+    /// Obstacle or progress, in words.
     pub progress: String,
-    /// The number of the work behind it; work on one host may be behind events of several tenants.
+    /// Number of the work behind it. Work on one host may be behind events of several tenants.
     pub work: u64,
 }
 
 /// The clock.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ClockView {
-    /// What it shows.
+    /// Time on the clock.
     pub now: Moment,
     #[schemars(extend("enum" = ["real", "virtual"]))]
     /// `real` or `virtual`.
     pub kind: String,
-    /// Seconds a second; 0 is frozen.
+    /// Virtual seconds per second; 0 if frozen.
     pub speed: u32,
-    /// How long it is until time alone changes something.
+    /// Time until the next change that is due; null if nothing is due.
     pub next_in: Option<Span>,
 }
 
-/// A server, as it describes itself.
+/// Description of a server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ServerView {
     /// Its version.
@@ -130,111 +130,111 @@ pub struct ServerView {
     #[schemars(extend("enum" = ["dev", "serve"]))]
     /// `dev` or `serve`.
     pub mode: String,
-    /// Where its metadata endpoint is.
+    /// Address of its metadata endpoint.
     pub metadata: Vec<String>,
-    /// Whether a caller may say which machine it is: `/vm/NAME/metadata/…`.
+    /// True if a caller may choose its machine: `/vm/NAME/metadata/…`.
     pub prefix: bool,
-    /// Who a caller is that does not say.
+    /// Machine of a caller that does not choose one.
     pub default_machine: Option<String>,
-    /// Where clients of Azure come in: `https://ADDRESS`. Not there where they cannot.
+    /// Address of the Azure Resource Manager endpoint: `https://ADDRESS`. Absent if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arm: Option<String>,
-    /// The driver that carries out orders: `pretend` for machines that exist only on the clock of the server, `program` for a
-    /// program that acts on real machines.
+    /// Driver that carries out actions: `simulated` for machines that exist only on the clock of the server, `program`
+    /// for a program that acts on real machines.
     #[serde(default)]
     pub driver: DriverKind,
 }
 
-/// The kind of driver that a server has.
+/// Kind of driver.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(inline)]
 pub enum DriverKind {
-    /// Machines pretend: nothing outside of the server changes.
-    Pretend,
-    /// A program acts on real machines. A server that does not say which driver it has counts as one of these.
+    /// Simulated machines: nothing outside of the server changes.
+    Simulated,
+    /// A program acts on real machines. This is the default if absent.
     #[default]
     Program,
 }
 
-/// Things of a kind, as many as are shown at once.
+/// A page of a list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "{T}Page")]
 pub struct Items<T> {
-    /// In the order in which they joined.
+    /// Items, in the order in which they were added.
     pub items: Vec<T>,
-    /// Where to go on: `after` of the request for what follows. Not there when nothing does.
+    /// Cursor of the next page: `after` of the next request. Absent on the last page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
 }
 
-/// What of some work is not over, and how the rest ended.
+/// Unfinished work, and the results of the rest.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Unfinished {
-    /// Numbers of work.
+    /// Numbers of unfinished work.
     pub work: Vec<u64>,
-    /// Numbers of rollouts.
+    /// Numbers of unfinished rollouts.
     pub rollouts: Vec<u64>,
-    /// Work that has ended, as far as that is remembered.
+    /// Finished work, as far as it is remembered.
     #[serde(default)]
     pub ended: Vec<EndedView>,
 }
 
-/// Work that is over.
+/// Finished work.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct EndedView {
-    /// Its number.
+    /// Number of the work.
     pub work: u64,
-    /// How it ended.
+    /// Result of the work.
     pub how: Ending,
-    /// The machines for which it has failed, and why: the first of them.
+    /// Machines for which it failed, with the reason: the first of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failures: Vec<FailureView>,
 }
 
-/// How work ended.
+/// Result of work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Ending {
-    /// All of it was done.
+    /// All actions succeeded.
     Done,
-    /// Some of it could not be done.
+    /// Some actions failed.
     Failed,
-    /// It was taken back before it started.
+    /// Withdrawn before it started.
     Withdrawn,
 }
 
-/// How two fleets differ, and what has been done about it.
+/// Differences between two fleets, and their state.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FleetReport {
-    /// One for each thing.
+    /// One item for each difference.
     pub differences: Vec<DifferenceView>,
 }
 
-/// One thing in which two fleets differ.
+/// One difference between two fleets.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DifferenceView {
-    /// In words.
+    /// Description of the difference.
     pub text: String,
-    /// What has been done about it.
+    /// State of the difference.
     pub state: DifferenceState,
 }
 
-/// What has been done about a difference.
+/// State of a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum DifferenceState {
-    /// It is gone.
+    /// The difference was removed.
     Done,
-    /// Nothing: it was only asked for.
+    /// A dry run: nothing was changed.
     Planned,
-    /// Nothing yet: something else has to go first.
+    /// Waits: another object must be removed first.
     Later,
-    /// Nothing, because applying it was not asked for: a move of a machine.
+    /// Not applied because the request did not include moves of machines.
     Skipped,
 }
 
-/// How a host is.
+/// View of a host.
 #[must_use]
 pub fn host_view(cluster: &Cluster, id: HostId) -> Option<HostView> {
     let host = cluster.host(id)?;
@@ -256,7 +256,7 @@ pub fn host_view(cluster: &Cluster, id: HostId) -> Option<HostView> {
     })
 }
 
-/// How a machine is.
+/// View of a machine.
 #[must_use]
 pub fn machine_view(cluster: &Cluster, id: MachineId, details: &MachineDetails) -> Option<MachineView> {
     let machine = cluster.machine(id)?;
@@ -287,7 +287,7 @@ pub fn machine_view(cluster: &Cluster, id: MachineId, details: &MachineDetails) 
     })
 }
 
-/// How a tenant is.
+/// View of a tenant.
 #[must_use]
 pub fn tenant_view(cluster: &Cluster, id: TenantId) -> Option<TenantView> {
     let tenant = cluster.tenant(id)?;
@@ -309,7 +309,7 @@ pub fn tenant_view(cluster: &Cluster, id: TenantId) -> Option<TenantView> {
     })
 }
 
-/// How an event stands.
+/// View of an event.
 #[must_use]
 pub fn event_view(cluster: &Cluster, tenant: TenantId, event: &Event) -> EventView {
     let announcement = &event.announcement;
@@ -341,10 +341,10 @@ pub fn event_view(cluster: &Cluster, tenant: TenantId, event: &Event) -> EventVi
     }
 }
 
-/// What a clock shows.
+/// View of a clock.
 #[must_use]
 pub fn clock_view(now: Now, kind: &str, speed: u32, next_in: Option<Duration>) -> ClockView {
-    // In whole seconds, and not less: who sets the clock forward by that much gets there.
+    // Rounded up to whole seconds: a clock that is set forward by this value reaches the change.
     let whole =
         |span: Duration| Span(Duration::from_secs(span.as_secs() + u64::from(span.subsec_nanos() > 0)));
     ClockView { now: Moment(now.wall), kind: kind.to_owned(), speed, next_in: next_in.map(whole) }

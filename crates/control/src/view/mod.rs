@@ -2,6 +2,7 @@
 
 pub(crate) mod access;
 pub mod deletion;
+pub mod describe;
 pub(crate) mod document;
 pub(crate) mod failure;
 pub(crate) mod fleet;
@@ -10,7 +11,6 @@ pub(crate) mod pick;
 pub(crate) mod rollout;
 pub(crate) mod sets;
 pub(crate) mod webhook;
-pub mod wording;
 
 pub use access::{
     BrakeView, BrakeWord, ClusterChange, ClusterView, IssuedToken, NewCluster, NewToken, RoleWord,
@@ -30,4 +30,4 @@ pub use sets::{
     AvailabilitySetSummary, AvailabilitySetView, InstanceView, MemberView, ScaleSetSummary, ScaleSetView,
     availability_set_summary, availability_set_view, scale_set_summary, scale_set_view,
 };
-pub use webhook::{NewWebhook, SchemaWord, TestOrder, WebhookState, WebhookTest, WebhookView};
+pub use webhook::{NewWebhook, SchemaWord, WebhookState, WebhookTest, WebhookTestRequest, WebhookView};

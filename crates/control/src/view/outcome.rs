@@ -1,4 +1,4 @@
-//! What came of a command.
+//! Results of commands.
 
 use forewarn_lifecycle::{Change, Cluster, Now, Timestamp};
 use schemars::JsonSchema;
@@ -7,29 +7,29 @@ use serde::{Deserialize, Serialize};
 use crate::view::fleet::{EventView, event_view};
 use forewarn_types::Moment;
 
-/// What came of a command, once it is durable.
+/// Result of a command, once it is durable.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Outcome {
-    /// When.
+    /// Time of the decision.
     pub now: Moment,
-    /// How much it changed; nothing means that it was so already.
+    /// Number of changes; 0 if the state was already as requested.
     pub changes: usize,
-    /// The events that it made.
+    /// Events that it made.
     pub events: Vec<EventView>,
-    /// The tenants that are not told, because they are not enrolled. Where nobody is told, it happens at once; where others
-    /// are, their machines wait along.
-    pub untold: Vec<String>,
-    /// The numbers of the work that it made.
+    /// Tenants that get no notice because they are not enrolled. If no tenant of the work is enrolled, the work
+    /// starts at once; otherwise their machines wait with those of the others.
+    pub unnotified: Vec<String>,
+    /// Numbers of the work that it made.
     pub work: Vec<u64>,
-    /// The numbers of the rollouts that it made.
+    /// Numbers of the rollouts that it made.
     pub rollouts: Vec<u64>,
-    /// The number of its entry in the trail.
+    /// Number of its audit entry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entry: Option<u64>,
 }
 
 impl Outcome {
-    /// Has events show other times: `moved` gives the time of an event that has moved, by its id.
+    /// Updates the times of events: `moved` returns the new time of an event, by its id.
     pub fn move_events(&mut self, moved: impl Fn(&str) -> Option<Timestamp>) {
         for event in &mut self.events {
             if let (Some(time), Some(to)) = (event.not_before.as_mut(), moved(&event.id)) {
@@ -39,10 +39,10 @@ impl Outcome {
     }
 }
 
-/// What these changes come to. They have been applied.
+/// The outcome of changes that have been applied.
 #[must_use]
 pub fn outcome(cluster: &Cluster, now: Now, changes: &[Change]) -> Outcome {
-    let (mut events, mut untold, mut work) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut events, mut unnotified, mut work) = (Vec::new(), Vec::new(), Vec::new());
     let mut rollouts = Vec::new();
     for change in changes {
         if let Change::RolloutPlanned { rollout, .. } = change {
@@ -51,14 +51,14 @@ pub fn outcome(cluster: &Cluster, now: Now, changes: &[Change]) -> Outcome {
         let Change::Planned(plan) = change else { continue };
         work.push(plan.id.0);
         for part in &plan.parts {
-            let told = part.announcement.as_ref().and_then(|told| cluster.event(told.id));
-            if let Some((tenant, event)) = told {
+            let event = part.announcement.as_ref().and_then(|announcement| cluster.event(announcement.id));
+            if let Some((tenant, event)) = event {
                 events.push(event_view(cluster, tenant, event));
             } else if plan.cause.makes_events() && part.announcement.is_none() {
-                untold.extend(cluster.tenant(part.tenant).map(|tenant| tenant.name.to_string()));
+                unnotified.extend(cluster.tenant(part.tenant).map(|tenant| tenant.name.to_string()));
             }
         }
     }
-    untold.dedup();
-    Outcome { now: Moment(now.wall), changes: changes.len(), events, untold, work, rollouts, entry: None }
+    unnotified.dedup();
+    Outcome { now: Moment(now.wall), changes: changes.len(), events, unnotified, work, rollouts, entry: None }
 }

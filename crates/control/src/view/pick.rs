@@ -1,22 +1,22 @@
-//! Finding one of several views by its name.
+//! Lookup of a view by name.
 
-use crate::command::find::{SHOWN_MAX, Unknown, nothing};
+use crate::command::lookup::{LookupError, SHOWN_MAX, nothing};
 use crate::view::fleet::{MachineView, TenantView};
 
-/// The tenant of that name, among those that were shown.
+/// The view of the tenant with a name.
 ///
 /// # Errors
-/// When there is none.
-pub fn pick_tenant<'a>(shown: &'a [TenantView], name: &str) -> Result<&'a TenantView, Unknown> {
+/// Fails if there is none.
+pub fn pick_tenant<'a>(shown: &'a [TenantView], name: &str) -> Result<&'a TenantView, LookupError> {
     let all = || shown.iter().map(|tenant| tenant.name.as_str());
     shown.iter().find(|tenant| tenant.name == name).ok_or_else(|| nothing("tenant", name, all()))
 }
 
-/// The machine of that name, among those that were shown: `tenant/name`, or a name that only one machine has.
+/// The view of the machine with a name: `tenant/name`, or a name that only one machine has.
 ///
 /// # Errors
-/// When there is none, or several.
-pub fn pick_machine<'a>(shown: &'a [MachineView], name: &str) -> Result<&'a MachineView, Unknown> {
+/// Fails if there is none, or several.
+pub fn pick_machine<'a>(shown: &'a [MachineView], name: &str) -> Result<&'a MachineView, LookupError> {
     let all = || shown.iter().map(|machine| machine.name.as_str());
     let is_meant = |machine: &&MachineView| match name.split_once('/') {
         // Only placement groups have a colon in their names: `web:2` is the second one of `web`.
@@ -31,9 +31,9 @@ pub fn pick_machine<'a>(shown: &'a [MachineView], name: &str) -> Result<&'a Mach
         (Some(only), None) => Ok(only),
         (None, _) => Err(nothing("machine", name, all())),
         (Some(first), Some(second)) => {
-            let few = [first, second].into_iter().chain(found).take(SHOWN_MAX);
-            let full = few.map(|machine| format!("{}/{}", machine.tenant, machine.name)).collect();
-            Err(Unknown::Several { name: name.to_owned(), tenants: full })
+            let listed = [first, second].into_iter().chain(found).take(SHOWN_MAX);
+            let full = listed.map(|machine| format!("{}/{}", machine.tenant, machine.name)).collect();
+            Err(LookupError::Several { name: name.to_owned(), tenants: full })
         }
     }
 }

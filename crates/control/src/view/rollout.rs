@@ -1,49 +1,49 @@
-//! Rollouts, as they are shown and told.
+//! Views of rollouts, and the sentences about them in the audit log.
 
 use forewarn_lifecycle::{
-    Change, Cluster, EndedRollout, HostFate, HostId, Now, Pause, Rollout, RolloutEnd, RolloutId, Standing,
+    Change, Cluster, EndedRollout, HostId, HostResult, Now, Pause, Rollout, RolloutEnd, RolloutId, Standing,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::command::terms::TermsEntry;
-use crate::view::wording::{host_names, progress, waits, work_word};
+use crate::view::describe::{host_names, progress, waits, work_word};
 use forewarn_types::Moment;
 
-/// Work over many hosts.
+/// A rollout: work on many hosts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[allow(missing_docs, reason = "the names say it")]
+#[allow(missing_docs, reason = "the names describe the fields")]
 pub struct RolloutView {
     pub id: u64,
-    /// What is done, in words.
+    /// The work, in words.
     pub work: String,
-    /// One word: `going`, `waits-for-room`, `waits-for-window`, `waits-for-health`, `waits-for-brake`,
+    /// State, as one word: `going`, `waits-for-room`, `waits-for-window`, `waits-for-health`, `waits-for-brake`,
     /// `waits-for-confirmation`, `rests`, `paused`, `paused-by-failures`, `finished` or `cancelled`.
     pub state: String,
-    /// The same in a sentence, with what it waits for.
+    /// State as a sentence, with the reason of a wait.
     pub text: String,
     pub terms: TermsEntry,
     pub planned_at: Moment,
-    /// When it ended, if it is over.
+    /// Time of its end; null while it runs.
     pub ended_at: Option<Moment>,
-    /// The hosts that have not been announced yet.
+    /// Hosts that have not been announced yet.
     pub waiting: Vec<String>,
-    /// The number of the work that is announced or under way.
+    /// Numbers of the work that is announced or under way.
     pub current: Option<u64>,
-    /// The hosts of that work.
+    /// Hosts of that work.
     pub current_hosts: Vec<String>,
     pub done: Vec<String>,
-    /// Hosts on which something failed.
+    /// Hosts on which an impact failed.
     pub failed: Vec<String>,
-    /// Hosts whose group was taken back.
+    /// Hosts whose group was withdrawn.
     pub skipped: Vec<String>,
-    /// Impacts that have failed since it began, or was resumed.
+    /// Impacts that have failed since the rollout began, or was resumed.
     pub failures: u32,
-    /// Groups that are done.
+    /// Number of completed groups.
     pub groups: u32,
 }
 
-/// How a rollout is, or was.
+/// View of a rollout that runs or has ended.
 #[must_use]
 pub fn rollout_view(cluster: &Cluster, now: Now, id: RolloutId) -> Option<RolloutView> {
     let ended = cluster.ended_rollout(id);
@@ -70,9 +70,9 @@ pub fn rollout_view(cluster: &Cluster, now: Now, id: RolloutId) -> Option<Rollou
         current_hosts: work
             .map(|work| host_names(cluster, work.plan.hosts().iter().copied()))
             .unwrap_or_default(),
-        done: fated(HostFate::Done),
-        failed: fated(HostFate::Failed),
-        skipped: fated(HostFate::Skipped),
+        done: fated(HostResult::Done),
+        failed: fated(HostResult::Failed),
+        skipped: fated(HostResult::Skipped),
         failures: rollout.failures,
         groups: rollout.groups,
     })
@@ -99,7 +99,7 @@ fn state(rollout: &Rollout) -> &'static str {
     }
 }
 
-/// What a rollout does or waits for.
+/// The state of a rollout, in words.
 fn text(cluster: &Cluster, now: Now, rollout: &Rollout) -> String {
     let busy = rollout.current().and_then(|work| cluster.maintenance(work)).map(|work| {
         let hosts = work.plan.hosts().len();
@@ -107,7 +107,7 @@ fn text(cluster: &Cluster, now: Now, rollout: &Rollout) -> String {
     });
     let paused = rollout.pause.map(|why| match why {
         Pause::Operator => "paused by an operator".to_owned(),
-        Pause::Failures => format!("has paused itself: {} failed", impacts(rollout.failures)),
+        Pause::Failures => format!("paused automatically: {} failed", impacts(rollout.failures)),
     });
     match (paused, busy) {
         (Some(paused), Some(busy)) => format!("{paused}; {busy}"),
@@ -121,15 +121,15 @@ fn impacts(number: u32) -> String {
     format!("{number} {}", if number == 1 { "impact" } else { "impacts" })
 }
 
-/// How many hosts are in which state, at the end.
+/// Number of hosts in each state, at the end.
 fn tally(ended: &EndedRollout) -> String {
     let EndedRollout { rollout, how, .. } = ended;
     let count = |wanted| rollout.past.values().filter(|fate| **fate == wanted).count();
-    let mut words = vec![format!("{} done", count(HostFate::Done))];
+    let mut words = vec![format!("{} done", count(HostResult::Done))];
     for (number, what) in [
-        (count(HostFate::Failed), "failed"),
-        (count(HostFate::Skipped), "skipped"),
-        (rollout.waiting.len(), "not begun"),
+        (count(HostResult::Failed), "failed"),
+        (count(HostResult::Skipped), "skipped"),
+        (rollout.waiting.len(), "not started"),
     ] {
         if number > 0 {
             words.push(format!("{number} {what}"));
@@ -147,19 +147,18 @@ fn pause_words(cluster: &Cluster, rollout: RolloutId, why: Pause) -> String {
         Pause::Operator => "is paused".to_owned(),
         Pause::Failures => {
             let failures = cluster.rollout(rollout).map_or(1, |known| known.failures);
-            format!("has paused itself: {} failed", impacts(failures))
+            format!("is paused automatically: {} failed", impacts(failures))
         }
     }
 }
 
-/// What a change means for a rollout, in a cluster to which it has not been applied yet: a kind, words, and the hosts that it
-/// names.
-pub(crate) fn rollout_happening(
+/// The fact about a rollout in a change, in a cluster to which it has not been applied yet: kind, sentence, and hosts.
+pub(crate) fn describe_rollout_change(
     cluster: &Cluster,
     now: Now,
     change: &Change,
 ) -> Option<(&'static str, String, Vec<HostId>)> {
-    let told =
+    let fact =
         |kind, id: &RolloutId, words: String| Some((kind, format!("rollout {id} {words}"), Vec::new()));
     match change {
         Change::RolloutPlanned { rollout, hosts, .. } => {
@@ -167,7 +166,7 @@ pub(crate) fn rollout_happening(
             Some(("planned", format!("rollout {rollout} over {count} is planned"), hosts.clone()))
         }
         Change::RolloutWaits { rollout, standing } => match standing {
-            // Looked at again whenever something ends, this would be told over and over.
+            // A wait is evaluated after every completion: an entry for each would repeat itself.
             Standing::Next | Standing::Works(_) | Standing::Room(_) | Standing::Paused => None,
             Standing::Rests { .. }
             | Standing::Window { .. }
@@ -176,22 +175,22 @@ pub(crate) fn rollout_happening(
             | Standing::Brake => {
                 let known = cluster.rollout(*rollout);
                 let words = known.map(|known| waits(cluster, now, known, *standing));
-                told("waits", rollout, words.unwrap_or_else(|| "waits".to_owned()))
+                fact("waits", rollout, words.unwrap_or_else(|| "waits".to_owned()))
             }
         },
         Change::RolloutPaused { rollout, why } => {
-            told("paused", rollout, pause_words(cluster, *rollout, *why))
+            fact("paused", rollout, pause_words(cluster, *rollout, *why))
         }
-        Change::RolloutResumed(rollout) => told("resumed", rollout, "goes on".to_owned()),
+        Change::RolloutResumed(rollout) => fact("resumed", rollout, "is resumed".to_owned()),
         Change::RolloutChanged { rollout, added, removed, .. } => {
             let (come, go) = (added.len(), removed.len());
-            let words = format!("rollout {rollout} is changed: {come} hosts come, {go} go");
+            let words = format!("rollout {rollout} is changed: {come} hosts added, {go} removed");
             Some(("changed", words, [added.as_slice(), removed].concat()))
         }
         Change::RolloutEnded { rollout, how } => {
             let known = cluster.rollout(*rollout)?.clone();
             let ended = EndedRollout { rollout: known, at: now.wall, how: *how };
-            told("ended", rollout, format!("is over, {}", tally(&ended)))
+            fact("ended", rollout, format!("ended: {}", tally(&ended)))
         }
         Change::SeedSet(_)
         | Change::HostAdmitted { .. }

@@ -1,4 +1,4 @@
-//! What an operator is shown of scale sets and availability sets: in a list a line of each, and each with its machines.
+//! Views of scale sets and availability sets: a summary for lists, and a view with their machines.
 
 use std::collections::BTreeSet;
 
@@ -15,26 +15,26 @@ use forewarn_types::{Moment, Span};
 
 /// A scale set, without its instances.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[allow(missing_docs, reason = "the names say it")]
+#[allow(missing_docs, reason = "the names describe the fields")]
 pub struct ScaleSetSummary {
     pub name: String,
-    /// How many instances it has, those that are being deleted not counted.
+    /// Number of instances, without those that are being deleted.
     pub capacity: usize,
-    /// How many instances are being deleted.
+    /// Number of instances that are being deleted.
     pub leaving: usize,
-    /// How many instances have an older model.
+    /// Number of instances that have an older model.
     pub outdated: usize,
-    /// When the next batch of a rolling upgrade gets the latest model, if others wait for theirs.
+    /// Time at which the next batch of a rolling upgrade gets the latest model. Null if no batch is left.
     pub next_batch: Option<Moment>,
     pub orchestration: OrchestrationWord,
     pub upgrade: UpgradeWord,
-    /// What eviction does to its instances, if they are spot machines.
+    /// Eviction policy of its instances; null if they are not spot machines.
     pub spot: Option<Eviction>,
-    /// The version of its model.
+    /// Version of its model.
     pub model: u32,
-    /// The notice of the deletion of an instance that has this model.
+    /// Notice of the deletion of an instance that has this model.
     pub terminate: Option<Span>,
-    /// Whether a new operating-system image is announced to an instance that has this model.
+    /// True if a new operating-system image is announced to an instance that has this model.
     pub os_image: bool,
     pub policy: PolicyEntry,
     /// Its placement groups, each a tenant.
@@ -44,30 +44,30 @@ pub struct ScaleSetSummary {
 /// A scale set with its instances.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ScaleSetView {
-    /// What there is to say of it.
+    /// The summary.
     #[serde(flatten)]
     pub summary: ScaleSetSummary,
-    /// By their numbers.
+    /// Instances, by number.
     pub instances: Vec<InstanceView>,
 }
 
 /// An instance of a scale set.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct InstanceView {
-    /// Its number.
+    /// Number of the instance.
     pub id: u32,
-    /// The version of the model that it has.
+    /// Version of the model of the instance.
     pub model: u32,
-    /// Whether that is the latest.
+    /// True if that is the latest version.
     pub latest: bool,
-    /// As of every machine.
+    /// The machine of the instance.
     #[serde(flatten)]
     pub member: MemberView,
 }
 
 /// A machine of a set.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[allow(missing_docs, reason = "the names say it")]
+#[allow(missing_docs, reason = "the names describe the fields")]
 pub struct MemberView {
     pub name: String,
     pub tenant: String,
@@ -78,43 +78,43 @@ pub struct MemberView {
     /// `running`, `stopped` or `deallocated`.
     pub power: String,
     pub spot: Option<Eviction>,
-    /// The notice of its deletion.
+    /// Notice of its deletion.
     pub terminate: Option<Span>,
     pub os_image: bool,
-    /// Whether it is being deleted.
+    /// True while it is being deleted.
     pub leaving: bool,
-    /// The visible events that name it.
+    /// Visible events that name it.
     pub events: Vec<String>,
 }
 
 /// An availability set, without its machines.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[allow(missing_docs, reason = "the names say it")]
+#[allow(missing_docs, reason = "the names describe the fields")]
 pub struct AvailabilitySetSummary {
     pub name: String,
     pub enrolled: bool,
     pub policy: PolicyEntry,
-    /// How many machines it has.
+    /// Number of machines.
     pub size: usize,
-    /// Over how many update domains they are spread.
+    /// Number of update domains that have machines.
     pub update_domains: usize,
-    /// Over how many fault domains they are spread.
+    /// Number of fault domains that have machines.
     pub fault_domains: usize,
-    /// The visible events.
+    /// Visible events.
     pub events: Vec<String>,
 }
 
 /// An availability set with its machines.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AvailabilitySetView {
-    /// What there is to say of it.
+    /// The summary.
     #[serde(flatten)]
     pub summary: AvailabilitySetSummary,
-    /// In the order in which they joined.
+    /// Machines, in the order in which they were added.
     pub machines: Vec<MemberView>,
 }
 
-/// How a scale set is; `leaving` are the machines that are on their way out.
+/// Summary of a scale set; `leaving` are the machines that are being removed.
 #[must_use]
 pub fn scale_set_summary(
     cluster: &Cluster,
@@ -144,7 +144,7 @@ pub fn scale_set_summary(
     })
 }
 
-/// How a scale set and its instances are.
+/// View of a scale set with its instances.
 #[must_use]
 pub fn scale_set_view(
     cluster: &Cluster,
@@ -169,7 +169,7 @@ fn instance(
     Some(InstanceView { id: number, model, latest: model == set.model_version, member })
 }
 
-/// How an availability set is.
+/// Summary of an availability set.
 #[must_use]
 pub fn availability_set_summary(cluster: &Cluster, id: TenantId) -> Option<AvailabilitySetSummary> {
     let tenant = availability_set(cluster, id)?;
@@ -186,7 +186,7 @@ pub fn availability_set_summary(cluster: &Cluster, id: TenantId) -> Option<Avail
     })
 }
 
-/// How an availability set and its machines are.
+/// View of an availability set with its machines.
 #[must_use]
 pub fn availability_set_view(
     cluster: &Cluster,

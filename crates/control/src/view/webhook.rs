@@ -1,4 +1,4 @@
-//! Webhooks: what is asked for, and what is shown of them.
+//! Webhooks: request bodies and views.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,20 +6,20 @@ use serde::{Deserialize, Serialize};
 use crate::command::schema;
 use forewarn_types::{EventKind, Moment, list};
 
-/// A webhook that is to be.
+/// A new webhook.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewWebhook {
-    /// What people call it.
+    /// Name of the webhook.
     #[schemars(with = "schema::NewName")]
     pub name: String,
-    /// Where it is told: `https://HOST/PATH`, or `http://…`. What stands behind `?` is not shown again.
+    /// URL of the receiver: `https://HOST/PATH`, or `http://…`. The query is not shown again.
     #[schemars(with = "schema::WebhookUrl")]
     pub url: String,
-    /// In which form.
+    /// Schema of the messages.
     #[serde(default)]
     pub schema: SchemaWord,
-    /// In which clusters; in all, if not said.
+    /// Clusters whose events are sent; all if absent.
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
@@ -27,7 +27,7 @@ pub struct NewWebhook {
     )]
     #[schemars(with = "Option<schema::AtLeastOne<schema::Name>>")]
     pub clusters: Option<Vec<String>>,
-    /// Of which tenants of them; of all, if not said. The name of a scale set stands for all its placement groups.
+    /// Tenants whose events are sent; all if absent. The name of a scale set stands for all its placement groups.
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
@@ -35,7 +35,7 @@ pub struct NewWebhook {
     )]
     #[schemars(with = "Option<schema::AtLeastOne<schema::NewName>>")]
     pub tenants: Option<Vec<String>>,
-    /// Of which types of events; of all, if not said.
+    /// Types of events that are sent; all if absent.
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
@@ -43,8 +43,8 @@ pub struct NewWebhook {
     )]
     #[schemars(with = "Option<schema::AtLeastOne<EventKind>>")]
     pub types: Option<Vec<EventKind>>,
-    /// What is sent as `Authorization`, such as `Bearer …`. It is not shown again. It needs `https`, or an address of the
-    /// computer on which the server runs.
+    /// Value of the header `Authorization`, such as `Bearer …`. It is not shown again. It needs `https`, or an
+    /// address of the computer on which the server runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<schema::Authorization>")]
     pub authorization: Option<String>,
@@ -53,74 +53,74 @@ pub struct NewWebhook {
 /// A webhook.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WebhookView {
-    /// What people call it.
+    /// Name of the webhook.
     pub name: String,
-    /// Where it is told, without what stands behind `?`.
+    /// URL of the receiver, without the query.
     pub url: String,
-    /// In which form.
+    /// Schema of the messages.
     pub schema: SchemaWord,
-    /// In which clusters; in all, if there is no list.
+    /// Clusters whose events are sent; null for all.
     pub clusters: Option<Vec<String>>,
-    /// Of which tenants of them; of all, if there is no list.
+    /// Tenants whose events are sent; null for all.
     pub tenants: Option<Vec<String>>,
-    /// Of which types of events; of all, if there is no list.
+    /// Types of events that are sent; null for all.
     pub types: Option<Vec<EventKind>>,
-    /// Whether something is sent as `Authorization`. Nobody is shown what.
+    /// True if messages have a header `Authorization`. Its value is not shown.
     pub authorization: bool,
-    /// How it is with it.
+    /// State of the deliveries.
     pub state: WebhookState,
-    /// The last problem with it, while there is one.
-    pub problem: Option<String>,
-    /// Since when it does not take what it is told, on the clock of the computer.
+    /// The last error, while deliveries fail.
+    pub error: Option<String>,
+    /// Time since when deliveries fail, on the clock of the computer.
     pub failing_since: Option<Moment>,
-    /// The number of the last entry of the trail that it was told of, or that was not for it.
-    pub told: u64,
-    /// How many events it was told of since the server started.
+    /// Number of the last audit entry that was delivered, or excluded by the filter.
+    pub last_entry: u64,
+    /// Number of events that were delivered since the server started.
     pub delivered: u64,
-    /// How many events it was not told of: it did not take them for a day, or they were not kept for long enough.
+    /// Number of events that were not delivered: attempts failed for a day, or the entries were removed.
     pub lost: u64,
-    /// When it was added.
+    /// Time at which it was added.
     pub created: Moment,
-    /// Who added it.
+    /// The caller that added it.
     pub by: String,
 }
 
-/// What came of a test.
+/// Result of a test delivery.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WebhookTest {
-    /// Whether the webhook took it.
+    /// True if the receiver accepted the message.
     pub delivered: bool,
-    /// What went wrong, if it did not.
-    pub problem: Option<String>,
-    /// How long it took, in milliseconds.
+    /// The error, if it did not.
+    pub error: Option<String>,
+    /// Duration in milliseconds.
     pub millis: u64,
 }
 
-/// A request for a test: nothing more is said about it.
+/// A request for a test delivery. It has no members.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct TestOrder {}
+pub struct WebhookTestRequest {}
 
-/// The form in which events are told.
+/// Schema of messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum SchemaWord {
     /// CloudEvents 1.0, as structured JSON.
     #[default]
     CloudEvents,
-    /// That of Event Grid.
+    /// The schema of Event Grid.
     EventGrid,
 }
 
-/// How it is with a webhook.
+/// State of a webhook.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum WebhookState {
-    /// It has not said yet that it wants to be told; it is asked again and again.
+    /// The receiver has not confirmed the subscription; the server keeps asking for it.
     Unconfirmed,
-    /// It takes what it is told.
-    Well,
-    /// It does not; it is tried again and again.
+    /// Deliveries succeed.
+    Healthy,
+    /// Deliveries fail, and are retried.
     Failing,
 }
 
@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_webhook_to_be_says_no_more_than_it_has_to() {
+    fn a_new_webhook_needs_a_name_and_a_url_only() {
         let least = r#"{"name":"ops","url":"https://h/x"}"#;
         let read: NewWebhook = serde_json::from_str(least).unwrap();
         assert_eq!((read.schema, read.clusters, read.authorization), (SchemaWord::CloudEvents, None, None));

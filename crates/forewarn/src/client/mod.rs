@@ -1,12 +1,11 @@
-//! A client of a running server: one request, one answer, over TCP (with TLS or without) or a Unix socket.
+//! The HTTP client of the command line: requests to a running server over TCP, TLS or a Unix socket.
 //!
-//! The command line waits for each answer, so nothing here looks asynchronous from outside.
+//! Its methods block: a command has nothing else to do while it waits for a response.
 
-mod following;
+mod stream;
 
+use data_encoding::HEXLOWER;
 use std::fmt;
-use std::fs::File;
-use std::io::Read;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
@@ -15,185 +14,183 @@ use anyhow::{Context, Result, anyhow, bail};
 use forewarn_control::Items;
 use forewarn_http_client::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST};
 use forewarn_http_client::{
-    Authority, Bytes, HeaderName, HeaderValue, Method, Prepared, Request, Response, exchange, is_broken_off,
+    Authority, Bytes, HeaderName, HeaderValue, Method, PreparedRequest, Request, StreamedResponse, exchange,
+    is_broken_off,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::net::{TcpStream, UnixStream};
 use tokio::runtime::Runtime;
 
-use crate::trust::Trust;
+use crate::trust::CaSource;
 
-/// Where a server is when nobody says otherwise.
-pub(crate) const USUAL: &str = "http://127.0.0.1:1339";
+/// The default address of the server.
+pub(crate) const DEFAULT_URL: &str = "http://127.0.0.1:1339";
 
-/// The port of a URL that names none.
+/// The default ports of URLs.
 const HTTP_PORT: u16 = 80;
 const HTTPS_PORT: u16 = 443;
 
-/// Bytes of an answer.
-const ANSWER_BYTES_MAX: usize = 256 * 1024 * 1024;
+/// Bytes of a response body.
+const BODY_BYTES_MAX: usize = 256 * 1024 * 1024;
 
-/// Things of a list that are asked for at once: as many as a server gives.
+/// Items of a page: the maximum of the server.
 const PAGE_ITEMS: u16 = 1_000;
 
-/// How long to wait for a connection.
+/// The timeout of a connection attempt.
 const CONNECT_MAX: Duration = Duration::from_secs(5);
 
-/// The header with a key that makes a request safe to repeat.
+/// The header with the key that makes a request safe to retry.
 const IDEMPOTENCY_KEY: &str = "idempotency-key";
 
-/// Random bytes in such a key.
+/// Random bytes of an idempotency key.
 const KEY_BYTES: usize = 16;
 
-/// When a change is asked for again of which it is not known whether it was done.
-const REPEATED_AFTER: [Duration; 2] = [Duration::from_millis(500), Duration::from_secs(2)];
+/// The pauses before a change with unknown result is retried.
+const RETRY_PAUSES: [Duration; 2] = [Duration::from_millis(500), Duration::from_secs(2)];
 
-/// The status of an answer that says: not now.
+/// The status of a temporary rejection.
 const UNAVAILABLE: u16 = 503;
 
-/// A server that can be asked.
+/// A client of one server.
 pub(crate) struct Client {
-    place: Place,
+    address: ServerAddress,
     token: Option<String>,
-    trust: Trust,
-    patience: Option<Duration>,
+    trust: CaSource,
+    /// None to wait without limit.
+    timeout: Option<Duration>,
     runtime: Runtime,
 }
 
-/// Where a server is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Place {
+enum ServerAddress {
     /// `http://HOST:PORT`
     Tcp(String),
-    /// `https://HOST:PORT`, and the host alone.
+    /// `https://HOST:PORT`, with the host for the certificate.
     Tls { authority: String, host: String },
     /// `unix:PATH`, or a path.
     Unix(PathBuf),
 }
 
-/// What a server has said no to.
+/// An error response of the server.
 #[derive(Debug, thiserror::Error)]
 #[error("{detail}")]
-pub(crate) struct Refused {
-    /// The status of the answer.
+pub(crate) struct ApiError {
     pub(crate) status: u16,
-    /// The kind of problem: `/problems/…`.
+    /// The problem type: `/problems/…`.
     pub(crate) kind: String,
-    /// Why, for people.
     pub(crate) detail: String,
-    /// JSON pointer to the part of the request that is the reason.
+    /// JSON pointer to the invalid part of the request.
     pub(crate) pointer: Option<String>,
 }
 
-/// A connection that ended before the answer did. What was asked for may have been done.
+/// A connection that was closed before the end of the response. The server may have executed the request.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-pub(crate) struct BrokenOff(String);
+pub(crate) struct ConnectionLost(String);
 
-/// A text that is not where a server is: a matter of usage.
+/// An invalid server address: a usage error.
 #[derive(Debug, thiserror::Error)]
-#[error("not the address of a server: {0:?}\n  hint: {USUAL}, https://HOST:PORT, or unix:PATH")]
-pub(crate) struct NotAnAddress(String);
+#[error("invalid server address: {0:?}\n  hint: write http://HOST:PORT, https://HOST:PORT, or unix:PATH")]
+pub(crate) struct InvalidServerUrl(String);
 
-impl FromStr for Place {
-    type Err = NotAnAddress;
+impl FromStr for ServerAddress {
+    type Err = InvalidServerUrl;
 
-    fn from_str(url: &str) -> Result<Self, NotAnAddress> {
-        let wrong = || NotAnAddress(url.to_owned());
+    fn from_str(url: &str) -> Result<Self, InvalidServerUrl> {
+        let invalid = || InvalidServerUrl(url.to_owned());
         let path = url.strip_prefix("unix:").or_else(|| url.starts_with('/').then_some(url));
         if let Some(path) = path {
-            return if path.is_empty() { Err(wrong()) } else { Ok(Self::Unix(path.into())) };
+            return if path.is_empty() { Err(invalid()) } else { Ok(Self::Unix(path.into())) };
         }
-        let (scheme, rest) = url.split_once("://").ok_or_else(wrong)?;
-        let usual_port = match scheme {
+        let (scheme, rest) = url.split_once("://").ok_or_else(invalid)?;
+        let default_port = match scheme {
             "http" => HTTP_PORT,
             "https" => HTTPS_PORT,
-            _ => return Err(wrong()),
+            _ => return Err(invalid()),
         };
         let rest = rest.trim_end_matches('/');
-        // Documents speak of `/v1`, and so do people.
-        let authority: Authority = rest.strip_suffix("/v1").unwrap_or(rest).parse().map_err(|_| wrong())?;
+        // The documentation shows URLs with `/v1`, so users may copy it.
+        let authority: Authority = rest.strip_suffix("/v1").unwrap_or(rest).parse().map_err(|_| invalid())?;
         let host = authority.host();
         let port = match authority.as_str().strip_prefix(host) {
-            Some("") if !host.is_empty() => usual_port,
+            Some("") if !host.is_empty() => default_port,
             Some(port) if !host.is_empty() => {
-                port.strip_prefix(':').and_then(|port| port.parse().ok()).ok_or_else(wrong)?
+                port.strip_prefix(':').and_then(|port| port.parse().ok()).ok_or_else(invalid)?
             }
-            Some(_) | None => return Err(wrong()),
+            Some(_) | None => return Err(invalid()),
         };
         let authority = format!("{host}:{port}");
         if scheme == "http" {
             return Ok(Self::Tcp(authority));
         }
-        // Addresses of version 6 stand in brackets in a URL, and nowhere else.
+        // Only in a URL are IPv6 addresses in brackets.
         let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
         Ok(Self::Tls { authority, host })
     }
 }
 
 impl Client {
-    /// A client of the server there: `http://HOST:PORT`, `https://HOST:PORT`, or `unix:PATH`.
+    /// A client for `http://HOST:PORT`, `https://HOST:PORT`, or `unix:PATH`.
     pub(crate) fn new(url: &str) -> Result<Self> {
-        let place = url.parse()?;
+        let address = url.parse()?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        Ok(Self { place, token: None, trust: Trust::System, patience: None, runtime })
+        Ok(Self { address, token: None, trust: CaSource::System, timeout: None, runtime })
     }
 
-    /// The same, with a key to the server.
+    /// Sets the API token.
     pub(crate) fn with_token(self, token: Option<String>) -> Self {
         Self { token, ..self }
     }
 
-    /// The same; believes only the authorities in that file, if there is one.
-    pub(crate) fn with_authorities(self, file: Option<PathBuf>) -> Self {
-        Self { trust: file.map_or(Trust::System, Trust::File), ..self }
+    /// Trusts only the CA certificates of the file; without a file, those of the system.
+    pub(crate) fn with_ca_file(self, file: Option<PathBuf>) -> Self {
+        Self { trust: file.map_or(CaSource::System, CaSource::File), ..self }
     }
 
-    /// The same; believes only the authorities in that text.
-    pub(crate) fn with_authority(self, pem: Vec<u8>) -> Self {
-        Self { trust: Trust::Text(pem), ..self }
+    /// Trusts only these CA certificates.
+    pub(crate) fn with_ca(self, pem: Vec<u8>) -> Self {
+        Self { trust: CaSource::Text(pem), ..self }
     }
 
-    /// The host by which the server is called, where it is: `127.0.0.1`, `[::1]`, `forewarn.internal`.
+    /// The host of the server address: `127.0.0.1`, `[::1]`, `forewarn.internal`. None for a Unix socket.
     pub(crate) fn host(&self) -> Option<&str> {
-        match &self.place {
-            Place::Tcp(authority) | Place::Tls { authority, .. } => {
+        match &self.address {
+            ServerAddress::Tcp(authority) | ServerAddress::Tls { authority, .. } => {
                 authority.rsplit_once(':').map(|(host, _)| host)
             }
-            Place::Unix(_) => None,
+            ServerAddress::Unix(_) => None,
         }
     }
 
-    /// The same; waits that long for an answer, and no longer.
-    pub(crate) fn with_patience(self, patience: Duration) -> Self {
-        Self { patience: Some(patience), ..self }
+    /// Sets a timeout for each request.
+    pub(crate) fn with_timeout(self, timeout: Duration) -> Self {
+        Self { timeout: Some(timeout), ..self }
     }
 
-    /// Reads something of any length, piece by piece.
+    /// Streams a response of any length.
     pub(crate) fn download(&self, path: &str, mut each: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
         let request = self.request(Method::GET, path, &[], Bytes::new())?;
         self.runtime.block_on(async {
             let mut response = self.exchange(request).await?;
             let status = response.status();
             if status != 200 {
-                let body = response.whole(ANSWER_BYTES_MAX).await;
-                let body = body.map_err(|problem| anyhow!("the answer broke off: {problem}"))?;
-                return understand(&(status, body));
+                let body = response.whole(BODY_BYTES_MAX).await;
+                let body = body.map_err(|error| anyhow!("incomplete response: {error}"))?;
+                return parse(&(status, body));
             }
             while let Some(piece) = response.piece().await {
-                each(&piece.context("the answer broke off")?)?;
+                each(&piece.context("incomplete response")?)?;
             }
             Ok(())
         })
     }
 
-    /// Reads something.
     pub(crate) fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T> {
-        understand(&self.send(Method::GET, path, &[], Bytes::new())?)
+        parse(&self.send(Method::GET, path, &[], Bytes::new())?)
     }
 
-    /// Reads a list to its end, page by page.
+    /// Reads all pages of a list.
     pub(crate) fn pages<T: DeserializeOwned>(&self, path: &str) -> Result<Vec<T>> {
         let more = if path.contains('?') { '&' } else { '?' };
         let mut all = Vec::new();
@@ -208,13 +205,11 @@ impl Client {
         }
     }
 
-    /// Asks for something.
     pub(crate) fn post<B: Serialize, T: DeserializeOwned>(&self, path: &str, body: &B) -> Result<T> {
         self.change(Method::POST, path, Some(body))
     }
 
-    /// Has something changed, once: it is asked for under a key, so that it can be asked for again when it is not known
-    /// whether it was done.
+    /// Sends a change with an idempotency key, and retries it if its result is unknown: the server executes it once.
     pub(crate) fn change<B: Serialize, T: DeserializeOwned>(
         &self,
         method: Method,
@@ -230,23 +225,23 @@ impl Client {
             }
             None => Bytes::new(),
         };
-        let mut is_unsure = false;
-        for pause in REPEATED_AFTER {
-            let answered = self.send(method.clone(), path, &headers, body.clone());
-            is_unsure |= match &answered {
+        let mut is_uncertain = false;
+        for pause in RETRY_PAUSES {
+            let response = self.send(method.clone(), path, &headers, body.clone());
+            is_uncertain |= match &response {
                 Ok((status, _)) => *status == UNAVAILABLE,
-                Err(problem) => problem.is::<BrokenOff>(),
+                Err(error) => error.is::<ConnectionLost>(),
             };
-            match answered {
-                // It may have been done, and the server may be coming back.
-                Err(_) | Ok((UNAVAILABLE, _)) if is_unsure => std::thread::sleep(pause),
-                answered => return understand(&answered?),
+            match response {
+                // The server may have executed the change, and may be restarting.
+                Err(_) | Ok((UNAVAILABLE, _)) if is_uncertain => std::thread::sleep(pause),
+                response => return parse(&response?),
             }
         }
-        understand(&self.send(method, path, &headers, body)?)
+        parse(&self.send(method, path, &headers, body)?)
     }
 
-    /// Sends any request, and gives status and body of any answer.
+    /// Sends a request. Returns the status and the body of the response, also of an error response.
     pub(crate) fn send(
         &self,
         method: Method,
@@ -258,27 +253,33 @@ impl Client {
         let exchange = async {
             let response = self.exchange(request).await?;
             let status = response.status();
-            let body = response.whole(ANSWER_BYTES_MAX).await;
-            let body = body.map_err(|problem| BrokenOff(format!("the answer broke off: {problem}")))?;
+            let body = response.whole(BODY_BYTES_MAX).await;
+            let body = body.map_err(|error| ConnectionLost(format!("incomplete response: {error}")))?;
             Ok((status, body))
         };
         self.runtime.block_on(async {
-            let Some(patience) = self.patience else { return exchange.await };
-            let answered = tokio::time::timeout(patience, exchange).await;
-            answered.unwrap_or_else(|_| bail!("{self} does not answer within {} seconds", patience.as_secs()))
+            let Some(timeout) = self.timeout else { return exchange.await };
+            let response = tokio::time::timeout(timeout, exchange).await;
+            response.unwrap_or_else(|_| bail!("{self} timed out after {} seconds", timeout.as_secs()))
         })
     }
 
-    fn request(&self, method: Method, path: &str, headers: &[(&str, &str)], body: Bytes) -> Result<Prepared> {
-        let host = match &self.place {
-            Place::Tcp(authority) | Place::Tls { authority, .. } => authority,
-            Place::Unix(_) => "localhost",
+    fn request(
+        &self,
+        method: Method,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: Bytes,
+    ) -> Result<PreparedRequest> {
+        let host = match &self.address {
+            ServerAddress::Tcp(authority) | ServerAddress::Tls { authority, .. } => authority,
+            ServerAddress::Unix(_) => "localhost",
         };
         let mut request = Request::new(method, path, body).with(HOST, HeaderValue::from_str(host)?);
         request = request.with(ACCEPT, HeaderValue::from_static("application/json"));
         if let Some(token) = &self.token {
             let value = HeaderValue::from_str(&format!("Bearer {token}"));
-            request = request.with(AUTHORIZATION, value.context("this cannot be a key")?);
+            request = request.with(AUTHORIZATION, value.context("invalid API token")?);
         }
         for (name, value) in headers {
             request.headers.append(name.parse::<HeaderName>()?, HeaderValue::from_str(value)?);
@@ -286,37 +287,40 @@ impl Client {
         Ok(request.prepare()?)
     }
 
-    async fn exchange(&self, request: Prepared) -> Result<Response> {
+    async fn exchange(&self, request: PreparedRequest) -> Result<StreamedResponse> {
         let connect = async {
-            match &self.place {
-                Place::Tcp(authority) => {
+            match &self.address {
+                ServerAddress::Tcp(authority) => {
                     exchange(in_time(TcpStream::connect(authority)).await?, request).await
                 }
-                Place::Tls { authority, host } => {
+                ServerAddress::Tls { authority, host } => {
                     let stream = in_time(TcpStream::connect(authority)).await?;
                     exchange(in_time(self.trust.secure(stream, host)).await?, request).await
                 }
-                Place::Unix(path) => exchange(in_time(UnixStream::connect(path)).await?, request).await,
+                ServerAddress::Unix(path) => {
+                    exchange(in_time(UnixStream::connect(path)).await?, request).await
+                }
             }
             .map_err(anyhow::Error::from)
         };
-        connect.await.map_err(|why: anyhow::Error| {
-            let hint = crate::trust::hint(&why);
-            if hint.is_none() && why.chain().any(is_broken_off) {
-                return BrokenOff(format!("the connection to {self} broke off: {why:#}")).into();
+        connect.await.map_err(|error: anyhow::Error| {
+            let hint = crate::trust::hint(&error);
+            if hint.is_none() && error.chain().any(is_broken_off) {
+                return ConnectionLost(format!("lost the connection to {self}: {error:#}")).into();
             }
-            let hint = hint.unwrap_or_else(|| "start one with `forewarn dev`, or say --api URL".to_owned());
-            anyhow!("cannot reach a server at {self}: {why:#}\n  hint: {hint}")
+            let hint =
+                hint.unwrap_or_else(|| "start a server with `forewarn dev`, or use --api URL".to_owned());
+            anyhow!("cannot reach the server at {self}: {error:#}\n  hint: {hint}")
         })
     }
 }
 
 impl fmt::Display for Client {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.place {
-            Place::Tcp(authority) => write!(out, "http://{authority}"),
-            Place::Tls { authority, .. } => write!(out, "https://{authority}"),
-            Place::Unix(path) => write!(out, "unix:{}", path.display()),
+        match &self.address {
+            ServerAddress::Tcp(authority) => write!(out, "http://{authority}"),
+            ServerAddress::Tls { authority, .. } => write!(out, "https://{authority}"),
+            ServerAddress::Unix(path) => write!(out, "unix:{}", path.display()),
         }
     }
 }
@@ -326,37 +330,36 @@ where
     anyhow::Error: From<E>,
 {
     let connected = tokio::time::timeout(CONNECT_MAX, connecting).await;
-    Ok(connected.map_err(|_| anyhow!("no answer in {} seconds", CONNECT_MAX.as_secs()))??)
+    Ok(connected.map_err(|_| anyhow!("timed out after {} seconds", CONNECT_MAX.as_secs()))??)
 }
 
-/// A key that nobody has used before.
+/// A new idempotency key.
 fn random_key() -> Result<String> {
     let mut bytes = [0; KEY_BYTES];
-    let read = File::open("/dev/urandom").and_then(|mut source| source.read_exact(&mut bytes));
-    read.context("no random numbers to be had: /dev/urandom")?;
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+    getrandom::fill(&mut bytes).context("cannot get random bytes from the operating system")?;
+    Ok(HEXLOWER.encode(&bytes))
 }
 
-fn understand<T: DeserializeOwned>((status, body): &(u16, Bytes)) -> Result<T> {
+fn parse<T: DeserializeOwned>((status, body): &(u16, Bytes)) -> Result<T> {
     if (200..300).contains(status) {
-        return serde_json::from_slice(body).context("the answer of the server is not understood");
+        return serde_json::from_slice(body).context("invalid response of the server");
     }
-    Err(refused(*status, body))
+    Err(api_error(*status, body))
 }
 
-fn refused(status: u16, body: &Bytes) -> anyhow::Error {
+fn api_error(status: u16, body: &Bytes) -> anyhow::Error {
     let problem: serde_json::Value = serde_json::from_slice(body).unwrap_or_default();
     let detail = match (&problem["detail"], &problem["error"]) {
         (serde_json::Value::String(detail), _) => detail.clone(),
-        // Only the side of machines says what is wrong in this way.
+        // Only the metadata endpoint has errors in this form.
         (_, serde_json::Value::String(_)) => format!(
-            "that is the metadata endpoint, where machines ask\n  hint: operators have an address of their own, such as {USUAL}"
+            "this is the metadata endpoint of machines, not the operator API\n  hint: use the address of the API, such as {DEFAULT_URL}"
         ),
-        (_, _) => format!("the server answers {status}"),
+        (_, _) => format!("the server responds with status {status}"),
     };
     let kind = problem["type"].as_str().unwrap_or_default().to_owned();
     let pointer = problem["pointer"].as_str().map(str::to_owned);
-    Refused { status, kind, detail, pointer }.into()
+    ApiError { status, kind, detail, pointer }.into()
 }
 
 #[cfg(test)]
@@ -364,7 +367,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_server_is_named_by_url_or_by_path() {
+    fn a_server_address_is_a_url_or_a_path() {
         let shown = |url: &str| Client::new(url).map(|client| client.to_string());
         assert_eq!(shown("http://127.0.0.1:1339/").unwrap(), "http://127.0.0.1:1339");
         assert_eq!(shown("unix:/run/x.sock").unwrap(), "unix:/run/x.sock");
@@ -372,11 +375,11 @@ mod tests {
         assert_eq!(shown("http://[::1]:1339/v1/").unwrap(), "http://[::1]:1339");
         assert_eq!(shown("http://forewarn/v1").unwrap(), "http://forewarn:80");
         assert_eq!(shown("https://forewarn.internal/v1").unwrap(), "https://forewarn.internal:443");
-        let inside = |url: &str| match url.parse().unwrap() {
-            Place::Tls { host, .. } => host,
-            Place::Tcp(_) | Place::Unix(_) => panic!("{url}"),
+        let host = |url: &str| match url.parse().unwrap() {
+            ServerAddress::Tls { host, .. } => host,
+            ServerAddress::Tcp(_) | ServerAddress::Unix(_) => panic!("{url}"),
         };
-        assert_eq!(inside("https://[::1]:1339"), "::1");
+        assert_eq!(host("https://[::1]:1339"), "::1");
         for wrong in [
             "localhost:1339",
             "",
@@ -388,20 +391,20 @@ mod tests {
             "https://",
             "ftp://x",
         ] {
-            assert!(shown(wrong).unwrap_err().is::<NotAnAddress>(), "{wrong}");
+            assert!(shown(wrong).unwrap_err().is::<InvalidServerUrl>(), "{wrong}");
         }
     }
 
     #[test]
-    fn a_refusal_keeps_its_status_and_its_words() {
+    fn an_error_response_keeps_its_status_and_its_message() {
         let body = Bytes::from(r#"{"type":"/problems/refused","status":409,"detail":"the brake is on"}"#);
-        let problem = understand::<()>(&(409, body)).unwrap_err();
-        let Refused { status, kind, detail, .. } = problem.downcast_ref().unwrap();
+        let problem = parse::<()>(&(409, body)).unwrap_err();
+        let ApiError { status, kind, detail, .. } = problem.downcast_ref().unwrap();
         assert_eq!((*status, kind.as_str(), detail.as_str()), (409, "/problems/refused", "the brake is on"));
         let body = Bytes::from(r#"{ "error": "Not found" }"#);
-        let problem = understand::<()>(&(404, body)).unwrap_err().to_string();
-        assert!(problem.starts_with("that is the metadata endpoint"), "{problem}");
-        let problem = understand::<()>(&(502, Bytes::from("<html>"))).unwrap_err();
-        assert_eq!(problem.to_string(), "the server answers 502");
+        let problem = parse::<()>(&(404, body)).unwrap_err().to_string();
+        assert!(problem.starts_with("this is the metadata endpoint"), "{problem}");
+        let problem = parse::<()>(&(502, Bytes::from("<html>"))).unwrap_err();
+        assert_eq!(problem.to_string(), "the server responds with status 502");
     }
 }

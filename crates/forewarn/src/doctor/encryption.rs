@@ -7,31 +7,33 @@ use std::time::SystemTime;
 
 use forewarn_server::tls::{SOON, Source, examine};
 
-use super::report::Report;
+use super::report::DoctorReport;
 
-/// Bits of the mode of a file that let others than its owner and its group read it.
+/// Mode bits that give access to other users.
 const OTHERS: u32 = 0o007;
 
-pub(super) fn look(report: &mut Report, source: &Source) {
+pub(super) fn check(report: &mut DoctorReport, source: &Source) {
     let Source::Files { certificate, key } = source else {
-        return report.well("certificate", "the server makes its own");
+        return report.ok("certificate", "the server creates its own");
     };
     private(report, key);
-    let why = "operators cannot come in";
+    let why = "operators cannot connect";
     let shown = certificate.display();
     let validity = match examine(source) {
         Ok(validity) => validity,
-        Err(problem) => {
-            let problem = anyhow::Error::from(problem);
+        Err(error) => {
+            let error = anyhow::Error::from(error);
             let remedy = format!("ls -l {shown} {}", key.display());
-            return report.problem("certificate", &problem, "the server does not start", &remedy);
+            return report.error("certificate", &error, "the server does not start", &remedy);
         }
     };
     let remedy =
         format!("openssl x509 -noout -dates -in {shown}; after replacing it: systemctl reload forewarn");
     let now = SystemTime::now();
     match validity {
-        None => report.unknown("certificate", format!("its dates cannot be read: {shown}")),
+        None => {
+            report.unknown("certificate", format!("cannot read the validity of the certificate: {shown}"));
+        }
         Some(validity) if validity.until <= now => {
             report.finding("certificate", format!("the certificate has expired: {shown}"), why, remedy);
         }
@@ -43,19 +45,20 @@ pub(super) fn look(report: &mut Report, source: &Source) {
             let days = left.as_secs() / 86_400;
             if left <= SOON {
                 let what = format!("the certificate expires in {days} days: {shown}");
-                return report.finding("certificate", what, "then operators cannot come in", remedy);
+                return report.finding("certificate", what, "operators cannot connect after that", remedy);
             }
-            report.well("certificate", format!("good for {days} more days: {shown}"));
+            report.ok("certificate", format!("valid for {days} more days: {shown}"));
         }
     }
 }
 
-fn private(report: &mut Report, key: &Path) {
+fn private(report: &mut DoctorReport, key: &Path) {
     let Ok(found) = fs::metadata(key) else { return };
     let mode = found.permissions().mode();
     if mode & OTHERS != 0 {
-        let what = format!("anybody may read the key: {} has mode {:o}", key.display(), mode & 0o777);
-        let why = "whoever has it can pass for the server";
+        let what =
+            format!("every user can read the private key: {} has mode {:o}", key.display(), mode & 0o777);
+        let why = "a process with the key can impersonate the server";
         report.finding("key", what, why, format!("chmod 0640 {}", key.display()));
     }
 }

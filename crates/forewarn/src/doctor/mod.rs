@@ -1,7 +1,7 @@
-//! `forewarn doctor`: what is wrong here, why it matters, and what to type about it.
+//! `forewarn doctor`: finds problems, their effects and their remedies.
 //!
-//! Without a file of settings it looks at a running server, and at this computer; with one, at what a server with those
-//! settings would need where it is to run. It changes nothing, and what cannot be known is said to be unknown.
+//! Without `--config` it checks a running server and this computer; with it, everything that a server with this
+//! configuration needs on this computer. It changes nothing; a check without a result is reported as unknown.
 
 mod clock;
 mod encryption;
@@ -17,33 +17,33 @@ use std::path::PathBuf;
 use anyhow::{Result, bail};
 use clap::Args;
 
-use crate::operator::{Options, Output, print, visible};
-use report::Report;
+use crate::operator::{GlobalOptions, OutputFormat, print, visible};
+use report::DoctorReport;
 
-/// Look for what is wrong: with a running server, or with what a server would need here. Each finding has a remedy.
+/// Check a running server, or the configuration of a server for this computer; each finding has a remedy
 #[derive(Args)]
-#[command(after_help = "\
+#[command(before_help = "\
 Examples:
-  forewarn doctor                                       the server at --api, and this computer
-  forewarn doctor --config /etc/forewarn/serve.toml     what a server with these settings would need here")]
-pub(crate) struct Arguments {
-    /// The settings of a server that is to run here.
+  forewarn doctor                                       check the server at --api, and this computer
+  forewarn doctor --config /etc/forewarn/serve.toml     check the requirements of this configuration")]
+pub(crate) struct DoctorArgs {
+    /// Configuration file of the server to check [default: check the running server]
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 }
 
-pub(crate) fn command(arguments: &Arguments, options: &Options) -> Result<()> {
-    let mut report = Report::default();
+pub(crate) fn command(arguments: &DoctorArgs, options: &GlobalOptions) -> Result<()> {
+    let mut report = DoctorReport::default();
     match &arguments.config {
-        Some(file) => settings::look(&mut report, file),
+        Some(file) => settings::check(&mut report, file),
         None => {
-            clock::look(&mut report, None);
-            running::look(&mut report, options);
+            clock::check(&mut report, None);
+            running::check(&mut report, options);
         }
     }
     let text = match options.output() {
-        Output::Json => format!("{:#}\n", report.json()),
-        Output::Table | Output::Wide => visible(&report.to_string()),
+        OutputFormat::Json => format!("{:#}\n", report.json()),
+        OutputFormat::Table | OutputFormat::Wide => visible(&report.to_string()),
     };
     print(&text)?;
     match report.findings() {

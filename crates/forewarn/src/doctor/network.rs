@@ -1,52 +1,52 @@
-//! Where a server would listen: ports, addresses, interfaces, sockets, and how many connections the system allows.
+//! Listeners: ports, addresses, interfaces, sockets, and the limit of open files.
 
 use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 
-use forewarn_metadata::{Door, Identity};
-use forewarn_server::ApiDoor;
+use forewarn_metadata::{Identity, ListenAddress};
+use forewarn_server::ApiListener;
 
 use super::processes::listener;
-use super::report::Report;
+use super::report::DoctorReport;
 use crate::server::config::check_interface;
 use crate::server::{files_allowed, files_needed};
 
-/// What the server cannot do if it cannot listen.
-const MACHINES: &str = "machines cannot ask for their events";
-const OPERATORS: &str = "operators cannot come in";
-const CLIENTS: &str = "az and other clients of Azure cannot come in";
+/// Effects of a listener that cannot be opened.
+const MACHINES: &str = "machines cannot poll for events";
+const OPERATORS: &str = "operators cannot connect";
+const CLIENTS: &str = "az and other Azure clients cannot connect";
 
-pub(super) fn look_at_doors(report: &mut Report, doors: &[(Door, Identity)]) {
-    for (door, _) in doors {
-        match door {
-            Door::Tcp(address) => port(report, "metadata", *address, MACHINES),
-            Door::Interface { name, address: _ } => match check_interface(name) {
-                Ok(()) => report.well("metadata", format!("the interface {name} is there")),
-                Err(problem) => report.problem("metadata", &problem, MACHINES, "ip link"),
+pub(super) fn check_metadata(report: &mut DoctorReport, listeners: &[(ListenAddress, Identity)]) {
+    for (listener, _) in listeners {
+        match listener {
+            ListenAddress::Tcp(address) => port(report, "metadata", *address, MACHINES),
+            ListenAddress::Interface { name, address: _ } => match check_interface(name) {
+                Ok(()) => report.ok("metadata", format!("interface {name} exists")),
+                Err(error) => report.error("metadata", &error, MACHINES, "ip link"),
             },
-            Door::Unix { path, .. } => socket(report, "metadata", path, MACHINES),
+            ListenAddress::Unix { path, .. } => socket(report, "metadata", path, MACHINES),
         }
     }
 }
 
-pub(super) fn look_at_api(report: &mut Report, door: &ApiDoor) {
-    match door {
-        ApiDoor::Open(address) | ApiDoor::Locked(address) | ApiDoor::Tls(address, _) => {
+pub(super) fn check_api(report: &mut DoctorReport, listener: &ApiListener) {
+    match listener {
+        ApiListener::Open(address) | ApiListener::Tokens(address) | ApiListener::Tls(address, _) => {
             port(report, "api", *address, OPERATORS);
         }
-        ApiDoor::Unix(path) => socket(report, "api", path, OPERATORS),
+        ApiListener::Unix(path) => socket(report, "api", path, OPERATORS),
     }
 }
 
-pub(super) fn look_at_arm(report: &mut Report, address: SocketAddr) {
+pub(super) fn check_arm(report: &mut DoctorReport, address: SocketAddr) {
     port(report, "arm", address, CLIENTS);
 }
 
-/// Whether somebody could listen there, who is who is asking.
-fn port(report: &mut Report, check: &'static str, address: SocketAddr, why: &'static str) {
+/// Checks that the current user can listen on an address.
+fn port(report: &mut DoctorReport, check: &'static str, address: SocketAddr, why: &'static str) {
     let Err(error) = TcpListener::bind(address) else {
-        return report.well(check, format!("{address} is free"));
+        return report.ok(check, format!("{address} is free"));
     };
     let (ip, port) = (address.ip(), address.port());
     let kind = error.kind();
@@ -58,7 +58,7 @@ fn port(report: &mut Report, check: &'static str, address: SocketAddr, why: &'st
             format!("ip addr add {ip}/{length} dev lo (or the bridge of the machines instead of lo)");
         report.finding(check, format!("no interface has the address {ip}"), why, remedy);
     } else if kind == ErrorKind::PermissionDenied {
-        let what = format!("this user may not listen on port {port}");
+        let what = format!("the current user may not listen on port {port}");
         let remedy =
             "setcap cap_net_bind_service=+ep /usr/bin/forewarn (the systemd unit has AmbientCapabilities=)";
         report.finding(check, what, why, remedy);
@@ -67,43 +67,43 @@ fn port(report: &mut Report, check: &'static str, address: SocketAddr, why: &'st
     }
 }
 
-fn taken(report: &mut Report, check: &'static str, address: SocketAddr, why: &'static str) {
+fn taken(report: &mut DoctorReport, check: &'static str, address: SocketAddr, why: &'static str) {
     match listener(address) {
         Some(process) if process.is_ours() => {
-            report.well(check, format!("{address} is in use by {process}"));
+            report.ok(check, format!("{address} is in use by {process}"));
         }
         Some(process) => {
-            let what = format!("{address} is taken by {process}");
+            let what = format!("{address} is in use by {process}");
             report.finding(check, what, why, format!("kill {}, or choose another port", process.id));
         }
         None => {
             let remedy = format!("ss -lntp 'sport = :{}'", address.port());
-            report.finding(check, format!("{address} is taken"), why, remedy);
+            report.finding(check, format!("{address} is in use by another process"), why, remedy);
         }
     }
 }
 
-fn socket(report: &mut Report, check: &'static str, path: &Path, why: &'static str) {
+fn socket(report: &mut DoctorReport, check: &'static str, path: &Path, why: &'static str) {
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     if directory.is_dir() {
-        return report.well(check, format!("there is a directory for {}", path.display()));
+        return report.ok(check, format!("the directory of {} exists", path.display()));
     }
-    let what = format!("no directory for a socket: {}", path.display());
+    let what = format!("the directory of the socket does not exist: {}", path.display());
     report.finding(check, what, why, format!("install -d -m 0755 -o forewarn {}", directory.display()));
 }
 
-pub(super) fn look_at_files(report: &mut Report, connections_max: u32) {
+pub(super) fn check_files(report: &mut DoctorReport, connections_max: u32) {
     let needed = files_needed(connections_max);
     match files_allowed() {
         Some(allowed) if allowed < needed => {
             let what = format!(
-                "{allowed} open files are allowed here, and {connections_max} connections (metadata.connection.max) need {needed}"
+                "the limit of open files is {allowed}, but {connections_max} connections (metadata.connection.max) need {needed}"
             );
             let remedy = format!(
                 "LimitNOFILE={needed} in the unit (systemctl edit forewarn), or: ulimit -Hn {needed}"
             );
-            report.finding("open files", what, "machines would be refused while there are many", remedy);
+            report.finding("open files", what, "machines are rejected under load", remedy);
         }
-        Some(_) | None => report.well("open files", format!("{needed} are needed and allowed")),
+        Some(_) | None => report.ok("open files", format!("the limit allows the needed {needed}")),
     }
 }

@@ -1,4 +1,4 @@
-//! Who has a port or a lock, as far as `/proc` tells.
+//! The process that holds a port or a lock, from `/proc`.
 
 use std::fmt;
 use std::fs;
@@ -6,10 +6,9 @@ use std::net::SocketAddr;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// The state of a socket that listens, in `/proc/net/tcp`.
+/// The state of a listening socket in `/proc/net/tcp`.
 const LISTENS: &str = "0A";
 
-/// A process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Process {
     pub(super) id: u32,
@@ -28,13 +27,13 @@ impl Process {
         Some(Self { id, name: name.trim().to_owned() })
     }
 
-    /// Whether it is a server like this one.
+    /// True for a Forewarn server.
     pub(super) fn is_ours(&self) -> bool {
         self.name == "forewarn"
     }
 }
 
-/// Who listens there.
+/// The process that listens on the port of an address.
 pub(super) fn listener(address: SocketAddr) -> Option<Process> {
     let tables =
         ["/proc/net/tcp", "/proc/net/tcp6"].map(|table| fs::read_to_string(table).unwrap_or_default());
@@ -46,12 +45,12 @@ pub(super) fn listener(address: SocketAddr) -> Option<Process> {
     holder(&inodes)
 }
 
-/// The number of the socket in a line, if it listens on that port.
+/// The inode of the socket in a line of the table. None if it does not listen on that port.
 fn inode(line: &str, port: u16) -> Option<&str> {
     let fields: Vec<_> = line.split_whitespace().collect();
     let (_, listened) = fields.get(1)?.rsplit_once(':')?;
-    let is_it = u16::from_str_radix(listened, 16) == Ok(port) && fields.get(3) == Some(&LISTENS);
-    fields.get(9).copied().filter(|_| is_it)
+    let is_match = u16::from_str_radix(listened, 16) == Ok(port) && fields.get(3) == Some(&LISTENS);
+    fields.get(9).copied().filter(|_| is_match)
 }
 
 fn holder(inodes: &[&str]) -> Option<Process> {
@@ -66,13 +65,12 @@ fn holder(inodes: &[&str]) -> Option<Process> {
     .and_then(Process::new)
 }
 
-/// Who holds a lock on a file.
+/// The process that holds a lock on a file.
 pub(super) fn locker(file: &Path) -> Option<Process> {
     let inode = fs::metadata(file).ok()?.ino().to_string();
     let locks = fs::read_to_string("/proc/locks").ok()?;
     let mut lines = locks.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
-    let line =
-        lines.find(|fields| fields.get(5).is_some_and(|place| place.rsplit(':').next() == Some(&inode)))?;
+    let line = lines.find(|fields| fields.get(5).is_some_and(|id| id.rsplit(':').next() == Some(&inode)))?;
     Process::new(line.get(4)?.parse().ok()?)
 }
 
@@ -82,7 +80,7 @@ mod tests {
 
     #[test]
     #[cfg(target_os = "linux")]
-    fn who_listens_and_who_locks_is_found() {
+    fn the_holder_of_a_port_or_lock_is_found() {
         let socket = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let found = listener(socket.local_addr().unwrap()).expect("this process");
         assert_eq!(found.id, std::process::id());
@@ -93,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn only_sockets_that_listen_on_the_port_count() {
+    fn only_listening_sockets_of_the_port_count() {
         let line =
             "   0: 0100007F:053B 00000000:0000 0A 00000000:00000000 00:00000000 00000000  0        0 4711 1";
         assert_eq!(inode(line, 1339), Some("4711"));

@@ -1,45 +1,42 @@
-//! What was looked at, and what came of it.
+//! The checks of the doctor with their results.
 
 use std::fmt;
 
 use serde_json::{Value, json};
 
-/// Columns before what is said.
+/// Columns of the table.
 const CHECK_WIDTH: usize = 16;
 const RESULT_WIDTH: usize = 9;
 
-/// Everything that was looked at.
+/// Checks with their results.
 #[derive(Debug, Default)]
-pub(super) struct Report(Vec<(&'static str, Verdict)>);
+pub(super) struct DoctorReport(Vec<(&'static str, CheckResult)>);
 
 #[derive(Debug, PartialEq, Eq)]
-enum Verdict {
-    /// It is as it should be.
-    Well(String),
-    /// It is not.
+enum CheckResult {
+    Ok(String),
     Finding(Finding),
-    /// That cannot be known here, and this is why.
+    /// The check has no result, for this reason.
     Unknown(String),
 }
 
-/// Something that is wrong.
+/// A problem that the operator should fix.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Finding {
-    /// What.
     pub(super) what: String,
-    /// Why it matters.
+    /// The effect of the problem.
     pub(super) why: &'static str,
-    /// What to type about it.
+    /// A command or setting that fixes it.
     pub(super) remedy: String,
 }
 
-impl Report {
-    pub(super) fn well(&mut self, check: &'static str, what: impl Into<String>) {
-        self.0.push((check, Verdict::Well(what.into())));
+impl DoctorReport {
+    pub(super) fn ok(&mut self, check: &'static str, what: impl Into<String>) {
+        self.0.push((check, CheckResult::Ok(what.into())));
     }
 
     pub(super) fn unknown(&mut self, check: &'static str, why: impl Into<String>) {
-        self.0.push((check, Verdict::Unknown(why.into())));
+        self.0.push((check, CheckResult::Unknown(why.into())));
     }
 
     pub(super) fn finding(
@@ -50,39 +47,38 @@ impl Report {
         remedy: impl Into<String>,
     ) {
         let finding = Finding { what: what.into(), why, remedy: remedy.into() };
-        self.0.push((check, Verdict::Finding(finding)));
+        self.0.push((check, CheckResult::Finding(finding)));
     }
 
-    /// A problem that brings its own hint along; `remedy` is for one that does not.
-    pub(super) fn problem(
+    /// Adds a finding for an error. Its hint is the remedy; `remedy` is for an error without a hint.
+    pub(super) fn error(
         &mut self,
         check: &'static str,
-        problem: &anyhow::Error,
+        error: &anyhow::Error,
         why: &'static str,
         remedy: &str,
     ) {
-        let text = format!("{problem:#}");
+        let text = format!("{error:#}");
         let (what, hint) = text.split_once("\n  hint: ").unwrap_or((&text, remedy));
         self.finding(check, what.trim(), why, hint.trim());
     }
 
-    /// What came of something that may be wrong.
     pub(super) fn outcome(&mut self, check: &'static str, outcome: Result<String, Finding>) {
         match outcome {
-            Ok(what) => self.well(check, what),
-            Err(finding) => self.0.push((check, Verdict::Finding(finding))),
+            Ok(what) => self.ok(check, what),
+            Err(finding) => self.0.push((check, CheckResult::Finding(finding))),
         }
     }
 
     pub(super) fn findings(&self) -> usize {
-        self.0.iter().filter(|(_, verdict)| matches!(verdict, Verdict::Finding(_))).count()
+        self.0.iter().filter(|(_, verdict)| matches!(verdict, CheckResult::Finding(_))).count()
     }
 
     pub(super) fn json(&self) -> Value {
         let checks = self.0.iter().map(|(check, verdict)| match verdict {
-            Verdict::Well(what) => json!({ "check": check, "result": "well", "what": what }),
-            Verdict::Unknown(what) => json!({ "check": check, "result": "unknown", "what": what }),
-            Verdict::Finding(Finding { what, why, remedy }) => {
+            CheckResult::Ok(what) => json!({ "check": check, "result": "ok", "what": what }),
+            CheckResult::Unknown(what) => json!({ "check": check, "result": "unknown", "what": what }),
+            CheckResult::Finding(Finding { what, why, remedy }) => {
                 json!({ "check": check, "result": "finding", "what": what, "why": why, "remedy": remedy })
             }
         });
@@ -90,17 +86,17 @@ impl Report {
     }
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for DoctorReport {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut line = |check: &str, result: &str, what: &str| {
             writeln!(out, "{check:<CHECK_WIDTH$}{result:<RESULT_WIDTH$}{}", what.replace('\n', " "))
         };
-        line("CHECK", "RESULT", "WHAT")?;
+        line("CHECK", "RESULT", "DETAILS")?;
         for (check, verdict) in &self.0 {
             match verdict {
-                Verdict::Well(what) => line(check, "well", what)?,
-                Verdict::Unknown(what) => line(check, "unknown", what)?,
-                Verdict::Finding(Finding { what, why, remedy }) => {
+                CheckResult::Ok(what) => line(check, "ok", what)?,
+                CheckResult::Unknown(what) => line(check, "unknown", what)?,
+                CheckResult::Finding(Finding { what, why, remedy }) => {
                     line(check, "FINDING", &format!("{what}: {why}"))?;
                     line("", "remedy", remedy)?;
                 }
@@ -115,22 +111,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_finding_says_what_why_and_what_to_type() {
-        let mut report = Report::default();
-        report.well("clock", "it is right");
-        report.unknown("journal", "it is locked");
-        report.problem(
-            "hands",
+    fn a_finding_has_its_effect_and_a_remedy() {
+        let mut report = DoctorReport::default();
+        report.ok("clock", "system time is plausible");
+        report.unknown("journal", "locked");
+        report.error(
+            "driver",
             &anyhow::anyhow!("not executable: /h\n  hint: chmod +x /h"),
-            "nothing is done",
+            "no operation runs",
             "-",
         );
         assert_eq!(
             report.to_string(),
-            "CHECK           RESULT   WHAT\n\
-             clock           well     it is right\n\
-             journal         unknown  it is locked\n\
-             hands           FINDING  not executable: /h: nothing is done\n\
+            "CHECK           RESULT   DETAILS\n\
+             clock           ok       system time is plausible\n\
+             journal         unknown  locked\n\
+             driver          FINDING  not executable: /h: no operation runs\n\
              \u{20}               remedy   chmod +x /h\n"
         );
         assert_eq!(report.findings(), 1);

@@ -1,4 +1,4 @@
-//! `forewarn audit`: the trail. Listing and exporting ask a server; verifying needs only the lines.
+//! `forewarn audit`: the audit log. `ls` and `export` need a server; `verify` also works on an exported file.
 
 mod verify;
 
@@ -12,76 +12,81 @@ use forewarn_control::{AuditEntry, AuditPage};
 use forewarn_types::Moment;
 use serde_json::{Value, json};
 
-use super::identifier::Beginning;
-use super::say;
+use super::event_id::EventIdPrefix;
+use super::sentences;
 use super::session::{Session, escaped, print};
-use super::watch::who;
-use super::{Named, Output, visible};
-use verify::{Verified, Verifier};
+use super::watch::caller;
+use super::{Name, OutputFormat, visible};
+use verify::{VerifiedLog, Verifier};
 
 const EXAMPLES: &str = "\
 Examples:
   forewarn audit ls --kind command --limit 20
   forewarn audit ls --machine web/web_0 --since 2026-01-01T00:00:00Z
-  forewarn audit export trail.ndjson && forewarn audit verify trail.ndjson";
+  forewarn audit ls --by \"token ci\"";
 
-/// Where the whole trail is.
+const EXPORT_EXAMPLES: &str = "\
+Example:
+  forewarn audit export audit.ndjson && forewarn audit verify audit.ndjson";
+
+/// The path of the complete audit log.
 const EXPORT: &str = "/v1/audit/export";
 
-/// Entries of a page: as many as a server gives.
+/// Entries of a page: the maximum of the server.
 const PAGE_ITEMS: u64 = 1_000;
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    /// List entries, newest first.
-    #[command(after_help = EXAMPLES)]
-    Ls(Filter),
-    /// Copy the whole trail to a file, one entry a line.
+    /// List entries of the audit log, latest first
+    #[command(before_help = EXAMPLES)]
+    Ls(AuditFilter),
+    /// Export the complete audit log to a file, one JSON entry per line
+    #[command(before_help = EXPORT_EXAMPLES)]
     Export {
-        /// The file, which must not be there yet; `-` is standard output.
+        /// Export file, must not exist yet; `-` writes to standard output
         file: PathBuf,
     },
-    /// See that no entry was changed, taken out, put in between or moved.
-    #[command(after_help = EXAMPLES)]
+    /// Verify the hash chain: no entry is changed, missing, inserted or moved
+    #[command(before_help = EXPORT_EXAMPLES)]
     Verify {
-        /// An export, which may begin in the middle; `-` is standard input. Without it, the trail of the server.
+        /// Exported file, may be a part of the log; `-` reads standard input [default: the audit log of the server]
         file: Option<PathBuf>,
-        /// The hash that the last entry must have, as it was noted elsewhere.
+        /// Expected hash of the last entry
         #[arg(long, value_name = "HASH")]
         expect: Option<String>,
     },
 }
 
 #[derive(Args)]
-pub(crate) struct Filter {
-    /// Only what concerns this tenant.
+pub(crate) struct AuditFilter {
+    /// Only entries about this tenant
     #[arg(long)]
-    tenant: Option<Named>,
-    /// Only what concerns this machine: tenant/name, or the name of one that is there.
+    tenant: Option<Name>,
+    /// Only entries about this machine, as TENANT/NAME, or as NAME if the machine exists
     #[arg(long)]
-    machine: Option<Named>,
-    /// Only what concerns this host.
+    machine: Option<Name>,
+    /// Only entries about this host
     #[arg(long)]
-    host: Option<Named>,
-    /// Only what concerns this event.
+    host: Option<Name>,
+    /// Only entries about this event (id or unique prefix)
     #[arg(long, value_name = "ID")]
-    event: Option<Beginning>,
-    /// Only what concerns this rollout.
+    event: Option<EventIdPrefix>,
+    /// Only entries about this rollout
     #[arg(long, value_name = "NUMBER")]
     rollout: Option<u64>,
-    /// Only what this one did: "token NAME", socket, anyone, "machine TENANT/NAME", forewarn.
-    #[arg(long, value_name = "WHO")]
-    by: Option<Named>,
+    /// Only actions of this caller: "token NAME", socket, anyone, "machine TENANT/NAME", or forewarn
+    #[arg(long, value_name = "CALLER")]
+    by: Option<Name>,
     /// Only entries of this kind: command, announced, approved, started, completed, withdrawn, …
     #[arg(long)]
-    kind: Option<Named>,
-    /// Nothing from before: 2026-01-01T00:00:00Z.
+    kind: Option<Name>,
+    /// Only entries since this time, such as 2026-01-01T00:00:00Z
     #[arg(long, value_name = "TIME")]
     since: Option<Moment>,
-    /// Only what is from before.
+    /// Only entries before this time
     #[arg(long, value_name = "TIME")]
     until: Option<Moment>,
-    /// How many at most.
+    /// Maximum number of entries
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..))]
     limit: u64,
 }
@@ -94,7 +99,7 @@ pub(super) fn run(session: &Session, command: Command) -> Result<()> {
     }
 }
 
-fn list(session: &Session, filter: &Filter) -> Result<()> {
+fn list(session: &Session, filter: &AuditFilter) -> Result<()> {
     let query = filter.query(session)?;
     let (mut items, mut before) = (Vec::<Value>::new(), String::new());
     let whole = loop {
@@ -115,21 +120,21 @@ fn list(session: &Session, filter: &Filter) -> Result<()> {
 }
 
 fn line(entry: &AuditEntry) -> String {
-    let because = entry.because.map(|number| format!(" (because of {number})")).unwrap_or_default();
+    let because = entry.because.map(|number| format!(" (caused by {number})")).unwrap_or_default();
     let cluster = match entry.cluster.as_str() {
         "" | "default" => String::new(),
         other => format!(" in {other}"),
     };
-    let (number, at, kind) = (entry.number, say::date(entry.at), &entry.kind);
-    let (text, by) = (&entry.text, who(Some(&entry.by)));
+    let (number, at, kind) = (entry.number, sentences::date(entry.at), &entry.kind);
+    let (text, by) = (&entry.text, caller(Some(&entry.by)));
     format!("{}\n", visible::one_line(&format!("{number:>6}  {at}  {kind:<9}  {text}{cluster}{by}{because}")))
 }
 
-impl Filter {
+impl AuditFilter {
     fn query(&self, session: &Session) -> Result<String> {
         let Self { tenant, machine, host, event, rollout, by, kind, since, until, limit: _ } = self;
-        let text = |named: &Option<Named>| named.as_ref().map(|Named(name)| name.clone());
-        let event = event.as_ref().map(|beginning| beginning.resolve_any(session)).transpose()?;
+        let text = |named: &Option<Name>| named.as_ref().map(|Name(name)| name.clone());
+        let event = event.as_ref().map(|prefix| prefix.resolve_any(session)).transpose()?;
         let conditions = [
             ("tenant", text(tenant)),
             ("machine", text(machine)),
@@ -141,12 +146,12 @@ impl Filter {
             ("since", since.map(|moment| moment.to_string())),
             ("until", until.map(|moment| moment.to_string())),
         ];
-        let said = conditions.into_iter().filter_map(|(name, value)| Some((name, value?)));
-        Ok(said.map(|(name, value)| format!("&{name}={}", escaped(&value))).collect())
+        let given = conditions.into_iter().filter_map(|(name, value)| Some((name, value?)));
+        Ok(given.map(|(name, value)| format!("&{name}={}", escaped(&value))).collect())
     }
 }
 
-/// Writes the trail to a file that is not there yet. Half an export is none, and is removed.
+/// Writes the audit log to a new file. An incomplete export is removed.
 fn export(session: &Session, file: &Path) -> Result<()> {
     if file == Path::new("-") {
         let mut out = io::stdout().lock();
@@ -155,11 +160,11 @@ fn export(session: &Session, file: &Path) -> Result<()> {
     let failed = || format!("cannot write the export: {}", file.display());
     let mut out = File::create_new(file).with_context(failed)?;
     let copied = session.download(EXPORT, |piece| out.write_all(piece).with_context(failed));
-    let kept = copied.and_then(|()| out.sync_all().with_context(failed));
-    if kept.is_err() {
+    let written = copied.and_then(|()| out.sync_all().with_context(failed));
+    if written.is_err() {
         drop(fs::remove_file(file));
     }
-    kept
+    written
 }
 
 fn verify(session: &Session, file: Option<&Path>, expect: Option<&str>) -> Result<()> {
@@ -175,13 +180,13 @@ fn verify(session: &Session, file: Option<&Path>, expect: Option<&str>) -> Resul
     let verified = verifier.finish()?;
     if let Some(expected) = expect.filter(|expected| !expected.eq_ignore_ascii_case(&verified.hash)) {
         bail!(
-            "the last hash is another one: {}, not {expected}\n  hint: entries after the one that was noted, or another trail",
+            "unexpected last hash: {}, not {expected}\n  hint: there are later entries, or it is another audit log",
             visible(&verified.hash)
         );
     }
     match session.output() {
-        Output::Json => print(&visible::json(&format!("{:#}\n", told(&verified)))),
-        Output::Table | Output::Wide => print(&sentence(&verified)),
+        OutputFormat::Json => print(&visible::json(&format!("{:#}\n", summary(&verified)))),
+        OutputFormat::Table | OutputFormat::Wide => print(&sentence(&verified)),
     }
 }
 
@@ -196,19 +201,19 @@ fn feed(from: impl Read, verifier: &mut Verifier) -> Result<()> {
     }
 }
 
-/// Bytes that are read at once.
+/// Bytes of one read.
 const PIECE_BYTES: usize = 64 * 1024;
 
-fn told(Verified { entries, first, last, hash }: &Verified) -> Value {
+fn summary(VerifiedLog { entries, first, last, hash }: &VerifiedLog) -> Value {
     json!({ "entries": entries, "first": first, "last": last, "hash": hash })
 }
 
-fn sentence(Verified { entries, first, last, hash }: &Verified) -> String {
+fn sentence(VerifiedLog { entries, first, last, hash }: &VerifiedLog) -> String {
     match (entries, first) {
-        (0, _) => "Nothing to verify: there is no entry.\n".to_owned(),
-        (_, 1) => format!("Whole: {entries} entries, from 1 to {last}. The last hash is {hash}.\n"),
+        (0, _) => "Nothing to verify: the audit log is empty.\n".to_owned(),
+        (_, 1) => format!("Verified: {entries} entries, from 1 to {last}. The last hash is {hash}.\n"),
         _ => format!(
-            "Whole: {entries} entries, from {first} to {last}; the first is believed, what was before it is not here. \
+            "Verified: {entries} entries, from {first} to {last}; entries before {first} are missing and not verified. \
              The last hash is {hash}.\n"
         ),
     }

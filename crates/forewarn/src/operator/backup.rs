@@ -1,4 +1,4 @@
-//! `forewarn backup`: a copy of everything, from a server that runs.
+//! `forewarn backup`: a copy of the state of a running server.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -8,14 +8,14 @@ use anyhow::{Context, Result};
 
 use super::session::Session;
 
-/// Writes a copy to a file that is not there yet. Half a copy is none, and is removed.
+/// Writes a copy to a new file. An incomplete copy is removed.
 pub(super) fn run(session: &Session, file: &Path) -> Result<()> {
     let failed = || format!("cannot write the backup: {}", file.display());
     let mut out = File::create_new(file).with_context(failed)?;
     let copied = session.download("/v1/backup", |piece| out.write_all(piece).with_context(failed));
-    let kept = copied.and_then(|()| out.sync_all().with_context(failed));
-    if kept.is_err() {
+    let written = copied.and_then(|()| out.sync_all().with_context(failed));
+    if written.is_err() {
         drop(fs::remove_file(file));
     }
-    kept
+    written
 }

@@ -2,39 +2,39 @@
 
 use anyhow::Result;
 use clap::Subcommand;
-use forewarn_control::{ClockOrder, ClockView};
+use forewarn_control::{ClockChange, ClockView};
 use forewarn_types::{Span, show_duration};
 
-use super::say;
+use super::sentences;
 use super::session::Session;
 use super::table::Table;
 
 const EXAMPLES: &str = "\
 Examples:
-  forewarn clock advance 15m            what is due on the way happens, each at its own moment
+  forewarn clock advance 15m            events that are due on the way start, each at its own time
   forewarn clock advance 9m50s";
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    /// Show what the clock shows.
+    /// Show the clock and the time until the next change
     Show,
-    /// Stop the clock: time passes only by `advance` and `next`.
+    /// Freeze the clock; only `advance` and `next` move it
     Freeze,
-    /// Set the clock forward.
-    #[command(after_help = EXAMPLES)]
+    /// Advance the clock
+    #[command(before_help = EXAMPLES)]
     Advance {
-        /// How far: 90s, 15m, 9m50s, 2h, 7d.
+        /// Duration, such as 90s, 15m, 9m50s, 2h or 7d
         duration: Span,
     },
-    /// Set the clock forward to the next moment at which some machine sees a change.
+    /// Advance the clock to the next change that a machine can see
     Next {
-        /// But no farther than this.
+        /// Limit of the advance [default: none]
         #[arg(long, value_name = "DURATION")]
         within: Option<Span>,
     },
-    /// Let the clock run, so many times as fast as a real one.
+    /// Run the clock at a multiple of real time
     Scale {
-        /// Seconds a second: 1, 60 or 60x.
+        /// Speed, such as 1, 60 or 60x
         #[arg(value_name = "N", value_parser = speed)]
         speed: u32,
     },
@@ -43,21 +43,19 @@ pub(crate) enum Command {
 pub(super) fn run(session: &Session, command: &Command) -> Result<()> {
     let order = match *command {
         Command::Show => return session.show("/v1/clock", |clock| Ok(facts(&clock))),
-        Command::Freeze => ClockOrder::Freeze {},
-        Command::Advance { duration } => ClockOrder::Advance { by: duration },
-        Command::Next { within } => ClockOrder::Next { within },
-        Command::Scale { speed } => ClockOrder::Scale { speed },
+        Command::Freeze => ClockChange::Freeze {},
+        Command::Advance { duration } => ClockChange::Advance { by: duration },
+        Command::Next { within } => ClockChange::Next { within },
+        Command::Scale { speed } => ClockChange::Scale { speed },
     };
-    session.ask("/v1/clock", &order, |clock| Ok(facts(&clock)))
+    session.send("/v1/clock", &order, |clock| Ok(facts(&clock)))
 }
 
 fn speed(text: &str) -> Result<u32, String> {
     match text.strip_suffix('x').unwrap_or(text).parse() {
-        Ok(0) => {
-            Err("a clock that runs 0 times as fast stands still\n  hint: `forewarn clock freeze`".to_owned())
-        }
+        Ok(0) => Err("invalid speed: 0\n  hint: `forewarn clock freeze` freezes the clock".to_owned()),
         Ok(speed) => Ok(speed),
-        Err(_) => Err(format!("not a number: {text:?}\n  hint: write 1, 60 or 60x")),
+        Err(_) => Err(format!("invalid speed: {text:?}\n  hint: write 1, 60 or 60x")),
     }
 }
 
@@ -71,7 +69,7 @@ fn facts(clock: &ClockView) -> String {
         None => "nothing is due".to_owned(),
     };
     Table::facts([
-        ("now", say::date(clock.now)),
+        ("now", sentences::date(clock.now)),
         ("clock", clock.kind.clone()),
         ("speed", speed),
         ("next", next),
@@ -84,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_clock_says_what_it_does_and_what_comes() {
+    fn the_clock_is_shown_with_the_next_change() {
         let mut clock = ClockView {
             now: "2026-01-01T00:00:00Z".parse().unwrap(),
             kind: "virtual".to_owned(),

@@ -1,13 +1,14 @@
-//! `forewarn cluster`: hosts and tenants that have nothing to do with others.
+//! `forewarn cluster`: independent groups of hosts and tenants.
 
 use anyhow::Result;
 use clap::Subcommand;
 use forewarn_control::{BrakeWord, ClusterChange, ClusterView, NewCluster, Outcome};
 use forewarn_http_client::Method;
 
+use super::sentences::Wording;
 use super::session::{Session, escaped};
 use super::table::Table;
-use super::{Named, say};
+use super::{Name, sentences};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -16,31 +17,31 @@ Examples:
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    /// List clusters.
+    /// List clusters
     Ls,
-    /// Show a cluster.
+    /// Show a cluster
     Show {
-        /// Its name.
-        name: Named,
+        /// Cluster
+        name: Name,
     },
-    /// Create a cluster, with nothing in it.
-    #[command(after_help = EXAMPLES)]
+    /// Create an empty cluster
+    #[command(before_help = EXAMPLES)]
     Create {
-        /// Its name.
-        name: Named,
+        /// Name of the cluster
+        name: Name,
     },
-    /// Give a cluster another name. The first keeps its own.
+    /// Rename a cluster; the first cluster cannot be renamed
     Rename {
-        /// What it is called.
-        name: Named,
-        /// What it is to be called.
-        new: Named,
+        /// Current name
+        name: Name,
+        /// New name
+        new: Name,
     },
-    /// Remove clusters that have nothing in them. Tokens that are good for nothing else go with them.
+    /// Remove empty clusters, and tokens that are limited to them
     Rm {
-        /// Their names.
+        /// Clusters
         #[arg(required = true, value_name = "NAME")]
-        names: Vec<Named>,
+        names: Vec<Name>,
     },
 }
 
@@ -48,28 +49,33 @@ pub(super) fn run(session: &Session, command: &Command) -> Result<()> {
     match command {
         Command::Ls => session.list("/v1/clusters", |clusters: Vec<ClusterView>| Ok(table(&clusters))),
         Command::Show { name } => session.show(&path(name), |cluster| Ok(facts(cluster))),
-        Command::Create { name: Named(name) } => {
+        Command::Create { name: Name(name) } => {
             let body = NewCluster { name: name.clone() };
-            session.ask("/v1/clusters", &body, said(format!("cluster {name}")))
+            session.send("/v1/clusters", &body, sentence(Wording::creation("cluster", name)))
         }
-        Command::Rename { name, new: Named(new) } => {
+        Command::Rename { name, new: Name(new) } => {
             let body = ClusterChange { name: new.clone() };
-            let answer = session.change(Method::PATCH, &path(name), Some(&body))?;
-            session.present(answer, said(format!("cluster {} is called {new}", name.0)))
+            let response = session.change(Method::PATCH, &path(name), Some(&body))?;
+            let wording = Wording {
+                noun: format!("new name of cluster {}", name.0),
+                done: format!("Cluster {} renamed to {new}.", name.0),
+                unchanged: format!("The name of the cluster is already {new}."),
+            };
+            session.present(response, sentence(wording))
         }
         Command::Rm { names } => names.iter().try_for_each(|name| {
-            let answer = session.change(Method::DELETE, &path(name), None::<&()>)?;
-            session.present(answer, said(format!("cluster {} is removed", name.0)))
+            let response = session.change(Method::DELETE, &path(name), None::<&()>)?;
+            session.present(response, sentence(Wording::removal("cluster", &name.0)))
         }),
     }
 }
 
-fn path(Named(name): &Named) -> String {
+fn path(Name(name): &Name) -> String {
     format!("/v1/clusters/{}", escaped(name))
 }
 
-fn said(phrase: String) -> impl FnOnce(Outcome) -> Result<String> {
-    move |outcome| Ok(say::outcome(&outcome, &phrase))
+fn sentence(wording: Wording) -> impl FnOnce(Outcome) -> Result<String> {
+    move |outcome| Ok(sentences::outcome(&outcome, &wording))
 }
 
 fn table(clusters: &[ClusterView]) -> String {
@@ -104,7 +110,7 @@ fn hosts(cluster: &ClusterView) -> String {
 
 pub(super) fn brake(word: BrakeWord) -> &'static str {
     match word {
-        BrakeWord::On => "on: nothing starts",
+        BrakeWord::On => "on: no event starts",
         BrakeWord::Off => "off",
     }
 }
@@ -114,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn clusters_are_listed_with_how_much_is_in_them() {
+    fn clusters_are_listed_with_their_size() {
         let json = r#"[{"name":"default","hosts":10,"tenants":6,"machines":14,"brake":"off"},
                        {"name":"west","hosts":null,"tenants":0,"machines":0,"brake":"on"}]"#;
         let clusters: Vec<ClusterView> = serde_json::from_str(json).unwrap();
@@ -122,7 +128,7 @@ mod tests {
             table(&clusters),
             "NAME     HOSTS  TENANTS  MACHINES  BRAKE\n\
              default  10     6        14        off\n\
-             west     -      0        0         on: nothing starts\n"
+             west     -      0        0         on: no event starts\n"
         );
     }
 }

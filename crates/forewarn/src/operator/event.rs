@@ -1,4 +1,4 @@
-//! `forewarn event`: what is announced or under way.
+//! `forewarn event`: announced and started events.
 
 use std::collections::BTreeMap;
 
@@ -7,61 +7,74 @@ use clap::Subcommand;
 use forewarn_control::{AllWord, EventSelection, EventView, NamedCommand};
 use forewarn_types::Moment;
 
-use super::ask::{self, Errand};
-use super::identifier::{Beginning, short};
+use super::event_id::{EventIdPrefix, short};
+use super::sentences::Wording;
 use super::session::{Session, escaped, print};
 use super::table::{Table, Width, listed, some};
-use super::{Named, Output, explain, say, visible};
+use super::task::{self, Task};
+use super::{Name, OutputFormat, explain, sentences, visible};
 
-const EXAMPLES: &str = "\
+const LIST_EXAMPLES: &str = "\
 Examples:
-  forewarn event approve 28512AF7       as much of an id as is unique, 4 characters at least
-  forewarn event approve --tenant web   everything that web sees";
+  forewarn event ls --tenant web
+  forewarn event ls --output wide       with complete ids and descriptions";
+
+const CANCEL_EXAMPLES: &str = "\
+Example:
+  forewarn event cancel 28512AF7";
+
+const APPROVE_EXAMPLES: &str = "\
+Examples:
+  forewarn event approve 28512AF7       a unique prefix of the id, at least 4 characters
+  forewarn event approve --tenant web   all events of web";
 
 const EXPLAIN_EXAMPLES: &str = "\
 Examples:
-  forewarn event explain 28512AF7   an event, by as much of its id as is unique
-  forewarn event explain web_3      a machine: why it saw no Terminate, or another NotBefore than expected
-  forewarn event explain web        a scale set: also what clients of Azure were refused of it";
+  forewarn event explain 28512AF7   an event, by a unique prefix of its id
+  forewarn event explain web_3      a machine: the reason for a missing Terminate event
+  forewarn event explain web        a scale set, with the rejected requests of Azure clients";
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    /// List events.
+    /// List events
+    #[command(before_help = LIST_EXAMPLES)]
     Ls {
-        /// Only those that this tenant sees.
+        /// Only events of this tenant
         #[arg(long)]
-        tenant: Option<Named>,
+        tenant: Option<Name>,
     },
-    /// Show an event.
+    /// Show an event
     Show {
-        /// Its id, or how it begins.
-        id: Beginning,
+        /// Event id, or a unique prefix
+        id: EventIdPrefix,
     },
-    /// Explain an event: why it is there, who asked for it, who blocks, what comes next. Also one that is over, or was never seen.
-    #[command(after_help = EXPLAIN_EXAMPLES)]
+    /// Explain an event: its reason, its caller, its blockers and its next step; also a completed or a missing one
+    #[command(before_help = EXPLAIN_EXAMPLES)]
     Explain {
-        /// Its id, or how it begins; or the machine or scale set of which one is missed.
-        what: Named,
+        /// Event id or a unique prefix; or the machine or scale set that lacks an event
+        #[arg(value_name = "ID|NAME")]
+        what: Name,
     },
-    /// Approve events, as their owner would: they need not wait any longer.
-    #[command(after_help = EXAMPLES)]
+    /// Approve events in place of the owner, so that they start without waiting for the notice
+    #[command(before_help = APPROVE_EXAMPLES)]
     Approve {
-        /// Their ids, or how they begin.
+        /// Event ids, or unique prefixes
         #[arg(value_name = "ID", required_unless_present = "tenant", conflicts_with = "tenant")]
-        ids: Vec<Beginning>,
-        /// All that this tenant sees.
+        ids: Vec<EventIdPrefix>,
+        /// Approve all events of this tenant
         #[arg(long)]
-        tenant: Option<Named>,
+        tenant: Option<Name>,
     },
-    /// Take back an event that has not started.
+    /// Cancel an event that has not started
+    #[command(before_help = CANCEL_EXAMPLES)]
     Cancel {
-        /// Its id, or how it begins.
-        id: Beginning,
+        /// Event id, or a unique prefix
+        id: EventIdPrefix,
     },
-    /// Start an event now, whoever still waits.
+    /// Start an event now, without waiting for approval or notice
     Start {
-        /// Its id, or how it begins.
-        id: Beginning,
+        /// Event id, or a unique prefix
+        id: EventIdPrefix,
     },
 }
 
@@ -69,29 +82,35 @@ pub(super) fn run(session: &Session, command: Command) -> Result<()> {
     match command {
         Command::Ls { tenant } => list(session, tenant.as_ref()),
         Command::Show { id } => show(session, &id),
-        Command::Explain { what } => explain::whatever(session, &what),
+        Command::Explain { what } => explain::find(session, &what),
         Command::Approve { ids, tenant: None } => approve(session, &ids),
-        Command::Approve { ids: _, tenant: Some(Named(tenant)) } => approve_all(session, tenant),
+        Command::Approve { ids: _, tenant: Some(Name(tenant)) } => approve_all(session, tenant),
         Command::Cancel { id } => {
             let event = id.resolve(session)?;
             let command = NamedCommand::Cancel { event: event.id.clone() };
-            ask::one(session, &Errand::new(format!("cancellation of {}", called(&event)), command)).map(drop)
+            task::run(session, &Task::new(wording("cancellation", &event, "cancelled"), command)).map(drop)
         }
         Command::Start { id } => {
             let event = id.resolve(session)?;
             let command = NamedCommand::ForceStart { event: event.id.clone() };
-            ask::one(session, &Errand::new(format!("start of {}", called(&event)), command))?;
-            stand(session, &[event])
+            task::run(session, &Task::new(wording("start", &event, "started"), command))?;
+            print_states(session, &[event])
         }
     }
 }
 
-fn called(event: &EventView) -> String {
-    format!("{}, event {}", say::what(event), event.id)
+/// The words for a task on one event, such as `approval` and `approved`.
+fn wording(noun: &str, event: &EventView, done: &str) -> Wording {
+    let what = format!("{} ({})", event.id, sentences::what(event));
+    Wording {
+        noun: format!("{noun} of event {what}"),
+        done: format!("Event {what} {done}."),
+        unchanged: format!("Event {what} is already {done}."),
+    }
 }
 
-fn list(session: &Session, tenant: Option<&Named>) -> Result<()> {
-    let query = tenant.map(|Named(name)| format!("?tenant={}", escaped(name))).unwrap_or_default();
+fn list(session: &Session, tenant: Option<&Name>) -> Result<()> {
+    let query = tenant.map(|Name(name)| format!("?tenant={}", escaped(name))).unwrap_or_default();
     session.list(&format!("/v1/events{query}"), |events: Vec<EventView>| {
         Ok(table(&events, session.now()?, session.width()))
     })
@@ -112,7 +131,7 @@ fn table(events: &[EventView], now: Moment, width: Width) -> String {
             event.kind.clone(),
             event.status.clone(),
             listed(&event.resources),
-            event.not_before.map(|moment| say::when(moment, now)).unwrap_or_default(),
+            event.not_before.map(|moment| sentences::when(moment, now)).unwrap_or_default(),
             if event.approved { "yes" } else { "no" }.to_owned(),
             event.cause.clone(),
         ];
@@ -129,7 +148,7 @@ fn table(events: &[EventView], now: Moment, width: Width) -> String {
     table.to_string()
 }
 
-fn show(session: &Session, id: &Beginning) -> Result<()> {
+fn show(session: &Session, id: &EventIdPrefix) -> Result<()> {
     let event = id.resolve(session)?;
     session.show(&format!("/v1/events/{}", event.id), |event| Ok(facts(event, session.now()?)))
 }
@@ -144,7 +163,7 @@ fn facts(event: EventView, now: Moment) -> String {
         ("source", event.source),
         ("description", event.description),
         ("seconds", event.duration_seconds.to_string()),
-        ("not before", event.not_before.map(|moment| say::when(moment, now)).unwrap_or_default()),
+        ("not before", event.not_before.map(|moment| sentences::when(moment, now)).unwrap_or_default()),
         ("approved", if event.approved { "yes" } else { "no" }.to_owned()),
         ("by", event.by.unwrap_or_default()),
         ("why", event.cause),
@@ -153,8 +172,8 @@ fn facts(event: EventView, now: Moment) -> String {
     Table::facts(facts).to_string()
 }
 
-/// Approves for each tenant what is named of it, in one request: it counts whole or not at all.
-fn approve(session: &Session, ids: &[Beginning]) -> Result<()> {
+/// Approves the events of each tenant in one request: all or none.
+fn approve(session: &Session, ids: &[EventIdPrefix]) -> Result<()> {
     let mut tenants: BTreeMap<String, Vec<EventView>> = BTreeMap::new();
     for id in ids {
         let event = id.resolve(session)?;
@@ -162,42 +181,51 @@ fn approve(session: &Session, ids: &[Beginning]) -> Result<()> {
     }
     for (tenant, events) in tenants {
         let ids: Vec<_> = events.iter().map(|event| event.id.clone()).collect();
-        let phrase = match events.as_slice() {
-            [event] => format!("approval of {}", called(event)),
-            _ => format!("approval of events {}", some(&ids.iter().map(|id| short(id)).collect::<Vec<_>>())),
+        let wording = match events.as_slice() {
+            [event] => wording("approval", event, "approved"),
+            _ => {
+                let list = some(&ids.iter().map(|id| short(id)).collect::<Vec<_>>());
+                Wording {
+                    noun: format!("approval of events {list}"),
+                    done: format!("Events {list} approved."),
+                    unchanged: format!("Events {list} are already approved."),
+                }
+            }
         };
-        ask::one(
-            session,
-            &Errand::new(phrase, NamedCommand::Approve { tenant, events: EventSelection::Ids(ids) }),
-        )?;
-        stand(session, &events)?;
+        let command = NamedCommand::Approve { tenant, events: EventSelection::Ids(ids) };
+        task::run(session, &Task::new(wording, command))?;
+        print_states(session, &events)?;
     }
     Ok(())
 }
 
-/// Approves what a tenant sees.
+/// Approves all events of a tenant.
 fn approve_all(session: &Session, tenant: String) -> Result<()> {
-    let seen: Vec<EventView> = session.all(&format!("/v1/events?tenant={}", escaped(&tenant)))?;
-    if seen.is_empty() {
-        bail!("nothing to approve: {tenant} sees no event");
+    let events: Vec<EventView> = session.all(&format!("/v1/events?tenant={}", escaped(&tenant)))?;
+    if events.is_empty() {
+        bail!("nothing to approve: {tenant} has no events");
     }
-    let phrase = format!("approval of all that {tenant} sees");
+    let wording = Wording {
+        noun: format!("approval of all events of {tenant}"),
+        done: format!("All events of {tenant} approved."),
+        unchanged: format!("All events of {tenant} are already approved."),
+    };
     let command = NamedCommand::Approve { tenant, events: EventSelection::Every(AllWord::All) };
-    ask::one(session, &Errand::new(phrase, command))?;
-    stand(session, &seen)
+    task::run(session, &Task::new(wording, command))?;
+    print_states(session, &events)
 }
 
-/// Says how events stand now.
-fn stand(session: &Session, events: &[EventView]) -> Result<()> {
+/// Prints the current states of events.
+fn print_states(session: &Session, events: &[EventView]) -> Result<()> {
     match session.output() {
-        Output::Json => return Ok(()),
-        Output::Table | Output::Wide => {}
+        OutputFormat::Json => return Ok(()),
+        OutputFormat::Table | OutputFormat::Wide => {}
     }
     let now = session.now()?;
     for event in events {
-        match session.look::<EventView>(&format!("/v1/events/{}", event.id))? {
-            Some(event) => print(&visible(&format!("{}.\n", say::standing(&event, now))))?,
-            None => print(&visible(&format!("{} is over.\n", say::what(event))))?,
+        match session.find::<EventView>(&format!("/v1/events/{}", event.id))? {
+            Some(event) => print(&visible(&format!("{}.\n", sentences::state(&event, now))))?,
+            None => print(&visible(&format!("{} completed.\n", sentences::what(event))))?,
         }
     }
     Ok(())
@@ -205,11 +233,11 @@ fn stand(session: &Session, events: &[EventView]) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::say::tests::event;
+    use super::super::sentences::tests::event;
     use super::*;
 
     #[test]
-    fn events_are_listed_by_how_their_ids_begin() {
+    fn events_are_listed_with_short_ids() {
         let now = "2026-01-01T00:10:00Z".parse().unwrap();
         assert_eq!(
             table(&[event("Scheduled"), event("Started")], now, Width::Usual),

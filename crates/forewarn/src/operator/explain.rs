@@ -1,66 +1,64 @@
-//! `event explain`, `vm explain` and `scaleset explain`: what the server explains, laid out to be read.
+//! `event explain`, `vm explain` and `scaleset explain`: prints the explanations of the server.
 
 use anyhow::Result;
 use forewarn_explain::{
-    AskedView, ComingView, EventExplanation, MachineExplanation, PollView, RefusedView, ScaleSetExplanation,
-    Step,
+    EventExplanation, HistoryEntry, MachineExplanation, PollView, RefusedView, RequestView,
+    ScaleSetExplanation, UpcomingView,
 };
 use forewarn_types::Moment;
 use serde_json::Value;
 
-use super::Named;
-use super::identifier::Beginning;
-use super::say;
+use super::Name;
+use super::event_id::EventIdPrefix;
+use super::sentences;
 use super::session::{Session, escaped};
 use super::table::Table;
-use super::watch::who;
+use super::watch::caller;
 
-/// Entries of a history that are asked for at once: as many as a server gives.
+/// Entries of a history in one response: the maximum of the server.
 const HISTORY_ITEMS: u16 = 200;
 
-/// An event; or, where there is none, the machine or the scale set of which somebody misses one.
-pub(super) fn whatever(session: &Session, what: &Named) -> Result<()> {
-    let Named(name) = what;
-    let beginning = name.parse::<Beginning>().ok();
-    let id = beginning.as_ref().map(|beginning| beginning.look_for_any(session)).transpose()?.flatten();
+/// Explains an event or, if there is none with this id, the machine or scale set of this name.
+pub(super) fn find(session: &Session, target: &Name) -> Result<()> {
+    let Name(name) = target;
+    let prefix = name.parse::<EventIdPrefix>().ok();
+    let id = prefix.as_ref().map(|prefix| prefix.look_for_any(session)).transpose()?.flatten();
     if let Some(id) = id {
         return session.show(&format!("/v1/events/{id}/explanation"), |event| Ok(of_event(&event)));
     }
-    if let Some(set) = session.look(&place_of_scale_set(name))? {
+    if let Some(set) = session.find(&scale_set_path(name))? {
         return session.present(set, |set| Ok(of_scale_set(&set)));
     }
-    match (session.look(&place_of_machine(name))?, beginning) {
+    match (session.find(&machine_path(name))?, prefix) {
         (Some(machine), _) => session.present(machine, |machine| Ok(of_machine(&machine))),
-        // It looks like an id, and is none: that is what is said of it.
-        (None, Some(beginning)) => beginning.resolve_any(session).map(drop),
-        (None, None) => machine(session, what, Extent::Newest),
+        // A possible id, but no event has it: report the unknown event.
+        (None, Some(prefix)) => prefix.resolve_any(session).map(drop),
+        (None, None) => machine(session, target, HistoryExtent::Newest),
     }
 }
 
-pub(super) fn scale_set(session: &Session, Named(name): &Named) -> Result<()> {
-    session.show(&place_of_scale_set(name), |set| Ok(of_scale_set(&set)))
+pub(super) fn scale_set(session: &Session, Name(name): &Name) -> Result<()> {
+    session.show(&scale_set_path(name), |set| Ok(of_scale_set(&set)))
 }
 
-fn place_of_scale_set(name: &str) -> String {
+fn scale_set_path(name: &str) -> String {
     format!("/v1/scalesets/{}/explanation", escaped(name))
 }
 
-fn place_of_machine(name: &str) -> String {
+fn machine_path(name: &str) -> String {
     format!("/v1/machines/{}/explanation", escaped(name))
 }
 
-/// How much of a history is told.
+/// The part of a history to print.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Extent {
-    /// The newest of it.
+pub(super) enum HistoryExtent {
     Newest,
-    /// All that is kept.
     Whole,
 }
 
-pub(super) fn machine(session: &Session, Named(name): &Named, extent: Extent) -> Result<()> {
-    let path = place_of_machine(name);
-    if extent == Extent::Newest {
+pub(super) fn machine(session: &Session, Name(name): &Name, extent: HistoryExtent) -> Result<()> {
+    let path = machine_path(name);
+    if extent == HistoryExtent::Newest {
         return session.show(&path, |explanation| Ok(of_machine(&explanation)));
     }
     let mut whole: Value = session.get(&format!("{path}?limit={HISTORY_ITEMS}"))?;
@@ -80,14 +78,18 @@ pub(super) fn machine(session: &Session, Named(name): &Named, extent: Extent) ->
 }
 
 fn of_event(event: &EventExplanation) -> String {
-    let when = |moment: Option<Moment>| moment.map(|moment| say::when(moment, event.now)).unwrap_or_default();
-    let asked = event.asked.as_ref().map_or_else(|| "nobody, or that is not kept any more".to_owned(), asked);
+    let when =
+        |moment: Option<Moment>| moment.map(|moment| sentences::when(moment, event.now)).unwrap_or_default();
+    let asked = event
+        .request
+        .as_ref()
+        .map_or_else(|| "unknown: no request, or no longer in the audit log".to_owned(), asked);
     let facts = Table::facts([
         ("event", event.id.clone()),
         ("tenant", event.tenant.clone()),
         ("status", event.status.clone()),
         ("why", event.why.clone()),
-        ("asked for by", asked),
+        ("requested by", asked),
         ("announced", when(event.announced)),
         ("not before", when(event.not_before)),
     ]);
@@ -95,38 +97,37 @@ fn of_event(event: &EventExplanation) -> String {
     section(
         &mut text,
         "Approved",
-        event
-            .approvals
-            .iter()
-            .map(|approval| format!("{} for {}, {}", approval.by, approval.tenant, say::date(approval.at))),
+        event.approvals.iter().map(|approval| {
+            format!("{} for {}, {}", approval.by, approval.tenant, sentences::date(approval.at))
+        }),
     );
-    section(&mut text, "In the way", event.blockers.iter().map(|blocker| say::capital(blocker)));
+    section(&mut text, "Blockers", event.blockers.iter().map(|blocker| sentences::capital(blocker)));
     section(
         &mut text,
         "Failed",
         event.failures.iter().map(|failure| format!("{}: {}", failure.machine, failure.reason)),
     );
-    section(&mut text, "Next", event.next.iter().map(|next| say::capital(next)));
+    section(&mut text, "Next", event.next.iter().map(|next| sentences::capital(next)));
     section(
         &mut text,
-        "What is done",
+        "Operations",
         event.machines.iter().map(|fate| format!("{} {}", fate.machine, fate.text)),
     );
-    section(&mut text, "Who has seen it", event.polls.iter().map(|poll| seen(poll, event.now)));
+    section(&mut text, "Polls", event.polls.iter().map(|poll| poll_line(poll, event.now)));
     notes(&mut text, &event.refused, &event.hints);
-    section(&mut text, "So far", event.history.iter().map(step));
+    section(&mut text, "History", event.history.iter().map(step));
     text
 }
 
 fn of_machine(machine: &MachineExplanation) -> String {
-    let last = match &machine.asked_last {
-        Some(poll) => asked_last(poll, machine.now),
-        None => "not since the server started".to_owned(),
+    let last = match &machine.last_poll {
+        Some(poll) => last_poll(poll, machine.now),
+        None => "never since the server started".to_owned(),
     };
     let enrolled = if machine.enrolled { "yes" } else { "no" };
     let facts = Table::facts([
         ("machine", machine.name.clone()),
-        ("asked for events", last),
+        ("last poll", last),
         ("enrolled", enrolled.to_owned()),
     ]);
     let mut text = format!("{}.\n\n{facts}", machine.summary);
@@ -148,25 +149,25 @@ fn of_scale_set(set: &ScaleSetExplanation) -> String {
     text
 }
 
-fn coming(coming: &ComingView) -> String {
+fn coming(coming: &UpcomingView) -> String {
     let id = coming.event.as_ref().map(|id| format!(" [{id}]"));
-    format!("{}{}", say::capital(&coming.text), id.unwrap_or_default())
+    format!("{}{}", sentences::capital(&coming.text), id.unwrap_or_default())
 }
 
-/// What clients of Azure were refused, and what is unusual.
+/// The rejected requests of Azure clients, and the notes.
 fn notes(text: &mut String, refused: &[RefusedView], hints: &[String]) {
-    section(text, "Refused", refused.iter().map(refusal));
-    section(text, "Notes", hints.iter().map(|hint| say::capital(hint)));
+    section(text, "Rejected requests", refused.iter().map(refusal));
+    section(text, "Notes", hints.iter().map(|hint| sentences::capital(hint)));
 }
 
 fn refusal(refused: &RefusedView) -> String {
     let RefusedView { at, by, method, resource, api_version, code, message, .. } = refused;
     let version = api_version.as_ref().map(|version| format!(" with api-version {version}"));
-    let (at, version) = (say::date(*at), version.unwrap_or_default());
+    let (at, version) = (sentences::date(*at), version.unwrap_or_default());
     format!("{at}  {method}{version}, by {by}: {code}, {message}\n    {resource}")
 }
 
-/// A heading, and a line for each thing; nothing, if there is none.
+/// A heading with lines. Nothing without lines.
 fn section(text: &mut String, heading: &str, lines: impl Iterator<Item = String>) {
     let mut lines = lines.peekable();
     if lines.peek().is_none() {
@@ -178,33 +179,38 @@ fn section(text: &mut String, heading: &str, lines: impl Iterator<Item = String>
     }
 }
 
-fn step(step: &Step) -> String {
-    let mut line = format!("{}  {:<9}  {}{}", say::date(step.at), step.kind, step.text, who(Some(&step.by)));
-    // What made this very step happen says more than what the whole work came of.
-    let told = match (&step.asked, &step.origin) {
-        (Some(command), _) => Some(("because of", command)),
-        (None, Some(command)) => Some(("goes back to", command)),
+fn step(step: &HistoryEntry) -> String {
+    let mut line =
+        format!("{}  {:<9}  {}{}", sentences::date(step.at), step.kind, step.text, caller(Some(&step.by)));
+    // The request for this step is more specific than the request for the whole work.
+    let request = match (&step.request, &step.origin) {
+        (Some(command), _) => Some(("caused by", command)),
+        (None, Some(command)) => Some(("originally from", command)),
         (None, None) => None,
     };
-    if let Some((how, command)) = told {
+    if let Some((how, command)) = request {
         line.push_str(&format!("\n    {how} entry {}, by {}", command.number, asked(command)));
     }
     line
 }
 
-fn asked(asked: &AskedView) -> String {
+fn asked(asked: &RequestView) -> String {
     format!("{}: {}", asked.by, asked.text)
 }
 
-fn asked_last(poll: &PollView, now: Moment) -> String {
-    let last = poll.last.map(|last| say::when(last, now)).unwrap_or_default();
+fn last_poll(poll: &PollView, now: Moment) -> String {
+    let last = poll.last.map(|last| sentences::when(last, now)).unwrap_or_default();
     format!("{last}, with api-version {}", poll.edition.as_deref().unwrap_or("-"))
 }
 
-fn seen(poll: &PollView, now: Moment) -> String {
+fn poll_line(poll: &PollView, now: Moment) -> String {
     match (poll.last, poll.shown) {
-        (None, _) => format!("{}: has not asked since the server started", poll.machine),
-        (Some(_), true) => format!("{}: has seen it; asked {}", poll.machine, asked_last(poll, now)),
-        (Some(_), false) => format!("{}: has not asked since; asked {}", poll.machine, asked_last(poll, now)),
+        (None, _) => format!("{}: has not polled since the server started", poll.machine),
+        (Some(_), true) => {
+            format!("{}: has received the event; last poll {}", poll.machine, last_poll(poll, now))
+        }
+        (Some(_), false) => {
+            format!("{}: has not received the event; last poll {}", poll.machine, last_poll(poll, now))
+        }
     }
 }

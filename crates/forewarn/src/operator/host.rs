@@ -1,4 +1,4 @@
-//! `forewarn host`: hosts, and what is done to them.
+//! `forewarn host`: hosts, and work on them.
 
 use std::collections::BTreeSet;
 
@@ -7,15 +7,16 @@ use clap::{Args, Subcommand};
 use forewarn_control::{HostEntry, HostView, NamedCommand};
 use forewarn_types::Span;
 
-use super::Named;
-use super::ask::{self, Errand, Patience};
-use super::consent::Consent;
+use super::Name;
+use super::confirmation::ConfirmationArgs;
+use super::sentences::Wording;
 use super::session::{Session, escaped};
 use super::table::{Table, Width, listed, some};
+use super::task::{self, Task, WaitArgs};
 
-const EXAMPLES: &str = "\
+const UPDATE_EXAMPLES: &str = "\
 Examples:
-  forewarn host update h1 h2            one group of hosts after the other
+  forewarn host update h1 h2            in groups: never two update domains of a tenant at once
   forewarn host update --network h1 --wait";
 
 const ADD_EXAMPLES: &str = "\
@@ -23,150 +24,191 @@ Examples:
   forewarn host add h11
   forewarn host add h12 --zone 2";
 
+const MIGRATE_EXAMPLES: &str = "\
+Example:
+  forewarn host migrate h1 --wait";
+
+const FAIL_EXAMPLES: &str = "\
+Example:
+  forewarn host fail h1";
+
 const DEGRADE_EXAMPLES: &str = "\
 Example:
   forewarn host degrade h1 --fails-in 3d";
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    /// List hosts.
+    /// List hosts
     Ls,
-    /// Show a host.
+    /// Show a host
     Show {
-        /// Its name.
-        host: Named,
+        /// Host
+        host: Name,
     },
-    /// Add a host.
-    #[command(after_help = ADD_EXAMPLES)]
+    /// Add a host
+    #[command(before_help = ADD_EXAMPLES)]
     Add {
-        /// Its name.
-        host: Named,
-        /// The zone it stands in: machines never leave their zone.
+        /// Name of the host
+        host: Name,
+        /// Zone of the host; machines never leave their zone [default: none]
         #[arg(long, value_name = "ZONE")]
         zone: Option<u16>,
     },
-    /// Remove hosts that have no machines.
+    /// Remove hosts without machines
     Rm {
-        /// Their names.
+        /// Hosts
         #[arg(required = true, value_name = "HOST")]
-        hosts: Vec<Named>,
+        hosts: Vec<Name>,
     },
-    /// Stop managing hosts without touching them. Machines that are on them have to be forgotten or moved first.
+    /// Stop managing hosts, without changing them; forget or move their machines first
     Forget {
-        /// Their names.
+        /// Hosts
         #[arg(required = true, value_name = "HOST")]
-        hosts: Vec<Named>,
+        hosts: Vec<Name>,
     },
-    /// Update hosts: their machines are paused for some seconds.
-    #[command(after_help = EXAMPLES)]
+    /// Update hosts; their machines freeze for some seconds
+    #[command(before_help = UPDATE_EXAMPLES)]
     Update {
-        /// The network only: machines lose their connection for a moment.
+        /// Update only the network; machines lose their connections for a moment
         #[arg(long)]
         network: bool,
         #[command(flatten)]
-        hosts: Hosts,
+        hosts: HostsArgs,
     },
-    /// Restart hosts, and their machines with them.
-    Reboot(Hosts),
-    /// Move the machines of hosts live to others.
-    Migrate(Hosts),
-    /// Say that a host is expected to fail: its machines are moved away before.
-    #[command(after_help = DEGRADE_EXAMPLES)]
+    /// Restart hosts and the machines on them
+    Reboot(HostsArgs),
+    /// Migrate all machines of hosts live to other hosts
+    #[command(before_help = MIGRATE_EXAMPLES)]
+    Migrate(HostsArgs),
+    /// Mark a host as degraded: its machines are moved away before it fails
+    #[command(before_help = DEGRADE_EXAMPLES)]
     Degrade {
         #[command(flatten)]
-        host: Host,
-        /// In what time; seven days, if not said.
+        host: HostArgs,
+        /// Time until the expected failure [default: 7d]
         #[arg(long, value_name = "DURATION")]
         fails_in: Option<Span>,
     },
-    /// Say that a host has failed: its machines are restarted elsewhere.
+    /// Mark a host as failed: its machines are restarted on other hosts
+    #[command(before_help = FAIL_EXAMPLES)]
     Fail {
         #[command(flatten)]
-        host: Host,
+        host: HostArgs,
         #[command(flatten)]
-        consent: Consent,
+        confirmation: ConfirmationArgs,
     },
-    /// Say that a host is well again.
-    Recover(Host),
+    /// Mark a host as healthy again
+    Recover(HostArgs),
 }
 
 #[derive(Args)]
-pub(crate) struct Hosts {
-    /// Their names.
+pub(crate) struct HostsArgs {
+    /// Hosts
     #[arg(required = true, value_name = "HOST")]
-    hosts: Vec<Named>,
+    hosts: Vec<Name>,
     #[command(flatten)]
-    patience: Patience,
+    waiting: WaitArgs,
 }
 
 #[derive(Args)]
-pub(crate) struct Host {
-    /// Its name.
-    host: Named,
+pub(crate) struct HostArgs {
+    /// Host
+    host: Name,
     #[command(flatten)]
-    patience: Patience,
+    waiting: WaitArgs,
 }
 
 pub(super) fn run(session: &Session, command: Command) -> Result<()> {
-    let (errand, patience) = match command {
+    let (task, waiting) = match command {
         Command::Ls => return list(session),
         Command::Show { host } => return show(session, &host),
-        Command::Add { host: Named(name), zone } => {
-            let phrase = format!("host {name}");
-            let errand = Errand::new(phrase, NamedCommand::AdmitHost(HostEntry { name, zone }));
-            return ask::one(session, &errand).map(drop);
+        Command::Add { host: Name(name), zone } => {
+            let wording = Wording {
+                noun: format!("addition of host {name}"),
+                done: format!("Host {name} added."),
+                unchanged: format!("Host {name} already exists."),
+            };
+            let task = Task::new(wording, NamedCommand::AdmitHost(HostEntry { name, zone }));
+            return task::run(session, &task).map(drop);
         }
         Command::Rm { hosts } => {
-            return each(session, hosts, "removal of host", |host| NamedCommand::RemoveHost { host });
+            let wording = |host: &str| Wording::removal("host", host);
+            return each(session, hosts, wording, |host| NamedCommand::RemoveHost { host });
         }
         Command::Forget { hosts } => {
-            let what = "removal from management of host";
-            return each(session, hosts, what, |host| NamedCommand::ForgetHost { host });
+            let wording = |host: &str| Wording {
+                noun: format!("removal of host {host} from management"),
+                done: format!("Host {host} is no longer managed."),
+                unchanged: format!("Host {host} is not managed."),
+            };
+            return each(session, hosts, wording, |host| NamedCommand::ForgetHost { host });
         }
         Command::Update { network: false, hosts } => {
-            hosts.errand("update of", |hosts| NamedCommand::UpdateHosts { hosts })
+            hosts.task("update of", "updated", |hosts| NamedCommand::UpdateHosts { hosts })
         }
         Command::Update { network: true, hosts } => {
-            hosts.errand("network update of", |hosts| NamedCommand::UpdateNetwork { hosts })
+            hosts.task("network update of", "updated", |hosts| NamedCommand::UpdateNetwork { hosts })
         }
-        Command::Reboot(hosts) => hosts.errand("restart of", |hosts| NamedCommand::RebootHosts { hosts }),
+        Command::Reboot(hosts) => {
+            hosts.task("restart of", "restarted", |hosts| NamedCommand::RebootHosts { hosts })
+        }
         Command::Migrate(hosts) => {
-            hosts.errand("live migration from", |hosts| NamedCommand::MigrateHosts { hosts })
+            hosts.task("live migration from", "migrated", |hosts| NamedCommand::MigrateHosts { hosts })
         }
         Command::Degrade { host, fails_in } => {
-            host.errand("expected failure of", |host| NamedCommand::DegradeHost { host, fails_in })
+            host.task("expected failure of", "degraded", |host| NamedCommand::DegradeHost { host, fails_in })
         }
-        Command::Fail { host, consent } => {
-            consent.obtain(session, &format!("failure of {}", host.host.0))?;
-            host.errand("failure of", |host| NamedCommand::FailHost { host })
+        Command::Fail { host, confirmation } => {
+            confirmation.obtain(session, &format!("failure of {}", host.host.0))?;
+            host.task("failure of", "failed", |host| NamedCommand::FailHost { host })
         }
-        Command::Recover(host) => host.errand("recovery of", |host| NamedCommand::RecoverHost { host }),
+        Command::Recover(host) => {
+            host.task("recovery of", "healthy", |host| NamedCommand::RecoverHost { host })
+        }
     };
-    ask::all(session, &[errand], patience)
+    task::run_all(session, &[task], waiting)
 }
 
-/// Asks for the same for each host.
+/// Sends the same command for each host.
 fn each(
     session: &Session,
-    hosts: Vec<Named>,
-    what: &str,
+    hosts: Vec<Name>,
+    wording: impl Fn(&str) -> Wording,
     make: impl Fn(String) -> NamedCommand,
 ) -> Result<()> {
-    let errands = hosts.into_iter().map(|Named(host)| Errand::new(format!("{what} {host}"), make(host)));
-    ask::all(session, &errands.collect::<Vec<_>>(), Patience::NONE)
+    let tasks = hosts.into_iter().map(|Name(host)| Task::new(wording(&host), make(host)));
+    task::run_all(session, &tasks.collect::<Vec<_>>(), WaitArgs::NONE)
 }
 
-impl Hosts {
-    fn errand(self, what: &str, make: impl FnOnce(Vec<String>) -> NamedCommand) -> (Errand, Patience) {
-        let hosts: Vec<_> = self.hosts.into_iter().map(|Named(host)| host).collect();
-        (Errand::new(format!("{what} {}", some(&hosts)), make(hosts)), self.patience)
+impl HostsArgs {
+    /// A task on all hosts: `noun` and `done` are its words, such as `restart of` and `restarted`.
+    fn task(
+        self,
+        noun: &str,
+        done: &str,
+        make: impl FnOnce(Vec<String>) -> NamedCommand,
+    ) -> (Task, WaitArgs) {
+        let hosts: Vec<_> = self.hosts.into_iter().map(|Name(host)| host).collect();
+        let names = some(&hosts);
+        let wording = Wording {
+            noun: format!("{noun} {names}"),
+            done: format!("{names} {done}."),
+            unchanged: format!("Nothing to do on {names}."),
+        };
+        (Task::new(wording, make(hosts)), self.waiting)
     }
 }
 
-impl Host {
-    fn errand(self, what: &str, make: impl FnOnce(String) -> NamedCommand) -> (Errand, Patience) {
-        let Named(host) = self.host;
-        (Errand::new(format!("{what} {host}"), make(host)), self.patience)
+impl HostArgs {
+    /// A task that changes the health of the host.
+    fn task(self, noun: &str, health: &str, make: impl FnOnce(String) -> NamedCommand) -> (Task, WaitArgs) {
+        let Name(host) = self.host;
+        let wording = Wording {
+            noun: format!("{noun} {host}"),
+            done: format!("{host} is marked as {health}."),
+            unchanged: format!("{host} is already marked as {health}."),
+        };
+        (Task::new(wording, make(host)), self.waiting)
     }
 }
 
@@ -192,7 +234,7 @@ fn table(hosts: &[HostView], width: Width) -> String {
     table.to_string()
 }
 
-fn show(session: &Session, Named(host): &Named) -> Result<()> {
+fn show(session: &Session, Name(host): &Name) -> Result<()> {
     session.show(&format!("/v1/hosts/{}", escaped(host)), |host: HostView| {
         let facts = [
             ("name", host.name),
@@ -210,7 +252,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hosts_are_listed_with_what_is_on_them() {
+    fn hosts_are_listed_with_their_machines() {
         let hosts = serde_json::json!([
             {"name": "h1", "zone": 1, "health": "healthy", "machines": ["web/web_0", "solo/solo"], "work": null},
             {"name": "h10", "zone": null, "health": "failed", "machines": [], "work": "waits for its turn"}

@@ -1,34 +1,34 @@
-//! The operator's commands: each asks a running server, and shows what it says.
+//! The operator's commands: each sends requests to a running server and prints the responses.
 //!
-//! Nothing is decided here. Names that are not known, work that cannot be done: the server refuses it in words of its own,
-//! which are shown as they are. A command returns once what it asks for is announced; `--wait` waits until it is over.
+//! The server decides: unknown names and impossible work are rejected by it, and its messages are printed unchanged. A
+//! command returns when its events are announced; with `--wait`, when they are completed.
 
-mod ask;
 mod audit;
 pub(crate) mod az;
 mod backup;
 mod clock;
 mod cluster;
-mod consent;
-mod enrol;
+mod confirmation;
+mod enrolment_hint;
 mod event;
+mod event_id;
 mod explain;
 mod fleet;
 mod host;
-mod identifier;
+mod machine_sets;
 mod progress;
 mod rollout;
 mod rollout_progress;
-mod say;
 mod scaleset;
+mod sentences;
 mod session;
-mod sets;
 mod settings;
+mod shared_args;
+mod task;
 mod tenant;
 mod token;
 mod vm;
 mod wait;
-mod wanted;
 mod watch;
 mod webhook;
 
@@ -41,167 +41,156 @@ use forewarn_cli_support::{table, visible};
 use session::Session;
 pub(crate) use session::print;
 
-/// Where the server is, and how to show what it says.
+/// Options of every command: the server, its credentials, and the output format.
 #[derive(Args)]
-pub(crate) struct Options {
-    /// Where the server is: http://HOST:PORT, https://HOST:PORT, or unix:PATH.
+pub(crate) struct GlobalOptions {
+    /// Server address: http://HOST:PORT, https://HOST:PORT, or unix:PATH
     #[arg(
-        long, global = true, value_name = "URL", env = "FOREWARN_API", default_value = client::USUAL,
-        help_heading = "Options of every command"
+        long, global = true, value_name = "URL", env = "FOREWARN_API", default_value = client::DEFAULT_URL,
+        help_heading = "Global options"
     )]
     api: String,
-    /// The cluster that is meant; without it, the first that may be seen.
+    /// Cluster to work on [default: the first one that the token gives access to]
     #[arg(
         long,
         global = true,
         value_name = "CLUSTER",
         env = "FOREWARN_CLUSTER",
-        help_heading = "Options of every command"
+        help_heading = "Global options"
     )]
     cluster: Option<String>,
-    /// The token for a server that wants one.
+    /// API token
     #[arg(
         long,
         global = true,
         value_name = "TOKEN",
         env = "FOREWARN_TOKEN",
         hide_env_values = true,
-        help_heading = "Options of every command"
+        help_heading = "Global options"
     )]
     token: Option<String>,
-    /// The authorities to believe, as PEM, for https; without it, those of the system.
-    #[arg(
-        long,
-        global = true,
-        value_name = "FILE",
-        env = "FOREWARN_CA",
-        help_heading = "Options of every command"
-    )]
+    /// CA certificates to trust (PEM file) [default: system store]
+    #[arg(long, global = true, value_name = "FILE", env = "FOREWARN_CA", help_heading = "Global options")]
     ca: Option<std::ffi::OsString>,
-    /// For people, or what the server answers.
+    /// Output format
     #[arg(
-        long, global = true, value_name = "FORM", value_enum, default_value_t = Output::Table,
-        help_heading = "Options of every command"
+        long, global = true, value_name = "FORMAT", value_enum, default_value_t = OutputFormat::Table,
+        help_heading = "Global options"
     )]
-    output: Output,
+    output: OutputFormat,
 }
 
-impl Options {
-    /// Where the server is.
+impl GlobalOptions {
     pub(crate) fn api(&self) -> &str {
-        // A variable that is empty counts as one that is not there.
-        if self.api.is_empty() { client::USUAL } else { &self.api }
+        // An empty environment variable counts as unset.
+        if self.api.is_empty() { client::DEFAULT_URL } else { &self.api }
     }
 
-    /// A client of the server, with all that is said about how to reach it.
+    /// A client for the server, with the token and the CA certificates of the options.
     pub(crate) fn client(&self) -> Result<client::Client> {
-        Ok(client::Client::new(self.api())?.with_token(self.token()).with_authorities(self.ca()))
+        Ok(client::Client::new(self.api())?.with_token(self.token()).with_ca_file(self.ca()))
     }
 
-    /// The authorities to believe, if they were said.
     fn ca(&self) -> Option<std::path::PathBuf> {
         self.ca.clone().filter(|path| !path.is_empty()).map(Into::into)
     }
 
-    /// How to show what a server says.
-    pub(crate) fn output(&self) -> Output {
+    pub(crate) fn output(&self) -> OutputFormat {
         self.output
     }
 
-    /// The cluster that is meant, if it was said.
     fn cluster(&self) -> Option<String> {
         self.cluster.clone().filter(|cluster| !cluster.is_empty())
     }
 
-    /// The token, if there is one.
     fn token(&self) -> Option<String> {
         self.token.clone().filter(|token| !token.is_empty())
     }
 }
 
-/// How to show what a server says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Output {
-    /// Tables and sentences.
+pub(crate) enum OutputFormat {
+    /// Tables and sentences
     Table,
-    /// The same; tables have more columns.
+    /// Like table, with more columns
     Wide,
-    /// The answer of the server.
+    /// Response of the server, as JSON
     Json,
 }
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    /// Machines: list them, make, describe, restart, move, stop, delete, evict or forget them.
+    /// Manage machines: list, create, restart, move, stop, delete, explain
     #[command(subcommand)]
     Vm(vm::Command),
-    /// Hosts: list them, add, remove or forget them, update, restart or empty them, say that they fail.
+    /// Manage hosts: list, add, update, restart, migrate, mark as failed
     #[command(subcommand)]
     Host(host::Command),
-    /// Tenants: those who are told of events together.
+    /// Show tenants and change their approval policy
     #[command(subcommand)]
     Tenant(tenant::Command),
-    /// Scale sets: make them, scale, change, upgrade them, delete instances.
+    /// Manage scale sets: create, scale, update, upgrade, delete instances
     #[command(subcommand)]
     Scaleset(scaleset::Command),
-    /// Availability sets: list them, make them and their machines.
+    /// Manage availability sets and their machines
     #[command(subcommand)]
-    Availabilityset(sets::Command),
-    /// Cloud services: make them and their role instances.
+    Availabilityset(machine_sets::Command),
+    /// Manage cloud services and their role instances
     #[command(subcommand)]
-    Cloudservice(sets::CloudCommand),
-    /// Events: what is announced or under way. Approve, cancel or force them.
+    Cloudservice(machine_sets::CloudServiceCommand),
+    /// List, explain, approve, cancel or start events
     #[command(subcommand)]
     Event(event::Command),
-    /// The clock: look at it, stop it, set it forward. Only a virtual clock can be touched.
+    /// Show the clock; freeze or advance a virtual clock
     #[command(subcommand)]
     Clock(clock::Command),
-    /// The fleet as a file: what hosts and tenants there are, or are to be.
+    /// Export the fleet to a file, or apply one
     #[command(subcommand)]
     Fleet(fleet::Command),
-    /// Rollouts: work on many hosts, group by group.
+    /// Plan and control rollouts: work on many hosts, group by group
     #[command(subcommand)]
     Rollout(rollout::Command),
-    /// Hold every start, or let starts go.
+    /// Hold back the start of all events, or release it
     #[command(subcommand)]
-    Brake(rollout::Brake),
-    /// How the cluster behaves.
+    Brake(rollout::BrakeCommand),
+    /// Show or change the settings of the cluster
     #[command(subcommand)]
     Settings(settings::Command),
-    /// Clusters: hosts and tenants that have nothing to do with others.
+    /// Manage clusters: independent groups of hosts and tenants
     #[command(subcommand)]
     Cluster(cluster::Command),
-    /// Tokens: who may do what.
+    /// Manage API tokens
     #[command(subcommand)]
     Token(token::Command),
-    /// Webhooks: who is told of events without asking.
+    /// Manage webhooks: receivers to which events are pushed
     #[command(subcommand)]
     Webhook(webhook::Command),
-    /// Print every change as it happens, one a line. Ctrl-C ends it.
-    #[command(after_help = watch::EXAMPLES)]
-    Watch(watch::Arguments),
-    /// The trail: who asked for what, and what has happened. List, export and verify it.
+    /// Print every change as it happens, one per line, until Ctrl-C
+    #[command(before_help = watch::EXAMPLES)]
+    Watch(watch::WatchArgs),
+    /// List, export or verify the audit log
     #[command(subcommand)]
     Audit(audit::Command),
-    /// Clients of Azure: have `az` and the SDKs ask this server.
+    /// Configure `az` and the Azure SDKs to use this server
     #[command(subcommand)]
     Az(az::Command),
-    /// Copy everything that a running server keeps to a file; `forewarn store import` makes a data directory of it.
+    /// Copy the state of a running server to a file for `forewarn store import`
+    #[command(before_help = "Example:\n  forewarn backup forewarn-2026-01-01.db")]
     Backup {
-        /// The file, which must not be there yet.
+        /// Backup file; must not exist yet
         file: std::path::PathBuf,
     },
 }
 
-pub(crate) fn run(options: &Options, command: Command) -> Result<()> {
+pub(crate) fn run(options: &GlobalOptions, command: Command) -> Result<()> {
     let session = Session::new(options)?;
     match command {
         Command::Vm(command) => vm::run(&session, command),
         Command::Host(command) => host::run(&session, command),
         Command::Tenant(command) => tenant::run(&session, command),
         Command::Scaleset(command) => scaleset::run(&session, command),
-        Command::Availabilityset(command) => sets::run(&session, command),
-        Command::Cloudservice(command) => sets::cloud(&session, command),
+        Command::Availabilityset(command) => machine_sets::run(&session, command),
+        Command::Cloudservice(command) => machine_sets::cloud(&session, command),
         Command::Event(command) => event::run(&session, command),
         Command::Clock(command) => clock::run(&session, &command),
         Command::Fleet(command) => fleet::run(&session, &command),
@@ -218,20 +207,20 @@ pub(crate) fn run(options: &Options, command: Command) -> Result<()> {
     }
 }
 
-/// A name as somebody typed it: whatever it is, it is not nothing.
+/// A name from the command line; not empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Named(String);
+pub(crate) struct Name(String);
 
-/// Reads a name as plain text. An option of a command needs this type where an option of every command has its name.
+/// Parses a name as plain text. clap needs this type for an option that has the name of a global option.
 fn not_empty(text: &str) -> Result<String, &'static str> {
-    text.parse().map(|Named(name)| name)
+    text.parse().map(|Name(name)| name)
 }
 
-impl std::str::FromStr for Named {
+impl std::str::FromStr for Name {
     type Err = &'static str;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let text = text.trim();
-        if text.is_empty() { Err("a name has at least one character") } else { Ok(Self(text.to_owned())) }
+        if text.is_empty() { Err("a name needs at least one character") } else { Ok(Self(text.to_owned())) }
     }
 }

@@ -1,4 +1,4 @@
-//! `forewarn scaleset`: machines made from one model.
+//! `forewarn scaleset`: machines that are created from one model.
 
 use anyhow::{Result, bail};
 use clap::{ArgGroup, Args, Subcommand};
@@ -9,19 +9,19 @@ use forewarn_control::{
 use forewarn_lifecycle::limits::FAULT_DOMAINS_MAX;
 use forewarn_types::{Span, show_duration};
 
-use super::ask::{self, Errand, Patience};
-use super::consent::Consent;
-use super::identifier::short;
-use super::say::date;
+use super::confirmation::ConfirmationArgs;
+use super::event_id::short;
+use super::sentences::{Wording, date};
 use super::session::{Session, escaped};
+use super::shared_args::{ApprovalArgs, EvictionArg, NoticeArgs, OrchestrationArg, UpgradeArgs};
 use super::table::{Table, Width, listed, some};
+use super::task::{self, Task, WaitArgs};
 use super::tenant::automatic;
 use super::vm::eviction;
-use super::wanted::{Approvals, Grouping, Notices, Spot, Upgrades};
-use super::{Named, explain};
+use super::{Name, explain};
 
 const CREATE_EXAMPLES: &str = "\
-Instances are spread over 5 update domains, 3 fault domains, and the healthy hosts that have the fewest of them.
+New instances are spread over 5 update domains, 3 fault domains, and the healthy hosts with the fewest instances of the set.
 
 Examples:
   forewarn scaleset create web --instances 6 --terminate-delay 10m
@@ -29,16 +29,16 @@ Examples:
   forewarn scaleset create db --instances 6 --zones 1 2 3";
 
 const SCALE_EXAMPLES: &str = "\
-When there are too many, the newest go of the zone and the fault domain that have the most. Those that are being deleted
-already do not count.
+A scale-in deletes the newest instances of the zone and fault domain with the most instances. Instances that \
+are already being deleted do not count.
 
 Examples:
   forewarn scaleset scale web 10
   forewarn scaleset scale web 4 --wait";
 
 const UPDATE_EXAMPLES: &str = "\
-Where instances are upgraded by hand, those that are there keep what they have until then: forewarn scaleset upgrade
-With --upgrade automatic all get the latest model at once, with --upgrade rolling batch by batch, in the order of their numbers.
+With --upgrade manual, existing instances keep their model until `forewarn scaleset upgrade`. With --upgrade \
+automatic, all instances get the latest model at once; with --upgrade rolling, batch by batch in the order of their numbers.
 
 Examples:
   forewarn scaleset update web --terminate-notification on --terminate-delay 10m
@@ -57,114 +57,114 @@ Example:
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    /// List scale sets.
+    /// List scale sets
     Ls,
-    /// Show a scale set and its instances.
+    /// Show a scale set and its instances
     Show {
-        /// Its name.
-        name: Named,
+        /// Scale set
+        name: Name,
     },
-    /// Explain a scale set: what its instances are told of their deletion, what is unusual, what was refused.
+    /// Explain a scale set: deletion notices, planned deletions, rejected requests
     Explain {
-        /// Its name.
-        name: Named,
+        /// Scale set
+        name: Name,
     },
-    /// Make a scale set, with its instances.
-    #[command(after_help = CREATE_EXAMPLES)]
-    Create(Create),
-    /// Have so many instances.
-    #[command(after_help = SCALE_EXAMPLES)]
+    /// Create a scale set with instances
+    #[command(before_help = CREATE_EXAMPLES)]
+    Create(CreateScaleSetArgs),
+    /// Change the number of instances of a scale set
+    #[command(before_help = SCALE_EXAMPLES)]
     Scale {
-        /// The scale set.
-        name: Named,
-        /// How many.
+        /// Scale set
+        name: Name,
+        /// Number of instances
         #[arg(value_name = "N", value_parser = clap::value_parser!(u16).range(..=i64::from(INSTANCES_MAX)))]
         capacity: u16,
         #[command(flatten)]
-        bounds: Bounds,
+        placement: PlacementArgs,
         #[command(flatten)]
-        patience: Patience,
+        waiting: WaitArgs,
         #[command(flatten)]
-        consent: Consent,
+        confirmation: ConfirmationArgs,
     },
-    /// Change the model or the policy of a scale set; what is not said stays.
-    #[command(after_help = UPDATE_EXAMPLES)]
+    /// Change the model or the approval policy of a scale set; omitted options keep their value
+    #[command(before_help = UPDATE_EXAMPLES)]
     Update {
-        /// The scale set.
-        name: Named,
+        /// Scale set
+        name: Name,
         #[command(flatten)]
-        notices: Notices,
+        notices: NoticeArgs,
         #[command(flatten)]
-        upgrades: Upgrades,
+        upgrades: UpgradeArgs,
         #[command(flatten)]
-        approvals: Approvals,
+        approvals: ApprovalArgs,
     },
-    /// Give instances the latest model.
-    #[command(after_help = UPGRADE_EXAMPLES, group = ArgGroup::new("which").required(true))]
+    /// Upgrade instances to the latest model
+    #[command(before_help = UPGRADE_EXAMPLES, group = ArgGroup::new("which").required(true))]
     Upgrade {
-        /// The scale set.
-        name: Named,
-        /// The instances: their numbers or names.
+        /// Scale set
+        name: Name,
+        /// Instances, by number or name
         #[arg(value_name = "INSTANCE", group = "which")]
-        instances: Vec<Named>,
-        /// All that have an older one.
+        instances: Vec<Name>,
+        /// Upgrade all instances with an older model
         #[arg(long, group = "which")]
         all: bool,
     },
-    /// Delete instances; announced, if the model that they have says so.
-    #[command(after_help = DELETE_EXAMPLES)]
+    /// Delete instances, with a notice if their model has one
+    #[command(before_help = DELETE_EXAMPLES)]
     DeleteInstances {
-        /// The scale set.
-        name: Named,
-        /// Their numbers or names.
+        /// Scale set
+        name: Name,
+        /// Instances, by number or name
         #[arg(value_name = "INSTANCE", required = true)]
-        instances: Vec<Named>,
+        instances: Vec<Name>,
         #[command(flatten)]
-        patience: Patience,
+        waiting: WaitArgs,
         #[command(flatten)]
-        consent: Consent,
+        confirmation: ConfirmationArgs,
     },
-    /// Remove a scale set that has no instances.
+    /// Remove an empty scale set
     Rm {
-        /// Its name.
-        name: Named,
+        /// Scale set
+        name: Name,
     },
 }
 
 #[derive(Args)]
-pub(crate) struct Create {
-    /// Its name.
-    name: Named,
-    /// How many instances it has.
+pub(crate) struct CreateScaleSetArgs {
+    /// Name of the scale set
+    name: Name,
+    /// Number of instances
     #[arg(long, value_name = "N", default_value_t = 0,
         value_parser = clap::value_parser!(u16).range(..=i64::from(INSTANCES_MAX)))]
     instances: u16,
-    /// They are spot machines, and that is what eviction does to them.
-    #[arg(long, value_enum, value_name = "WHAT")]
-    spot: Option<Spot>,
-    /// How they are grouped into tenants.
-    #[arg(long, value_enum, value_name = "HOW", default_value_t = Grouping::Uniform)]
-    orchestration: Grouping,
+    /// Create spot machines, with this effect of an eviction
+    #[arg(long, value_enum, value_name = "EVICTION")]
+    spot: Option<EvictionArg>,
+    /// Grouping of instances into tenants
+    #[arg(long, value_enum, value_name = "MODE", default_value_t = OrchestrationArg::Uniform)]
+    orchestration: OrchestrationArg,
     #[command(flatten)]
-    upgrades: Upgrades,
+    upgrades: UpgradeArgs,
     #[command(flatten)]
-    notices: Notices,
+    notices: NoticeArgs,
     #[command(flatten)]
-    approvals: Approvals,
+    approvals: ApprovalArgs,
     #[command(flatten)]
-    bounds: Bounds,
+    placement: PlacementArgs,
 }
 
-/// Where new instances may be.
+/// Hosts, zones and fault domains of new instances.
 #[derive(Args)]
-pub(crate) struct Bounds {
-    /// The hosts on which new instances may be; any, if not said.
+pub(crate) struct PlacementArgs {
+    /// Hosts for new instances [default: all]
     #[arg(long, value_name = "HOST", num_args = 1..)]
-    hosts: Vec<Named>,
-    /// The zones over which new instances are spread; any, if not said.
+    hosts: Vec<Name>,
+    /// Zones over which new instances are spread [default: all]
     #[arg(long, value_name = "ZONE", num_args = 1..)]
     zones: Vec<u16>,
-    /// The fault domains over which new instances are spread; 3, if not said, or more, if there are more.
+    /// Number of fault domains over which new instances are spread [default: 3, or the existing number if higher]
     #[arg(long, value_name = "N",
         value_parser = clap::value_parser!(u16).range(1..=i64::from(FAULT_DOMAINS_MAX)))]
     fault_domains: Option<u16>,
@@ -175,103 +175,119 @@ pub(super) fn run(session: &Session, command: Command) -> Result<()> {
         Command::Ls => {
             session.list("/v1/scalesets", |sets: Vec<ScaleSetSummary>| Ok(table(&sets, session.width())))
         }
-        Command::Show { name: Named(name) } => session.show(&place(&name, ""), |set| Ok(facts(set))),
+        Command::Show { name: Name(name) } => session.show(&path(&name, ""), |set| Ok(facts(set))),
         Command::Explain { name } => explain::scale_set(session, &name),
-        Command::Create(wanted) => create(session, wanted),
-        Command::Scale { name: Named(name), capacity, bounds, patience, consent } => {
-            let phrase = format!("scaling of {name} to {capacity}");
-            // Only a set that shrinks loses machines.
+        Command::Create(new) => create(session, new),
+        Command::Scale { name: Name(name), capacity, placement, waiting, confirmation } => {
+            let wording = Wording {
+                noun: format!("scaling of {name} to {capacity}"),
+                done: format!("{name} scaled to {capacity} instances."),
+                unchanged: format!("{name} already has {capacity} instances."),
+            };
+            // Only a scale-in deletes machines.
             let shrinks = || {
-                let now: ScaleSetSummary = session.get(&place(&name, ""))?;
+                let now: ScaleSetSummary = session.get(&path(&name, ""))?;
                 Ok(usize::from(capacity) < now.capacity)
             };
-            consent.obtain_if(session, &phrase, shrinks)?;
-            let Bounds { hosts, zones, fault_domains } = bounds;
-            let body = Scale { capacity, hosts: few(hosts), zones, fault_domains };
-            ask::all(session, &[Errand::post(phrase, place(&name, "/scale"), &body)?], patience)
+            confirmation.obtain_if(session, &wording.noun, shrinks)?;
+            let PlacementArgs { hosts, zones, fault_domains } = placement;
+            let body = Scale { capacity, hosts: some_names(hosts), zones, fault_domains };
+            task::run_all(session, &[Task::post(wording, path(&name, "/scale"), &body)?], waiting)
         }
-        Command::Update { name: Named(name), notices, upgrades, approvals } => {
+        Command::Update { name: Name(name), notices, upgrades, approvals } => {
             update(session, &name, notices, upgrades, approvals)
         }
-        Command::Upgrade { name: Named(name), instances, all } => {
+        Command::Upgrade { name: Name(name), instances, all } => {
             let (instances, what) = match (names(instances), all) {
                 (instances, false) => (InstanceSelection::Named(instances.clone()), some(&instances)),
                 (_, true) => (InstanceSelection::Every(AllWord::All), "all instances".to_owned()),
             };
-            let phrase = format!("upgrade of {what} of {name}");
-            let errand = Errand::post(phrase, place(&name, "/upgrade"), &Upgrade { instances })?;
-            ask::one(session, &errand).map(drop)
+            let wording = Wording {
+                noun: format!("upgrade of {what} of {name}"),
+                done: format!("Upgraded {what} of {name}."),
+                unchanged: format!("Nothing to upgrade: {what} of {name} have the latest model."),
+            };
+            let task = Task::post(wording, path(&name, "/upgrade"), &Upgrade { instances })?;
+            task::run(session, &task).map(drop)
         }
-        Command::DeleteInstances { name: Named(name), instances, patience, consent } => {
+        Command::DeleteInstances { name: Name(name), instances, waiting, confirmation } => {
             let instances = names(instances);
-            let phrase = format!("delete of {} of {name}", some(&instances));
-            consent.obtain(session, &phrase)?;
+            let list = some(&instances);
+            let wording = Wording {
+                noun: format!("deletion of {list} of {name}"),
+                done: format!("Deleted {list} of {name}."),
+                unchanged: format!("Already being deleted: {list} of {name}."),
+            };
+            confirmation.obtain(session, &wording.noun)?;
             let body = DeleteInstances { instances };
-            ask::all(session, &[Errand::post(phrase, place(&name, "/delete-instances"), &body)?], patience)
+            task::run_all(session, &[Task::post(wording, path(&name, "/delete-instances"), &body)?], waiting)
         }
-        Command::Rm { name: Named(scale_set) } => {
-            let phrase = format!("removal of scale set {scale_set}");
-            ask::one(session, &Errand::new(phrase, NamedCommand::RemoveScaleSet { scale_set })).map(drop)
+        Command::Rm { name: Name(scale_set) } => {
+            let wording = Wording::removal("scale set", &scale_set);
+            task::run(session, &Task::new(wording, NamedCommand::RemoveScaleSet { scale_set })).map(drop)
         }
     }
 }
 
-fn create(session: &Session, wanted: Create) -> Result<()> {
-    let Named(name) = wanted.name;
-    let phrase = format!("scale set {name} with {} instances", wanted.instances);
-    let Bounds { hosts, zones, fault_domains } = wanted.bounds;
+fn create(session: &Session, new: CreateScaleSetArgs) -> Result<()> {
+    let Name(name) = new.name;
+    let wording = Wording {
+        done: format!("Scale set {name} created with {} instances.", new.instances),
+        ..Wording::creation("scale set", &name)
+    };
+    let PlacementArgs { hosts, zones, fault_domains } = new.placement;
     let body = NewScaleSet {
         name,
-        orchestration: wanted.orchestration.into(),
-        upgrade: wanted.upgrades.change(UpgradeWord::Manual).unwrap_or_default(),
-        spot: wanted.spot.map(Into::into),
-        terminate: wanted.notices.new_terminate(),
-        os_image: wanted.notices.os_image().unwrap_or(false),
-        policy: wanted.approvals.change().unwrap_or_default().apply(PolicyEntry::default()),
-        instances: wanted.instances,
-        hosts: few(hosts),
+        orchestration: new.orchestration.into(),
+        upgrade: new.upgrades.change(UpgradeWord::Manual).unwrap_or_default(),
+        spot: new.spot.map(Into::into),
+        terminate: new.notices.new_terminate(),
+        os_image: new.notices.os_image().unwrap_or(false),
+        policy: new.approvals.change().unwrap_or_default().apply(PolicyEntry::default()),
+        instances: new.instances,
+        hosts: some_names(hosts),
         zones,
         fault_domains,
     };
-    ask::one(session, &Errand::post(phrase, "/v1/scalesets".to_owned(), &body)?).map(drop)
+    task::run(session, &Task::post(wording, "/v1/scalesets".to_owned(), &body)?).map(drop)
 }
 
 fn update(
     session: &Session,
     name: &str,
-    notices: Notices,
-    upgrades: Upgrades,
-    approvals: Approvals,
+    notices: NoticeArgs,
+    upgrades: UpgradeArgs,
+    approvals: ApprovalArgs,
 ) -> Result<()> {
     if notices.is_empty() && upgrades.is_empty() && approvals.change().is_none() {
         bail!("nothing to change\n  hint: forewarn scaleset update --help");
     }
-    let now: ScaleSetSummary = session.get(&place(name, ""))?;
+    let now: ScaleSetSummary = session.get(&path(name, ""))?;
     let change = ScaleSetChange {
         terminate: notices.terminate(now.terminate),
         os_image: notices.os_image(),
         upgrade: upgrades.change(now.upgrade),
         policy: approvals.change(),
     };
-    ask::one(session, &Errand::patch(format!("update of {name}"), place(name, ""), &change)?).map(drop)
+    task::run(session, &Task::patch(Wording::update(name), path(name, ""), &change)?).map(drop)
 }
 
-fn place(name: &str, more: &str) -> String {
+fn path(name: &str, more: &str) -> String {
     format!("/v1/scalesets/{}{more}", escaped(name))
 }
 
-fn names(named: Vec<Named>) -> Vec<String> {
-    named.into_iter().map(|Named(name)| name).collect()
+fn names(names: Vec<Name>) -> Vec<String> {
+    names.into_iter().map(|Name(name)| name).collect()
 }
 
-/// Some of them, if any are named.
-fn few(named: Vec<Named>) -> Option<Vec<String>> {
-    Some(names(named)).filter(|names| !names.is_empty())
+/// The names. None without names.
+fn some_names(list: Vec<Name>) -> Option<Vec<String>> {
+    Some(names(list)).filter(|names| !names.is_empty())
 }
 
 fn table(sets: &[ScaleSetSummary], width: Width) -> String {
     let usual = ["name", "instances", "leaving", "model", "outdated", "spot", "notice of deletion"];
-    let more = ["orchestration", "upgrade", "notice of images", "approves itself", "tenants"];
+    let more = ["orchestration", "upgrade", "notice of images", "automatic approval", "tenants"];
     let mut table = Table::with_more(width, &usual, &more);
     for set in sets {
         let usual = [
@@ -308,7 +324,7 @@ fn facts(set: ScaleSetView) -> String {
         ("model", summary.model.to_string()),
         ("notice of deletion", span(summary.terminate)),
         ("notice of images", images(summary.os_image)),
-        ("approves itself", automatic(summary.policy)),
+        ("automatic approval", automatic(summary.policy)),
         ("tenants", listed(summary.tenants)),
     ]);
     let mut table = Table::new(&[

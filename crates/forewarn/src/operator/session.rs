@@ -1,6 +1,5 @@
-//! One run of a command: the server it asks, and the form in which it shows the answers.
+//! One run of a command: the client of the server, and the output format of its responses.
 
-use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::ops::ControlFlow;
 
@@ -14,18 +13,18 @@ use serde_json::{Value, json};
 
 use super::table::Width;
 use super::visible::{json, visible};
-use super::{Options, Output};
-use crate::client::{Client, Refused};
+use super::{GlobalOptions, OutputFormat};
+use crate::client::{ApiError, Client};
 
-/// A server, and the form in which its answers are shown.
+/// A client with the output format.
 pub(super) struct Session {
     client: Client,
-    output: Output,
-    /// The cluster that is meant, if it was said.
+    output: OutputFormat,
+    /// None for the first accessible cluster.
     cluster: Option<String>,
 }
 
-/// What does not belong to a cluster.
+/// Paths that belong to the server, not to a cluster.
 const OF_SERVER: [&str; 7] = [
     "/v1/audit/export",
     "/v1/backup",
@@ -37,11 +36,11 @@ const OF_SERVER: [&str; 7] = [
 ];
 
 impl Session {
-    pub(super) fn new(options: &Options) -> Result<Self> {
+    pub(super) fn new(options: &GlobalOptions) -> Result<Self> {
         Ok(Self { client: options.client()?, output: options.output, cluster: options.cluster() })
     }
 
-    /// The same path, of the cluster that is meant.
+    /// The path with the cluster as a query parameter.
     fn of_cluster(&self, path: &str) -> String {
         let is_of_server = |of: &str| {
             let rest = path.strip_prefix(of);
@@ -56,20 +55,18 @@ impl Session {
         }
     }
 
-    /// The server that is asked.
     pub(super) fn client(&self) -> &Client {
         &self.client
     }
 
-    pub(super) fn output(&self) -> Output {
+    pub(super) fn output(&self) -> OutputFormat {
         self.output
     }
 
-    /// How many columns tables have.
     pub(super) fn width(&self) -> Width {
         match self.output {
-            Output::Wide => Width::Wide,
-            Output::Table | Output::Json => Width::Usual,
+            OutputFormat::Wide => Width::Wide,
+            OutputFormat::Table | OutputFormat::Json => Width::Usual,
         }
     }
 
@@ -81,12 +78,12 @@ impl Session {
         self.client.get(&self.of_cluster(path))
     }
 
-    /// Reads a list to its end.
+    /// Reads all pages of a list.
     pub(super) fn all<T: DeserializeOwned>(&self, path: &str) -> Result<Vec<T>> {
         self.client.pages(&self.of_cluster(path))
     }
 
-    /// Reads a list to its end and shows it: as it is, or by `text`.
+    /// Reads all pages of a list and prints them: as JSON, or as `text`.
     pub(super) fn list<T, F>(&self, path: &str, text: F) -> Result<()>
     where
         T: DeserializeOwned,
@@ -96,23 +93,23 @@ impl Session {
         self.present(json!({ "items": items }), |all: Items<T>| text(all.items))
     }
 
-    /// Reads something that may not be there, or not be the only one of its name.
-    pub(super) fn look<T: DeserializeOwned>(&self, path: &str) -> Result<Option<T>> {
+    /// Reads a resource. None if it does not exist, or its name is ambiguous.
+    pub(super) fn find<T: DeserializeOwned>(&self, path: &str) -> Result<Option<T>> {
         match self.get(path) {
             Ok(found) => Ok(Some(found)),
-            Err(problem) => match problem.downcast_ref::<Refused>() {
-                Some(refused) if (400..500).contains(&refused.status) => Ok(None),
-                Some(_) | None => Err(problem),
+            Err(error) => match error.downcast_ref::<ApiError>() {
+                Some(rejection) if (400..500).contains(&rejection.status) => Ok(None),
+                Some(_) | None => Err(error),
             },
         }
     }
 
-    /// What the clock of the server shows.
+    /// The time of the server's clock.
     pub(super) fn now(&self) -> Result<Moment> {
         Ok(self.get::<ClockView>("/v1/clock")?.now)
     }
 
-    /// Reads something and shows it: as it is, or by `text`.
+    /// Reads a resource and prints it: as JSON, or as `text`.
     pub(super) fn show<T, F>(&self, path: &str, text: F) -> Result<()>
     where
         T: DeserializeOwned,
@@ -121,8 +118,8 @@ impl Session {
         self.present(self.get(path)?, text)
     }
 
-    /// Asks for something and shows the answer: as it is, or by `text`.
-    pub(super) fn ask<B, T, F>(&self, path: &str, body: &B, text: F) -> Result<()>
+    /// Sends a request and prints the response: as JSON, or as `text`.
+    pub(super) fn send<B, T, F>(&self, path: &str, body: &B, text: F) -> Result<()>
     where
         B: Serialize,
         T: DeserializeOwned,
@@ -135,7 +132,6 @@ impl Session {
         self.client.post(&self.of_cluster(path), body)
     }
 
-    /// Has something changed that is at a path.
     pub(super) fn change<B: Serialize>(&self, method: Method, path: &str, body: Option<&B>) -> Result<Value> {
         self.client.change(method, &self.of_cluster(path), body)
     }
@@ -148,25 +144,24 @@ impl Session {
         self.client.follow(&self.of_cluster(path), each, |note| eprintln!("forewarn: {}", visible(note)))
     }
 
-    /// Shows an answer: as it is, or by `text`.
-    pub(super) fn present<T, F>(&self, answer: Value, text: F) -> Result<()>
+    /// Prints a response: as JSON, or as `text`.
+    pub(super) fn present<T, F>(&self, response: Value, text: F) -> Result<()>
     where
         T: DeserializeOwned,
         F: FnOnce(T) -> Result<String>,
     {
         match self.output {
-            Output::Json => print(&json(&format!("{answer:#}\n"))),
-            Output::Table | Output::Wide => print(&visible(&text(understand(answer)?)?)),
+            OutputFormat::Json => print(&json(&format!("{response:#}\n"))),
+            OutputFormat::Table | OutputFormat::Wide => print(&visible(&text(parse(response)?)?)),
         }
     }
 }
 
-/// What an answer means.
-pub(super) fn understand<T: DeserializeOwned>(answer: Value) -> Result<T> {
-    serde_json::from_value(answer).context("the answer of the server is not understood")
+pub(super) fn parse<T: DeserializeOwned>(response: Value) -> Result<T> {
+    serde_json::from_value(response).context("invalid response of the server")
 }
 
-/// Writes to standard output. A reader who has seen enough and closes the pipe is no failure.
+/// Writes to standard output. A reader that closes the pipe early is not an error.
 pub(crate) fn print(text: &str) -> Result<()> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
@@ -175,18 +170,9 @@ pub(crate) fn print(text: &str) -> Result<()> {
     }
 }
 
-/// A text as one part of a path, or as a value in a query.
+/// Percent-encodes a path segment or a query value.
 pub(super) fn escaped(text: &str) -> String {
-    let mut escaped = String::new();
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            escaped.push(char::from(byte));
-        } else {
-            // Writing to a text cannot fail.
-            let _ = write!(escaped, "%{byte:02X}");
-        }
-    }
-    escaped
+    forewarn_url::percent::encode(text)
 }
 
 #[cfg(test)]
@@ -194,11 +180,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_belongs_to_a_cluster_is_asked_of_the_one_that_is_meant() {
+    fn paths_of_a_cluster_get_its_name() {
         let client = || Client::new("http://127.0.0.1:1").unwrap();
         let of = |cluster: Option<&str>| Session {
             client: client(),
-            output: Output::Table,
+            output: OutputFormat::Table,
             cluster: cluster.map(str::to_owned),
         };
         let west = of(Some("west"));
@@ -218,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn names_cannot_leave_their_place_in_a_path() {
+    fn names_cannot_leave_their_path_segment() {
         assert_eq!(escaped("web_0"), "web_0");
         assert_eq!(escaped("a b/../ü?"), "a%20b%2F..%2F%C3%BC%3F");
     }

@@ -1,4 +1,4 @@
-//! `forewarn settings`: how the cluster behaves.
+//! `forewarn settings`: the settings of a cluster.
 
 use anyhow::Result;
 use clap::{Args, Subcommand, ValueEnum};
@@ -6,7 +6,8 @@ use forewarn_control::{FailureWord, Outcome, SettingsChange, SettingsView, Unenr
 use forewarn_http_client::Method;
 
 use super::cluster::brake;
-use super::say;
+use super::sentences;
+use super::sentences::Wording;
 use super::session::Session;
 use super::table::Table;
 
@@ -14,40 +15,40 @@ const PATH: &str = "/v1/settings";
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    /// Show the settings.
+    /// Show the settings
     Show,
-    /// Change settings; what is not said stays.
-    #[command(after_help = "Example:\n  forewarn settings set --failure redeploy --user-operations-max 2")]
-    Set(Change),
+    /// Change settings; omitted options keep their value
+    #[command(before_help = "Example:\n  forewarn settings set --failure redeploy --user-operations-max 2")]
+    Set(SettingsArgs),
 }
 
 #[derive(Args)]
 #[group(required = true, multiple = true)]
-pub(crate) struct Change {
-    /// What happens to operations on tenants that are not enrolled.
+pub(crate) struct SettingsArgs {
+    /// Operations on tenants that are not enrolled
     #[arg(long, value_enum)]
-    unenrolled: Option<Unenrolled>,
-    /// How many events by users one tenant may have at once; 0: as many as fit.
+    unenrolled: Option<UnenrolledArg>,
+    /// Maximum number of simultaneous user events of a tenant; 0 for no limit
     #[arg(long, value_name = "N")]
     user_operations_max: Option<u16>,
-    /// What a failed host does to its machines.
+    /// Recovery of machines from a failed host
     #[arg(long, value_enum)]
-    failure: Option<Failure>,
+    failure: Option<FailureArg>,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
-enum Unenrolled {
-    /// They run at once.
+enum UnenrolledArg {
+    /// Start at once
     Runs,
-    /// They wait for the notice that an enrolled tenant would get.
+    /// Wait as long as the notice of an enrolled tenant
     Waits,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
-enum Failure {
-    /// They are restarted elsewhere.
+enum FailureArg {
+    /// Restart them on other hosts
     Reboot,
-    /// They are redeployed.
+    /// Redeploy them
     Redeploy,
 }
 
@@ -55,23 +56,28 @@ pub(super) fn run(session: &Session, command: &Command) -> Result<()> {
     match command {
         Command::Show => session.show(PATH, |settings| Ok(facts(settings))),
         Command::Set(change) => {
-            let answer = session.change(Method::PATCH, PATH, Some(&SettingsChange::from(change)))?;
-            session.present(answer, |outcome: Outcome| Ok(say::outcome(&outcome, "other settings")))
+            let response = session.change(Method::PATCH, PATH, Some(&SettingsChange::from(change)))?;
+            let wording = Wording {
+                noun: "change of settings".to_owned(),
+                done: "Settings changed.".to_owned(),
+                unchanged: "The settings already have these values.".to_owned(),
+            };
+            session.present(response, |outcome: Outcome| Ok(sentences::outcome(&outcome, &wording)))
         }
     }
 }
 
-impl From<&Change> for SettingsChange {
-    fn from(change: &Change) -> Self {
+impl From<&SettingsArgs> for SettingsChange {
+    fn from(change: &SettingsArgs) -> Self {
         Self {
             unenrolled: change.unenrolled.map(|word| match word {
-                Unenrolled::Runs => UnenrolledWord::Runs,
-                Unenrolled::Waits => UnenrolledWord::Waits,
+                UnenrolledArg::Runs => UnenrolledWord::Runs,
+                UnenrolledArg::Waits => UnenrolledWord::Waits,
             }),
             user_operations_max: change.user_operations_max,
             failure: change.failure.map(|word| match word {
-                Failure::Reboot => FailureWord::Reboot,
-                Failure::Redeploy => FailureWord::Redeploy,
+                FailureArg::Reboot => FailureWord::Reboot,
+                FailureArg::Redeploy => FailureWord::Redeploy,
             }),
         }
     }
@@ -79,15 +85,17 @@ impl From<&Change> for SettingsChange {
 
 fn facts(settings: SettingsView) -> String {
     let unenrolled = match settings.unenrolled {
-        UnenrolledWord::Runs => "runs: operations on tenants that are not enrolled run at once",
-        UnenrolledWord::Waits => "waits: they wait for the notice that an enrolled tenant would get",
+        UnenrolledWord::Runs => "runs: operations on tenants that are not enrolled start at once",
+        UnenrolledWord::Waits => {
+            "waits: operations on tenants that are not enrolled wait as long as a notice"
+        }
     };
     let most = match settings.user_operations_max {
-        0 => "0: as many events by users at once as fit".to_owned(),
-        most => format!("{most} events by users of one tenant at once"),
+        0 => "0: no limit on simultaneous user events".to_owned(),
+        most => format!("{most} simultaneous user events per tenant"),
     };
     let failure = match settings.failure {
-        FailureWord::Reboot => "reboot: machines of a failed host are restarted elsewhere",
+        FailureWord::Reboot => "reboot: machines of a failed host are restarted on other hosts",
         FailureWord::Redeploy => "redeploy: machines of a failed host are redeployed",
     };
     let facts = [

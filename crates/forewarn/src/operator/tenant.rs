@@ -1,14 +1,15 @@
-//! `forewarn tenant`: those who are told of events together.
+//! `forewarn tenant`: groups of machines that get the same events.
 
 use anyhow::{Result, bail};
 use clap::Subcommand;
 use forewarn_control::{ApproveWord, NamedCommand, PolicyEntry, TenantView};
 
-use super::Named;
-use super::ask::{self, Errand};
+use super::Name;
+use super::sentences::Wording;
 use super::session::{Session, escaped};
+use super::shared_args::ApprovalArgs;
 use super::table::{Table, Width, listed};
-use super::wanted::Approvals;
+use super::task::{self, Task};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -17,20 +18,20 @@ Examples:
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    /// List tenants.
+    /// List tenants
     Ls,
-    /// Show a tenant.
+    /// Show a tenant
     Show {
-        /// Its name.
-        name: Named,
+        /// Tenant
+        name: Name,
     },
-    /// Change which events of a tenant approve themselves; what is not said stays.
-    #[command(after_help = EXAMPLES)]
+    /// Change the approval policy of a tenant; omitted options keep their value
+    #[command(before_help = EXAMPLES)]
     Policy {
-        /// Its name; a placement group stands for its whole scale set.
-        name: Named,
+        /// Tenant; a placement group stands for its whole scale set
+        name: Name,
         #[command(flatten)]
-        approvals: Approvals,
+        approvals: ApprovalArgs,
     },
 }
 
@@ -39,24 +40,28 @@ pub(super) fn run(session: &Session, command: Command) -> Result<()> {
         Command::Ls => {
             session.list("/v1/tenants", |tenants: Vec<TenantView>| Ok(table(&tenants, session.width())))
         }
-        Command::Show { name: Named(name) } => {
+        Command::Show { name: Name(name) } => {
             session.show(&format!("/v1/tenants/{}", escaped(&name)), |tenant| Ok(facts(tenant)))
         }
-        Command::Policy { name: Named(tenant), approvals } => {
+        Command::Policy { name: Name(tenant), approvals } => {
             let Some(change) = approvals.change() else {
                 bail!("nothing to change\n  hint: forewarn tenant policy --help");
             };
             let now: TenantView = session.get(&format!("/v1/tenants/{}", escaped(&tenant)))?;
-            let phrase = format!("policy of {tenant}");
+            let wording = Wording {
+                noun: format!("policy of {tenant}"),
+                done: format!("Policy of {tenant} changed."),
+                unchanged: format!("{tenant} already has this policy."),
+            };
             let command = NamedCommand::ChangePolicy { tenant, policy: change.apply(now.policy) };
-            ask::one(session, &Errand::new(phrase, command)).map(drop)
+            task::run(session, &Task::new(wording, command)).map(drop)
         }
     }
 }
 
 fn table(tenants: &[TenantView], width: Width) -> String {
     let usual = ["name", "kind", "enrolled", "incarnation", "machines", "events"];
-    let more = ["approves itself", "names of machines", "ids of events"];
+    let more = ["automatic approval", "names of machines", "ids of events"];
     let mut table = Table::with_more(width, &usual, &more);
     for tenant in tenants {
         let usual = [
@@ -80,7 +85,7 @@ fn facts(tenant: TenantView) -> String {
         ("kind", tenant.kind),
         ("enrolled", enrolled),
         ("incarnation", tenant.incarnation.to_string()),
-        ("approves itself", automatic(tenant.policy)),
+        ("automatic approval", automatic(tenant.policy)),
         ("machines", listed(tenant.machines)),
         ("events", listed(tenant.events)),
     ];
@@ -91,12 +96,12 @@ fn enrolled(tenant: &TenantView) -> &'static str {
     if tenant.enrolled { "yes" } else { "no" }
 }
 
-/// What needs nobody's approval.
+/// The events that are approved automatically.
 pub(super) fn automatic(policy: PolicyEntry) -> String {
     let rules = [
         (policy.restart, "restarts by the owner"),
-        (policy.redeploy, "redeploys by the owner"),
-        (policy.all_down, "everything while no machine runs"),
+        (policy.redeploy, "redeployments by the owner"),
+        (policy.all_down, "all events while no machine runs"),
     ];
     let automatic = rules.into_iter().filter(|(word, _)| match word {
         ApproveWord::Automatic => true,
@@ -110,10 +115,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_policy_is_told_by_what_approves_itself() {
+    fn a_policy_is_shown_by_its_automatic_approvals() {
         let (asked, automatic) = (ApproveWord::Asked, ApproveWord::Automatic);
         let policy = PolicyEntry { restart: automatic, redeploy: asked, all_down: automatic };
-        assert_eq!(super::automatic(policy), "restarts by the owner, everything while no machine runs");
+        assert_eq!(super::automatic(policy), "restarts by the owner, all events while no machine runs");
         let policy = PolicyEntry { restart: asked, redeploy: asked, all_down: asked };
         assert_eq!(super::automatic(policy), "");
     }

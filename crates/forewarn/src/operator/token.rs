@@ -1,4 +1,4 @@
-//! `forewarn token`: who may do what.
+//! `forewarn token`: API tokens, their roles and scopes.
 
 use anyhow::Result;
 use clap::{Args, Subcommand, ValueEnum};
@@ -6,9 +6,10 @@ use forewarn_control::{IssuedToken, NewToken, Outcome, RoleWord, TokenView};
 use forewarn_http_client::Method;
 use forewarn_types::{Moment, Span};
 
-use super::session::{Session, escaped, print, understand};
+use super::sentences::Wording;
+use super::session::{Session, escaped, parse, print};
 use super::table::{Table, listed};
-use super::{Named, Output, not_empty, say, visible};
+use super::{Name, OutputFormat, not_empty, sentences, visible};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -18,49 +19,50 @@ Examples:
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    /// Issue a token. Its text is printed, once.
-    #[command(after_help = EXAMPLES)]
-    Create(New),
-    /// List tokens; nobody can see their texts again.
+    /// Create a token and print its secret, which cannot be shown again
+    #[command(before_help = EXAMPLES)]
+    Create(NewTokenArgs),
+    /// List tokens, without their secrets
     Ls,
-    /// Show a token, without its text.
+    /// Show a token, without its secret
     Show {
-        /// Its name.
-        name: Named,
+        /// Token
+        name: Name,
     },
-    /// Revoke tokens: they are good no longer.
+    /// Revoke tokens
+    #[command(before_help = "Example:\n  forewarn token revoke ci")]
     Revoke {
-        /// Their names.
+        /// Tokens
         #[arg(required = true, value_name = "NAME")]
-        names: Vec<Named>,
+        names: Vec<Name>,
     },
 }
 
 #[derive(Args)]
-pub(crate) struct New {
-    /// What to call it.
-    name: Named,
-    /// What its holder may do.
+pub(crate) struct NewTokenArgs {
+    /// Name of the token
+    name: Name,
+    /// Role of the token
     #[arg(long, value_enum)]
-    role: Role,
-    /// Only in this cluster; may be said more than once. In all, if not said.
+    role: RoleArg,
+    /// Limit the token to this cluster; repeatable [default: all]
     #[arg(long, value_name = "CLUSTER", value_parser = not_empty)]
     cluster: Vec<String>,
-    /// Only for this tenant, or this scale set; may be said more than once. For all, if not said.
+    /// Limit the token to this tenant or scale set; repeatable [default: all]
     #[arg(long, value_name = "TENANT")]
-    tenant: Vec<Named>,
-    /// For how long it is good: 90d. Without an end, if not said.
+    tenant: Vec<Name>,
+    /// Lifetime, such as 90d [default: unlimited]
     #[arg(long, value_name = "DURATION")]
     expires: Option<Span>,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
-enum Role {
-    /// Looks.
+enum RoleArg {
+    /// Read only
     Viewer,
-    /// Works on machines and hosts.
+    /// Work on machines and hosts
     Operator,
-    /// Says what there is, how it behaves, and who may do what.
+    /// Also manage the fleet, settings and tokens
     Admin,
 }
 
@@ -76,20 +78,24 @@ pub(super) fn run(session: &Session, command: Command) -> Result<()> {
             session.show(&path(&name), |token| Ok(facts(token, now)))
         }
         Command::Revoke { names } => names.iter().try_for_each(|name| {
-            let answer = session.change(Method::DELETE, &path(name), None::<&()>)?;
-            let said = |outcome: Outcome| Ok(say::outcome(&outcome, &format!("token {} is revoked", name.0)));
-            session.present(answer, said)
+            let response = session.change(Method::DELETE, &path(name), None::<&()>)?;
+            let wording = Wording {
+                noun: format!("revocation of token {}", name.0),
+                done: format!("Token {} revoked.", name.0),
+                unchanged: format!("Token {} is already revoked.", name.0),
+            };
+            session.present(response, |outcome: Outcome| Ok(sentences::outcome(&outcome, &wording)))
         }),
     }
 }
 
-/// The text is all that goes to standard output: it can be put where it belongs without being seen.
-fn create(session: &Session, new: New) -> Result<()> {
-    let answer = session.post("/v1/tokens", &NewToken::from(new))?;
+/// Only the secret goes to standard output, so that a script can store it without printing it.
+fn create(session: &Session, new: NewTokenArgs) -> Result<()> {
+    let response = session.post("/v1/tokens", &NewToken::from(new))?;
     match session.output() {
-        Output::Json => session.present(answer, |_: IssuedToken| Ok(String::new())),
-        Output::Table | Output::Wide => {
-            let IssuedToken { text, token } = understand(answer)?;
+        OutputFormat::Json => session.present(response, |_: IssuedToken| Ok(String::new())),
+        OutputFormat::Table | OutputFormat::Wide => {
+            let IssuedToken { text, token } = parse(response)?;
             eprintln!("{}", visible(&hint(&token)));
             print(&format!("{text}\n"))
         }
@@ -97,32 +103,32 @@ fn create(session: &Session, new: New) -> Result<()> {
 }
 
 fn hint(token: &TokenView) -> String {
-    let until = token.expires.map(|at| format!(", until {}", say::date(at))).unwrap_or_default();
+    let until = token.expires.map(|at| format!(", until {}", sentences::date(at))).unwrap_or_default();
     format!(
-        "Token {}: {}, {}{until}.\nThis is the only time that it is shown. Use it as FOREWARN_TOKEN, or with --token.",
+        "Token {}: {}, {}{until}.\nThe secret is not shown again. Use it as FOREWARN_TOKEN, or with --token.",
         token.name,
         word(token.role),
-        reach(token),
+        scope(token),
     )
 }
 
-fn path(Named(name): &Named) -> String {
+fn path(Name(name): &Name) -> String {
     format!("/v1/tokens/{}", escaped(name))
 }
 
-impl From<New> for NewToken {
-    fn from(new: New) -> Self {
+impl From<NewTokenArgs> for NewToken {
+    fn from(new: NewTokenArgs) -> Self {
         let some = |names: Vec<String>| (!names.is_empty()).then_some(names);
         Self {
             name: new.name.0,
             role: match new.role {
-                Role::Viewer => RoleWord::Viewer,
-                Role::Operator => RoleWord::Operator,
-                Role::Admin => RoleWord::Admin,
+                RoleArg::Viewer => RoleWord::Viewer,
+                RoleArg::Operator => RoleWord::Operator,
+                RoleArg::Admin => RoleWord::Admin,
             },
-            // A variable that is empty counts as one that is not there.
+            // An empty environment variable counts as unset.
             clusters: some(new.cluster.into_iter().filter(|name| !name.is_empty()).collect()),
-            tenants: some(new.tenant.into_iter().map(|Named(name)| name).collect()),
+            tenants: some(new.tenant.into_iter().map(|Name(name)| name).collect()),
             expires: None,
             expires_in: new.expires,
         }
@@ -137,14 +143,14 @@ fn word(role: RoleWord) -> &'static str {
     }
 }
 
-/// What a token is good for: `everything`, `cluster west`, `tenants web, db of cluster west`.
-fn reach(token: &TokenView) -> String {
+/// The scope of a token: `all clusters`, `cluster west`, `tenants web, db of cluster west`.
+fn scope(token: &TokenView) -> String {
     let some = |what: &str, names: &[String]| {
         let plural = if names.len() == 1 { "" } else { "s" };
         format!("{what}{plural} {}", names.join(", "))
     };
     match (&token.clusters, &token.tenants) {
-        (None, None) => "everything".to_owned(),
+        (None, None) => "all clusters".to_owned(),
         (Some(clusters), None) => some("cluster", clusters),
         (None, Some(tenants)) => some("tenant", tenants),
         (Some(clusters), Some(tenants)) => {
@@ -163,7 +169,7 @@ fn table(tokens: &[TokenView], now: Moment) -> String {
             all(&token.clusters),
             all(&token.tenants),
             expiry(token, now),
-            say::date(token.created),
+            sentences::date(token.created),
             token.by.clone(),
         ]);
     }
@@ -173,9 +179,9 @@ fn table(tokens: &[TokenView], now: Moment) -> String {
 fn facts(token: TokenView, now: Moment) -> String {
     let facts = [
         ("role", word(token.role).to_owned()),
-        ("good for", reach(&token)),
+        ("scope", scope(&token)),
         ("expires", expiry(&token, now)),
-        ("created", say::date(token.created)),
+        ("created", sentences::date(token.created)),
         ("by", token.by),
     ];
     Table::facts([("name", token.name)].into_iter().chain(facts)).to_string()
@@ -183,7 +189,7 @@ fn facts(token: TokenView, now: Moment) -> String {
 
 fn expiry(token: &TokenView, now: Moment) -> String {
     match token.expires {
-        Some(at) => say::when(at, now),
+        Some(at) => sentences::when(at, now),
         None => "never".to_owned(),
     }
 }
@@ -202,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn tokens_are_listed_with_what_they_are_good_for() {
+    fn tokens_are_listed_with_their_scopes() {
         assert_eq!(
             table(&tokens(), "2026-01-01T00:00:00Z".parse().unwrap()),
             "NAME   ROLE      CLUSTERS  TENANTS  EXPIRES                       CREATED               BY\n\
@@ -212,9 +218,9 @@ mod tests {
     }
 
     #[test]
-    fn what_a_token_is_good_for_is_said_when_it_is_issued() {
+    fn the_scope_is_printed_when_a_token_is_created() {
         let [first, ci] = <[TokenView; 2]>::try_from(tokens()).unwrap();
-        assert!(hint(&first).starts_with("Token first: admin, everything.\n"), "{}", hint(&first));
+        assert!(hint(&first).starts_with("Token first: admin, all clusters.\n"), "{}", hint(&first));
         assert_eq!(
             hint(&ci).lines().next(),
             Some("Token ci: operator, tenants web, db of cluster west, until 2026-01-01 01:00:00Z.")

@@ -7,34 +7,53 @@ use clap::{ArgGroup, Args, Subcommand};
 use forewarn_control::{Eviction, MachineView, NamedCommand, PolicyEntry, VmEntry};
 use forewarn_types::show_duration;
 
-use super::Named;
-use super::ask::{self, Errand, Patience};
-use super::consent::Consent;
-use super::explain::{self, Extent};
-use super::identifier::short;
+use super::Name;
+use super::confirmation::ConfirmationArgs;
+use super::event_id::short;
+use super::explain::{self, HistoryExtent};
+use super::sentences::Wording;
 use super::session::{Session, escaped};
+use super::shared_args::{ApprovalArgs, NewMachineArgs, NoticeArgs, Tag, tags};
 use super::table::{Table, Width, listed, some};
-use super::wanted::{Approvals, NewMachine, Notices, Tag, tags};
+use super::task::{self, Task, WaitArgs};
 
-const EXAMPLES: &str = "\
+const RESTART_EXAMPLES: &str = "\
 Examples:
   forewarn vm restart web_0
-  forewarn vm restart web_0 web_1 --wait
-  forewarn vm delete web/web_0          where several machines are called web_0";
+  forewarn vm restart web_0 web_1 --wait";
+
+const DELETE_EXAMPLES: &str = "\
+Examples:
+  forewarn vm delete web_0
+  forewarn vm delete web/web_0          if several machines are named web_0";
+
+const STOP_EXAMPLES: &str = "\
+Example:
+  forewarn vm stop web_0 --wait";
+
+const LIST_EXAMPLES: &str = "\
+Examples:
+  forewarn vm ls --tenant web
+  forewarn vm ls --output wide";
+
+const UPDATE_EXAMPLES: &str = "\
+Example:
+  forewarn vm update web_0 --terminate-notification on --terminate-delay 10m";
 
 const FORGET_EXAMPLES: &str = "\
-The machine itself stays as it is: no event, no order to the driver. Events that name only it are withdrawn.
+The machine itself does not change: there is no event, and the driver does nothing. Events that name only this \
+machine are withdrawn.
 
 Example:
   forewarn vm forget web_0";
 
 const MOVE_EXAMPLES: &str = "\
-Nothing is moved: Forewarn takes note of where the machine runs, without an event and without an order to the driver. `forewarn
-vm redeploy` moves a machine.
+This command moves nothing: it records the host of the machine, without an event and without the driver. To move a machine, \
+use `forewarn vm redeploy`.
 
 Examples:
   forewarn vm move web_0 --host h2
-  forewarn vm move web_0 web_1 --host h2 --force    although planned work names them";
+  forewarn vm move web_0 web_1 --host h2 --force    even if they have planned work";
 
 const CREATE_EXAMPLES: &str = "\
 Examples:
@@ -50,202 +69,280 @@ Examples:
 
 const EXPLAIN_EXAMPLES: &str = "\
 Examples:
-  forewarn vm explain web_0             who has restarted it, and why
-  forewarn vm explain web/web_9 --all   also where it is gone: all that the trail has of it";
+  forewarn vm explain web_0             recent history: restarts, their reasons and their callers
+  forewarn vm explain web/web_9 --all   all entries of the audit log, also for a deleted machine";
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    /// List machines.
+    /// List machines
+    #[command(before_help = LIST_EXAMPLES)]
     Ls {
-        /// Only those of this tenant.
+        /// Only machines of this tenant
         #[arg(long)]
-        tenant: Option<Named>,
+        tenant: Option<Name>,
     },
-    /// Show a machine.
+    /// Show a machine
     Show {
-        /// Its name, or tenant/name.
-        name: Named,
+        /// Machine, as NAME or TENANT/NAME
+        name: Name,
     },
-    /// Make a machine of its own: a tenant with one machine.
-    #[command(after_help = CREATE_EXAMPLES)]
+    /// Create a standalone machine: a tenant with one machine
+    #[command(before_help = CREATE_EXAMPLES)]
     Create {
-        /// Its name.
-        name: Named,
+        /// Name of the machine
+        name: Name,
         #[command(flatten)]
-        new: NewMachine,
+        new: NewMachineArgs,
         #[command(flatten)]
-        approvals: Approvals,
+        approvals: ApprovalArgs,
     },
-    /// Say from where a machine calls, and what its owner notes of it; what is not said stays.
-    #[command(after_help = DESCRIBE_EXAMPLES)]
-    Describe(Describe),
-    /// Change what a machine is told of its deletion and of new images; what is not said stays.
+    /// Set the addresses and tags of a machine; omitted options keep their value
+    #[command(before_help = DESCRIBE_EXAMPLES)]
+    Describe(DescribeArgs),
+    /// Change the deletion and OS image notices of a machine; omitted options keep their value
+    #[command(before_help = UPDATE_EXAMPLES)]
     Update {
-        /// Its name, or tenant/name.
-        name: Named,
+        /// Machine, as NAME or TENANT/NAME
+        name: Name,
         #[command(flatten)]
-        notices: Notices,
+        notices: NoticeArgs,
     },
-    /// Explain a machine: what has happened to it and who asked for that, what is coming. Also one that is gone.
-    #[command(after_help = EXPLAIN_EXAMPLES)]
+    /// Explain the past and planned operations on a machine, with reasons and callers; also of a deleted one
+    #[command(before_help = EXPLAIN_EXAMPLES)]
     Explain {
-        /// Its name, or tenant/name.
-        name: Named,
-        /// Its whole history, not only the newest of it.
+        /// Machine, as NAME or TENANT/NAME
+        name: Name,
+        /// Print the complete history, not only the latest entries
         #[arg(long)]
         all: bool,
     },
-    /// Restart machines: disks stay, memory is lost.
-    #[command(after_help = EXAMPLES)]
-    Restart(Machines),
-    /// Move machines to other hosts: memory and ephemeral disks are lost.
-    Redeploy(Machines),
-    /// Give machines their operating-system image anew.
-    Reimage(Doomed),
-    /// Stop machines; they keep their hosts.
-    Stop(Machines),
-    /// Start machines that are stopped or deallocated.
-    Start(Machines),
-    /// Stop machines and take them from their hosts.
-    Deallocate(Machines),
-    /// Delete machines.
-    #[command(after_help = EXAMPLES)]
-    Delete(Doomed),
-    /// Evict spot machines.
-    Evict(Doomed),
-    /// Stop managing machines without touching them.
-    #[command(after_help = FORGET_EXAMPLES)]
+    /// Restart machines; disks are kept, memory is lost
+    #[command(before_help = RESTART_EXAMPLES)]
+    Restart(MachinesArgs),
+    /// Redeploy machines to other hosts; memory and ephemeral disks are lost
+    Redeploy(MachinesArgs),
+    /// Reimage machines: reset the OS disk to its image
+    Reimage(DestructiveArgs),
+    /// Stop machines; they stay on their hosts
+    #[command(before_help = STOP_EXAMPLES)]
+    Stop(MachinesArgs),
+    /// Start stopped or deallocated machines
+    Start(MachinesArgs),
+    /// Stop machines and release their hosts
+    Deallocate(MachinesArgs),
+    /// Delete machines
+    #[command(before_help = DELETE_EXAMPLES)]
+    Delete(DestructiveArgs),
+    /// Evict spot machines
+    Evict(DestructiveArgs),
+    /// Stop managing machines, without changing them
+    #[command(before_help = FORGET_EXAMPLES)]
     Forget {
-        /// Their names, or tenant/name.
+        /// Machines, as NAME or TENANT/NAME
         #[arg(required = true, value_name = "NAME")]
-        names: Vec<Named>,
+        names: Vec<Name>,
     },
-    /// Record that machines run on another host, to which they were moved by other means.
-    #[command(after_help = MOVE_EXAMPLES)]
+    /// Record that machines now run on another host, after a move outside of Forewarn
+    #[command(before_help = MOVE_EXAMPLES)]
     Move {
-        /// Their names, or tenant/name.
+        /// Machines, as NAME or TENANT/NAME
         #[arg(required = true, value_name = "NAME")]
-        names: Vec<Named>,
-        /// The host they run on now.
+        names: Vec<Name>,
+        /// Host on which the machines run now
         #[arg(long, value_name = "HOST")]
-        host: Named,
-        /// Record it although planned work names them; work that concerns no machine any more is withdrawn.
+        host: Name,
+        /// Record the move even if the machines have planned work; work without machines is withdrawn
         #[arg(long)]
         force: bool,
     },
-    /// Have the next thing fail that is done to machines; only where they pretend.
-    Jam(Machines),
+    /// Make the next operation on these machines fail (simulated machines only)
+    Jam(MachinesArgs),
 }
 
 #[derive(Args)]
 #[command(group = ArgGroup::new("what").required(true).multiple(true))]
-pub(crate) struct Describe {
-    /// Its name, or tenant/name.
-    name: Named,
-    /// An address from which it calls, and no others than those that are said.
+pub(crate) struct DescribeArgs {
+    /// Machine, as NAME or TENANT/NAME
+    name: Name,
+    /// Source address of the machine's requests; repeatable; replaces all addresses
     #[arg(long = "address", value_name = "IP", group = "what")]
     addresses: Vec<IpAddr>,
-    /// It calls from nowhere.
+    /// Remove all addresses
     #[arg(long, conflicts_with = "addresses", group = "what")]
     no_addresses: bool,
-    /// A name and a value of its owner, and no others than those that are said.
+    /// Tag, as NAME=VALUE; repeatable; replaces all tags
     #[arg(long = "tag", value_name = "NAME=VALUE", group = "what")]
     tags: Vec<Tag>,
-    /// Its owner notes nothing of it.
+    /// Remove all tags
     #[arg(long, conflicts_with = "tags", group = "what")]
     no_tags: bool,
 }
 
 #[derive(Args)]
-pub(crate) struct Machines {
-    /// Their names, or tenant/name.
+pub(crate) struct MachinesArgs {
+    /// Machines, as NAME or TENANT/NAME
     #[arg(required = true, value_name = "NAME")]
-    names: Vec<Named>,
+    names: Vec<Name>,
     #[command(flatten)]
-    patience: Patience,
+    waiting: WaitArgs,
 }
 
-/// Machines that lose themselves or their data.
+/// Arguments of a command that destroys machines or their data.
 #[derive(Args)]
-pub(crate) struct Doomed {
+pub(crate) struct DestructiveArgs {
     #[command(flatten)]
-    machines: Machines,
+    machines: MachinesArgs,
     #[command(flatten)]
-    consent: Consent,
+    confirmation: ConfirmationArgs,
 }
 
-impl Doomed {
-    /// The machines, once the operator has confirmed what is done to them.
-    fn confirmed(self, session: &Session, verb: &str) -> Result<Machines> {
-        let names: Vec<_> = self.machines.names.iter().map(|Named(name)| name.clone()).collect();
-        self.consent.obtain(session, &format!("{verb} of {}", some(&names)))?;
+impl DestructiveArgs {
+    /// The machines, after the operator has confirmed the operation.
+    fn confirmed(self, session: &Session, operation: &Operation) -> Result<MachinesArgs> {
+        let names: Vec<_> = self.machines.names.iter().map(|Name(name)| name.clone()).collect();
+        self.confirmation.obtain(session, &format!("{} of {}", operation.noun, some(&names)))?;
         Ok(self.machines)
     }
 }
 
+/// An operation on one machine, with the words for it.
+struct Operation {
+    noun: &'static str,
+    done: &'static str,
+    unchanged: &'static str,
+    command: fn(String) -> NamedCommand,
+}
+
+const RESTART: Operation = Operation {
+    noun: "restart",
+    done: "restarted",
+    unchanged: "needs no restart",
+    command: |machine| NamedCommand::Restart { machine },
+};
+const REDEPLOY: Operation = Operation {
+    noun: "redeployment",
+    done: "redeployed",
+    unchanged: "needs no redeployment",
+    command: |machine| NamedCommand::Redeploy { machine },
+};
+const REIMAGE: Operation = Operation {
+    noun: "reimage",
+    done: "reimaged",
+    unchanged: "needs no reimage",
+    command: |machine| NamedCommand::Reimage { machine },
+};
+const STOP: Operation = Operation {
+    noun: "stop",
+    done: "stopped",
+    unchanged: "is already stopped",
+    command: |machine| NamedCommand::Stop { machine },
+};
+const START: Operation = Operation {
+    noun: "start",
+    done: "started",
+    unchanged: "is already running",
+    command: |machine| NamedCommand::Start { machine },
+};
+const DEALLOCATE: Operation = Operation {
+    noun: "deallocation",
+    done: "deallocated",
+    unchanged: "is already deallocated",
+    command: |machine| NamedCommand::Deallocate { machine },
+};
+const DELETE: Operation = Operation {
+    noun: "deletion",
+    done: "deleted",
+    unchanged: "is already being deleted",
+    command: |machine| NamedCommand::Delete { machine },
+};
+const EVICT: Operation = Operation {
+    noun: "eviction",
+    done: "evicted",
+    unchanged: "is already being evicted",
+    command: |machine| NamedCommand::Evict { machine },
+};
+const JAM: Operation = Operation {
+    noun: "failure of the next operation",
+    done: "will fail in its next operation",
+    unchanged: "already fails in its next operation",
+    command: |machine| NamedCommand::Jam { machine },
+};
+
+impl Operation {
+    fn task(&self, machine: String) -> Task {
+        let Self { noun, done, unchanged, command } = self;
+        let wording = Wording {
+            noun: format!("{noun} of {machine}"),
+            done: format!("{machine} {done}."),
+            unchanged: format!("{machine} {unchanged}."),
+        };
+        Task::new(wording, command(machine.clone())).about(machine)
+    }
+}
+
 pub(super) fn run(session: &Session, command: Command) -> Result<()> {
-    let (machines, verb, make): (_, _, fn(String) -> NamedCommand) = match command {
+    let (machines, operation) = match command {
         Command::Ls { tenant } => return list(session, tenant.as_ref()),
         Command::Show { name } => return show(session, &name),
         Command::Create { name, new, approvals } => return create(session, name, new, approvals),
         Command::Describe(described) => return describe(session, described),
         Command::Update { name, notices } => return update(session, &name, notices),
         Command::Explain { name, all } => {
-            let extent = if all { Extent::Whole } else { Extent::Newest };
+            let extent = if all { HistoryExtent::Whole } else { HistoryExtent::Newest };
             return explain::machine(session, &name, extent);
         }
-        Command::Restart(machines) => (machines, "restart", |machine| NamedCommand::Restart { machine }),
-        Command::Redeploy(machines) => (machines, "redeploy", |machine| NamedCommand::Redeploy { machine }),
-        Command::Reimage(doomed) => {
-            (doomed.confirmed(session, "reimage")?, "reimage", |machine| NamedCommand::Reimage { machine })
-        }
-        Command::Stop(machines) => (machines, "stop", |machine| NamedCommand::Stop { machine }),
-        Command::Start(machines) => (machines, "start", |machine| NamedCommand::Start { machine }),
-        Command::Deallocate(machines) => {
-            (machines, "deallocation", |machine| NamedCommand::Deallocate { machine })
-        }
-        Command::Delete(doomed) => {
-            (doomed.confirmed(session, "delete")?, "delete", |machine| NamedCommand::Delete { machine })
-        }
-        Command::Evict(doomed) => {
-            (doomed.confirmed(session, "eviction")?, "eviction", |machine| NamedCommand::Evict { machine })
-        }
+        Command::Restart(machines) => (machines, &RESTART),
+        Command::Redeploy(machines) => (machines, &REDEPLOY),
+        Command::Reimage(machines) => (machines.confirmed(session, &REIMAGE)?, &REIMAGE),
+        Command::Stop(machines) => (machines, &STOP),
+        Command::Start(machines) => (machines, &START),
+        Command::Deallocate(machines) => (machines, &DEALLOCATE),
+        Command::Delete(machines) => (machines.confirmed(session, &DELETE)?, &DELETE),
+        Command::Evict(machines) => (machines.confirmed(session, &EVICT)?, &EVICT),
         Command::Forget { names } => return forget(session, names),
-        Command::Move { names, host: Named(host), force } => {
+        Command::Move { names, host: Name(host), force } => {
             let record = |machine| NamedCommand::Move { machine, host: host.clone(), force };
             return record_moves(session, names, &host, record);
         }
-        Command::Jam(machines) => (machines, "jam", |machine| NamedCommand::Jam { machine }),
+        Command::Jam(machines) => (machines, &JAM),
     };
-    let errands = machines
-        .names
-        .into_iter()
-        .map(|Named(name)| Errand::new(format!("{verb} of {name}"), make(name.clone())).about(name));
-    ask::all(session, &errands.collect::<Vec<_>>(), machines.patience)
+    let tasks = machines.names.into_iter().map(|Name(name)| operation.task(name));
+    task::run_all(session, &tasks.collect::<Vec<_>>(), machines.waiting)
 }
 
-fn forget(session: &Session, names: Vec<Named>) -> Result<()> {
-    let errand = |Named(machine): Named| {
-        let phrase = format!("removal of {machine} from management");
-        Errand::new(phrase, NamedCommand::Forget { machine })
+fn forget(session: &Session, names: Vec<Name>) -> Result<()> {
+    let task = |Name(machine): Name| {
+        let wording = Wording {
+            noun: format!("removal of {machine} from management"),
+            done: format!("{machine} is no longer managed."),
+            unchanged: format!("{machine} is not managed."),
+        };
+        Task::new(wording, NamedCommand::Forget { machine })
     };
-    let errands: Vec<_> = names.into_iter().map(errand).collect();
-    ask::all(session, &errands, Patience::NONE)
+    let tasks: Vec<_> = names.into_iter().map(task).collect();
+    task::run_all(session, &tasks, WaitArgs::NONE)
 }
 
 fn record_moves(
     session: &Session,
-    names: Vec<Named>,
+    names: Vec<Name>,
     host: &str,
     record: impl Fn(String) -> NamedCommand,
 ) -> Result<()> {
-    let errand = |Named(machine): Named| Errand::new(format!("move of {machine} to {host}"), record(machine));
-    let errands: Vec<_> = names.into_iter().map(errand).collect();
-    ask::all(session, &errands, Patience::NONE)
+    let task = |Name(machine): Name| {
+        let wording = Wording {
+            noun: format!("move of {machine} to {host}"),
+            done: format!("{machine} is recorded on {host}."),
+            unchanged: format!("{machine} is already recorded on {host}."),
+        };
+        Task::new(wording, record(machine))
+    };
+    let tasks: Vec<_> = names.into_iter().map(task).collect();
+    task::run_all(session, &tasks, WaitArgs::NONE)
 }
 
-fn create(session: &Session, Named(name): Named, new: NewMachine, approvals: Approvals) -> Result<()> {
-    let phrase = format!("machine {name}");
+fn create(session: &Session, Name(name): Name, new: NewMachineArgs, approvals: ApprovalArgs) -> Result<()> {
+    let wording = Wording::creation("machine", &name);
     let machine = new.named(name);
     let entry = VmEntry {
         name: machine.name,
@@ -259,19 +356,23 @@ fn create(session: &Session, Named(name): Named, new: NewMachine, approvals: App
         addresses: machine.addresses,
         tags: machine.tags,
     };
-    ask::one(session, &Errand::new(phrase, NamedCommand::AdmitVm(entry))).map(drop)
+    task::run(session, &Task::new(wording, NamedCommand::AdmitVm(entry))).map(drop)
 }
 
-fn describe(session: &Session, described: Describe) -> Result<()> {
-    let Named(machine) = described.name;
-    let phrase = format!("description of {machine}");
+fn describe(session: &Session, described: DescribeArgs) -> Result<()> {
+    let Name(machine) = described.name;
+    let wording = Wording {
+        noun: format!("description of {machine}"),
+        done: format!("Addresses and tags of {machine} changed."),
+        unchanged: format!("{machine} already has these addresses and tags."),
+    };
     let addresses =
         (described.no_addresses || !described.addresses.is_empty()).then_some(described.addresses);
     let tags = (described.no_tags || !described.tags.is_empty()).then(|| tags(described.tags));
-    ask::one(session, &Errand::new(phrase, NamedCommand::Describe { machine, addresses, tags })).map(drop)
+    task::run(session, &Task::new(wording, NamedCommand::Describe { machine, addresses, tags })).map(drop)
 }
 
-fn update(session: &Session, Named(name): &Named, notices: Notices) -> Result<()> {
+fn update(session: &Session, Name(name): &Name, notices: NoticeArgs) -> Result<()> {
     if notices.is_empty() {
         bail!("nothing to change\n  hint: forewarn vm update --help");
     }
@@ -281,11 +382,11 @@ fn update(session: &Session, Named(name): &Named, notices: Notices) -> Result<()
         terminate: notices.terminate(now.terminate).unwrap_or(now.terminate),
         os_image: notices.os_image().unwrap_or(now.os_image),
     };
-    ask::one(session, &Errand::new(format!("update of {name}"), command)).map(drop)
+    task::run(session, &Task::new(Wording::update(name), command)).map(drop)
 }
 
-fn list(session: &Session, tenant: Option<&Named>) -> Result<()> {
-    let query = tenant.map(|Named(name)| format!("?tenant={}", escaped(name))).unwrap_or_default();
+fn list(session: &Session, tenant: Option<&Name>) -> Result<()> {
+    let query = tenant.map(|Name(name)| format!("?tenant={}", escaped(name))).unwrap_or_default();
     session.list(&format!("/v1/machines{query}"), |machines: Vec<MachineView>| {
         Ok(table(&machines, session.width()))
     })
@@ -319,8 +420,8 @@ fn table(machines: &[MachineView], width: Width) -> String {
     table.to_string()
 }
 
-fn show(session: &Session, Named(name): &Named) -> Result<()> {
-    // The whole name as one part of the path: the server takes it apart, and knows what to say where that fails.
+fn show(session: &Session, Name(name): &Name) -> Result<()> {
+    // The name is one path segment: the server splits TENANT/NAME, and its error says what is wrong with it.
     session.show(&format!("/v1/machines/{}", escaped(name)), |machine| Ok(facts(machine)))
 }
 

@@ -1,7 +1,7 @@
-//! Waiting until work is over.
+//! Waits until work has ended.
 //!
-//! The server holds each question until nothing is left, or for a moment. In between, how it stands is said on standard
-//! error.
+//! The server holds each request until all work has ended, or for [`HOLD`]. In between, the progress is printed to
+//! standard error.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,15 +15,15 @@ use forewarn_types::{Moment, show_duration};
 use super::progress::{Progress, summary};
 use super::session::Session;
 use super::visible::visible;
-use super::{rollout_progress, say};
+use super::{rollout_progress, sentences};
 
-/// How long the server holds a question: as often is progress looked at.
+/// The time for which the server holds a request: the interval of the progress output.
 const HOLD: &str = "2s";
 
-/// How long it holds the first one: what happens at once is over by then, and needs no advice.
+/// The same for the first request: work that ends at once needs no progress output and no hint.
 const FIRST_HOLD: &str = "0s";
 
-/// Adds what a command has begun.
+/// Adds the work of an outcome.
 pub(super) fn add(unfinished: &mut Unfinished, outcome: &Outcome) {
     unfinished.work.extend(&outcome.work);
     unfinished.rollouts.extend(&outcome.rollouts);
@@ -33,106 +33,108 @@ fn is_over(unfinished: &Unfinished) -> bool {
     unfinished.work.is_empty() && unfinished.rollouts.is_empty()
 }
 
-fn question(unfinished: &Unfinished, hold: &str) -> String {
+fn query(unfinished: &Unfinished, hold: &str) -> String {
     let listed = |numbers: &[u64]| numbers.iter().map(u64::to_string).collect::<Vec<_>>().join(",");
     let (work, rollouts) = (listed(&unfinished.work), listed(&unfinished.rollouts));
     format!("/v1/unfinished?work={work}&rollouts={rollouts}&wait={hold}")
 }
 
-/// Returns when all of it is over, and says how each piece of work ended, as far as the server knows.
+/// Waits for all work. Returns the result of each piece, as far as the server knows it.
 pub(super) fn until_over(session: &Session, mut unfinished: Unfinished) -> Result<BTreeMap<u64, EndedView>> {
     let all = unfinished.work.len() + unfinished.rollouts.len();
     let progress = Progress::new();
-    let mut teller = Teller { session, progress, all, said: BTreeMap::new(), advised: Vec::new() };
+    let mut reporter =
+        ProgressReporter { session, progress, all, reported: BTreeMap::new(), hints: Vec::new() };
     let mut endings = BTreeMap::new();
     let mut hold = FIRST_HOLD;
     while !is_over(&unfinished) {
-        unfinished = session.get(&question(&unfinished, hold))?;
+        unfinished = session.get(&query(&unfinished, hold))?;
         endings.extend(unfinished.ended.iter().map(|one| (one.work, one.clone())));
         if !is_over(&unfinished) {
-            teller.tell(&unfinished)?;
+            reporter.report(&unfinished)?;
         }
         hold = HOLD;
     }
-    teller.progress.end();
+    reporter.progress.end();
     Ok(endings)
 }
 
-/// Says how it stands.
-struct Teller<'a> {
+struct ProgressReporter<'a> {
     session: &'a Session,
     progress: Progress<std::io::Stderr>,
-    /// Pieces of work and rollouts that are waited for.
+    /// Number of pieces of work and rollouts.
     all: usize,
-    /// The last word about each event.
-    said: BTreeMap<String, String>,
-    /// The kinds of advice that have been given.
-    advised: Vec<Discriminant<Advice>>,
+    /// The last printed state of each event and rollout.
+    reported: BTreeMap<String, String>,
+    /// The kinds of hints that are already printed.
+    hints: Vec<Discriminant<ClockHint>>,
 }
 
-/// What gets work going while the clock stands still.
+/// The command that lets work continue while the clock is frozen.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Advice {
-    /// Its notice has to run out, in that time, or somebody approves.
+enum ClockHint {
+    /// Events wait for approval, or for the end of their notice in this time.
     AdvanceOrApprove(Duration),
-    /// It has started and takes time.
+    /// The work has started.
     Next,
 }
 
-impl fmt::Display for Advice {
+impl fmt::Display for ClockHint {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::AdvanceOrApprove(span) => {
                 write!(
                     out,
-                    "the clock is frozen: `forewarn clock advance {}`, or approve",
+                    "the clock is frozen: run `forewarn clock advance {}`, or approve the event",
                     show_duration(*span)
                 )
             }
-            Self::Next => write!(out, "the clock is frozen: `forewarn clock next`, until it is over"),
+            Self::Next => {
+                write!(out, "the clock is frozen: run `forewarn clock next` until the work is completed")
+            }
         }
     }
 }
 
-impl Teller<'_> {
-    fn tell(&mut self, unfinished: &Unfinished) -> Result<()> {
+impl ProgressReporter<'_> {
+    fn report(&mut self, unfinished: &Unfinished) -> Result<()> {
         let clock: ClockView = self.session.get("/v1/clock")?;
         let events = self.events(unfinished)?;
-        let (mut standing, mut changes) = (Vec::new(), Vec::new());
+        let (mut states, mut changes) = (Vec::new(), Vec::new());
         for event in &events {
-            let (text, progress) = (visible(&say::standing(event, clock.now)), event.progress.clone());
-            if self.said.insert(event.id.clone(), progress.clone()) != Some(progress) {
+            let (text, progress) = (visible(&sentences::state(event, clock.now)), event.progress.clone());
+            if self.reported.insert(event.id.clone(), progress.clone()) != Some(progress) {
                 changes.push(text.clone());
             }
-            standing.push(text);
+            states.push(text);
         }
         let left = unfinished.work.len() + unfinished.rollouts.len();
-        self.progress.stand(&changes, &summary(self.all.saturating_sub(left), self.all, &standing));
-        if let Some(advice) = advice(&clock, &events)
-            && !self.advised.contains(&discriminant(&advice))
+        self.progress.update(&changes, &summary(self.all.saturating_sub(left), self.all, &states));
+        if let Some(hint) = clock_hint(&clock, &events)
+            && !self.hints.contains(&discriminant(&hint))
         {
-            self.progress.say(&advice.to_string());
-            self.advised.push(discriminant(&advice));
+            self.progress.print(&hint.to_string());
+            self.hints.push(discriminant(&hint));
         }
         Ok(())
     }
 
-    /// Says how far a rollout is, whenever it stands otherwise than before.
-    fn tell_rollout(&mut self, rollout: &RolloutView) {
-        let standing = format!("{} {}", rollout.state, rollout.groups);
-        if self.said.insert(format!("rollout {}", rollout.id), standing.clone()) != Some(standing) {
-            self.progress.say(&visible(&rollout_progress::standing(rollout)));
+    /// Prints the state of a rollout if it has changed.
+    fn report_rollout(&mut self, rollout: &RolloutView) {
+        let state = format!("{} {}", rollout.state, rollout.groups);
+        if self.reported.insert(format!("rollout {}", rollout.id), state.clone()) != Some(state) {
+            self.progress.print(&visible(&rollout_progress::sentence(rollout)));
         }
     }
 
-    /// The events of the work that is not over.
+    /// The events of unfinished work.
     fn events(&mut self, unfinished: &Unfinished) -> Result<Vec<EventView>> {
         let mut work = unfinished.work.clone();
         if !unfinished.rollouts.is_empty() {
             let rollouts: Vec<RolloutView> = self.session.all("/v1/rollouts")?;
             let ours = rollouts.iter().filter(|rollout| unfinished.rollouts.contains(&rollout.id));
             for rollout in ours {
-                self.tell_rollout(rollout);
+                self.report_rollout(rollout);
                 work.extend(rollout.current);
             }
         }
@@ -141,22 +143,22 @@ impl Teller<'_> {
     }
 }
 
-/// What to do about a clock that stands still; nothing, if it does not.
-fn advice(clock: &ClockView, events: &[EventView]) -> Option<Advice> {
+/// The hint for a frozen clock. None if the clock runs.
+fn clock_hint(clock: &ClockView, events: &[EventView]) -> Option<ClockHint> {
     if clock.speed > 0 {
         return None;
     }
     let open = events.iter().filter(|event| !event.approved);
     let last: Option<Moment> = open.filter_map(|event| event.not_before).max();
-    Some(last.map_or(Advice::Next, |moment| {
-        // Whole seconds, and enough of them.
-        Advice::AdvanceOrApprove(moment.0.since(clock.now.0) + Duration::from_millis(999))
+    Some(last.map_or(ClockHint::Next, |moment| {
+        // Rounded up to whole seconds.
+        ClockHint::AdvanceOrApprove(moment.0.since(clock.now.0) + Duration::from_millis(999))
     }))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::say::tests::event;
+    use super::super::sentences::tests::event;
     use super::*;
 
     fn clock(speed: u32) -> ClockView {
@@ -165,21 +167,21 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_stands_still_is_worth_a_word() {
-        assert_eq!(advice(&clock(1), &[event("Scheduled")]), None);
+    fn a_frozen_clock_gives_a_hint() {
+        assert_eq!(clock_hint(&clock(1), &[event("Scheduled")]), None);
         assert_eq!(
-            advice(&clock(0), &[event("Scheduled")]).unwrap().to_string(),
-            "the clock is frozen: `forewarn clock advance 15m`, or approve"
+            clock_hint(&clock(0), &[event("Scheduled")]).unwrap().to_string(),
+            "the clock is frozen: run `forewarn clock advance 15m`, or approve the event"
         );
         assert_eq!(
-            advice(&clock(0), &[event("Started")]).unwrap().to_string(),
-            "the clock is frozen: `forewarn clock next`, until it is over"
+            clock_hint(&clock(0), &[event("Started")]).unwrap().to_string(),
+            "the clock is frozen: run `forewarn clock next` until the work is completed"
         );
     }
 
     #[test]
-    fn the_server_is_asked_for_what_is_left() {
+    fn the_query_names_the_unfinished_work() {
         let left = Unfinished { work: vec![1, 2], ..Unfinished::default() };
-        assert_eq!(question(&left, HOLD), "/v1/unfinished?work=1,2&rollouts=&wait=2s");
+        assert_eq!(query(&left, HOLD), "/v1/unfinished?work=1,2&rollouts=&wait=2s");
     }
 }

@@ -11,7 +11,7 @@ use serde::Deserialize;
 
 use super::session::{Session, escaped};
 use super::visible::{json, one_line};
-use super::{Named, Output, say};
+use super::{Name, OutputFormat, sentences};
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -19,75 +19,80 @@ Examples:
   forewarn watch --tenant web --output json | jq -r .text";
 
 #[derive(Args)]
-pub(crate) struct Arguments {
-    /// Only what concerns this tenant.
+pub(crate) struct WatchArgs {
+    /// Only changes of this tenant
     #[arg(long)]
-    tenant: Option<Named>,
+    tenant: Option<Name>,
 }
 
-pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<()> {
-    if let Some(Named(name)) = &arguments.tenant {
-        // Nothing would ever happen to a tenant whose name is misspelt.
+pub(super) fn run(session: &Session, arguments: &WatchArgs) -> Result<()> {
+    if let Some(Name(name)) = &arguments.tenant {
+        // With a misspelt name the command would wait forever.
         session.get::<TenantView>(&format!("/v1/tenants/{}", escaped(name)))?;
     }
-    let query = arguments.tenant.as_ref().map(|Named(name)| format!("?tenant={}", escaped(name)));
+    let query = arguments.tenant.as_ref().map(|Name(name)| format!("?tenant={}", escaped(name)));
     let path = format!("/v1/watch{}", query.unwrap_or_default());
     let mut failed = None;
-    session.follow(&path, |data| match tell(session, data) {
+    session.follow(&path, |data| match print_change(session, data) {
         Ok(next) => next,
-        Err(problem) => {
-            failed = Some(problem);
+        Err(error) => {
+            failed = Some(error);
             ControlFlow::Break(())
         }
     })?;
     failed.map_or(Ok(()), Err)
 }
 
-/// Prints one change; there is no more to do when nobody reads.
-fn tell(session: &Session, data: &str) -> Result<ControlFlow<()>> {
+/// Prints one change. Stops when the reader closes the pipe.
+fn print_change(session: &Session, data: &str) -> Result<ControlFlow<()>> {
     let line = match session.output() {
-        Output::Json => json(data),
-        Output::Table | Output::Wide => {
-            one_line(&line(&serde_json::from_str(data).context("the stream is not understood")?))
+        OutputFormat::Json => json(data),
+        OutputFormat::Table | OutputFormat::Wide => {
+            one_line(&line(&serde_json::from_str(data).context("invalid change in the stream")?))
         }
     };
     let mut out = io::stdout().lock();
     match writeln!(out, "{line}").and_then(|()| out.flush()) {
         Ok(()) => Ok(ControlFlow::Continue(())),
         Err(broken) if broken.kind() == io::ErrorKind::BrokenPipe => Ok(ControlFlow::Break(())),
-        Err(problem) => Err(problem.into()),
+        Err(error) => Err(error.into()),
     }
 }
 
-/// Characters of the longest common kind of change: lines stand below each other without knowing what comes.
+/// Characters of the longest common kind of change, so that columns align.
 const KIND_CHARS: usize = 9;
 
-/// Characters of a moment.
+/// Characters of a time.
 const DATE_CHARS: usize = 20;
 
-/// What is shown of something that has happened.
+/// The printed fields of a change.
 #[derive(Deserialize)]
-struct Told {
+struct WatchLine {
     at: Option<Moment>,
     kind: String,
     text: String,
     by: Option<String>,
 }
 
-fn line(told: &Told) -> String {
-    let at = told.at.map(say::date).unwrap_or_default();
-    format!("{at:<DATE_CHARS$}  {:<KIND_CHARS$}  {}{}", told.kind, told.text, who(told.by.as_deref()))
+fn line(change: &WatchLine) -> String {
+    let at = change.at.map(sentences::date).unwrap_or_default();
+    format!(
+        "{at:<DATE_CHARS$}  {:<KIND_CHARS$}  {}{}",
+        change.kind,
+        change.text,
+        caller(change.by.as_deref())
+    )
 }
 
-/// Who it was, unless it was Forewarn itself.
-pub(super) fn who(by: Option<&str>) -> String {
+/// The caller in brackets, unless it is Forewarn itself.
+pub(super) fn caller(by: Option<&str>) -> String {
     match by {
         None | Some("" | ITSELF) => String::new(),
         Some(by) => format!(" [{by}]"),
     }
 }
 
-/// Who it is that acts because time has passed, or because it was told to.
+/// The caller of changes that Forewarn makes itself, such as at the end of a notice.
 const ITSELF: &str = "forewarn";
 
 #[cfg(test)]
@@ -98,11 +103,11 @@ mod tests {
     fn a_change_is_one_line() {
         let json =
             r#"{"at":"2026-01-01T00:00:30Z","kind":"enrolled","text":"web is enrolled","tenants":["web"]}"#;
-        let told: Told = serde_json::from_str(json).unwrap();
-        assert_eq!(line(&told), "2026-01-01 00:00:30Z  enrolled   web is enrolled");
-        let asked = Told { by: Some("token alice".to_owned()), ..told };
-        assert!(line(&asked).ends_with("web is enrolled [token alice]"));
-        let missed: Told = serde_json::from_str(r#"{"kind":"missed","text":"too old"}"#).unwrap();
+        let change: WatchLine = serde_json::from_str(json).unwrap();
+        assert_eq!(line(&change), "2026-01-01 00:00:30Z  enrolled   web is enrolled");
+        let requested = WatchLine { by: Some("token alice".to_owned()), ..change };
+        assert!(line(&requested).ends_with("web is enrolled [token alice]"));
+        let missed: WatchLine = serde_json::from_str(r#"{"kind":"missed","text":"too old"}"#).unwrap();
         assert_eq!(line(&missed), "                      missed     too old");
     }
 }

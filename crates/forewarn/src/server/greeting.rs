@@ -1,4 +1,4 @@
-//! What `forewarn dev` says when it is ready: what it serves, and what to type next.
+//! The greeting of `forewarn dev`: its addresses, and first commands to try.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -7,36 +7,34 @@ use forewarn_control::find_machine;
 use forewarn_lifecycle::{Cluster, MachineId};
 use forewarn_server::Speed;
 
-/// What is said of the fleet that is there, whether it was read from a file or kept.
+/// The size of the fleet, and machines for examples.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Facts {
+pub(super) struct FleetSummary {
     hosts: usize,
     tenants: usize,
     machines: usize,
-    /// A machine to try things out on.
+    /// A machine for example commands. None without machines.
     example: Option<String>,
-    /// Whom a caller is taken for that does not say who it is.
+    /// The machine of requests without `/vm/NAME`.
     default: Option<String>,
 }
 
-/// Where a server is, and how it is called from a shell.
-pub(super) struct Places<'a> {
-    /// Where machines come in.
+/// The addresses of a server, and the program for commands.
+pub(super) struct ServerUrls<'a> {
     pub(super) metadata: &'a str,
-    /// Where operators come in.
     pub(super) api: &'a str,
-    /// Where clients of Azure come in, if they do.
+    /// None without a listener for Azure clients.
     pub(super) arm: Option<&'a str>,
-    /// This program.
-    pub(super) own: &'a str,
-    /// Where everything is kept, if it is.
+    /// The path of this program, as it was called.
+    pub(super) program: &'a str,
+    /// None for a server in memory.
     pub(super) data_dir: Option<&'a Path>,
 }
 
-impl Facts {
+impl FleetSummary {
     pub(super) fn of(cluster: &Cluster, default: Option<&str>) -> Self {
         let default = default.filter(|name| find_machine(cluster, name).is_ok()).map(str::to_owned);
-        let first = || cluster.machines().next().map(|(id, _)| called(cluster, id));
+        let first = || cluster.machines().next().map(|(id, _)| unique_name(cluster, id));
         Self {
             hosts: cluster.hosts().count(),
             tenants: cluster.tenants().count(),
@@ -46,50 +44,55 @@ impl Facts {
         }
     }
 
-    pub(super) fn greeting(&self, Speed(speed): Speed, places: &Places<'_>) -> String {
-        let Places { metadata, api, arm, own, data_dir } = *places;
-        let own = if api == crate::client::USUAL { own.to_owned() } else { format!("{own} --api {api}") };
+    pub(super) fn greeting(&self, Speed(speed): Speed, urls: &ServerUrls<'_>) -> String {
+        let ServerUrls { metadata, api, arm, program, data_dir } = *urls;
+        let is_default = api == crate::client::DEFAULT_URL;
+        let forewarn = if is_default { program.to_owned() } else { format!("{program} --api {api}") };
         let clock = if speed == 0 { "frozen".to_owned() } else { format!("running {speed}x") };
         let mut text = format!(
-            "forewarn {} dev: {} machines of {} tenants on {} hosts; a virtual clock, {clock}\n\n",
+            "forewarn {} dev: {} machines of {} tenants on {} hosts; virtual clock, {clock}\n\n",
             env!("CARGO_PKG_VERSION"),
             self.machines,
             self.tenants,
             self.hosts,
         );
-        // Writing to a text cannot fail.
+        // Writing to a string cannot fail.
         let _ = match &self.default {
             Some(name) => write!(
                 text,
                 "  metadata   {metadata}/metadata/scheduledevents, as {name}\n             \
-                 (any machine: {metadata}/vm/NAME/metadata/…)\n"
+                 (for another machine: {metadata}/vm/NAME/metadata/…)\n"
             ),
             None => writeln!(text, "  metadata   {metadata}/vm/NAME/metadata/scheduledevents"),
         };
         let _ = writeln!(text, "  operators  {api}/v1");
         if let Some(arm) = arm {
-            let _ =
-                writeln!(text, "  azure      {arm}, for az: eval \"$({own} az env)\"; az login --identity");
+            let _ = writeln!(
+                text,
+                "  azure      {arm}, for az: eval \"$({forewarn} az env)\"; az login --identity"
+            );
         }
-        let _ = write!(text, "\nWhat to type next, in another terminal:\n\n");
+        let _ = write!(text, "\nTry in another terminal:\n\n");
         let _ = match &self.example {
             Some(vm) => write!(
                 text,
                 "  curl -H Metadata:true \"{metadata}/vm/{vm}/metadata/scheduledevents?api-version=2020-07-01\"\n  \
-                 {own} vm restart {vm}\n  {own} event ls\n"
+                 {forewarn} vm restart {vm}\n  {forewarn} event ls\n"
             ),
-            None => writeln!(text, "  {own} fleet apply FILE"),
+            None => writeln!(text, "  {forewarn} fleet apply FILE"),
         };
         let _ = match data_dir {
-            Some(place) => writeln!(text, "\nCtrl-C ends it. Everything is kept in {}.", place.display()),
-            None => writeln!(text, "\nCtrl-C ends it. Nothing is kept."),
+            Some(path) => {
+                writeln!(text, "\nCtrl-C stops the server. Its data directory is {}.", path.display())
+            }
+            None => writeln!(text, "\nCtrl-C stops the server. Its state is only in memory."),
         };
         text
     }
 }
 
-/// What a machine is called: by its name alone, where that is enough.
-fn called(cluster: &Cluster, id: MachineId) -> String {
+/// NAME of a machine, or TENANT/NAME if NAME is ambiguous.
+fn unique_name(cluster: &Cluster, id: MachineId) -> String {
     let Some(machine) = cluster.machine(id) else { return id.to_string() };
     let name = machine.name.to_string();
     match (find_machine(cluster, &name), cluster.tenant(machine.tenant)) {
@@ -104,50 +107,62 @@ mod tests {
 
     use super::*;
 
-    fn facts(fleet: &str, default: Option<&'static str>) -> Facts {
+    fn summary(fleet: &str, default: Option<&'static str>) -> FleetSummary {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
-            let engine = forewarn_server::engine_with(&Fleet::parse(fleet).unwrap()).await.unwrap();
-            engine.look(move |state| Facts::of(state.cluster, default)).unwrap()
+            let control = forewarn_server::control_with_fleet(&Fleet::parse(fleet).unwrap()).await.unwrap();
+            control.look(move |state| FleetSummary::of(state.cluster, default)).unwrap()
         })
     }
 
-    fn places(data_dir: Option<&'static Path>) -> Places<'static> {
+    fn urls(data_dir: Option<&'static Path>) -> ServerUrls<'static> {
         let arm = data_dir.is_none().then_some("https://a");
-        Places { metadata: "http://m", api: "http://127.0.0.1:1339", arm, own: "forewarn", data_dir }
+        ServerUrls { metadata: "http://m", api: "http://127.0.0.1:1339", arm, program: "forewarn", data_dir }
     }
 
     #[test]
-    fn the_demo_fleet_is_told() {
-        let said = facts(include_str!("demo.toml"), Some("solo")).greeting(Speed(0), &places(None));
-        assert!(said.contains("14 machines of 6 tenants on 10 hosts; a virtual clock, frozen\n"), "{said}");
-        assert!(said.contains("  metadata   http://m/metadata/scheduledevents, as solo\n"), "{said}");
-        assert!(said.contains("  forewarn vm restart solo\n"), "{said}");
+    fn the_greeting_describes_the_demo_fleet() {
+        let greeting = summary(include_str!("demo.toml"), Some("solo")).greeting(Speed(0), &urls(None));
         assert!(
-            said.contains(
+            greeting.contains("14 machines of 6 tenants on 10 hosts; virtual clock, frozen\n"),
+            "{greeting}"
+        );
+        assert!(greeting.contains("  metadata   http://m/metadata/scheduledevents, as solo\n"), "{greeting}");
+        assert!(greeting.contains("  forewarn vm restart solo\n"), "{greeting}");
+        assert!(
+            greeting.contains(
                 "  azure      https://a, for az: eval \"$(forewarn az env)\"; az login --identity\n"
             ),
-            "{said}"
+            "{greeting}"
         );
-        assert!(said.ends_with("Ctrl-C ends it. Nothing is kept.\n"), "{said}");
+        assert!(greeting.ends_with("Ctrl-C stops the server. Its state is only in memory.\n"), "{greeting}");
     }
 
     #[test]
-    fn without_solo_it_is_the_first_machine_by_a_name_that_is_enough() {
+    fn without_solo_the_example_is_the_first_machine_by_its_unique_name() {
         let twins = "host = [{ name = 'h1' }]\n\
              [[availability_set]]\nname = 'a'\nmachine = [{ name = 'm', host = 'h1' }]\n\
              [[availability_set]]\nname = 'b'\nmachine = [{ name = 'm', host = 'h1' }, { name = 'n', host = 'h1' }]";
-        let said = facts(twins, None).greeting(Speed(60), &places(Some(Path::new("/data"))));
-        assert!(said.contains("vm restart a/m\n") && said.contains("/vm/a/m/metadata/"), "{said}");
-        assert!(said.contains("  metadata   http://m/vm/NAME/metadata/scheduledevents\n"), "{said}");
-        assert!(said.ends_with("Everything is kept in /data.\n") && !said.contains("azure"), "{said}");
-        let said = facts("host = [{ name = 'h1' }]\nvm = [{ name = 'v', host = 'h1' }]", Some("solo"));
-        assert_eq!((said.example.as_deref(), said.default), (Some("v"), None));
+        let greeting = summary(twins, None).greeting(Speed(60), &urls(Some(Path::new("/data"))));
+        assert!(
+            greeting.contains("vm restart a/m\n") && greeting.contains("/vm/a/m/metadata/"),
+            "{greeting}"
+        );
+        assert!(greeting.contains("  metadata   http://m/vm/NAME/metadata/scheduledevents\n"), "{greeting}");
+        assert!(
+            greeting.ends_with("Its data directory is /data.\n") && !greeting.contains("azure"),
+            "{greeting}"
+        );
+        let greeting = summary("host = [{ name = 'h1' }]\nvm = [{ name = 'v', host = 'h1' }]", Some("solo"));
+        assert_eq!((greeting.example.as_deref(), greeting.default), (Some("v"), None));
     }
 
     #[test]
-    fn without_machines_a_fleet_is_the_next_thing() {
-        let said = facts("", None).greeting(Speed(1), &places(None));
-        assert!(said.contains("  forewarn fleet apply FILE\n") && !said.contains("restart"), "{said}");
+    fn without_machines_the_example_applies_a_fleet() {
+        let greeting = summary("", None).greeting(Speed(1), &urls(None));
+        assert!(
+            greeting.contains("  forewarn fleet apply FILE\n") && !greeting.contains("restart"),
+            "{greeting}"
+        );
     }
 }

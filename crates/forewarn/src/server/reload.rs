@@ -1,19 +1,19 @@
-//! Reading the settings again while a server runs (SIGHUP, `systemctl reload`).
+//! Reloads the configuration of a running server (SIGHUP, `systemctl reload`).
 //!
-//! What is safe to change takes effect; what is not is named in the log; a file with errors changes nothing.
+//! Adjustable settings take effect; changed settings that need a restart are logged; an invalid file changes nothing.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
-use forewarn_server::{Adjustable, ApiDoor, ExtensionSettings, Service};
+use forewarn_server::{Adjustable, ApiListener, ExtensionSettings, Service};
 use toml::Value;
 
 use super::config::{CONFIG_BYTES_MAX, Config};
-use super::log::Volume;
+use super::log::LevelHandle;
 use super::read;
 
-/// What takes effect without a restart; a table stands for everything in it.
+/// Settings that take effect without a restart; a table stands for all of its settings.
 const ADJUSTABLE: [&str; 13] = [
     "metadata.first_answer",
     "metadata.oldest_edition",
@@ -30,66 +30,64 @@ const ADJUSTABLE: [&str; 13] = [
     "log.level",
 ];
 
-/// The settings of a server that runs, and where they are read from.
-pub(super) struct Reload {
+/// The configuration file of a running server, with its applied settings.
+pub(super) struct ConfigReloader {
     file: PathBuf,
-    /// What the server was started with.
-    started: Keys,
-    /// What was last read.
-    applied: Keys,
-    volume: Volume,
+    /// The settings at the start of the server.
+    started: SettingsMap,
+    /// The settings of the last reload.
+    applied: SettingsMap,
+    volume: LevelHandle,
 }
 
-/// Every setting by its name, such as `metadata.limits.burst`. A list is one setting.
-type Keys = BTreeMap<String, Value>;
+/// Settings by name, such as `metadata.limits.burst`. A list is one setting.
+type SettingsMap = BTreeMap<String, Value>;
 
-impl Reload {
-    pub(super) fn new(file: PathBuf, text: &str, volume: Volume) -> Result<Self> {
+impl ConfigReloader {
+    pub(super) fn new(file: PathBuf, text: &str, volume: LevelHandle) -> Result<Self> {
         let started = keys(text)?;
         Ok(Self { file, applied: started.clone(), started, volume })
     }
 
-    /// Reads the settings again, and says what came of it.
+    /// Reloads the file and logs the result.
     pub(super) fn run(&mut self, service: &Service) {
         match self.read(service) {
-            Ok(changed) => tracing::info!(changed = changed.join(" "), "the settings were read again"),
+            Ok(changed) => tracing::info!(changed = changed.join(" "), "configuration reloaded"),
             Err(error) => {
-                tracing::error!(
-                    error = format!("{error:#}"),
-                    "the settings were not read again: nothing has changed"
-                );
+                tracing::error!(error = format!("{error:#}"), "configuration not reloaded");
             }
         }
     }
 
-    /// The names of the settings that have changed and took effect.
+    /// Applies the file. Returns the names of the changed settings that took effect.
     fn read(&mut self, service: &Service) -> Result<Vec<String>> {
         let text = read(&self.file, CONFIG_BYTES_MAX)?;
         let (config, new) = (Config::parse(&text)?, keys(&text)?);
         let adjustable = adjustable(&config)?;
-        service.adjust(adjustable).context("the certificate")?;
+        service.adjust(adjustable).context("cannot load the TLS certificate")?;
         self.volume.set(config.log.level);
-        let (changed, _) = sorted(differences(&self.applied, &new), &self.started, &new);
-        let (_, waiting) = sorted(differences(&self.started, &new), &self.started, &new);
+        let (changed, _) = split(differences(&self.applied, &new), &self.started, &new);
+        let (_, waiting) = split(differences(&self.started, &new), &self.started, &new);
         for setting in waiting {
-            tracing::warn!(setting, "a setting has changed that needs a restart");
+            tracing::warn!(setting, "changed setting needs a restart");
         }
         self.applied = new;
         Ok(changed)
     }
 }
 
-/// What of the settings may change. All of them have to be right, also those that may not.
+/// The adjustable settings. All settings must be valid, also those that need a restart.
 fn adjustable(config: &Config) -> Result<Adjustable> {
-    config.metadata.doors()?;
-    config.hands.hands()?;
+    config.metadata.listeners()?;
+    config.driver.driver()?;
     config.audit.keep()?;
     config.webhooks.settings()?;
-    let certificates =
-        config.api.doors(config.data_dir()?.as_deref())?.into_iter().find_map(|door| match door {
-            ApiDoor::Tls(_, source) => Some(source),
-            ApiDoor::Open(_) | ApiDoor::Locked(_) | ApiDoor::Unix(_) => None,
-        });
+    let certificates = config.api.listeners(config.data_dir()?.as_deref())?.into_iter().find_map(
+        |listener| match listener {
+            ApiListener::Tls(_, source) => Some(source),
+            ApiListener::Open(_) | ApiListener::Tokens(_) | ApiListener::Unix(_) => None,
+        },
+    );
     let settings = config.metadata.settings()?;
     let arm = config.arm()?.map(|arm| ExtensionSettings {
         host_names: arm.host_names,
@@ -106,11 +104,11 @@ fn adjustable(config: &Config) -> Result<Adjustable> {
     })
 }
 
-/// Those that take effect, and those that need a restart.
-fn sorted(names: Vec<String>, started: &Keys, new: &Keys) -> (Vec<String>, Vec<String>) {
-    let has_tls = |keys: &Keys| keys.keys().any(|key| key.starts_with("api.tls."));
+/// Splits settings into those that take effect and those that need a restart.
+fn split(names: Vec<String>, started: &SettingsMap, new: &SettingsMap) -> (Vec<String>, Vec<String>) {
+    let has_tls = |keys: &SettingsMap| keys.keys().any(|key| key.starts_with("api.tls."));
     let tls_stays = has_tls(started) == has_tls(new);
-    let has_arm = |keys: &Keys| keys.contains_key("arm.listen");
+    let has_arm = |keys: &SettingsMap| keys.contains_key("arm.listen");
     let arm_stays = has_arm(started) && has_arm(new);
     let takes_effect = |name: &String| {
         let below =
@@ -122,18 +120,18 @@ fn sorted(names: Vec<String>, started: &Keys, new: &Keys) -> (Vec<String>, Vec<S
     names.into_iter().partition(takes_effect)
 }
 
-fn differences(one: &Keys, other: &Keys) -> Vec<String> {
+fn differences(one: &SettingsMap, other: &SettingsMap) -> Vec<String> {
     let names = one.keys().chain(other.keys()).collect::<std::collections::BTreeSet<_>>();
     names.into_iter().filter(|name| one.get(*name) != other.get(*name)).cloned().collect()
 }
 
-fn keys(text: &str) -> Result<Keys> {
-    let mut keys = Keys::new();
+fn keys(text: &str) -> Result<SettingsMap> {
+    let mut keys = SettingsMap::new();
     flatten("", Value::Table(toml::from_str(text)?), &mut keys);
     Ok(keys)
 }
 
-fn flatten(name: &str, value: Value, keys: &mut Keys) {
+fn flatten(name: &str, value: Value, keys: &mut SettingsMap) {
     match value {
         Value::Table(table) => {
             for (key, value) in table {
@@ -156,36 +154,39 @@ fn flatten(name: &str, value: Value, keys: &mut Keys) {
 mod tests {
     use super::*;
 
-    fn told(one: &str, other: &str) -> (String, String) {
+    fn changes(one: &str, other: &str) -> (String, String) {
         let (one, other) = (keys(one).unwrap(), keys(other).unwrap());
-        let (now, later) = sorted(differences(&one, &other), &one, &other);
+        let (now, later) = split(differences(&one, &other), &one, &other);
         (now.join(" "), later.join(" "))
     }
 
     #[test]
-    fn what_needs_a_restart_is_told_apart() {
+    fn settings_that_need_a_restart_are_separated() {
         let one = "data_dir = 'a'\n[log]\nlevel = 'info'\n[metadata.limits]\nburst = 1\n[api]\nlisten = 'x'";
         let other = "data_dir = 'b'\n[log]\nlevel = 'warn'\nformat = 'json'\n[metadata]\nlimits.burst = 2\nthreads = 1";
         assert_eq!(
-            told(one, other),
+            changes(one, other),
             (
                 "log.level metadata.limits.burst".to_owned(),
                 "api.listen data_dir log.format metadata.threads".to_owned()
             )
         );
-        assert_eq!(told(one, one), (String::new(), String::new()));
+        assert_eq!(changes(one, one), (String::new(), String::new()));
     }
 
     #[test]
-    fn tls_can_be_changed_and_neither_begun_nor_ended() {
+    fn tls_can_be_changed_but_not_added_or_removed() {
         let with = |file: &str| format!("[api.tls]\ncertificate = '{file}'");
-        assert_eq!(told(&with("a"), &with("b")), ("api.tls.certificate".to_owned(), String::new()));
-        assert_eq!(told("", &with("b")), (String::new(), "api.tls.certificate".to_owned()));
-        assert_eq!(told(&with("a"), ""), (String::new(), "api.tls.certificate".to_owned()));
+        assert_eq!(changes(&with("a"), &with("b")), ("api.tls.certificate".to_owned(), String::new()));
+        assert_eq!(changes("", &with("b")), (String::new(), "api.tls.certificate".to_owned()));
+        assert_eq!(changes(&with("a"), ""), (String::new(), "api.tls.certificate".to_owned()));
         let arm = |more: &str| format!("[arm]\nlisten = 'x'\n{more}");
-        assert_eq!(told(&arm(""), &arm("host_names = ['a']")), ("arm.host_names".to_owned(), String::new()));
         assert_eq!(
-            told("", &arm("host_names = ['a']")),
+            changes(&arm(""), &arm("host_names = ['a']")),
+            ("arm.host_names".to_owned(), String::new())
+        );
+        assert_eq!(
+            changes("", &arm("host_names = ['a']")),
             (String::new(), "arm.host_names arm.listen".to_owned())
         );
     }

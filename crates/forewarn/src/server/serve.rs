@@ -1,4 +1,4 @@
-//! `forewarn serve`: a server for real machines, on the real clock.
+//! `forewarn serve`: a production server, with the real clock.
 
 use std::path::{Path, PathBuf};
 
@@ -6,157 +6,166 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use forewarn_azure::http::{ArmPlan, LISTENER};
 use forewarn_cli_support::log::log_format;
-use forewarn_control::{Fleet, Unknown, find_machine};
-use forewarn_metadata::{Door, Identity, Settings};
+use forewarn_control::{Fleet, LookupError, find_machine};
+use forewarn_metadata::{Identity, ListenAddress, Settings};
 use forewarn_server::State;
-use forewarn_server::{ApiDoor, ClockPlan, ControlHandle, Descriptors, Plan, Service, engine_with};
+use forewarn_server::{
+    ApiListener, ClockPlan, ControlHandle, Descriptors, Plan, Service, control_with_fleet,
+};
 
-use super::config::{CONFIG_BYTES_MAX, Config, check_doors, check_hands, is_kept};
+use super::config::{CONFIG_BYTES_MAX, Config, check_driver, check_listeners, has_data};
 use super::log::Detail;
-use super::reload::Reload;
+use super::reload::ConfigReloader;
 use super::resources::{cores, take_files, warn_of_few_files};
-use super::{OnHangup, advised, log, random_seed, read, read_fleet, run, with_fleet_line, write_addresses};
+use super::{
+    HangupAction, log, random_seed, read, read_fleet, run, with_fleet_line, with_port_hint, write_addresses,
+};
 
-/// Run a server for real machines, on the real clock, as a file says.
+/// Run a production server with the real clock, from a configuration file
 #[derive(Args, Debug)]
-pub(crate) struct Arguments {
-    /// The settings, as TOML.
+#[command(before_help = "\
+Examples:
+  forewarn serve --config /etc/forewarn/serve.toml
+  forewarn serve --config /etc/forewarn/serve.toml --check")]
+pub(crate) struct ServeArgs {
+    /// Configuration file (TOML)
     #[arg(long, value_name = "FILE")]
     config: PathBuf,
-    /// Write where the server listens to this file, as JSON, once it does.
+    /// File to which the listener addresses are written, as JSON, when the server is ready
     #[arg(long, value_name = "FILE")]
     addresses_file: Option<PathBuf>,
-    /// Only check the settings and the fleet.
+    /// Only check the configuration and the fleet
     #[arg(long)]
     check: bool,
 }
 
-pub(crate) fn command(arguments: &Arguments) -> Result<()> {
+pub(crate) fn command(arguments: &ServeArgs) -> Result<()> {
     let file = &arguments.config;
     let text = read(file, CONFIG_BYTES_MAX);
-    let text = text.with_context(|| format!("cannot read the settings: {}", file.display()))?;
+    let text = text.with_context(|| format!("cannot read the configuration: {}", file.display()))?;
     if arguments.check {
         configured(file, &text)?;
-        println!("{} is in order", file.display());
+        println!("{} is valid", file.display());
         return Ok(());
     }
-    // Whatever is wrong with the settings is already said in the format that they ask for.
+    // Errors in the configuration are already logged in its own format.
     let volume = log::start(log_format(&text), Detail::default());
     let (config, plan) = configured(file, &text)?;
     volume.set(config.log.level);
-    let mut reload = Reload::new(file.clone(), &text, volume)?;
+    let mut reload = ConfigReloader::new(file.clone(), &text, volume)?;
     let plan = take_files(plan);
     warn_of_few_files(&plan);
     let machines = machines(&plan);
     let ready = async |service: &Service| {
-        for unknown in unknown(service.engine(), machines)? {
-            tracing::warn!("a listener belongs to a machine that is not there: {unknown}");
+        for unknown in unknown(service.control(), machines)? {
+            tracing::warn!(error = %unknown, "listener of an unknown machine");
         }
         if let Some(file) = &arguments.addresses_file {
             write_addresses(file, service)?;
         }
         if let Some(token) = service.first_token() {
-            // The only time that it can be seen; it is not for the log.
-            let text = format!("the first token, an admin's, shown once: {token}\n");
-            log::print(&text, "the first token, an admin's, shown once", &[("token", token)]);
+            // The token is printed once, and never logged.
+            let text = format!("first token (admin), not shown again: {token}\n");
+            log::print(&text, "first token (admin), not shown again", &[("token", token)]);
         }
         let api = service.api_urls().collect::<Vec<_>>().join(" ");
         tracing::info!(
             metadata = service.metadata_url(),
             api,
             arm = service.extension_url(LISTENER),
-            "forewarn serves"
+            "server ready"
         );
         Ok(())
     };
-    let started = run(plan, ready, OnHangup::Do(&mut |service| reload.run(service)));
-    started.map_err(|problem| advised(problem, "another program listens there: `ss -lntp` shows which"))
+    let started = run(plan, ready, HangupAction::Do(&mut |service| reload.run(service)));
+    started.map_err(|error| with_port_hint(error, "another program uses this address: `ss -lntp` shows it"))
 }
 
-/// The settings of a file, and what they come to.
+/// Parses and checks the configuration.
 fn configured(file: &Path, text: &str) -> Result<(Config, Plan)> {
-    let config = Config::parse(text).with_context(|| format!("not settings: {}", file.display()))?;
+    let config = Config::parse(text).with_context(|| format!("invalid configuration: {}", file.display()))?;
     let plan = checked(&config).with_context(|| format!("in {}", file.display()))?;
     Ok((config, plan))
 }
 
-/// What the settings come to, each part for itself: for a look at what is wrong with them.
-pub(crate) struct Parts {
+/// The parts of the configuration, checked separately, so that the doctor can report several errors.
+pub(crate) struct SettingsParts {
     pub(crate) data_dir: Result<Option<PathBuf>>,
     pub(crate) settings: Result<Settings>,
-    pub(crate) doors: Result<Vec<(Door, Identity)>>,
-    pub(crate) api: Result<Vec<ApiDoor>>,
+    pub(crate) listeners: Result<Vec<(ListenAddress, Identity)>>,
+    pub(crate) api: Result<Vec<ApiListener>>,
     pub(crate) arm: Result<Option<ArmPlan>>,
-    pub(crate) hands: Result<forewarn_server::Hypervisor>,
+    pub(crate) driver: Result<forewarn_server::Hypervisor>,
     pub(crate) fleet: Option<(PathBuf, Result<Fleet>)>,
 }
 
-/// Reads settings.
-pub(crate) fn parts(file: &Path) -> Result<Parts> {
+/// Reads a configuration file.
+pub(crate) fn parts(file: &Path) -> Result<SettingsParts> {
     let text = read(file, CONFIG_BYTES_MAX);
-    let text = text.with_context(|| format!("cannot read the settings: {}", file.display()))?;
-    let config = Config::parse(&text).with_context(|| format!("not settings: {}", file.display()))?;
+    let text = text.with_context(|| format!("cannot read the configuration: {}", file.display()))?;
+    let config =
+        Config::parse(&text).with_context(|| format!("invalid configuration: {}", file.display()))?;
     let data_dir = config.data_dir();
-    let kept = data_dir.as_ref().ok().and_then(Option::as_deref);
-    Ok(Parts {
+    let directory = data_dir.as_ref().ok().and_then(Option::as_deref);
+    Ok(SettingsParts {
         settings: config.metadata.settings(),
-        doors: config.metadata.doors(),
-        api: config.api.doors(kept),
+        listeners: config.metadata.listeners(),
+        api: config.api.listeners(directory),
         arm: config.arm(),
-        hands: config.hands.hands(),
+        driver: config.driver.driver(),
         fleet: config.fleet.clone().map(|file| (file.clone(), read_fleet(&file))),
         data_dir,
     })
 }
 
-/// What the settings come to, as far as that can be known before a server starts.
+/// The plan of the server, checked as far as possible before it starts.
 fn checked(config: &Config) -> Result<Plan> {
     let plan = plan(config)?;
     let arm = plan.extensions.iter().find_map(|extension| extension.listen.as_ref());
-    check_doors(&plan.doors, &plan.api, arm)?;
-    check_hands(&plan.hands)?;
+    check_listeners(&plan.metadata_listeners, &plan.api, arm)?;
+    check_driver(&plan.hypervisor)?;
     if let Some(file) = &config.fleet {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let strangers = runtime.block_on(async {
-            let engine = engine_with(&plan.fleet).await?;
-            unknown(&engine, machines(&plan))
+        let unknown = runtime.block_on(async {
+            let control = control_with_fleet(&plan.fleet).await?;
+            unknown(&control, machines(&plan))
         });
-        let strangers = strangers.map_err(|problem| with_fleet_line(problem, file));
-        let strangers = strangers.with_context(|| format!("in the fleet {}", file.display()))?;
-        // What is kept counts more than the file: a machine may have joined since.
-        if !is_kept(plan.data_dir.as_ref())
-            && let Some(stranger) = strangers.into_iter().next()
+        let unknown = unknown.map_err(|error| with_fleet_line(error, file));
+        let unknown = unknown.with_context(|| format!("in the fleet file {}", file.display()))?;
+        // With a data directory the file is not read: the machine may have been created since.
+        if !has_data(plan.data_dir.as_ref())
+            && let Some(machine) = unknown.into_iter().next()
         {
-            bail!("a listener belongs to nobody in {}: {}", file.display(), with_hint(&stranger));
+            bail!("listener of a machine that is not in {}: {}", file.display(), with_hint(&machine));
         }
     }
     Ok(plan)
 }
 
-fn with_hint(stranger: &Unknown) -> String {
-    match stranger {
-        Unknown::Nothing { similar: None, .. } => {
-            format!("{stranger}\n  hint: the fleet has to have it at first")
+fn with_hint(machine: &LookupError) -> String {
+    match machine {
+        LookupError::Nothing { similar: None, .. } => {
+            format!("{machine}\n  hint: add the machine to the fleet file")
         }
-        Unknown::Nothing { similar: Some(_), .. } | Unknown::Several { .. } => stranger.to_string(),
+        LookupError::Nothing { similar: Some(_), .. } | LookupError::Several { .. } => machine.to_string(),
     }
 }
 
-/// The machines that listeners belong to.
+/// The machines of listeners.
 fn machines(plan: &Plan) -> Vec<String> {
-    let machines = plan.doors.iter().filter_map(|(_, identity)| match identity {
+    let machines = plan.metadata_listeners.iter().filter_map(|(_, identity)| match identity {
         Identity::Machine(name) => Some(name.clone()),
         Identity::Address | Identity::Prefix { .. } => None,
     });
     machines.collect()
 }
 
-/// Those of these machines that are not there.
-fn unknown(engine: &ControlHandle, machines: Vec<String>) -> Result<Vec<Unknown>> {
+/// The machines that do not exist.
+fn unknown(control: &ControlHandle, machines: Vec<String>) -> Result<Vec<LookupError>> {
     let find = move |state: &State<'_>| {
         machines.iter().filter_map(|name| find_machine(state.cluster, name).err()).collect()
     };
-    Ok(engine.look(find)?)
+    Ok(control.look(find)?)
 }
 
 fn plan(config: &Config) -> Result<Plan> {
@@ -168,16 +177,16 @@ fn plan(config: &Config) -> Result<Plan> {
         data_dir: data_dir.clone(),
         fleet: config.fleet.as_deref().map_or_else(|| Ok(Fleet::default()), read_fleet)?,
         settings: config.metadata.settings()?,
-        doors: config.metadata.doors()?,
+        metadata_listeners: config.metadata.listeners()?,
         threads: config.metadata.threads.unwrap_or_else(cores),
-        api: config.api.doors(data_dir.as_deref())?,
+        api: config.api.listeners(data_dir.as_deref())?,
         api_host_names: config.api.host_names.clone(),
         api_limits: config.api.limits()?,
         extension_limits: config.arm_limits()?,
         descriptors: Descriptors::default(),
         extensions: config.arm()?.map(ArmPlan::extension).into_iter().collect(),
-        hands: config.hands.hands()?,
-        trail_keep: config.audit.keep()?,
+        hypervisor: config.driver.driver()?,
+        audit_keep: config.audit.keep()?,
         webhooks: config.webhooks.settings()?,
     })
 }

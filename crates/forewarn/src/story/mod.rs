@@ -1,4 +1,4 @@
-//! `forewarn story`: plays stories, against the rules or on a running server.
+//! `forewarn story`: runs stories, in the rule engine or on a running server.
 
 mod live;
 
@@ -11,48 +11,52 @@ use clap::Subcommand;
 use forewarn_story::Transcript;
 
 use crate::operator::visible;
-use live::Live;
+use live::LiveStage;
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    /// Play stories, and print what every machine could have seen.
+    /// Run stories, and print the documents that machines would see
     ///
-    /// A story fails when something in it is refused, or an expectation does not hold; the line is shown.
+    /// A story fails if a command is rejected or an expectation does not hold; the error names the line.
+    #[command(before_help = "\
+Examples:
+  forewarn story run stories/restart.story
+  forewarn story run --live stories/*.story")]
     Run {
-        /// The stories; `-` is standard input.
+        /// Story files; `-` reads standard input
         #[arg(required = true)]
         files: Vec<PathBuf>,
-        /// Print nothing but failures.
+        /// Print only failures
         #[arg(long, short)]
         quiet: bool,
-        /// Play on the server at --api, which needs a virtual clock that stands still and no fleet of its own.
+        /// Run on the server at --api, which needs a frozen virtual clock and an empty fleet
         #[arg(long)]
         live: bool,
     },
 }
 
-/// Bytes of a story that are read: more than the longest story that is understood.
+/// Bytes of a story that are read: more than the parser accepts.
 const STORY_BYTES_MAX: u64 = 2 * 1024 * 1024;
 
-/// Where stories are played.
-enum Where<'a> {
-    /// Against the pure rules.
+/// The target of stories.
+enum StoryTarget<'a> {
+    /// The rule engine, without a server.
     Rules,
-    /// On the server there.
+    /// The server at this address.
     Server(&'a str),
 }
 
 pub(crate) fn run(command: &Command, api: &str) -> Result<()> {
     let Command::Run { files, quiet, live } = command;
-    let place = if *live { Where::Server(api) } else { Where::Rules };
+    let target = if *live { StoryTarget::Server(api) } else { StoryTarget::Rules };
     let mut failed = 0;
     for file in files {
-        match play(file, &place) {
+        match run_file(file, &target) {
             Ok(_) if *quiet => {}
             Ok(transcript) => print(file, files.len(), &transcript)?,
-            Err(problem) => {
+            Err(error) => {
                 failed += 1;
-                eprintln!("forewarn: {}", visible(&format!("{problem:#}")));
+                eprintln!("forewarn: {}", visible(&format!("{error:#}")));
             }
         }
     }
@@ -62,19 +66,19 @@ pub(crate) fn run(command: &Command, api: &str) -> Result<()> {
     Ok(())
 }
 
-fn play(file: &Path, place: &Where<'_>) -> Result<String> {
+fn run_file(file: &Path, target: &StoryTarget<'_>) -> Result<String> {
     let text = read(file).with_context(|| format!("cannot read the story: {}", file.display()))?;
-    let transcript = tell(&text, place).with_context(|| file.display().to_string())?;
+    let transcript = run_text(&text, target).with_context(|| file.display().to_string())?;
     Ok(transcript.to_string())
 }
 
-fn tell(text: &str, place: &Where<'_>) -> Result<Transcript> {
+fn run_text(text: &str, target: &StoryTarget<'_>) -> Result<Transcript> {
     let story = forewarn_story::parse(text)?;
-    Ok(match place {
-        Where::Rules => forewarn_story::run(&story)?,
-        Where::Server(api) => {
+    Ok(match target {
+        StoryTarget::Rules => forewarn_story::run(&story)?,
+        StoryTarget::Server(api) => {
             story.check_live()?;
-            forewarn_story::play(&story, &mut Live::new(api)?)?
+            forewarn_story::run_on(&story, &mut LiveStage::new(api)?)?
         }
     })
 }
@@ -89,7 +93,7 @@ fn read(file: &Path) -> Result<String> {
     Ok(text)
 }
 
-/// A reader who has seen enough and closes the pipe is no failure.
+/// Prints a transcript. A reader that closes the pipe early is not an error.
 fn print(file: &Path, files: usize, transcript: &str) -> Result<()> {
     let mut out = io::stdout().lock();
     let heading = if files > 1 { format!("== {}\n", file.display()) } else { String::new() };

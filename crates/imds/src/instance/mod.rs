@@ -1,7 +1,7 @@
-//! Instance metadata: what a machine may learn about itself.
+//! Instance metadata: the data of a machine about itself.
 //!
-//! A tree of texts: numbers and names alike are strings, and what a machine does not have is the empty string. Each
-//! version shows the fields that it knows. Inner nodes are shown as JSON, single values only as text.
+//! A tree of strings: numbers and names alike are strings, and missing values are empty strings. Each version has its
+//! own set of fields. Inner nodes are rendered as JSON, single values only as text.
 //!
 //! ```text
 //!   Instance ──as of InstanceVersion──▶ tree ──path──▶ node ──Format──▶ body
@@ -15,23 +15,23 @@ use std::net::Ipv4Addr;
 use forewarn_types::{FaultDomain, Name, UpdateDomain, Zone};
 
 use crate::instance_version::InstanceVersion;
-use crate::problem::Problem;
+use crate::request_error::RequestError;
 
-/// The size of a machine of which nobody has said what size it has; nothing depends on it.
+/// The default size of a machine; nothing depends on it.
 pub const USUAL_SIZE: &str = "Standard_D2s_v5";
 
-/// All that is told of one machine.
+/// The metadata of one machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Instance {
     /// As in `Resources` of an event.
     pub name: Name,
-    /// Unique among all machines, for ever.
+    /// Unique among all machines, and never reused.
     pub vm_id: String,
     /// The region.
     pub location: String,
     /// The operating system.
     pub os_type: OsType,
-    /// What the operating system calls the machine.
+    /// The host name in the operating system.
     pub computer_name: String,
     /// The size.
     pub vm_size: String,
@@ -59,7 +59,7 @@ pub struct Instance {
     pub interfaces: Vec<Interface>,
 }
 
-/// What an instance of a scale set is told about the set.
+/// The scale set data of an instance.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScaleSetMembership {
     /// The name of the set.
@@ -86,7 +86,7 @@ pub struct Interface {
     pub mac: [u8; 6],
     /// The address in the virtual network.
     pub private: Ipv4Addr,
-    /// The address that the world sees, if there is one.
+    /// The public address, if there is one.
     pub public: Option<Ipv4Addr>,
     /// The first address of the subnet.
     pub subnet: Ipv4Addr,
@@ -94,17 +94,17 @@ pub struct Interface {
     pub subnet_prefix_bits: u8,
 }
 
-/// How a node is shown.
+/// The format of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// Compact JSON; for inner nodes only.
     Json,
-    /// A value as it is, or the names below an inner node, one on each line.
+    /// A plain value, or the names below an inner node, one per line.
     Text,
 }
 
 impl OsType {
-    /// As in `osType`.
+    /// The value of `osType`.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -127,26 +127,31 @@ impl Format {
 }
 
 impl Instance {
-    /// Whether there is anything at that path in that version.
+    /// Returns true if the path exists in that version.
     #[must_use]
     pub fn has(&self, version: InstanceVersion, path: &str) -> bool {
         path::find(&render::tree(self, version), path).is_some()
     }
 
-    /// The body for what follows `/metadata/instance`: nothing, or segments such as `compute/name`, in any case.
+    /// The body for the path below `/metadata/instance`: empty, or segments such as `compute/name`, in any case.
     ///
     /// # Errors
-    /// [`Problem::NotFound`] when there is nothing at that path in that version, [`Problem::LeafNeedsText`] when there is
+    /// [`RequestError::NotFound`] if the path does not exist in that version, [`RequestError::LeafNeedsText`] if it is
     /// a single value and the format is JSON.
-    pub fn answer(&self, version: InstanceVersion, path: &str, format: Format) -> Result<String, Problem> {
+    pub fn answer(
+        &self,
+        version: InstanceVersion,
+        path: &str,
+        format: Format,
+    ) -> Result<String, RequestError> {
         let tree = render::tree(self, version);
-        let node = path::find(&tree, path).ok_or(Problem::NotFound)?;
+        let node = path::find(&tree, path).ok_or(RequestError::NotFound)?;
         path::show(node, format)
     }
 }
 
-/// What an operating system calls an instance of a scale set: the prefix of the set and the number of the instance in
-/// base 36, with at least six digits.
+/// The host name of an instance of a scale set: the prefix of the set and the number of the instance in base 36, with
+/// at least six digits.
 ///
 /// ```
 /// assert_eq!(forewarn_imds::computer_name("web", 46), "web00001A");

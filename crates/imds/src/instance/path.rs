@@ -1,11 +1,11 @@
-//! Finding a node of the tree by its path, and showing it.
+//! Lookup of a node by its path, and its rendering.
 
 use serde_json::Value;
 
 use super::Format;
-use crate::problem::Problem;
+use crate::request_error::RequestError;
 
-/// The node at a path. A slash at either end says nothing; an empty segment inside names nothing.
+/// The node at a path. Leading and trailing slashes are ignored; an empty segment inside matches nothing.
 pub(super) fn find<'a>(tree: &'a Value, path: &str) -> Option<&'a Value> {
     let path = path.strip_prefix('/').unwrap_or(path);
     let path = path.strip_suffix('/').unwrap_or(path);
@@ -25,14 +25,14 @@ fn child<'a>(node: &'a Value, segment: &str) -> Option<&'a Value> {
     }
 }
 
-/// A position, written in the one way that a listing shows it.
+/// An index in the exact form of a listing.
 fn index(segment: &str) -> Option<usize> {
     segment.parse().ok().filter(|index: &usize| index.to_string() == segment)
 }
 
-pub(super) fn show(node: &Value, format: Format) -> Result<String, Problem> {
+pub(super) fn show(node: &Value, format: Format) -> Result<String, RequestError> {
     match format {
-        Format::Json if is_leaf(node) => Err(Problem::LeafNeedsText),
+        Format::Json if is_leaf(node) => Err(RequestError::LeafNeedsText),
         Format::Json => Ok(node.to_string()),
         Format::Text => Ok(text(node)),
     }

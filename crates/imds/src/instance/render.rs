@@ -1,4 +1,4 @@
-//! The tree of an instance, with the fields that a version knows, in alphabetical order.
+//! The tree of an instance, with the fields of a version, in alphabetical order.
 
 use serde_json::{Map, Value, json};
 

@@ -1,4 +1,4 @@
-//! Approving, and taking back.
+//! Approval and cancellation.
 
 use forewarn_types::{Approval, Approver, EventId, MaintenanceId, TenantId};
 
@@ -9,8 +9,9 @@ use crate::limits::IDS_PER_APPROVAL_MAX;
 use crate::maintenance::{Stage, Withdrawal};
 
 impl Draft<'_> {
-    /// Someone of the tenant is ready. Every id must be one that the tenant can see, or could until an hour ago; a foreign
-    /// id and one that never was look alike. What is approved or started already stays as it is.
+    /// Approves events of a tenant. Every id must be visible to the tenant, or have been visible within the last hour;
+    /// a foreign id and an unknown one get the same refusal. Events that are approved or started already stay as they
+    /// are.
     pub(super) fn approve(
         &mut self,
         tenant_id: TenantId,
@@ -43,7 +44,8 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// Starts what the approvals of this decision let start: their own maintenances, and Terminates that waited for them.
+    /// Starts the maintenances that the approvals of this decision release: their own, and Terminates that waited for
+    /// them.
     fn start_approved(&mut self, tenant: TenantId) {
         if self.approved.is_empty() {
             return;
@@ -54,11 +56,11 @@ impl Draft<'_> {
             new.chain(tenant.approved_terminates()).map(|event| event.maintenance).collect();
         ready.sort_unstable();
         for maintenance in ready.into_iter().filter_map(|id| self.cluster.maintenance(id)) {
-            self.start_if_entitled(&maintenance.plan);
+            self.start_if_allowed(&maintenance.plan);
         }
     }
 
-    /// The operator takes back what has not started.
+    /// Cancels a maintenance that has not started.
     pub(super) fn cancel(&mut self, id: MaintenanceId) -> Result<(), Refusal> {
         let maintenance = self.cluster.maintenance(id).ok_or(Refusal::NoSuchMaintenance)?;
         match maintenance.stage {

@@ -1,7 +1,7 @@
-//! A decision being written: the changes so far, and what later rules of the same decision must know of them.
+//! A decision in progress: its changes so far, and the facts that later rules of the same decision need.
 //!
-//! The state stays as it is while a decision is made. What one decision does twice (several plans, several approvals,
-//! several starts) is remembered here: the next numbers, who has just approved, what has just begun, who moves where.
+//! The state does not change while a decision is made. The draft remembers what one decision may do several times
+//! (plans, approvals, starts): the next numbers, new approvals, new starts, new moves.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::change::Change;
 use crate::cluster::{Cluster, Counters};
 use crate::command::Refusal;
 use crate::limits::EVENTS_PER_TENANT_MAX;
-use crate::maintenance::{Cause, Maintenance, Part, Plan, Told, Withdrawal};
+use crate::maintenance::{Cause, EventTemplate, Maintenance, Part, Plan, Withdrawal};
 use crate::placement::Move;
 use crate::window::Window;
 
@@ -30,15 +30,15 @@ pub(super) struct Draft<'a> {
     announced: BTreeMap<TenantId, usize>,
     /// The windows of a rollout that this decision plans.
     pub(super) windows: &'a [Window],
-    /// Whether a tenant that sees as many events as it can is told all the same: there is no one left to refuse.
-    pub(super) crowding: Crowding,
+    /// Treatment of the limit of events per tenant.
+    pub(super) event_limit: EventLimit,
 }
 
-/// What happens to an event for which a tenant has no room.
+/// The limit of events per tenant. It is ignored where no caller is left to refuse.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Crowding {
-    Refused,
-    Permitted,
+pub(super) enum EventLimit {
+    Enforced,
+    Ignored,
 }
 
 impl<'a> Draft<'a> {
@@ -53,67 +53,67 @@ impl<'a> Draft<'a> {
             moves: Vec::new(),
             announced: BTreeMap::new(),
             windows: &[],
-            crowding: Crowding::Refused,
+            event_limit: EventLimit::Enforced,
         }
     }
 
-    /// Plans work on machines, tells every enrolled tenant, and starts it if there is nothing to wait for.
+    /// Plans work on machines, announces it to every enrolled tenant, and starts it if there is nothing to wait for.
     pub(super) fn plan(&mut self, cause: Cause, machines: &[MachineId]) -> Result<(), Refusal> {
-        let told = cause.told();
-        let notice = told.map(|told| told.notice).unwrap_or_default();
+        let template = cause.event_template();
+        let notice = template.map(|template| template.notice).unwrap_or_default();
         let not_before = self.now.wall.plus(notice).rounded_up();
         let steady_due = self.now.steady.plus(notice.max(not_before.since(self.now.wall)));
         let mut parts = self.parts(machines);
         for part in &mut parts {
-            part.announcement = self.announcement(&cause, told, part)?;
+            part.announcement = self.announcement(&cause, template, part)?;
         }
         let id = MaintenanceId(self.next.maintenance);
         self.next.maintenance += 1;
         let plan = Plan { id, cause, not_before, steady_due, parts };
         self.changes.push(Change::Planned(plan.clone()));
-        self.start_if_entitled(&plan);
+        self.start_if_allowed(&plan);
         Ok(())
     }
 
     /// The machines by tenant, each in the order given.
     fn parts(&self, machines: &[MachineId]) -> Vec<Part> {
         let mut parts = Vec::<Part>::new();
-        let mut places = BTreeMap::<TenantId, usize>::new();
+        let mut index_by_tenant = BTreeMap::<TenantId, usize>::new();
         for id in machines {
             let Some(machine) = self.cluster.machine(*id) else { continue };
-            let place = *places.entry(machine.tenant).or_insert(parts.len());
-            if place == parts.len() {
+            let index = *index_by_tenant.entry(machine.tenant).or_insert(parts.len());
+            if index == parts.len() {
                 let (tenant, update_domain) = (machine.tenant, machine.update_domain);
                 parts.push(Part { tenant, update_domain, machines: Vec::new(), announcement: None });
             }
-            parts[place].machines.push(*id);
+            parts[index].machines.push(*id);
         }
         parts
     }
 
-    /// What the tenant of a part is told, if it is told anything.
+    /// The announcement for the tenant of a part; `None` if the tenant is not enrolled or the cause makes no event.
     fn announcement(
         &mut self,
         cause: &Cause,
-        told: Option<Told>,
+        template: Option<EventTemplate>,
         part: &Part,
     ) -> Result<Option<Arc<Announcement>>, Refusal> {
         let tenant = self.cluster.known_tenant(part.tenant)?;
-        let Some(told) = told.filter(|_| tenant.is_enrolled()) else { return Ok(None) };
+        let Some(template) = template.filter(|_| tenant.is_enrolled()) else { return Ok(None) };
         let announced = self.announced.entry(part.tenant).or_insert(tenant.events().len());
         *announced += 1;
-        if self.crowding == Crowding::Refused && !matches!(cause, Cause::FailedHost { .. }) {
+        if self.event_limit == EventLimit::Enforced && !matches!(cause, Cause::FailedHost { .. }) {
             Refusal::check(*announced, EVENTS_PER_TENANT_MAX, "events for the tenant")?;
         }
         let id = EventId::nth(&self.cluster.seed, self.next.event);
         self.next.event += 1;
         let names = part.machines.iter().filter_map(|id| self.cluster.machine(*id));
         let resources = names.map(|machine| machine.name.clone()).collect();
-        let Told { kind, source, reason, duration_seconds, .. } = told;
+        let EventTemplate { kind, source, reason, duration_seconds, .. } = template;
         Ok(Some(Arc::new(Announcement { id, kind, source, reason, duration_seconds, resources })))
     }
 
-    /// Takes back what was planned for some tenants and has not started.
+    /// Withdraws planned work of some tenants that has not started.
     pub(super) fn withdraw(&mut self, maintenance: &Maintenance, tenants: Vec<TenantId>, why: Withdrawal) {
         let parts = tenants.iter().filter_map(|tenant| maintenance.plan.part(*tenant));
         for part in parts.filter(|part| part.announcement.is_some()) {
@@ -124,7 +124,7 @@ impl<'a> Draft<'a> {
         self.changes.push(Change::Withdrawn { maintenance: maintenance.plan.id, tenants, why });
     }
 
-    /// Takes back a whole maintenance that has not started.
+    /// Withdraws a whole maintenance that has not started.
     pub(super) fn withdraw_all(&mut self, maintenance: &Maintenance, why: Withdrawal) {
         let tenants = maintenance.plan.parts.iter().map(|part| part.tenant).collect();
         self.withdraw(maintenance, tenants, why);

@@ -1,4 +1,4 @@
-//! An action has ended, and takes along what it makes pointless.
+//! The end of an action, and the withdrawal of work that it makes pointless.
 
 use forewarn_types::{HostId, MachineId, MaintenanceId};
 
@@ -9,9 +9,9 @@ use crate::fleet::EvictionPolicy;
 use crate::maintenance::{Cause, Impact, Report, Withdrawal};
 use crate::rollout::{Pause, Rollout};
 
-/// What has become of a machine.
+/// The state in which an action leaves a machine.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Fate {
+pub(super) enum Outcome {
     Stays,
     Moved(HostId),
     Deallocated,
@@ -19,7 +19,7 @@ pub(super) enum Fate {
 }
 
 impl Draft<'_> {
-    /// An action was reported as ended. A report of something unknown, or a second one, changes nothing.
+    /// Records the end of an action. A report about an unknown action, or a second report, changes nothing.
     pub(super) fn complete(
         &mut self,
         maintenance: MaintenanceId,
@@ -30,16 +30,16 @@ impl Draft<'_> {
         let Some(action) = known.and_then(|known| known.action(machine)) else { return Ok(()) };
         self.changes.push(Change::Completed { maintenance, machine, report });
         match report {
-            Report::Done => self.take_along(machine, fate(action.impact)),
+            Report::Done => self.withdraw_unconcerned(machine, outcome(action.impact)),
             Report::Failed => {
-                self.stop_if_enough(maintenance);
+                self.pause_after_failures(maintenance);
                 Ok(())
             }
         }
     }
 
-    /// A rollout pauses itself when as many impacts have failed as its terms permit.
-    fn stop_if_enough(&mut self, id: MaintenanceId) {
+    /// Pauses a rollout when as many impacts have failed as its terms permit.
+    fn pause_after_failures(&mut self, id: MaintenanceId) {
         let Some(maintenance) = self.cluster.maintenance(id) else { return };
         let Cause::HostWork { rollout, .. } = maintenance.plan.cause else { return };
         if self.cluster.rollout(rollout).is_some_and(Rollout::stops_at_next_failure) {
@@ -47,28 +47,32 @@ impl Draft<'_> {
         }
     }
 
-    /// Withdraws what has not started and concerns nobody any more. A machine that is off and was to be deleted has no one
-    /// left to warn: it is deleted at once.
-    pub(super) fn take_along(&mut self, machine: MachineId, fate: Fate) -> Result<(), Refusal> {
+    /// Withdraws work that has not started and no longer concerns any machine. A deallocated machine that was waiting
+    /// for its deletion needs no notice and is deleted at once.
+    pub(super) fn withdraw_unconcerned(
+        &mut self,
+        machine: MachineId,
+        outcome: Outcome,
+    ) -> Result<(), Refusal> {
         let Some(tenant) = self.cluster.machine(machine).map(|machine| machine.tenant) else { return Ok(()) };
         let mut delete = false;
         for maintenance in self.cluster.waiting_of(machine) {
             let cause = &maintenance.plan.cause;
             let Some(part) = maintenance.plan.part(tenant) else { continue };
             let others = part.machines.iter().filter(|other| **other != machine);
-            let concerned = fate.leaves_concerned(cause)
+            let concerned = outcome.leaves_concerned(cause)
                 || others.into_iter().any(|other| self.cluster.concerns(cause, *other));
             if !concerned {
                 self.withdraw(maintenance, vec![tenant], Withdrawal::Unconcerned);
-                delete |= fate == Fate::Deallocated && matches!(cause, Cause::UserDelete(_));
+                delete |= outcome == Outcome::Deallocated && matches!(cause, Cause::UserDelete(_));
             }
         }
         if delete { self.plan(Cause::UserDelete(None), &[machine]) } else { Ok(()) }
     }
 }
 
-impl Fate {
-    /// Whether the machine is still concerned by something planned for that cause.
+impl Outcome {
+    /// Returns true if work with that cause still concerns the machine.
     fn leaves_concerned(self, cause: &Cause) -> bool {
         match self {
             Self::Stays => true,
@@ -78,7 +82,7 @@ impl Fate {
     }
 }
 
-fn fate(impact: Impact) -> Fate {
+fn outcome(impact: Impact) -> Outcome {
     match impact {
         Impact::Pause { .. }
         | Impact::Migrate { .. }
@@ -86,8 +90,8 @@ fn fate(impact: Impact) -> Fate {
         | Impact::Redeploy { .. }
         | Impact::Reimage
         | Impact::Start { .. }
-        | Impact::Stop => impact.destination().map_or(Fate::Stays, Fate::Moved),
-        Impact::Evict(EvictionPolicy::Deallocate) | Impact::Deallocate => Fate::Deallocated,
-        Impact::Evict(EvictionPolicy::Delete) | Impact::Delete => Fate::Gone,
+        | Impact::Stop => impact.destination().map_or(Outcome::Stays, Outcome::Moved),
+        Impact::Evict(EvictionPolicy::Deallocate) | Impact::Deallocate => Outcome::Deallocated,
+        Impact::Evict(EvictionPolicy::Delete) | Impact::Delete => Outcome::Gone,
     }
 }

@@ -1,4 +1,4 @@
-//! Who is listening, and what holds for the whole cluster.
+//! Enrolment of tenants, and the settings of the whole cluster.
 //!
 //! The first request of any machine enrols its tenant; a day of silence ends that, unless the tenant can see an event.
 
@@ -20,7 +20,7 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// The tenant was heard of; if that was too long ago, it is silent after all.
+    /// Records the last request of the tenant; a request that is too old counts as silence.
     pub(super) fn heard(&mut self, id: TenantId, ago: Duration) -> Result<(), Refusal> {
         let Enrolment::Enabled { silent_at } = self.cluster.known_tenant(id)?.enrolment else {
             return Ok(());

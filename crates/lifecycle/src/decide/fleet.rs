@@ -1,4 +1,4 @@
-//! Hosts, tenants and machines come, change and go; scale sets have a file of their own.
+//! Admission, change and removal of hosts, tenants and machines; scale sets have a file of their own.
 
 use forewarn_types::{HostId, MachineId, Name, TenantId, Zone};
 

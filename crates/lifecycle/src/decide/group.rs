@@ -1,8 +1,8 @@
-//! The next group of a rollout: as many of the waiting hosts as may be worked on together, beside what is planned already.
+//! The next group of a rollout: as many waiting hosts as may be worked on together, next to other planned work.
 //!
-//! Budgets count what is planned: announced or under way, in this rollout and in others. A single host is the smallest step.
-//! Where it alone carries more of a tenant than a budget permits, or several of its fault domains, it goes while nothing
-//! else of that tenant is in planned work; otherwise it would wait for ever.
+//! Budgets count planned work, announced or in progress, of this rollout and of others. A single host is the smallest
+//! step. A host that alone exceeds a budget of a tenant, or has several of its fault domains, is announced while the
+//! tenant has no other planned work; otherwise it would wait forever.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -25,7 +25,7 @@ struct Group<'a> {
     hosts: Vec<HostId>,
     machines: Vec<MachineId>,
     tenants: BTreeMap<TenantId, (UpdateDomain, usize)>,
-    /// What each tenant has in planned work, this group included; only where a budget asks.
+    /// Planned work of each tenant, this group included; only filled if the terms have budgets.
     loads: BTreeMap<TenantId, Load>,
 }
 
@@ -61,7 +61,7 @@ impl<'a> Group<'a> {
 }
 
 impl Draft<'_> {
-    /// Announces as many of the waiting hosts as may be worked on together; says what is in the way, if none may.
+    /// Announces as many waiting hosts as may be worked on together. If no host qualifies, records the first obstacle.
     pub(super) fn announce_group(
         &mut self,
         rollout: RolloutId,
@@ -101,9 +101,9 @@ impl Draft<'_> {
         self.plan(Cause::HostWork { rollout, work, hosts }, &machines)
     }
 
-    /// Adds a host to a group, if it can join it now: it has not failed, nobody is on the way to it, and each of its tenants
-    /// can see one more event, has only this update domain in the group and in other planned work, and stays within the
-    /// budgets.
+    /// Adds a host to a group if it qualifies: it has not failed, no machine is about to arrive on it, and each of its
+    /// tenants can see one more event, has only this update domain in the group and in other planned work, and stays
+    /// within the budgets.
     fn join(&self, group: &mut Group<'_>, id: HostId) -> Result<(), Obstacle> {
         let machines = self.cluster.machines_on(id);
         if self.cluster.host(id).is_none_or(|host| host.health == Health::Failed) {
@@ -128,7 +128,7 @@ impl Draft<'_> {
             }
             joined.insert(tenant, (domain, count + 1));
         }
-        joined.iter().try_for_each(|(tenant, (domain, _))| self.can_be_told(*tenant, *domain))?;
+        joined.iter().try_for_each(|(tenant, (domain, _))| self.can_announce(*tenant, *domain))?;
         let loads = self.loads_with(group, &machines)?;
         group.loads.extend(loads);
         group.tenants.extend(joined);
@@ -137,7 +137,7 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// What the tenants of a host have in planned work once it joins, if that is within the budgets.
+    /// Planned work of the tenants of a host once the host joins the group; an obstacle if it exceeds the budgets.
     fn loads_with(
         &self,
         group: &mut Group<'_>,
@@ -168,7 +168,7 @@ impl Draft<'_> {
         Ok(loads)
     }
 
-    /// What a tenant has in the planned work of other groups.
+    /// The planned work of a tenant in other groups.
     fn planned_load(&self, id: TenantId) -> Load {
         let mut load = Load::default();
         let works = self.cluster.tenant(id).map_or(&[][..], |tenant| tenant.works());
@@ -179,8 +179,8 @@ impl Draft<'_> {
         load
     }
 
-    /// Whether host work in that update domain of a tenant may be announced.
-    fn can_be_told(&self, tenant: TenantId, domain: UpdateDomain) -> Result<(), Obstacle> {
+    /// Checks that host work in that update domain of a tenant may be announced.
+    fn can_announce(&self, tenant: TenantId, domain: UpdateDomain) -> Result<(), Obstacle> {
         let Some(tenant) = self.cluster.tenant(tenant) else { return Ok(()) };
         let elsewhere = |work: &Work| work.kind == WorkKind::HostWork && work.update_domain != domain;
         if tenant.works().iter().any(elsewhere) {
@@ -189,13 +189,13 @@ impl Draft<'_> {
         if tenant.events().len() < EVENTS_PER_TENANT_MAX { Ok(()) } else { Err(Obstacle::Events) }
     }
 
-    /// Whether every machine of a host can be moved elsewhere.
+    /// Returns true if every machine of a host can be moved elsewhere.
     fn can_be_emptied(&self, id: HostId, avoid: &[HostId]) -> bool {
         self.cluster.machines_on(id).into_iter().all(|machine| self.can_leave(machine, avoid))
     }
 
     pub(super) fn can_leave(&self, machine: MachineId, avoid: &[HostId]) -> bool {
         let machine = self.cluster.machine(machine);
-        machine.is_none_or(|machine| self.cluster.place(machine, avoid, &[]).is_some())
+        machine.is_none_or(|machine| self.cluster.find_host_for(machine, avoid, &[]).is_some())
     }
 }

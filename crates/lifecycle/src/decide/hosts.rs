@@ -1,10 +1,10 @@
-//! Hosts of which it cannot be planned what becomes of them: degraded, failed, well again.
+//! Unplanned changes of host health: degraded, failed, recovered.
 
 use std::time::Duration;
 
 use forewarn_types::{HostId, MachineId};
 
-use super::draft::{Crowding, Draft};
+use super::draft::{Draft, EventLimit};
 use crate::change::Change;
 use crate::command::Refusal;
 use crate::fleet::{Health, Host};
@@ -12,8 +12,8 @@ use crate::limits::FAILURE_EXPECTED_IN_MAX;
 use crate::maintenance::{Cause, Maintenance, Withdrawal};
 
 impl Draft<'_> {
-    /// A host is expected to fail: each of its machines is told, and moved when it is ready. Said again, it is for those that
-    /// came since, or whose move failed.
+    /// Announces to each machine of a failing host that it will be moved. A repeated command covers machines that
+    /// arrived since, or whose move failed.
     pub(super) fn degrade_host(&mut self, id: HostId, fails_in: Option<Duration>) -> Result<(), Refusal> {
         let host = self.cluster.known_host(id)?;
         let fails_in = fails_in.unwrap_or(FAILURE_EXPECTED_IN_MAX);
@@ -39,8 +39,8 @@ impl Draft<'_> {
         self.cluster.pending_of(machine).any(|maintenance| is_degraded(maintenance, id))
     }
 
-    /// A host has failed: what was announced for its degradation, and planned work that is about no other host, is withdrawn,
-    /// and the failure appears, in one step.
+    /// Handles the failure of a host in one step: withdraws the events of its degradation and planned work that
+    /// concerns no other host, and announces the failure.
     pub(super) fn fail_host(&mut self, id: HostId) -> Result<(), Refusal> {
         let host = self.cluster.known_host(id)?;
         if host.health == Health::Failed {
@@ -57,7 +57,7 @@ impl Draft<'_> {
         self.plan(Cause::FailedHost { host: id, kind: self.cluster.settings.failure }, &machines)
     }
 
-    /// Whether an earlier failure of the host is still moving the machine away.
+    /// Returns true if an earlier failure of the host is still moving the machine away.
     fn is_leaving(&self, machine: MachineId, id: HostId) -> bool {
         let failed = |pending: &&Maintenance| matches!(pending.plan.cause, Cause::FailedHost { host, .. } if host == id);
         let mut actions =
@@ -65,7 +65,7 @@ impl Draft<'_> {
         actions.any(|action| action.impact.destination().is_some())
     }
 
-    /// A host is well again; nobody has to leave it any more.
+    /// A host is healthy again, so no machine has to leave it.
     pub(super) fn recover_host(&mut self, id: HostId) -> Result<(), Refusal> {
         if self.cluster.known_host(id)?.health == Health::Healthy {
             return Ok(());
@@ -75,10 +75,10 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// A machine has come to a host that is not well any more: it is told what those are told that were there.
+    /// Gives a machine that arrived on a degraded or failed host the event that the other machines of the host got.
     pub(super) fn rescue(&mut self, id: MachineId) -> Result<(), Refusal> {
         let host = self.cluster.known_machine(id)?.host;
-        self.crowding = Crowding::Permitted;
+        self.event_limit = EventLimit::Ignored;
         if self.cluster.known_host(host)?.health == Health::Failed {
             return self.plan(Cause::FailedHost { host, kind: self.cluster.settings.failure }, &[id]);
         }
@@ -95,7 +95,7 @@ impl Draft<'_> {
         }
     }
 
-    /// Withdraws the parts of planned work that are about machines on this host only.
+    /// Withdraws the parts of planned work that concern only machines on this host.
     fn withdraw_work(&mut self, id: HostId, host: &Host) {
         let work = host.work.and_then(|work| self.cluster.maintenance(work));
         let Some(work) = work.filter(|work| work.wait().is_some()) else { return };

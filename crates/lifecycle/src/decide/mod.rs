@@ -1,6 +1,6 @@
-//! Deciding: a table of contents of the rules.
+//! Decisions: a table of contents of the rules.
 //!
-//! Reads the state, changes nothing, may refuse. An empty list of changes means "already so".
+//! Reads the state, changes nothing, may refuse. An empty list of changes means that the state already is as requested.
 
 mod approval;
 mod draft;
@@ -25,10 +25,10 @@ use crate::command::{Command, Refusal};
 use draft::Draft;
 
 impl Cluster {
-    /// What a command changes, if it may.
+    /// Decides the changes of a command.
     ///
     /// # Errors
-    /// When a rule says no. The refusal says which, in words for people.
+    /// The rule that refuses the command, with a message for people.
     pub fn decide(&self, now: Now, command: &Command) -> Result<Vec<Change>, Refusal> {
         let mut draft = Draft::new(self, now);
         match command {

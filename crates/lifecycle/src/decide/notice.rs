@@ -1,7 +1,7 @@
 //! Notice counts from the moment at which VMs can read an announcement.
 //!
-//! A decision becomes readable later than it was made: after a commit, and after a restart perhaps much later. As long as no VM
-//! can have read a time, the time moves. Once a VM may have read it, the time stays and the start waits.
+//! A decision becomes readable later than it was made: after a commit, and after a restart perhaps much later. As long
+//! as no VM can have read a time, the time moves. Once a VM may have read it, the time stays and the start waits.
 
 use std::time::Duration;
 
@@ -44,7 +44,8 @@ impl Draft<'_> {
         is_short.then_some((not_before, steady_due.max(plan.steady_due)))
     }
 
-    /// The end of a notice that VMs may have read, if too little of it is left. An approved maintenance waits for nothing.
+    /// The end of a notice that VMs may have read, if too little of it is left. An approved maintenance waits for
+    /// nothing.
     fn later_start(&self, plan: &Plan, minimum: Duration) -> Option<(Timestamp, Steady)> {
         let steady_due = self.now.steady.plus(minimum);
         let waits = steady_due > plan.steady_due && self.consent(plan).is_none();
@@ -60,10 +61,10 @@ impl Draft<'_> {
 }
 
 impl Cause {
-    /// The notice that an announcement of this gives at least; none, if such work makes no event or cannot wait.
+    /// The minimum notice of an announcement of this cause; `None` if the cause makes no event or cannot wait.
     #[must_use]
     pub fn minimum_notice(&self) -> Option<Duration> {
-        let kind = self.told()?.kind;
+        let kind = self.event_template()?.kind;
         match self {
             Self::UserDelete(notice) => notice.map(TerminateNotice::length),
             Self::FailedHost { .. } => None,
@@ -79,7 +80,7 @@ impl Cause {
 }
 
 impl Plan {
-    /// Whether some tenant has an event of it.
+    /// Returns true if at least one tenant has an event of it.
     #[must_use]
     pub fn is_announced(&self) -> bool {
         self.parts.iter().any(|part| part.announcement.is_some())

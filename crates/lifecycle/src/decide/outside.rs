@@ -1,26 +1,25 @@
-//! What an operator did to machines by other means: the rules record it, and order nothing.
+//! Changes that an operator made to machines by other means: the rules record them and request no action.
 //!
-//! Work that the driver is carrying out has to end first. Work that is only planned is withdrawn where no machine of it is
-//! concerned any more.
+//! Actions in progress have to end first. Planned work is withdrawn if it no longer concerns any of its machines.
 
 use forewarn_types::{HostId, MachineId};
 
 use super::draft::Draft;
-use super::ending::Fate;
+use super::ending::Outcome;
 use crate::change::Change;
 use crate::command::{PlannedWork, Refusal};
 use crate::fleet::{Health, Host};
 use crate::maintenance::Maintenance;
 
 /// Machines that a refusal names.
-const NAMED_MAX: usize = 5;
+const LISTED_MACHINES_MAX: usize = 5;
 
 impl Draft<'_> {
     /// Stops managing a machine. Events that name only this machine are withdrawn.
     pub(super) fn forget(&mut self, id: MachineId) -> Result<(), Refusal> {
         self.check_idle(id)?;
         // The withdrawals come first, so that they can still name the machine.
-        self.take_along(id, Fate::Gone)?;
+        self.withdraw_unconcerned(id, Outcome::Gone)?;
         self.changes.push(Change::MachineForgotten(id));
         Ok(())
     }
@@ -50,10 +49,10 @@ impl Draft<'_> {
         }
         self.cluster.check_room(host, machine.tenant, machine.update_domain)?;
         self.changes.push(Change::MachineMoved { machine: id, to });
-        self.take_along(id, Fate::Moved(to))
+        self.withdraw_unconcerned(id, Outcome::Moved(to))
     }
 
-    /// Refuses while the driver is carrying out an order for the machine.
+    /// Refuses while an action on the machine is in progress.
     fn check_idle(&self, id: MachineId) -> Result<(), Refusal> {
         let machine = self.cluster.known_machine(id)?;
         if self.cluster.pending_of(id).any(|work| work.action(id).is_some()) {
@@ -67,7 +66,7 @@ impl Draft<'_> {
         let machine = self.cluster.known_machine(id)?;
         let Some(Maintenance { plan, .. }) = self.cluster.waiting_of(id).next() else { return Ok(()) };
         let announcement = plan.part(machine.tenant).and_then(|part| part.announcement.as_ref());
-        Err(Refusal::Planned { machine: machine.name.clone(), event: announcement.map(|told| told.id) })
+        Err(Refusal::Planned { machine: machine.name.clone(), event: announcement.map(|event| event.id) })
     }
 
     /// The machines of a host by their full names, the first few of them.
@@ -77,8 +76,8 @@ impl Draft<'_> {
             let tenant = self.cluster.tenant(machine.tenant)?;
             Some(format!("{}/{}", tenant.name, machine.name))
         };
-        let names: Vec<_> = host.machines().iter().take(NAMED_MAX).filter_map(full_name).collect();
-        match host.machines().len().saturating_sub(NAMED_MAX) {
+        let names: Vec<_> = host.machines().iter().take(LISTED_MACHINES_MAX).filter_map(full_name).collect();
+        match host.machines().len().saturating_sub(LISTED_MACHINES_MAX) {
             0 => names.join(", "),
             more => format!("{} and {more} more", names.join(", ")),
         }

@@ -1,4 +1,4 @@
-//! Rollouts: accepted, paused, resumed, changed, cancelled; and what is in the way of the next group.
+//! Rollouts: accepted, paused, resumed, changed, cancelled; and the obstacles to their next group.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use crate::fleet::Health;
 use crate::limits::{HOSTS_PER_ROLLOUT_MAX, PAUSE_BETWEEN_MAX, ROLLOUTS_MAX, WINDOWS_PER_ROLLOUT_MAX};
 use crate::maintenance::{Cause, HostWork, Maintenance, Withdrawal};
 use crate::policy::Brake;
-use crate::rollout::{Announced, HealthGate, HostFate, Pause, Rollout, RolloutEnd, RolloutTerms, Standing};
+use crate::rollout::{Announced, HealthGate, HostResult, Pause, Rollout, RolloutEnd, RolloutTerms, Standing};
 use crate::window;
 
 impl<'a> Draft<'a> {
@@ -28,7 +28,7 @@ impl<'a> Draft<'a> {
         check_terms(terms)?;
         Refusal::check(named.len(), HOSTS_PER_ROLLOUT_MAX, "hosts in a rollout")?;
         Refusal::check(self.cluster.rollouts.len() + 1, ROLLOUTS_MAX, "rollouts at once")?;
-        let hosts = each_once(named);
+        let hosts = deduplicated(named);
         hosts.iter().try_for_each(|id| self.check_workable(work, *id))?;
         let rollout = RolloutId(self.next.rollout);
         let (windows, planned) = (&terms.windows, terms.clone());
@@ -59,14 +59,14 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// A rollout goes on, waits, or is over.
+    /// Continues a rollout: it announces a group, waits, or ends.
     pub(super) fn advance(&mut self, id: RolloutId) -> Result<(), Refusal> {
         let rollout = self.cluster.rollout(id).ok_or(Refusal::NoSuchRollout)?;
         if rollout.waiting.is_empty() {
             self.changes.push(Change::RolloutEnded { rollout: id, how: RolloutEnd::Finished });
             return Ok(());
         }
-        if let Some(standing) = self.in_the_way(rollout) {
+        if let Some(standing) = self.blocking_standing(rollout) {
             self.waits(id, standing);
             return Ok(());
         }
@@ -77,8 +77,8 @@ impl<'a> Draft<'a> {
         self.changes.push(Change::RolloutWaits { rollout, standing });
     }
 
-    /// What keeps a rollout from announcing anything, whatever the hosts are. What people have to do comes first.
-    fn in_the_way(&self, rollout: &Rollout) -> Option<Standing> {
+    /// The reason why a rollout announces nothing, whatever its hosts are. Reasons that need an operator come first.
+    fn blocking_standing(&self, rollout: &Rollout) -> Option<Standing> {
         if rollout.pause.is_some() {
             return Some(Standing::Paused);
         }
@@ -89,24 +89,24 @@ impl<'a> Draft<'a> {
             return Some(Standing::Rests { until });
         }
         let awaited = rollout.terms.health == HealthGate::Awaited;
-        if awaited && self.cluster.unwell_of(rollout).next().is_some() {
+        if awaited && self.cluster.unhealthy_hosts_of(rollout).next().is_some() {
             return Some(Standing::Unwell);
         }
         self.brake_or_window(rollout.work, &rollout.terms)
     }
 
-    /// While the brake is on, a notice would run out for nothing; and it has to end in a window.
+    /// While the brake is on, a notice would run out in vain. A notice also has to end in a window.
     fn brake_or_window(&self, work: HostWork, terms: &RolloutTerms) -> Option<Standing> {
         if self.cluster.brake == Brake::On {
             return Some(Standing::Brake);
         }
         let cause = Cause::HostWork { rollout: RolloutId(0), work, hosts: Vec::new() };
-        let notice = cause.told().map(|told| told.notice).unwrap_or_default();
+        let notice = cause.event_template().map(|template| template.notice).unwrap_or_default();
         let announces = window::next_announcement(&terms.windows, self.now.wall, notice);
         (announces > self.now.wall).then_some(Standing::Window { announces })
     }
 
-    /// Nothing new is announced; what is announced stays, or is taken back.
+    /// Stops new announcements. The announced group stays, or is withdrawn.
     pub(super) fn pause_rollout(&mut self, id: RolloutId, announced: Announced) -> Result<(), Refusal> {
         let rollout = self.cluster.rollout(id).ok_or(Refusal::NoSuchRollout)?;
         if rollout.pause.is_none() {
@@ -123,7 +123,7 @@ impl<'a> Draft<'a> {
         group.filter(|group| group.wait().is_some())
     }
 
-    /// A rollout goes on. Where nothing but time or room is in the way, that is already so.
+    /// Resumes a rollout. No effect if it only waits for time or room.
     pub(super) fn resume_rollout(&mut self, id: RolloutId) -> Result<(), Refusal> {
         let rollout = self.cluster.rollout(id).ok_or(Refusal::NoSuchRollout)?;
         let waits = matches!(rollout.standing, Standing::Unconfirmed | Standing::Unwell);
@@ -133,7 +133,7 @@ impl<'a> Draft<'a> {
         Ok(())
     }
 
-    /// Other terms; hosts that come or go. What is announced stays announced.
+    /// Changes the terms and the hosts of a rollout. The announced group stays announced.
     pub(super) fn change_rollout(
         &mut self,
         id: RolloutId,
@@ -144,18 +144,18 @@ impl<'a> Draft<'a> {
         let rollout = self.cluster.rollout(id).ok_or(Refusal::NoSuchRollout)?;
         check_terms(terms)?;
         let waiting: BTreeSet<_> = rollout.waiting.iter().copied().collect();
-        let removed = each_once(remove);
+        let removed = deduplicated(remove);
         for host in &removed {
             let known = self.cluster.known_host(*host)?;
             if !waiting.contains(host) {
                 return Err(Refusal::NotWaiting(known.name.clone()));
             }
         }
-        let mut added = each_once(add);
+        let mut added = deduplicated(add);
         added.retain(|host| !waiting.contains(host));
         for host in &added {
             self.check_workable(rollout.work, *host)?;
-            if rollout.past.get(host) == Some(&HostFate::Done) {
+            if rollout.past.get(host) == Some(&HostResult::Done) {
                 return Err(Refusal::AlreadyDone(self.cluster.known_host(*host)?.name.clone()));
             }
         }
@@ -168,7 +168,7 @@ impl<'a> Draft<'a> {
         Ok(())
     }
 
-    /// No further host; what has started goes on.
+    /// Cancels a rollout. Started work continues.
     pub(super) fn cancel_rollout(&mut self, id: RolloutId) -> Result<(), Refusal> {
         let rollout = self.cluster.rollout(id).ok_or(Refusal::NoSuchRollout)?;
         if let Some(group) = self.announced_group(rollout) {
@@ -185,7 +185,7 @@ fn check_terms(terms: &RolloutTerms) -> Result<(), Refusal> {
 }
 
 /// The hosts in the order in which they are named, each once.
-fn each_once(named: &[HostId]) -> Vec<HostId> {
+fn deduplicated(named: &[HostId]) -> Vec<HostId> {
     let mut seen = BTreeSet::new();
     named.iter().copied().filter(|id| seen.insert(*id)).collect()
 }

@@ -1,4 +1,4 @@
-//! Scale sets come, change and go; their instances come, and get the latest model in the way that the scale set has for it.
+//! Scale sets and their instances: admission, change, removal, and upgrades to the latest model.
 
 use forewarn_types::{MachineId, Name, ScaleSetId, TenantId};
 
@@ -15,7 +15,7 @@ use crate::percent::Percent;
 use crate::policy::Policy;
 use crate::tenant::{Shape, Tenant};
 
-/// A model, as far as the rules know it.
+/// The part of a model that the rules know.
 #[derive(Clone, Copy)]
 struct Model {
     version: u32,
@@ -23,12 +23,12 @@ struct Model {
 }
 
 impl Model {
-    /// The latest of a scale set.
+    /// The latest model of a scale set.
     fn of(set: &ScaleSet) -> Self {
         Self { version: set.model_version, profile: set.model }
     }
 
-    fn given_to(self, machine: MachineId) -> Change {
+    fn change_for(self, machine: MachineId) -> Change {
         Change::ProfileChanged { machine, model_version: self.version, profile: self.profile }
     }
 }
@@ -77,7 +77,7 @@ impl Draft<'_> {
         if number < set.next_instance {
             return Err(Refusal::InstanceNumberPassed { name, next: set.next_instance });
         }
-        Refusal::check(number as usize, INSTANCE_NUMBER_MAX, "instances there ever were of a scale set")?;
+        Refusal::check(number as usize, INSTANCE_NUMBER_MAX, "instances ever created in a scale set")?;
         Refusal::check_domains(placement)?;
         let tenant = match self.group_with_room(set) {
             Some(group) => group,
@@ -127,10 +127,10 @@ impl Draft<'_> {
     fn new_model(&mut self, id: ScaleSetId, set: &ScaleSet, profile: Profile) {
         let model = Model { version: set.model_version + 1, profile };
         self.changes.push(Change::ModelChanged { scale_set: id, version: model.version, model: profile });
-        self.hand_out(id, set, set.upgrade, model);
+        self.distribute(id, set, set.upgrade, model);
     }
 
-    /// Another way for models to reach instances. Whoever has an older one gets the latest in that way.
+    /// Changes the upgrade policy. Instances with an older model get the latest one in the new way.
     pub(super) fn change_upgrade_policy(
         &mut self,
         id: ScaleSetId,
@@ -140,19 +140,19 @@ impl Draft<'_> {
         check_upgrade(upgrade)?;
         if set.upgrade != upgrade {
             self.changes.push(Change::UpgradePolicyChanged { scale_set: id, upgrade });
-            self.hand_out(id, set, upgrade, Model::of(set));
+            self.distribute(id, set, upgrade, Model::of(set));
         }
         Ok(())
     }
 
-    /// A model reaches instances when they are upgraded, at once, or batch by batch. While a rolling upgrade rests, the first
-    /// batch of another one rests with it: there are never two without a pause between.
-    fn hand_out(&mut self, id: ScaleSetId, set: &ScaleSet, upgrade: UpgradePolicy, model: Model) {
+    /// Distributes a model: on upgrade of each instance, at once, or batch by batch. While a rolling upgrade pauses,
+    /// the first batch of another one waits too, so that there is a pause between any two batches.
+    fn distribute(&mut self, id: ScaleSetId, set: &ScaleSet, upgrade: UpgradePolicy, model: Model) {
         match upgrade {
             UpgradePolicy::Manual => {}
             UpgradePolicy::Automatic => {
                 let all: Vec<_> = self.instances(set).filter(|id| self.is_older(*id, model)).collect();
-                self.changes.extend(all.into_iter().map(|machine| model.given_to(machine)));
+                self.changes.extend(all.into_iter().map(|machine| model.change_for(machine)));
             }
             UpgradePolicy::Rolling { batch, .. } if set.rolling.is_none() => {
                 self.upgrade_batch(id, set, batch, model);
@@ -171,7 +171,8 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// Some of those that have an older model, in the order of their numbers. Who is leaving is passed over.
+    /// Upgrades the next instances with an older model, in the order of their numbers. Instances that are being deleted
+    /// are skipped.
     fn upgrade_batch(&mut self, id: ScaleSetId, set: &ScaleSet, batch: Percent, model: Model) {
         let number = |id: MachineId| self.cluster.machine(id)?.name.instance_number(&set.name);
         let staying = self.instances(set).filter(|id| !self.cluster.is_leaving(*id));
@@ -179,7 +180,7 @@ impl Draft<'_> {
         staying.sort_unstable();
         let size = batch.of_rounded_up(staying.len());
         staying.retain(|(_, id)| self.is_older(*id, model));
-        self.changes.extend(staying.iter().take(size).map(|(_, machine)| model.given_to(*machine)));
+        self.changes.extend(staying.iter().take(size).map(|(_, machine)| model.change_for(*machine)));
         if staying.len() > size {
             self.changes.push(Change::BatchUpgraded(id));
         } else if set.rolling.is_some() {
@@ -213,7 +214,7 @@ impl Draft<'_> {
         };
         let set = self.cluster.known_scale_set(set)?;
         if machine.model_version != set.model_version {
-            self.changes.push(Model::of(set).given_to(id));
+            self.changes.push(Model::of(set).change_for(id));
         }
         Ok(())
     }

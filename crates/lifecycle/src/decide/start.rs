@@ -1,7 +1,7 @@
-//! When a maintenance starts, what holds it, and what is then done to each machine.
+//! The start of a maintenance: its conditions, the reasons to hold it, and the actions on each machine.
 //!
-//! It starts when every tenant that was asked has approved, or when the notice is over on both clocks. What might start
-//! and is held is tried again when the reason goes away: late, never lost.
+//! It starts when every notified tenant has approved, or when the notice is over on both clocks. A held maintenance is
+//! tried again when the reason is gone: late, never lost.
 
 use forewarn_types::{EventKind, MachineId, MaintenanceId, Name, StartCause, Timestamp};
 
@@ -16,10 +16,10 @@ use crate::policy::{Approve, Brake, FailureKind, Policy, Unenrolled};
 use crate::tenant::{Progress, Tenant, WorkKind};
 use crate::window;
 
-/// What lets a tenant's machines be worked on; a later one is stronger.
+/// The consent of a tenant to work on its machines; a later variant is stronger.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Consent {
-    NobodyAsked,
+    NotRequired,
     Automatic,
     Approved,
 }
@@ -38,7 +38,7 @@ impl Draft<'_> {
 
     fn start_or_wait(&mut self, id: MaintenanceId) -> Result<(), Refusal> {
         let maintenance = self.cluster.maintenance(id).ok_or(Refusal::NoSuchMaintenance)?;
-        if !self.start_if_entitled(&maintenance.plan) {
+        if !self.start_if_allowed(&maintenance.plan) {
             let notice_over = self.now.steady >= maintenance.plan.steady_due;
             let wait = if notice_over { Wait::Wall } else { Wait::Notice };
             self.changes.push(Change::Waits { maintenance: id, wait });
@@ -46,7 +46,8 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// The operator does not want to wait, be it for a window. The brake still holds, and a machine still needs somewhere to go.
+    /// Starts a maintenance without waiting for notice or window. The brake still holds it, and a machine still needs a
+    /// host to move to.
     pub(super) fn force_start(&mut self, id: MaintenanceId) -> Result<(), Refusal> {
         let maintenance = self.cluster.maintenance(id).ok_or(Refusal::NoSuchMaintenance)?;
         match maintenance.stage {
@@ -54,17 +55,17 @@ impl Draft<'_> {
             Stage::Waiting(_) if self.cluster.brake == Brake::On => return Err(Refusal::BrakeOn),
             Stage::Waiting(_) => {}
         }
-        let moving = self.moves_what_moves(&maintenance.plan).map(Refusal::UnderWay);
+        let moving = self.already_moving_machine(&maintenance.plan).map(Refusal::UnderWay);
         moving.map_or(Ok(()), Err)?;
         let actions = self.actions(&maintenance.plan).map_err(Refusal::NoHost)?;
         self.changes.push(Change::Started { maintenance: id, cause: StartCause::Forced, actions });
         Ok(())
     }
 
-    /// Starts or holds a maintenance that may start. Says whether it may.
-    pub(super) fn start_if_entitled(&mut self, plan: &Plan) -> bool {
-        let Some(cause) = self.entitlement(plan) else { return false };
-        let outcome = match self.obstacle(plan, cause) {
+    /// Starts or holds a maintenance that may start. Returns whether it may.
+    pub(super) fn start_if_allowed(&mut self, plan: &Plan) -> bool {
+        let Some(cause) = self.start_cause(plan) else { return false };
+        let outcome = match self.reason_to_hold(plan, cause) {
             Some(hold) => Err(hold),
             None => self.actions(plan).map_err(|_| Hold::NoHost),
         };
@@ -77,14 +78,15 @@ impl Draft<'_> {
         true
     }
 
-    /// What lets a maintenance start now, if anything does.
-    fn entitlement(&self, plan: &Plan) -> Option<StartCause> {
-        let Some(told) = plan.cause.told() else { return Some(StartCause::AtOnce) };
+    /// The cause by which a maintenance may start now; `None` if it has to wait.
+    fn start_cause(&self, plan: &Plan) -> Option<StartCause> {
+        let Some(template) = plan.cause.event_template() else { return Some(StartCause::AtOnce) };
         if matches!(plan.cause, Cause::FailedHost { .. }) {
             return Some(StartCause::Failure);
         }
-        let consent =
-            self.consent(plan).filter(|_| told.kind != EventKind::Terminate || self.others_ready(plan));
+        let consent = self
+            .consent(plan)
+            .filter(|_| template.kind != EventKind::Terminate || self.terminates_ready(plan));
         let notice_over = self.now.wall >= plan.not_before && self.now.steady >= plan.steady_due;
         consent.or_else(|| notice_over.then_some(StartCause::Expired))
     }
@@ -93,8 +95,8 @@ impl Draft<'_> {
     pub(super) fn consent(&self, plan: &Plan) -> Option<StartCause> {
         let consents = plan.parts.iter().map(|part| self.consent_of(plan, part));
         let all = consents.collect::<Option<Vec<_>>>()?;
-        Some(match all.into_iter().max().unwrap_or(Consent::NobodyAsked) {
-            Consent::NobodyAsked => StartCause::AtOnce,
+        Some(match all.into_iter().max().unwrap_or(Consent::NotRequired) {
+            Consent::NotRequired => StartCause::AtOnce,
             Consent::Automatic => StartCause::Automatic,
             Consent::Approved => StartCause::Approved,
         })
@@ -102,10 +104,10 @@ impl Draft<'_> {
 
     fn consent_of(&self, plan: &Plan, part: &Part) -> Option<Consent> {
         let Some(announcement) = &part.announcement else {
-            // A tenant that is not enrolled holds nothing up where another is asked.
-            let others_asked = plan.parts.iter().any(|part| part.announcement.is_some());
-            let waits = self.cluster.settings.unenrolled == Unenrolled::WaitAnyway && !others_asked;
-            return (!waits).then_some(Consent::NobodyAsked);
+            // A tenant that is not enrolled delays nothing where another tenant has an event.
+            let others_notified = plan.parts.iter().any(|part| part.announcement.is_some());
+            let waits = self.cluster.settings.unenrolled == Unenrolled::WaitAnyway && !others_notified;
+            return (!waits).then_some(Consent::NotRequired);
         };
         let approved = self.cluster.event_of(part).is_some_and(|event| !event.is_unapproved());
         if approved || self.approved.contains(&announcement.id) {
@@ -116,8 +118,8 @@ impl Draft<'_> {
         automatic.then_some(Consent::Automatic)
     }
 
-    /// Whether no Terminate of the same tenant waits for an approval.
-    fn others_ready(&self, plan: &Plan) -> bool {
+    /// Returns true if no Terminate of the same tenants waits for an approval.
+    fn terminates_ready(&self, plan: &Plan) -> bool {
         let ready = |tenant: &Tenant| {
             tenant.unapproved_terminates().all(|event| self.approved.contains(&event.id()))
                 || self.cluster.all_down(tenant)
@@ -125,9 +127,9 @@ impl Draft<'_> {
         plan.parts.iter().filter_map(|part| self.cluster.tenant(part.tenant)).all(ready)
     }
 
-    /// What holds a maintenance that might start.
-    fn obstacle(&self, plan: &Plan, cause: StartCause) -> Option<Hold> {
-        let makes_events = plan.cause.told().is_some();
+    /// The reason to hold a maintenance that could start.
+    fn reason_to_hold(&self, plan: &Plan, cause: StartCause) -> Option<Hold> {
+        let makes_events = plan.cause.event_template().is_some();
         if self.cluster.brake == Brake::On && makes_events && cause != StartCause::Failure {
             return Some(Hold::Brake);
         }
@@ -138,10 +140,10 @@ impl Draft<'_> {
         if let Some(opens) = self.opens(plan) {
             return Some(Hold::Window { opens });
         }
-        self.moves_what_moves(plan).map(|_| Hold::Moving)
+        self.already_moving_machine(plan).map(|_| Hold::Moving)
     }
 
-    /// When the next window of its rollout opens, if none is open now.
+    /// The opening time of the rollout's next window; `None` if one is open now.
     fn opens(&self, plan: &Plan) -> Option<Timestamp> {
         let Cause::HostWork { rollout, .. } = &plan.cause else { return None };
         let windows = self.cluster.rollout(*rollout).map_or(self.windows, |known| &known.terms.windows);
@@ -149,8 +151,9 @@ impl Draft<'_> {
         (opens > self.now.wall).then_some(opens)
     }
 
-    /// A machine that this would move while it is being moved: one after the other, unless its host has failed.
-    fn moves_what_moves(&self, plan: &Plan) -> Option<Name> {
+    /// A machine that this would move although it is already moving. Moves happen one after the other, unless the host
+    /// has failed.
+    fn already_moving_machine(&self, plan: &Plan) -> Option<Name> {
         let moves = match &plan.cause {
             Cause::UserRedeploy | Cause::DegradedHost { .. } => true,
             Cause::HostWork { work, .. } => *work == HostWork::Migration,
@@ -167,7 +170,7 @@ impl Draft<'_> {
         self.cluster.machine(moving).map(|machine| machine.name.clone())
     }
 
-    /// Whether platform work is under way in another update domain of the tenant.
+    /// Returns true if platform work is in progress in another update domain of the tenant.
     fn works_elsewhere(&self, id: MaintenanceId, part: &Part) -> bool {
         let works = self.cluster.tenant(part.tenant).map_or(&[][..], Tenant::works);
         let running =
@@ -177,7 +180,7 @@ impl Draft<'_> {
         domains.any(|domain| domain != part.update_domain)
     }
 
-    /// What is done to each machine that is still concerned; or the machine for which there is no host.
+    /// The action on each machine that is still concerned; or the name of a machine for which there is no host.
     fn actions(&mut self, plan: &Plan) -> Result<Vec<Action>, Name> {
         let mut moves = self.moves.clone();
         let mut actions = Vec::new();
@@ -198,10 +201,13 @@ impl Draft<'_> {
         Ok(actions)
     }
 
-    /// What is done to one machine; nothing, if it has to leave its host and no other can take it.
+    /// The impact on one machine; `None` if it has to leave its host and no other host can take it.
     fn impact(&self, plan: &Plan, machine: &Machine, moves: &[Move]) -> Option<Impact> {
-        let elsewhere = || self.cluster.place(machine, plan.cause.hosts(), moves);
-        let seconds = plan.cause.told().map_or(0, |told| u32::try_from(told.duration_seconds).unwrap_or(0));
+        let elsewhere = || self.cluster.find_host_for(machine, plan.cause.hosts(), moves);
+        let seconds = plan
+            .cause
+            .event_template()
+            .map_or(0, |template| u32::try_from(template.duration_seconds).unwrap_or(0));
         Some(match &plan.cause {
             Cause::UserRestart => Impact::Reboot { to: None },
             Cause::UserRedeploy | Cause::DegradedHost { .. } => Impact::Redeploy { to: Some(elsewhere()?) },
@@ -222,7 +228,7 @@ impl Draft<'_> {
         })
     }
 
-    /// Whether a machine that is off may be started where it was.
+    /// Returns true if a machine that is off may be started on its host.
     pub(super) fn can_start_here(&self, machine: &Machine) -> bool {
         let here = self.cluster.host(machine.host);
         here.is_some_and(|host| match machine.power {

@@ -1,4 +1,4 @@
-//! What the owner of a machine, or the platform on a spot machine, may ask for.
+//! Operations of the owner of a machine, and the eviction of spot machines by the platform.
 
 use forewarn_types::{EventSource, MachineId};
 
@@ -23,7 +23,7 @@ impl Draft<'_> {
         Refusal::check_allocated(&machine.name, machine.power)?;
         self.check_nothing_pending(id, machine)?;
         self.check_user_operations(machine, 0)?;
-        if self.cluster.place(machine, &[], &[]).is_none() {
+        if self.cluster.find_host_for(machine, &[], &[]).is_none() {
             return Err(Refusal::NoHost(machine.name.clone()));
         }
         self.plan(Cause::UserRedeploy, &[id])
@@ -36,7 +36,7 @@ impl Draft<'_> {
         self.plan(Cause::Reimage(machine.profile.os_image), &[id])
     }
 
-    /// Deletes a machine, with a Terminate event if its profile asks for one. A second delete is already so.
+    /// Deletes a machine, with a Terminate event if its profile has one. A second delete has no effect.
     pub(super) fn delete(&mut self, id: MachineId) -> Result<(), Refusal> {
         let machine = self.cluster.known_machine(id)?;
         if self.pending_is(id, |cause| matches!(cause, Cause::UserDelete(_))) {
@@ -50,7 +50,7 @@ impl Draft<'_> {
         self.plan(Cause::UserDelete(notice), &[id])
     }
 
-    /// Evicts a spot machine. A second eviction, or one of a machine that is being deleted, is already so.
+    /// Evicts a spot machine. A second eviction, or one of a machine that is being deleted, has no effect.
     pub(super) fn evict(&mut self, id: MachineId) -> Result<(), Refusal> {
         let machine = self.cluster.known_machine(id)?;
         let Priority::Spot(policy) = machine.priority else {
@@ -77,7 +77,7 @@ impl Draft<'_> {
             | (PowerChange::Start, Power::Running)
             | (PowerChange::Deallocate, Power::Deallocated) => return Ok(()),
             (PowerChange::Start, Power::Stopped | Power::Deallocated) => {
-                if !self.can_start_here(machine) && self.cluster.place(machine, &[], &[]).is_none() {
+                if !self.can_start_here(machine) && self.cluster.find_host_for(machine, &[], &[]).is_none() {
                     return Err(Refusal::NoHost(machine.name.clone()));
                 }
             }
@@ -87,7 +87,7 @@ impl Draft<'_> {
         self.plan(Cause::Power(change), &[id])
     }
 
-    /// A machine that has something of its owner's pending gets nothing more of the kind, and nothing when it will be gone.
+    /// Refuses a second pending user operation, and any operation on a machine that will be stopped or deleted.
     fn check_nothing_pending(&self, id: MachineId, machine: &Machine) -> Result<(), Refusal> {
         let in_the_way = |maintenance: &&Maintenance| {
             let cause = &maintenance.plan.cause;
@@ -101,7 +101,7 @@ impl Draft<'_> {
         })
     }
 
-    /// The limit of operations by users, where an operator has set one; those that this one takes the place of do not count.
+    /// Checks the limit of user operations, if an operator has set one. Superseded operations do not count.
     fn check_user_operations(&self, machine: &Machine, superseded: usize) -> Result<(), Refusal> {
         let Some(max) = self.cluster.settings.user_operations_max else { return Ok(()) };
         let tenant = self.cluster.known_tenant(machine.tenant)?;
@@ -112,14 +112,14 @@ impl Draft<'_> {
         Err(Refusal::TooManyUserOperations { tenant: tenant.name.clone(), max })
     }
 
-    /// Delete and eviction take the place of what the owner wanted before and has not got. Says how many events by users that
-    /// takes away.
+    /// Withdraws pending user operations that a delete or an eviction replaces. Returns the number of withdrawn user
+    /// events.
     fn supersede(&mut self, id: MachineId) -> usize {
         let mut by_users = 0;
         for maintenance in self.cluster.waiting_of(id) {
             if maintenance.plan.cause.is_user_operation() {
                 let announced = maintenance.plan.parts.iter().filter_map(|part| part.announcement.as_ref());
-                by_users += announced.filter(|told| told.source == EventSource::User).count();
+                by_users += announced.filter(|announcement| announcement.source == EventSource::User).count();
                 self.withdraw_all(maintenance, Withdrawal::Superseded);
             }
         }

@@ -1,4 +1,4 @@
-//! Hosts, tenants and machines, applied.
+//! Application of changes to hosts, tenants and machines.
 
 use forewarn_types::{HostId, MachineId, Name, Steady, TenantId, Zone};
 
@@ -26,31 +26,31 @@ impl Cluster {
         if let Some(host) = self.hosts.remove(&id) {
             self.host_names.remove(&host.name);
             self.healthy.remove(&(host.zone, id));
-            self.unwell.remove(&id);
-            self.look_at_unwell();
+            self.unhealthy.remove(&id);
+            self.recheck_rollouts_awaiting_health();
         }
     }
 
     pub(super) fn health_changed(&mut self, id: HostId, health: Health) {
         let Some(host) = self.hosts.get_mut(&id) else { return };
         host.health = health;
-        let place = (host.zone, id);
+        let key = (host.zone, id);
         match health {
             Health::Healthy => {
-                self.healthy.insert(place);
-                self.unwell.remove(&id);
-                self.look_at_unwell();
+                self.healthy.insert(key);
+                self.unhealthy.remove(&id);
+                self.recheck_rollouts_awaiting_health();
                 self.offer_room();
                 self.advance_rollout_of(id);
-                self.machines_on(id).into_iter().for_each(|machine| self.look_after(machine));
+                self.machines_on(id).into_iter().for_each(|machine| self.rescue_if_stranded(machine));
             }
             Health::Degraded => {
-                self.healthy.remove(&place);
-                self.unwell.insert(id);
+                self.healthy.remove(&key);
+                self.unhealthy.insert(id);
             }
             Health::Failed => {
-                self.healthy.remove(&place);
-                self.unwell.insert(id);
+                self.healthy.remove(&key);
+                self.unhealthy.insert(id);
                 self.postpone_work(id);
                 self.retry_held(Hold::NoHost);
             }
@@ -80,7 +80,7 @@ impl Cluster {
         if let Some(tenant) = self.tenants.get_mut(&id) {
             tenant.policy = policy;
         }
-        self.look_again_at_all(id);
+        self.recheck_all_of(id);
     }
 
     pub(super) fn tenant_removed(&mut self, id: TenantId, out: &mut Vec<Effect>) {
@@ -117,14 +117,14 @@ impl Cluster {
         }
     }
 
-    /// Removes a machine that is no longer managed. A standalone machine takes its tenant along.
+    /// Removes a machine that is no longer managed, and the tenant of a standalone machine with it.
     pub(super) fn machine_forgotten(&mut self, id: MachineId, out: &mut Vec<Effect>) {
         let Some(Machine { tenant, host, .. }) = self.machines.get(&id) else { return };
         let (tenant, host) = (*tenant, *host);
         self.remove_machine(id);
-        self.look_at_unwell();
-        self.look_after(id);
-        self.look_again_if_held(id);
+        self.recheck_rollouts_awaiting_health();
+        self.rescue_if_stranded(id);
+        self.recheck_held_work_of(id);
         self.advance_rollout_of(host);
         self.drop_if_abandoned(tenant, out);
     }
@@ -135,13 +135,13 @@ impl Cluster {
         let Some(host) = self.hosts.get_mut(&to) else { return };
         host.add(id);
         self.arrive(id, to);
-        self.look_at_unwell();
-        self.look_after(id);
-        self.look_again_if_held(id);
+        self.recheck_rollouts_awaiting_health();
+        self.rescue_if_stranded(id);
+        self.recheck_held_work_of(id);
         [from, to].into_iter().for_each(|host| self.advance_rollout_of(host));
     }
 
-    /// What an impact leaves of a machine.
+    /// Applies the result of an impact to a machine.
     pub(super) fn apply(&mut self, id: MachineId, impact: Impact) {
         let Some(machine) = self.machines.get_mut(&id) else { return };
         let runs = u32::from(machine.power == Power::Running);
@@ -169,17 +169,20 @@ impl Cluster {
         }
         let comes_or_goes = impact.destination().is_some() || impact.changes_power();
         if comes_or_goes {
-            self.look_at_unwell();
-            self.look_after(id);
+            self.recheck_rollouts_awaiting_health();
+            self.rescue_if_stranded(id);
         }
     }
 
-    /// A machine on a host that is not well, and that was not told so, is seen to in the next tick.
-    fn look_after(&mut self, id: MachineId) {
-        let told = |host: HostId| self.pending_of(id).any(|pending| pending.plan.cause.is_unwell(host));
+    /// Has the next tick announce the state of an unhealthy host to a machine that has no such event yet.
+    fn rescue_if_stranded(&mut self, id: MachineId) {
+        let is_announced = |host: HostId| {
+            self.pending_of(id).any(|pending| pending.plan.cause.announces_unhealthy_host(host))
+        };
         let stranded = self.machines.get(&id).is_some_and(|machine| {
-            let unwell = self.hosts.get(&machine.host).is_some_and(|host| host.health != Health::Healthy);
-            unwell && machine.power != Power::Deallocated && !told(machine.host)
+            let is_unhealthy =
+                self.hosts.get(&machine.host).is_some_and(|host| host.health != Health::Healthy);
+            is_unhealthy && machine.power != Power::Deallocated && !is_announced(machine.host)
         });
         if stranded {
             self.agenda.add(Steady::START, Due::Stranded(id));
@@ -194,7 +197,7 @@ impl Cluster {
         self.vacate(id, from);
     }
 
-    /// Gives up a machine's place on a host, unless it is there or still on its way there.
+    /// Removes a machine from the list of a host, unless it runs there or is moving there.
     pub(super) fn vacate(&mut self, id: MachineId, from: HostId) {
         let here = self.machines.get(&id).is_some_and(|machine| machine.host == from);
         let mut underway = self.pending_of(id).filter_map(|pending| pending.action(id));
@@ -205,7 +208,7 @@ impl Cluster {
         }
     }
 
-    /// There is room on a host; who has nowhere to go may go there, if it is well.
+    /// Frees the capacity of a host: a machine without a target may move there if the host is healthy.
     fn leave(&mut self, id: MachineId, from: HostId) {
         let Some(host) = self.hosts.get_mut(&from) else { return };
         host.remove(id);
@@ -218,7 +221,7 @@ impl Cluster {
         let Some(machine) = self.machines.get_mut(&id) else { return };
         machine.power = power;
         let tenant = machine.tenant;
-        self.look_again_if_down(tenant);
+        self.recheck_if_all_down(tenant);
     }
 
     fn remove_machine(&mut self, id: MachineId) {
@@ -228,23 +231,23 @@ impl Cluster {
         }
         let underway = self.pending_of(id).filter_map(|pending| pending.action(id));
         let coming = underway.filter_map(|action| action.impact.destination());
-        let places: Vec<_> = coming.chain([machine.host]).collect();
-        places.into_iter().for_each(|host| self.leave(id, host));
-        self.look_again_if_down(machine.tenant);
+        let hosts: Vec<_> = coming.chain([machine.host]).collect();
+        hosts.into_iter().for_each(|host| self.leave(id, host));
+        self.recheck_if_all_down(machine.tenant);
     }
 
-    /// Where no machine runs any more there is no one to ask.
-    fn look_again_if_down(&mut self, id: TenantId) {
+    /// Rechecks waiting work once no machine of the tenant runs: its policy may count that as an approval.
+    fn recheck_if_all_down(&mut self, id: TenantId) {
         if self.tenants.get(&id).is_some_and(|tenant| self.all_down(tenant)) {
-            self.look_again_at_all(id);
+            self.recheck_all_of(id);
         }
     }
 
-    /// Has the next ticks look at everything of a tenant that waits.
-    fn look_again_at_all(&mut self, id: TenantId) {
+    /// Has the next ticks recheck all waiting work of a tenant.
+    fn recheck_all_of(&mut self, id: TenantId) {
         let Some(tenant) = self.tenants.get(&id) else { return };
         let scheduled = tenant.events().iter().filter(|event| event.is_scheduled());
         let waiting: Vec<_> = scheduled.map(|event| event.maintenance).collect();
-        waiting.into_iter().for_each(|maintenance| self.look_again(maintenance));
+        waiting.into_iter().for_each(|maintenance| self.recheck(maintenance));
     }
 }

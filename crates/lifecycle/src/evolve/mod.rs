@@ -1,6 +1,6 @@
-//! Applying changes: a table of contents of what can happen to the state.
+//! Application of changes: a table of contents of everything that can happen to the state.
 //!
-//! It writes, cannot fail, and decides nothing. A change about something that is no longer there does nothing.
+//! It writes, cannot fail, and decides nothing. A change about an object that no longer exists has no effect.
 
 mod fleet;
 mod notice;
@@ -18,7 +18,8 @@ use crate::rollout::Standing;
 use crate::tenant::Enrolment;
 
 impl Cluster {
-    /// Applies a change that was decided, then or now, and says what the shell owes once it is durable.
+    /// Applies a decided change, new or replayed, and returns the effects that the shell performs once the change is
+    /// durable.
     pub fn evolve(&mut self, now: Now, change: &Change) -> Vec<Effect> {
         let mut effects = Vec::new();
         let out = &mut effects;
@@ -95,7 +96,7 @@ impl Cluster {
         self.brake = brake;
         if brake == Brake::Off {
             self.retry_held(Hold::Brake);
-            self.look_at_rollouts(|rollout| rollout.standing == Standing::Brake);
+            self.recheck_rollouts(|rollout| rollout.standing == Standing::Brake);
         }
     }
 
@@ -107,7 +108,7 @@ impl Cluster {
         self.await_silence(id);
     }
 
-    /// A tenant that can see no event may fall silent; the shell is asked when it might have.
+    /// Schedules a silence check for a tenant without visible events.
     fn await_silence(&mut self, id: TenantId) {
         if let Some(at) = self.silent_at(id)
             && self.tenants.get(&id).is_some_and(|tenant| tenant.events().is_empty())

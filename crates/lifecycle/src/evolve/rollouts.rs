@@ -1,4 +1,4 @@
-//! Rollouts, applied: from the plan to what is remembered of them.
+//! Application of changes to rollouts, from the plan to the record of ended ones.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -10,9 +10,11 @@ use crate::cluster::Cluster;
 use crate::limits::ENDED_ROLLOUTS_MAX;
 use crate::maintenance::{Action, Cause, Hold, HostWork, Wait};
 use crate::paged::{PagedMap, PagedSet};
-use crate::rollout::{EndedRollout, HostFate, Look, Pause, Rollout, RolloutEnd, RolloutTerms, Standing};
+use crate::rollout::{
+    EndedRollout, HostResult, Pause, RecheckTime, Rollout, RolloutEnd, RolloutTerms, Standing,
+};
 
-/// How a group has come to its end.
+/// The way in which a group ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum GroupEnd {
     /// It was carried out.
@@ -73,17 +75,17 @@ impl Cluster {
 
     /// Puts a rollout into the list in which it waits, if it waits for time.
     pub(crate) fn list_rollout(&mut self, id: RolloutId) {
-        match self.rollout(id).and_then(Rollout::looked_at) {
-            Some(Look::Steady(at)) => self.agenda.add(at, Due::Advance(id)),
-            Some(Look::Wall(at)) => self.agenda.add_wall(at, Due::Advance(id)),
+        match self.rollout(id).and_then(Rollout::recheck_time) {
+            Some(RecheckTime::Steady(at)) => self.agenda.add(at, Due::Advance(id)),
+            Some(RecheckTime::Wall(at)) => self.agenda.add_wall(at, Due::Advance(id)),
             None => {}
         }
     }
 
     fn unlist_rollout(&mut self, id: RolloutId) {
-        match self.rollout(id).and_then(Rollout::looked_at) {
-            Some(Look::Steady(at)) => self.agenda.remove(at, Due::Advance(id)),
-            Some(Look::Wall(at)) => self.agenda.remove_wall(at, Due::Advance(id)),
+        match self.rollout(id).and_then(Rollout::recheck_time) {
+            Some(RecheckTime::Steady(at)) => self.agenda.remove(at, Due::Advance(id)),
+            Some(RecheckTime::Wall(at)) => self.agenda.remove_wall(at, Due::Advance(id)),
             None => {}
         }
     }
@@ -96,15 +98,15 @@ impl Cluster {
         }
     }
 
-    /// Whoever resumes a rollout has seen what has failed; and what is not well, if that is what it waits for.
+    /// Resuming acknowledges the failures so far; and the unhealthy hosts, if the rollout waits for them.
     pub(super) fn rollout_resumed(&mut self, id: RolloutId) {
         let Some(rollout) = self.rollouts.get(&id) else { return };
         let looked = rollout.standing == Standing::Unwell;
-        let seen: Vec<_> = self.unwell_of(rollout).filter(|_| looked).collect();
+        let seen: Vec<_> = self.unhealthy_hosts_of(rollout).filter(|_| looked).collect();
         let Some(rollout) = self.rollouts.get_mut(&id).map(Arc::make_mut) else { return };
         (rollout.pause, rollout.failures, rollout.confirmed) = (None, 0, rollout.groups);
         rollout.excused.extend(seen);
-        self.look_if_idle(id);
+        self.recheck_if_idle(id);
     }
 
     pub(super) fn rollout_changed(
@@ -128,12 +130,12 @@ impl Cluster {
         let group = current.and_then(|group| self.maintenances.get(&group));
         let held = group.filter(|group| matches!(group.wait(), Some(Wait::Held(Hold::Window { .. }))));
         if let Some(group) = held.map(|group| group.plan.id) {
-            self.look_again(group);
+            self.recheck(group);
         }
-        self.look_if_idle(id);
+        self.recheck_if_idle(id);
     }
 
-    /// Hosts of a group that is under way are freed when it is over.
+    /// Hosts of a group in progress are released when the group ends.
     pub(super) fn rollout_ended(&mut self, now: Now, id: RolloutId, how: RolloutEnd) {
         self.unlist_rollout(id);
         let Some(rollout) = self.rollouts.remove(&id) else { return };
@@ -147,7 +149,7 @@ impl Cluster {
 
     /// A group of a rollout is announced.
     pub(super) fn group_planned(&mut self, id: RolloutId, group: MaintenanceId, hosts: &[HostId]) {
-        let ill = |host: &&HostId| self.unwell.contains(*host);
+        let ill = |host: &&HostId| self.unhealthy.contains(*host);
         let excused: Vec<_> = hosts.iter().filter(ill).copied().collect();
         if let Some(rollout) = self.rollouts.get_mut(&id).map(Arc::make_mut) {
             rollout.waiting.retain(|host| hosts.binary_search(host).is_err());
@@ -165,7 +167,7 @@ impl Cluster {
         }
     }
 
-    /// An impact of a group could not be done.
+    /// Records a failed impact of a group.
     pub(super) fn impact_failed(&mut self, group: MaintenanceId, machine: MachineId) {
         let cause = self.maintenances.get(&group).map(|group| &group.plan.cause);
         let Some(Cause::HostWork { rollout, hosts, .. }) = cause else { return };
@@ -173,11 +175,11 @@ impl Cluster {
         let host = host.filter(|host| hosts.contains(host));
         if let Some(rollout) = self.remembered_rollout(id) {
             rollout.failures += 1;
-            rollout.past.extend(host.map(|host| (host, HostFate::Failed)));
+            rollout.past.extend(host.map(|host| (host, HostResult::Failed)));
         }
     }
 
-    /// A rollout, be it over.
+    /// A rollout, current or ended.
     fn remembered_rollout(&mut self, id: RolloutId) -> Option<&mut Rollout> {
         if let Some(rollout) = self.rollouts.get_mut(&id) {
             return Some(Arc::make_mut(rollout));
@@ -186,7 +188,7 @@ impl Cluster {
         ended.map(|(_, ended)| &mut Arc::make_mut(ended).rollout)
     }
 
-    /// A group is over: its hosts are free, unless they wait again, and every rollout that waits may go on.
+    /// Ends a group: releases its hosts, unless they wait again, and rechecks every waiting rollout.
     pub(super) fn group_ended(&mut self, now: Now, id: RolloutId, hosts: &[HostId], end: GroupEnd) {
         let goes_on = self.rollouts.contains_key(&id);
         for host in hosts {
@@ -202,11 +204,13 @@ impl Cluster {
                     rollout.group_over = Some(now.steady);
                     for host in hosts {
                         if !rollout.past.contains_key(host) {
-                            rollout.past.insert(*host, HostFate::Done);
+                            rollout.past.insert(*host, HostResult::Done);
                         }
                     }
                 }
-                GroupEnd::Skipped => rollout.past.extend(hosts.iter().map(|host| (*host, HostFate::Skipped))),
+                GroupEnd::Skipped => {
+                    rollout.past.extend(hosts.iter().map(|host| (*host, HostResult::Skipped)));
+                }
                 GroupEnd::Postponed => drop(rollout.waiting.splice(0..0, hosts.iter().copied())),
             }
             if !goes_on {
@@ -218,7 +222,7 @@ impl Cluster {
         self.advance_rollouts();
     }
 
-    /// A host that fails leaves the group that was announced for it; its rollout comes back to it when it is well.
+    /// Removes a failed host from its announced group; the rollout returns to it when it is healthy again.
     pub(super) fn postpone_work(&mut self, id: HostId) {
         let Some(host) = self.hosts.get_mut(&id) else { return };
         let work = host.work.and_then(|work| self.maintenances.get_mut(&work));
@@ -233,13 +237,13 @@ impl Cluster {
         }
     }
 
-    /// There may be room where there was none: for machines that have nowhere to go, and for migrations that wait for it.
+    /// Rechecks machines without a target host, and migrations that wait for capacity.
     pub(super) fn offer_room(&mut self) {
         self.retry_held(Hold::NoHost);
-        self.look_at_rollouts(|rollout| rollout.waits_for_room() && rollout.work == HostWork::Migration);
+        self.recheck_rollouts(|rollout| rollout.waits_for_room() && rollout.work == HostWork::Migration);
     }
 
-    /// Something has changed on a host: the rollout that waits for it may go on.
+    /// Rechecks the rollout that waits for a changed host.
     pub(super) fn advance_rollout_of(&mut self, host: HostId) {
         let rollout = self.hosts.get(&host).and_then(|host| host.rollout);
         let waits = |id: &RolloutId| self.rollout(*id).is_some_and(Rollout::waits_for_room);
@@ -248,25 +252,25 @@ impl Cluster {
         }
     }
 
-    /// Has the next ticks look at every rollout that waits for room.
+    /// Has the next ticks recheck every rollout that waits for capacity.
     pub(super) fn advance_rollouts(&mut self) {
-        self.look_at_rollouts(Rollout::waits_for_room);
+        self.recheck_rollouts(Rollout::waits_for_room);
     }
 
-    /// Has the next ticks look at every rollout that waits for something to be well.
-    pub(super) fn look_at_unwell(&mut self) {
-        self.look_at_rollouts(|rollout| rollout.standing == Standing::Unwell);
+    /// Has the next ticks recheck every rollout that waits for hosts to be healthy.
+    pub(super) fn recheck_rollouts_awaiting_health(&mut self) {
+        self.recheck_rollouts(|rollout| rollout.standing == Standing::Unwell);
     }
 
-    /// Has the next ticks look at some rollouts that wait.
-    pub(super) fn look_at_rollouts(&mut self, which: impl Fn(&Rollout) -> bool) {
+    /// Has the next ticks recheck some waiting rollouts.
+    pub(super) fn recheck_rollouts(&mut self, which: impl Fn(&Rollout) -> bool) {
         let some: Vec<_> =
             self.rollouts.iter().filter(|(_, rollout)| which(rollout)).map(|(id, _)| *id).collect();
         some.into_iter().for_each(|id| self.set_standing(id, Standing::Next));
     }
 
-    /// Has the next tick look at a rollout, unless it is busy with a group.
-    fn look_if_idle(&mut self, id: RolloutId) {
+    /// Has the next tick recheck a rollout, unless it is busy with a group.
+    fn recheck_if_idle(&mut self, id: RolloutId) {
         if self.rollouts.get(&id).is_some_and(|rollout| rollout.current().is_none()) {
             self.set_standing(id, Standing::Next);
         }

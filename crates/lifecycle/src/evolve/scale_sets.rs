@@ -1,4 +1,4 @@
-//! Scale sets, applied; and which of them are looked at when.
+//! Application of changes to scale sets, and the schedule of their batches.
 
 use forewarn_types::{MachineId, Now, ScaleSetId};
 
@@ -34,7 +34,7 @@ impl Cluster {
         }
     }
 
-    /// A pause that is under way is as long as the policy of the moment says. Without batches there is nothing to wait for.
+    /// A pause in progress gets the length of the new policy. Without batches there is nothing to wait for.
     pub(super) fn upgrade_policy_changed(&mut self, id: ScaleSetId, upgrade: UpgradePolicy) {
         self.unlist_batch(id);
         if let Some(set) = self.scale_sets.get_mut(&id) {
@@ -55,8 +55,8 @@ impl Cluster {
         self.list_batch(id);
     }
 
-    /// An instance that was passed over because it was leaving, and stays after all, is in the next batch.
-    pub(super) fn look_at_model(&mut self, now: Now, id: MachineId) {
+    /// Puts an instance into the next batch that was skipped because it was leaving, and now stays.
+    pub(super) fn recheck_model(&mut self, now: Now, id: MachineId) {
         let Some(machine) = self.machines.get(&id) else { return };
         let Some(Shape::PlacementGroup(set_id)) = self.tenants.get(&machine.tenant).map(|group| group.shape)
         else {
@@ -69,15 +69,15 @@ impl Cluster {
         }
     }
 
-    /// Puts a scale set into the list of what is due, if a batch of it is.
+    /// Schedules the next batch of a scale set, if there is one.
     pub(crate) fn list_batch(&mut self, id: ScaleSetId) {
-        if let Some(at) = self.scale_sets.get(&id).and_then(ScaleSet::looked_at) {
+        if let Some(at) = self.scale_sets.get(&id).and_then(ScaleSet::recheck_time) {
             self.agenda.add(at, Due::Batch(id));
         }
     }
 
     fn unlist_batch(&mut self, id: ScaleSetId) {
-        if let Some(at) = self.scale_sets.get(&id).and_then(ScaleSet::looked_at) {
+        if let Some(at) = self.scale_sets.get(&id).and_then(ScaleSet::recheck_time) {
             self.agenda.remove(at, Due::Batch(id));
         }
     }

@@ -1,4 +1,4 @@
-//! Maintenances, applied: from the plan to the end.
+//! Application of changes to maintenances, from the plan to the end.
 
 use std::sync::Arc;
 
@@ -99,16 +99,16 @@ impl Cluster {
         }
     }
 
-    /// Has the next tick look at a maintenance that has not started.
-    pub(super) fn look_again(&mut self, id: MaintenanceId) {
+    /// Has the next tick recheck a maintenance that has not started.
+    pub(super) fn recheck(&mut self, id: MaintenanceId) {
         self.set_wait(id, Wait::Nothing);
     }
 
-    /// Has the next ticks look at what is held for that reason.
+    /// Has the next ticks recheck maintenances that are held for that reason.
     pub(super) fn retry_held(&mut self, reason: Hold) {
         let all = (reason, MaintenanceId(0))..=(reason, MaintenanceId(u64::MAX));
         let again: Vec<_> = self.held.range(all).map(|(_, id)| *id).collect();
-        again.into_iter().for_each(|id| self.look_again(id));
+        again.into_iter().for_each(|id| self.recheck(id));
     }
 
     pub(super) fn started(
@@ -151,7 +151,7 @@ impl Cluster {
         let Some(tenant) = self.tenants.get(&tenant) else { return };
         if tenant.unapproved_terminates().next().is_none() {
             let ready: Vec<_> = tenant.approved_terminates().map(|event| event.maintenance).collect();
-            ready.into_iter().for_each(|id| self.look_again(id));
+            ready.into_iter().for_each(|id| self.recheck(id));
         }
     }
 
@@ -169,8 +169,8 @@ impl Cluster {
         for part in &over {
             self.end_part(now, id, part, out);
         }
-        // Those that are left may all have approved; and who is not worked on any more may be worked on elsewhere.
-        self.look_again(id);
+        // The remaining tenants may all have approved, and withdrawn machines may be part of other work now.
+        self.recheck(id);
         self.advance_rollouts();
         let unstarted = if why == Withdrawal::Postponed { GroupEnd::Postponed } else { GroupEnd::Skipped };
         self.finish_if_empty(now, id, unstarted);
@@ -196,20 +196,20 @@ impl Cluster {
         if let Some(to) = to {
             self.vacate(machine, to);
         }
-        self.look_again_if_held(machine);
+        self.recheck_held_work_of(machine);
         from.into_iter().chain(to).for_each(|host| self.advance_rollout_of(host));
         self.end_parts(now, id, out);
     }
 
-    /// Has the next ticks look at held work that names a machine.
-    pub(super) fn look_again_if_held(&mut self, machine: MachineId) {
+    /// Has the next ticks recheck held work that names a machine.
+    pub(super) fn recheck_held_work_of(&mut self, machine: MachineId) {
         let waiting =
             self.waiting_of(machine).filter(|pending| matches!(pending.wait(), Some(Wait::Held(_))));
         let held: Vec<_> = waiting.map(|pending| pending.plan.id).collect();
-        held.into_iter().for_each(|id| self.look_again(id));
+        held.into_iter().for_each(|id| self.recheck(id));
     }
 
-    /// Ends every part of a maintenance under way that has nothing left to do, and the maintenance with its last part.
+    /// Ends every part of a started maintenance that has no unfinished action, and the maintenance with its last part.
     fn end_parts(&mut self, now: Now, id: MaintenanceId, out: &mut Vec<Effect>) {
         let Some(maintenance) = self.maintenances.get_mut(&id).map(Arc::make_mut) else { return };
         let Stage::Running { actions, .. } = &maintenance.stage else { return };
@@ -224,7 +224,7 @@ impl Cluster {
     fn end_part(&mut self, now: Now, id: MaintenanceId, part: &Part, out: &mut Vec<Effect>) {
         for machine in &part.machines {
             self.pending.remove(&(*machine, id));
-            self.look_at_model(now, *machine);
+            self.recheck_model(now, *machine);
         }
         let Some(tenant) = self.tenants.get_mut(&part.tenant) else { return };
         tenant.remove_work(id);
@@ -241,7 +241,7 @@ impl Cluster {
         }
         for other in works {
             if self.held.contains(&(Hold::UpdateDomain, other)) {
-                self.look_again(other);
+                self.recheck(other);
             }
         }
         if was_full {
@@ -250,7 +250,7 @@ impl Cluster {
         self.drop_if_abandoned(part.tenant, out);
     }
 
-    /// A standalone machine takes its tenant along.
+    /// Removes the tenant of a standalone machine that is gone.
     pub(super) fn drop_if_abandoned(&mut self, id: TenantId, out: &mut Vec<Effect>) {
         let abandoned = self.tenants.get(&id).is_some_and(|tenant| {
             tenant.shape == Shape::StandaloneMachine
@@ -262,7 +262,7 @@ impl Cluster {
         }
     }
 
-    /// A maintenance without parts is over. If it has not started, `unstarted` says what that means to a rollout.
+    /// Ends a maintenance without parts. If it has not started, `unstarted` is its result for the rollout.
     fn finish_if_empty(&mut self, now: Now, id: MaintenanceId, unstarted: GroupEnd) {
         if self.maintenances.get(&id).is_none_or(|maintenance| !maintenance.plan.parts.is_empty()) {
             return;

@@ -1,16 +1,16 @@
-//! Walking over the entries of a map, in the order of the keys.
+//! Iteration over the entries of a map, in the order of the keys.
 
 use std::ops::Bound;
 use std::sync::Arc;
 use std::{slice, vec};
 
-use super::page::{Branch, Page, place_of};
+use super::page::{Branch, Page, branch_index};
 
 /// Entries of a map from some key on. Holds one leaf at a time; the next leaf is found from the root.
 pub struct Iter<'a, K, V> {
     root: Option<&'a Page<K, V>>,
     leaf: slice::Iter<'a, (K, V)>,
-    /// No key of the next leaf is less, and every key of this one is; nothing after the last leaf.
+    /// Lower bound of the keys of the next leaf; every key of the current leaf is less. `None` after the last leaf.
     next_leaf: Option<&'a K>,
 }
 
@@ -20,7 +20,7 @@ pub struct Range<'a, K, V> {
     end: Bound<K>,
 }
 
-/// The entries of a map that is given up. Entries on shared pages are cloned.
+/// The entries of a consumed map. Entries on shared pages are cloned.
 pub struct IntoIter<K, V> {
     leaf: vec::IntoIter<(K, V)>,
     /// The pages that are left, from the root down.
@@ -38,14 +38,14 @@ impl<'a, K: Ord, V> Iter<'a, K, V> {
         self.next_leaf = None;
         let Some(mut page) = self.root else { return };
         while let Page::Inner(branches) = page {
-            let place = match start {
+            let index = match start {
                 Bound::Unbounded => 0,
-                Bound::Included(key) | Bound::Excluded(key) => place_of(branches, key),
+                Bound::Included(key) | Bound::Excluded(key) => branch_index(branches, key),
             };
-            if let Some(next) = branches.get(place + 1) {
+            if let Some(next) = branches.get(index + 1) {
                 self.next_leaf = Some(&next.first);
             }
-            page = &branches[place].page;
+            page = &branches[index].page;
         }
         if let Page::Leaf(entries) = page {
             let before = match start {
@@ -90,7 +90,7 @@ impl<'a, K: Ord, V> Iterator for Range<'a, K, V> {
     type Item = (&'a K, &'a V);
 
     fn next(&mut self) -> Option<Self::Item> {
-        // A next leaf that begins behind the end is not looked for.
+        // Does not look up a next leaf that begins after the end.
         let is_over =
             self.entries.leaf.len() == 0 && self.entries.next_leaf.is_none_or(|first| !self.is_within(first));
         if is_over {

@@ -6,9 +6,9 @@
 //!                           └── …                         every page is behind an Arc
 //! ```
 //!
-//! A copy of a map is one pointer. The first change after a copy clones the pages between the root and one leaf; every other
-//! page stays shared. A page that no copy shares is changed in place. An entry that holds much memory of its own belongs
-//! behind an `Arc`, because its whole leaf is cloned.
+//! A copy of a map is one pointer. The first change after a copy clones the pages between the root and one leaf; every
+//! other page stays shared. A page that no copy shares is changed in place. An entry that holds much memory of its own
+//! belongs behind an `Arc`, because its whole leaf is cloned.
 
 mod iter;
 mod page;
@@ -94,10 +94,10 @@ impl<K: Ord, V> PagedMap<K, V> {
         loop {
             match page {
                 Page::Leaf(entries) => {
-                    let place = page::find(entries, key).ok()?;
-                    return Some(&entries[place].1);
+                    let index = page::find(entries, key).ok()?;
+                    return Some(&entries[index].1);
                 }
-                Page::Inner(branches) => page = &branches[page::place_of(branches, key)].page,
+                Page::Inner(branches) => page = &branches[page::branch_index(branches, key)].page,
             }
         }
     }
@@ -145,12 +145,12 @@ impl<K: Ord + Clone, V: Clone> PagedMap<K, V> {
         loop {
             match page {
                 Page::Leaf(entries) => {
-                    let place = page::find(entries, key).ok()?;
-                    return Some(&mut entries[place].1);
+                    let index = page::find(entries, key).ok()?;
+                    return Some(&mut entries[index].1);
                 }
                 Page::Inner(branches) => {
-                    let place = page::place_of(branches, key);
-                    page = Arc::make_mut(&mut branches[place].page);
+                    let index = page::branch_index(branches, key);
+                    page = Arc::make_mut(&mut branches[index].page);
                 }
             }
         }
@@ -187,8 +187,8 @@ impl<K: Ord + Clone, V: Clone> PagedMap<K, V> {
         None
     }
 
-    /// Removes the entry of a key, and returns its value. Clones the shared pages on the way to it, even if there is no such
-    /// key.
+    /// Removes the entry of a key, and returns its value. Clones the shared pages on the way to it, even if there is no
+    /// such key.
     pub fn remove<Q: Ord + ?Sized>(&mut self, key: &Q) -> Option<V>
     where
         K: Borrow<Q>,

@@ -1,7 +1,7 @@
 //! The pages of a map: searching, inserting and removing.
 //!
-//! All leaves lie equally deep. A full page is split. A page that has become small is joined with a neighbour, if the two
-//! then leave room to grow; so of two neighbours at most one is small.
+//! All leaves lie equally deep. A full page is split. A page that has become small is joined with a neighbour, if the
+//! two then leave room to grow; so of two neighbours at most one is small.
 
 use std::borrow::Borrow;
 use std::mem;
@@ -27,7 +27,8 @@ pub(super) enum Page<K, V> {
 /// A page below another one.
 #[derive(Clone)]
 pub(super) struct Branch<K, V> {
-    /// No key below is less, and every key of an earlier branch is; it need not be there. Of the first branch it says nothing.
+    /// Lower bound of the keys below; every key of an earlier branch is less. Not necessarily an existing key.
+    /// Meaningless for the first branch.
     pub(super) first: K,
     pub(super) page: Arc<Page<K, V>>,
 }
@@ -41,13 +42,13 @@ pub(super) enum Insertion<K, V> {
     Split(Branch<K, V>),
 }
 
-/// The place of a key among entries, or the place where it belongs.
+/// The index of a key among entries, or the index at which to insert it.
 pub(super) fn find<K: Borrow<Q>, V, Q: Ord + ?Sized>(entries: &[(K, V)], key: &Q) -> Result<usize, usize> {
     entries.binary_search_by(|(other, _)| other.borrow().cmp(key))
 }
 
 /// The branch in which a key belongs.
-pub(super) fn place_of<K: Borrow<Q>, V, Q: Ord + ?Sized>(branches: &[Branch<K, V>], key: &Q) -> usize {
+pub(super) fn branch_index<K: Borrow<Q>, V, Q: Ord + ?Sized>(branches: &[Branch<K, V>], key: &Q) -> usize {
     branches.partition_point(|branch| branch.first.borrow() <= key).saturating_sub(1)
 }
 
@@ -93,17 +94,17 @@ impl<K: Ord + Clone, V: Clone> Page<K, V> {
     pub(super) fn insert(&mut self, key: K, value: V) -> Insertion<K, V> {
         match self {
             Self::Leaf(entries) => match find(entries, &key) {
-                Ok(place) => Insertion::Replaced(mem::replace(&mut entries[place].1, value)),
-                Err(place) => match add(entries, place, (key, value), Self::LEAF_MAX) {
+                Ok(index) => Insertion::Replaced(mem::replace(&mut entries[index].1, value)),
+                Err(index) => match add(entries, index, (key, value), Self::LEAF_MAX) {
                     Some(right) => Insertion::split(right[0].0.clone(), Self::Leaf(right)),
                     None => Insertion::Added,
                 },
             },
             Self::Inner(branches) => {
-                let place = place_of(branches, &key);
-                let below = Arc::make_mut(&mut branches[place].page).insert(key, value);
+                let index = branch_index(branches, &key);
+                let below = Arc::make_mut(&mut branches[index].page).insert(key, value);
                 let Insertion::Split(new) = below else { return below };
-                match add(branches, place + 1, new, PAGE_MAX) {
+                match add(branches, index + 1, new, PAGE_MAX) {
                     Some(right) => Insertion::split(right[0].first.clone(), Self::Inner(right)),
                     None => Insertion::Added,
                 }
@@ -116,20 +117,20 @@ impl<K: Ord + Clone, V: Clone> Page<K, V> {
         K: Borrow<Q>,
     {
         match self {
-            Self::Leaf(entries) => find(entries, key).ok().map(|place| entries.remove(place).1),
+            Self::Leaf(entries) => find(entries, key).ok().map(|index| entries.remove(index).1),
             Self::Inner(branches) => {
-                let place = place_of(branches, key);
-                let below = Arc::make_mut(&mut branches[place].page);
+                let index = branch_index(branches, key);
+                let below = Arc::make_mut(&mut branches[index].page);
                 let value = below.remove(key)?;
                 if below.len() < below.max() / 4 {
-                    join(branches, place);
+                    join(branches, index);
                 }
                 Some(value)
             }
         }
     }
 
-    /// Adds what is on the next page, which lies equally deep and whose keys are not less than `first`.
+    /// Appends the contents of the next page, which has the same depth and no key less than `first`.
     fn append(&mut self, first: K, next: Self) {
         match (self, next) {
             (Self::Leaf(entries), Self::Leaf(more)) => {
@@ -154,40 +155,40 @@ impl<K, V> Insertion<K, V> {
     }
 }
 
-/// Adds an item to a list of at most `max`. A full list is split, and its upper part returned. A list that grows at its end
-/// stays full, so that keys that ascend leave no gaps.
-fn add<T>(list: &mut Vec<T>, place: usize, item: T, max: usize) -> Option<Vec<T>> {
+/// Adds an item to a list of at most `max`. A full list is split, and its upper part returned. A list that grows at its
+/// end stays full, so that keys that ascend leave no gaps.
+fn add<T>(list: &mut Vec<T>, index: usize, item: T, max: usize) -> Option<Vec<T>> {
     if list.len() < max {
         if list.len() == list.capacity() {
             let room = list.len().max(CAPACITY_MIN).min(max - list.len());
             list.reserve_exact(room);
         }
-        list.insert(place, item);
+        list.insert(index, item);
         return None;
     }
-    if place == max {
+    if index == max {
         return Some(vec![item]);
     }
     let mut upper = list.split_off(max / 2);
-    if place <= list.len() {
-        list.insert(place, item);
+    if index <= list.len() {
+        list.insert(index, item);
     } else {
-        upper.insert(place - list.len(), item);
+        upper.insert(index - list.len(), item);
     }
     Some(upper)
 }
 
 /// Removes a small branch if it is empty, and otherwise joins it with a neighbour that is small enough.
-fn join<K: Ord + Clone, V: Clone>(branches: &mut Vec<Branch<K, V>>, place: usize) {
-    if branches[place].page.len() == 0 {
-        branches.remove(place);
+fn join<K: Ord + Clone, V: Clone>(branches: &mut Vec<Branch<K, V>>, index: usize) {
+    if branches[index].page.len() == 0 {
+        branches.remove(index);
         return;
     }
     let fits = |left: &usize| match branches.get(*left..left + 2) {
         Some([one, other]) => one.page.len() + other.page.len() <= one.page.max() * 3 / 4,
         Some(_) | None => false,
     };
-    let left = place.checked_sub(1).filter(fits).or(Some(place).filter(fits));
+    let left = index.checked_sub(1).filter(fits).or(Some(index).filter(fits));
     if let Some(left) = left {
         let Branch { first, page } = branches.remove(left + 1);
         Arc::make_mut(&mut branches[left].page).append(first, Arc::unwrap_or_clone(page));
@@ -196,7 +197,7 @@ fn join<K: Ord + Clone, V: Clone>(branches: &mut Vec<Branch<K, V>>, place: usize
 
 #[cfg(test)]
 impl<K: Ord, V> Page<K, V> {
-    /// Checks what holds of every page, and returns how deep its leaves lie and how many pages there are.
+    /// Checks the invariants of every page, and returns the depth of its leaves and the number of pages.
     pub(super) fn check(&self, lower: Option<&K>, upper: Option<&K>) -> (usize, usize) {
         assert!(self.len() > 0 && self.len() <= self.max());
         match self {
@@ -209,9 +210,9 @@ impl<K: Ord, V> Page<K, V> {
             Self::Inner(branches) => {
                 let mut depth = None;
                 let mut pages = 1;
-                for (place, branch) in branches.iter().enumerate() {
-                    let from = if place == 0 { lower } else { Some(&branch.first) };
-                    let to = branches.get(place + 1).map(|next| &next.first).or(upper);
+                for (index, branch) in branches.iter().enumerate() {
+                    let from = if index == 0 { lower } else { Some(&branch.first) };
+                    let to = branches.get(index + 1).map(|next| &next.first).or(upper);
                     let (below, count) = branch.page.check(from, to);
                     assert_eq!(*depth.get_or_insert(below), below);
                     pages += count;

@@ -156,7 +156,7 @@ fn count_shared(one: &Arc<Page<u32, u32>>, other: &Arc<Page<u32, u32>>) -> (usiz
 }
 
 #[test]
-fn keys_that_ascend_leave_no_gaps_and_empty_pages_are_given_back() {
+fn ascending_keys_leave_no_gaps_and_empty_pages_are_freed() {
     let mut map: PagedMap<u32, ()> = (0..32_768).map(|number| (number, ())).collect();
     let (depth, pages) = map.root.as_ref().unwrap().check(None, None);
     assert_eq!((depth, pages), (3, 1_024 + 32 + 1));

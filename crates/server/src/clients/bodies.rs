@@ -1,4 +1,4 @@
-//! Bodies of requests and answers that keep the standing of their connection up to date.
+//! Bodies of requests and responses that keep the state of their connection up to date.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -7,21 +7,21 @@ use std::task::{Context, Poll};
 use axum::body::{Body, Bytes};
 use hyper::body::{Body as HttpBody, Frame, Incoming, SizeHint};
 
+use super::connection_state::ConnectionState;
 use super::stage::Stage;
-use super::standing::Standing;
 
 /// Body of a request. While a handler waits for more of it, the connection is in the stage of a body.
 #[derive(Debug)]
 pub(super) struct RequestBody {
     pub(super) body: Incoming,
-    pub(super) standing: Arc<Standing>,
+    pub(super) state: Arc<ConnectionState>,
 }
 
-/// Body of an answer. Its end is the end of the answer.
+/// Body of a response. Its end is the end of the response.
 #[derive(Debug)]
-pub(super) struct AnswerBody {
+pub(super) struct ResponseBody {
     pub(super) body: Body,
-    pub(super) standing: Arc<Standing>,
+    pub(super) state: Arc<ConnectionState>,
 }
 
 impl HttpBody for RequestBody {
@@ -32,11 +32,11 @@ impl HttpBody for RequestBody {
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
-        let Self { body, standing } = self.get_mut();
+        let Self { body, state } = self.get_mut();
         let frame = Pin::new(body).poll_frame(context);
         match &frame {
-            Poll::Pending => standing.pass(Stage::Handling, Stage::Body),
-            Poll::Ready(_) => standing.pass(Stage::Body, Stage::Handling),
+            Poll::Pending => state.pass(Stage::Handling, Stage::Body),
+            Poll::Ready(_) => state.pass(Stage::Body, Stage::Handling),
         }
         frame
     }
@@ -50,7 +50,7 @@ impl HttpBody for RequestBody {
     }
 }
 
-impl HttpBody for AnswerBody {
+impl HttpBody for ResponseBody {
     type Data = Bytes;
     type Error = axum::Error;
 
@@ -70,8 +70,8 @@ impl HttpBody for AnswerBody {
     }
 }
 
-impl Drop for AnswerBody {
+impl Drop for ResponseBody {
     fn drop(&mut self) {
-        self.standing.pass(Stage::Answer, Stage::Flush);
+        self.state.pass(Stage::Response, Stage::Flush);
     }
 }

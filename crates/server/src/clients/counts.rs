@@ -7,17 +7,17 @@ use prometheus_client::registry::Registry;
 
 use super::stage::Stage;
 
-type Labels = Vec<(&'static str, &'static str)>;
+type ConnectionLabels = Vec<(&'static str, &'static str)>;
 
 /// Counts of all listeners.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ClientCounts {
-    accepted: Family<Labels, Counter>,
-    open: Family<Labels, Gauge>,
-    refused: Family<Labels, Counter>,
-    dropped: Family<Labels, Counter>,
-    ended: Family<Labels, Counter>,
-    failures: Family<Labels, Counter>,
+    accepted: Family<ConnectionLabels, Counter>,
+    open: Family<ConnectionLabels, Gauge>,
+    refused: Family<ConnectionLabels, Counter>,
+    dropped: Family<ConnectionLabels, Counter>,
+    ended: Family<ConnectionLabels, Counter>,
+    failures: Family<ConnectionLabels, Counter>,
 }
 
 /// Counts of one listener.
@@ -40,22 +40,22 @@ impl ClientCounts {
         let counts = Self::default();
         registry.register(
             "client_connections",
-            "Connections of operators and clients of Azure that were accepted",
+            "Accepted connections of operators and Azure clients",
             counts.accepted.clone(),
         );
         registry.register(
             "client_connections_open",
-            "Connections of operators and clients of Azure that are open",
+            "Open connections of operators and Azure clients",
             counts.open.clone(),
         );
         registry.register(
             "client_connections_refused",
-            "Connections that were answered 503 at once",
+            "Connections that were rejected with 503",
             counts.refused.clone(),
         );
         registry.register(
             "client_connections_dropped",
-            "Connections that were closed to make room for others",
+            "Connections that were closed in favour of others",
             counts.dropped.clone(),
         );
         registry.register(
@@ -73,7 +73,7 @@ impl ClientCounts {
 
     pub(crate) fn of(&self, listener: &'static str) -> ListenerCounts {
         let counts = ListenerCounts { listener, all: self.clone() };
-        // Every label is there from the start: a rate needs a first value.
+        // All labels exist from the start: a rate needs a first value.
         for reason in Reason::ALL {
             counts.refused_by(reason);
             counts.dropped_by(reason);
@@ -111,8 +111,8 @@ impl ListenerCounts {
     }
 
     pub(super) fn open(&self) -> OpenCount {
-        let gauge = |standing| {
-            self.all.open.get_or_create_owned(&vec![("listener", self.listener), ("standing", standing)])
+        let gauge = |state| {
+            self.all.open.get_or_create_owned(&vec![("listener", self.listener), ("standing", state)])
         };
         let (unauthenticated, authenticated) = (gauge("unauthenticated"), gauge("authenticated"));
         unauthenticated.inc();
@@ -182,7 +182,7 @@ impl Limit {
             Stage::New | Stage::Idle => Self::Idle,
             Stage::Head => Self::Head,
             Stage::Body => Self::Body,
-            Stage::Answer | Stage::Flush => Self::Write,
+            Stage::Response | Stage::Flush => Self::Write,
             Stage::Handling => Self::Silence,
         }
     }

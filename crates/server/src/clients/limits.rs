@@ -4,25 +4,24 @@ use std::time::Duration;
 
 use super::stage::Stage;
 
-/// Bytes of a request's header, request line included. A longer one is answered 431.
+/// Maximum bytes of a request's header, request line included. A longer one gets 431.
 pub(crate) const HEAD_BYTES_MAX: usize = 64 * 1024;
 
-/// Header fields of one request. More are answered 431.
+/// Maximum header fields of a request. More get 431.
 pub(crate) const HEAD_FIELDS_MAX: usize = 100;
 
-/// TLS handshakes of one listener that are not finished. One more ends the oldest.
+/// Maximum pending TLS handshakes of a listener. One more ends the oldest.
 pub(crate) const HANDSHAKES_MAX: usize = 256;
 
 /// Time in which neither side sends a byte while a request is under way. Streams send a comment more often than this.
 pub(crate) const SILENCE_MAX: Duration = Duration::from_mins(5);
 
-/// Limits of one listener. They are total times: a client that sends a byte now and then gains nothing.
+/// Limits of one listener. Durations are total: a client that sends a byte now and then gains nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClientLimits {
-    /// Connections at once.
     pub max: u32,
-    /// Connections from one address that have not authenticated; IPv6 addresses count by their /64 network, callers of a
-    /// Unix socket by their user.
+    /// Connections from one address that have not authenticated; IPv6 addresses count by their /64 network, callers of
+    /// a Unix socket by their user.
     pub per_address: u32,
     /// Time for a TLS handshake.
     pub handshake: Duration,
@@ -36,7 +35,7 @@ pub struct ClientLimits {
     pub body: Duration,
     /// The same on a connection that has authenticated.
     pub body_authenticated: Duration,
-    /// Time in which a client has to read an answer, on a connection that has not authenticated.
+    /// Time in which a client has to read a response, on a connection that has not authenticated.
     pub write: Duration,
 }
 
@@ -57,12 +56,12 @@ impl Default for ClientLimits {
 }
 
 impl ClientLimits {
-    /// Connections that one user of a Unix socket may have: half, so that another user finds room.
+    /// Connections per user of a Unix socket: half of all, so that another user finds room.
     pub(super) const fn per_user(&self) -> u32 {
         self.max.div_ceil(2)
     }
 
-    /// Time that a connection may stay in a stage; none, where only silence ends it.
+    /// Time that a connection may stay in a stage. None where only silence ends it.
     pub(super) const fn time_in(&self, stage: Stage, trust: Trust) -> Option<Duration> {
         match (stage, trust) {
             (Stage::Handshake, Trust::None | Trust::Authenticated) => Some(self.handshake),
@@ -71,8 +70,8 @@ impl ClientLimits {
             (Stage::Head, Trust::None | Trust::Authenticated) => Some(self.head),
             (Stage::Body, Trust::None) => Some(self.body),
             (Stage::Body, Trust::Authenticated) => Some(self.body_authenticated),
-            (Stage::Answer | Stage::Flush, Trust::None) => Some(self.write),
-            (Stage::Answer | Stage::Flush, Trust::Authenticated)
+            (Stage::Response | Stage::Flush, Trust::None) => Some(self.write),
+            (Stage::Response | Stage::Flush, Trust::Authenticated)
             | (Stage::Handling, Trust::None | Trust::Authenticated) => None,
         }
     }
@@ -81,8 +80,8 @@ impl ClientLimits {
 /// Trust in a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Trust {
-    /// No request on it has passed the check of tokens.
+    /// No request on it has authenticated.
     None,
-    /// A request on it has.
+    /// A request on it has authenticated.
     Authenticated,
 }

@@ -1,23 +1,23 @@
 //! Connections of HTTP clients: the listeners of the operator API and of extensions.
 //!
 //! ```text
-//!   accept ─▶ table: a place, the place of a weaker connection, or a 503
+//!   accept ─▶ table: a free entry, the entry of a weaker connection, or a 503
 //!               │
 //!               └─▶ task: TLS handshake ─▶ requests ─▶ router
-//!                     standing: stage, time, token
+//!                     state: stage, deadline, token
 //! ```
 //!
-//! A client that has not authenticated cannot keep others out: it has a few connections per address, little time for everything,
-//! and loses its place to the next one. The metadata endpoint has its own front, with limits of its own.
+//! A client that has not authenticated cannot keep others out: it has few connections per address,
+//! short deadlines, and is the first to be replaced. The metadata endpoint has its own listeners and limits.
 
 mod bodies;
 mod connection;
+mod connection_state;
 mod counts;
 mod limits;
 mod origin;
 mod refusal;
 mod stage;
-mod standing;
 mod stream;
 mod table;
 
@@ -34,24 +34,24 @@ use tokio::task::JoinSet;
 
 use crate::control_handle::ControlHandle;
 use crate::tls::Tls;
-use connection::Shared;
+use connection::ListenerShared;
+pub(crate) use connection_state::ConnectionState;
 pub(crate) use counts::ClientCounts;
 use forewarn_control::Permit;
 pub use limits::ClientLimits;
 use origin::Origin;
 pub use refusal::{ConnectionRefusal, RefusalFormat};
 use stage::Stage;
-pub(crate) use standing::Standing;
 use stream::Duplex;
 use table::Table;
 
 /// Limits that may change while a server runs.
 pub(crate) type LimitsCell = Arc<ArcSwap<ClientLimits>>;
 
-/// Pause after a connection could not be accepted, mostly for want of file descriptors.
+/// Pause after a connection could not be accepted, usually for lack of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// Refusals that one listener sends at once.
+/// Maximum rejections that a listener sends at once.
 const REFUSALS_MAX: usize = 64;
 
 /// A socket that listens.
@@ -61,11 +61,10 @@ pub(crate) enum Socket {
     Unix(UnixListener),
 }
 
-/// Facts that a listener needs besides its socket.
+/// Dependencies of a listener besides its socket.
 #[derive(Clone, Debug)]
 pub(crate) struct ListenerContext {
-    /// It knows which tokens are good.
-    pub(crate) engine: ControlHandle,
+    pub(crate) control: ControlHandle,
     pub(crate) counts: ClientCounts,
     pub(crate) limits: LimitsCell,
     pub(crate) stop: watch::Receiver<bool>,
@@ -74,8 +73,8 @@ pub(crate) struct ListenerContext {
 /// A listener with its connections.
 pub(crate) struct Clients {
     socket: Socket,
-    engine: ControlHandle,
-    shared: Arc<Shared>,
+    control: ControlHandle,
+    shared: Arc<ListenerShared>,
     table: Arc<Table>,
     pressure: Throttle,
     failures: Throttle,
@@ -90,18 +89,18 @@ impl Clients {
         router: axum::Router,
         context: ListenerContext,
     ) -> Self {
-        let ListenerContext { engine, counts, limits, stop } = context;
+        let ListenerContext { control, counts, limits, stop } = context;
         let tls = match &socket {
             Socket::Tcp(_, tls) => tls.clone(),
             Socket::Unix(_) => None,
         };
         let (counts, refusals) = (counts.of(name), Semaphore::new(REFUSALS_MAX));
-        let shared = Arc::new(Shared { router, refusal_format, tls, limits, counts, refusals, stop });
+        let shared = Arc::new(ListenerShared { router, refusal_format, tls, limits, counts, refusals, stop });
         let (table, pressure, failures) = Default::default();
-        Self { socket, engine, shared, table, pressure, failures }
+        Self { socket, control, shared, table, pressure, failures }
     }
 
-    /// Serves until the server stops; then closes idle connections, and waits until the others have their answers.
+    /// Serves until the server stops; then closes idle connections and waits until the others have their responses.
     pub(crate) async fn run(self) {
         let mut connections = JoinSet::new();
         let mut stop = self.shared.stop.clone();
@@ -134,14 +133,14 @@ impl Clients {
         }
     }
 
-    /// Gives a connection a place and a task, or a refusal.
+    /// Starts the task of a connection, or rejects it.
     fn take(&self, connections: &mut JoinSet<()>, stream: Duplex, origin: Origin) {
         let Self { shared, .. } = self;
         shared.counts.accepted();
         let stage = if shared.tls.is_some() { Stage::Handshake } else { Stage::New };
-        let standing = Standing::new(stage, shared.counts.open());
+        let state = ConnectionState::new(stage, shared.counts.open());
         let limits = **shared.limits.load();
-        let admitted = self.table.admit(&limits, origin, &standing, |permit| self.is_good(permit));
+        let admitted = self.table.admit(&limits, origin, &state, |permit| self.is_valid(permit));
         let shared = Arc::clone(shared);
         match admitted {
             Ok((place, dropped)) => {
@@ -150,45 +149,40 @@ impl Clients {
                     self.warn(reason.as_str());
                 }
                 connections.spawn(async move {
-                    shared.serve(stream, &standing).await;
+                    shared.serve(stream, &state).await;
                     drop(place);
                 });
             }
             Err(reason) => {
                 shared.counts.refused(reason);
                 self.warn(reason.as_str());
-                connections.spawn(async move { shared.refuse_newcomer(stream, &standing).await });
+                connections.spawn(async move { shared.refuse_newcomer(stream, &state).await });
             }
         }
     }
 
-    /// Whether the token behind a permit is still good.
-    fn is_good(&self, permit: &Permit) -> bool {
-        self.engine.admits(permit)
+    /// Returns true if the token of a permit is still valid.
+    fn is_valid(&self, permit: &Permit) -> bool {
+        self.control.admits(permit)
     }
 
     fn warn(&self, reason: &'static str) {
         if let Some(unlogged) = self.pressure.pass() {
             let listener = self.shared.counts.listener();
-            tracing::warn!(
-                listener,
-                reason,
-                unlogged,
-                "a listener is under pressure: connections are closed"
-            );
+            tracing::warn!(listener, reason, unlogged, "listener is full; closing connections");
         }
     }
 
-    /// Makes room if there is no file descriptor left, and waits a moment.
+    /// Closes a connection if there is no file descriptor left, and pauses.
     async fn fail(&self, error: &io::Error) {
         let counts = &self.shared.counts;
         counts.failed();
         if let Some(unlogged) = self.failures.pass() {
             let listener = counts.listener();
-            tracing::warn!(listener, %error, unlogged, "a connection of an operator could not be accepted");
+            tracing::warn!(listener, %error, unlogged, "cannot accept a client connection");
         }
         if is_shortage(error)
-            && let Some(reason) = self.table.relieve(|permit| self.is_good(permit))
+            && let Some(reason) = self.table.relieve(|permit| self.is_valid(permit))
         {
             counts.dropped(reason);
         }
@@ -196,7 +190,7 @@ impl Clients {
     }
 }
 
-/// Whether a connection could not be accepted because something has run out that another connection holds.
+/// Returns true for errors of resources that other connections hold.
 fn is_shortage(error: &io::Error) -> bool {
     let shortages = [Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::NOMEM];
     Errno::from_io_error(error).is_some_and(|errno| shortages.contains(&errno))

@@ -14,7 +14,7 @@ pub(crate) enum Origin {
         /// The number of the interface; 0 for addresses that are not link-local.
         scope: u32,
     },
-    /// A user of this computer, on a Unix socket; none, if the kernel does not tell.
+    /// A local user, on a Unix socket. None if the kernel does not report it.
     User(Option<u32>),
 }
 
@@ -43,12 +43,14 @@ mod tests {
         Origin::of(peer.parse().expect("an address"))
     }
 
+    /// promise: S5
     #[test]
     fn an_ipv4_mapped_address_counts_as_the_ipv4_address() {
         assert_eq!(origin("[::ffff:10.0.0.1]:1"), origin("10.0.0.1:2"));
         assert_ne!(origin("[::ffff:10.0.0.1]:1"), origin("10.0.0.2:1"));
     }
 
+    /// promise: S5
     #[test]
     fn addresses_of_one_network_count_together() {
         assert_eq!(origin("[2001:db8::1]:1"), origin("[2001:db8::ffff:1]:9"));
@@ -56,6 +58,7 @@ mod tests {
         assert_ne!(origin("[::1]:1"), origin("127.0.0.1:1"));
     }
 
+    /// promise: S5
     #[test]
     fn link_local_networks_differ_by_interface() {
         assert_eq!(origin("[fe80::1%2]:1"), origin("[fe80::2%2]:1"));

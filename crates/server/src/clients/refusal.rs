@@ -1,4 +1,4 @@
-//! Answers that the server gives instead of hanging: 503 to a client for whom there is no room, 408 to one that was too slow.
+//! Responses to rejected connections: 503 if there is no room, 408 if the client was too slow.
 
 use std::time::Duration;
 
@@ -6,27 +6,26 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::stream::Duplex;
 
-/// Time for a client to take its refusal.
+/// Time for a client to read its rejection.
 const TAKE_MAX: Duration = Duration::from_secs(2);
 
-/// Bytes of a refused request that are read: closing over unread bytes would lose the answer.
+/// Bytes of a rejected request that are read: closing with unread bytes would lose the response.
 const UNREAD_BYTES_MAX: u64 = 64 * 1024;
 
-/// Form of the refusals that a listener sends: the one that its clients read.
+/// Format of the rejections of a listener, which its clients understand.
 #[derive(Clone, Copy, Debug)]
 pub struct RefusalFormat {
     /// Value of `content-type`.
     pub content_type: &'static str,
-    /// Writes the body.
     pub body: fn(ConnectionRefusal) -> String,
 }
 
-/// Refusal of a client whose request was not read to its end.
+/// Rejection of a client whose request was not read to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConnectionRefusal {
     /// There is no room.
     Busy,
-    /// The request did not come in time.
+    /// The request did not arrive in time.
     TooSlow,
 }
 
@@ -60,14 +59,14 @@ impl ConnectionRefusal {
         )
     }
 
-    /// Sends the refusal and closes the stream, within a short time.
+    /// Sends the rejection and closes the stream, within a short time.
     pub(super) async fn send(self, format: RefusalFormat, mut stream: Duplex) {
         let send = async {
             stream.write_all(self.bytes(format).as_bytes()).await?;
             stream.shutdown().await?;
             tokio::io::copy(&mut stream.take(UNREAD_BYTES_MAX), &mut tokio::io::sink()).await
         };
-        // A client that has gone, or does not read, needs no answer.
+        // The client may have disconnected.
         drop(tokio::time::timeout(TAKE_MAX, send).await);
     }
 }
@@ -77,6 +76,7 @@ mod tests {
     use super::*;
     use crate::operator::PROBLEM_REFUSALS;
 
+    /// promise: S5
     #[test]
     fn a_refusal_is_in_the_form_that_its_reader_knows() {
         let busy = ConnectionRefusal::Busy.bytes(PROBLEM_REFUSALS);

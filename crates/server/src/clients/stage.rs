@@ -5,7 +5,7 @@
 //!                        ▲         │
 //!               Flush ─▶ Idle      │
 //!                 ▲                │
-//!                 └───── Answer ◀──┘
+//!                 └───── Response ◀┘
 //! ```
 
 /// Stage of a connection.
@@ -23,8 +23,8 @@ pub(crate) enum Stage {
     Handling,
     /// A handler waits for more of the body.
     Body,
-    /// The answer is being sent, or streamed.
-    Answer,
-    /// The answer is complete; its last bytes are on their way.
+    /// The response is being sent, or streamed.
+    Response,
+    /// The response is complete; its last bytes are being sent.
     Flush,
 }

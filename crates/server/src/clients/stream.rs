@@ -9,8 +9,8 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
 use tokio_rustls::server::TlsStream;
 
+use super::connection_state::ConnectionState;
 use super::stage::Stage;
-use super::standing::Standing;
 
 /// A stream of any kind.
 #[derive(Debug)]
@@ -20,11 +20,11 @@ pub(super) enum Duplex {
     Tls(Box<TlsStream<TcpStream>>),
 }
 
-/// A stream that keeps the standing of its connection up to date.
+/// A stream that keeps the state of its connection up to date.
 #[derive(Debug)]
-pub(super) struct Watched {
+pub(super) struct TrackedStream {
     pub(super) stream: Duplex,
-    pub(super) standing: Arc<Standing>,
+    pub(super) state: Arc<ConnectionState>,
 }
 
 impl AsyncRead for Duplex {
@@ -87,30 +87,30 @@ impl AsyncWrite for Duplex {
     }
 }
 
-impl AsyncRead for Watched {
+impl AsyncRead for TrackedStream {
     fn poll_read(
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let before = buffer.filled().len();
-        let Self { stream, standing } = self.get_mut();
+        let Self { stream, state } = self.get_mut();
         let read = Pin::new(stream).poll_read(context, buffer);
         if buffer.filled().len() > before {
-            standing.progress();
-            standing.pass(Stage::New, Stage::Head);
-            standing.pass(Stage::Idle, Stage::Head);
+            state.progress();
+            state.pass(Stage::New, Stage::Head);
+            state.pass(Stage::Idle, Stage::Head);
         }
         read
     }
 }
 
-impl AsyncWrite for Watched {
+impl AsyncWrite for TrackedStream {
     fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        let Self { stream, standing } = self.get_mut();
+        let Self { stream, state } = self.get_mut();
         let written = Pin::new(stream).poll_write(context, bytes);
         if written.is_ready() {
-            standing.progress();
+            state.progress();
         }
         written
     }
@@ -120,10 +120,10 @@ impl AsyncWrite for Watched {
         context: &mut Context<'_>,
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let Self { stream, standing } = self.get_mut();
+        let Self { stream, state } = self.get_mut();
         let written = Pin::new(stream).poll_write_vectored(context, slices);
         if written.is_ready() {
-            standing.progress();
+            state.progress();
         }
         written
     }
@@ -132,12 +132,12 @@ impl AsyncWrite for Watched {
         self.stream.is_write_vectored()
     }
 
-    /// The HTTP library flushes after every answer, once it has written all of it.
+    /// The HTTP library flushes after every response, once it has written all of it.
     fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let Self { stream, standing } = self.get_mut();
+        let Self { stream, state } = self.get_mut();
         let flushed = Pin::new(stream).poll_flush(context);
         if flushed.is_ready() {
-            standing.pass(Stage::Flush, Stage::Idle);
+            state.pass(Stage::Flush, Stage::Idle);
         }
         flushed
     }

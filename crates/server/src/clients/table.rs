@@ -1,7 +1,7 @@
-//! Table of the open connections of one listener, and the choice of the one that makes room.
+//! Table of the open connections of a listener, and the choice of a connection to replace.
 //!
-//! A connection that has authenticated keeps its place. A newcomer takes the place of a connection that has not, oldest
-//! first, of the origin that has most of them; then that of an idle one. A request that a handler works on is never cut off.
+//! Authenticated connections are kept. A new one replaces a connection that has not authenticated, oldest first, of
+//! the origin with most of them; then an idle one. A connection with a request in a handler is never replaced.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -9,11 +9,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::time::Instant;
 
+use super::connection_state::ConnectionState;
 use super::counts::Reason;
 use super::limits::{ClientLimits, HANDSHAKES_MAX};
 use super::origin::Origin;
 use super::stage::Stage;
-use super::standing::Standing;
 use forewarn_control::Permit;
 
 /// Open connections of one listener.
@@ -23,19 +23,19 @@ pub(super) struct Table(Mutex<Rows>);
 #[derive(Debug, Default)]
 struct Rows {
     next: u64,
-    open: HashMap<u64, (Origin, Arc<Standing>)>,
+    open: HashMap<u64, (Origin, Arc<ConnectionState>)>,
 }
 
-/// Place of one connection in the table. Dropping it frees the place.
+/// Entry of one connection in the table. Dropping it removes the entry.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct TableEntry {
     number: u64,
     table: Arc<Table>,
 }
 
-/// Facts about one open connection that matter for the choice.
+/// Properties of an open connection that matter for the choice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Occupant {
+struct ConnectionInfo {
     number: u64,
     origin: Origin,
     stage: Stage,
@@ -43,36 +43,36 @@ struct Occupant {
     is_authenticated: bool,
 }
 
-/// Answer to a newcomer.
+/// Decision about a new connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Verdict {
+enum Admission {
     Admit,
-    /// That connection makes room.
+    /// This connection is replaced.
     Replace(u64, Reason),
     Refuse(Reason),
 }
 
 impl Table {
-    /// Takes a place for a newcomer, and says which other connection lost its place for it.
+    /// Adds a new connection. Returns the reasons of the connections that were replaced.
     pub(super) fn admit(
         self: &Arc<Self>,
         limits: &ClientLimits,
         origin: Origin,
-        standing: &Arc<Standing>,
-        is_good: impl Fn(&Permit) -> bool,
-    ) -> Result<(Place, Vec<Reason>), Reason> {
+        state: &Arc<ConnectionState>,
+        is_valid: impl Fn(&Permit) -> bool,
+    ) -> Result<(TableEntry, Vec<Reason>), Reason> {
         let mut dropped = Vec::new();
         let mut rows = self.rows();
         loop {
-            let verdict = if rows.open.len() < rows.quick(limits) {
-                Verdict::Admit
+            let admission = if rows.open.len() < rows.quick(limits) {
+                Admission::Admit
             } else {
-                decide(limits, origin, standing.stage(), &rows.occupants(&is_good))
+                decide(limits, origin, state.stage(), &rows.connections(&is_valid))
             };
-            match verdict {
-                Verdict::Admit => break,
-                Verdict::Refuse(reason) => return Err(reason),
-                Verdict::Replace(number, reason) => {
+            match admission {
+                Admission::Admit => break,
+                Admission::Refuse(reason) => return Err(reason),
+                Admission::Replace(number, reason) => {
                     rows.close(number);
                     dropped.push(reason);
                 }
@@ -80,19 +80,19 @@ impl Table {
         }
         let number = rows.next;
         rows.next += 1;
-        rows.open.insert(number, (origin, Arc::clone(standing)));
-        Ok((Place { number, table: Arc::clone(self) }, dropped))
+        rows.open.insert(number, (origin, Arc::clone(state)));
+        Ok((TableEntry { number, table: Arc::clone(self) }, dropped))
     }
 
-    /// Closes one connection, because there is no file descriptor left.
-    pub(super) fn relieve(&self, is_good: impl Fn(&Permit) -> bool) -> Option<Reason> {
+    /// Closes one connection, for lack of file descriptors.
+    pub(super) fn relieve(&self, is_valid: impl Fn(&Permit) -> bool) -> Option<Reason> {
         let mut rows = self.rows();
-        let number = weakest(&rows.occupants(&is_good))?;
+        let number = weakest(&rows.connections(&is_valid))?;
         rows.close(number);
         Some(Reason::Descriptors)
     }
 
-    /// No change of the rows can be half done, even after a panic.
+    /// A panic cannot leave a change half done.
     fn rows(&self) -> MutexGuard<'_, Rows> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -105,32 +105,33 @@ impl Rows {
         usize::try_from(least).unwrap_or(usize::MAX).min(HANDSHAKES_MAX)
     }
 
-    fn occupants(&self, is_good: &impl Fn(&Permit) -> bool) -> Vec<Occupant> {
-        let occupant = |(number, (origin, standing)): (&u64, &(Origin, Arc<Standing>))| Occupant {
-            number: *number,
-            origin: *origin,
-            stage: standing.stage(),
-            since: standing.since(),
-            is_authenticated: standing.has(is_good),
-        };
-        self.open.iter().map(occupant).collect()
+    fn connections(&self, is_valid: &impl Fn(&Permit) -> bool) -> Vec<ConnectionInfo> {
+        let connection =
+            |(number, (origin, state)): (&u64, &(Origin, Arc<ConnectionState>))| ConnectionInfo {
+                number: *number,
+                origin: *origin,
+                stage: state.stage(),
+                since: state.since(),
+                is_authenticated: state.has(is_valid),
+            };
+        self.open.iter().map(connection).collect()
     }
 
     fn close(&mut self, number: u64) {
-        if let Some((_, standing)) = self.open.remove(&number) {
-            standing.close();
+        if let Some((_, state)) = self.open.remove(&number) {
+            state.close();
         }
     }
 }
 
-impl Drop for Place {
+impl Drop for TableEntry {
     fn drop(&mut self) {
         self.table.rows().open.remove(&self.number);
     }
 }
 
-impl Occupant {
-    /// Whether it may be closed although it is not idle.
+impl ConnectionInfo {
+    /// Returns true if it may be replaced although it is not idle.
     fn is_weak(&self) -> bool {
         !self.is_authenticated && self.stage != Stage::Handling
     }
@@ -140,39 +141,39 @@ impl Occupant {
     }
 }
 
-fn decide(limits: &ClientLimits, origin: Origin, stage: Stage, occupants: &[Occupant]) -> Verdict {
+fn decide(limits: &ClientLimits, origin: Origin, stage: Stage, connections: &[ConnectionInfo]) -> Admission {
     let reached = |count: usize, limit: u32| count >= usize::try_from(limit).unwrap_or(usize::MAX);
-    let own = || occupants.iter().filter(|other| other.origin == origin);
+    let own = || connections.iter().filter(|other| other.origin == origin);
     if matches!(origin, Origin::User(_)) && reached(own().count(), limits.per_user()) {
         let own: Vec<_> = own().copied().collect();
         return replace(weakest(&own), Reason::User);
     }
-    let strangers = || own().filter(|other| !other.is_authenticated);
-    if reached(strangers().count(), limits.per_address) {
-        return replace(oldest(strangers()), Reason::Address);
+    let unauthenticated = || own().filter(|other| !other.is_authenticated);
+    if reached(unauthenticated().count(), limits.per_address) {
+        return replace(oldest(unauthenticated()), Reason::Address);
     }
     if stage == Stage::Handshake {
-        let handshakes = occupants.iter().filter(|other| other.stage == Stage::Handshake);
+        let handshakes = connections.iter().filter(|other| other.stage == Stage::Handshake);
         let handshakes: Vec<_> = handshakes.copied().collect();
         if handshakes.len() >= HANDSHAKES_MAX {
             return replace(weakest(&handshakes), Reason::Handshakes);
         }
     }
-    if reached(occupants.len(), limits.max) {
-        return replace(weakest(occupants), Reason::Full);
+    if reached(connections.len(), limits.max) {
+        return replace(weakest(connections), Reason::Full);
     }
-    Verdict::Admit
+    Admission::Admit
 }
 
-fn replace(number: Option<u64>, reason: Reason) -> Verdict {
-    number.map_or(Verdict::Refuse(reason), |number| Verdict::Replace(number, reason))
+fn replace(number: Option<u64>, reason: Reason) -> Admission {
+    number.map_or(Admission::Refuse(reason), |number| Admission::Replace(number, reason))
 }
 
-/// The connection that can best be done without; none, if all of them have authenticated and are at work.
-fn weakest(occupants: &[Occupant]) -> Option<u64> {
-    // For each origin the number of its connections, and the oldest: of equals, the one that has waited for longest gives way.
+/// The connection to replace. None if all of them have authenticated and are busy.
+fn weakest(connections: &[ConnectionInfo]) -> Option<u64> {
+    // For each origin, the number of its connections and the oldest: of equals, the oldest is replaced.
     let mut origins = BTreeMap::<Origin, (usize, Reverse<(Instant, u64)>)>::new();
-    let weak = || occupants.iter().filter(|other| other.is_weak());
+    let weak = || connections.iter().filter(|other| other.is_weak());
     for other in weak() {
         let age = Reverse((other.since, other.number));
         let (count, oldest) = origins.entry(other.origin).or_insert((0, age));
@@ -180,23 +181,22 @@ fn weakest(occupants: &[Occupant]) -> Option<u64> {
     }
     let most = origins.iter().max_by_key(|(_, rank)| **rank).map(|(origin, _)| *origin);
     let stranger = oldest(weak().filter(|other| Some(other.origin) == most));
-    stranger.or_else(|| oldest_idle(occupants.iter()))
+    stranger.or_else(|| oldest_idle(connections.iter()))
 }
 
-/// The connection that has been in its stage for longest and that no handler works for; those that wait between two requests
+/// The connection that has been in its stage for longest, without a request in a handler; idle ones
 /// first.
-fn oldest<'a>(occupants: impl Iterator<Item = &'a Occupant> + Clone) -> Option<u64> {
-    oldest_idle(occupants.clone()).or_else(|| first(occupants.filter(|other| other.is_weak())))
+fn oldest<'a>(connections: impl Iterator<Item = &'a ConnectionInfo> + Clone) -> Option<u64> {
+    oldest_idle(connections.clone()).or_else(|| first(connections.filter(|other| other.is_weak())))
 }
 
-fn oldest_idle<'a>(occupants: impl Iterator<Item = &'a Occupant>) -> Option<u64> {
-    first(occupants.filter(|other| other.is_idle()))
+fn oldest_idle<'a>(connections: impl Iterator<Item = &'a ConnectionInfo>) -> Option<u64> {
+    first(connections.filter(|other| other.is_idle()))
 }
 
-fn first<'a>(occupants: impl Iterator<Item = &'a Occupant>) -> Option<u64> {
-    occupants.min_by_key(|other| (other.since, other.number)).map(|other| other.number)
+fn first<'a>(connections: impl Iterator<Item = &'a ConnectionInfo>) -> Option<u64> {
+    connections.min_by_key(|other| (other.since, other.number)).map(|other| other.number)
 }
 
 #[cfg(test)]
-#[path = "table_tests.rs"]
 mod tests;

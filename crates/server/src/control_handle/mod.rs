@@ -1,7 +1,7 @@
-//! The handle by which the rest of the server speaks to the driver.
+//! Handle to the driver for the rest of the server.
 //!
-//! Changes are requests, which are data, sent to the driver. Reads use the snapshot of the last commit and never wait for the
-//! driver. A request that was planned on a snapshot carries the revision of its cluster: if the cluster has changed, it is
+//! Changes are requests to the driver. Reads use the snapshot of the last commit and never wait for the driver. A
+//! request that was planned on a snapshot carries the revision of its cluster: if the cluster has changed, it is
 //! planned again.
 
 mod opening;
@@ -13,8 +13,8 @@ use std::sync::atomic::Ordering;
 use forewarn_control::ClusterId;
 use forewarn_control::decision::find_refused;
 use forewarn_control::request::{
-    Administration, ClusterRequest, CommandBatch, Decided, Reply, Request, RequestContext, SharedRequest,
-    Transacted, Transaction,
+    Administration, ClusterRequest, CommandBatch, DecidedChanges, Reply, Request, RequestContext,
+    SharedRequest, Transaction, TransactionOutcome,
 };
 use forewarn_control::shared::{Progress, SharedState};
 use forewarn_control::{
@@ -23,14 +23,14 @@ use forewarn_control::{
 };
 use forewarn_lifecycle::{Command, Now, Seed};
 use forewarn_metadata::Directory;
-use forewarn_store::{AuditBatch, AuditQuery, CopyError, ReadFailed};
+use forewarn_store::{AuditBatch, AuditQuery, CopyError, ReadError};
 use tokio::sync::{Mutex, broadcast, mpsc, oneshot, watch};
 
 use crate::broadcasts::Broadcasts;
-use crate::clock::{Clock, Kind};
+use crate::clock::{Clock, ClockKind};
 use crate::driver::Driver;
-use crate::found::Found;
 use crate::hypervisor::Hypervisor;
+use crate::initial_state::InitialState;
 use crate::journal::JournalHandle;
 use crate::message::{ClockCommand, Message};
 use crate::rejections::RecentRejections;
@@ -39,7 +39,7 @@ use crate::snapshot::{Snapshot, State};
 /// A handle to the driver, and to one cluster.
 #[derive(Clone, Debug)]
 pub struct ControlHandle {
-    /// The cluster that requests are to: the first one, if no other is chosen.
+    /// The cluster of requests; by default the first one.
     cluster: ClusterId,
     messages: mpsc::Sender<Message>,
     clock: Clock,
@@ -47,7 +47,7 @@ pub struct ControlHandle {
     broadcasts: Broadcasts,
     hypervisor: HypervisorKind,
     rejections: Arc<RecentRejections>,
-    /// Held while a request is planned and decided: requests that are planned do not outdate each other.
+    /// Held while a request is planned and decided, so that planned requests do not outdate each other.
     planning: Arc<Mutex<()>>,
 }
 
@@ -57,13 +57,13 @@ const NO_REVISION: u64 = u64::MAX;
 /// Attempts to plan a request while the cluster keeps changing.
 const PLANS_MAX: usize = 64;
 
-/// Ends the process if the driver panics: a supervisor starts another one, which continues from the journal.
-struct Lifeline;
+/// Aborts the process if the driver panics: the service manager restarts it from the journal.
+struct AbortOnPanic;
 
-impl Drop for Lifeline {
+impl Drop for AbortOnPanic {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            tracing::error!("the driver has panicked");
+            tracing::error!("driver panicked; aborting");
             std::process::abort();
         }
     }
@@ -75,43 +75,44 @@ const MESSAGES_WAITING_MAX: usize = 1_024;
 impl ControlHandle {
     /// Starts the driver of a new, simulated cluster in memory.
     #[must_use]
-    pub fn pretending(seed: Seed, clock: Clock) -> Self {
-        Self::pretending_on(ControlState::new(seed), seed, clock)
+    pub fn simulated(seed: Seed, clock: Clock) -> Self {
+        Self::simulated_on(ControlState::new(seed), seed, clock)
     }
 
     /// Starts the driver of a simulated state in memory.
     #[must_use]
-    pub fn pretending_on(state: ControlState, seed: Seed, clock: Clock) -> Self {
+    pub fn simulated_on(state: ControlState, seed: Seed, clock: Clock) -> Self {
         let journal = JournalHandle::in_memory();
-        let (engine, driving) = Self::prepare(Found::new(state, seed), journal, clock, Hypervisor::Simulated);
+        let (control, driving) =
+            Self::prepare(InitialState::new(state, seed), journal, clock, Hypervisor::Simulated);
         tokio::spawn(driving);
-        engine
+        control
     }
 
     /// Starts the driver of a new cluster in memory, on the current runtime.
     #[must_use]
     pub fn in_memory(seed: Seed, clock: Clock, hypervisor: Hypervisor) -> Self {
-        let found = Found::new(ControlState::new(seed), seed);
-        let (engine, driving) = Self::prepare(found, JournalHandle::in_memory(), clock, hypervisor);
+        let initial = InitialState::new(ControlState::new(seed), seed);
+        let (control, driving) = Self::prepare(initial, JournalHandle::in_memory(), clock, hypervisor);
         tokio::spawn(driving);
-        engine
+        control
     }
 
     fn prepare(
-        found: Found,
+        initial: InitialState,
         journal: JournalHandle,
         clock: Clock,
         hypervisor: Hypervisor,
     ) -> (Self, impl Future<Output = ()> + Send + 'static) {
         let (messages, inbox) = mpsc::channel(MESSAGES_WAITING_MAX);
         let directory = Arc::new(Directory::default());
-        let broadcasts = Broadcasts::new(Snapshot::new(found.state.clone(), found.identity));
-        broadcasts.can_read(journal.trail_reader());
+        let broadcasts = Broadcasts::new(Snapshot::new(initial.state.clone(), initial.identity));
+        broadcasts.set_audit_reader(journal.audit_reader());
         let kind = hypervisor.kind();
         let own = messages.downgrade();
         let machines = (clock.clone(), hypervisor);
-        let driver = Driver::new(found, journal, machines, Arc::clone(&directory), broadcasts.clone(), own);
-        let engine = Self {
+        let driver = Driver::new(initial, journal, machines, Arc::clone(&directory), broadcasts.clone(), own);
+        let control = Self {
             cluster: ClusterId::DEFAULT,
             messages,
             clock,
@@ -122,19 +123,18 @@ impl ControlHandle {
             planning: Arc::default(),
         };
         let driving = async move {
-            let _lifeline = Lifeline;
+            let _abort_on_panic = AbortOnPanic;
             driver.run(inbox).await;
         };
-        (engine, driving)
+        (control, driving)
     }
 
-    /// A handle to another cluster, which need not exist.
+    /// A handle to another cluster, which may not exist.
     #[must_use]
     pub fn of(&self, cluster: ClusterId) -> Self {
         Self { cluster, ..self.clone() }
     }
 
-    /// The clock.
     #[must_use]
     pub fn clock(&self) -> &Clock {
         &self.clock
@@ -155,9 +155,9 @@ impl ControlHandle {
     /// Sends a request. The reply comes once the result is durable and published.
     ///
     /// # Errors
-    /// When the request is refused, or nothing can be written.
+    /// Returns an error if the request is rejected, or the journal cannot be written.
     pub async fn request(&self, request: Request) -> Result<Reply, ControlError> {
-        self.ask(|reply| Message::Request { request, reply }).await?
+        self.call(|reply| Message::Request { request, reply }).await?
     }
 
     /// A request to the cluster of this handle.
@@ -173,8 +173,8 @@ impl ControlHandle {
     /// Sends a command of the rules.
     ///
     /// # Errors
-    /// When the rules refuse it, or nothing can be written.
-    pub async fn submit(&self, command: Command) -> Result<Decided, ControlError> {
+    /// Returns an error if the rules reject it, or the journal cannot be written.
+    pub async fn submit(&self, command: Command) -> Result<DecidedChanges, ControlError> {
         match self.cluster_request(ClusterRequest::Rules(command)).await? {
             Reply::Decided(decided) => Ok(decided),
             Reply::Outcome(_) | Reply::Repeated(_) | Reply::Transacted(_) | Reply::Done => {
@@ -186,27 +186,27 @@ impl ControlHandle {
     /// Sends commands by name: all of them are carried out, or none.
     ///
     /// # Errors
-    /// When one is refused, or nothing can be written.
-    pub async fn order(&self, batch: impl Into<CommandBatch>) -> Result<Outcome, ControlError> {
+    /// Returns an error if one is rejected, or the journal cannot be written.
+    pub async fn run_commands(&self, batch: impl Into<CommandBatch>) -> Result<Outcome, ControlError> {
         self.cluster_request(ClusterRequest::Commands(batch.into())).await.and_then(outcome)
     }
 
     /// Sends a change of a scale set.
     ///
     /// # Errors
-    /// When it is refused, or nothing can be written.
+    /// Returns an error if it is rejected, or the journal cannot be written.
     pub async fn change_scale_set(
         &self,
-        wish: ScaleSetCommand,
+        change: ScaleSetCommand,
         context: RequestContext,
     ) -> Result<Outcome, ControlError> {
-        self.cluster_request(ClusterRequest::ScaleSet { wish, context }).await.and_then(outcome)
+        self.cluster_request(ClusterRequest::ScaleSet { command: change, context }).await.and_then(outcome)
     }
 
     /// Sends a change of clusters, tokens or webhooks.
     ///
     /// # Errors
-    /// When it is refused, or nothing can be written.
+    /// Returns an error if it is rejected, or the journal cannot be written.
     pub async fn administer(
         &self,
         change: Administration,
@@ -216,15 +216,17 @@ impl ControlHandle {
         self.request(Request::Shared(request)).await.and_then(outcome)
     }
 
-    /// Plans a transaction on the state of the cluster, and sends it. If the cluster changes in between, it is planned again.
+    /// Plans a transaction on the state of the cluster, and sends it. If the cluster changes in between, it is planned
+    /// again.
     ///
     /// # Errors
-    /// When it is refused, the cluster changes too often, or nothing can be written. The inner error is that of the plan.
+    /// Returns an error if it is rejected, the cluster changes too often, or the journal cannot be written. The inner
+    /// error is that of the plan.
     pub async fn transact<T, E>(
         &self,
         context: RequestContext,
         plan: impl Fn(&State<'_>) -> Result<(Transaction, T), E>,
-    ) -> Result<Result<(Transacted, T), E>, ControlError> {
+    ) -> Result<Result<(TransactionOutcome, T), E>, ControlError> {
         let _planning = self.planning.lock().await;
         for _ in 0..PLANS_MAX {
             let (planned, revision) = self.look(|state| (plan(state), state.revision))?;
@@ -243,12 +245,13 @@ impl ControlHandle {
         Err(ControlError::Outdated)
     }
 
-    /// Checks a condition on the state of the cluster, and sends a request for the revision that the check returns. If the state
-    /// changes in between, the condition is checked again. A request that was carried out before, under the same key, gets the
-    /// same answer although the condition no longer holds.
+    /// Checks a condition on the state of the cluster, and sends a request for the revision that the check returns. If
+    /// the state changes in between, the condition is checked again. A request that was carried out before, under the
+    /// same key, gets the same response although the condition no longer holds.
     ///
     /// # Errors
-    /// When the condition does not hold, the request is refused, the state changes too often, or nothing can be written.
+    /// Returns an error if the condition does not hold, the request is rejected, the state changes too often, or the
+    /// journal cannot be written.
     pub async fn request_if(
         &self,
         check: impl Fn(&State<'_>) -> Result<u64, ControlError>,
@@ -267,10 +270,10 @@ impl ControlHandle {
         Err(ControlError::Outdated)
     }
 
-    /// Records that a webhook wants messages.
+    /// Records that a webhook has confirmed its subscription.
     ///
     /// # Errors
-    /// When nothing can be written.
+    /// Returns an error if the journal cannot be written.
     pub(crate) async fn confirm_webhook(
         &self,
         webhook: u32,
@@ -283,7 +286,7 @@ impl ControlHandle {
     /// Records messages that were delivered to webhooks.
     ///
     /// # Errors
-    /// When nothing can be written.
+    /// Returns an error if the journal cannot be written.
     pub(crate) async fn advance_webhooks(&self, reports: Vec<(u32, Progress)>) -> Result<(), ControlError> {
         self.request(Request::Shared(SharedRequest::AdvanceWebhooks(reports))).await.map(drop)
     }
@@ -304,7 +307,7 @@ impl ControlHandle {
     /// A handle to the cluster of that name.
     ///
     /// # Errors
-    /// When there is none.
+    /// Returns an error if there is none.
     pub fn named(&self, cluster: &str) -> Result<Self, ControlError> {
         let found = self.shared().cluster_named(cluster).ok_or(ControlError::NoSuchCluster);
         found.map(|cluster| self.of(cluster))
@@ -313,12 +316,12 @@ impl ControlHandle {
     /// Decides commands without carrying them out.
     ///
     /// # Errors
-    /// When one would be refused.
+    /// Returns an error if one would be rejected.
     pub fn rehearse(&self, commands: &[NamedCommand]) -> Result<(), ControlError> {
         self.find_refused(commands).map_or(Ok(()), |refused| Err(refused.error))
     }
 
-    /// Finds the first command that would be refused.
+    /// Finds the first command that would be rejected.
     #[must_use]
     pub fn find_refused(&self, commands: &[NamedCommand]) -> Option<RefusedCommand> {
         let snapshot = self.snapshot();
@@ -336,7 +339,7 @@ impl ControlHandle {
     /// Entries that are added to the audit log from now on, of all clusters.
     #[must_use]
     pub fn entries(&self) -> broadcast::Receiver<Arc<AuditEntry>> {
-        self.broadcasts.trail.subscribe()
+        self.broadcasts.audit_entries.subscribe()
     }
 
     /// Number of the last audit entry whose consequences are published.
@@ -348,12 +351,12 @@ impl ControlHandle {
     /// Reads the audit log, without the driver.
     ///
     /// # Errors
-    /// When it cannot be read now.
-    pub async fn read_trail(&self, query: AuditQuery) -> Result<AuditBatch, ReadFailed> {
-        let (reply, answer) = oneshot::channel();
+    /// Returns an error if it cannot be read now.
+    pub async fn read_audit_log(&self, query: AuditQuery) -> Result<AuditBatch, ReadError> {
+        let (reply, result) = oneshot::channel();
         // The caller may have gone.
         self.broadcasts.reader.load().read_then(query, move |page| drop(reply.send(page)));
-        answer.await.unwrap_or(Err(ReadFailed::Closed))
+        result.await.unwrap_or(Err(ReadError::Closed))
     }
 
     /// A number that grows with every commit.
@@ -371,7 +374,7 @@ impl ControlHandle {
     /// Reads the cluster as it was after the last commit. It does not wait for the driver.
     ///
     /// # Errors
-    /// When there is no such cluster.
+    /// Returns an error if there is no such cluster.
     pub fn look<T>(&self, look: impl FnOnce(&State<'_>) -> T) -> Result<T, ControlError> {
         let snapshot = self.snapshot();
         let state = snapshot.cluster(self.cluster, self.clock.now()).ok_or(ControlError::NoSuchCluster)?;
@@ -381,15 +384,15 @@ impl ControlHandle {
     /// Waits until everything that is due now is done.
     ///
     /// # Errors
-    /// When the driver has ended.
+    /// Returns an error if the driver has ended.
     pub async fn settled(&self) -> Result<(), ControlError> {
-        self.ask(|reply| Message::Settle { reply }).await
+        self.call(|reply| Message::Settle { reply }).await
     }
 
     /// Sets a virtual clock. The reply comes once everything that is due on the way is done.
     ///
     /// # Errors
-    /// When the clock is real.
+    /// Returns an error if the clock is real.
     pub async fn drive(&self, command: ClockCommand) -> Result<Now, ControlError> {
         self.drive_for(command, RequestContext::default()).await
     }
@@ -397,22 +400,22 @@ impl ControlHandle {
     /// Sets a virtual clock for a caller.
     ///
     /// # Errors
-    /// When the clock is real.
+    /// Returns an error if the clock is real.
     pub async fn drive_for(
         &self,
         command: ClockCommand,
         context: RequestContext,
     ) -> Result<Now, ControlError> {
-        if self.clock.kind() == Kind::Real {
+        if self.clock.kind() == ClockKind::Real {
             return Err(ControlError::RealClock);
         }
-        self.ask(|reply| Message::SetClock { command, context, reply }).await?
+        self.call(|reply| Message::SetClock { command, context, reply }).await?
     }
 
-    /// The reason why nothing can be written at the moment.
+    /// Reason why the journal cannot be written. None if it can.
     #[must_use]
-    pub fn trouble(&self) -> Option<String> {
-        self.broadcasts.trouble.borrow().clone()
+    pub fn write_error(&self) -> Option<String> {
+        self.broadcasts.write_error.borrow().clone()
     }
 
     /// Number of steps of the wall clock, and of pauses of the process, since the start.
@@ -424,21 +427,21 @@ impl ControlHandle {
     /// Copies the journal to a file that does not exist yet.
     ///
     /// # Errors
-    /// When the journal is in memory, or the copy cannot be written.
+    /// Returns an error if the journal is in memory, or the copy cannot be written.
     pub async fn copy(&self, to: PathBuf) -> Result<(), CopyError> {
-        self.ask(|reply| Message::Copy { to, reply }).await.unwrap_or(Err(CopyError::Closed))
+        self.call(|reply| Message::Copy { to, reply }).await.unwrap_or(Err(CopyError::Closed))
     }
 
-    /// Stops the driver: everything that was answered is durable, and the journal is free for another.
+    /// Stops the driver: everything that was answered is durable, and the journal is unlocked.
     pub async fn stop(&self) {
-        // If there is no answer, it has stopped already.
-        drop(self.ask(|reply| Message::Stop { reply }).await);
+        // No reply: it has stopped already.
+        drop(self.call(|reply| Message::Stop { reply }).await);
     }
 
-    async fn ask<T>(&self, message: impl FnOnce(oneshot::Sender<T>) -> Message) -> Result<T, ControlError> {
-        let (reply, answer) = oneshot::channel();
+    async fn call<T>(&self, message: impl FnOnce(oneshot::Sender<T>) -> Message) -> Result<T, ControlError> {
+        let (reply, result) = oneshot::channel();
         self.messages.send(message(reply)).await.map_err(|_| ControlError::Unavailable)?;
-        answer.await.map_err(|_| ControlError::Unavailable)
+        result.await.map_err(|_| ControlError::Unavailable)
     }
 }
 

@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use forewarn_control::ClusterId;
-use forewarn_control::notice::Announced;
+use forewarn_control::notice::AnnouncedWork;
 use forewarn_control::{AuditEntry, Effect, Record};
 use forewarn_lifecycle::{Now, TenantId};
 
-use crate::message::Answers;
+use crate::message::PendingReplies;
 
 /// Decisions that are not in the journal yet.
 #[derive(Default)]
@@ -17,11 +17,11 @@ pub(super) struct Batch {
     pub(super) audit: Vec<Arc<AuditEntry>>,
     pub(super) effects: Vec<Effect>,
     pub(super) publish: BTreeSet<(ClusterId, TenantId)>,
-    pub(super) announced: BTreeSet<Announced>,
-    pub(super) answers: Answers,
+    pub(super) announced: BTreeSet<AnnouncedWork>,
+    pub(super) pending: PendingReplies,
     /// Time of the last decision: simulated actions begin then.
     pub(super) decided: Option<Now>,
-    /// Readers would see something else.
+    /// The snapshot has to be published.
     pub(super) is_visible: bool,
 }
 

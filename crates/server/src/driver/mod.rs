@@ -1,6 +1,6 @@
 //! The driver: the one task that owns the state.
 //!
-//! It takes messages in batches. It decides each request, appends the records of the batch to the journal, and only then
+//! It takes messages in batches. It decides each request, appends the records of the batch to the journal, and then
 //! publishes, replies and acts. Between batches it sleeps until something is due.
 
 mod batch;
@@ -16,11 +16,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use forewarn_control::ClusterId;
-use forewarn_control::notice::Announced;
+use forewarn_control::notice::AnnouncedWork;
 use forewarn_control::request::{ClusterRequest, Reply, Request};
 use forewarn_control::{Chain, ControlError, ControlState, Decision, Environment, decide};
-use forewarn_hypervisor::Order;
-use forewarn_lifecycle::{Action, MachineId, Now, Seed, player};
+use forewarn_hypervisor::DriverRequest;
+use forewarn_lifecycle::{Action, MachineId, Now, Seed, simulator};
 use forewarn_metadata::Directory;
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -28,11 +28,11 @@ use crate::broadcasts::Broadcasts;
 use crate::clock::Clock;
 use crate::clock_watch::ClockWatch;
 use crate::cluster_runtime::ClusterRuntime;
-use crate::found::Readers;
 use crate::hypervisor::Hypervisor;
 use crate::impact_task::ImpactTask;
+use crate::initial_state::Readers;
 use crate::journal::JournalHandle;
-use crate::message::{Answers, Message};
+use crate::message::{Message, PendingReplies};
 use batch::Batch;
 #[cfg(test)]
 pub(crate) use tests::SlowDisk;
@@ -40,7 +40,7 @@ pub(crate) use tests::SlowDisk;
 pub(crate) struct Driver {
     state: ControlState,
     journal: JournalHandle,
-    /// Ids of machines and names of operations are made of it.
+    /// Seed of machine ids and operation names.
     identity: Seed,
     clock: Clock,
     hypervisor: Hypervisor,
@@ -55,22 +55,22 @@ pub(crate) struct Driver {
     /// The last audit entry that readers may see.
     audit_shown: Chain,
     /// Announcements of earlier batches that no VM may have read.
-    unread: BTreeSet<Announced>,
+    unread: BTreeSet<AnnouncedWork>,
     readers: Readers,
     /// The clocks as they were last recorded.
-    noted: Now,
+    recorded_clock: Now,
     clock_watch: ClockWatch,
     /// Number of decisions that have changed anything.
     revision: u64,
     batch: Batch,
-    /// Answers to requests that are durable and published.
-    answers: Answers,
+    /// Replies to requests that are durable and published.
+    replies: PendingReplies,
 }
 
-/// A caller waits for the end of the driver.
+/// A caller that waits for the end of the driver.
 struct Stopping {
     reply: oneshot::Sender<()>,
-    /// The end of the time that driver programs have.
+    /// Deadline of driver programs.
     until: Instant,
 }
 
@@ -80,7 +80,7 @@ static NONE_JAMMED: BTreeSet<MachineId> = BTreeSet::new();
 /// Messages in one batch.
 const BATCH_MAX: usize = 256;
 
-/// The longest sleep: no timer is trusted for longer.
+/// Maximum sleep: no timer is trusted for longer.
 const SLEEP_MAX: Duration = Duration::from_secs(1);
 
 impl Driver {
@@ -98,7 +98,7 @@ impl Driver {
                 }
                 () = sleep => {}
             }
-            self.note_time();
+            self.record_time_if_due();
             messages.drain(..).for_each(|message| self.handle(message));
             if self.has_stopped() {
                 return;
@@ -117,7 +117,7 @@ impl Driver {
         match message {
             None => {}
             Some(Message::Request { request, reply }) => match self.decide(self.clock.now(), &request) {
-                Ok(result) => self.batch.answers.replies.push((reply, result)),
+                Ok(result) => self.batch.pending.replies.push((reply, result)),
                 // The caller may have gone; nothing has changed.
                 Err(error) => drop(reply.send(Err(error))),
             },
@@ -130,8 +130,8 @@ impl Driver {
                 self.journal.copy(&to, reply);
             }
             Some(Message::DocumentsReadable { reply }) => {
-                self.readers_came();
-                self.batch.answers.waiting.push(reply);
+                self.documents_became_readable();
+                self.batch.pending.waiting.push(reply);
             }
             Some(Message::Settle { reply }) => {
                 self.settle(self.clock.now());
@@ -152,8 +152,8 @@ impl Driver {
         }
     }
 
-    /// Stops, if that is wanted, and no driver program is running or there is no time left for it. An action that was ordered and
-    /// has no result is ordered again by the next server.
+    /// Stops if requested, once no driver program is running or their time is over. An unfinished action is repeated
+    /// by the next server.
     fn has_stopped(&mut self) -> bool {
         let tasks: Vec<_> = self.runtimes.values().flat_map(|one| &one.impact_tasks).copied().collect();
         let is_over = |stopping: &Stopping| tasks.is_empty() || stopping.until <= Instant::now();
@@ -161,11 +161,11 @@ impl Driver {
             return false;
         }
         for (maintenance, machine) in tasks {
-            tracing::warn!(%maintenance, %machine, "a program is ended in the middle of its work");
+            tracing::warn!(%maintenance, %machine, "stopping with a driver program still running");
         }
         // Nothing new starts: the next server does what is due.
         self.commit();
-        std::mem::take(&mut self.answers).send();
+        std::mem::take(&mut self.replies).send();
         self.journal.close();
         // The caller may have gone.
         self.stopping.take().into_iter().for_each(|stopping| stopping.reply.send(()).unwrap_or_default());
@@ -193,7 +193,7 @@ impl Driver {
         (self.state, self.audit_end) = (state, audit_end);
         if !records.is_empty() {
             self.revision += 1;
-            target.into_iter().for_each(|id| self.has_changed(id));
+            target.into_iter().for_each(|id| self.runtime(id).revision += 1);
         }
         self.batch.decided = Some(now);
         self.batch.records.extend(records);
@@ -202,30 +202,26 @@ impl Driver {
         Ok(reply)
     }
 
-    fn has_changed(&mut self, id: ClusterId) {
-        self.runtime(id).revision += 1;
-    }
-
-    /// Commits what was decided: durable first, then published, answered and done. What cannot be written is neither published
-    /// nor done.
+    /// Commits the batch: first durable, then published, answered and carried out. If the journal cannot be written,
+    /// nothing of it happens.
     fn commit(&mut self) {
         let mut batch = std::mem::take(&mut self.batch);
-        if let Err(problem) = self.make_durable(&mut batch) {
-            self.break_off(&problem);
-            batch.answers.reject();
+        if let Err(error) = self.make_durable(&mut batch) {
+            self.handle_journal_failure(&error);
+            batch.pending.reject();
             return;
         }
         let has_written = !batch.records.is_empty() || !batch.audit.is_empty();
         let actions = self.publish_batch(&batch);
-        self.journal.show_trail();
+        self.journal.show_all_entries();
         let readable = self.clock.now();
         self.audit_shown = self.audit_end;
         if has_written || batch.is_visible {
             self.publish_snapshot();
         }
-        self.answers.extend(batch.answers);
+        self.replies.extend(batch.pending);
         if has_written {
-            self.broadcasts.tell(batch.audit);
+            self.broadcasts.publish_entries(batch.audit);
             self.journal.fold_if_wanted(&self.state);
         }
         let began = batch.decided.unwrap_or(readable);
@@ -241,14 +237,14 @@ impl Driver {
         let runtime = self.runtimes.entry(id).or_default();
         match &self.hypervisor {
             Hypervisor::Simulated => {
-                runtime.simulator.take_on(cluster.rules(), action, now.steady);
+                runtime.simulator.begin(cluster.rules(), action, now.steady);
                 self.batch.is_visible = true;
             }
             Hypervisor::Program(program) => {
                 if self.stopping.is_none()
                     && runtime.impact_tasks.insert((action.maintenance, action.machine))
                 {
-                    let order = Order::of(cluster.rules(), action);
+                    let order = DriverRequest::of(cluster.rules(), action);
                     let (program, driver, stop) = (program.clone(), self.own.clone(), self.stop.subscribe());
                     tokio::spawn(ImpactTask { program, order, cluster: id, action, driver, stop }.run());
                 }
@@ -256,7 +252,7 @@ impl Driver {
         }
     }
 
-    /// Does everything that is due at that time, and commits it.
+    /// Does everything that is due at a time, and commits it.
     fn settle(&mut self, now: Now) {
         self.commit();
         while self.step(now) {
@@ -265,7 +261,7 @@ impl Driver {
         if self.batch.is_visible {
             self.commit();
         }
-        std::mem::take(&mut self.answers).send();
+        std::mem::take(&mut self.replies).send();
     }
 
     /// Does the first thing that is due. Returns false if nothing is.
@@ -275,19 +271,20 @@ impl Driver {
         }
         let due = {
             let (runtimes, mut clusters) = (&mut self.runtimes, self.state.clusters());
-            clusters.find_map(|(id, one)| Some((id, player::due(one.rules(), now, runtimes.get_mut(&id)?)?)))
+            clusters
+                .find_map(|(id, one)| Some((id, simulator::due(one.rules(), now, runtimes.get_mut(&id)?)?)))
         };
         let Some((id, command)) = due else { return self.sweep(now) };
         match self.decide(now, &Request::Cluster(id, ClusterRequest::Rules(command))) {
             Ok(_) => true,
             Err(error) => {
-                tracing::error!(cluster = id.0, %error, "the rules refuse what they asked for");
+                tracing::error!(cluster = id.0, %error, "rules rejected their own command");
                 false
             }
         }
     }
 
-    /// Removes a resource that is marked to go, in any cluster.
+    /// Removes a resource that is being deleted, in any cluster.
     fn sweep(&mut self, now: Now) -> bool {
         let before = self.batch.records.len();
         let clusters = self.state.clusters_to_sweep();

@@ -6,29 +6,29 @@
 //!                └─ move time ──┘ no VM has read it
 //! ```
 //!
-//! A batch with announcements ends with a record that names them. A journal that ends with such a record was closed, or its
-//! process ended, before a later batch showed that VMs could read them.
+//! A batch with announcements ends with a record that names them. A journal that ends with such a record was closed,
+//! or its process ended, before a later batch showed that VMs could read them.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use forewarn_control::Record;
-use forewarn_control::notice::{Announced, MovedTimes, by_cluster};
+use forewarn_control::notice::{AnnouncedWork, MovedTimes, by_cluster};
 use forewarn_control::request::{ClusterRequest, Reply, Request};
 use forewarn_lifecycle::{Command, Exposure, Now};
-use forewarn_store::AppendFailed;
+use forewarn_store::AppendError;
 
 use super::Driver;
 use super::batch::Batch;
-use crate::found::Readers;
+use crate::initial_state::Readers;
 
 /// Commits that take longer than this are worth a warning.
 const COMMIT_USUAL_MAX: Duration = Duration::from_secs(1);
 
 impl Driver {
-    /// Writes a batch. Announcements that become durable with less than their minimum notice get another time in the next
-    /// commit, and again if that commit is slow too.
-    pub(super) fn make_durable(&mut self, batch: &mut Batch) -> Result<(), AppendFailed> {
+    /// Writes a batch. Announcements that become durable with less than their minimum notice get another time in the
+    /// next commit, and again if that commit is slow too.
+    pub(super) fn make_durable(&mut self, batch: &mut Batch) -> Result<(), AppendError> {
         if batch.records.is_empty() && batch.audit.is_empty() {
             return Ok(());
         }
@@ -36,7 +36,7 @@ impl Driver {
         let (mut began, mut started) = (self.clock.now(), Instant::now());
         batch.records.extend(Record::unread(began, &unread));
         if !batch.announced.is_empty() {
-            self.journal.hide_trail_after(self.audit_shown.number);
+            self.journal.hide_entries_after(self.audit_shown.number);
         }
         self.journal.append(&batch.records, &batch.audit)?;
         let mut margin = Duration::ZERO;
@@ -46,10 +46,10 @@ impl Driver {
             if times.is_empty() {
                 return Ok(());
             }
-            // A disk that was slow once may be well again. One that is slow a second time, or a clock that is fast, stays so.
+            // A disk that was slow once may have recovered. A disk that is slow again, or a fast clock, stays so.
             margin = margin.saturating_mul(2).max(now.steady.since(began.steady));
             report_slow_commit(started.elapsed(), times.len());
-            batch.answers.replies.iter_mut().for_each(|(_, reply)| times.show_in_reply(reply));
+            batch.pending.replies.iter_mut().for_each(|(_, reply)| times.show_in_reply(reply));
             let mut records = std::mem::take(&mut times.records);
             self.apply(&records).into_iter().for_each(|effect| batch.add(effect));
             records.extend(Record::unread(now, &unread));
@@ -62,9 +62,9 @@ impl Driver {
         }
     }
 
-    /// VMs can read the announcements of a batch. If that took so long that less than the minimum notice is left, it is unknown
-    /// which VMs have read them: their starts wait.
-    pub(super) fn after_publication(&mut self, announced: BTreeSet<Announced>, readable: Now) {
+    /// VMs can read the announcements of a batch. If that took so long that less than the minimum notice is left, it
+    /// is unknown which VMs have read them: their starts wait.
+    pub(super) fn after_publication(&mut self, announced: BTreeSet<AnnouncedWork>, readable: Now) {
         match self.readers {
             Readers::Absent => self.unread.extend(announced),
             Readers::Present => self.hold_starts(readable, &announced),
@@ -72,7 +72,7 @@ impl Driver {
     }
 
     /// VMs can read documents from now on: announcements that none may have read before give a whole notice.
-    pub(super) fn readers_came(&mut self) {
+    pub(super) fn documents_became_readable(&mut self) {
         self.readers = Readers::Present;
         // A broken journal names them when it is opened again.
         if !self.journal.is_broken() {
@@ -81,20 +81,17 @@ impl Driver {
         }
     }
 
-    fn hold_starts(&mut self, now: Now, announced: &BTreeSet<Announced>) {
+    fn hold_starts(&mut self, now: Now, announced: &BTreeSet<AnnouncedWork>) {
         for (id, maintenances) in by_cluster(announced) {
             let command = Command::EnsureNotice { maintenances, exposure: Exposure::PerhapsRead };
             match self.decide(now, &Request::Cluster(id, ClusterRequest::Rules(command))) {
                 Ok(Reply::Decided(decided)) if !decided.changes.is_empty() => {
                     let starts = decided.changes.len();
-                    tracing::warn!(
-                        starts,
-                        "starts wait for a whole notice: VMs may not have read their events"
-                    );
+                    tracing::warn!(starts, "starts delayed: VMs may not have read their events");
                 }
                 Ok(_) => {}
                 // The cluster may be gone with everything in it.
-                Err(problem) => tracing::debug!(%problem, "no notice is ensured"),
+                Err(error) => tracing::debug!(%error, "cannot extend the notice"),
             }
         }
     }
@@ -102,8 +99,8 @@ impl Driver {
 
 fn report_slow_commit(took: Duration, announcements: usize) {
     if took > COMMIT_USUAL_MAX {
-        tracing::warn!(?took, announcements, "a commit was slow: announcements get a later time");
+        tracing::warn!(?took, announcements, "slow commit; announcements moved to a later time");
     } else {
-        tracing::debug!(?took, announcements, "announcements get a later time");
+        tracing::debug!(?took, announcements, "announcements moved to a later time");
     }
 }

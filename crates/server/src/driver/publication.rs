@@ -10,7 +10,7 @@ use crate::publication::ClusterPublication;
 use crate::snapshot::Snapshot;
 
 impl Driver {
-    /// Takes an effect into the batch. Effects on runtime state that nobody sees take place at once.
+    /// Adds an effect to the batch. Effects on private runtime state take place at once.
     pub(super) fn prepare(&mut self, effect: Effect) {
         if let Effect::Jam(id, machine) = effect {
             self.runtime(id).jammed.insert(machine);
@@ -64,7 +64,7 @@ impl Driver {
 
     /// Publishes every document of a cluster, and lists its machines.
     fn publish_cluster(&mut self, id: ClusterId) {
-        self.has_changed(id);
+        self.runtime(id).revision += 1;
         let now = self.clock.now().steady;
         self.publication(id).publish_all(now);
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use forewarn_control::shared::Change;
 use forewarn_control::{Effect, Record};
 use forewarn_metadata::Directory;
-use forewarn_store::{AppendFailed, Recovered};
+use forewarn_store::{AppendError, Recovered};
 use tokio::sync::{mpsc, watch};
 
 use super::Driver;
@@ -14,15 +14,15 @@ use super::batch::Batch;
 use crate::broadcasts::Broadcasts;
 use crate::clock::Clock;
 use crate::clock_watch::ClockWatch;
-use crate::found::{Found, Readers};
 use crate::hypervisor::Hypervisor;
+use crate::initial_state::{InitialState, Readers};
 use crate::journal::JournalHandle;
-use crate::message::{Answers, Message};
+use crate::message::{Message, PendingReplies};
 
 impl Driver {
-    /// A driver of the state that was found. Everything is published when this returns.
+    /// A driver of an initial state. Everything is published when this returns.
     pub(crate) fn new(
-        Found { state, identity, audit_end, unread, readers, recorded }: Found,
+        InitialState { state, identity, audit_end, unread, readers, recorded }: InitialState,
         journal: JournalHandle,
         (clock, hypervisor): (Clock, Hypervisor),
         directory: Arc<Directory>,
@@ -45,17 +45,16 @@ impl Driver {
             audit_shown: audit_end,
             unread: unread.into_iter().collect(),
             readers,
-            noted: recorded,
+            recorded_clock: recorded,
             clock_watch: ClockWatch::default(),
             revision: 0,
             batch: Batch::default(),
-            answers: Answers::default(),
+            replies: PendingReplies::default(),
         };
         driver.publish_all();
         driver
     }
 
-    /// Orders actions again that have no result yet.
     pub(super) fn resume(&mut self) {
         let now = self.clock.now();
         let unfinished: Vec<_> = self.state.unfinished().collect();
@@ -69,12 +68,12 @@ impl Driver {
             self.record_clock(now);
         }
         if self.readers == Readers::Present {
-            self.readers_came();
+            self.documents_became_readable();
         }
         self.commit();
     }
 
-    /// Takes a record into the batch that no request has made.
+    /// Adds a record that no request has made to the batch.
     pub(super) fn record(&mut self, record: Record) {
         self.apply(std::slice::from_ref(&record)).into_iter().for_each(|effect| self.batch.add(effect));
         self.batch.records.push(record);
@@ -85,17 +84,17 @@ impl Driver {
         records.iter().flat_map(|record| self.state.apply(record)).collect()
     }
 
-    /// The journal has failed: what was decided and not written never was. What was published stays.
-    pub(super) fn break_off(&mut self, problem: &AppendFailed) {
+    /// Handles a failure of the journal: unwritten decisions are rolled back, published state stays.
+    pub(super) fn handle_journal_failure(&mut self, error: &AppendError) {
         self.roll_back();
         if self.journal.is_broken() {
-            // The reason is known already.
+            // It has been reported.
             return;
         }
-        tracing::error!(%problem, "nothing can be written; documents are still answered");
+        tracing::error!(%error, "journal failed; documents are still served");
         self.journal.give_up();
         self.journal.wait();
-        self.broadcasts.is_troubled(Some(problem.to_string()));
+        self.broadcasts.set_write_error(Some(error.to_string()));
     }
 
     /// Goes back to the state that was published last: later decisions are not durable.
@@ -103,33 +102,36 @@ impl Driver {
         let published = self.broadcasts.snapshot.load();
         self.state = published.state.clone();
         self.audit_end = self.audit_shown;
-        // The record of the clocks may be among what could not be written.
-        self.noted = published.clock_limit.unwrap_or(self.noted);
+        // The record of the clocks may be among the unwritten ones.
+        self.recorded_clock = published.clock_limit.unwrap_or(self.recorded_clock);
     }
 
-    /// Stops writing if the journal has found by itself that it cannot be written: its directory may have been removed.
+    /// Handles a failure that the journal found by itself: its directory may have been removed.
     pub(super) fn check_journal(&mut self) {
-        if let Some(problem) = self.journal.failure() {
-            self.break_off(&problem);
-            std::mem::take(&mut self.batch).answers.reject();
+        if let Some(error) = self.journal.failure() {
+            self.handle_journal_failure(&error);
+            std::mem::take(&mut self.batch).pending.reject();
         }
     }
 
-    /// Opens the journal again, if it has failed and it is time, and continues from what is found there.
+    /// Reopens a failed journal when it is time, and continues from its state.
     pub(super) fn reopen_journal(&mut self) {
         let now = self.clock.now();
-        let Some(Recovered { state, trail, unread, .. }) = self.journal.reopen(self.identity, now) else {
+        let Some(Recovered { state, audit_chain: audit_end, unread, .. }) =
+            self.journal.reopen(self.identity, now)
+        else {
             return;
         };
         let published = self.broadcasts.published();
-        (self.state, self.audit_end, self.audit_shown, self.noted) = (state, trail, trail, now);
+        (self.state, self.audit_end, self.audit_shown, self.recorded_clock) =
+            (state, audit_end, audit_end, now);
         self.unread = unread.into_iter().collect();
-        self.broadcasts.can_read(self.journal.trail_reader());
+        self.broadcasts.set_audit_reader(self.journal.audit_reader());
         self.publish_all();
-        self.broadcasts.tell_missed(&self.journal.trail_reader(), published);
-        self.broadcasts.is_troubled(None);
-        tracing::info!("the journal can be written again");
-        // It may fail again at once, and say so.
+        self.broadcasts.publish_missed_entries(&self.journal.audit_reader(), published);
+        self.broadcasts.set_write_error(None);
+        tracing::info!("journal recovered");
+        // It may fail again at once.
         self.resume();
     }
 }

@@ -13,7 +13,7 @@ use forewarn_control::request::{
     ClusterRequest, CommandBatch, IdempotencyKey, Reply, Request, RequestContext,
 };
 use forewarn_control::{Chain, ControlError, ControlState};
-use forewarn_store::{AppendFailed, AuditQuery, Journal, Options, TrailReader};
+use forewarn_store::{AppendError, AuditLogReader, AuditQuery, Journal, Options};
 use forewarn_types::Moment;
 use tokio::sync::oneshot;
 
@@ -21,8 +21,8 @@ use super::Driver;
 use crate::broadcasts::Broadcasts;
 use crate::clock::{Clock, Speed, later};
 use crate::control_handle::ControlHandle;
-use crate::found::Found;
 use crate::hypervisor::Hypervisor;
+use crate::initial_state::InitialState;
 use crate::journal::JournalHandle;
 use crate::message::{ClockCommand, Message};
 use crate::snapshot::Snapshot;
@@ -34,15 +34,14 @@ pub(crate) struct SlowDisk(Option<Arc<Delays>>);
 #[derive(Debug)]
 struct Delays {
     clock: Clock,
-    /// How long the next commits take.
+    /// Durations of the next commits.
     commits: Mutex<VecDeque<Duration>>,
-    /// How long it takes from the last look at the clock until the next documents are published.
+    /// Delays from the last clock read to the publication of the next documents.
     publications: Mutex<VecDeque<Duration>>,
-    /// The last entry that a reader saw after each commit, before anything was published.
+    /// The last audit entry that was readable after each commit, before publication.
     heads: Mutex<Vec<u64>>,
-    /// The next commit says that it hangs, and waits until the other end is dropped.
+    /// The next commit reports that it hangs, and waits until the other end is dropped.
     hang: Mutex<Option<(mpsc::Sender<()>, mpsc::Receiver<()>)>>,
-    /// Nothing can be written any more.
     is_full: AtomicBool,
 }
 
@@ -67,19 +66,19 @@ impl SlowDisk {
         (release, hanging)
     }
 
-    /// From now on every commit fails.
+    /// Makes every further commit fail.
     fn fill(&self) {
         self.0.as_ref().unwrap().is_full.store(true, Ordering::Relaxed);
     }
 
-    /// A commit begins.
-    pub(crate) fn check(&self) -> Result<(), AppendFailed> {
+    /// Called at the start of a commit.
+    pub(crate) fn check(&self) -> Result<(), AppendError> {
         let is_full = self.0.as_ref().is_some_and(|delays| delays.is_full.load(Ordering::Relaxed));
-        if is_full { Err(AppendFailed::Full) } else { Ok(()) }
+        if is_full { Err(AppendError::Full) } else { Ok(()) }
     }
 
-    /// A commit is over.
-    pub(crate) fn pass(&self, reader: &TrailReader) {
+    /// Called at the end of a commit.
+    pub(crate) fn pass(&self, reader: &AuditLogReader) {
         let hang = self.0.as_ref().and_then(|delays| delays.hang.lock().unwrap().take());
         if let Some((hangs, released)) = hang {
             hangs.send(()).unwrap();
@@ -91,12 +90,12 @@ impl SlowDisk {
         delays.heads.lock().unwrap_or_else(PoisonError::into_inner).push(head);
     }
 
-    /// The last entry that a reader saw after each commit since the last call.
+    /// The last readable audit entry after each commit since the last call.
     fn heads(&self) -> Vec<u64> {
         std::mem::take(&mut *self.0.as_ref().unwrap().heads.lock().unwrap())
     }
 
-    /// Documents are published.
+    /// Called when documents are published.
     pub(crate) fn pass_at_publication(&self) {
         self.wait(|delays| &delays.publications);
     }
@@ -110,18 +109,19 @@ impl SlowDisk {
     }
 }
 
+/// promise: C1
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_read_does_not_wait_for_a_commit_that_hangs() {
     let clock = Clock::virtual_at(start().wall, Speed(0));
     let disk = SlowDisk::new(clock.clone());
-    let engine = ControlHandle::on_slow_disk(Seed([5; 16]), clock, disk.clone());
+    let control = ControlHandle::on_slow_disk(Seed([5; 16]), clock, disk.clone());
     let admit = |name| Command::AdmitHost { name: Name::new(name).expect("a name"), zone: None };
-    engine.submit(admit("h1")).await.unwrap();
+    control.submit(admit("h1")).await.unwrap();
     let (release, hanging) = disk.hang();
-    let (writer, command) = (engine.clone(), admit("h2"));
+    let (writer, command) = (control.clone(), admit("h2"));
     let writing = tokio::spawn(async move { writer.submit(command).await });
     tokio::task::spawn_blocking(move || hanging.recv().unwrap()).await.unwrap();
-    let reader = engine.clone();
+    let reader = control.clone();
     let hosts = move || reader.look(|state| state.cluster.hosts().count()).unwrap();
     let read = tokio::task::spawn_blocking(hosts.clone());
     let read = tokio::time::timeout(Duration::from_secs(20), read).await;
@@ -131,14 +131,14 @@ async fn a_read_does_not_wait_for_a_commit_that_hangs() {
     assert_eq!(hosts(), 2, "a read after the answer sees the write");
 }
 
-/// A driver in memory that runs as its caller calls it, and the last sender to it.
+/// A driver in memory that the test steps, and the last sender to it.
 fn driver_on(clock: Clock, disk: SlowDisk) -> (Driver, tokio::sync::mpsc::Sender<Message>) {
     driver_with(clock, JournalHandle::in_memory().with_slow_disk(disk))
 }
 
 fn driver_with(clock: Clock, journal: JournalHandle) -> (Driver, tokio::sync::mpsc::Sender<Message>) {
     let seed = Seed([5; 16]);
-    let found = Found::new(ControlState::new(seed), seed);
+    let found = InitialState::new(ControlState::new(seed), seed);
     let broadcasts = Broadcasts::new(Snapshot::new(found.state.clone(), seed));
     let (own, _) = tokio::sync::mpsc::channel(1);
     let machines = (clock, Hypervisor::Simulated);
@@ -146,7 +146,7 @@ fn driver_with(clock: Clock, journal: JournalHandle) -> (Driver, tokio::sync::mp
 }
 
 impl Driver {
-    /// Takes a command. The answer comes with the next commit.
+    /// Submits a command. The reply comes with the next commit.
     fn submit(&mut self, command: Command) -> oneshot::Receiver<Result<Reply, ControlError>> {
         let request = Request::Cluster(ClusterId::DEFAULT, ClusterRequest::Rules(command));
         let (reply, answer) = oneshot::channel();
@@ -160,6 +160,7 @@ impl Driver {
     }
 }
 
+/// promise: D3
 #[test]
 fn a_snapshot_never_shows_what_could_not_be_written() {
     let clock = Clock::virtual_at(start().wall, Speed(0));
@@ -199,13 +200,14 @@ fn a_simulated_action_that_takes_no_time_is_over_before_the_answer() {
     assert_eq!(driver.published_rules().machines().count(), 0);
 }
 
+/// promise: N4
 #[test]
 fn readers_see_the_time_of_a_stop_before_they_see_what_happens_then() {
     let place = tempfile::tempdir().unwrap();
     let clock = Clock::virtual_at(start().wall, Speed(0));
     let options = Options::new(Seed([5; 16]), clock.now());
     let (journal, _) = Journal::open(place.path(), &options).unwrap();
-    let journal = JournalHandle::in_directory(place.path().to_owned(), journal, options.trail_keep);
+    let journal = JournalHandle::in_directory(place.path().to_owned(), journal, options.audit_retention);
     let (mut driver, _own) = driver_with(clock.clone(), journal);
     let stop = later(clock.now(), NOTICE);
     driver.stop_at(stop, &RequestContext::default()).unwrap();
@@ -232,7 +234,7 @@ fn a_driver_that_stops_answers_and_starts_nothing() {
     assert_eq!((rules.maintenances().count(), rules.unfinished().count()), (1, 0));
 }
 
-/// Two clocks that show something else.
+/// Wall and steady clocks that differ.
 fn start() -> Now {
     Now { wall: Timestamp::from_millis(1_767_225_600_000), steady: Steady::from_millis(77) }
 }
@@ -240,20 +242,20 @@ fn start() -> Now {
 const NOTICE: Duration = Duration::from_mins(15);
 const TEN_YEARS_SECONDS: i64 = 10 * 365 * 86_400;
 
-/// An engine on which one event is announced.
+/// A server with one announced event.
 async fn announced() -> ControlHandle {
     let clock = Clock::virtual_at(start().wall, Speed(0));
     clock.set(start(), Speed(0));
     announced_on(clock).await
 }
 
-/// The same on some clock.
+/// The same with a given clock.
 async fn announced_on(clock: Clock) -> ControlHandle {
-    let engine = ControlHandle::pretending(Seed([5; 16]), clock);
+    let control = ControlHandle::simulated(Seed([5; 16]), clock);
     for command in solo_restart() {
-        engine.submit(command).await.expect("a good command");
+        control.submit(command).await.expect("a good command");
     }
-    engine
+    control
 }
 
 /// One host, one enrolled machine, and its restart.
@@ -270,17 +272,17 @@ fn solo_restart() -> [Command; 4] {
     ]
 }
 
-/// Whether the event still waits, once everything that is due now is done.
-async fn waits(engine: &ControlHandle) -> bool {
-    engine.settled().await.expect("a running driver");
-    let waits = engine.look(|state| {
+/// Returns true if the event is still scheduled, once everything that is due is done.
+async fn waits(control: &ControlHandle) -> bool {
+    control.settled().await.expect("a running driver");
+    let waits = control.look(|state| {
         let events = state.cluster.tenant(TenantId(0)).expect("a tenant").events();
         events.iter().any(Event::is_scheduled)
     });
     waits.expect("a running driver")
 }
 
-/// How far the wall clock is set, and how much time passes on both.
+/// Steps of the wall clock, and time that passes on both clocks.
 fn steps() -> impl Strategy<Value = (i64, u64)> {
     let set = prop_oneof![
         3 => Just(0),
@@ -293,13 +295,14 @@ fn steps() -> impl Strategy<Value = (i64, u64)> {
 }
 
 proptest! {
+    /// promise: N4
     #[test]
     fn whatever_the_wall_clock_does_nothing_starts_early_and_nothing_is_lost(
         steps in proptest::collection::vec(steps(), 1..24),
     ) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
-            let engine = announced().await;
+            let control = announced().await;
             let due = later(start(), NOTICE);
             let mut now = start();
             let mut may_start = false;
@@ -307,52 +310,58 @@ proptest! {
                 let passed_millis = i64::try_from(passed * 1_000).unwrap();
                 let wall = Timestamp::from_millis(now.wall.millis() + set * 1_000 + passed_millis);
                 now = Now { wall, steady: now.steady.plus(Duration::from_secs(passed)) };
-                engine.clock().set(now, Speed(0));
+                control.clock().set(now, Speed(0));
                 may_start |= now.wall >= due.wall && now.steady >= due.steady;
-                assert_eq!(waits(&engine).await, !may_start, "{now:?}");
+                assert_eq!(waits(&control).await, !may_start, "{now:?}");
             }
         });
     }
 }
 
-/// An engine on a slow disk, with an enrolled spot machine and one that is told of its deletion.
+/// A server on a slow disk, with an enrolled spot machine and a machine with a termination notice.
 async fn on_slow_disk(fraction: i64) -> (ControlHandle, SlowDisk) {
     let clock = Clock::virtual_at(Timestamp::from_millis(start().wall.millis() + fraction), Speed(0));
     let disk = SlowDisk::new(clock.clone());
-    let engine = ControlHandle::on_slow_disk(Seed([5; 16]), clock, disk.clone());
+    let control = ControlHandle::on_slow_disk(Seed([5; 16]), clock, disk.clone());
     let name = |text| Name::new(text).expect("a name");
     let placement =
         Placement { host: HostId(0), update_domain: UpdateDomain(0), fault_domain: FaultDomain(0) };
     let spot = Priority::Spot(EvictionPolicy::Deallocate);
-    let told = Profile { terminate: TerminateNotice::from_seconds(420), os_image: OsImageNotice::Off };
+    let notified = Profile { terminate: TerminateNotice::from_seconds(420), os_image: OsImageNotice::Off };
     let policy = Policy::default();
     let (none, regular) = (Profile::default(), Priority::Regular);
     for command in [
         Command::AdmitHost { name: name("h1"), zone: None },
         Command::AdmitStandalone { name: name("spot"), placement, priority: spot, profile: none, policy },
-        Command::AdmitStandalone { name: name("told"), placement, priority: regular, profile: told, policy },
+        Command::AdmitStandalone {
+            name: name("notified"),
+            placement,
+            priority: regular,
+            profile: notified,
+            policy,
+        },
         Command::Enrol(TenantId(0)),
         Command::Enrol(TenantId(1)),
     ] {
-        engine.submit(command).await.expect("a good command");
+        control.submit(command).await.expect("a good command");
     }
-    (engine, disk)
+    (control, disk)
 }
 
-/// Events that give notice, and how much.
+/// Commands that announce an event, with its type and notice.
 const ANNOUNCED: [(&str, &str, u64); 4] = [
     (r#"{"command":"evict","machine":"spot"}"#, "Preempt", 30),
-    (r#"{"command":"delete","machine":"told"}"#, "Terminate", 420),
-    (r#"{"command":"restart","machine":"told"}"#, "Reboot", 900),
+    (r#"{"command":"delete","machine":"notified"}"#, "Terminate", 420),
+    (r#"{"command":"restart","machine":"notified"}"#, "Reboot", 900),
     // A group of a rollout: the tick after the command announces it.
     (r#"{"command":"update_hosts","hosts":["h1"]}"#, "Freeze", 900),
 ];
 
-/// The times that the published documents show.
-fn published(engine: &ControlHandle) -> Vec<Timestamp> {
+/// Times in the published documents.
+fn published(control: &ControlHandle) -> Vec<Timestamp> {
     let mut times = Vec::new();
-    for tenant in ["spot/spot", "told/told"] {
-        let caller = engine.directory().named(tenant).expect("a machine");
+    for tenant in ["spot/spot", "notified/notified"] {
+        let caller = control.directory().named(tenant).expect("a machine");
         for event in &caller.slot.read().document.events {
             let Phase::Scheduled { not_before, .. } = event.phase else { continue };
             times.push(not_before);
@@ -362,15 +371,16 @@ fn published(engine: &ControlHandle) -> Vec<Timestamp> {
 }
 
 proptest! {
+    /// promise: N3
     #[test]
-    fn whatever_commits_take_documents_answers_receipts_and_trail_give_the_whole_notice(
+    fn documents_replies_receipts_and_audit_log_give_the_whole_notice_however_slow_commits_are(
         fraction in 0..1_000_i64,
         which in 0..ANNOUNCED.len(),
         commits in proptest::collection::vec(prop_oneof![0..5_000_u64, 0..2_000_000_u64], 0..5),
     ) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
-            let (engine, disk) = on_slow_disk(fraction).await;
+            let (control, disk) = on_slow_disk(fraction).await;
             let (command, kind, notice) = ANNOUNCED[which];
             disk.delay(&commits, &[]);
             let command: forewarn_control::NamedCommand = serde_json::from_str(command).unwrap();
@@ -379,11 +389,11 @@ proptest! {
                 commands: vec![command.clone()],
                 context: RequestContext { by: "socket".to_owned(), once: Some(once.clone()), ..RequestContext::default() },
             };
-            let decided = engine.clock().now();
-            let outcome = engine.order(order()).await.expect("announced");
-            let times = published(&engine);
+            let decided = control.clock().now();
+            let outcome = control.run_commands(order()).await.expect("announced");
+            let times = published(&control);
             assert!(!times.is_empty());
-            let now = engine.clock().now();
+            let now = control.clock().now();
             for time in &times {
                 assert!(time.since(now.wall) >= Duration::from_secs(notice), "{time:?} is read at {now:?}");
                 assert_eq!(time.millis() % 1_000, 0);
@@ -395,19 +405,20 @@ proptest! {
             let answered: Vec<_> = outcome.events.iter().filter_map(|event| event.not_before).collect();
             let shown: Vec<_> = times.iter().copied().map(Moment).collect();
             assert!(answered.is_empty() || answered == shown, "{answered:?}");
-            // Who asks again under the same key is answered the same.
-            let again = engine.order(order()).await.expect("the receipt");
+            // A repeated request under the same key gets the same response.
+            let again = control.run_commands(order()).await.expect("the receipt");
             assert_eq!(again.events, outcome.events);
-            let page = engine.read_trail(AuditQuery::default()).await.expect("a trail");
+            let page = control.read_audit_log(AuditQuery::default()).await.expect("an audit log");
             let mut chain = Chain::default();
             page.entries.iter().for_each(|entry| chain.verify(entry).expect("the chain holds"));
-            let told = page.entries.iter().find(|entry| entry.kind == "announced").expect("an entry");
-            assert!(told.text.starts_with(kind) && told.text.ends_with(&shown[0].to_string()), "{}", told.text);
-            let pushed: Vec<_> = told.notices.iter().filter_map(|notice| notice.not_before).collect();
+            let announced = page.entries.iter().find(|entry| entry.kind == "announced").expect("an entry");
+            assert!(announced.text.starts_with(kind) && announced.text.ends_with(&shown[0].to_string()), "{}", announced.text);
+            let pushed: Vec<_> = announced.notices.iter().filter_map(|notice| notice.not_before).collect();
             assert_eq!(pushed, shown);
         });
     }
 
+    /// promise: N3
     #[test]
     fn a_process_that_is_stopped_before_it_publishes_starts_nothing_before_a_whole_notice(
         fraction in 0..1_000_i64,
@@ -416,44 +427,46 @@ proptest! {
     ) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
-            let (engine, disk) = on_slow_disk(fraction).await;
-            // The last look at the clock is before the stop: the time that is shown cannot move any more.
+            let (control, disk) = on_slow_disk(fraction).await;
+            // The clock is read before the stop: the shown time cannot move any more.
             disk.delay(&[commit], &[stopped]);
-            engine.submit(Command::Evict(MachineId(0))).await.expect("announced");
-            let readable = engine.clock().now();
-            let times = published(&engine);
+            control.submit(Command::Evict(MachineId(0))).await.expect("announced");
+            let readable = control.clock().now();
+            let times = published(&control);
             let step = Duration::from_millis(500);
             let mut now = readable;
             while now.steady.since(readable.steady) + step < Duration::from_secs(30) {
                 now = later(now, step);
-                engine.clock().set(now, Speed(0));
-                assert!(waits(&engine).await, "it has started {:?} after", now.steady.since(readable.steady));
-                assert_eq!(published(&engine), times, "a time that was shown has moved");
+                control.clock().set(now, Speed(0));
+                assert!(waits(&control).await, "it has started {:?} after", now.steady.since(readable.steady));
+                assert_eq!(published(&control), times, "a time that was shown has moved");
             }
-            engine.clock().set(later(now, Duration::from_secs(40)), Speed(0));
-            assert!(!waits(&engine).await, "it is lost");
+            control.clock().set(later(now, Duration::from_secs(40)), Speed(0));
+            assert!(!waits(&control).await, "it has not started");
         });
     }
 }
 
+/// promise: N3, C5
 #[tokio::test]
-async fn a_trail_is_not_read_before_its_times_are_sure() {
-    let (engine, disk) = on_slow_disk(0).await;
-    let before = engine.read_trail(AuditQuery::default()).await.unwrap().head;
+async fn audit_entries_are_hidden_until_their_times_are_final() {
+    let (control, disk) = on_slow_disk(0).await;
+    let before = control.read_audit_log(AuditQuery::default()).await.unwrap().head;
     disk.delay(&[60_000, 60_000], &[]);
     disk.heads();
-    let mut entries = engine.entries();
-    engine.submit(Command::Evict(MachineId(0))).await.unwrap();
+    let mut entries = control.entries();
+    control.submit(Command::Evict(MachineId(0))).await.unwrap();
     assert_eq!(disk.heads(), [before; 3], "a reader saw an entry whose time could still move");
     let heard = entries.recv().await.unwrap();
-    assert!(heard.number > before && heard.text.ends_with(&Moment(published(&engine)[0]).to_string()));
+    assert!(heard.number > before && heard.text.ends_with(&Moment(published(&control)[0]).to_string()));
     assert!(
         matches!(entries.try_recv(), Err(tokio::sync::broadcast::error::TryRecvError::Empty)),
-        "told once"
+        "broadcast once"
     );
 }
 
 proptest! {
+    /// promise: N4
     #[test]
     fn a_clock_that_is_set_forward_by_a_notice_reaches_its_end_wherever_it_stands(
         fraction in 0..1_000_i64,
@@ -462,16 +475,16 @@ proptest! {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
             let clock = Clock::virtual_at(Timestamp::from_millis(start().wall.millis() + fraction), Speed(0));
-            let engine = announced_on(clock).await;
+            let control = announced_on(clock).await;
             let mut left = NOTICE;
             for step in steps {
                 let step = Duration::from_secs(step).min(left.saturating_sub(Duration::from_secs(1)));
-                engine.drive(ClockCommand::Advance(step)).await.expect("a virtual clock");
+                control.drive(ClockCommand::Advance(step)).await.expect("a virtual clock");
                 left -= step;
             }
-            assert!(left.is_zero() || waits(&engine).await, "it has started early");
-            let now = engine.drive(ClockCommand::Advance(left)).await.expect("a virtual clock");
-            assert!(!waits(&engine).await, "it has not started at {now:?}");
+            assert!(left.is_zero() || waits(&control).await, "it has started early");
+            let now = control.drive(ClockCommand::Advance(left)).await.expect("a virtual clock");
+            assert!(!waits(&control).await, "it has not started at {now:?}");
         });
     }
 }

@@ -4,22 +4,22 @@ use std::time::Duration;
 
 use forewarn_control::request::{Reply, Request, RequestContext, SharedRequest};
 use forewarn_control::{ControlError, Record};
-use forewarn_lifecycle::{Now, player};
+use forewarn_lifecycle::{Now, simulator};
 
 use super::{Driver, SLEEP_MAX};
-use crate::clock::{CLOCK_END, Kind, Speed};
-use crate::clock_policy::{self, Journey};
-use crate::found::Readers;
+use crate::clock::{CLOCK_END, ClockKind, Speed};
+use crate::clock_policy::{self, ClockAdvance};
+use crate::initial_state::Readers;
 use crate::message::ClockCommand;
 
-/// Time between two looks at driver programs while the server stops.
-const STOPPING_LOOK: Duration = Duration::from_millis(50);
+/// Interval between checks of driver programs while the server stops.
+const STOPPING_POLL: Duration = Duration::from_millis(50);
 
 impl Driver {
     /// Real time until there is something to do.
     pub(super) fn until_next(&self) -> Duration {
         if self.stopping.is_some() {
-            return STOPPING_LOOK;
+            return STOPPING_POLL;
         }
         if let Some(retry) = self.journal.until_retry() {
             return retry.min(SLEEP_MAX);
@@ -34,7 +34,7 @@ impl Driver {
     /// Time on the clock until something is due.
     fn next_after(&self, now: Now) -> Option<Duration> {
         let clusters = self.state.clusters();
-        clusters.filter_map(|(id, one)| player::wait(one.rules(), now, self.runtimes.get(&id)?)).min()
+        clusters.filter_map(|(id, one)| simulator::wait(one.rules(), now, self.runtimes.get(&id)?)).min()
     }
 
     /// Sets a virtual clock: everything that is due on the way happens at its own time.
@@ -43,7 +43,7 @@ impl Driver {
         command: ClockCommand,
         context: &RequestContext,
     ) -> Result<Now, ControlError> {
-        debug_assert_eq!(self.clock.kind(), Kind::Virtual);
+        debug_assert_eq!(self.clock.kind(), ClockKind::Virtual);
         let mut now = self.clock.now();
         let mut speed = self.clock.speed();
         self.settle(now);
@@ -52,62 +52,64 @@ impl Driver {
         {
             return Err(ControlError::EndOfTime);
         }
-        // If the process ends on the way, the clock is set less far than was wanted, and never twice as far.
+        // After a crash on the way, the clock is less far than requested, and never twice as far.
         let request = SharedRequest::SetClock { order: command.order(), context: context.clone() };
         if let Reply::Repeated(_) = self.decide(now, &Request::Shared(request))? {
             return Ok(now);
         }
         match command {
             ClockCommand::Run(chosen) => speed = chosen,
-            ClockCommand::Advance(span) => now = self.travel(Journey::of(now, span), now, context)?,
+            ClockCommand::Advance(span) => {
+                now = self.advance_clock(ClockAdvance::of(now, span), now, context)?;
+            }
             ClockCommand::Next { within } => {
-                now = self.travel(Journey::to_next_change(now, within), now, context)?;
+                now = self.advance_clock(ClockAdvance::to_next_change(now, within), now, context)?;
             }
         }
         self.clock.set(now, speed);
         self.record_clock(now);
-        self.note_time();
+        self.record_time_if_due();
         self.commit();
         if self.journal.is_broken() { Err(ControlError::Unavailable) } else { Ok(now) }
     }
 
     /// Records the clocks where they would otherwise go back, or stand still, over a restart.
-    pub(super) fn note_time(&mut self) {
+    pub(super) fn record_time_if_due(&mut self) {
         if self.journal.is_durable() && !self.journal.is_broken() {
-            let now = clock_policy::to_record(&self.clock, self.noted, &self.state);
+            let now = clock_policy::to_record(&self.clock, self.recorded_clock, &self.state);
             now.into_iter().for_each(|now| self.record_clock(now));
         }
     }
 
     pub(super) fn record_clock(&mut self, now: Now) {
-        self.noted = now;
+        self.recorded_clock = now;
         self.record(Record::clock(now));
     }
 
     /// The latest time that readers may see: a virtual clock must not go back over a restart.
     pub(super) fn clock_limit(&self) -> Option<Now> {
-        (self.journal.is_durable() && self.clock.kind() == Kind::Virtual).then_some(self.noted)
+        (self.journal.is_durable() && self.clock.kind() == ClockKind::Virtual).then_some(self.recorded_clock)
     }
 
     /// Sets the clock forward, from stop to stop.
-    fn travel(
+    fn advance_clock(
         &mut self,
-        journey: Journey,
+        advance: ClockAdvance,
         mut now: Now,
         context: &RequestContext,
     ) -> Result<Now, ControlError> {
-        let before = journey.is_to_next_change.then(|| self.incarnations());
+        let before = advance.is_to_next_change.then(|| self.incarnations());
         while !self.journal.is_broken()
             && before.is_none_or(|before| before == self.incarnations())
-            && let Some(stop) = journey.next_stop(now, self.next_after(now), &self.state)
+            && let Some(stop) = advance.next_stop(now, self.next_after(now), &self.state)
         {
             now = self.stop_at(stop, context)?;
         }
         Ok(now)
     }
 
-    /// Stops the clock at a time until everything that is due then is done. The receipt of the request is renewed: receipts grow
-    /// old on the same clock. Readers see the time before they see what happens then.
+    /// Stops the clock at a time until everything that is due then is done. The receipt of the request is renewed:
+    /// receipts expire on the same clock. Readers see the time before they see what happens then.
     pub(super) fn stop_at(&mut self, now: Now, context: &RequestContext) -> Result<Now, ControlError> {
         self.clock.set(now, Speed(0));
         let context = context.clone();

@@ -1,4 +1,4 @@
-//! Clusters and tokens: what there is to be let into, and who is.
+//! Handlers of clusters and tokens.
 
 use std::sync::Arc;
 
@@ -16,36 +16,40 @@ use forewarn_lifecycle::{Name, TenantId, Timestamp};
 use forewarn_types::{Moment, Span};
 
 use super::body::read;
-use super::fault::Fault;
-use super::page::{Cursor, Page, Shown};
+use super::context::{OperatorRequest, no_cluster};
+use super::page::{Cursor, Page, PageResponse};
+use super::problem::ApiProblem;
 use super::tagged::{Tagged, tag};
 use super::token::{Secret, hash};
-use super::visit::{Visit, no_cluster};
 use crate::snapshot::State;
 use forewarn_control::ControlError;
 use forewarn_control::Permit;
 use forewarn_control::request::Administration;
 
-type Changed = Result<Json<Outcome>, Fault>;
+pub(super) type OutcomeResult = Result<Json<Outcome>, ApiProblem>;
 
-/// A cluster, as far as somebody may see it.
-fn seen(state: &State<'_>, permit: &Permit) -> ClusterView {
+/// A cluster, restricted to the tenants of the permit.
+fn visible_cluster(state: &State<'_>, permit: &Permit) -> ClusterView {
     let sees = |tenant: TenantId| permit.sees(state.cluster, tenant);
     let only: Option<&dyn Fn(TenantId) -> bool> =
         if permit.scope.tenants.is_all() { None } else { Some(&sees) };
     cluster_view(state.name, state.cluster, only)
 }
 
-pub(super) async fn clusters(visit: Visit, page: Page) -> Result<Shown<ClusterView>, Fault> {
+pub(super) async fn clusters(
+    request: OperatorRequest,
+    page: Page,
+) -> Result<PageResponse<ClusterView>, ApiProblem> {
     let first = ClusterId(page.first_number(u32::MAX));
-    let shared = visit.engine.shared();
-    let reached = shared.clusters().map(|(id, _)| id).filter(|id| visit.permit.reaches(*id) && *id >= first);
+    let shared = request.control.shared();
+    let reached =
+        shared.clusters().map(|(id, _)| id).filter(|id| request.permit.reaches(*id) && *id >= first);
     let mut views = Vec::new();
     for id in reached.take(page.wanted()) {
-        let permit = Arc::clone(&visit.permit);
-        match visit.engine.of(id).look(move |state| seen(state, &permit)) {
+        let permit = Arc::clone(&request.permit);
+        match request.control.of(id).look(move |state| visible_cluster(state, &permit)) {
             Ok(view) => views.push((Cursor(id.0.into()), view)),
-            // It has gone since.
+            // The cluster was removed meanwhile.
             Err(ControlError::NoSuchCluster) => {}
             Err(problem) => return Err(problem.into()),
         }
@@ -53,82 +57,100 @@ pub(super) async fn clusters(visit: Visit, page: Page) -> Result<Shown<ClusterVi
     Ok(page.fill(views.into_iter()))
 }
 
-pub(super) async fn cluster(visit: Visit, Path(name): Path<String>) -> Result<Tagged<ClusterView>, Fault> {
-    let shared = visit.engine.shared();
-    let none = || no_cluster(Some(&name), &visit.permit, &shared);
-    let id = shared.cluster_named(&name).filter(|id| visit.permit.reaches(*id)).ok_or_else(none)?;
-    let permit = Arc::clone(&visit.permit);
-    Ok(visit.tagged(visit.engine.of(id).look(move |state| seen(state, &permit))?))
+pub(super) async fn cluster(
+    request: OperatorRequest,
+    Path(name): Path<String>,
+) -> Result<Tagged<ClusterView>, ApiProblem> {
+    let shared = request.control.shared();
+    let none = || no_cluster(Some(&name), &request.permit, &shared);
+    let id = shared.cluster_named(&name).filter(|id| request.permit.reaches(*id)).ok_or_else(none)?;
+    let permit = Arc::clone(&request.permit);
+    Ok(request.tagged(request.control.of(id).look(move |state| visible_cluster(state, &permit))?))
 }
 
-pub(super) async fn create_cluster(visit: Visit, body: Bytes) -> Changed {
+pub(super) async fn create_cluster(request: OperatorRequest, body: Bytes) -> OutcomeResult {
     let NewCluster { name } = read(&body)?;
-    let context = visit.context(&body)?;
-    Ok(Json(visit.engine.administer(Administration::CreateCluster(new_name(&name)?), context).await?))
+    let context = request.context(&body)?;
+    Ok(Json(request.control.administer(Administration::CreateCluster(new_name(&name)?), context).await?))
 }
 
-pub(super) async fn rename_cluster(visit: Visit, Path(cluster): Path<String>, body: Bytes) -> Changed {
+pub(super) async fn rename_cluster(
+    request: OperatorRequest,
+    Path(cluster): Path<String>,
+    body: Bytes,
+) -> OutcomeResult {
     let ClusterChange { name } = read(&body)?;
     let new = new_name(&name)?;
-    administer_cluster(&visit, &cluster, &body, |cluster| Administration::RenameCluster {
+    administer_cluster(&request, &cluster, &body, |cluster| Administration::RenameCluster {
         cluster,
         name: new,
     })
     .await
 }
 
-pub(super) async fn remove_cluster(visit: Visit, Path(cluster): Path<String>) -> Changed {
-    administer_cluster(&visit, &cluster, &[], Administration::RemoveCluster).await
+pub(super) async fn remove_cluster(request: OperatorRequest, Path(cluster): Path<String>) -> OutcomeResult {
+    administer_cluster(&request, &cluster, &[], Administration::RemoveCluster).await
 }
 
-/// Whether there is such a cluster, the driver says: whoever asks again is to be answered the same.
+/// The driver checks that the cluster exists, so that a repeated request under the same key gets the same response.
 async fn administer_cluster(
-    visit: &Visit,
+    request: &OperatorRequest,
     cluster: &str,
     body: &[u8],
     make: impl FnOnce(Name) -> Administration,
-) -> Changed {
-    let none = || no_cluster(Some(cluster), &visit.permit, &visit.engine.shared());
+) -> OutcomeResult {
+    let none = || no_cluster(Some(cluster), &request.permit, &request.control.shared());
     let command = make(Name::new(cluster).map_err(|_| none())?);
-    let tag = |state: &State<'_>| Some(tag(&seen(state, &visit.permit)));
-    let engine = visit.engine.named(cluster).unwrap_or_else(|_| visit.engine.clone());
-    match visit.administer_if(&engine, command, body, tag).await? {
+    let tag = |state: &State<'_>| Some(tag(&visible_cluster(state, &request.permit)));
+    let control = request.control.named(cluster).unwrap_or_else(|_| request.control.clone());
+    match request.administer_if(&control, command, body, tag).await? {
         Ok(outcome) => Ok(Json(outcome)),
         Err(ControlError::NoSuchCluster) => Err(none()),
         Err(problem) => Err(problem.into()),
     }
 }
 
-pub(super) async fn tokens(visit: Visit, page: Page) -> Result<Shown<TokenView>, Fault> {
-    let (shared, now) = (visit.engine.shared(), visit.engine.clock().now().wall);
-    let called = |id: &ClusterId| shared.cluster_name(*id).map(ToString::to_string);
-    Ok(page.fill(shared.tokens().map(|token| (Cursor(token.number.into()), shown(token, now, called)))))
+pub(super) async fn tokens(
+    request: OperatorRequest,
+    page: Page,
+) -> Result<PageResponse<TokenView>, ApiProblem> {
+    let (shared, now) = (request.control.shared(), request.control.clock().now().wall);
+    let cluster_name = |id: &ClusterId| shared.cluster_name(*id).map(ToString::to_string);
+    Ok(page.fill(
+        shared.tokens().map(|token| (Cursor(token.number.into()), token_view(token, now, cluster_name))),
+    ))
 }
 
-pub(super) async fn token(visit: Visit, Path(name): Path<String>) -> Result<Tagged<TokenView>, Fault> {
-    let (shared, now) = (visit.engine.shared(), visit.engine.clock().now().wall);
+pub(super) async fn token(
+    request: OperatorRequest,
+    Path(name): Path<String>,
+) -> Result<Tagged<TokenView>, ApiProblem> {
+    let (shared, now) = (request.control.shared(), request.control.clock().now().wall);
     let token = shared.token_named(&name).ok_or_else(|| no_token(&name, &shared))?;
-    Ok(visit.tagged(shown(token, now, |id| shared.cluster_name(*id).map(ToString::to_string))))
+    Ok(request.tagged(token_view(token, now, |id| shared.cluster_name(*id).map(ToString::to_string))))
 }
 
-/// How often somebody else may be faster.
+/// Attempts to issue a token while others are being issued.
 const TRIES_MAX: usize = 8;
 
-pub(super) async fn issue_token(visit: Visit, body: Bytes) -> Result<Json<IssuedToken>, Fault> {
+pub(super) async fn issue_token(
+    request: OperatorRequest,
+    body: Bytes,
+) -> Result<Json<IssuedToken>, ApiProblem> {
     let wanted: NewToken = read(&body)?;
-    let (shared, now) = (visit.engine.shared(), visit.engine.clock().now().wall);
+    let (shared, now) = (request.control.shared(), request.control.clock().now().wall);
     let name = new_name(&wanted.name)?;
     let role = role(wanted.role);
-    let scope = scope(&wanted, &shared, &visit.permit)?;
+    let scope = scope(&wanted, &shared, &request.permit)?;
     let expires = expiry(&wanted, now);
     let mut number = shared.next_token();
     for _ in 0..TRIES_MAX {
-        let no_secret = |_| Fault::unavailable("no random numbers to be had");
+        let no_secret = |_| ApiProblem::unavailable("no random numbers available");
         let text = Secret::new().map_err(no_secret)?.text(number);
         let hash = hash(&text);
         let (name, scope) = (name.clone(), scope.clone());
         let issue = Administration::IssueToken { number, name, role, scope, hash, expires };
-        match visit.engine.administer(issue, visit.context(&body)?).await {
+        match request.control.administer(issue, request.context(&body)?).await {
             Ok(outcome) => {
                 let token = TokenView {
                     name: wanted.name,
@@ -138,40 +160,44 @@ pub(super) async fn issue_token(visit: Visit, body: Bytes) -> Result<Json<Issued
                     created: outcome.now,
                     expires: expires.map(Moment),
                     expired: false,
-                    by: visit.permit.by.clone(),
+                    by: request.permit.by.clone(),
                 };
                 return Ok(Json(IssuedToken { text, token }));
             }
-            // Somebody else has just issued one; the number is part of the text.
+            // Another token was issued meanwhile; the number is part of the text.
             Err(ControlError::Rejected(Refusal::NotNextToken { next, .. })) => number = next,
             Err(problem) => return Err(problem.into()),
         }
     }
-    Err(Fault::unavailable("many tokens are issued at once; try again"))
+    Err(ApiProblem::unavailable("too many tokens are being issued at once; try again"))
 }
 
-pub(super) async fn revoke_token(visit: Visit, Path(name): Path<String>) -> Changed {
-    let none = || no_token(&name, &visit.engine.shared());
+pub(super) async fn revoke_token(request: OperatorRequest, Path(name): Path<String>) -> OutcomeResult {
+    let none = || no_token(&name, &request.control.shared());
     let command = Administration::RevokeToken(Name::new(&name).map_err(|_| none())?);
     let tag = |state: &State<'_>| {
         let token = state.shared.token_named(&name)?;
-        let called = |id: &ClusterId| state.shared.cluster_name(*id).map(ToString::to_string);
-        Some(tag(&shown(token, state.now.wall, called)))
+        let cluster_name = |id: &ClusterId| state.shared.cluster_name(*id).map(ToString::to_string);
+        Some(tag(&token_view(token, state.now.wall, cluster_name)))
     };
-    match visit.administer_if(&visit.engine.of(ClusterId::DEFAULT), command, &[], tag).await? {
+    match request.administer_if(&request.control.of(ClusterId::DEFAULT), command, &[], tag).await? {
         Ok(outcome) => Ok(Json(outcome)),
         Err(ControlError::Rejected(Refusal::NoSuchToken(_))) => Err(none()),
         Err(problem) => Err(problem.into()),
     }
 }
 
-/// A token, as far as it can be shown.
-fn shown(token: &Token, now: Timestamp, called: impl Fn(&ClusterId) -> Option<String>) -> TokenView {
+/// The view of a token, without its secret.
+fn token_view(
+    token: &Token,
+    now: Timestamp,
+    cluster_name: impl Fn(&ClusterId) -> Option<String>,
+) -> TokenView {
     let Scope { clusters, tenants } = &token.scope;
     TokenView {
         name: token.name.to_string(),
         role: role_word(token.role),
-        clusters: (!clusters.is_all()).then(|| clusters.named().filter_map(called).collect()),
+        clusters: (!clusters.is_all()).then(|| clusters.named().filter_map(cluster_name).collect()),
         tenants: (!tenants.is_all()).then(|| tenants.named().map(ToString::to_string).collect()),
         created: Moment(token.created),
         expires: token.expires.map(Moment),
@@ -180,7 +206,7 @@ fn shown(token: &Token, now: Timestamp, called: impl Fn(&ClusterId) -> Option<St
     }
 }
 
-fn scope(wanted: &NewToken, shared: &SharedState, permit: &Permit) -> Result<Scope, Fault> {
+fn scope(wanted: &NewToken, shared: &SharedState, permit: &Permit) -> Result<Scope, ApiProblem> {
     let cluster =
         |name: &String| shared.cluster_named(name).ok_or_else(|| no_cluster(Some(name), permit, shared));
     let clusters = match &wanted.clusters {
@@ -194,27 +220,27 @@ fn scope(wanted: &NewToken, shared: &SharedState, permit: &Permit) -> Result<Sco
     Ok(Scope { clusters, tenants })
 }
 
-/// The earlier of both.
+/// The earlier of `expires` and `expires_in`.
 fn expiry(wanted: &NewToken, now: Timestamp) -> Option<Timestamp> {
     let after = wanted.expires_in.map(|Span(span)| now.plus(span));
     wanted.expires.map(|Moment(at)| at).into_iter().chain(after).min()
 }
 
-fn no_token(name: &str, shared: &SharedState) -> Fault {
+fn no_token(name: &str, shared: &SharedState) -> ApiProblem {
     let near = similar(name, shared.tokens().map(|token| token.name.as_str()));
     let hint = match near {
         Some(near) => format!("did you mean {near}?"),
-        None => "`forewarn token ls` shows them".to_owned(),
+        None => "`forewarn token ls` lists tokens".to_owned(),
     };
-    Fault::not_found(format!("no such token: {name}\n  hint: {hint}"))
+    ApiProblem::not_found(format!("no such token: {name}\n  hint: {hint}"))
 }
 
-/// Characters of what is not a name that are shown.
-const SHOWN_CHARS_MAX: usize = 100;
+/// Characters of an invalid name in an error message.
+const QUOTED_CHARS_MAX: usize = 100;
 
-pub(super) fn new_name(text: &str) -> Result<Name, Fault> {
-    let shown = || text.chars().take(SHOWN_CHARS_MAX).collect::<String>();
-    Name::new(text).map_err(|why| Fault::bad(format!("not a name: {:?}: {why}", shown())))
+pub(super) fn new_name(text: &str) -> Result<Name, ApiProblem> {
+    let quoted = || text.chars().take(QUOTED_CHARS_MAX).collect::<String>();
+    Name::new(text).map_err(|why| ApiProblem::bad(format!("invalid name {:?}: {why}", quoted())))
 }
 
 fn role(word: RoleWord) -> Role {
@@ -253,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn roles_have_the_same_words_here_and_there() {
+    fn roles_have_the_same_names_in_views_and_rules() {
         for known in Role::ALL {
             let word = serde_json::to_value(role_word(known)).unwrap();
             assert_eq!((word, role(role_word(known))), (known.as_str().into(), known));

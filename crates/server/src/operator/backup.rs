@@ -1,4 +1,4 @@
-//! A copy of everything, taken while the server runs.
+//! Backup of the store while the server runs.
 
 use std::io::Read;
 use std::path::PathBuf;
@@ -8,52 +8,51 @@ use axum::http::header;
 use axum::response::IntoResponse;
 use tokio_stream::wrappers::ReceiverStream;
 
-use super::fault::Fault;
-use super::visit::Visit;
+use super::context::OperatorRequest;
+use super::problem::ApiProblem;
 use super::while_valid::{WhileValid, revoked};
 
-/// Bytes that are sent at once, and how many such pieces may wait for a slow reader.
-const PIECE_BYTES: usize = 64 * 1024;
-const PIECES_WAITING_MAX: usize = 4;
+/// Size of a chunk, and number of chunks that are buffered for a slow reader.
+const CHUNK_BYTES: usize = 64 * 1024;
+const CHUNKS_WAITING_MAX: usize = 4;
 
-/// The copy, which goes with whoever holds this.
-struct Copy(PathBuf);
+/// A temporary copy of the journal; dropping it deletes the file.
+struct TemporaryCopy(PathBuf);
 
-impl Drop for Copy {
+impl Drop for TemporaryCopy {
     fn drop(&mut self) {
-        // If it was never made, there is nothing to remove.
+        // The file may not exist.
         drop(std::fs::remove_file(&self.0));
     }
 }
 
 /// Copies the journal beside itself, sends the copy, and removes it.
-pub(super) async fn backup(visit: Visit) -> Result<impl IntoResponse, Fault> {
-    let api = &visit.api;
+pub(super) async fn backup(request: OperatorRequest) -> Result<impl IntoResponse, ApiProblem> {
+    let api = &request.api;
     let Some(directory) = &api.data_dir else {
-        return Err(Fault::conflict(
-            "there is nothing to copy: everything is kept in memory\n  hint: --data-dir",
-        ));
+        return Err(ApiProblem::conflict("no backup: the store is in memory\n  hint: --data-dir"));
     };
-    let copy = Copy(directory.join("backup.tmp"));
-    api.engine.copy(copy.0.clone()).await.map_err(|problem| Fault::conflict(problem.to_string()))?;
-    let file = std::fs::File::open(&copy.0).map_err(|problem| Fault::unavailable(problem.to_string()))?;
-    let (pieces, stream) = tokio::sync::mpsc::channel(PIECES_WAITING_MAX);
+    let copy = TemporaryCopy(directory.join("backup.tmp"));
+    api.control.copy(copy.0.clone()).await.map_err(|problem| ApiProblem::conflict(problem.to_string()))?;
+    let file =
+        std::fs::File::open(&copy.0).map_err(|problem| ApiProblem::unavailable(problem.to_string()))?;
+    let (chunks, stream) = tokio::sync::mpsc::channel(CHUNKS_WAITING_MAX);
     tokio::task::spawn_blocking(move || {
-        send(file, &pieces);
+        send(file, &chunks);
         drop(copy);
     });
-    let stream = WhileValid::new(&visit, ReceiverStream::new(stream)).or_error(Err(revoked()));
+    let stream = WhileValid::new(&request, ReceiverStream::new(stream)).or_error(Err(revoked()));
     Ok(([(header::CONTENT_TYPE, "application/octet-stream")], Body::from_stream(stream)))
 }
 
-/// A reader that hangs up, or a disk that fails, breaks the answer off: nobody takes half a copy for a whole one.
-fn send(mut file: std::fs::File, pieces: &tokio::sync::mpsc::Sender<std::io::Result<Bytes>>) {
+/// Sends the file. A read error breaks the response off, so that no client takes a part for the whole.
+fn send(mut file: std::fs::File, chunks: &tokio::sync::mpsc::Sender<std::io::Result<Bytes>>) {
     loop {
-        let mut piece = Vec::with_capacity(PIECE_BYTES);
-        let read = file.by_ref().take(PIECE_BYTES as u64).read_to_end(&mut piece);
+        let mut chunk = Vec::with_capacity(CHUNK_BYTES);
+        let read = file.by_ref().take(CHUNK_BYTES as u64).read_to_end(&mut chunk);
         let is_last = matches!(read, Ok(0) | Err(_));
-        let piece = read.map(|_| Bytes::from(piece));
-        if matches!(&piece, Ok(bytes) if bytes.is_empty()) || pieces.blocking_send(piece).is_err() || is_last
+        let chunk = read.map(|_| Bytes::from(chunk));
+        if matches!(&chunk, Ok(bytes) if bytes.is_empty()) || chunks.blocking_send(chunk).is_err() || is_last
         {
             return;
         }

@@ -1,39 +1,39 @@
-//! Bodies of requests, read as JSON.
+//! Decodes JSON request bodies.
 
 use forewarn_types::BYTE_ORDER_MARK_BYTES;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::fault::Fault;
-use super::wording::plain;
+use super::decode_errors::plain;
+use super::problem::ApiProblem;
 
-/// Reads a body, which has to be an object.
+/// Decodes a body, which has to be an object.
 ///
-/// The decoder alone would take a list for an object whose members come in their order.
-pub(super) fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, Fault> {
+/// serde alone would accept a list as a struct.
+pub(super) fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, ApiProblem> {
     let body = body.strip_prefix(BYTE_ORDER_MARK_BYTES).unwrap_or(body);
     match body.iter().find(|byte| !byte.is_ascii_whitespace()) {
         Some(b'{') => {}
-        Some(_) => return Err(Fault::bad("the body is not a JSON object")),
-        None => return Err(Fault::bad("the body is empty: a JSON object is expected")),
+        Some(_) => return Err(ApiProblem::bad("invalid body: a JSON object is expected")),
+        None => return Err(ApiProblem::bad("empty body: a JSON object is expected")),
     }
     let problem = |problem: serde_json::Error| {
-        Fault::bad(format!("the body is not understood: {}", plain(&problem.to_string())))
+        ApiProblem::bad(format!("invalid body: {}", plain(&problem.to_string())))
     };
     serde_json::from_slice(body).or_else(|first| with_whole_numbers(body).ok_or(first)).map_err(problem)
 }
 
-/// Reads it with `2.0` taken for 2: to JSON that is one number.
+/// Decodes `2.0` as 2: JSON has one type of numbers.
 fn with_whole_numbers<T: DeserializeOwned>(body: &[u8]) -> Option<T> {
     let mut value: Value = serde_json::from_slice(body).ok()?;
     make_whole(&mut value).then(|| serde_json::from_value(value).ok())?
 }
 
-/// Writes numbers without a fraction as whole ones, and says if there were any.
+/// Converts floats without a fraction to integers. Returns true if there were any.
 fn make_whole(value: &mut Value) -> bool {
     match value {
         Value::Number(number) => {
-            // Up to here every whole number has a form of its own.
+            // Above 2^53, not every integer is a float.
             let whole =
                 number.as_f64().filter(|number| number.fract() == 0.0 && number.abs() < 2f64.powi(53));
             let whole = whole.filter(|_| number.is_f64()).and_then(|number| format!("{number}").parse().ok());

@@ -1,4 +1,4 @@
-//! Explanations: what is gathered for them. The words are those of [`forewarn_explain`].
+//! Explanations: gathers their input. The wording is that of [`forewarn_explain`].
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -11,74 +11,75 @@ use forewarn_control::{
     AuditEntry, MachineDetails, Subject, find_event, find_machine, find_scale_set, full_name,
 };
 use forewarn_explain::{
-    Azure, Chronicle, EventExplanation, Explained, MachineExplanation, Onlooker, Resource,
-    ScaleSetExplanation, Scene, Wanted, explain_event, explain_machine, explain_scale_set,
+    AuditHistory, AzureContext, EventExplanation, ExplainedMachine, ExplanationContext, HistoryLookup,
+    MachineExplanation, Resource, ScaleSetExplanation, Viewer, explain_event, explain_machine,
+    explain_scale_set,
 };
 use forewarn_lifecycle::EventId;
 use forewarn_store::{AuditBatch, AuditQuery, Direction};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 
-use super::audience::Audience;
-use super::fault::Fault;
-use super::visit::Visit;
+use super::context::OperatorRequest;
+use super::problem::ApiProblem;
+use super::reads::JsonResult;
+use super::visibility::Visibility;
 use crate::control_handle::ControlHandle;
 use crate::resource_groups::{group_in_cluster, group_of};
 use crate::snapshot::State;
 use forewarn_control::Permit;
 
-type Answer<T> = Result<Json<T>, Fault>;
-
-/// Entries about one event that are told.
+/// Maximum entries of one event.
 const EVENT_ENTRIES_MAX: usize = 1_000;
 
-/// Entries about one machine that are told at once, unless said, and at most.
+/// Default and maximum entries of the history of a machine.
 const HISTORY: u16 = 20;
 const HISTORY_MAX: u16 = 200;
 
-/// Entries that are looked up to say who asked for something.
+/// Maximum entries that are looked up to find requesters.
 const LOOKED_UP_MAX: usize = 512;
 
-/// Questions in which enough entries about something are found, or there are none.
-const QUESTIONS_MAX: usize = 8;
+/// Maximum queries for the entries of a subject.
+const QUERIES_MAX: usize = 8;
 
-/// What somebody may know of a cluster.
-struct Gathered {
-    engine: ControlHandle,
+/// Input of an explanation, and the caller's view of it.
+struct ExplanationQuery {
+    control: ControlHandle,
     cluster: String,
-    audience: Audience,
+    visibility: Visibility,
     permit: Arc<Permit>,
-    chronicle: Chronicle,
+    history: AuditHistory,
     next: Option<u64>,
     swept: u64,
 }
 
-pub(super) async fn event(visit: Visit, Path(id): Path<String>) -> Answer<EventExplanation> {
-    let nothing = || Fault::not_found(format!("no such event: {id}"));
-    let id = EventId::parse(&id).ok_or_else(nothing).map_err(|fault| visit.discreet(fault))?.to_string();
+pub(super) async fn event(request: OperatorRequest, Path(id): Path<String>) -> JsonResult<EventExplanation> {
+    let nothing = || ApiProblem::not_found(format!("no such event: {id}"));
+    let id =
+        EventId::parse(&id).ok_or_else(nothing).map_err(|problem| request.hide_names(problem))?.to_string();
     let subject = |cluster| Subject::Event { cluster, id: id.clone() };
-    let gathered = gather(&visit, subject, EVENT_ENTRIES_MAX, (Direction::OldestFirst, None)).await?;
+    let context = gather(&request, subject, EVENT_ENTRIES_MAX, (Direction::OldestFirst, None)).await?;
     let explain = move |state: &State<'_>| {
-        let Gathered { audience, permit, chronicle, .. } = &gathered;
+        let ExplanationQuery { visibility, permit, history, .. } = &context;
         let may_know = match find_event(state.cluster, &id) {
             Ok((tenant, _)) => permit.sees(state.cluster, tenant),
-            // Of what is over only the trail knows whose it was.
-            Err(_) => chronicle.entries().any(|entry| audience.admits(entry)),
+            // Only the audit log knows the tenant of a completed event.
+            Err(_) => history.entries().any(|entry| visibility.admits(entry)),
         };
         let explanation =
-            if may_know { gathered.with_scene(state, |scene| explain_event(scene, &id)) } else { None };
-        explanation.ok_or_else(|| Fault::not_found(format!("no such event: {id}")))
+            if may_know { context.with_context(state, |context| explain_event(context, &id)) } else { None };
+        explanation.ok_or_else(|| ApiProblem::not_found(format!("no such event: {id}")))
     };
-    visit.engine.look(explain)?.map(Json).map_err(|fault| visit.discreet(fault))
+    request.control.look(explain)?.map(Json).map_err(|problem| request.hide_names(problem))
 }
 
-/// How much of the history of a machine is wanted.
+/// Part of the history of a machine.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
-pub(super) struct History {
-    /// How many entries at most.
+pub(super) struct HistoryQuery {
+    /// Maximum number of entries.
     #[schemars(schema_with = "limits")]
     limit: Option<u16>,
-    /// Only entries with a smaller number: `next` of the answer before.
+    /// Entries with a smaller number: `next` of the previous response.
     before: Option<u64>,
 }
 
@@ -87,154 +88,169 @@ fn limits(_: &mut SchemaGenerator) -> Schema {
 }
 
 pub(super) async fn machine_of(
-    visit: Visit,
+    request: OperatorRequest,
     Path((tenant, name)): Path<(String, String)>,
-    history: Query<History>,
-) -> Answer<MachineExplanation> {
-    machine(visit, Path(format!("{tenant}/{name}")), history).await
+    history: Query<HistoryQuery>,
+) -> JsonResult<MachineExplanation> {
+    machine(request, Path(format!("{tenant}/{name}")), history).await
 }
 
 pub(super) async fn machine(
-    visit: Visit,
+    request: OperatorRequest,
     Path(name): Path<String>,
-    Query(History { limit, before }): Query<History>,
-) -> Answer<MachineExplanation> {
+    Query(HistoryQuery { limit, before }): Query<HistoryQuery>,
+) -> JsonResult<MachineExplanation> {
     let limit = limit.unwrap_or(HISTORY);
     if !(1..=HISTORY_MAX).contains(&limit) {
-        return Err(Fault::bad(format!("a history has 1 to {HISTORY_MAX} entries, not {limit}")));
+        return Err(ApiProblem::bad(format!(
+            "invalid limit: {limit}; a history has 1 to {HISTORY_MAX} entries"
+        )));
     }
-    let asked = name.clone();
-    // What was called so may be gone: then its full name is needed. A machine of its own has the name of its tenant.
-    let find = move |state: &State<'_>| match find_machine(state.cluster, &asked) {
+    let requested = name.clone();
+    // A deleted machine needs its full name. A standalone machine has the name of its tenant.
+    let find = move |state: &State<'_>| match find_machine(state.cluster, &requested) {
         Ok(id) => full_name(state.cluster, id),
-        Err(_) if asked.contains('/') => asked,
-        Err(_) => format!("{asked}/{asked}"),
+        Err(_) if requested.contains('/') => requested,
+        Err(_) => format!("{requested}/{requested}"),
     };
-    let full = visit.engine.look(find)?;
+    let full = request.control.look(find)?;
     let subject = |cluster| Subject::Machine { cluster, name: full.clone() };
-    let gathered = gather(&visit, subject, limit.into(), (Direction::NewestFirst, before)).await?;
+    let context = gather(&request, subject, limit.into(), (Direction::NewestFirst, before)).await?;
     let explain = move |state: &State<'_>| {
-        let Gathered { audience, permit, chronicle, next, swept, .. } = &gathered;
+        let ExplanationQuery { visibility, permit, history, next, swept, .. } = &context;
         let found = find_machine(state.cluster, &name);
         let tenant = found.as_ref().ok().and_then(|id| Some(state.cluster.machine(*id)?.tenant));
         let may_know = match tenant {
             Some(tenant) => permit.sees(state.cluster, tenant),
-            None => chronicle.entries().any(|entry| audience.admits(entry)),
+            None => history.entries().any(|entry| visibility.admits(entry)),
         };
         let nothing = MachineDetails::default();
         let machine = match &found {
-            Ok(id) => Explained::There(*id, state.details.get(id).unwrap_or(&nothing)),
-            Err(_) => Explained::Gone(&full),
+            Ok(id) => ExplainedMachine::Existing(*id, state.details.get(id).unwrap_or(&nothing)),
+            Err(_) => ExplainedMachine::Removed(&full),
         };
-        let explanation =
-            if may_know { gathered.with_scene(state, |scene| explain_machine(scene, machine)) } else { None };
+        let explanation = if may_know {
+            context.with_context(state, |context| explain_machine(context, machine))
+        } else {
+            None
+        };
         match (explanation, found) {
             (Some(explanation), _) => Ok(MachineExplanation { next: *next, swept: *swept, ..explanation }),
             (None, Err(unknown)) => Err(unknown.into()),
-            (None, Ok(_)) => Err(Fault::not_found(format!("no such machine: {name}"))),
+            (None, Ok(_)) => Err(ApiProblem::not_found(format!("no such machine: {name}"))),
         }
     };
-    visit.engine.look(explain)?.map(Json).map_err(|fault| visit.discreet(fault))
+    request.control.look(explain)?.map(Json).map_err(|problem| request.hide_names(problem))
 }
 
-pub(super) async fn scale_set(visit: Visit, Path(name): Path<String>) -> Answer<ScaleSetExplanation> {
-    let (audience, engine) = (Audience::of(&visit)?, visit.engine.clone());
-    let cluster = visit.engine.look(|state| state.name.to_string())?;
-    let (permit, chronicle) = (Arc::clone(&visit.permit), Chronicle::default());
-    let gathered = Gathered { engine, cluster, audience, permit, chronicle, next: None, swept: 0 };
+pub(super) async fn scale_set(
+    request: OperatorRequest,
+    Path(name): Path<String>,
+) -> JsonResult<ScaleSetExplanation> {
+    let (visibility, control) = (Visibility::of(&request)?, request.control.clone());
+    let cluster = request.control.look(|state| state.name.to_string())?;
+    let (permit, history) = (Arc::clone(&request.permit), AuditHistory::default());
+    let context = ExplanationQuery { control, cluster, visibility, permit, history, next: None, swept: 0 };
     let explain = move |state: &State<'_>| {
-        let may_know = gathered.permit.sees_named(&name);
-        let explanation =
-            if may_know { gathered.with_scene(state, |scene| explain_scale_set(scene, &name)) } else { None };
+        let may_know = context.permit.sees_named(&name);
+        let explanation = if may_know {
+            context.with_context(state, |context| explain_scale_set(context, &name))
+        } else {
+            None
+        };
         explanation.ok_or_else(|| match find_scale_set(state.cluster, &name) {
-            Err(unknown) => Fault::from(unknown),
-            Ok(_) => Fault::not_found(format!("no such scale set: {name}")),
+            Err(unknown) => ApiProblem::from(unknown),
+            Ok(_) => ApiProblem::not_found(format!("no such scale set: {name}")),
         })
     };
-    visit.engine.look(explain)?.map(Json).map_err(|fault| visit.discreet(fault))
+    request.control.look(explain)?.map(Json).map_err(|problem| request.hide_names(problem))
 }
 
-impl Gathered {
-    /// Explains something, as it is now, to whoever asks.
-    fn with_scene<T>(&self, state: &State<'_>, explain: impl FnOnce(&Scene<'_>) -> T) -> T {
+impl ExplanationQuery {
+    /// Runs `explain` on the current state, restricted to the caller's view.
+    fn with_context<T>(&self, state: &State<'_>, explain: impl FnOnce(&ExplanationContext<'_>) -> T) -> T {
         let polls = |machine| state.polls.of(machine);
         let is_here = |group: &GroupId| group_in_cluster(state, group).is_some();
-        let refusals = self.engine.rejections().of_groups(is_here);
+        let refusals = self.control.rejections().of_groups(is_here);
         let group = |resource| match resource {
             Resource::Machine(machine) => group_of(state, Link::Machine(machine)),
             Resource::ScaleSet(set) => group_of(state, Link::ScaleSet(set)),
         };
-        let onlooker = Onlooker {
-            knows: &|entry: &AuditEntry| self.audience.admits(entry),
-            sees: &|tenant| self.permit.sees(state.cluster, tenant),
+        let viewer = Viewer {
+            may_read: &|entry: &AuditEntry| self.visibility.admits(entry),
+            may_see: &|tenant| self.permit.sees(state.cluster, tenant),
             is_limited: !self.permit.scope.tenants.is_all(),
         };
-        explain(&Scene {
+        explain(&ExplanationContext {
             name: &self.cluster,
             cluster: state.cluster,
             now: state.now,
             polls: &polls,
-            troubles: state.delays,
-            chronicle: &self.chronicle,
-            azure: Azure { group_of: &group, refusals: &refusals },
-            onlooker,
+            driver_errors: state.delays,
+            history: &self.history,
+            azure: AzureContext { group_of: &group, refusals: &refusals },
+            viewer,
         })
     }
 }
 
-/// Reads what the trail tells of something, and whatever says who asked for it.
+/// Reads the audit entries of a subject, and the entries that name its requesters.
 async fn gather(
-    visit: &Visit,
+    request: &OperatorRequest,
     subject: impl FnOnce(String) -> Subject,
     limit: usize,
     (direction, before): (Direction, Option<u64>),
-) -> Result<Gathered, Fault> {
-    let audience = Audience::of(visit)?;
-    let cluster = visit.engine.look(|state| state.name.to_string())?;
-    let key = visit.cluster_key();
+) -> Result<ExplanationQuery, ApiProblem> {
+    let visibility = Visibility::of(request)?;
+    let cluster = request.control.look(|state| state.name.to_string())?;
+    let key = request.cluster_key();
     let groups = vec![vec![subject(key.clone())]];
     let mut query = AuditQuery { groups, direction, before, limit, ..AuditQuery::default() };
     let (mut entries, mut swept, mut next) = (Vec::new(), 0, None);
-    for _ in 0..QUESTIONS_MAX {
+    for _ in 0..QUERIES_MAX {
         query.limit = limit - entries.len();
-        let page = visit.engine.read_trail(query.clone()).await?;
+        let page = request.control.read_audit_log(query.clone()).await?;
         entries.extend(page.entries);
         (swept, next) = (page.swept, page.next);
-        let Some(place) = next.filter(|_| entries.len() < limit) else { break };
+        let Some(cursor) = next.filter(|_| entries.len() < limit) else { break };
         match direction {
-            Direction::OldestFirst => query.after = Some(place),
-            Direction::NewestFirst => query.before = Some(place),
+            Direction::OldestFirst => query.after = Some(cursor),
+            Direction::NewestFirst => query.before = Some(cursor),
         }
     }
-    let mut chronicle = Chronicle::new(entries);
+    let mut history = AuditHistory::new(entries);
     let mut looked_up = BTreeSet::new();
     loop {
-        let wants = chronicle.wants();
-        if wants.is_empty() || looked_up.len() >= LOOKED_UP_MAX {
+        let missing = history.missing();
+        if missing.is_empty() || looked_up.len() >= LOOKED_UP_MAX {
             break;
         }
-        for wanted in wants.into_iter().take(LOOKED_UP_MAX) {
-            let found = look_up(visit, &key, wanted).await?;
+        for wanted in missing.into_iter().take(LOOKED_UP_MAX) {
+            let found = look_up(request, &key, wanted).await?;
             looked_up.insert(wanted);
-            chronicle.learn(wanted, found);
+            history.add(wanted, found);
         }
     }
-    let (engine, permit) = (visit.engine.clone(), Arc::clone(&visit.permit));
-    Ok(Gathered { engine, cluster, audience, permit, chronicle, next, swept })
+    let (control, permit) = (request.control.clone(), Arc::clone(&request.permit));
+    Ok(ExplanationQuery { control, cluster, visibility, permit, history, next, swept })
 }
 
-/// One entry of the trail, if it is kept.
-async fn look_up(visit: &Visit, cluster: &str, wanted: Wanted) -> Result<Option<Arc<AuditEntry>>, Fault> {
+/// One audit entry. None if it was swept.
+async fn look_up(
+    request: &OperatorRequest,
+    cluster: &str,
+    wanted: HistoryLookup,
+) -> Result<Option<Arc<AuditEntry>>, ApiProblem> {
     let cluster = cluster.to_owned();
     let first = |subject| AuditQuery { groups: vec![vec![subject]], limit: 1, ..AuditQuery::default() };
     let query = match wanted {
-        Wanted::Entry(number) => {
+        HistoryLookup::Entry(number) => {
             let (after, before) = (number.checked_sub(1), number.checked_add(1));
             AuditQuery { after, before, limit: 1, ..AuditQuery::default() }
         }
-        Wanted::OfWork(number) => first(Subject::Work { cluster, number }),
-        Wanted::OfRollout(number) => first(Subject::Rollout { cluster, number }),
+        HistoryLookup::OfWork(number) => first(Subject::Work { cluster, number }),
+        HistoryLookup::OfRollout(number) => first(Subject::Rollout { cluster, number }),
     };
-    let AuditBatch { entries, .. } = visit.engine.read_trail(query).await?;
+    let AuditBatch { entries, .. } = request.control.read_audit_log(query).await?;
     Ok(entries.into_iter().next())
 }

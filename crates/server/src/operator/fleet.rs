@@ -1,4 +1,4 @@
-//! The fleet as a whole: shown, and made what a file says.
+//! Handlers of the whole fleet.
 
 use std::collections::BTreeSet;
 
@@ -6,29 +6,29 @@ use axum::Json;
 use axum::body::Bytes;
 use axum::extract::Query;
 use forewarn_control::{
-    BadFleet, Difference, DifferenceState, DifferenceView, Fleet, FleetReport, MachineDetails, NamedCommand,
-    Unmentioned, difference, find_machine, fleet_of,
+    Difference, DifferenceState, DifferenceView, Fleet, FleetFileError, FleetReport, MachineDetails,
+    NamedCommand, UnlistedObjects, difference, find_machine, fleet_of,
 };
 use forewarn_lifecycle::{Cause, Cluster, MachineId};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::body::read;
-use super::fault::Fault;
+use super::context::OperatorRequest;
+use super::problem::ApiProblem;
 use super::tagged::Tagged;
-use super::visit::Visit;
 use crate::refused_entry::refused_place;
 use forewarn_control::request::{CommandBatch, RequestContext};
 
-/// How a fleet is applied.
+/// Options of applying a fleet.
 #[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
-pub(super) struct How {
-    /// What happens to things that the file does not mention; they stay, if not said.
+pub(super) struct ApplyOptions {
+    /// Treatment of resources that the file does not mention; default: `keep`.
     unmentioned: UnmentionedWord,
-    /// Whether moves are recorded of machines that the file has on other hosts; they are only listed, if not said.
+    /// Record moves of machines that the file has on other hosts; default: only list them.
     moves: bool,
-    /// Whether it is only asked what would be done.
+    /// Only report the differences.
     dry_run: bool,
 }
 
@@ -42,104 +42,111 @@ enum UnmentionedWord {
     Forget,
 }
 
-impl How {
-    /// Whether a difference is only listed.
+impl ApplyOptions {
+    /// Returns true if a difference is listed and not applied.
     fn skips(self, difference: &Difference) -> bool {
         !self.moves && matches!(difference.command, Some(NamedCommand::Move { .. }))
     }
 }
 
-pub(super) async fn show(visit: Visit) -> Result<Tagged<Fleet>, Fault> {
-    Ok(visit.tagged(visit.engine.look(fleet)?))
+pub(super) async fn show(request: OperatorRequest) -> Result<Tagged<Fleet>, ApiProblem> {
+    Ok(request.tagged(request.control.look(fleet)?))
 }
 
-/// Makes the fleet what a file says. What can only go when something else is gone is tried once more at the end.
+/// Changes the fleet to match a file. Containers are removed in a second pass, once they are empty.
 pub(super) async fn apply(
-    visit: Visit,
-    Query(how): Query<How>,
+    request: OperatorRequest,
+    Query(options): Query<ApplyOptions>,
     body: Bytes,
-) -> Result<Json<FleetReport>, Fault> {
+) -> Result<Json<FleetReport>, ApiProblem> {
     let wanted: Fleet = read(&body)?;
-    let differences = match compare(&visit, &wanted, how)? {
+    let differences = match compare(&request, &wanted, options)? {
         Ok(differences) => differences,
-        Err(BadFleet::Entry { place, text }) => return Err(Fault::conflict(text).at(&place, &body)),
-        Err(bad @ (BadFleet::TooLong | BadFleet::Malformed(_))) => return Err(bad.into()),
+        Err(FleetFileError::Entry { place, text }) => {
+            return Err(ApiProblem::conflict(text).at(&place, &body));
+        }
+        Err(bad @ (FleetFileError::TooLong | FleetFileError::Malformed(_))) => return Err(bad.into()),
     };
-    let applied: Vec<_> = differences.iter().filter(|one| !how.skips(one)).cloned().collect();
+    let applied: Vec<_> = differences.iter().filter(|one| !options.skips(one)).cloned().collect();
     let commands: Vec<_> = applied.iter().filter_map(|one| one.command.clone()).collect();
-    if how.dry_run {
-        if let Some(refused) = visit.engine.find_refused(&commands) {
+    if options.dry_run {
+        if let Some(refused) = request.control.find_refused(&commands) {
             let place = refused_place(&applied, &refused);
-            return Err(Fault::from(refused.error).at(&place, &body));
+            return Err(ApiProblem::from(refused.error).at(&place, &body));
         }
         return Ok(Json(report(&differences, |one| match one.command {
-            Some(_) if how.skips(one) => DifferenceState::Skipped,
+            Some(_) if options.skips(one) => DifferenceState::Skipped,
             Some(_) => DifferenceState::Planned,
             None => DifferenceState::Later,
         })));
     }
     let mut because = None;
     if !commands.is_empty() {
-        because = match visit.order(commands.clone(), &body).await {
+        because = match request.run(commands.clone(), &body).await {
             Ok(outcome) => outcome.entry,
-            Err(fault) => return Err(located(&visit, &applied, &commands, fault, &body)),
+            Err(problem) => return Err(located(&request, &applied, &commands, problem, &body)),
         };
     }
-    let left = compare(&visit, &wanted, how)??;
+    let left = compare(&request, &wanted, options)??;
     let removals: Vec<_> = left.into_iter().filter(is_removal_of_container).collect();
     for Difference { command, .. } in &removals {
-        // Something may have come since; then it stays, and is still there to be removed next time.
+        // A container that is not empty stays until the next time.
         if let Some(command) = command {
-            let context = RequestContext { because, ..visit.permit.context() };
-            let outcome = visit.engine.order(CommandBatch { commands: vec![command.clone()], context }).await;
+            let context = RequestContext { because, ..request.permit.context() };
+            let outcome =
+                request.control.run_commands(CommandBatch { commands: vec![command.clone()], context }).await;
             because = because.or(outcome.ok().and_then(|outcome| outcome.entry));
         }
     }
     let still: BTreeSet<_> =
-        compare(&visit, &wanted, how)??.into_iter().map(|one| subject(&one.text)).collect();
+        compare(&request, &wanted, options)??.into_iter().map(|one| subject(&one.text)).collect();
     Ok(Json(report(&differences, |one| {
-        // What was asked for before under the same key is not done again.
+        // A repeated request under the same key is not carried out again.
         match still.contains(&subject(&one.text)) {
-            _ if how.skips(one) => DifferenceState::Skipped,
+            _ if options.skips(one) => DifferenceState::Skipped,
             true => DifferenceState::Later,
             false => DifferenceState::Done,
         }
     })))
 }
 
-/// The same fault, with the entry of the file that made the driver refuse the order, if it is still the one.
+/// Adds the position of the rejected entry to a problem, if it is still rejected.
 fn located(
-    visit: &Visit,
+    request: &OperatorRequest,
     differences: &[Difference],
     commands: &[NamedCommand],
-    fault: Fault,
+    problem: ApiProblem,
     body: &[u8],
-) -> Fault {
-    match visit.engine.find_refused(commands) {
-        Some(refused) if Fault::from(refused.error.clone()) == fault => {
-            fault.at(&refused_place(differences, &refused), body)
+) -> ApiProblem {
+    match request.control.find_refused(commands) {
+        Some(refused) if ApiProblem::from(refused.error.clone()) == problem => {
+            problem.at(&refused_place(differences, &refused), body)
         }
-        Some(_) | None => fault,
+        Some(_) | None => problem,
     }
 }
 
-fn compare(visit: &Visit, wanted: &Fleet, how: How) -> Result<Result<Vec<Difference>, BadFleet>, Fault> {
-    let unmentioned = match how.unmentioned {
-        UnmentionedWord::Keep => Unmentioned::Keep,
-        UnmentionedWord::Remove => Unmentioned::Remove,
-        UnmentionedWord::Forget => Unmentioned::Forget,
+fn compare(
+    request: &OperatorRequest,
+    wanted: &Fleet,
+    options: ApplyOptions,
+) -> Result<Result<Vec<Difference>, FleetFileError>, ApiProblem> {
+    let unmentioned = match options.unmentioned {
+        UnmentionedWord::Keep => UnlistedObjects::Keep,
+        UnmentionedWord::Remove => UnlistedObjects::Remove,
+        UnmentionedWord::Forget => UnlistedObjects::Forget,
     };
     let wanted = wanted.clone();
     let compare = move |state: &crate::snapshot::State<'_>| {
         let mut differences = difference(&fleet(state), &wanted, unmentioned)?;
-        differences.iter_mut().for_each(|one| wait_for_an_end(state.cluster, one));
+        differences.iter_mut().for_each(|one| skip_if_busy(state.cluster, one));
         Ok(differences)
     };
-    Ok(visit.engine.look(compare)?)
+    Ok(request.control.look(compare)?)
 }
 
-/// A machine that is being deleted is not deleted again; one that the driver is at work on is forgotten later.
-fn wait_for_an_end(cluster: &Cluster, difference: &mut Difference) {
+/// Skips machines that are being deleted, and defers forgetting a machine with an order in progress.
+fn skip_if_busy(cluster: &Cluster, difference: &mut Difference) {
     let (waits, machine): (fn(&Cluster, MachineId) -> bool, _) = match &difference.command {
         Some(NamedCommand::Delete { machine }) => (is_ending, machine),
         Some(NamedCommand::Forget { machine }) => (is_worked_on, machine),
@@ -176,7 +183,7 @@ fn report(differences: &[Difference], state: impl Fn(&Difference) -> DifferenceS
     FleetReport { differences: differences.iter().map(view).collect() }
 }
 
-/// What a difference is about, whatever is said of it besides.
+/// The subject of a difference: the part before the comma.
 fn subject(text: &str) -> String {
     text.split(',').next().unwrap_or(text).to_owned()
 }

@@ -1,21 +1,17 @@
-//! The headers of requests that mean something, and what they may say.
+//! Request headers of the operator API, and their syntax.
 
 use serde_json::{Value, json};
 
-/// A header that means something.
+/// A request header that some route takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Header {
-    /// The same request under the same key is carried out once.
     IdempotencyKey,
-    /// Only if it is still what was read.
     IfMatch,
-    /// Only if it is something else than what was read.
     IfNoneMatch,
-    /// What has happened since that entry, too.
     LastEventId,
 }
 
-/// Digits of the number of an entry: as many as every number has that can be counted to.
+/// Digits of the number of an audit entry: every number of so many digits fits in a `u64`.
 const NUMBER_DIGITS_MAX: usize = 19;
 
 /// Bytes of an idempotency key.
@@ -31,20 +27,22 @@ impl Header {
         }
     }
 
-    pub(super) const fn about(self) -> &'static str {
+    pub(super) const fn description(self) -> &'static str {
         match self {
             Self::IdempotencyKey => {
-                "The same request under the same key, within a day, is carried out once and answered the same."
+                "A request that is repeated under the same key within a day is carried out once and gets the same response."
             }
-            Self::IfMatch => "The `ETag` of what was read: if it is another now, nothing is done.",
+            Self::IfMatch => {
+                "`ETag` of an earlier response: the request is rejected if the resource has changed since."
+            }
             Self::IfNoneMatch => {
-                "The `ETag` of what was read: if it is the same still, it is not sent again."
+                "`ETag` of an earlier response: the resource is not sent again if it has not changed."
             }
-            Self::LastEventId => "The number of the last entry that was seen: everything since is told, too.",
+            Self::LastEventId => "Number of the last received audit entry: later entries are sent first.",
         }
     }
 
-    /// What it may say, for programs.
+    /// JSON schema of the value.
     pub(super) fn schema(self) -> Value {
         let text = |pattern: &str| json!({ "type": "string", "pattern": pattern });
         match self {
@@ -57,7 +55,7 @@ impl Header {
         }
     }
 
-    /// Whether it may say that.
+    /// Returns true if a value is valid.
     pub(super) fn admits(self, value: &str) -> bool {
         match self {
             Self::IdempotencyKey => {
@@ -73,8 +71,8 @@ impl Header {
     }
 }
 
-/// The tags of a list, with their quotes; nothing, if it is not a list of tags. A proxy may have called some of them weak;
-/// they stand for the same.
+/// The tags of a list, with their quotes. None if the list is malformed. A proxy may have marked some as weak;
+/// they are compared without the mark.
 pub(super) fn tags(list: &str) -> Option<Vec<&str>> {
     let blank = [' ', '\t'];
     let mut found = Vec::new();
@@ -110,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn a_header_says_what_its_schema_says() {
+    fn headers_are_validated_as_their_schema_says() {
         let longest = "k".repeat(255);
         for (header, right, wrong) in [
             (Header::IdempotencyKey, ["a", "~!", &longest], ["", "a b", &format!("{longest}k")]),

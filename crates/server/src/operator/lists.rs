@@ -1,4 +1,4 @@
-//! What there is of a kind, page by page.
+//! Handlers of lists, page by page.
 
 use std::sync::Arc;
 
@@ -15,20 +15,20 @@ use forewarn_lifecycle::{
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 
-use super::fault::Fault;
-use super::page::{Cursor, Page, Shown};
-use super::reads::{shown, view};
-use super::visit::Visit;
+use super::context::OperatorRequest;
+use super::page::{Cursor, Page, PageResponse};
+use super::problem::ApiProblem;
+use super::reads::{event_with_delays, view};
 use forewarn_control::Permit;
 
-type Listed<T> = Result<Shown<T>, Fault>;
+type PageResult<T> = Result<PageResponse<T>, ApiProblem>;
 
-/// Which hosts are wanted.
+/// Filter of hosts.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 pub(super) struct HostFilter {
-    /// Only those of that zone.
+    /// Hosts in this zone.
     zone: Option<u16>,
-    /// Only those that are so.
+    /// Hosts with this health.
     health: Option<HealthWord>,
 }
 
@@ -42,10 +42,10 @@ enum HealthWord {
 }
 
 pub(super) async fn hosts(
-    visit: Visit,
+    request: OperatorRequest,
     Query(HostFilter { zone, health }): Query<HostFilter>,
     page: Page,
-) -> Listed<HostView> {
+) -> PageResult<HostView> {
     let (zone, health) = (zone.map(Zone), health.map(Health::from));
     let list = move |state: &crate::snapshot::State<'_>| {
         let hosts = state.cluster.hosts_from(HostId(page.first_number(u32::MAX)));
@@ -53,28 +53,28 @@ pub(super) async fn hosts(
             zone.is_none_or(|zone| host.zone == Some(zone))
                 && health.is_none_or(|health| host.health == health)
         });
-        page.fill(wanted.filter_map(|(id, _)| Some((place(id.0), host_view(state.cluster, id)?))))
+        page.fill(wanted.filter_map(|(id, _)| Some((cursor(id.0), host_view(state.cluster, id)?))))
     };
-    Ok(visit.engine.look(list)?)
+    Ok(request.control.look(list)?)
 }
 
-/// Which machines are wanted.
+/// Filter of machines.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 pub(super) struct MachineFilter {
-    /// Only those of that tenant.
+    /// Of this tenant.
     #[schemars(with = "Option<schema::Name>")]
     tenant: Option<String>,
-    /// Only those on that host, those on their way there or from there included.
+    /// Machines on this host, including those that are moving to it or from it.
     #[schemars(with = "Option<schema::Name>")]
     host: Option<String>,
 }
 
 pub(super) async fn machines(
-    visit: Visit,
+    request: OperatorRequest,
     Query(MachineFilter { tenant, host }): Query<MachineFilter>,
     page: Page,
-) -> Listed<MachineView> {
-    let permit = Arc::clone(&visit.permit);
+) -> PageResult<MachineView> {
+    let permit = Arc::clone(&request.permit);
     let list = move |state: &crate::snapshot::State<'_>| {
         let cluster = state.cluster;
         let tenant = tenant.map(|name| known_tenant(cluster, &permit, &name)).transpose()?;
@@ -85,8 +85,8 @@ pub(super) async fn machines(
         let host = host.map(|name| find_host(cluster, &name)).transpose()?;
         let of_tenant = tenant.and_then(|id| cluster.tenant(id)).map(forewarn_lifecycle::Tenant::machines);
         let of_host = host.and_then(|id| cluster.host(id)).map(forewarn_lifecycle::Host::machines);
-        let shown = |id: MachineId| Some((place(id.0), view(state, id).filter(|_| sees(id))?));
-        Ok::<_, Fault>(match (of_tenant, of_host) {
+        let shown = |id: MachineId| Some((cursor(id.0), view(state, id).filter(|_| sees(id))?));
+        Ok::<_, ApiProblem>(match (of_tenant, of_host) {
             (Some(of_tenant), Some(of_host)) => {
                 let both = of_host.iter().filter(|id| of_tenant.contains(id));
                 page.fill(both.copied().filter_map(shown))
@@ -98,33 +98,33 @@ pub(super) async fn machines(
             }
         })
     };
-    visit.engine.look(list)?.map_err(|fault| visit.discreet(fault))
+    request.control.look(list)?.map_err(|problem| request.hide_names(problem))
 }
 
-pub(super) async fn tenants(visit: Visit, page: Page) -> Listed<TenantView> {
-    let permit = Arc::clone(&visit.permit);
+pub(super) async fn tenants(request: OperatorRequest, page: Page) -> PageResult<TenantView> {
+    let permit = Arc::clone(&request.permit);
     let list = move |state: &crate::snapshot::State<'_>| {
         let tenants = state.cluster.tenants_from(TenantId(page.first_number(u32::MAX)));
         let seen = tenants.filter(|(id, _)| permit.sees(state.cluster, *id));
-        page.fill(seen.filter_map(|(id, _)| Some((place(id.0), tenant_view(state.cluster, id)?))))
+        page.fill(seen.filter_map(|(id, _)| Some((cursor(id.0), tenant_view(state.cluster, id)?))))
     };
-    Ok(visit.engine.look(list)?)
+    Ok(request.control.look(list)?)
 }
 
-/// Which events are wanted.
+/// Filter of events.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 pub(super) struct EventFilter {
-    /// Only those of that tenant.
+    /// Of this tenant.
     #[schemars(with = "Option<schema::Name>")]
     tenant: Option<String>,
-    /// Only those of that kind, as in a document.
+    /// Events of this type, as in a document.
     #[schemars(schema_with = "kind_schema")]
     kind: Option<EventKind>,
-    /// Only those that are so, as in a document.
+    /// Events with this status, as in a document.
     status: Option<StatusWord>,
 }
 
-/// The schema of a parameter stands where it is used, without a name of its own.
+/// Inlined: parameters have no named schemas.
 fn kind_schema(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "string", "enum": EventKind::ALL.map(EventKind::as_str) })
 }
@@ -137,12 +137,12 @@ enum StatusWord {
 }
 
 pub(super) async fn events(
-    visit: Visit,
+    request: OperatorRequest,
     Query(EventFilter { tenant, kind, status }): Query<EventFilter>,
     page: Page,
-) -> Listed<EventView> {
+) -> PageResult<EventView> {
     let status = status.map(Status::from);
-    let permit = Arc::clone(&visit.permit);
+    let permit = Arc::clone(&request.permit);
     let list = move |state: &crate::snapshot::State<'_>| {
         let is_wanted = |(tenant, event): &(TenantId, &Event)| {
             permit.sees(state.cluster, *tenant)
@@ -150,60 +150,60 @@ pub(super) async fn events(
                 && status.is_none_or(|status| Status::of(&event.phase) == status)
         };
         let placed = |(id, event): (TenantId, &Event)| {
-            (place_of_event(event.maintenance, id), shown(state, id, event))
+            (event_cursor(event.maintenance, id), event_with_delays(state, id, event))
         };
         let Some(name) = tenant else {
             let first = MaintenanceId(u64::try_from(page.first().0 >> u32::BITS).unwrap_or(u64::MAX));
             let events = state.cluster.maintenances_from(first).flat_map(|work| {
-                let mut told: Vec<_> =
+                let mut announcements: Vec<_> =
                     work.plan.parts.iter().filter_map(|part| part.announcement.as_ref()).collect();
-                told.sort_by_key(|told| state.cluster.event(told.id).map(|(tenant, _)| tenant));
-                told.into_iter().filter_map(|told| state.cluster.event(told.id))
+                announcements.sort_by_key(|one| state.cluster.event(one.id).map(|(tenant, _)| tenant));
+                announcements.into_iter().filter_map(|one| state.cluster.event(one.id))
             });
             return Ok(page.fill(events.filter(is_wanted).map(placed)));
         };
         let id = known_tenant(state.cluster, &permit, &name)?;
         let events = state.cluster.tenant(id).map(forewarn_lifecycle::Tenant::events).unwrap_or_default();
-        Ok::<_, Fault>(page.fill(events.iter().map(|event| (id, event)).filter(is_wanted).map(placed)))
+        Ok::<_, ApiProblem>(page.fill(events.iter().map(|event| (id, event)).filter(is_wanted).map(placed)))
     };
-    visit.engine.look(list)?.map_err(|fault| visit.discreet(fault))
+    request.control.look(list)?.map_err(|problem| request.hide_names(problem))
 }
 
-/// Which rollouts are wanted.
+/// Filter of rollouts.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 pub(super) struct RolloutFilter {
-    /// Also those that are over, as long as they are remembered.
+    /// Include ended rollouts that are still remembered.
     #[serde(default)]
     ended: bool,
 }
 
 pub(super) async fn rollouts(
-    visit: Visit,
+    request: OperatorRequest,
     Query(RolloutFilter { ended }): Query<RolloutFilter>,
     page: Page,
-) -> Listed<RolloutView> {
+) -> PageResult<RolloutView> {
     let list = move |state: &crate::snapshot::State<'_>| {
         let first = RolloutId(page.first_number(u64::MAX));
         let over = state.cluster.ended_rollouts().map(|(id, _)| id).filter(|id| ended && *id >= first);
         let mut all: Vec<_> = over.chain(state.cluster.rollouts_from(first).map(|(id, _)| id)).collect();
         all.sort_unstable();
-        let shown = |id: RolloutId| Some((place(id.0), rollout_view(state.cluster, state.now, id)?));
+        let shown = |id: RolloutId| Some((cursor(id.0), rollout_view(state.cluster, state.now, id)?));
         page.fill(all.into_iter().filter_map(shown))
     };
-    Ok(visit.engine.look(list)?)
+    Ok(request.control.look(list)?)
 }
 
-/// A tenant that is there, for whoever asks.
-fn known_tenant(cluster: &Cluster, permit: &Permit, name: &str) -> Result<TenantId, Fault> {
+/// Finds a tenant in the scope of the permit.
+fn known_tenant(cluster: &Cluster, permit: &Permit, name: &str) -> Result<TenantId, ApiProblem> {
     Ok(permit.check_tenant(cluster, find_tenant(cluster, name)?)?)
 }
 
-fn place(number: impl Into<u128>) -> Cursor {
+fn cursor(number: impl Into<u128>) -> Cursor {
     Cursor(number.into())
 }
 
-/// Events come in the order of the work behind them, those of one work in the order of tenants.
-fn place_of_event(work: MaintenanceId, tenant: TenantId) -> Cursor {
+/// Cursor of an event: by maintenance, then by tenant.
+fn event_cursor(work: MaintenanceId, tenant: TenantId) -> Cursor {
     Cursor(u128::from(work.0) << u32::BITS | u128::from(tenant.0))
 }
 

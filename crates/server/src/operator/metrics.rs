@@ -1,4 +1,4 @@
-//! What there is, counted whenever somebody asks.
+//! Metrics of the fleet, computed on each scrape, and counters of the operator API.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -16,18 +16,18 @@ use prometheus_client::registry::Registry;
 use super::Api;
 use crate::telemetry::Telemetry;
 
-type Labels = Vec<(&'static str, &'static str)>;
-type Gauges = Family<Labels, Gauge<i64, AtomicI64>>;
+type FleetLabels = Vec<(&'static str, &'static str)>;
+type FleetGauges = Family<FleetLabels, Gauge<i64, AtomicI64>>;
 
-/// What the operator API counts, and what it shows of the fleet.
+/// Counters of the operator API and gauges of the fleet.
 #[derive(Clone, Debug)]
 pub(super) struct Metrics {
     pub(super) commands: Counter,
     pub(super) refused: Counter,
-    events: Gauges,
-    hosts: Gauges,
-    machines: Gauges,
-    tenants: Gauges,
+    events: FleetGauges,
+    hosts: FleetGauges,
+    machines: FleetGauges,
+    tenants: FleetGauges,
     held: Gauge,
     clock: Gauge,
     clock_steps: Counter,
@@ -37,39 +37,39 @@ pub(super) struct Metrics {
 impl Metrics {
     pub(super) fn new(registry: &mut Registry) -> Self {
         let mut gauges = |name: &str, help: &str| {
-            let family = Gauges::default();
+            let family = FleetGauges::default();
             registry.register(name, help, family.clone());
             family
         };
-        let events = gauges("events", "Events that can be seen, by type and status");
+        let events = gauges("events", "Active events, by type and status");
         let hosts = gauges("hosts", "Hosts, by health");
-        let machines = gauges("machines", "Machines, by power");
-        let tenants = gauges("tenants", "Tenants, by whether Scheduled Events are enabled for them");
+        let machines = gauges("machines", "Machines, by power state");
+        let tenants = gauges("tenants", "Tenants, by whether Scheduled Events are enabled");
         let (commands, refused) = (Counter::default(), Counter::default());
-        registry.register(
-            "operator_commands",
-            "Commands of operators that were carried out",
-            commands.clone(),
-        );
+        registry.register("operator_commands", "Commands of operators that succeeded", commands.clone());
         registry.register(
             "operator_commands_refused",
-            "Commands of operators that were refused",
+            "Commands of operators that were rejected",
             refused.clone(),
         );
         let (held, clock) = (Gauge::default(), Gauge::default());
-        registry.register("held", "Work that might start and is held", held.clone());
+        registry.register("held", "Maintenances that are due and held", held.clone());
         let (clock_steps, writable) = (Counter::default(), Gauge::default());
         registry.register(
             "clock_steps",
-            "Times that the wall clock was set, or the server was asleep",
+            "Steps of the system clock and suspensions of the server",
             clock_steps.clone(),
         );
-        registry.register("writable", "1 while the journal can be written, else 0", writable.clone());
-        registry.register("clock_seconds", "What the clock shows, in seconds after 1970", clock.clone());
+        registry.register("writable", "1 if the journal can be written, else 0", writable.clone());
+        registry.register(
+            "clock_seconds",
+            "Time of the server's clock, in seconds since 1970",
+            clock.clone(),
+        );
         Self { commands, refused, events, hosts, machines, tenants, held, clock, clock_steps, writable }
     }
 
-    fn show(&self, counts: &Counts) {
+    fn show(&self, counts: &FleetCounts) {
         self.held.set(counts.held);
         self.clock.set(counts.clock_seconds);
         for (family, counts) in [
@@ -87,16 +87,16 @@ impl Metrics {
 }
 
 #[derive(Default)]
-struct Counts {
-    events: BTreeMap<Labels, i64>,
-    hosts: BTreeMap<Labels, i64>,
-    machines: BTreeMap<Labels, i64>,
-    tenants: BTreeMap<Labels, i64>,
+struct FleetCounts {
+    events: BTreeMap<FleetLabels, i64>,
+    hosts: BTreeMap<FleetLabels, i64>,
+    machines: BTreeMap<FleetLabels, i64>,
+    tenants: BTreeMap<FleetLabels, i64>,
     held: i64,
     clock_seconds: i64,
 }
 
-impl Counts {
+impl FleetCounts {
     fn of(cluster: &Cluster) -> Self {
         let mut counts = Self::default();
         for (_, host) in cluster.hosts() {
@@ -130,15 +130,15 @@ impl Counts {
 }
 
 pub(super) async fn metrics(State(api): State<Api>) -> impl IntoResponse {
-    let counts = api.engine.look(|state| {
-        let mut counts = Counts::of(state.cluster);
+    let counts = api.control.look(|state| {
+        let mut counts = FleetCounts::of(state.cluster);
         counts.clock_seconds = state.now.wall.seconds();
         counts
     });
     api.webhooks.count();
-    api.metrics.writable.set(i64::from(api.engine.trouble().is_none()));
-    api.metrics.clock_steps.inner().store(api.engine.clock_steps(), Ordering::Relaxed);
-    // While nothing can be written the fleet is shown as it last was.
+    api.metrics.writable.set(i64::from(api.control.write_error().is_none()));
+    api.metrics.clock_steps.inner().store(api.control.clock_steps(), Ordering::Relaxed);
+    // While the journal cannot be written, the gauges keep their last value.
     if let Ok(counts) = counts {
         api.metrics.show(&counts);
     }

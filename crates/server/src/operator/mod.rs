@@ -1,50 +1,49 @@
-//! The operator API: what people and their tools ask for, as JSON under `/v1`.
+//! The operator API: JSON under `/v1`, for operators and their tools.
 //!
-//! Handlers are thin: read, ask the engine, answer. What can be asked for, and what is shown, is
-//! [`forewarn_control`]; what is refused is a problem document (RFC 9457).
+//! Handlers are thin: they decode a request, call the control handle and encode the result. Commands and views are
+//! those of [`forewarn_control`]; errors are problem documents (RFC 9457).
 //!
 //! ```text
-//!   table ──▶ router: gate (who) ──▶ guard (parameters, headers) ──▶ handler
-//!         ├─▶ /v1/openapi.json, for programs
-//!         └─▶ docs/reference/operator-api.md, for people; a test compares
+//!   routes ──▶ router: authenticate ──▶ validate (parameters, headers) ──▶ handler
+//!          ├─▶ /v1/openapi.json
+//!          └─▶ docs/reference/operator-api.md; a test compares
 //! ```
 
 mod access;
-mod audience;
 mod audit;
+mod audit_stream;
+#[cfg(test)]
+mod audit_tests;
+mod authenticate;
 mod backup;
-mod behaviour;
 mod body;
+mod context;
+mod decode_errors;
 mod explain;
-mod fault;
 mod fleet;
-mod gate;
-mod guard;
 mod header;
 mod health;
 mod lists;
 mod metrics;
-mod needs;
 mod openapi;
 mod page;
+mod problem;
 mod reads;
 mod rejection;
+mod required_permit;
 mod route;
+mod routes;
 mod scalesets;
 mod schemas;
-mod table;
-mod table_access;
+mod settings;
 mod tagged;
 #[cfg(test)]
 mod tests;
 mod token;
-#[cfg(test)]
-mod trail_tests;
-mod visit;
-mod watching;
+mod validate;
+mod visibility;
 mod webhooks;
 mod while_valid;
-mod wording;
 mod writes;
 
 use std::path::PathBuf;
@@ -63,28 +62,28 @@ use crate::clients::{ConnectionRefusal, RefusalFormat};
 use crate::control_handle::ControlHandle;
 use crate::stale::mark_stale;
 use crate::telemetry::Telemetry;
-use crate::webhooks::Post;
-use fault::{Fault, Kind};
-use gate::Gate;
-pub use gate::{ForeignRequest, HostNames, authenticate_connection, bearer, foreign};
+use crate::webhooks::WebhooksShared;
+use authenticate::Authenticator;
+pub use authenticate::{ForeignRequest, HostNames, authenticate_connection, bearer, foreign};
 use metrics::Metrics;
-use needs::Needs;
+use problem::{ApiProblem, ProblemKind};
+use required_permit::RequiredPermit;
 use route::Route;
-pub use token::{NotAdmitted, find as find_token};
 pub(crate) use token::{Secret, hash};
+pub use token::{TokenError, find as find_token};
 
-/// What every handler needs.
+/// State of every handler.
 #[derive(Clone, Debug)]
 pub(crate) struct Api {
-    engine: ControlHandle,
+    control: ControlHandle,
     about: Arc<ServerView>,
     telemetry: Arc<Telemetry>,
     metrics: Metrics,
-    webhooks: Arc<Post>,
+    webhooks: Arc<WebhooksShared>,
     data_dir: Option<PathBuf>,
-    /// Who may use the door through which this is seen.
+    /// Requests that this listener admits.
     access: Access,
-    /// The document for programs, once somebody has asked for it.
+    /// The OpenAPI document, generated on first request.
     openapi: Arc<OnceLock<Bytes>>,
     stop: watch::Receiver<bool>,
 }
@@ -101,64 +100,68 @@ pub enum Access {
 impl Api {
     /// The OpenAPI document of this listener.
     fn openapi(&self) -> Bytes {
-        let write = || openapi::document(&table::routes(), &self.access).to_string().into();
+        let write = || openapi::document(&routes::routes(), &self.access).to_string().into();
         self.openapi.get_or_init(write).clone()
     }
 }
 
-/// What every door of operators shares.
+/// State that all operator listeners share.
 pub(crate) fn api(
-    engine: ControlHandle,
+    control: ControlHandle,
     about: ServerView,
     telemetry: Arc<Telemetry>,
-    webhooks: Arc<Post>,
+    webhooks: Arc<WebhooksShared>,
     data_dir: Option<PathBuf>,
     stop: watch::Receiver<bool>,
 ) -> Api {
     let metrics = telemetry.register(Metrics::new);
     let (access, openapi) = (Access::Tokens, Arc::default());
-    Api { engine, about: Arc::new(about), telemetry, metrics, webhooks, data_dir, access, openapi, stop }
+    Api { control, about: Arc::new(about), telemetry, metrics, webhooks, data_dir, access, openapi, stop }
 }
 
 /// The operator API behind one listener.
 pub(crate) fn router(api: Api, access: Access, names: HostNames) -> Router {
-    let routes = table::routes();
+    let routes = routes::routes();
     let api = Api { access, openapi: Arc::default(), ..api };
-    let free = routes.iter().filter(|route| route.needs == Needs::Nothing).map(|route| route.path).collect();
-    let gate = Arc::new(Gate { access, names, free, engine: api.engine.clone() });
+    let public_paths = routes
+        .iter()
+        .filter(|route| route.requires == RequiredPermit::None)
+        .map(|route| route.path)
+        .collect();
+    let authenticator = Arc::new(Authenticator { access, names, public_paths, control: api.control.clone() });
     let add = |router: Router<Api>, (path, handler)| router.route(path, handler);
-    let router = routes.into_iter().map(Route::guarded).fold(Router::new(), add);
-    let engine = api.engine.clone();
+    let router = routes.into_iter().map(Route::validated).fold(Router::new(), add);
+    let control = api.control.clone();
     let router = router
-        .fallback(async || Fault::not_found("nothing is here\n  hint: the operator API is under /v1"))
-        .method_not_allowed_fallback(async || Fault::method())
-        .layer(axum::middleware::from_fn_with_state(api.engine.clone(), name_failure))
-        .layer(axum::middleware::from_fn_with_state(gate, gate::check))
+        .fallback(async || ApiProblem::not_found("no such path\n  hint: the operator API is under /v1"))
+        .method_not_allowed_fallback(async || ApiProblem::method())
+        .layer(axum::middleware::from_fn_with_state(api.control.clone(), name_failure))
+        .layer(axum::middleware::from_fn_with_state(authenticator, authenticate::check))
         .with_state(api);
-    mark_stale(router, &engine)
+    mark_stale(router, &control)
 }
 
-/// Names the reason in every response that says that nothing can be written now.
-async fn name_failure(State(engine): State<ControlHandle>, request: Request, next: Next) -> Response {
+/// Adds the reason to every 503 response of a handler.
+async fn name_failure(State(control): State<ControlHandle>, request: Request, next: Next) -> Response {
     let response = next.run(request).await;
-    match engine.trouble().filter(|_| response.status() == StatusCode::SERVICE_UNAVAILABLE) {
-        Some(reason) => Fault::unavailable(reason).into_response(),
+    match control.write_error().filter(|_| response.status() == StatusCode::SERVICE_UNAVAILABLE) {
+        Some(reason) => ApiProblem::unavailable(reason).into_response(),
         None => response,
     }
 }
 
-/// Refusals of listeners as problem documents (RFC 9457).
+/// Rejections by listeners, as problem documents (RFC 9457).
 pub(crate) const PROBLEM_REFUSALS: RefusalFormat =
     RefusalFormat { content_type: "application/problem+json", body: problem_text };
 
-/// The problem document of a refusal that no handler has seen, as JSON.
+/// The problem document of a rejected connection, as JSON.
 fn problem_text(refusal: ConnectionRefusal) -> String {
-    let fault = match refusal {
-        ConnectionRefusal::Busy => Fault::new(
-            Kind::Busy,
-            "the server has too many connections\n  hint: try again; a connection that has shown a token keeps its place",
+    let problem = match refusal {
+        ConnectionRefusal::Busy => ApiProblem::new(
+            ProblemKind::Busy,
+            "the server has too many connections\n  hint: try again; authenticated connections are not closed",
         ),
-        ConnectionRefusal::TooSlow => Fault::new(Kind::TooSlow, "the request did not arrive in time"),
+        ConnectionRefusal::TooSlow => ApiProblem::new(ProblemKind::TooSlow, "the request timed out"),
     };
-    fault.text()
+    problem.text()
 }

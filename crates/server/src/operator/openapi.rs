@@ -1,4 +1,4 @@
-//! The operator API for programs: one OpenAPI document, made of the table of routes.
+//! The OpenAPI document of the operator API, generated from the route table.
 
 use std::collections::BTreeSet;
 
@@ -7,46 +7,46 @@ use axum::http::header;
 use axum::response::IntoResponse;
 use serde_json::{Map, Value, json};
 
-use super::fault::{Kind, ProblemDocument};
 use super::header::Header;
-use super::needs::Needs;
-use super::route::{Answer, Link, Members, Route, Subject};
+use super::problem::{ProblemDocument, ProblemKind};
+use super::required_permit::RequiredPermit;
+use super::route::{Link, QueryParameters, Route, RouteResponse, RouteTag};
 use super::schemas::Schemas;
 use super::{Access, Api};
 
-/// The edition of OpenAPI that the document is written in.
+/// Version of OpenAPI.
 const OPENAPI: &str = "3.1.0";
 
-const ABOUT: &str = "What people and their tools ask of Forewarn. Whatever is wrong with a request, the answer is a \
-    problem document (RFC 9457). Members and parameters that mean nothing are refused, requests of web pages too. A path \
-    that is not listed is answered with 404, a method that is not listed with 405.";
+const ABOUT: &str = "Operator API of Forewarn. Every error is a \
+    problem document (RFC 9457). Unknown members and parameters are rejected, and so are requests of web pages. A path \
+    that is not listed returns 404, a method that is not listed 405.";
 
-/// The parameter that says which cluster is meant.
+/// Name of the query parameter for the cluster.
 const CLUSTER: &str = "cluster";
 
-/// The name of the only way to say who one is.
+/// Name of the security scheme.
 const SCHEME: &str = "bearer";
 
 pub(super) async fn show(State(api): State<Api>) -> impl IntoResponse {
     ([(header::CONTENT_TYPE, "application/json")], api.openapi())
 }
 
-/// The document.
+/// Generates the document.
 pub(super) fn document(routes: &[Route], access: &Access) -> Value {
     let is_of_cluster = |route: &&Route| route.query_names().iter().any(|name| name == CLUSTER);
     let of_cluster = routes.iter().filter(is_of_cluster).map(|route| route.id).collect();
-    let mut writer = Writer { schemas: Schemas::new(), access, of_cluster };
+    let mut writer = DocumentWriter { schemas: Schemas::new(), access, of_cluster };
     let mut paths = Map::new();
     for route in routes {
         let operation = writer.operation(route);
         let path = paths.entry(route.path).or_insert_with(|| json!({}));
         path[route.method.as_str().to_ascii_lowercase()] = operation;
     }
-    let problem = writer.schemas.answers.subschema_for::<ProblemDocument>();
+    let problem = writer.schemas.responses.subschema_for::<ProblemDocument>();
     let responses: Map<_, _> =
-        Kind::ALL.into_iter().map(|kind| (name(kind), response(kind, problem.as_value()))).collect();
+        ProblemKind::ALL.into_iter().map(|kind| (name(kind), response(kind, problem.as_value()))).collect();
     let tags: Vec<_> =
-        Subject::ALL.map(|subject| json!({ "name": subject.word(), "description": subject.about() })).into();
+        RouteTag::ALL.map(|tag| json!({ "name": tag.word(), "description": tag.description() })).into();
     let mut document = json!({
         "openapi": OPENAPI,
         "info": {
@@ -68,20 +68,20 @@ pub(super) fn document(routes: &[Route], access: &Access) -> Value {
     document
 }
 
-struct Writer<'a> {
+struct DocumentWriter<'a> {
     schemas: Schemas,
     access: &'a Access,
-    /// The operations that are about one cluster.
+    /// Operations with the cluster parameter.
     of_cluster: BTreeSet<&'static str>,
 }
 
-impl Writer<'_> {
+impl DocumentWriter<'_> {
     fn operation(&mut self, route: &Route) -> Value {
         let mut operation = json!({
             "operationId": route.id,
             "summary": route.summary,
-            "tags": [route.subject.word()],
-            "security": self.security(route.needs),
+            "tags": [route.tag.word()],
+            "security": self.security(route.requires),
             "parameters": self.parameters(route),
             "responses": self.responses(route),
         });
@@ -96,22 +96,22 @@ impl Writer<'_> {
         operation
     }
 
-    /// Where the door is open, a key is not looked at.
-    fn security(&self, needs: Needs) -> Value {
-        match (self.access, needs) {
-            (_, Needs::Nothing) => json!([]),
-            (Access::Open(_), _) => json!([{}, { SCHEME: [needs.word()] }]),
-            (Access::Tokens, _) => json!([{ SCHEME: [needs.word()] }]),
+    /// An open listener ignores tokens.
+    fn security(&self, requires: RequiredPermit) -> Value {
+        match (self.access, requires) {
+            (_, RequiredPermit::None) => json!([]),
+            (Access::Open(_), _) => json!([{}, { SCHEME: [requires.word()] }]),
+            (Access::Tokens, _) => json!([{ SCHEME: [requires.word()] }]),
         }
     }
 
     fn parameters(&mut self, route: &Route) -> Vec<Value> {
-        let parts = route.parts.iter().map(|part| {
+        let parts = route.path_parameters.iter().map(|part| {
             let schema = (part.schema)(&mut self.schemas.requests);
             json!({ "name": part.name, "in": "path", "required": true, "schema": schema })
         });
         let mut all: Vec<_> = parts.collect();
-        for Members { schema } in &route.query {
+        for QueryParameters { schema } in &route.query {
             let mut schema = (schema)(&mut self.schemas.requests);
             let members = schema.ensure_object().remove("properties");
             for (name, schema) in members.iter().filter_map(Value::as_object).flatten() {
@@ -123,12 +123,12 @@ impl Writer<'_> {
     }
 
     fn responses(&mut self, route: &Route) -> Value {
-        let mut success = match &route.answer {
-            Answer::Json(schema) => {
-                let schema = schema(&mut self.schemas.answers);
+        let mut success = match &route.response {
+            RouteResponse::Json(schema) => {
+                let schema = schema(&mut self.schemas.responses);
                 json!({ "description": route.summary, "content": { "application/json": { "schema": schema } } })
             }
-            Answer::Other(content_type, about) => {
+            RouteResponse::Other(content_type, about) => {
                 let content_type = content_type.split(';').next().unwrap_or(content_type);
                 json!({ "description": about, "content": { content_type: {} } })
             }
@@ -143,11 +143,11 @@ impl Writer<'_> {
         }
         let mut responses = json!({ "200": success });
         if route.is_tagged() {
-            responses["304"] = json!({ "description": "It is what was read before.", "headers": etag() });
+            responses["304"] = json!({ "description": "The resource has not changed.", "headers": etag() });
         }
         for kind in route.all_problems() {
             let is_open = *self.access != Access::Tokens;
-            if !(is_open && kind == Kind::Unauthorized) {
+            if !(is_open && kind == ProblemKind::Unauthorized) {
                 let reference = format!("#/components/responses/{}", name(kind));
                 responses[kind.status().as_str()] = json!({ "$ref": reference });
             }
@@ -155,7 +155,7 @@ impl Writer<'_> {
         responses
     }
 
-    /// Where a link leads, unless it says otherwise, is in the cluster where it begins.
+    /// A link leads to the same cluster, unless it names another.
     fn link(&self, from: &Route, link: &Link) -> Value {
         let mut value = json!({ "operationId": link.to, "description": link.about });
         let said = link.parameters.iter().map(|(name, from)| ((*name).to_owned(), (*from).into()));
@@ -168,14 +168,14 @@ impl Writer<'_> {
         }
         if let Some(body) = &link.body {
             value["requestBody"] = body.clone();
-            // It is the whole body, and not only a part of one.
+            // The body replaces the generated one.
             value["x-schemathesis"] = json!({ "merge_body": false });
         }
         value
     }
 }
 
-/// A parameter is never `null`: it is there, or it is not.
+/// Removes `null` from the schema of a parameter: parameters are present or absent.
 fn parameter(name: &str, mut schema: Value) -> Value {
     if let Some(members) = schema.as_object_mut() {
         if let Some(Value::Array(kinds)) = members.get_mut("type") {
@@ -200,47 +200,47 @@ fn header_parameter(header: Header) -> Value {
     json!({
         "name": header.name(),
         "in": "header",
-        "description": header.about(),
+        "description": header.description(),
         "schema": header.schema(),
     })
 }
 
 fn etag() -> Value {
     json!({ "ETag": {
-        "description": "Another one, when something else is shown.",
+        "description": "Changes with the content of the response.",
         "required": true,
         "schema": { "type": "string" },
     } })
 }
 
-fn response(kind: Kind, problem: &Value) -> Value {
+fn response(kind: ProblemKind, problem: &Value) -> Value {
     let mut response = json!({
         "description": kind.title(),
         "content": { "application/problem+json": { "schema": problem } },
     });
     let header = match kind {
-        Kind::Unauthorized => "WWW-Authenticate",
-        Kind::WrongMethod => "Allow",
-        Kind::Unavailable | Kind::Busy => "Retry-After",
-        Kind::NotUnderstood
-        | Kind::Foreign
-        | Kind::Denied
-        | Kind::NotFound
-        | Kind::Refused
-        | Kind::Ambiguous
-        | Kind::Changed
-        | Kind::TooLong
-        | Kind::NotJson
-        | Kind::KeyUsed
-        | Kind::TooSlow
-        | Kind::Broken => return response,
+        ProblemKind::Unauthorized => "WWW-Authenticate",
+        ProblemKind::WrongMethod => "Allow",
+        ProblemKind::Unavailable | ProblemKind::Busy => "Retry-After",
+        ProblemKind::InvalidRequest
+        | ProblemKind::Foreign
+        | ProblemKind::Denied
+        | ProblemKind::NotFound
+        | ProblemKind::Refused
+        | ProblemKind::Ambiguous
+        | ProblemKind::Changed
+        | ProblemKind::TooLong
+        | ProblemKind::NotJson
+        | ProblemKind::KeyUsed
+        | ProblemKind::TooSlow
+        | ProblemKind::Internal => return response,
     };
     response["headers"] = json!({ header: { "required": true, "schema": { "type": "string" } } });
     response
 }
 
-/// What a response is called among the components: problems of one status are one.
-fn name(kind: Kind) -> String {
+/// Name of the response component of a problem: one per status.
+fn name(kind: ProblemKind) -> String {
     let reason = kind.status().canonical_reason().unwrap_or_default();
     reason.split_whitespace().collect()
 }

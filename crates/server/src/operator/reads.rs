@@ -1,4 +1,4 @@
-//! What there is, one by one.
+//! Handlers of single resources, the clock and unfinished work.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,74 +14,74 @@ use forewarn_control::{
     RolloutView, ServerView, TenantView, Unfinished, clock_view, document_of, event_view, find_event,
     find_host, find_machine, find_tenant, host_view, machine_view, rollout_view, tenant_view,
 };
-use forewarn_explain::{NoPreview, PreviewView};
+use forewarn_explain::{PreviewError, PreviewView};
 use forewarn_imds::Edition;
 use forewarn_lifecycle::{Event, MachineId, Maintenance, MaintenanceId, RolloutId, TenantId};
 use forewarn_types::Span;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
-use super::fault::Fault;
+use super::context::OperatorRequest;
+use super::problem::ApiProblem;
 use super::tagged::Tagged;
-use super::visit::Visit;
-use crate::clock::{Kind, Speed};
+use crate::clock::{ClockKind, Speed};
 use forewarn_control::Permit;
 
-type Answer<T> = Result<Json<T>, Fault>;
-type TaggedAnswer<T> = Result<Tagged<T>, Fault>;
+pub(super) type JsonResult<T> = Result<Json<T>, ApiProblem>;
+pub(super) type TaggedResult<T> = Result<Tagged<T>, ApiProblem>;
 
-/// Asks the engine for something that may not be there.
+/// Reads something that may not exist, with its tag.
 pub(super) fn look<T: Serialize>(
-    visit: &Visit,
-    look: impl FnOnce(&crate::snapshot::State<'_>) -> Result<T, Fault>,
-) -> TaggedAnswer<T> {
-    let found = visit.engine.look(look)?.map_err(|fault| visit.discreet(fault))?;
-    Ok(visit.tagged(found))
+    request: &OperatorRequest,
+    look: impl FnOnce(&crate::snapshot::State<'_>) -> Result<T, ApiProblem>,
+) -> TaggedResult<T> {
+    let found = request.control.look(look)?.map_err(|problem| request.hide_names(problem))?;
+    Ok(request.tagged(found))
 }
 
-/// Whatever was found a moment ago, in the same state, is there.
-pub(super) fn there<T>(found: Option<T>) -> Result<T, Fault> {
-    found.ok_or_else(|| Fault::not_found("it is gone"))
+/// Unwraps what exists, since it was found in the same state.
+pub(super) fn existing<T>(found: Option<T>) -> Result<T, ApiProblem> {
+    found.ok_or_else(|| ApiProblem::not_found("the resource no longer exists"))
 }
 
-pub(super) async fn host(visit: Visit, Path(name): Path<String>) -> TaggedAnswer<HostView> {
-    look(&visit, move |state| there(host_view(state.cluster, find_host(state.cluster, &name)?)))
+pub(super) async fn host(request: OperatorRequest, Path(name): Path<String>) -> TaggedResult<HostView> {
+    look(&request, move |state| existing(host_view(state.cluster, find_host(state.cluster, &name)?)))
 }
 
-/// A machine, with what is known of it besides.
+/// The view of a machine, with its details.
 pub(super) fn view(state: &crate::snapshot::State<'_>, id: MachineId) -> Option<MachineView> {
     machine_view(state.cluster, id, state.details.get(&id).unwrap_or(&MachineDetails::default()))
 }
 
-pub(super) async fn machine(visit: Visit, Path(name): Path<String>) -> TaggedAnswer<MachineView> {
-    let permit = Arc::clone(&visit.permit);
-    look(&visit, move |state| {
+pub(super) async fn machine(request: OperatorRequest, Path(name): Path<String>) -> TaggedResult<MachineView> {
+    let permit = Arc::clone(&request.permit);
+    look(&request, move |state| {
         let id = find_machine(state.cluster, &name)?;
-        let machine = there(state.cluster.machine(id))?;
+        let machine = existing(state.cluster.machine(id))?;
         permit.check_tenant(state.cluster, machine.tenant)?;
-        there(view(state, id))
+        existing(view(state, id))
     })
 }
 
 pub(super) async fn machine_of(
-    visit: Visit,
+    request: OperatorRequest,
     Path((tenant, name)): Path<(String, String)>,
-) -> TaggedAnswer<MachineView> {
-    machine(visit, Path(format!("{tenant}/{name}"))).await
+) -> TaggedResult<MachineView> {
+    machine(request, Path(format!("{tenant}/{name}"))).await
 }
 
-pub(super) async fn tenant(visit: Visit, Path(name): Path<String>) -> TaggedAnswer<TenantView> {
-    let permit = Arc::clone(&visit.permit);
-    look(&visit, move |state| {
+pub(super) async fn tenant(request: OperatorRequest, Path(name): Path<String>) -> TaggedResult<TenantView> {
+    let permit = Arc::clone(&request.permit);
+    look(&request, move |state| {
         let id = permit.check_tenant(state.cluster, find_tenant(state.cluster, &name)?)?;
-        there(tenant_view(state.cluster, id))
+        existing(tenant_view(state.cluster, id))
     })
 }
 
-/// In which form a document is wanted.
+/// Query parameters of a document.
 #[derive(Debug, Deserialize, JsonSchema)]
-pub(super) struct Version {
-    /// The edition; the newest, if not said.
+pub(super) struct DocumentQuery {
+    /// Api-version of the document; default: the newest.
     #[serde(rename = "api-version")]
     #[schemars(schema_with = "editions")]
     api_version: Option<String>,
@@ -91,103 +91,107 @@ fn editions(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "string", "enum": Edition::ALL.map(Edition::as_str) })
 }
 
-/// A document of Scheduled Events. What an event in it has depends on the edition.
+/// A Scheduled Events document. The members of an event depend on the api-version.
 #[derive(Debug, JsonSchema)]
 #[serde(rename_all = "PascalCase")]
 #[expect(dead_code, reason = "documents are rendered elsewhere; this says what they look like")]
 pub(super) struct ScheduledEvents {
-    /// It grows with each event that appears, starts or goes.
+    /// Grows with each event that appears, starts or ends.
     document_incarnation: u64,
-    /// The events that can be seen.
+    /// Active events.
     events: Vec<serde_json::Map<String, serde_json::Value>>,
 }
 
-/// What the machines of a tenant would read, without enrolling it.
+/// The document that the machines of a tenant read. It is rendered without enrolling the tenant.
 pub(super) async fn document(
-    visit: Visit,
+    request: OperatorRequest,
     Path(name): Path<String>,
-    Query(Version { api_version }): Query<Version>,
-) -> Result<impl IntoResponse, Fault> {
+    Query(DocumentQuery { api_version }): Query<DocumentQuery>,
+) -> Result<impl IntoResponse, ApiProblem> {
     let edition = match api_version {
         Some(text) => {
-            Edition::parse(&text).ok_or_else(|| Fault::bad(format!("no such api-version: {text}")))?
+            Edition::parse(&text).ok_or_else(|| ApiProblem::bad(format!("no such api-version: {text}")))?
         }
         None => Edition::newest(),
     };
-    let permit = Arc::clone(&visit.permit);
+    let permit = Arc::clone(&request.permit);
     let read = move |state: &crate::snapshot::State<'_>| {
         let id = permit.check_tenant(state.cluster, find_tenant(state.cluster, &name)?)?;
-        Ok::<_, Fault>(document_of(there(state.cluster.tenant(id))?).render(edition))
+        Ok::<_, ApiProblem>(document_of(existing(state.cluster.tenant(id))?).render(edition))
     };
-    let body = visit.engine.look(read)?.map_err(|fault| visit.discreet(fault))?;
+    let body = request.control.look(read)?.map_err(|problem| request.hide_names(problem))?;
     Ok(([(header::CONTENT_TYPE, "application/json; charset=utf-8")], body))
 }
 
-pub(super) async fn event(visit: Visit, Path(id): Path<String>) -> TaggedAnswer<EventView> {
-    let permit = Arc::clone(&visit.permit);
-    look(&visit, move |state| {
+pub(super) async fn event(request: OperatorRequest, Path(id): Path<String>) -> TaggedResult<EventView> {
+    let permit = Arc::clone(&request.permit);
+    look(&request, move |state| {
         let (tenant, event) = find_event(state.cluster, &id)?;
         permit.check_tenant(state.cluster, tenant)?;
-        Ok(shown(state, tenant, event))
+        Ok(event_with_delays(state, tenant, event))
     })
 }
 
-/// An event, with what keeps its work from being done.
-pub(super) fn shown(state: &crate::snapshot::State<'_>, tenant: TenantId, event: &Event) -> EventView {
+/// The view of an event, with the reasons why orders to the driver program are repeated.
+pub(super) fn event_with_delays(
+    state: &crate::snapshot::State<'_>,
+    tenant: TenantId,
+    event: &Event,
+) -> EventView {
     let mut view = event_view(state.cluster, tenant, event);
     let of_event = (event.maintenance, MachineId(0))..=(event.maintenance, MachineId(u32::MAX));
-    for trouble in state.delays.range(of_event).map(|(_, trouble)| trouble) {
+    for reason in state.delays.range(of_event).map(|(_, reason)| reason) {
         view.progress.push_str("; ");
-        view.progress.push_str(trouble);
+        view.progress.push_str(reason);
     }
     view
 }
 
-pub(super) async fn rollout(visit: Visit, Path(id): Path<String>) -> TaggedAnswer<RolloutView> {
-    let unknown = Fault::not_found(format!("no such rollout: {id}"));
+pub(super) async fn rollout(request: OperatorRequest, Path(id): Path<String>) -> TaggedResult<RolloutView> {
+    let unknown = ApiProblem::not_found(format!("no such rollout: {id}"));
     let Ok(id) = id.parse().map(RolloutId) else { return Err(unknown) };
-    look(&visit, move |state| rollout_view(state.cluster, state.now, id).ok_or(unknown))
+    look(&request, move |state| rollout_view(state.cluster, state.now, id).ok_or(unknown))
 }
 
-/// What a rollout would do: played on a copy of the cluster, beside the driver.
-pub(super) async fn preview(visit: Visit, body: Bytes) -> Answer<PreviewView> {
+/// Simulates a rollout on a copy of the cluster, outside the driver.
+pub(super) async fn preview(request: OperatorRequest, body: Bytes) -> JsonResult<PreviewView> {
     let entry: RolloutEntry = super::body::read(&body)?;
-    let (cluster, now) = visit.engine.look(|state| (state.cluster.clone(), state.now))?;
+    let (cluster, now) = request.control.look(|state| (state.cluster.clone(), state.now))?;
     let played = tokio::task::spawn_blocking(move || forewarn_explain::preview(&cluster, now, &entry)).await;
-    let played = played.map_err(|_| Fault::from(forewarn_control::ControlError::Unavailable))?;
+    let played = played.map_err(|_| ApiProblem::from(forewarn_control::ControlError::Unavailable))?;
     let view = played.map_err(|problem| match problem {
-        NoPreview::Bad(bad) => Fault::from(forewarn_control::ControlError::Bad(bad)),
-        NoPreview::Refused(refusal) => Fault::from(forewarn_control::ControlError::Refused(refusal)),
+        PreviewError::Bad(bad) => ApiProblem::from(forewarn_control::ControlError::Bad(bad)),
+        PreviewError::Refused(refusal) => ApiProblem::from(forewarn_control::ControlError::Refused(refusal)),
     })?;
     Ok(Json(view))
 }
 
-pub(super) async fn clock(visit: Visit) -> Answer<ClockView> {
-    let kind = match visit.engine.clock().kind() {
-        Kind::Real => "real",
-        Kind::Virtual => "virtual",
+pub(super) async fn clock(request: OperatorRequest) -> JsonResult<ClockView> {
+    let kind = match request.control.clock().kind() {
+        ClockKind::Real => "real",
+        ClockKind::Virtual => "virtual",
     };
-    let Speed(speed) = visit.engine.clock().speed();
+    let Speed(speed) = request.control.clock().speed();
     let shown = move |state: &crate::snapshot::State<'_>| clock_view(state.now, kind, speed, state.next_in);
-    Ok(Json(visit.engine.look(shown)?))
+    Ok(Json(request.control.look(shown)?))
 }
 
-pub(super) async fn server(visit: Visit) -> Json<ServerView> {
-    Json(ServerView::clone(&visit.api.about))
+pub(super) async fn server(request: OperatorRequest) -> Json<ServerView> {
+    Json(ServerView::clone(&request.api.about))
 }
 
-/// What somebody waits for.
+/// Query parameters of unfinished work.
 #[derive(Debug, Deserialize, JsonSchema)]
-pub(super) struct Asked {
-    /// Numbers of work, with commas between them.
+pub(super) struct UnfinishedQuery {
+    /// Comma-separated numbers of work.
     #[serde(default)]
     #[schemars(schema_with = "number_list")]
     work: String,
-    /// Numbers of rollouts, with commas between them.
+    /// Comma-separated numbers of rollouts.
     #[serde(default)]
     #[schemars(schema_with = "number_list")]
     rollouts: String,
-    /// How long to wait until all of it is over: 60 seconds at most.
+    /// Maximum time to wait until all of it has finished: at most 60 seconds.
     wait: Option<Span>,
 }
 
@@ -195,18 +199,21 @@ fn number_list(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "string", "pattern": "^([0-9]{1,19}(,[0-9]{1,19})*)?$" })
 }
 
-/// The longest that a question waits for its answer.
+/// Maximum wait.
 const WAIT_MAX: Duration = Duration::from_secs(60);
 
-/// What of some work is not over; answered when all of it is, or when the time is up.
-pub(super) async fn unfinished(visit: Visit, Query(asked): Query<Asked>) -> Answer<Unfinished> {
-    let (work, rollouts) = (numbers(&asked.work)?, numbers(&asked.rollouts)?);
-    let wait = asked.wait.map_or(Duration::ZERO, |Span(span)| span.min(WAIT_MAX));
+/// Unfinished work; the response comes when all is finished, or when the wait has passed.
+pub(super) async fn unfinished(
+    request: OperatorRequest,
+    Query(query): Query<UnfinishedQuery>,
+) -> JsonResult<Unfinished> {
+    let (work, rollouts) = (numbers(&query.work)?, numbers(&query.rollouts)?);
+    let wait = query.wait.map_or(Duration::ZERO, |Span(span)| span.min(WAIT_MAX));
     let deadline = tokio::time::Instant::now() + wait;
-    let mut commits = visit.engine.commits();
+    let mut commits = request.control.commits();
     loop {
-        let (work, rollouts, permit) = (work.clone(), rollouts.clone(), Arc::clone(&visit.permit));
-        let left = visit.engine.look(move |state| left_of(state, &permit, &work, &rollouts))?;
+        let (work, rollouts, permit) = (work.clone(), rollouts.clone(), Arc::clone(&request.permit));
+        let left = request.control.look(move |state| left_of(state, &permit, &work, &rollouts))?;
         if left.work.is_empty() && left.rollouts.is_empty() {
             return Ok(Json(left));
         }
@@ -214,13 +221,13 @@ pub(super) async fn unfinished(visit: Visit, Query(asked): Query<Asked>) -> Answ
             Ok(Ok(())) => {}
             Ok(Err(_)) | Err(_) => return Ok(Json(left)),
         }
-        if !visit.engine.admits(&visit.permit) {
+        if !request.control.admits(&request.permit) {
             return Err(forewarn_control::ControlError::TokenGone.into());
         }
     }
 }
 
-/// Who is limited to tenants is told of work that touches them, and of no rollout.
+/// A token with a tenant scope sees work that touches these tenants, and no rollouts.
 fn left_of(
     state: &crate::snapshot::State<'_>,
     permit: &Permit,
@@ -234,9 +241,9 @@ fn left_of(
     let ended = work.iter().filter_map(|id| {
         let WorkOutcome { ending, tenants, failures } = state.outcomes.of(MaintenanceId(*id))?;
         let is_seen = sees_all || tenants.iter().any(|name| permit.sees_named(name.as_str()));
-        // Who is limited to tenants is told of failures of theirs.
-        let told = failures.iter().filter(|(whose, _)| sees_all || permit.sees_named(whose.as_str()));
-        let failures = || told.map(|(_, failure)| failure.clone()).take(FAILURES_MAX).collect();
+        // The same for failures.
+        let visible = failures.iter().filter(|(whose, _)| sees_all || permit.sees_named(whose.as_str()));
+        let failures = || visible.map(|(_, failure)| failure.clone()).take(FAILURES_MAX).collect();
         is_seen.then(|| EndedView { work: *id, how: *ending, failures: failures() })
     });
     let ended = ended.collect();
@@ -246,8 +253,8 @@ fn left_of(
     Unfinished { work: work.collect(), rollouts: rollouts.collect(), ended }
 }
 
-fn numbers(text: &str) -> Result<Vec<u64>, Fault> {
+fn numbers(text: &str) -> Result<Vec<u64>, ApiProblem> {
     let words = text.split(',').filter(|word| !word.is_empty());
     let numbers: Result<_, _> = words.map(str::parse).collect();
-    numbers.map_err(|_| Fault::bad(format!("not a list of numbers: {text}")))
+    numbers.map_err(|_| ApiProblem::bad(format!("invalid list of numbers: {text}")))
 }

@@ -1,34 +1,34 @@
-//! Every refusal is a problem document: those that the web framework writes are made ones here.
+//! Converts error responses of the web framework to problem documents.
 
 use axum::body::{Body, to_bytes};
 use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 
-use super::fault::Fault;
-use super::wording::plain;
+use super::decode_errors::plain;
+use super::problem::ApiProblem;
 
-/// Bytes that are read of what a refusal says.
-const SAID_BYTES_MAX: usize = 16 * 1024;
+/// Maximum bytes of the framework's message.
+const MESSAGE_BYTES_MAX: usize = 16 * 1024;
 
-/// How the framework begins, and how this API does.
-const BEGINNINGS: [(&str, &str); 4] = [
-    ("Failed to deserialize query string: ", "the query is not understood: "),
-    ("Failed to deserialize path parameters: ", "the path is not understood: "),
-    ("Invalid URL: ", "the path is not understood: "),
-    ("Failed to buffer the request body: ", "the body cannot be read: "),
+/// Prefixes of the framework's messages, and their replacements.
+const PREFIXES: [(&str, &str); 4] = [
+    ("Failed to deserialize query string: ", "invalid query: "),
+    ("Failed to deserialize path parameters: ", "invalid path: "),
+    ("Invalid URL: ", "invalid path: "),
+    ("Failed to buffer the request body: ", "cannot read the body: "),
 ];
 
-/// The same answer; if it is a refusal, as a problem document.
+/// Returns successes unchanged, and errors as problem documents.
 pub(super) async fn documented(response: Response) -> Response {
     let status = response.status();
     let is_refusal = status.is_client_error() || status.is_server_error();
     let kind = response.headers().get(header::CONTENT_TYPE).map(HeaderValue::as_bytes);
-    if !is_refusal || kind == Some(Fault::CONTENT_TYPE.as_bytes()) {
+    if !is_refusal || kind == Some(ApiProblem::CONTENT_TYPE.as_bytes()) {
         return response;
     }
     let (parts, body) = response.into_parts();
-    let mut problem = Fault::of_status(parts.status, said(body).await).into_response();
-    // What else it says, such as which methods there are, is still true.
+    let mut problem = ApiProblem::of_status(parts.status, message(body).await).into_response();
+    // Other headers, such as `Allow`, are kept.
     for (name, value) in &parts.headers {
         if ![header::CONTENT_TYPE, header::CONTENT_LENGTH].contains(name) {
             problem.headers_mut().append(name, value.clone());
@@ -37,13 +37,13 @@ pub(super) async fn documented(response: Response) -> Response {
     problem
 }
 
-async fn said(body: Body) -> String {
-    let bytes = to_bytes(body, SAID_BYTES_MAX).await.unwrap_or_default();
+async fn message(body: Body) -> String {
+    let bytes = to_bytes(body, MESSAGE_BYTES_MAX).await.unwrap_or_default();
     let text = String::from_utf8_lossy(&bytes);
-    let known = BEGINNINGS.iter().find_map(|(theirs, ours)| Some((text.strip_prefix(theirs)?, ours)));
+    let known = PREFIXES.iter().find_map(|(theirs, ours)| Some((text.strip_prefix(theirs)?, ours)));
     match known {
         Some((rest, ours)) => format!("{ours}{}", plain(rest)),
-        None if text.is_empty() => "this cannot be answered".to_owned(),
+        None if text.is_empty() => "internal error".to_owned(),
         None => text.into_owned(),
     }
 }
@@ -57,8 +57,8 @@ mod tests {
     async fn detail(response: Response) -> (StatusCode, String) {
         let response = documented(response).await;
         let (status, kind) = (response.status(), response.headers()[header::CONTENT_TYPE].clone());
-        assert_eq!(kind, Fault::CONTENT_TYPE);
-        let bytes = to_bytes(response.into_body(), SAID_BYTES_MAX).await.unwrap();
+        assert_eq!(kind, ApiProblem::CONTENT_TYPE);
+        let bytes = to_bytes(response.into_body(), MESSAGE_BYTES_MAX).await.unwrap();
         let problem: serde_json::Value = serde_json::from_slice(&bytes).unwrap();
         assert_eq!(problem["status"], status.as_u16());
         (status, problem["detail"].as_str().unwrap().to_owned())
@@ -68,16 +68,16 @@ mod tests {
     async fn a_refusal_of_the_framework_becomes_a_problem_document() {
         let too_long =
             (StatusCode::PAYLOAD_TOO_LARGE, "Failed to buffer the request body: length limit exceeded");
-        let expected = "the body cannot be read: length limit exceeded".to_owned();
+        let expected = "cannot read the body: length limit exceeded".to_owned();
         assert_eq!(detail(too_long.into_response()).await, (StatusCode::PAYLOAD_TOO_LARGE, expected));
         let empty = detail(StatusCode::INTERNAL_SERVER_ERROR.into_response()).await;
-        assert_eq!(empty.1, "this cannot be answered");
+        assert_eq!(empty.1, "internal error");
     }
 
     #[tokio::test]
     async fn problem_documents_and_successes_stay_as_they_are() {
-        assert_eq!(detail(Fault::bad("why").into_response()).await.1, "why");
+        assert_eq!(detail(ApiProblem::bad("why").into_response()).await.1, "why");
         let fine = documented("ok".into_response()).await;
-        assert_eq!(to_bytes(fine.into_body(), SAID_BYTES_MAX).await.unwrap(), "ok");
+        assert_eq!(to_bytes(fine.into_body(), MESSAGE_BYTES_MAX).await.unwrap(), "ok");
     }
 }

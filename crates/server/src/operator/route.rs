@@ -1,7 +1,7 @@
-//! One route: what is asked for, by whom, with what, and what is answered.
+//! Declaration of one route: method, path, parameters, permit, response and problems.
 //!
-//! Written once, in [`super::table`]. The router, the document for programs (`/v1/openapi.json`), the table for people and
-//! the checks before a handler are made of it, so none of them can tell of something else than the others.
+//! Routes are declared in [`super::routes`]. The router, the OpenAPI document, the reference page and the validation of
+//! requests are generated from them, so they cannot disagree.
 
 use axum::extract::DefaultBodyLimit;
 use axum::handler::Handler;
@@ -13,58 +13,58 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::Value;
 
 use super::Api;
-use super::fault::Kind;
-use super::guard::{self, Expected};
+use super::context::ClusterQuery;
 use super::header::Header;
-use super::needs::Needs;
-use super::visit::Which;
+use super::problem::ProblemKind;
+use super::required_permit::RequiredPermit;
+use super::validate::{self, RouteRules};
 
-/// What a route is about: its heading.
+/// OpenAPI tag of a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Subject {
+pub(super) enum RouteTag {
     Fleet,
     Work,
-    Trail,
+    Audit,
     Clock,
     Server,
 }
 
-/// Makes the schema of a type, or of a part of a request.
-pub(super) type Describe = fn(&mut SchemaGenerator) -> Schema;
+/// Generates the schema of a type.
+pub(super) type SchemaFn = fn(&mut SchemaGenerator) -> Schema;
 
-/// A part of the path that stands for something.
-pub(super) struct Part {
+/// A path parameter.
+pub(super) struct PathParameter {
     pub(super) name: &'static str,
-    pub(super) schema: Describe,
+    pub(super) schema: SchemaFn,
 }
 
-/// Members of a query: the properties of a type.
-pub(super) struct Members {
-    pub(super) schema: Describe,
+/// Query parameters: the properties of a type.
+pub(super) struct QueryParameters {
+    pub(super) schema: SchemaFn,
 }
 
 /// The body of a request: an object, as JSON.
-pub(super) struct Body {
-    pub(super) schema: Describe,
+pub(super) struct RouteBody {
+    pub(super) schema: SchemaFn,
     pub(super) bytes_max: usize,
 }
 
-/// What is answered when all is well.
-pub(super) enum Answer {
+/// The success response.
+pub(super) enum RouteResponse {
     /// One JSON value.
-    Json(Describe),
-    /// Bytes of another kind: of which, and what they say.
+    Json(SchemaFn),
+    /// Another content type, with a description.
     Other(&'static str, &'static str),
 }
 
-/// Place of the first work that a command made, in its answer.
+/// OpenAPI expression for the first work of a command's response.
 pub(super) const FIRST_WORK: &str = concat!("$response.body#/", "work/0");
 
-/// What may be asked for next, by what was answered.
+/// OpenAPI link to a following request.
 pub(super) struct Link {
     pub(super) to: &'static str,
     pub(super) about: &'static str,
-    /// A parameter, and where in the request or the answer its value is.
+    /// Parameters, and OpenAPI expressions for their values.
     pub(super) parameters: Vec<(&'static str, &'static str)>,
     pub(super) body: Option<Value>,
 }
@@ -76,7 +76,7 @@ impl Link {
 
     /// A link to the next page of a list.
     pub(super) fn next_page(list: &'static str) -> Self {
-        Self::to(list, "What follows.").with("after", "$response.body#/next")
+        Self::to(list, "Next page.").with("after", "$response.body#/next")
     }
 
     pub(super) fn with(mut self, parameter: &'static str, value: &'static str) -> Self {
@@ -84,12 +84,12 @@ impl Link {
         self
     }
 
-    /// Only if it is still what was answered.
+    /// Sends `If-Match`.
     pub(super) fn unchanged(self) -> Self {
         self.with("If-Match", "$response.header.ETag")
     }
 
-    /// Only if it is something else than what was answered.
+    /// Sends `If-None-Match`.
     pub(super) fn changed(self) -> Self {
         self.with("If-None-Match", "$response.header.ETag")
     }
@@ -103,25 +103,25 @@ impl Link {
 pub(super) struct Route {
     pub(super) method: Method,
     pub(super) path: &'static str,
-    /// What programs call it.
+    /// OpenAPI operation id.
     pub(super) id: &'static str,
-    /// What it is, in a line.
+    /// One-line summary.
     pub(super) summary: &'static str,
-    pub(super) subject: Subject,
-    /// What whoever uses it needs.
-    pub(super) needs: Needs,
-    pub(super) parts: Vec<Part>,
-    pub(super) query: Vec<Members>,
+    pub(super) tag: RouteTag,
+    /// Permit that the caller needs.
+    pub(super) requires: RequiredPermit,
+    pub(super) path_parameters: Vec<PathParameter>,
+    pub(super) query: Vec<QueryParameters>,
     pub(super) headers: Vec<Header>,
-    pub(super) body: Option<Body>,
-    pub(super) answer: Answer,
-    /// The problems that it may have besides those that all have.
-    pub(super) problems: Vec<Kind>,
+    pub(super) body: Option<RouteBody>,
+    pub(super) response: RouteResponse,
+    /// Problems besides those of all routes.
+    pub(super) problems: Vec<ProblemKind>,
     pub(super) links: Vec<Link>,
     handler: MethodRouter<Api>,
 }
 
-/// Bytes in the body of a request that says nothing else.
+/// Default maximum size of a body.
 const BODY_BYTES_MAX: usize = 64 * 1024;
 
 impl Route {
@@ -131,10 +131,10 @@ impl Route {
         T: 'static,
     {
         Self::new(Method::GET, path, id, summary, on(MethodFilter::GET, handler))
-            .needs(Needs::OfTenants(Role::Viewer))
+            .requires(RequiredPermit::Tenants(Role::Viewer))
     }
 
-    /// A route that changes something; its body is of that type.
+    /// A route that changes something; `B` is the type of its body.
     pub(super) fn post<B, H, T>(
         path: &'static str,
         id: &'static str,
@@ -149,7 +149,7 @@ impl Route {
         Self::changing(Method::POST, path, id, summary, on(MethodFilter::POST, handler)).taking::<B>()
     }
 
-    /// A route that puts one thing in place of another; its body is of that type.
+    /// A route that replaces a resource; `B` is the type of its body.
     pub(super) fn put<B, H, T>(
         path: &'static str,
         id: &'static str,
@@ -164,7 +164,7 @@ impl Route {
         Self::changing(Method::PUT, path, id, summary, on(MethodFilter::PUT, handler)).taking::<B>().edited()
     }
 
-    /// A route that changes some of what there is; its body is of that type.
+    /// A route that changes members of a resource; `B` is the type of its body.
     pub(super) fn patch<B, H, T>(
         path: &'static str,
         id: &'static str,
@@ -181,7 +181,7 @@ impl Route {
             .edited()
     }
 
-    /// A route that removes something.
+    /// A route that deletes a resource.
     pub(super) fn delete<H, T>(
         path: &'static str,
         id: &'static str,
@@ -195,7 +195,7 @@ impl Route {
         Self::changing(Method::DELETE, path, id, summary, on(MethodFilter::DELETE, handler)).edited()
     }
 
-    /// Whatever changes something may be repeated under a key.
+    /// Routes that change something take an idempotency key.
     fn changing(
         method: Method,
         path: &'static str,
@@ -205,39 +205,39 @@ impl Route {
     ) -> Self {
         let mut route = Self::new(method, path, id, summary, handler);
         route.headers.push(Header::IdempotencyKey);
-        route.needs(Needs::OfTenants(Role::Operator)).may_be(&[Kind::KeyUsed])
+        route.requires(RequiredPermit::Tenants(Role::Operator)).may_fail_with(&[ProblemKind::KeyUsed])
     }
 
     fn taking<B: JsonSchema>(self) -> Self {
-        Self { body: Some(Body { schema: subschema::<B>, bytes_max: BODY_BYTES_MAX }), ..self }
+        Self { body: Some(RouteBody { schema: subschema::<B>, bytes_max: BODY_BYTES_MAX }), ..self }
     }
 
-    /// It changes what may have been read before.
+    /// Adds `If-Match`.
     pub(super) fn edited(mut self) -> Self {
         self.headers.push(Header::IfMatch);
-        self.may_be(&[Kind::Changed])
+        self.may_fail_with(&[ProblemKind::Changed])
     }
 
-    /// It has a body, and only asks something.
+    /// Removes the idempotency key of a route that only reads.
     pub(super) fn changing_nothing(mut self) -> Self {
         self.headers.retain(|header| *header != Header::IdempotencyKey);
-        self.problems.retain(|problem| *problem != Kind::KeyUsed);
+        self.problems.retain(|problem| *problem != ProblemKind::KeyUsed);
         self
     }
 
-    /// It shows one thing, with a tag.
+    /// Adds an `ETag` to the response, and `If-None-Match`.
     pub(super) fn tagged(mut self) -> Self {
         self.headers.push(Header::IfNoneMatch);
         self
     }
 
-    /// It tells of what happens, and goes on where it was left.
+    /// Adds `Last-Event-ID`.
     pub(super) fn resumed(mut self) -> Self {
         self.headers.push(Header::LastEventId);
         self
     }
 
-    /// Whether what is shown has a tag.
+    /// Returns true if the response has an `ETag`.
     pub(super) fn is_tagged(&self) -> bool {
         self.headers.contains(&Header::IfNoneMatch)
     }
@@ -254,41 +254,41 @@ impl Route {
             path,
             id,
             summary,
-            subject: Subject::Server,
-            needs: Needs::OfServer(Role::Admin),
-            parts: Vec::new(),
+            tag: RouteTag::Server,
+            requires: RequiredPermit::Server(Role::Admin),
+            path_parameters: Vec::new(),
             query: Vec::new(),
             headers: Vec::new(),
             body: None,
-            answer: Answer::Other("text/plain", "Nothing."),
+            response: RouteResponse::Other("text/plain", "Empty."),
             problems: Vec::new(),
             links: Vec::new(),
             handler,
         }
     }
 
-    pub(super) fn about(self, subject: Subject) -> Self {
-        Self { subject, ..self }
+    pub(super) fn tag(self, tag: RouteTag) -> Self {
+        Self { tag, ..self }
     }
 
-    pub(super) fn needs(self, needs: Needs) -> Self {
-        Self { needs, ..self }
+    pub(super) fn requires(self, requires: RequiredPermit) -> Self {
+        Self { requires, ..self }
     }
 
-    /// It is about one cluster.
+    /// Adds the cluster parameter.
     pub(super) fn of_cluster(self) -> Self {
-        self.query::<Which>().may_be(&[Kind::NotFound])
+        self.query::<ClusterQuery>().may_fail_with(&[ProblemKind::NotFound])
     }
 
-    /// What a part of the path looks like.
-    pub(super) fn part<T: JsonSchema>(mut self, name: &'static str) -> Self {
-        self.parts.push(Part { name, schema: subschema::<T> });
-        self.may_be(&[Kind::NotFound])
+    /// Adds a path parameter.
+    pub(super) fn path_parameter<T: JsonSchema>(mut self, name: &'static str) -> Self {
+        self.path_parameters.push(PathParameter { name, schema: subschema::<T> });
+        self.may_fail_with(&[ProblemKind::NotFound])
     }
 
-    /// What may be in the query: the members of a type.
+    /// Adds query parameters: the properties of a type.
     pub(super) fn query<T: JsonSchema>(mut self) -> Self {
-        self.query.push(Members { schema: T::json_schema });
+        self.query.push(QueryParameters { schema: T::json_schema });
         self
     }
 
@@ -300,15 +300,15 @@ impl Route {
     }
 
     pub(super) fn json<T: JsonSchema>(self) -> Self {
-        Self { answer: Answer::Json(subschema::<T>), ..self }
+        Self { response: RouteResponse::Json(subschema::<T>), ..self }
     }
 
     pub(super) fn other(self, content_type: &'static str, about: &'static str) -> Self {
-        Self { answer: Answer::Other(content_type, about), ..self }
+        Self { response: RouteResponse::Other(content_type, about), ..self }
     }
 
-    /// The problems that it may have, besides those that follow from the rest.
-    pub(super) fn may_be(mut self, problems: &[Kind]) -> Self {
+    /// Adds problems that do not follow from other properties.
+    pub(super) fn may_fail_with(mut self, problems: &[ProblemKind]) -> Self {
         self.problems.extend(problems);
         self
     }
@@ -318,22 +318,22 @@ impl Route {
         self
     }
 
-    /// Every kind of problem that it may answer, whoever asks.
-    pub(super) fn all_problems(&self) -> Vec<Kind> {
+    /// Every kind of problem that the route may return.
+    pub(super) fn all_problems(&self) -> Vec<ProblemKind> {
         let mut all = self.problems.clone();
-        all.extend([Kind::NotUnderstood, Kind::Foreign]);
-        if self.needs != Needs::Nothing {
-            all.extend([Kind::Unauthorized, Kind::Denied]);
+        all.extend([ProblemKind::InvalidRequest, ProblemKind::Foreign]);
+        if self.requires != RequiredPermit::None {
+            all.extend([ProblemKind::Unauthorized, ProblemKind::Denied]);
         }
         if self.body.is_some() {
-            all.extend([Kind::TooLong, Kind::NotJson]);
+            all.extend([ProblemKind::TooLong, ProblemKind::NotJson]);
         }
         all.sort();
         all.dedup();
         all
     }
 
-    /// The names of what may be in the query.
+    /// Names of the query parameters.
     pub(super) fn query_names(&self) -> Vec<String> {
         let schemas = self.query.iter().map(|members| (members.schema)(&mut SchemaGenerator::default()));
         let names = |schema: Schema| {
@@ -343,13 +343,13 @@ impl Route {
         schemas.flat_map(names).collect()
     }
 
-    /// The handler, behind the checks that follow from the rest.
-    pub(super) fn guarded(self) -> (&'static str, MethodRouter<Api>) {
+    /// The path, and the handler behind its validation.
+    pub(super) fn validated(self) -> (&'static str, MethodRouter<Api>) {
         let (query, has_body) = (self.query_names(), self.body.is_some());
-        let expected = Expected { query, headers: self.headers, has_body, needs: self.needs };
+        let expected = RouteRules { query, headers: self.headers, has_body, requires: self.requires };
         let bytes_max = self.body.map_or(0, |body| body.bytes_max);
         let handler = self.handler.route_layer(DefaultBodyLimit::max(bytes_max));
-        (self.path, handler.route_layer(from_fn_with_state(expected.into(), guard::check)))
+        (self.path, handler.route_layer(from_fn_with_state(expected.into(), validate::check)))
     }
 }
 
@@ -357,25 +357,25 @@ fn subschema<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
     generator.subschema_for::<T>()
 }
 
-impl Subject {
-    pub(super) const ALL: [Self; 5] = [Self::Fleet, Self::Work, Self::Trail, Self::Clock, Self::Server];
+impl RouteTag {
+    pub(super) const ALL: [Self; 5] = [Self::Fleet, Self::Work, Self::Audit, Self::Clock, Self::Server];
 
     pub(super) const fn word(self) -> &'static str {
         match self {
             Self::Fleet => "fleet",
             Self::Work => "work",
-            Self::Trail => "trail",
+            Self::Audit => "audit",
             Self::Clock => "clock",
             Self::Server => "server",
         }
     }
 
-    pub(super) const fn about(self) -> &'static str {
+    pub(super) const fn description(self) -> &'static str {
         match self {
             Self::Fleet => "Hosts, tenants and their machines.",
-            Self::Work => "What is done to them, and what is announced of it.",
-            Self::Trail => "What was asked for and what has happened, and explanations of it.",
-            Self::Clock => "The time.",
+            Self::Work => "Maintenance of machines, and its events.",
+            Self::Audit => "Audit log and explanations.",
+            Self::Clock => "The clock.",
             Self::Server => "The server itself.",
         }
     }

@@ -1,7 +1,7 @@
-//! The schemas that the document of the API refers to by name.
+//! Named schemas of the OpenAPI document.
 //!
-//! What may be written and what is read differ: who asks may leave out what has a default, who is answered finds it there.
-//! Where a type is the same both ways it is listed once; else the form in which it is asked for has a name of its own.
+//! Request and response schemas of a type may differ: members with a default are optional in requests and present in
+//! responses. A type whose schemas are equal is listed once; otherwise the request schema gets a name of its own.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,61 +9,61 @@ use schemars::SchemaGenerator;
 use schemars::generate::{Contract, SchemaSettings};
 use serde_json::{Map, Value};
 
-/// Where schemas are in the document. Those of requests are there only until it is known which of them differ.
-const PLACE: &str = "#/components/schemas/";
-const PLACE_OF_REQUESTS: &str = "#/components/requests/";
+/// Paths of schemas in the document. Request schemas are moved once it is known which of them differ.
+const SCHEMAS_PATH: &str = "#/components/schemas/";
+const REQUESTS_PATH: &str = "#/components/requests/";
 
-/// What the name of a type ends with that looks different in a request.
-const ENDING: &str = "Request";
+/// Suffix of the name of a request schema that differs.
+const REQUEST_SUFFIX: &str = "Request";
 
-/// Schemas of what is asked and of what is answered.
+/// Schemas of requests and responses.
 pub(super) struct Schemas {
     pub(super) requests: SchemaGenerator,
-    pub(super) answers: SchemaGenerator,
+    pub(super) responses: SchemaGenerator,
 }
 
 impl Schemas {
     pub(super) fn new() -> Self {
-        let generator = |place: &'static str, contract: Contract| {
+        let generator = |path: &'static str, contract: Contract| {
             let mut settings = SchemaSettings::draft2020_12();
-            settings.definitions_path = place.into();
+            settings.definitions_path = path.into();
             settings.contract = contract;
             settings.meta_schema = None;
             settings.into_generator()
         };
         Self {
-            requests: generator(PLACE_OF_REQUESTS, Contract::Deserialize),
-            answers: generator(PLACE, Contract::Serialize),
+            requests: generator(REQUESTS_PATH, Contract::Deserialize),
+            responses: generator(SCHEMAS_PATH, Contract::Serialize),
         }
     }
 
-    /// All schemas that were named, by name; in the document they are referred to by these names from now on.
+    /// All named schemas. References in the document are updated.
     pub(super) fn finish(mut self, document: &mut Value) -> Map<String, Value> {
-        let mut answers = self.answers.take_definitions(true);
+        let mut responses = self.responses.take_definitions(true);
         let requests = self.requests.take_definitions(true);
-        let names = names(&requests, &answers);
+        let names = names(&requests, &responses);
         rename(document, &names);
         for (name, mut schema) in requests {
             rename(&mut schema, &names);
-            answers.insert(names.get(&name).cloned().unwrap_or(name), schema);
+            responses.insert(names.get(&name).cloned().unwrap_or(name), schema);
         }
-        answers.sort_keys();
-        answers.values_mut().for_each(limit_numbers);
+        responses.sort_keys();
+        responses.values_mut().for_each(limit_numbers);
         limit_numbers(document);
-        answers
+        responses
     }
 }
 
-/// What each schema of a request is called in the end.
-fn names(requests: &Map<String, Value>, answers: &Map<String, Value>) -> BTreeMap<String, String> {
+/// Final names of the request schemas.
+fn names(requests: &Map<String, Value>, responses: &Map<String, Value>) -> BTreeMap<String, String> {
     let same: BTreeMap<_, _> = requests.keys().map(|name| (name.clone(), name.clone())).collect();
     let mut different = BTreeSet::<String>::new();
     loop {
         let before = different.len();
-        for (name, schema) in requests.iter().filter(|(name, _)| answers.contains_key(*name)) {
+        for (name, schema) in requests.iter().filter(|(name, _)| responses.contains_key(*name)) {
             let mut plain = schema.clone();
             rename(&mut plain, &same);
-            if answers[name] != plain || different.iter().any(|other| refers_to(schema, other)) {
+            if responses[name] != plain || different.iter().any(|other| refers_to(schema, other)) {
                 different.insert(name.clone());
             }
         }
@@ -72,7 +72,7 @@ fn names(requests: &Map<String, Value>, answers: &Map<String, Value>) -> BTreeMa
         }
     }
     let called = |name: String| {
-        let new = if different.contains(&name) { format!("{name}{ENDING}") } else { name.clone() };
+        let new = if different.contains(&name) { format!("{name}{REQUEST_SUFFIX}") } else { name.clone() };
         (name, new)
     };
     same.into_keys().map(called).collect()
@@ -81,7 +81,7 @@ fn names(requests: &Map<String, Value>, answers: &Map<String, Value>) -> BTreeMa
 fn refers_to(schema: &Value, name: &str) -> bool {
     match schema {
         Value::Object(members) => members.iter().any(|(key, value)| {
-            key == "$ref" && value.as_str().and_then(|to| to.strip_prefix(PLACE_OF_REQUESTS)) == Some(name)
+            key == "$ref" && value.as_str().and_then(|to| to.strip_prefix(REQUESTS_PATH)) == Some(name)
                 || refers_to(value, name)
         }),
         Value::Array(items) => items.iter().any(|item| refers_to(item, name)),
@@ -89,14 +89,14 @@ fn refers_to(schema: &Value, name: &str) -> bool {
     }
 }
 
-/// Writes the names of requests as they are in the end.
+/// Replaces references to request schemas by their final names.
 fn rename(value: &mut Value, names: &BTreeMap<String, String>) {
     match value {
         Value::Object(members) => {
             for (key, value) in members.iter_mut() {
-                let name = value.as_str().and_then(|to| to.strip_prefix(PLACE_OF_REQUESTS));
+                let name = value.as_str().and_then(|to| to.strip_prefix(REQUESTS_PATH));
                 match name.and_then(|name| names.get(name)) {
-                    Some(new) if key == "$ref" => *value = format!("{PLACE}{new}").into(),
+                    Some(new) if key == "$ref" => *value = format!("{SCHEMAS_PATH}{new}").into(),
                     Some(_) | None => rename(value, names),
                 }
             }
@@ -106,7 +106,7 @@ fn rename(value: &mut Value, names: &BTreeMap<String, String>) {
     }
 }
 
-/// The largest number of each size, where nothing smaller is said: the derive does not say it of large ones.
+/// Maximum of integer formats without a smaller one: the derive omits it.
 const LARGEST: [(&str, u64); 2] = [("uint32", u32::MAX as u64), ("uint64", u64::MAX)];
 
 fn limit_numbers(value: &mut Value) {

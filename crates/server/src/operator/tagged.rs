@@ -12,22 +12,22 @@ const JSON: HeaderValue = HeaderValue::from_static("application/json");
 /// A view, and the tags of those that the client has.
 #[derive(Clone, Debug)]
 pub(super) struct Tagged<T> {
-    shown: T,
-    seen: Option<Tags>,
+    view: T,
+    known: Option<Tags>,
 }
 
 impl<T: Serialize> Tagged<T> {
-    pub(super) fn new(shown: T, seen: Option<Tags>) -> Self {
-        Self { shown, seen }
+    pub(super) fn new(view: T, known: Option<Tags>) -> Self {
+        Self { view, known }
     }
 }
 
 impl<T: Serialize> IntoResponse for Tagged<T> {
     fn into_response(self) -> Response {
-        // Whatever is shown can be written; once is enough.
-        let bytes = serde_json::to_vec(&self.shown).unwrap_or_default();
+        // Views always serialize; one serialization serves the tag and the body.
+        let bytes = serde_json::to_vec(&self.view).unwrap_or_default();
         let tag = tag_of(&bytes);
-        let is_known = self.seen.is_some_and(|seen| seen.fits(&tag));
+        let is_known = self.known.is_some_and(|known| known.fits(&tag));
         let tag = HeaderValue::try_from(tag).ok().map(|tag| [(header::ETAG, tag)]);
         if is_known {
             return (StatusCode::NOT_MODIFIED, tag, ()).into_response();
@@ -36,7 +36,7 @@ impl<T: Serialize> IntoResponse for Tagged<T> {
     }
 }
 
-/// Tags that a client has sent.
+/// Tags that a client sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Tags(String);
 
@@ -47,13 +47,13 @@ impl Tags {
 
     /// The tag is one of them, or they are `*`.
     pub(super) fn fits(&self, tag: &str) -> bool {
-        self.0 == "*" || tags(&self.0).is_some_and(|told| told.contains(&tag))
+        self.0 == "*" || tags(&self.0).is_some_and(|known| known.contains(&tag))
     }
 }
 
 /// The tag of a view. Views that differ have different tags.
-pub(super) fn tag(shown: &impl Serialize) -> String {
-    tag_of(&serde_json::to_vec(shown).unwrap_or_default())
+pub(super) fn tag(view: &impl Serialize) -> String {
+    tag_of(&serde_json::to_vec(view).unwrap_or_default())
 }
 
 /// The tag of a view that is written as these bytes.
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_seen_already_is_not_shown_again() {
+    fn a_known_view_is_not_sent_again() {
         let answer = |seen: Option<&str>| {
             let seen = seen.map(|text| Tags::new(text.to_owned()));
             Tagged::new("shown", seen).into_response()

@@ -1,4 +1,4 @@
-//! What must hold for every route: what is refused everywhere, and that every document tells of the same routes.
+//! Properties of every route, and agreement of the router, the OpenAPI document and the reference page.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -16,18 +16,18 @@ use serde_json::Value;
 use tokio::sync::watch;
 use tower::ServiceExt;
 
-use super::fault::{Fault, Kind};
+use super::context::OperatorRequest;
 use super::header::Header;
-use super::needs::Needs;
+use super::problem::{ApiProblem, ProblemKind};
+use super::required_permit::RequiredPermit;
 use super::route::Route;
-use super::visit::Visit;
-use super::{Access, HostNames, api, openapi, router, table};
+use super::{Access, HostNames, api, openapi, router, routes};
 use crate::clock::{Clock, Speed};
 use crate::control_handle::ControlHandle;
 use crate::telemetry::Telemetry;
-use crate::webhooks::{Post, WebhookSettings};
+use crate::webhooks::{WebhookSettings, WebhooksShared};
 
-/// Where people read of all this, and the variable that has it written anew.
+/// The reference page, and the variable that makes the test rewrite it.
 const REFERENCE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/operator-api.md");
 const WRITE: &str = "FOREWARN_WRITE_REFERENCE";
 
@@ -37,18 +37,18 @@ const FLEET: &str = r#"
     availability_set = [{ name = "db", machine = [{ name = "db-0", host = "h1" }, { name = "db-1", host = "h2" }] }]
 "#;
 
-struct Api {
-    engine: ControlHandle,
+struct TestServer {
+    control: ControlHandle,
     shared: super::Api,
     router: Router,
-    /// While this lives, the server does.
+    /// Dropping the sender stops the server.
     _stop: watch::Sender<bool>,
 }
 
-impl Api {
+impl TestServer {
     fn new(access: Access) -> Self {
         let clock = Clock::virtual_at(Timestamp::from_millis(1_767_225_600_000), Speed(0));
-        let engine = ControlHandle::pretending(Seed([7; 16]), clock);
+        let control = ControlHandle::simulated(Seed([7; 16]), clock);
         let about = ServerView {
             version: String::new(),
             mode: "dev".to_owned(),
@@ -56,14 +56,14 @@ impl Api {
             prefix: true,
             default_machine: None,
             arm: None,
-            driver: DriverKind::Pretend,
+            driver: DriverKind::Simulated,
         };
         let (stop, stopped) = watch::channel(false);
         let telemetry = Telemetry::new();
-        let post = Post::new(engine.clone(), &WebhookSettings::default(), &telemetry);
-        let shared = api(engine.clone(), about, telemetry, post, None, stopped);
+        let webhooks = WebhooksShared::new(control.clone(), &WebhookSettings::default(), &telemetry);
+        let shared = api(control.clone(), about, telemetry, webhooks, None, stopped);
         let router = router(shared.clone(), access, HostNames::default());
-        Self { engine, shared, router, _stop: stop }
+        Self { control, shared, router, _stop: stop }
     }
 
     async fn with_fleet() -> Self {
@@ -73,7 +73,7 @@ impl Api {
         api
     }
 
-    /// Status, header fields and body of an answer; a refusal has to be a problem document.
+    /// Status, headers and body of a response; an error has to be a problem document.
     async fn send(
         &self,
         method: Method,
@@ -88,9 +88,9 @@ impl Api {
         let bytes = to_bytes(response.into_body(), usize::MAX).await.unwrap();
         let body: Value = serde_json::from_slice(&bytes).unwrap_or_default();
         if !status.is_success() {
-            assert_eq!(headers[header::CONTENT_TYPE], Fault::CONTENT_TYPE, "{path}");
+            assert_eq!(headers[header::CONTENT_TYPE], ApiProblem::CONTENT_TYPE, "{path}");
             assert_eq!(body["status"], status.as_u16(), "{path}");
-            let kinds = Kind::ALL.map(Kind::reference);
+            let kinds = ProblemKind::ALL.map(ProblemKind::reference);
             assert!(kinds.iter().any(|kind| body["type"] == *kind), "{path}: {body}");
         }
         (status, headers, body)
@@ -102,16 +102,16 @@ impl Api {
     }
 }
 
-/// A path with something in its places.
+/// Replaces path parameters by their names.
 fn filled(path: &str) -> String {
     path.replace(['{', '}'], "")
 }
 
 #[tokio::test]
-async fn every_path_refuses_other_methods_and_says_which_it_takes() {
-    let api = Api::with_fleet().await;
+async fn every_path_rejects_other_methods_and_lists_its_own() {
+    let api = TestServer::with_fleet().await;
     let mut methods = BTreeMap::<_, BTreeSet<_>>::new();
-    for route in table::routes() {
+    for route in routes::routes() {
         methods.entry(route.path).or_default().insert(route.method.to_string());
     }
     for (path, mut methods) in methods {
@@ -127,33 +127,37 @@ async fn every_path_refuses_other_methods_and_says_which_it_takes() {
 }
 
 #[tokio::test]
-async fn every_route_refuses_a_parameter_that_means_nothing() {
-    let api = Api::with_fleet().await;
-    for route in table::routes() {
+async fn every_route_rejects_an_unknown_parameter() {
+    let api = TestServer::with_fleet().await;
+    for route in routes::routes() {
         let path = format!("{}?nonsense=1", filled(route.path));
         let (status, _, body) = api.send(route.method, &path, "application/json", "{}").await;
         assert_eq!(status, StatusCode::BAD_REQUEST, "{path}");
-        let detail = "the query is not understood: this parameter is not known: \"nonsense\"";
+        let detail = "invalid query: unknown parameter: \"nonsense\"";
         assert_eq!(body["detail"], detail, "{path}");
     }
 }
 
 #[tokio::test]
-async fn a_cluster_that_is_not_there_is_not_found() {
-    let api = Api::with_fleet().await;
+async fn a_missing_cluster_is_not_found() {
+    let api = TestServer::with_fleet().await;
     for route in
-        table::routes().into_iter().filter(|route| route.query_names().contains(&"cluster".to_owned()))
+        routes::routes().into_iter().filter(|route| route.query_names().contains(&"cluster".to_owned()))
     {
-        let path = format!("{}?cluster=nobody", filled(route.path));
+        let path = format!("{}?cluster=unknown", filled(route.path));
         let (status, _, body) = api.send(route.method, &path, "application/json", "{}").await;
-        assert_eq!((status, &body["hint"]), (StatusCode::NOT_FOUND, &"there is default".into()), "{path}");
+        assert_eq!(
+            (status, &body["hint"]),
+            (StatusCode::NOT_FOUND, &"known clusters: default".into()),
+            "{path}"
+        );
     }
 }
 
 #[tokio::test]
 async fn every_body_is_json_and_no_longer_than_its_limit() {
-    let api = Api::with_fleet().await;
-    for route in table::routes() {
+    let api = TestServer::with_fleet().await;
+    for route in routes::routes() {
         let Some(body) = &route.body else { continue };
         let longest = " ".repeat(body.bytes_max);
         for (kind, body, expected) in [
@@ -169,53 +173,50 @@ async fn every_body_is_json_and_no_longer_than_its_limit() {
 }
 
 #[tokio::test]
-async fn without_a_token_only_what_is_for_anyone_is_answered() {
-    let api = Api::new(Access::Tokens);
-    for route in table::routes() {
+async fn without_a_token_only_public_routes_respond() {
+    let api = TestServer::new(Access::Tokens);
+    for route in routes::routes() {
         let (status, headers, _) =
             api.send(route.method, &filled(route.path), "application/json", "{}").await;
         let is_refused = status == StatusCode::UNAUTHORIZED;
-        assert_eq!(is_refused, route.needs != Needs::Nothing, "{}", route.path);
+        assert_eq!(is_refused, route.requires != RequiredPermit::None, "{}", route.path);
         assert_eq!(headers.contains_key(header::WWW_AUTHENTICATE), is_refused, "{}", route.path);
     }
     assert_eq!(api.get("/v1/nothing").await.0, StatusCode::UNAUTHORIZED);
-    assert_eq!(Api::new(Access::Open("anyone")).get("/v1/nothing").await.0, StatusCode::NOT_FOUND);
+    assert_eq!(TestServer::new(Access::Open("anyone")).get("/v1/nothing").await.0, StatusCode::NOT_FOUND);
 }
 
 #[tokio::test]
 async fn a_fleet_that_is_applied_is_one_command_whatever_goes_after_it() {
-    let api = Api::with_fleet().await;
+    let api = TestServer::with_fleet().await;
     let fleet = serde_json::json!({ "host": [{ "name": "h4" }] }).to_string();
     let path = "/v1/fleet?unmentioned=remove";
     let (_, _, report) = api.send(Method::POST, path, "application/json", fleet).await;
     assert!(report["differences"].as_array().unwrap().len() > 4, "{report}");
-    let entries = api.engine.read_trail(forewarn_store::AuditQuery::default()).await.unwrap().entries;
+    let entries = api.control.read_audit_log(forewarn_store::AuditQuery::default()).await.unwrap().entries;
     let commands: Vec<_> = entries.iter().filter(|entry| entry.kind == "command").collect();
     assert_eq!(commands.len(), 2, "{commands:?}");
-    let left = entries.iter().find(|entry| entry.text.contains("host h1 has left")).unwrap();
+    let left = entries.iter().find(|entry| entry.text.contains("host h1 was removed")).unwrap();
     assert_eq!((left.by.as_str(), left.because), ("anyone", Some(commands[1].number)));
 }
 
+/// promise: C4
 #[tokio::test]
 async fn a_fleet_that_is_refused_names_the_entry_and_its_line() {
-    let api = Api::with_fleet().await;
+    let api = TestServer::with_fleet().await;
     let cases = [
         (
             "{\"vm\": [\n {\"name\": \"n1\", \"host\": \"h1\"},\n {\"name\": \"n2\",\n \"host\": \"nowhere\"}]}",
             ("/vm/1/host", 4),
             "no such host: nowhere",
         ),
-        (
-            "{\"host\": [\n {\"name\": \"x\"},\n {\"name\": \"x\"}]}",
-            ("/host/1/name", 3),
-            "this is there twice: x",
-        ),
-        ("{\"host\": [\n {\"name\": \"a/b\"}]}", ("/host/0/name", 2), "not a name"),
+        ("{\"host\": [\n {\"name\": \"x\"},\n {\"name\": \"x\"}]}", ("/host/1/name", 3), "x is listed twice"),
+        ("{\"host\": [\n {\"name\": \"a/b\"}]}", ("/host/0/name", 2), "invalid name \"a/b\""),
         (
             "{\"vm\": [\n {\"name\": \"n1\", \"host\": \"h1\", \"addresses\": [\"10.9.9.9\"]},\n \
              {\"name\": \"n2\", \"host\": \"h1\", \"addresses\": [\"10.9.9.9\"]}]}",
             ("/vm/1/addresses", 3),
-            "the address is taken: 10.9.9.9",
+            "address 10.9.9.9 is already used",
         ),
         (
             "{\"availability_set\": [{\"name\": \"n3\", \"machine\": [\n {\"name\": \"a\", \"host\": \"h1\"},\n \
@@ -248,7 +249,7 @@ async fn a_fleet_that_is_refused_names_the_entry_and_its_line() {
 
 #[tokio::test]
 async fn pages_of_any_size_come_to_the_same_list() {
-    let api = Api::with_fleet().await;
+    let api = TestServer::with_fleet().await;
     let work = [
         NamedCommand::UpdateHosts { hosts: vec!["h1".to_owned()] },
         NamedCommand::RebootHosts { hosts: vec!["h2".to_owned()] },
@@ -257,11 +258,11 @@ async fn pages_of_any_size_come_to_the_same_list() {
     ];
     for tenant in ["solo", "db", "other"] {
         let id = move |state: &crate::snapshot::State<'_>| state.cluster.tenant_named(tenant).unwrap();
-        let tenant = api.engine.look(id).unwrap();
-        api.engine.submit(forewarn_lifecycle::Command::Enrol(tenant)).await.unwrap();
+        let tenant = api.control.look(id).unwrap();
+        api.control.submit(forewarn_lifecycle::Command::Enrol(tenant)).await.unwrap();
     }
     for command in work {
-        api.engine.order(vec![command]).await.unwrap();
+        api.control.run_commands(vec![command]).await.unwrap();
     }
     for (list, count) in [
         ("/v1/hosts?", 4),
@@ -301,7 +302,7 @@ async fn pages_of_any_size_come_to_the_same_list() {
 
 #[tokio::test]
 async fn a_page_has_a_size_and_an_end_that_was_given() {
-    let api = Api::with_fleet().await;
+    let api = TestServer::with_fleet().await;
     for wrong in ["limit=0", "limit=1001", "limit=x", "after=", "after=+1", "after=1F", "limit=1&limit=2"] {
         assert_eq!(api.get(&format!("/v1/hosts?{wrong}")).await.0, StatusCode::BAD_REQUEST, "{wrong}");
     }
@@ -310,8 +311,8 @@ async fn a_page_has_a_size_and_an_end_that_was_given() {
 }
 
 #[tokio::test]
-async fn what_is_not_there_is_not_found_whatever_was_read_of_it() {
-    let api = Api::with_fleet().await;
+async fn a_missing_resource_is_not_found_whatever_if_match_is() {
+    let api = TestServer::with_fleet().await;
     for (method, path, body) in [
         (Method::DELETE, "/v1/clusters/none", ""),
         (Method::DELETE, "/v1/tokens/none", ""),
@@ -330,21 +331,21 @@ async fn what_is_not_there_is_not_found_whatever_was_read_of_it() {
 
 #[tokio::test]
 async fn a_change_whose_headers_cannot_be_read_is_a_bad_request() {
-    let api = Api::new(Access::Open("anyone"));
+    let api = TestServer::new(Access::Open("anyone"));
     for (name, value) in [("If-Match", &b"\"\xff\""[..]), ("Idempotency-Key", b"\xff")] {
         let request = Request::builder().header(name, HeaderValue::from_bytes(value).unwrap());
         let request = request.extension(Arc::new(Permit::unlimited("anyone")));
         let (mut parts, ()) = request.body(()).unwrap().into_parts();
-        let visit = Visit::from_request_parts(&mut parts, &api.shared).await.unwrap();
+        let request = OperatorRequest::from_request_parts(&mut parts, &api.shared).await.unwrap();
         let change = Administration::RemoveCluster(Name::new("none").unwrap());
-        let fault = visit.administer_if(&api.engine, change, b"", |_| None).await.unwrap_err();
-        assert_eq!(fault.into_response().status(), StatusCode::BAD_REQUEST, "{name}");
+        let problem = request.administer_if(&api.control, change, b"", |_| None).await.unwrap_err();
+        assert_eq!(problem.into_response().status(), StatusCode::BAD_REQUEST, "{name}");
     }
 }
 
 #[tokio::test]
-async fn the_trail_is_asked_for_what_can_be_a_name() {
-    let api = Api::with_fleet().await;
+async fn audit_filters_accept_valid_names_only() {
+    let api = TestServer::with_fleet().await;
     for right in ["tenant=gone", "host=...", "machine=a/b", "event=00000000-0000-0000-0000-000000000000"] {
         assert_eq!(api.get(&format!("/v1/audit?{right}")).await.0, StatusCode::OK, "{right}");
     }
@@ -356,19 +357,24 @@ async fn the_trail_is_asked_for_what_can_be_a_name() {
 }
 
 #[test]
-fn what_the_document_for_programs_refers_to_is_there() {
-    let routes = table::routes();
+fn references_of_the_openapi_document_resolve() {
+    let routes = routes::routes();
     let document = openapi::document(&routes, &Access::Open("anyone"));
     let operations: BTreeMap<_, _> = routes.iter().map(|route| (route.id, route)).collect();
     assert_eq!(operations.len(), routes.len(), "an operation is named twice");
     for route in &routes {
         let parts: Vec<_> =
             route.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}')).collect();
-        assert_eq!(route.parts.iter().map(|part| part.name).collect::<Vec<_>>(), parts, "{}", route.path);
+        assert_eq!(
+            route.path_parameters.iter().map(|part| part.name).collect::<Vec<_>>(),
+            parts,
+            "{}",
+            route.path
+        );
         for link in &route.links {
             let to = operations[link.to];
             let known = |name: &str| {
-                to.parts.iter().any(|part| part.name == name)
+                to.path_parameters.iter().any(|part| part.name == name)
                     || to.query_names().contains(&name.to_owned())
                     || to.headers.iter().any(|header| header.name() == name)
             };
@@ -390,16 +396,16 @@ fn what_the_document_for_programs_refers_to_is_there() {
 }
 
 #[test]
-fn what_is_asked_may_leave_out_what_is_answered() {
-    let document = openapi::document(&table::routes(), &Access::Open("anyone"));
+fn request_schemas_omit_members_with_defaults() {
+    let document = openapi::document(&routes::routes(), &Access::Open("anyone"));
     let required = |name: &str| document["components"]["schemas"][name]["required"].clone();
     assert_eq!(required("PolicyEntryRequest"), Value::Null);
     assert_eq!(required("PolicyEntry"), serde_json::json!(["restart", "redeploy", "all_down"]));
 }
 
-/// What people read of routes and problems is what the code says. With the variable set, it is written.
+/// The reference page has the routes and problems of the code. With the variable set, the test rewrites it.
 #[test]
-fn the_reference_tells_of_every_route_and_every_problem() {
+fn the_reference_page_has_every_route_and_every_problem() {
     let text = std::fs::read_to_string(REFERENCE).unwrap();
     let mut expected = text.clone();
     replace(&mut expected, "routes", &routes_for_people());
@@ -420,20 +426,21 @@ fn replace(text: &mut String, section: &str, content: &str) {
 
 fn routes_for_people() -> String {
     let mut text = "| request | role | |\n|---|---|---|\n".to_owned();
-    for route in table::routes() {
-        let Route { method, path, needs, summary, .. } = &route;
+    for route in routes::routes() {
+        let Route { method, path, requires, summary, .. } = &route;
         let query = route.query_names().join("&");
         let query = if query.is_empty() { query } else { format!("?{query}") };
         let tag = if route.is_tagged() { "; with an `ETag`" } else { "" };
         let edited = if route.headers.contains(&Header::IfMatch) { "; takes `If-Match`" } else { "" };
-        writeln!(text, "| `{method} {path}{query}` | {} | {summary}{tag}{edited} |", needs.word()).unwrap();
+        writeln!(text, "| `{method} {path}{query}` | {} | {summary}{tag}{edited} |", requires.word())
+            .unwrap();
     }
     text
 }
 
 fn problems_for_people() -> String {
     let mut text = "| status | `type` | `title` |\n|---|---|---|\n".to_owned();
-    for kind in Kind::ALL {
+    for kind in ProblemKind::ALL {
         writeln!(text, "| {} | `{}` | {} |", kind.status().as_u16(), kind.reference(), kind.title()).unwrap();
     }
     text

@@ -1,15 +1,15 @@
-//! The text of a token, and how its holder is let in.
+//! Token texts, and authentication by token.
 //!
 //! ```text
 //!   fwt_NUMBER_SECRET     NUMBER finds it, SECRET is 32 random bytes in hexadecimal
 //! ```
 //!
-//! The text is shown once. The shared has the SHA-256 of all of it, so that a number cannot be put before the secret of
-//! another token; and a secret of 256 bits needs no slow hash: nobody guesses it.
+//! The text is returned once. The shared state stores the SHA-256 of the whole text, so that a number cannot be
+//! combined with the secret of another token. A secret of 256 bits needs no slow hash.
 
+use data_encoding::HEXLOWER;
 use std::fmt;
-use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 
 use forewarn_control::shared::{SharedState, Token, TokenHash};
 use forewarn_lifecycle::{Name, Timestamp};
@@ -17,48 +17,47 @@ use sha2::{Digest, Sha256};
 
 use forewarn_control::Permit;
 
-/// What every token begins with, so that one is known where it should not be.
+/// Prefix of every token, which makes leaked tokens easy to find.
 const PREFIX: &str = "fwt_";
 
 /// Random bytes in a token.
 const SECRET_BYTES: usize = 32;
 
-/// The random part of a token that is to be issued.
+/// The random part of a new token.
 pub(crate) struct Secret([u8; SECRET_BYTES]);
 
-/// What somebody has shown: a number, and the hash of all of it.
+/// A token that a caller presents: its number, and the hash of the whole text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Shown {
+pub(crate) struct PresentedToken {
     pub(crate) number: u32,
     pub(crate) hash: TokenHash,
 }
 
 /// Reason for rejecting a token.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NotAdmitted {
+pub enum TokenError {
     /// No token, an unknown one, or a revoked one. Clients must not be able to tell which.
-    #[error("the token is missing or wrong\n  hint: --token TOKEN, or FOREWARN_TOKEN")]
-    Wrong,
+    #[error("the token is missing or invalid\n  hint: --token TOKEN, or FOREWARN_TOKEN")]
+    Invalid,
     /// The token was valid until it expired.
     #[error("the token has expired: {0}\n  hint: an admin can issue another: `forewarn token create`")]
     Expired(Name),
 }
 
 impl Secret {
-    /// Another one.
+    /// Generates a secret.
     ///
     /// # Errors
-    /// When no random numbers can be had.
+    /// Returns an error if no random numbers are available.
     pub(crate) fn new() -> io::Result<Self> {
         let mut bytes = [0; SECRET_BYTES];
-        File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+        getrandom::fill(&mut bytes)?;
         Ok(Self(bytes))
     }
 
-    /// The whole text of the token of that number.
+    /// The text of the token with this number.
     pub(crate) fn text(&self, number: u32) -> String {
-        let secret: String = self.0.iter().map(|byte| format!("{byte:02x}")).collect();
-        format!("{PREFIX}{number}_{secret}")
+        format!("{PREFIX}{number}_{}", HEXLOWER.encode(&self.0))
     }
 }
 
@@ -68,13 +67,13 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// What is kept of a token.
+/// The stored hash of a token.
 pub(crate) fn hash(text: &str) -> TokenHash {
     TokenHash(Sha256::digest(text.as_bytes()).into())
 }
 
-impl Shown {
-    /// What a text shows, if it looks like a token.
+impl PresentedToken {
+    /// Parses a text that has the form of a token.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let (number, secret) = text.strip_prefix(PREFIX)?.split_once('_')?;
         let is_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
@@ -87,23 +86,23 @@ impl Shown {
     }
 }
 
-/// What the holder of that text may do.
-pub(crate) fn admit(shared: &SharedState, text: &str, now: Timestamp) -> Result<Permit, NotAdmitted> {
+/// The permit of the token with this text.
+pub(crate) fn admit(shared: &SharedState, text: &str, now: Timestamp) -> Result<Permit, TokenError> {
     find(shared, text, now).map(Permit::of)
 }
 
-/// The token with that text.
+/// Finds the token with this text.
 ///
 /// # Errors
-/// When there is none, or it has expired.
-pub fn find<'a>(shared: &'a SharedState, text: &str, now: Timestamp) -> Result<&'a Token, NotAdmitted> {
-    let shown = Shown::parse(text).ok_or(NotAdmitted::Wrong)?;
-    let token = shared.find_token(shown.number).ok_or(NotAdmitted::Wrong)?;
-    if token.hash != shown.hash {
-        return Err(NotAdmitted::Wrong);
+/// Returns an error if there is none, or it has expired.
+pub fn find<'a>(shared: &'a SharedState, text: &str, now: Timestamp) -> Result<&'a Token, TokenError> {
+    let presented = PresentedToken::parse(text).ok_or(TokenError::Invalid)?;
+    let token = shared.find_token(presented.number).ok_or(TokenError::Invalid)?;
+    if token.hash != presented.hash {
+        return Err(TokenError::Invalid);
     }
     if token.is_expired(now) {
-        return Err(NotAdmitted::Expired(token.name.clone()));
+        return Err(TokenError::Expired(token.name.clone()));
     }
     Ok(token)
 }
@@ -134,22 +133,24 @@ mod tests {
         text
     }
 
+    /// promise: S2
     #[test]
-    fn a_token_lets_its_holder_in_until_it_expires_or_is_revoked() {
+    fn a_token_is_valid_until_it_expires_or_is_revoked() {
         let mut shared = SharedState::new();
         let text = issue(&mut shared, "ci", Some(1_000));
         let at = |shared: &SharedState, millis| admit(shared, &text, Timestamp::from_millis(millis));
         let permit = at(&shared, 999).unwrap();
         assert_eq!((permit.by.as_str(), permit.role), ("token ci", Role::Operator));
         let expired = at(&shared, 1_000).unwrap_err();
-        assert_eq!(expired, NotAdmitted::Expired(Name::new("ci").unwrap()));
+        assert_eq!(expired, TokenError::Expired(Name::new("ci").unwrap()));
         let revoke = Command::RevokeToken(Name::new("ci").unwrap());
         for change in shared.decide(Now::at_millis(0), &revoke).unwrap() {
             shared.evolve(Now::at_millis(0), &change);
         }
-        assert_eq!(at(&shared, 0), Err(NotAdmitted::Wrong));
+        assert_eq!(at(&shared, 0), Err(TokenError::Invalid));
     }
 
+    /// promise: S2
     #[test]
     fn nothing_else_is_taken_for_a_token() {
         let mut shared = SharedState::new();
@@ -179,24 +180,28 @@ mod tests {
             "fwk_0_00",
             "fwt__0",
         ] {
-            assert_eq!(admitted(wrong), Err(NotAdmitted::Wrong), "{wrong:?}");
+            assert_eq!(admitted(wrong), Err(TokenError::Invalid), "{wrong:?}");
         }
-        // Letters in the secret of another case make another text.
-        assert!(upper == one || admitted(&upper) == Err(NotAdmitted::Wrong));
+        // Upper-case letters make a different text.
+        assert!(upper == one || admitted(&upper) == Err(TokenError::Invalid));
         let last = if one.ends_with('0') { '1' } else { '0' };
-        assert_eq!(admitted(&format!("{}{last}", &one[..one.len() - 1])), Err(NotAdmitted::Wrong));
+        assert_eq!(admitted(&format!("{}{last}", &one[..one.len() - 1])), Err(TokenError::Invalid));
     }
 
+    /// promise: S4
     #[test]
-    fn no_two_secrets_are_the_same_and_none_shows_itself() {
+    fn secrets_differ_and_are_redacted_in_debug_output() {
         let (one, two) = (Secret::new().unwrap(), Secret::new().unwrap());
         assert_ne!(one.text(0), two.text(0));
         assert_eq!(format!("{one:?}"), "Secret(secret)");
-        let shown = Shown::parse(&one.text(4_294_967_295)).unwrap();
-        assert_eq!(shown.number, u32::MAX);
-        assert_eq!(format!("{shown:?}"), "Shown { number: 4294967295, hash: TokenHash(secret) }");
-        assert_eq!(shown.hash, hash(&one.text(u32::MAX)));
-        let wrong = NotAdmitted::Wrong.to_string();
-        assert!(wrong.starts_with("the token is missing or wrong\n  hint: "));
+        let presented = PresentedToken::parse(&one.text(4_294_967_295)).unwrap();
+        assert_eq!(presented.number, u32::MAX);
+        assert_eq!(
+            format!("{presented:?}"),
+            "PresentedToken { number: 4294967295, hash: TokenHash(secret) }"
+        );
+        assert_eq!(presented.hash, hash(&one.text(u32::MAX)));
+        let wrong = TokenError::Invalid.to_string();
+        assert!(wrong.starts_with("the token is missing or invalid\n  hint: "));
     }
 }

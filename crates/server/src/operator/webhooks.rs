@@ -1,4 +1,4 @@
-//! Webhooks: who is told of events, how it is with them, and a test of one.
+//! Routes and handlers of webhooks.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use forewarn_control::ClusterId;
 use forewarn_control::refusal::Refusal;
 use forewarn_control::shared::{Authorization, Filter, Reach, Schema, Scope, SharedState, Webhook};
 use forewarn_control::{
-    Items, NewWebhook, Outcome, SchemaWord, TestOrder, WebhookTest, WebhookView, schema, similar,
+    Items, NewWebhook, Outcome, SchemaWord, WebhookTest, WebhookTestRequest, WebhookView, schema, similar,
 };
 use forewarn_lifecycle::Name;
 use forewarn_types::Moment;
@@ -17,15 +17,15 @@ use forewarn_url::Url;
 
 use super::access::new_name;
 use super::body::read;
-use super::fault::Fault;
-use super::fault::Kind::{NotFound, Refused, Unavailable};
-use super::needs::Needs;
-use super::page::{Cursor, Page, Paging, Shown};
+use super::context::{OperatorRequest, no_cluster};
+use super::page::{Cursor, Page, PageResponse, Paging};
+use super::problem::ApiProblem;
+use super::problem::ProblemKind::{NotFound, Refused, Unavailable};
+use super::required_permit::RequiredPermit;
 use super::route::{Link, Route};
 use super::tagged::{Tagged, tag};
-use super::visit::{Visit, no_cluster};
 use crate::snapshot::State;
-use crate::webhooks::Post;
+use crate::webhooks::WebhooksShared;
 use forewarn_control::ControlError;
 use forewarn_control::request::Administration;
 use forewarn_control::shared::Role;
@@ -36,149 +36,153 @@ const SENT_NAME: &str = "$request.body#/name";
 const SAME_NAME: &str = "$request.path.name";
 
 pub(super) fn routes() -> Vec<Route> {
-    let viewer = Needs::OfServer(Role::Viewer);
-    let admin = Needs::OfServer(Role::Admin);
+    let viewer = RequiredPermit::Server(Role::Viewer);
+    let admin = RequiredPermit::Server(Role::Admin);
     let test = serde_json::json!({});
     let routes = [
-        Route::get(
-            "/v1/webhooks",
-            "listWebhooks",
-            "Webhooks: who is told of events, and how it is with them",
-            list,
-        )
-        .needs(viewer)
-        .query::<Paging>()
-        .json::<Items<WebhookView>>()
-        .link(Link::next_page("listWebhooks"))
-        .link(Link::to("getWebhook", "One of them.").with("name", FIRST_NAME)),
+        Route::get("/v1/webhooks", "listWebhooks", "List webhooks with their delivery state", list)
+            .requires(viewer)
+            .query::<Paging>()
+            .json::<Items<WebhookView>>()
+            .link(Link::next_page("listWebhooks"))
+            .link(Link::to("getWebhook", "One item of the list.").with("name", FIRST_NAME)),
         Route::post::<NewWebhook, _, _>(
             "/v1/webhooks",
             "addWebhook",
-            "Somebody is told of events from now on, once it has said that it wants to be",
+            "Add a webhook; delivery starts when the receiver confirms the subscription",
             add,
         )
-        .needs(admin)
+        .requires(admin)
         .json::<Outcome>()
-        .may_be(&[NotFound, Refused])
-        .link(Link::to("getWebhook", "How it is with it.").with("name", SENT_NAME))
-        .link(Link::to("testWebhook", "It is tried out.").with("name", SENT_NAME).sending(test.clone()))
-        .link(Link::to("removeWebhook", "It is told nothing any more.").with("name", SENT_NAME)),
-        Route::get("/v1/webhooks/{name}", "getWebhook", "A webhook, without its secrets", show)
-            .needs(viewer)
-            .part::<schema::Name>("name")
+        .may_fail_with(&[NotFound, Refused])
+        .link(Link::to("getWebhook", "Delivery state of the webhook.").with("name", SENT_NAME))
+        .link(Link::to("testWebhook", "Test it.").with("name", SENT_NAME).sending(test.clone()))
+        .link(Link::to("removeWebhook", "Remove it.").with("name", SENT_NAME)),
+        Route::get("/v1/webhooks/{name}", "getWebhook", "Get a webhook, without its secrets", show)
+            .requires(viewer)
+            .path_parameter::<schema::Name>("name")
             .json::<WebhookView>()
             .tagged()
-            .link(Link::to("testWebhook", "It is tried out.").with("name", NAME).sending(test))
-            .link(Link::to("removeWebhook", "It is told nothing any more.").with("name", NAME).unchanged()),
-        Route::delete("/v1/webhooks/{name}", "removeWebhook", "Somebody is told nothing any more", remove)
-            .needs(admin)
-            .part::<schema::Name>("name")
+            .link(Link::to("testWebhook", "Test it.").with("name", NAME).sending(test))
+            .link(Link::to("removeWebhook", "Remove it.").with("name", NAME).unchanged()),
+        Route::delete("/v1/webhooks/{name}", "removeWebhook", "Remove a webhook", remove)
+            .requires(admin)
+            .path_parameter::<schema::Name>("name")
             .json::<Outcome>()
-            .link(Link::to("getWebhook", "It is gone.").with("name", SAME_NAME)),
-        Route::post::<TestOrder, _, _>(
+            .link(Link::to("getWebhook", "No longer found.").with("name", SAME_NAME)),
+        Route::post::<WebhookTestRequest, _, _>(
             "/v1/webhooks/{name}/test",
             "testWebhook",
-            "A webhook is sent an event that says that it is a test, after a handshake if there was none",
+            "Send a test event to a webhook, after a handshake if it is unconfirmed",
             test_it,
         )
         .changing_nothing()
-        .needs(admin)
-        .part::<schema::Name>("name")
+        .requires(admin)
+        .path_parameter::<schema::Name>("name")
         .json::<WebhookTest>(),
     ];
-    routes.into_iter().map(|route| route.may_be(&[Unavailable])).collect()
+    routes.into_iter().map(|route| route.may_fail_with(&[Unavailable])).collect()
 }
 
-async fn list(visit: Visit, page: Page) -> Result<Shown<WebhookView>, Fault> {
+async fn list(request: OperatorRequest, page: Page) -> Result<PageResponse<WebhookView>, ApiProblem> {
     let first = page.first_number(u32::MAX);
-    let post = Arc::clone(&visit.api.webhooks);
+    let webhooks = Arc::clone(&request.api.webhooks);
     let look = move |state: &State<'_>| {
-        let called = |id: &ClusterId| state.shared.cluster_name(*id).map(ToString::to_string);
+        let cluster_name = |id: &ClusterId| state.shared.cluster_name(*id).map(ToString::to_string);
         let wanted = state.shared.webhooks().filter(|webhook| webhook.number >= first);
         wanted
-            .map(|webhook| (Cursor(webhook.number.into()), view(&post, webhook, called)))
+            .map(|webhook| (Cursor(webhook.number.into()), view(&webhooks, webhook, cluster_name)))
             .collect::<Vec<_>>()
     };
-    Ok(page.fill(visit.engine.look(look)?.into_iter()))
+    Ok(page.fill(request.control.look(look)?.into_iter()))
 }
 
-async fn show(visit: Visit, Path(name): Path<String>) -> Result<Tagged<WebhookView>, Fault> {
-    let (post, wanted) = (Arc::clone(&visit.api.webhooks), name.clone());
-    let shown = visit.engine.look(move |state| named(&post, state, &wanted))?;
-    Ok(visit.tagged(shown.ok_or_else(|| no_webhook(&name, &visit.engine.shared()))?))
+async fn show(request: OperatorRequest, Path(name): Path<String>) -> Result<Tagged<WebhookView>, ApiProblem> {
+    let (webhooks, wanted) = (Arc::clone(&request.api.webhooks), name.clone());
+    let shown = request.control.look(move |state| named(&webhooks, state, &wanted))?;
+    Ok(request.tagged(shown.ok_or_else(|| no_webhook(&name, &request.control.shared()))?))
 }
 
-async fn add(visit: Visit, body: Bytes) -> Result<Json<Outcome>, Fault> {
+async fn add(request: OperatorRequest, body: Bytes) -> Result<Json<Outcome>, ApiProblem> {
     let wanted: NewWebhook = read(&body)?;
     let name = new_name(&wanted.name)?;
-    // What is wrong with it is said, and not what it is: it may be a secret.
-    let url = Url::parse(&wanted.url).map_err(|why| Fault::bad(why.to_string()))?;
+    // The error does not quote the URL: it may contain a secret.
+    let url = Url::parse(&wanted.url).map_err(|why| ApiProblem::bad(why.to_string()))?;
     let secret = wanted.authorization.as_deref().map(Authorization::new).transpose();
-    let authorization = secret.map_err(|why| Fault::bad(why.to_string()))?;
+    let authorization = secret.map_err(|why| ApiProblem::bad(why.to_string()))?;
     let schema = match wanted.schema {
         SchemaWord::CloudEvents => Schema::CloudEvents,
         SchemaWord::EventGrid => Schema::EventGrid,
     };
-    let filter = filter(&wanted, &visit)?;
+    let filter = filter(&wanted, &request)?;
     let add = Administration::AddWebhook { name, url, schema, filter, authorization };
-    Ok(Json(visit.engine.administer(add, visit.context(&body)?).await?))
+    Ok(Json(request.control.administer(add, request.context(&body)?).await?))
 }
 
-async fn remove(visit: Visit, Path(name): Path<String>) -> Result<Json<Outcome>, Fault> {
-    let none = || no_webhook(&name, &visit.engine.shared());
+async fn remove(request: OperatorRequest, Path(name): Path<String>) -> Result<Json<Outcome>, ApiProblem> {
+    let none = || no_webhook(&name, &request.control.shared());
     let command = Administration::RemoveWebhook(Name::new(&name).map_err(|_| none())?);
-    let (post, wanted) = (Arc::clone(&visit.api.webhooks), name.clone());
-    let tag = |state: &State<'_>| Some(tag(&named(&post, state, &wanted)?));
-    match visit.administer_if(&visit.engine.of(ClusterId::DEFAULT), command, &[], tag).await? {
+    let (webhooks, wanted) = (Arc::clone(&request.api.webhooks), name.clone());
+    let tag = |state: &State<'_>| Some(tag(&named(&webhooks, state, &wanted)?));
+    match request.administer_if(&request.control.of(ClusterId::DEFAULT), command, &[], tag).await? {
         Ok(outcome) => Ok(Json(outcome)),
         Err(ControlError::Rejected(Refusal::NoSuchWebhook(_))) => Err(none()),
         Err(problem) => Err(problem.into()),
     }
 }
 
-async fn test_it(visit: Visit, Path(name): Path<String>, body: Bytes) -> Result<Json<WebhookTest>, Fault> {
-    let TestOrder {} = read(&body)?;
-    let shared = visit.engine.shared();
+async fn test_it(
+    request: OperatorRequest,
+    Path(name): Path<String>,
+    body: Bytes,
+) -> Result<Json<WebhookTest>, ApiProblem> {
+    let WebhookTestRequest {} = read(&body)?;
+    let shared = request.control.shared();
     let webhook = shared.webhook_named(&name).ok_or_else(|| no_webhook(&name, &shared))?;
-    Ok(Json(visit.api.webhooks.test(webhook).await))
+    Ok(Json(request.api.webhooks.test(webhook).await))
 }
 
-fn named(post: &Post, state: &State<'_>, name: &str) -> Option<WebhookView> {
-    let called = |id: &ClusterId| state.shared.cluster_name(*id).map(ToString::to_string);
-    Some(view(post, state.shared.webhook_named(name)?, called))
+fn named(webhooks: &WebhooksShared, state: &State<'_>, name: &str) -> Option<WebhookView> {
+    let cluster_name = |id: &ClusterId| state.shared.cluster_name(*id).map(ToString::to_string);
+    Some(view(webhooks, state.shared.webhook_named(name)?, cluster_name))
 }
 
-/// A webhook, as far as it can be shown.
-fn view(post: &Post, webhook: &Webhook, called: impl Fn(&ClusterId) -> Option<String>) -> WebhookView {
+/// The view of a webhook, without its secrets.
+fn view(
+    webhooks: &WebhooksShared,
+    webhook: &Webhook,
+    cluster_name: impl Fn(&ClusterId) -> Option<String>,
+) -> WebhookView {
     let Filter { scope, kinds } = &webhook.filter;
-    let standing = post.standing(webhook.number);
-    let progress = standing.as_ref().map_or(webhook.progress, |standing| standing.progress);
+    let status = webhooks.status(webhook.number);
+    let progress = status.as_ref().map_or(webhook.progress, |status| status.progress);
     WebhookView {
         name: webhook.name.to_string(),
-        url: webhook.url.shown(),
+        url: webhook.url.redacted(),
         schema: match webhook.schema {
             Schema::CloudEvents => SchemaWord::CloudEvents,
             Schema::EventGrid => SchemaWord::EventGrid,
         },
-        clusters: (!scope.clusters.is_all()).then(|| scope.clusters.named().filter_map(called).collect()),
+        clusters: (!scope.clusters.is_all())
+            .then(|| scope.clusters.named().filter_map(cluster_name).collect()),
         tenants: (!scope.tenants.is_all()).then(|| scope.tenants.named().map(ToString::to_string).collect()),
         types: (!kinds.is_all()).then(|| kinds.named().copied().collect()),
         authorization: webhook.authorization.is_some(),
-        state: post.state(webhook),
-        problem: standing.as_ref().and_then(|standing| standing.problem.clone()),
+        state: webhooks.state(webhook),
+        error: status.as_ref().and_then(|status| status.error.clone()),
         failing_since: progress.failing.map(|failing| Moment(failing.since)),
-        told: progress.cursor,
-        delivered: standing.map_or(0, |standing| standing.delivered),
+        last_entry: progress.cursor,
+        delivered: status.map_or(0, |status| status.delivered),
         lost: progress.lost,
         created: Moment(webhook.created),
         by: webhook.by.clone(),
     }
 }
 
-fn filter(wanted: &NewWebhook, visit: &Visit) -> Result<Filter, Fault> {
-    let shared = visit.engine.shared();
+fn filter(wanted: &NewWebhook, request: &OperatorRequest) -> Result<Filter, ApiProblem> {
+    let shared = request.control.shared();
     let cluster = |name: &String| {
-        shared.cluster_named(name).ok_or_else(|| no_cluster(Some(name), &visit.permit, &shared))
+        shared.cluster_named(name).ok_or_else(|| no_cluster(Some(name), &request.permit, &shared))
     };
     let clusters = match &wanted.clusters {
         None => Reach::All,
@@ -195,10 +199,10 @@ fn filter(wanted: &NewWebhook, visit: &Visit) -> Result<Filter, Fault> {
     Ok(Filter { scope: Scope { clusters, tenants }, kinds })
 }
 
-fn no_webhook(name: &str, shared: &SharedState) -> Fault {
+fn no_webhook(name: &str, shared: &SharedState) -> ApiProblem {
     let hint = match similar(name, shared.webhooks().map(|webhook| webhook.name.as_str())) {
         Some(near) => format!("did you mean {near}?"),
-        None => "`forewarn webhook ls` shows them".to_owned(),
+        None => "`forewarn webhook ls` lists webhooks".to_owned(),
     };
-    Fault::not_found(format!("no such webhook: {name}\n  hint: {hint}"))
+    ApiProblem::not_found(format!("no such webhook: {name}\n  hint: {hint}"))
 }

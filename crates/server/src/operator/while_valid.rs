@@ -1,7 +1,7 @@
 //! Long responses that end with the token behind them.
 //!
-//! A request is checked once, at the gate. A response that is sent piece by piece may take much longer than that: each
-//! piece is checked again when the connection takes it.
+//! A token is checked once, when the request arrives. A response that is streamed may take much longer: each chunk is
+//! checked again when the connection takes it.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -9,14 +9,14 @@ use std::task::{Context, Poll, ready};
 
 use tokio_stream::Stream;
 
-use super::visit::Visit;
+use super::context::OperatorRequest;
 use crate::control_handle::ControlHandle;
 use forewarn_control::Permit;
 
 /// A stream that ends when its token is revoked, expires, or is limited further.
 pub(super) struct WhileValid<S: Stream> {
     stream: S,
-    engine: ControlHandle,
+    control: ControlHandle,
     permit: Arc<Permit>,
     /// The last item of a stream that is cut off, if clients must not take it for complete.
     error: Option<S::Item>,
@@ -24,10 +24,10 @@ pub(super) struct WhileValid<S: Stream> {
 }
 
 impl<S: Stream> WhileValid<S> {
-    /// A stream that simply ends.
-    pub(super) fn new(visit: &Visit, stream: S) -> Self {
-        let (engine, permit) = (visit.engine.clone(), Arc::clone(&visit.permit));
-        Self { stream, engine, permit, error: None, is_over: false }
+    /// A stream that ends without an error.
+    pub(super) fn new(request: &OperatorRequest, stream: S) -> Self {
+        let (control, permit) = (request.control.clone(), Arc::clone(&request.permit));
+        Self { stream, control, permit, error: None, is_over: false }
     }
 
     /// A stream that breaks off with an error.
@@ -36,7 +36,7 @@ impl<S: Stream> WhileValid<S> {
     }
 
     fn is_valid(&self) -> bool {
-        self.engine.admits(&self.permit)
+        self.control.admits(&self.permit)
     }
 }
 

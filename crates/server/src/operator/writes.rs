@@ -1,32 +1,32 @@
-//! Commands, and the clock.
+//! Handlers of commands and the clock.
 
 use axum::Json;
 use axum::body::Bytes;
-use forewarn_control::{ClockOrder, ClockView, NamedCommand, Outcome, SPEED_MAX};
+use forewarn_control::{ClockChange, ClockView, NamedCommand, Outcome, SPEED_MAX};
 use forewarn_types::Span;
 
 use super::body::read;
-use super::fault::Fault;
+use super::context::OperatorRequest;
+use super::problem::ApiProblem;
 use super::reads;
-use super::visit::Visit;
 use crate::clock::Speed;
 use crate::message::ClockCommand;
 
-pub(super) async fn command(visit: Visit, body: Bytes) -> Result<Json<Outcome>, Fault> {
+pub(super) async fn command(request: OperatorRequest, body: Bytes) -> Result<Json<Outcome>, ApiProblem> {
     let command: NamedCommand = read(&body)?;
-    Ok(Json(visit.order(vec![command], &body).await?))
+    Ok(Json(request.run(vec![command], &body).await?))
 }
 
-pub(super) async fn clock(visit: Visit, body: Bytes) -> Result<Json<ClockView>, Fault> {
+pub(super) async fn clock(request: OperatorRequest, body: Bytes) -> Result<Json<ClockView>, ApiProblem> {
     let command = match read(&body)? {
-        ClockOrder::Freeze {} => ClockCommand::Run(Speed(0)),
-        ClockOrder::Scale { speed } if speed > SPEED_MAX => {
-            return Err(Fault::bad(format!("the clock is too fast: at most {SPEED_MAX}")));
+        ClockChange::Freeze {} => ClockCommand::Run(Speed(0)),
+        ClockChange::Scale { speed } if speed > SPEED_MAX => {
+            return Err(ApiProblem::bad(format!("invalid speed: at most {SPEED_MAX}")));
         }
-        ClockOrder::Scale { speed } => ClockCommand::Run(Speed(speed)),
-        ClockOrder::Advance { by: Span(span) } => ClockCommand::Advance(span),
-        ClockOrder::Next { within } => ClockCommand::Next { within: within.map(|Span(span)| span) },
+        ClockChange::Scale { speed } => ClockCommand::Run(Speed(speed)),
+        ClockChange::Advance { by: Span(span) } => ClockCommand::Advance(span),
+        ClockChange::Next { within } => ClockCommand::Next { within: within.map(|Span(span)| span) },
     };
-    visit.engine.drive_for(command, visit.context(&body)?).await?;
-    reads::clock(visit).await
+    request.control.drive_for(command, request.context(&body)?).await?;
+    reads::clock(request).await
 }

@@ -1,8 +1,8 @@
-//! An authority of the server's own, for those who have none: made once, kept in the data directory, or where its user keeps such
-//! things. There several servers may share one: whoever comes first makes it.
+//! A certificate authority of the server, for installations without one: created once, in the data directory or in the
+//! user's state directory, where several servers may share it.
 //!
-//! Only the authority is kept. What a connection is shown is signed anew at every start and every reload, lives in memory,
-//! and is renewed long before it expires; so a name that is added to the settings is in it at once.
+//! Only the authority is stored. The server's certificate is signed at every start and reload, lives in memory,
+//! and is renewed long before it expires; so a name that is added to the settings takes effect at once.
 
 use std::fs;
 use std::io::{ErrorKind, Write};
@@ -19,40 +19,41 @@ use rustls_pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 
 use super::{Pair, TlsError, certificates};
 
-/// The certificate of the authority, below its directory: what clients are given.
+/// File name of the authority's certificate, which clients have to trust.
 pub const AUTHORITY_FILE: &str = "ca.pem";
 
-/// Its key, which never leaves the computer.
+/// File name of its key.
 const KEY_FILE: &str = "ca-key.pem";
 
-/// Who makes an authority holds this; who comes too late waits, and finds one.
+/// Lock of the process that creates an authority; others wait, and find one.
 const LOCK_FILE: &str = "lock";
 
-/// How long an authority is good.
+/// Validity of an authority.
 const AUTHORITY_LIFE: Duration = Duration::from_hours(24 * 3_650);
 
-/// How long a certificate is good.
+/// Validity of a certificate.
 const LEAF_LIFE: Duration = Duration::from_hours(24 * 90);
 
-/// When it is renewed.
+/// Age at which a certificate is renewed.
 const LEAF_RENEWED: Duration = Duration::from_hours(24 * 30);
 
-/// Clocks of clients may be a little late.
+/// Certificates are backdated for clients whose clock is late.
 const BACKDATED: Duration = Duration::from_hours(1);
 
-/// What a computer calls itself.
+/// File with the host name.
 const HOST_NAME: &str = "/proc/sys/kernel/hostname";
 
-type Failure = Box<dyn std::error::Error + Send + Sync>;
+type AuthorityError = Box<dyn std::error::Error + Send + Sync>;
 
-/// A certificate for these names by the authority in that directory, which is made if there is none, and when to renew it.
+/// Issues a certificate for names by the authority in a directory, which is created if needed. Returns the time to
+/// renew it.
 pub(super) fn issue(
     directory: &Path,
     names: &[String],
     address: Option<IpAddr>,
 ) -> Result<(Pair, SystemTime), TlsError> {
     let file = directory.join(AUTHORITY_FILE);
-    let failed = |source: Failure| TlsError::Authority { path: file.clone(), source };
+    let failed = |source: AuthorityError| TlsError::Authority { path: file.clone(), source };
     let key = authority(directory).map_err(failed)?;
     let signed = leaf(key, &all_names(names, address), SystemTime::now()).map_err(failed)?;
     let mut pair = signed;
@@ -60,9 +61,9 @@ pub(super) fn issue(
     Ok((pair, SystemTime::now() + LEAF_RENEWED))
 }
 
-fn leaf(authority: KeyPair, names: &[String], now: SystemTime) -> Result<Pair, Failure> {
+fn leaf(authority: KeyPair, names: &[String], now: SystemTime) -> Result<Pair, AuthorityError> {
     let mut params = CertificateParams::new(names)?;
-    params.distinguished_name = called("Forewarn");
+    params.distinguished_name = distinguished_name("Forewarn");
     params.not_before = (now - BACKDATED).into();
     params.not_after = (now + LEAF_LIFE).into();
     params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
@@ -75,9 +76,9 @@ fn leaf(authority: KeyPair, names: &[String], now: SystemTime) -> Result<Pair, F
     Ok(Pair { chain: vec![certificate.der().clone()], key })
 }
 
-/// The key of the authority, which is made if there is none.
-fn authority(directory: &Path) -> Result<KeyPair, Failure> {
-    if let Some(key) = kept(directory)? {
+/// Loads or creates the key of the authority.
+fn authority(directory: &Path) -> Result<KeyPair, AuthorityError> {
+    if let Some(key) = existing(directory)? {
         return Ok(key);
     }
     fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
@@ -85,7 +86,7 @@ fn authority(directory: &Path) -> Result<KeyPair, Failure> {
     let lock =
         options.write(true).create(true).truncate(false).mode(0o600).open(directory.join(LOCK_FILE))?;
     lock.lock()?;
-    if let Some(key) = kept(directory)? {
+    if let Some(key) = existing(directory)? {
         return Ok(key);
     }
     let key = KeyPair::generate()?;
@@ -95,21 +96,21 @@ fn authority(directory: &Path) -> Result<KeyPair, Failure> {
     Ok(key)
 }
 
-/// The key of an authority that has been made. The certificate is written last: where it is, its key is too.
-fn kept(directory: &Path) -> Result<Option<KeyPair>, Failure> {
+/// The key of an existing authority. The certificate is written last: where it is, its key is too.
+fn existing(directory: &Path) -> Result<Option<KeyPair>, AuthorityError> {
     let (file, key_file) = (directory.join(AUTHORITY_FILE), directory.join(KEY_FILE));
     match (fs::read_to_string(&key_file), file.exists()) {
         (Ok(key), true) => Ok(Some(KeyPair::from_pem(&key)?)),
         (Err(error), true) => Err(format!("{}: {error}", key_file.display()).into()),
         (Err(error), false) if error.kind() != ErrorKind::NotFound => Err(error.into()),
-        // A key without a certificate: it was being made when the server was killed, or is being made.
+        // A key without a certificate: its creation was interrupted, or is in progress.
         (Ok(_) | Err(_), false) => Ok(None),
     }
 }
 
 fn authority_params(now: SystemTime) -> CertificateParams {
     let mut params = CertificateParams::default();
-    params.distinguished_name = called("Forewarn authority");
+    params.distinguished_name = distinguished_name("Forewarn authority");
     params.not_before = (now - BACKDATED).into();
     params.not_after = (now + AUTHORITY_LIFE).into();
     params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
@@ -117,13 +118,13 @@ fn authority_params(now: SystemTime) -> CertificateParams {
     params
 }
 
-fn called(name: &str) -> DistinguishedName {
-    let mut called = DistinguishedName::new();
-    called.push(DnType::CommonName, name);
-    called
+fn distinguished_name(name: &str) -> DistinguishedName {
+    let mut distinguished = DistinguishedName::new();
+    distinguished.push(DnType::CommonName, name);
+    distinguished
 }
 
-/// Every name by which the server may be called: loopback, the computer, the address, and what the settings say.
+/// Every name of the server: loopback, host name, address, and names of the settings.
 fn all_names(names: &[String], address: Option<IpAddr>) -> Vec<String> {
     let loopback = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
     let host = fs::read_to_string(HOST_NAME).unwrap_or_default().trim().to_owned();
@@ -140,13 +141,13 @@ fn all_names(names: &[String], address: Option<IpAddr>) -> Vec<String> {
     all
 }
 
-/// Writes a file with that mode; the file appears whole, or not at all.
+/// Writes a file atomically, with a mode.
 ///
 /// # Errors
-/// When the file cannot be written.
+/// Returns an error if the file cannot be written.
 pub fn write_whole(path: &Path, text: &str, mode: u32) -> std::io::Result<()> {
     let unfinished = path.with_extension("new");
-    // Its mode counts only where it is made.
+    // `mode` only applies to a new file.
     match fs::remove_file(&unfinished) {
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
         Ok(()) | Err(_) => {}
@@ -167,10 +168,11 @@ mod tests {
     /// The object identifier of the extension that names the key of the issuer: 2.5.29.35.
     const AUTHORITY_KEY_IDENTIFIER: [u8; 5] = [0x06, 0x03, 0x55, 0x1d, 0x23];
 
+    /// promise: Z5
     #[test]
     fn an_authority_is_made_once_and_its_key_is_for_the_owner_alone() {
-        let place = tempfile::tempdir().unwrap();
-        let directory = place.path().join("tls");
+        let directory = tempfile::tempdir().unwrap();
+        let directory = directory.path().join("tls");
         let (first, _) = issue(&directory, &["forewarn.internal".to_owned()], None).unwrap();
         let (second, _) = issue(&directory, &[], Some("10.0.0.1".parse().unwrap())).unwrap();
         assert_eq!(first.chain[1], second.chain[1], "the authority stays");
@@ -184,10 +186,11 @@ mod tests {
         assert!(has(&second.chain[0], &[10, 0, 0, 1]));
     }
 
+    /// promise: Z5
     #[test]
     fn servers_that_begin_together_have_one_authority() {
-        let place = tempfile::tempdir().unwrap();
-        let directory = place.path().join("tls");
+        let directory = tempfile::tempdir().unwrap();
+        let directory = directory.path().join("tls");
         let issued = std::thread::scope(|scope| {
             let begin = || scope.spawn(|| issue(&directory, &[], None).unwrap().0);
             let servers: Vec<_> = std::iter::repeat_with(begin).take(8).collect();
@@ -202,20 +205,20 @@ mod tests {
 
     #[test]
     fn a_certificate_is_renewed_before_it_expires() {
-        let place = tempfile::tempdir().unwrap();
-        let (pair, renew_at) = issue(place.path(), &[], None).unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let (pair, renew_at) = issue(directory.path(), &[], None).unwrap();
         let validity = Validity::of(&pair.chain[0]).unwrap();
         assert!(validity.from < SystemTime::now() && renew_at < validity.until);
     }
 
     #[test]
-    fn what_was_begun_is_begun_again_and_what_is_lost_is_told() {
-        let place = tempfile::tempdir().unwrap();
-        fs::write(place.path().join(KEY_FILE), "half").unwrap();
-        assert!(issue(place.path(), &[], None).is_ok());
-        fs::remove_file(place.path().join(KEY_FILE)).unwrap();
+    fn an_interrupted_authority_is_created_again_and_a_lost_key_is_an_error() {
+        let directory = tempfile::tempdir().unwrap();
+        fs::write(directory.path().join(KEY_FILE), "half").unwrap();
+        assert!(issue(directory.path(), &[], None).is_ok());
+        fs::remove_file(directory.path().join(KEY_FILE)).unwrap();
         let problem =
-            issue(place.path(), &[], None).err().expect("a certificate without its key").to_string();
+            issue(directory.path(), &[], None).err().expect("a certificate without its key").to_string();
         assert!(problem.contains(AUTHORITY_FILE), "{problem}");
     }
 }

@@ -1,4 +1,4 @@
-//! TLS handshakes. A client that speaks plain HTTP is told so, in plain HTTP.
+//! TLS handshakes. A client that speaks plain HTTP gets an error in plain HTTP.
 
 use std::io;
 
@@ -10,11 +10,11 @@ use tokio_rustls::server::TlsStream;
 /// First byte of TLS: a record that is a handshake.
 const HANDSHAKE_RECORD: u8 = 22;
 
-/// Bytes of a client that does not speak TLS that are read before the connection is closed.
+/// Bytes that are read of a client without TLS before the connection is closed.
 const DRAINED_BYTES_MAX: u64 = 64 * 1_024;
 
-/// Answer to a client that does not speak TLS.
-const SPEAK_TLS: &str = r#"{"title":"Bad Request","status":400,"detail":"this port speaks TLS\n  hint: https:// instead of http://"}"#;
+/// Response to a client without TLS.
+const TLS_REQUIRED: &str = r#"{"title":"Bad Request","status":400,"detail":"this port requires TLS\n  hint: https:// instead of http://"}"#;
 
 /// Does the handshake of a connection. The caller limits its time.
 pub(crate) async fn shake_hands(
@@ -29,13 +29,13 @@ pub(crate) async fn shake_hands(
     acceptor.accept(stream).await
 }
 
-/// Answers in the language of the caller, and reads what it has sent: closing over unread bytes would lose the answer.
+/// Sends an error in plain HTTP, and reads the request: closing with unread bytes would lose the response.
 async fn refuse(stream: &mut TcpStream) -> io::Result<()> {
-    let answer = format!(
-        "HTTP/1.1 400 Bad Request\r\ncontent-type: application/problem+json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{SPEAK_TLS}",
-        SPEAK_TLS.len(),
+    let response = format!(
+        "HTTP/1.1 400 Bad Request\r\ncontent-type: application/problem+json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{TLS_REQUIRED}",
+        TLS_REQUIRED.len(),
     );
-    stream.write_all(answer.as_bytes()).await?;
+    stream.write_all(response.as_bytes()).await?;
     stream.shutdown().await?;
     tokio::io::copy(&mut stream.take(DRAINED_BYTES_MAX), &mut tokio::io::sink()).await?;
     Ok(())

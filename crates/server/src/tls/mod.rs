@@ -1,13 +1,13 @@
-//! TLS for whoever listens: certificates from files, or from an authority of the server's own; read again when asked.
+//! TLS of listeners: certificates from files, or from the server's own authority; reloaded on request.
 //!
 //! ```text
-//!   Source (files, or self-signed) ──open──▶ Tls ──current()──▶ what the next connection is shown
+//!   Source (files, or self-signed) ──open──▶ Tls ──current()──▶ configuration of the next connection
 //!                                             ▲
-//!                                   reload ───┘   connections that are open keep what they have
+//!                                   reload ───┘   open connections keep theirs
 //! ```
 //!
-//! What is wrong with a certificate is told when it is read, and what was in use stays in use. TLS 1.2 and 1.3, nothing
-//! older; the cryptography is ring's. Certificates of clients are not asked for: operators have tokens.
+//! A certificate is checked when it is read; after an error the old one stays in use. TLS 1.2 and 1.3, nothing
+//! older; the cryptography is ring's. Client certificates are not requested: operators have tokens.
 
 mod authority;
 mod handshake;
@@ -31,80 +31,66 @@ pub use authority::write_whole;
 pub(crate) use handshake::shake_hands;
 pub use validity::Validity;
 
-/// Bytes of a file of certificates or of a key.
+/// Maximum size of a certificate or key file.
 const FILE_BYTES_MAX: u64 = 1024 * 1024;
 
-/// Certificates that are left so long are worth a warning.
+/// Remaining validity that is worth a warning.
 pub const SOON: Duration = Duration::from_hours(24 * 14);
 
-/// Where certificates come from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// From files of the operator's.
+    /// Files of the operator.
     Files {
-        /// The certificate and whatever leads from it to an authority, as PEM.
+        /// PEM file of the certificate and its chain.
         certificate: PathBuf,
-        /// Its key, as PEM.
+        /// PEM file of the key.
         key: PathBuf,
     },
-    /// From an authority that is made on first use.
+    /// An authority that is created on first use.
     SelfSigned {
-        /// Where the authority is kept.
+        /// Directory of the authority.
         directory: PathBuf,
-        /// The names by which the server is called, besides its own and those of loopback.
+        /// Names of the server besides its host name and those of loopback.
         names: Vec<String>,
-        /// The address that it listens on, if it is one.
+        /// Address of the listener, if it has one.
         address: Option<IpAddr>,
     },
 }
 
-/// What is wrong with certificates.
+/// Error of a certificate.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
     /// A file cannot be read.
     #[error("cannot read {what}: {}", path.display())]
     Read {
-        /// What it is to be.
+        /// Description of the file.
         what: &'static str,
-        /// The file.
         path: PathBuf,
-        /// Why.
         #[source]
         source: std::io::Error,
     },
-    /// A file has nothing of the kind in it.
-    #[error("no {what} in {}\n  hint: it has to be PEM, with -----BEGIN {label}-----", path.display())]
+    /// The file contains no such item.
+    #[error("no {what} in {}\n  hint: a PEM file with -----BEGIN {label}----- is expected", path.display())]
     Empty {
-        /// What is looked for.
+        /// Description of the item.
         what: &'static str,
-        /// How it begins.
         label: &'static str,
-        /// The file.
         path: PathBuf,
     },
     /// Key and certificate are not a pair.
-    #[error("the key does not fit the certificate: {}\n  hint: the key has to be the one that {} was made with", key.display(), certificate.display())]
-    Mismatch {
-        /// The certificate.
-        certificate: PathBuf,
-        /// The key.
-        key: PathBuf,
-    },
-    /// They cannot be used.
-    #[error("cannot be used for TLS: {}", path.display())]
+    #[error("the key does not match the certificate: {}\n  hint: use the key of {}", key.display(), certificate.display())]
+    Mismatch { certificate: PathBuf, key: PathBuf },
+    /// The certificate cannot be used.
+    #[error("unusable TLS certificate: {}", path.display())]
     Unusable {
-        /// The certificate.
         path: PathBuf,
-        /// Why.
         #[source]
         source: rustls::Error,
     },
-    /// An authority cannot be made or kept.
-    #[error("cannot make or keep an authority: {}", path.display())]
+    /// The authority cannot be created.
+    #[error("cannot create the certificate authority: {}", path.display())]
     Authority {
-        /// Its file.
         path: PathBuf,
-        /// Why.
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
     },
@@ -114,23 +100,23 @@ pub enum TlsError {
 #[derive(Debug)]
 pub struct Tls {
     source: ArcSwap<Source>,
-    shown: ArcSwap<Shown>,
+    loaded: ArcSwap<LoadedCertificate>,
 }
 
-/// Certificates that have been read, and that nobody is shown yet.
-pub(crate) struct Read<'a> {
+/// Certificates that have been read and are not in use yet.
+pub(crate) struct PendingCertificate<'a> {
     tls: &'a Tls,
     source: Source,
-    shown: Shown,
+    loaded: LoadedCertificate,
 }
 
-/// What a connection is shown.
+/// The certificate and configuration of new connections.
 #[derive(Debug)]
-struct Shown {
+struct LoadedCertificate {
     config: Arc<rustls::ServerConfig>,
-    /// From when on others are to be had from the same source.
+    /// Time to renew it. None if it comes from files.
     renew_at: Option<SystemTime>,
-    /// The authority of the server's own, as PEM.
+    /// The server's own authority, as PEM.
     authority: Option<String>,
 }
 
@@ -144,61 +130,61 @@ impl Tls {
     /// Reads certificates.
     ///
     /// # Errors
-    /// When they cannot be read, do not belong together, or cannot be used.
+    /// Returns an error if they cannot be read, do not match, or cannot be used.
     pub fn open(source: Source) -> Result<Arc<Self>, TlsError> {
-        let shown = show(&source)?;
-        Ok(Arc::new(Self { source: ArcSwap::from_pointee(source), shown: ArcSwap::from_pointee(shown) }))
+        let loaded = load(&source)?;
+        Ok(Arc::new(Self { source: ArcSwap::from_pointee(source), loaded: ArcSwap::from_pointee(loaded) }))
     }
 
-    /// Reads certificates again, from the same source or another one: new connections are shown those.
+    /// Reads certificates again, from the same source or another one, for new connections.
     ///
     /// # Errors
-    /// As [`Tls::open`]; then everything stays as it was.
+    /// As [`Tls::open`]; then the old ones stay in use.
     pub fn reload(&self, source: Source) -> Result<(), TlsError> {
-        self.read(source).map(Read::show)
+        self.read(source).map(PendingCertificate::use_now)
     }
 
-    /// Reads certificates, and shows nobody yet.
+    /// Reads certificates without using them yet.
     ///
     /// # Errors
     /// As [`Tls::open`].
-    pub(crate) fn read(&self, source: Source) -> Result<Read<'_>, TlsError> {
-        let shown = show(&source)?;
-        Ok(Read { tls: self, source, shown })
+    pub(crate) fn read(&self, source: Source) -> Result<PendingCertificate<'_>, TlsError> {
+        let loaded = load(&source)?;
+        Ok(PendingCertificate { tls: self, source, loaded })
     }
 
     /// Certificate of the authority that clients must trust, as PEM, if the server made it.
     #[must_use]
     pub fn authority(&self) -> Option<String> {
-        self.shown.load().authority.clone()
+        self.loaded.load().authority.clone()
     }
 
-    /// What the next connection is shown.
+    /// TLS configuration of the next connection.
     pub(crate) fn current(&self) -> Arc<rustls::ServerConfig> {
-        let shown = self.shown.load();
-        if shown.renew_at.is_some_and(|renew_at| SystemTime::now() >= renew_at) {
-            match show(&self.source.load()) {
-                Ok(fresh) => self.shown.store(Arc::new(fresh)),
-                Err(error) => tracing::warn!(%error, "the certificate could not be renewed"),
+        let loaded = self.loaded.load();
+        if loaded.renew_at.is_some_and(|renew_at| SystemTime::now() >= renew_at) {
+            match load(&self.source.load()) {
+                Ok(fresh) => self.loaded.store(Arc::new(fresh)),
+                Err(error) => tracing::warn!(%error, "cannot renew the TLS certificate"),
             }
-            return Arc::clone(&self.shown.load().config);
+            return Arc::clone(&self.loaded.load().config);
         }
-        Arc::clone(&shown.config)
+        Arc::clone(&loaded.config)
     }
 }
 
-impl Read<'_> {
-    /// From now on, new connections are shown these.
-    pub(crate) fn show(self) {
+impl PendingCertificate<'_> {
+    /// Uses these for new connections.
+    pub(crate) fn use_now(self) {
         self.tls.source.store(Arc::new(self.source));
-        self.tls.shown.store(Arc::new(self.shown));
+        self.tls.loaded.store(Arc::new(self.loaded));
     }
 }
 
-/// From when to when the certificate of a source is good; nothing, if the server makes it as needed.
+/// Validity of the certificate of a source. None if the server issues it.
 ///
 /// # Errors
-/// When it cannot be read, or could not be used.
+/// Returns an error if it cannot be read or used.
 pub fn examine(source: &Source) -> Result<Option<Validity>, TlsError> {
     match source {
         Source::SelfSigned { .. } => Ok(None),
@@ -211,38 +197,38 @@ pub fn examine(source: &Source) -> Result<Option<Validity>, TlsError> {
     }
 }
 
-/// What the settings of TLS allow on both sides.
+/// The cryptography of TLS, for servers and clients.
 #[must_use]
 pub fn provider() -> Arc<CryptoProvider> {
     Arc::new(ring::default_provider())
 }
 
-fn show(source: &Source) -> Result<Shown, TlsError> {
+fn load(source: &Source) -> Result<LoadedCertificate, TlsError> {
     match source {
         Source::Files { certificate, key } => {
             let pair = Pair::read(certificate, key)?;
-            warn_of_time(certificate, &pair);
-            Ok(Shown { config: config(pair, certificate, key)?, renew_at: None, authority: None })
+            warn_of_expiry(certificate, &pair);
+            Ok(LoadedCertificate { config: config(pair, certificate, key)?, renew_at: None, authority: None })
         }
         Source::SelfSigned { directory, names, address } => {
             let (pair, renew_at) = authority::issue(directory, names, *address)?;
             let file = directory.join(AUTHORITY_FILE);
             let authority = Some(String::from_utf8_lossy(&read("the authority", &file)?).into_owned());
-            Ok(Shown { config: config(pair, &file, &file)?, renew_at: Some(renew_at), authority })
+            Ok(LoadedCertificate { config: config(pair, &file, &file)?, renew_at: Some(renew_at), authority })
         }
     }
 }
 
-/// An expired certificate is shown all the same: a server that does not start helps nobody.
-fn warn_of_time(file: &Path, pair: &Pair) {
+/// Warns of an expired certificate, which is used all the same.
+fn warn_of_expiry(file: &Path, pair: &Pair) {
     let Some(validity) = pair.chain.first().and_then(|leaf| Validity::of(leaf)) else { return };
     let (file, now) = (file.display(), SystemTime::now());
     if validity.until <= now {
-        tracing::warn!(%file, "the certificate has expired");
+        tracing::warn!(%file, "TLS certificate has expired");
     } else if validity.until <= now + SOON {
-        tracing::warn!(%file, "the certificate expires soon");
+        tracing::warn!(%file, "TLS certificate expires soon");
     } else if validity.from > now {
-        tracing::warn!(%file, "the certificate is not valid yet");
+        tracing::warn!(%file, "TLS certificate is not valid yet");
     }
 }
 
@@ -277,7 +263,7 @@ impl Pair {
 /// The certificates in a file, as PEM.
 ///
 /// # Errors
-/// When it cannot be read, or has none.
+/// Returns an error if it cannot be read, or has none.
 pub fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     let text = read("the certificate", path)?;
     let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&text).collect();

@@ -1,4 +1,4 @@
-//! From when to when a certificate is good: the one thing that is read from it here. All else is rustls's business.
+//! Validity of a certificate: the only part of it that is parsed here; rustls does the rest.
 //!
 //! ```text
 //!   Certificate ::= SEQUENCE { tbs SEQUENCE { [0] version?, serial, algorithm, issuer, validity SEQUENCE { from, until }, …
@@ -14,20 +14,20 @@ const VERSION: u8 = 0xa0;
 const UTC_TIME: u8 = 0x17;
 const GENERALIZED_TIME: u8 = 0x18;
 
-/// Two-digit years from here on are of the last century (RFC 5280).
+/// Two-digit years from here on belong to the last century (RFC 5280).
 const CENTURY_TURNS: i16 = 50;
 
-/// From when to when a certificate is good.
+/// Validity of a certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Validity {
-    /// Not before that.
+    /// Start of the validity.
     pub from: SystemTime,
-    /// Not after that.
+    /// End of the validity.
     pub until: SystemTime,
 }
 
 impl Validity {
-    /// Of a certificate as DER; nothing, if it is none.
+    /// Reads the validity of a DER certificate. None if it is malformed.
     #[must_use]
     pub fn of(certificate: &[u8]) -> Option<Self> {
         let (certificate, _) = expect(certificate, SEQUENCE)?;
@@ -49,7 +49,7 @@ fn expect(bytes: &[u8], kind: u8) -> Option<(&[u8], &[u8])> {
     element(bytes).filter(|(found, ..)| *found == kind).map(|(_, content, rest)| (content, rest))
 }
 
-/// The kind of the first element, what is in it, and what follows.
+/// Tag, content and rest of the first DER element.
 fn element(bytes: &[u8]) -> Option<(u8, &[u8], &[u8])> {
     let (kind, bytes) = bytes.split_first()?;
     let (first, bytes) = bytes.split_first()?;
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_certificate_has_none() {
+    fn a_malformed_certificate_has_no_validity() {
         let whole = made(2020, 2030);
         assert!((0..whole.len()).all(|end| Validity::of(&whole[..end]).is_none()), "a part is not the whole");
         for wrong in [&b""[..], &[0x30], &[0x30, 0x85, 1, 1, 1, 1, 1], &[0x30, 0x80], &[0x31, 0]] {

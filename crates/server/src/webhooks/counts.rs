@@ -1,4 +1,4 @@
-//! What is counted about webhooks.
+//! Metrics of webhooks.
 
 use std::sync::atomic::AtomicI64;
 
@@ -7,34 +7,35 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
-type Labels = [(&'static str, &'static str); 1];
-type Gauges = Family<Labels, Gauge<i64, AtomicI64>>;
+type WebhookLabels = [(&'static str, &'static str); 1];
+type WebhookGauges = Family<WebhookLabels, Gauge<i64, AtomicI64>>;
 
-/// Counters of all webhooks together: how many there are is up to operators.
+/// Counters over all webhooks: a label per webhook would have no upper bound.
 #[derive(Clone, Debug)]
-pub(super) struct Counts {
+pub(super) struct WebhookCounts {
     pub(super) delivered: Counter,
     pub(super) refused: Counter,
     pub(super) lost: Counter,
     pub(super) handshakes_done: Counter,
     pub(super) handshakes_failed: Counter,
-    states: Gauges,
+    states: WebhookGauges,
 }
 
-impl Counts {
+impl WebhookCounts {
     pub(super) fn new(registry: &mut Registry) -> Self {
-        let pushes = Family::<Labels, Counter>::default();
-        registry.register("webhook_pushes", "Events that webhooks were told of, by outcome", pushes.clone());
-        let handshakes = Family::<Labels, Counter>::default();
+        let pushes = Family::<WebhookLabels, Counter>::default();
+        registry.register("webhook_pushes", "Events sent to webhooks, by outcome", pushes.clone());
+        let handshakes = Family::<WebhookLabels, Counter>::default();
         registry.register(
             "webhook_handshakes",
-            "Times that webhooks were asked whether they want to be told",
+            "Subscription handshakes with webhooks, by outcome",
             handshakes.clone(),
         );
-        let states = Gauges::default();
-        registry.register("webhooks", "Webhooks, by how it is with them", states.clone());
-        let of =
-            |family: &Family<Labels, Counter>, outcome| family.get_or_create_owned(&[("outcome", outcome)]);
+        let states = WebhookGauges::default();
+        registry.register("webhooks", "Webhooks, by state", states.clone());
+        let of = |family: &Family<WebhookLabels, Counter>, outcome| {
+            family.get_or_create_owned(&[("outcome", outcome)])
+        };
         Self {
             delivered: of(&pushes, "delivered"),
             refused: of(&pushes, "refused"),
@@ -45,8 +46,8 @@ impl Counts {
         }
     }
 
-    /// How many webhooks there are in each state.
-    pub(super) fn show(&self, states: impl Iterator<Item = (&'static str, i64)>) {
+    /// Sets the number of webhooks in each state.
+    pub(super) fn set_states(&self, states: impl Iterator<Item = (&'static str, i64)>) {
         for (state, count) in states {
             self.states.get_or_create(&[("state", state)]).set(count);
         }

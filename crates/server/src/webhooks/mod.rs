@@ -1,26 +1,26 @@
-//! Webhooks: those who are told of events without asking.
+//! Webhooks: push notifications of events.
 //!
-//! What there is to tell is in the trail, which is durable before anybody is told of anything. Each webhook has a courier,
-//! which follows the trail from a number that the shared state keeps. Nothing here holds up the driver, and nobody waits for a
-//! webhook but its courier. Time here is that of the computer, also where the clock of the service is another.
+//! The audit log is the source: an entry is durable before any webhook receives it. Each webhook has a delivery task,
+//! which follows the audit log from a cursor in the shared state. Deliveries never block the driver or each other.
+//! They use system time, also where the server runs on a virtual clock.
 //!
 //! ```text
-//!   trail ──▶ courier of a webhook ──POST──▶ webhook
-//!                 └── how far ──▶ register ──▶ driver, once a second at most
+//!   audit log ──▶ delivery of a webhook ──POST──▶ receiver
+//!                      └── progress ──▶ progress writer ──▶ driver, at most once a second
 //! ```
 
+mod backoff;
 mod counts;
-mod courier;
-mod desk;
-mod letters;
-mod line;
-mod patience;
+mod delivery;
+mod delivery_status;
+mod messages;
 #[cfg(test)]
 mod tests;
+mod transport;
 
+use data_encoding::HEXLOWER;
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
@@ -37,19 +37,19 @@ use tokio::task::JoinHandle;
 
 use crate::control_handle::ControlHandle;
 use crate::telemetry::Telemetry;
-use counts::Counts;
-use courier::Courier;
-pub(crate) use desk::Standing;
-use desk::{Desk, Register};
-use letters::{notification, question, understood};
-use line::{Line, Trouble, check};
+use counts::WebhookCounts;
+use delivery::Delivery;
+pub(crate) use delivery_status::DeliveryStatus;
+use delivery_status::{ProgressWriter, SharedDeliveryStatus};
+use messages::{check_handshake, handshake_request, notification};
+use transport::{DeliveryError, WebhookClient, check};
 
-/// How webhooks are told.
+/// Settings of webhook delivery.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WebhookSettings {
-    /// Who tells them: a name by which they know this server, in visible ASCII characters.
+    /// Name by which receivers know this server, in visible ASCII characters.
     pub origin: String,
-    /// Authorities that are believed besides those of the system, as PEM.
+    /// PEM file with authorities to trust besides those of the system.
     pub authorities: Option<PathBuf>,
 }
 
@@ -59,194 +59,205 @@ impl Default for WebhookSettings {
     }
 }
 
-/// What all couriers share.
+/// State that all deliveries share.
 #[derive(Debug)]
-pub(crate) struct Post {
-    engine: ControlHandle,
+pub(crate) struct WebhooksShared {
+    control: ControlHandle,
     origin: HeaderValue,
     trust: Arc<Trust>,
-    counts: Counts,
-    register: Register,
-    desks: Mutex<BTreeMap<u32, Arc<Desk>>>,
+    counts: WebhookCounts,
+    progress: ProgressWriter,
+    statuses: Mutex<BTreeMap<u32, Arc<SharedDeliveryStatus>>>,
 }
 
-/// Couriers that run.
+/// The task that starts and stops deliveries.
 #[derive(Debug)]
-pub(crate) struct Office {
+pub(crate) struct WebhookSupervisor {
     running: JoinHandle<()>,
 }
 
-impl Post {
-    pub(crate) fn new(engine: ControlHandle, settings: &WebhookSettings, telemetry: &Telemetry) -> Arc<Self> {
+impl WebhooksShared {
+    pub(crate) fn new(
+        control: ControlHandle,
+        settings: &WebhookSettings,
+        telemetry: &Telemetry,
+    ) -> Arc<Self> {
         let origin = HeaderValue::from_str(&settings.origin).unwrap_or(HeaderValue::from_static("forewarn"));
-        let (counts, register) = (telemetry.register(Counts::new), Register::default());
+        let (counts, progress) = (telemetry.register(WebhookCounts::new), ProgressWriter::default());
         let trust = settings.authorities.as_ref().map_or_else(Trust::system, Trust::system_and_file);
-        Arc::new(Self { engine, origin, trust, counts, register, desks: Mutex::default() })
+        Arc::new(Self { control, origin, trust, counts, progress, statuses: Mutex::default() })
     }
 
-    /// How it is with a webhook, if it has a courier.
-    pub(crate) fn standing(&self, webhook: u32) -> Option<Standing> {
-        Some(self.desk(webhook)?.look())
+    /// Delivery status of a webhook. None if it has no delivery task.
+    pub(crate) fn status(&self, webhook: u32) -> Option<DeliveryStatus> {
+        Some(self.shared_status(webhook)?.get())
     }
 
-    /// How it is with a webhook, in a word.
     pub(crate) fn state(&self, webhook: &Webhook) -> WebhookState {
         let failing =
-            self.standing(webhook.number).map_or(webhook.progress.failing, |desk| desk.progress.failing);
+            self.status(webhook.number).map_or(webhook.progress.failing, |status| status.progress.failing);
         match (webhook.handshake, failing) {
             (Handshake::Wanted, _) => WebhookState::Unconfirmed,
             (Handshake::Done { .. }, Some(_)) => WebhookState::Failing,
-            (Handshake::Done { .. }, None) => WebhookState::Well,
+            (Handshake::Done { .. }, None) => WebhookState::Healthy,
         }
     }
 
-    /// Counts webhooks, for whoever looks at the metrics.
+    /// Updates the gauges of webhooks by state.
     pub(crate) fn count(&self) {
-        let shared = self.engine.shared();
+        let shared = self.control.shared();
         let states = [
             ("unconfirmed", WebhookState::Unconfirmed),
-            ("well", WebhookState::Well),
+            ("healthy", WebhookState::Healthy),
             ("failing", WebhookState::Failing),
         ];
         let count =
             |state: WebhookState| shared.webhooks().filter(|webhook| self.state(webhook) == state).count();
         let counted = states.map(|(word, state)| (word, i64::try_from(count(state)).unwrap_or(i64::MAX)));
-        self.counts.show(counted.into_iter());
+        self.counts.set_states(counted.into_iter());
     }
 
-    /// Sends a webhook something that tells of nothing, after a handshake if there was none. If it takes it, its courier tries
-    /// again at once.
+    /// Sends a test event, after a handshake if the webhook is unconfirmed. On success its delivery retries at once.
     pub(crate) async fn test(&self, webhook: &Webhook) -> WebhookTest {
         let begin = Instant::now();
-        let mut line = Line::new(&webhook.url, Arc::clone(&self.trust));
-        let tested = self.try_out(webhook, &mut line).await;
+        let mut client = WebhookClient::new(&webhook.url, Arc::clone(&self.trust));
+        let tested = self.send_test(webhook, &mut client).await;
         if tested.is_ok()
-            && let Some(desk) = self.desk(webhook.number)
+            && let Some(status) = self.shared_status(webhook.number)
         {
-            desk.nudge.notify_one();
+            status.retry_now.notify_one();
         }
         let millis = u64::try_from(begin.elapsed().as_millis()).unwrap_or(u64::MAX);
-        let problem = tested.err().map(|trouble| trouble.to_string());
-        WebhookTest { delivered: problem.is_none(), problem, millis }
+        let problem = tested.err().map(|error| error.to_string());
+        WebhookTest { delivered: problem.is_none(), error: problem, millis }
     }
 
-    async fn try_out(&self, webhook: &Webhook, line: &mut Line) -> Result<(), Trouble> {
+    async fn send_test(&self, webhook: &Webhook, client: &mut WebhookClient) -> Result<(), DeliveryError> {
         if webhook.handshake == Handshake::Wanted {
-            handshake(self, webhook, line).await?;
+            handshake(self, webhook, client).await?;
         }
-        let at = Moment(self.engine.clock().now().wall);
+        let at = Moment(self.control.clock().now().wall);
         let site = self.site(ClusterId::DEFAULT);
         let push = sample(webhook.name.as_str(), &random_code().unwrap_or_default(), at, &site);
-        check(&line.send(&notification(webhook, &self.origin, &push, 1)).await?)
+        check(&client.send(&notification(webhook, &self.origin, &push, 1)).await?)
     }
 
-    /// The site of a cluster; the usual one, if the cluster is gone.
+    /// The site of a cluster, or the default site if the cluster is gone.
     fn site(&self, cluster: ClusterId) -> Site {
-        self.engine.of(cluster).look(|state| state.site.clone()).unwrap_or_default()
+        self.control.of(cluster).look(|state| state.site.clone()).unwrap_or_default()
     }
 
-    fn desk(&self, webhook: u32) -> Option<Arc<Desk>> {
-        self.desks.lock().unwrap_or_else(PoisonError::into_inner).get(&webhook).cloned()
+    fn shared_status(&self, webhook: u32) -> Option<Arc<SharedDeliveryStatus>> {
+        self.statuses.lock().unwrap_or_else(PoisonError::into_inner).get(&webhook).cloned()
     }
 }
 
-/// Asks a webhook whether it wants to be told, and keeps its answer. Says how often a minute.
-async fn handshake(post: &Post, webhook: &Webhook, line: &mut Line) -> Result<Option<u32>, Trouble> {
-    let shaken = shake(post, webhook, line).await;
-    let counter = if shaken.is_ok() { &post.counts.handshakes_done } else { &post.counts.handshakes_failed };
+/// Confirms the subscription of a webhook and records it. Returns the rate limit per minute.
+async fn handshake(
+    webhooks: &WebhooksShared,
+    webhook: &Webhook,
+    client: &mut WebhookClient,
+) -> Result<Option<u32>, DeliveryError> {
+    let confirmed = exchange(webhooks, webhook, client).await;
+    let counter =
+        if confirmed.is_ok() { &webhooks.counts.handshakes_done } else { &webhooks.counts.handshakes_failed };
     counter.inc();
-    let per_minute = shaken?;
-    if post.engine.confirm_webhook(webhook.number, per_minute).await.is_err() {
-        return Err(Trouble::Unwilling("nothing can be written now"));
+    let per_minute = confirmed?;
+    if webhooks.control.confirm_webhook(webhook.number, per_minute).await.is_err() {
+        return Err(DeliveryError::Unconfirmed("the journal cannot be written"));
     }
-    tracing::info!(webhook = webhook.name.as_str(), "a webhook wants to be told");
+    tracing::info!(webhook = webhook.name.as_str(), "webhook confirmed");
     Ok(per_minute)
 }
 
-async fn shake(post: &Post, webhook: &Webhook, line: &mut Line) -> Result<Option<u32>, Trouble> {
-    let code = random_code().map_err(|_| Trouble::Unwilling("no random numbers to be had"))?;
-    let site = post.site(ClusterId::DEFAULT);
-    let at = Moment(post.engine.clock().now().wall);
-    let answer = line.send(&question(webhook, &post.origin, &code, (at, &site))).await?;
-    understood(webhook.schema, &answer, &post.origin, &code)
+async fn exchange(
+    webhooks: &WebhooksShared,
+    webhook: &Webhook,
+    client: &mut WebhookClient,
+) -> Result<Option<u32>, DeliveryError> {
+    let code = random_code().map_err(|_| DeliveryError::Unconfirmed("no random numbers available"))?;
+    let site = webhooks.site(ClusterId::DEFAULT);
+    let at = Moment(webhooks.control.clock().now().wall);
+    let response = client.send(&handshake_request(webhook, &webhooks.origin, &code, (at, &site))).await?;
+    check_handshake(webhook.schema, &response, &webhooks.origin, &code)
 }
 
-/// A code that nobody can guess.
+/// An unguessable code.
 fn random_code() -> io::Result<String> {
     let mut bytes = [0; 16];
-    File::open("/dev/urandom")?.read_exact(&mut bytes)?;
-    Ok(format!("{:032x}", u128::from_be_bytes(bytes)))
+    getrandom::fill(&mut bytes)?;
+    Ok(HEXLOWER.encode(&bytes))
 }
 
-impl Office {
-    /// Has every webhook told what is for it, until that stops.
-    pub(crate) fn open(post: Arc<Post>, stop: watch::Receiver<bool>) -> Self {
-        Self { running: tokio::spawn(run(post, stop)) }
+impl WebhookSupervisor {
+    /// Starts a delivery for every webhook, until `stop` is set.
+    pub(crate) fn start(webhooks: Arc<WebhooksShared>, stop: watch::Receiver<bool>) -> Self {
+        Self { running: tokio::spawn(run(webhooks, stop)) }
     }
 
-    /// Waits until nobody is told any more, and how far they were told is written down.
-    pub(crate) async fn close(self) {
-        if let Err(problem) = self.running.await {
-            tracing::error!(%problem, "webhooks could not be stopped");
+    /// Waits until all deliveries have ended and their progress is recorded.
+    pub(crate) async fn stopped(self) {
+        if let Err(error) = self.running.await {
+            tracing::error!(%error, "webhook supervisor panicked");
         }
     }
 }
 
-async fn run(post: Arc<Post>, mut stop: watch::Receiver<bool>) {
-    let (mut entries, mut commits) = (post.engine.entries(), post.engine.commits());
+async fn run(webhooks: Arc<WebhooksShared>, mut stop: watch::Receiver<bool>) {
+    let (mut entries, mut commits) = (webhooks.control.entries(), webhooks.control.commits());
     let news = watch::Sender::new(0);
-    let mut couriers = BTreeMap::new();
+    let mut deliveries = BTreeMap::new();
     let mut known: Option<Arc<SharedState>> = None;
-    let register = tokio::spawn({
-        let post = Arc::clone(&post);
-        async move { post.register.keep(&post.engine).await }
+    let writer = tokio::spawn({
+        let webhooks = Arc::clone(&webhooks);
+        async move { webhooks.progress.run(&webhooks.control).await }
     });
     loop {
-        let shared = post.engine.shared();
+        let shared = webhooks.control.shared();
         if !known.as_ref().is_some_and(|known| Arc::ptr_eq(known, &shared)) {
-            employ(&post, &shared, &news, &mut couriers);
+            start_and_stop_deliveries(&webhooks, &shared, &news, &mut deliveries);
             known = Some(shared);
         }
         tokio::select! {
             entry = entries.recv() => match entry {
                 Ok(entry) if entry.notices.is_empty() => {}
                 Ok(entry) => drop(news.send_replace(entry.number)),
-                // What it was, the trail tells.
+                // The missed entries are in the audit log.
                 Err(RecvError::Lagged(_)) => news.send_modify(|_| {}),
                 Err(RecvError::Closed) => break,
             },
             changed = commits.changed() => if changed.is_err() { break },
-            // It is an error if nobody is left who could say so: then it is time to stop, too.
+            // An error means that the sender is gone: the server stops.
             _ = stop.wait_for(|stop| *stop) => break,
         }
     }
-    couriers.values().for_each(JoinHandle::abort);
-    register.abort();
-    post.register.write(&post.engine).await;
+    deliveries.values().for_each(JoinHandle::abort);
+    writer.abort();
+    webhooks.progress.write(&webhooks.control).await;
 }
 
-/// Every webhook has a courier, and nobody else.
-fn employ(
-    post: &Arc<Post>,
+/// Starts deliveries of new webhooks and aborts those of removed ones.
+fn start_and_stop_deliveries(
+    webhooks: &Arc<WebhooksShared>,
     shared: &SharedState,
     news: &watch::Sender<u64>,
-    couriers: &mut BTreeMap<u32, JoinHandle<()>>,
+    deliveries: &mut BTreeMap<u32, JoinHandle<()>>,
 ) {
-    let mut desks = post.desks.lock().unwrap_or_else(PoisonError::into_inner);
-    couriers.retain(|number, courier| {
+    let mut statuses = webhooks.statuses.lock().unwrap_or_else(PoisonError::into_inner);
+    deliveries.retain(|number, delivery| {
         let stays = shared.find_webhook(*number).is_some();
         if !stays {
-            courier.abort();
-            desks.remove(number);
+            delivery.abort();
+            statuses.remove(number);
         }
         stays
     });
     for webhook in shared.webhooks() {
-        couriers.entry(webhook.number).or_insert_with(|| {
-            let desk = Arc::new(Desk::new(webhook.progress));
-            desks.insert(webhook.number, Arc::clone(&desk));
-            let courier = Courier::new(Arc::clone(post), webhook.clone(), desk, news.subscribe());
-            tokio::spawn(courier.run())
+        deliveries.entry(webhook.number).or_insert_with(|| {
+            let status = Arc::new(SharedDeliveryStatus::new(webhook.progress));
+            statuses.insert(webhook.number, Arc::clone(&status));
+            let delivery = Delivery::new(Arc::clone(webhooks), webhook.clone(), status, news.subscribe());
+            tokio::spawn(delivery.run())
         });
     }
 }

@@ -1,11 +1,10 @@
-//! The stored form: how everything that is kept becomes bytes, and how bytes become that again.
+//! The stored form: encodes everything that the journal stores, and decodes it again.
 //!
-//! Numbers are short when they are small, lists begin with their length, variants with a number that is never given to
-//! another one. There are no names of fields and nothing describes itself: what the bytes mean is told by the version in
-//! front of them (see [`seal`]). Every `match` names every variant, so that the compiler asks for a new one here.
+//! Small numbers are short, lists begin with their length, variants with a number that is never reused. There are no
+//! field names and no self-description: the version in front of the bytes determines their meaning (see [`seal`]).
+//! Every `match` names every variant, so that the compiler asks for a new one here.
 //!
-//! Reading is total: whatever the bytes are, it gives a value or says what is wrong, and takes no more memory than the
-//! bytes could fill.
+//! Decoding is total: any bytes give a value or an error, and take no more memory than their length allows.
 
 pub(crate) mod old;
 mod plain;
@@ -20,43 +19,40 @@ mod webhooks;
 
 pub use shell::{record_from_content, record_from_stored, record_to_stored};
 
-/// Bytes in one record or row. The greatest, a group of 1,000 machines or a tenant that has seen 4,000 events end, is a
-/// tenth of it.
+/// Maximum bytes of one record or row. The largest, a group of 1,000 machines or a tenant with 4,000 ended events,
+/// needs a tenth of it.
 pub(crate) const RECORD_BYTES_MAX: usize = 1 << 20;
 
-/// Bytes that are not the stored form of what was expected.
+/// Bytes that are not the stored form of the expected value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Malformed {
-    /// They end too early.
+    /// The bytes end too early.
     #[error("it is cut short")]
     Short,
-    /// They go on after the end.
-    #[error("something follows its end")]
+    /// Bytes follow the end of the value.
+    #[error("bytes follow its end")]
     Long,
-    /// A version that nobody here knows.
-    #[error("its version is not known: {0}")]
+    #[error("its version is unknown: {0}")]
     Version(u8),
-    /// They are not what was written.
+    /// The checksum does not match.
     #[error("its checksum is wrong")]
     Checksum,
-    /// A number, a name or a variant that cannot be.
-    #[error("it holds what cannot be: {0}")]
+    /// An invalid number, name or variant.
+    #[error("it has an invalid value: {0}")]
     Impossible(&'static str),
 }
 
-/// What can be kept.
+/// A value with a stored form.
 pub(crate) trait Stored: Sized {
     fn write(&self, out: &mut Writer);
     fn read(input: &mut Reader<'_>) -> Result<Self, Malformed>;
 }
 
-/// Bytes that are being written.
 #[derive(Debug, Default)]
 pub(crate) struct Writer {
     bytes: Vec<u8>,
 }
 
-/// Bytes that are being read.
 #[derive(Debug)]
 pub(crate) struct Reader<'a> {
     bytes: &'a [u8],
@@ -71,7 +67,7 @@ impl Writer {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// Seven bits in a byte, the lowest first; the eighth says that more follow.
+    /// Seven bits in a byte, the lowest first; the eighth bit marks that more follow.
     pub(crate) fn number(&mut self, number: u64) {
         let mut rest = number;
         while rest >= 0x80 {
@@ -128,10 +124,10 @@ impl<'a> Reader<'a> {
                 return Ok(number);
             }
         }
-        Err(Malformed::Impossible("a number beyond 64 bits"))
+        Err(Malformed::Impossible("number of more than 64 bits"))
     }
 
-    /// How many items follow. Each takes a byte at least, so that there are no more of them than bytes.
+    /// Number of items that follow. Each takes at least one byte, so the number is at most that of the bytes left.
     pub(crate) fn length(&mut self) -> Result<usize, Malformed> {
         let length = usize::try_from(self.number()?).map_err(|_| Malformed::Short)?;
         if length > self.left() { Err(Malformed::Short) } else { Ok(length) }
@@ -142,14 +138,12 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The stored form of a value.
 pub(crate) fn to_bytes<T: Stored>(value: &T) -> Vec<u8> {
     let mut out = Writer::default();
     value.write(&mut out);
     out.into_bytes()
 }
 
-/// The value of which these bytes are the stored form.
 pub(crate) fn from_bytes<T: Stored>(bytes: &[u8]) -> Result<T, Malformed> {
     let mut input = Reader::new(bytes);
     let value = T::read(&mut input)?;
@@ -157,7 +151,7 @@ pub(crate) fn from_bytes<T: Stored>(bytes: &[u8]) -> Result<T, Malformed> {
     Ok(value)
 }
 
-/// A struct is its fields, in the order of the list: every field must be in it.
+/// Stores a struct as its fields, in the order of the list, which must name every field.
 macro_rules! stored_struct {
     ($($type:ident { $($field:ident),* $(,)? })*) => { $(
         impl crate::codec::Stored for $type {
@@ -173,7 +167,7 @@ macro_rules! stored_struct {
     )* };
 }
 
-/// A variant is its number and then its fields. A number is given once: what was written with it stays readable.
+/// Stores a variant as its number and then its fields. A number is never reused, so that old bytes stay readable.
 macro_rules! stored_enum {
     ($type:ident {
         $($tag:literal => $variant:ident $(( $($item:ident),* ))? $({ $($field:ident),* })?),* $(,)?
@@ -223,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_beyond_its_bits_is_none() {
+    fn numbers_of_too_many_bits_are_rejected() {
         let beyond = [0xff; 11];
         assert!(matches!(Reader::new(&beyond).number(), Err(Malformed::Impossible(_))));
         let mut last = [0xff; 10];
@@ -233,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_is_no_longer_than_what_is_there() {
+    fn lists_are_no_longer_than_their_bytes() {
         let mut out = Writer::default();
         out.number(1 << 40);
         assert_eq!(from_bytes::<Vec<u64>>(&out.into_bytes()), Err(Malformed::Short));

@@ -1,8 +1,8 @@
 //! The stored form of format 0, which is only read: records and rows of the state.
 //!
-//! There, receipts, resources and operations of all clusters were in the shared state, and one record could name announcements of
-//! several clusters. Here each becomes a record or a row of the cluster that it belongs to. Receipts do not name a cluster: they
-//! stay in the shared state.
+//! In format 0, receipts, resources and operations of all clusters were in the shared state, and one record could name
+//! announcements of several clusters. Each becomes a record or a row of its cluster here. Receipts do not name a
+//! cluster: they stay in the shared state.
 
 use std::collections::BTreeMap;
 
@@ -11,8 +11,8 @@ use forewarn_control::resources::{
 };
 use forewarn_control::shared::{Boot, Change as SharedChange, Counters, Row as SharedRow};
 use forewarn_control::shared::{Token, Webhook, WebhookChange};
-use forewarn_control::{Answer, ClusterId, NewReceipt, Receipt, ReceiptRow};
 use forewarn_control::{ClusterEntry, ControlState, Entry, MachineDetails, Record, Site, StateRow};
+use forewarn_control::{ClusterId, NewReceipt, Receipt, ReceiptRow, StoredResponse};
 use forewarn_lifecycle::{Change, MachineId, MaintenanceId, Name, Now, Row, Seed};
 
 use super::{Malformed, Reader, Stored, Writer, stored_enum, stored_struct};
@@ -40,7 +40,7 @@ enum OldShared {
     ClusterRemoved(ClusterId),
     TokenIssued(Token),
     TokenRevoked(u32),
-    ReceiptKept { by: String, key: String, fingerprint: [u8; 32], answer: Answer },
+    ReceiptKept { by: String, key: String, fingerprint: [u8; 32], answer: StoredResponse },
     Resource(OldResourceChange),
     Webhook(WebhookChange),
 }
@@ -180,7 +180,7 @@ impl OldOperation {
 }
 
 impl OldRecord {
-    /// The records that it stands for. `state` is the state before it.
+    /// The records that it becomes. `state` is the state before it.
     pub(crate) fn upgraded(self, state: &ControlState) -> Vec<Record> {
         let Self { now, entry } = self;
         if let OldEntry::Unread(announcements) = entry {
@@ -249,7 +249,7 @@ impl OldResourceChange {
     }
 }
 
-/// Turns rows of format 0 into rows of today. Resources come before the clusters that they belong to, and wait for them here.
+/// Converts rows of format 0 to the present format. Resources precede their clusters, and wait for them here.
 #[derive(Debug, Default)]
 pub(crate) struct RowUpgrade {
     next_receipt: u64,
@@ -258,7 +258,7 @@ pub(crate) struct RowUpgrade {
 }
 
 impl RowUpgrade {
-    /// The rows that a row stands for.
+    /// The rows that a row becomes.
     pub(crate) fn upgrade(&mut self, row: OldRow) -> Vec<StateRow> {
         match row {
             OldRow::Rules(row) => vec![StateRow::Rules(row)],
@@ -299,7 +299,7 @@ impl RowUpgrade {
                 return self.keep(operation.0.cluster, ResourceRow::Operation(operation.with_token(token)));
             }
             OldSharedRow::NextOperation(next) => {
-                // It comes after all receipts.
+                // It follows all receipts.
                 self.next_operation = next;
                 SharedRow::Receipt(ReceiptRow::Next(self.next_receipt))
             }

@@ -1,4 +1,4 @@
-//! Numbers, texts, lists and what else has no meaning of its own.
+//! Numbers, texts, lists and other general types.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -26,7 +26,7 @@ macro_rules! stored_number {
 stored_number!(u8 u16 u32 u64);
 
 impl Stored for i64 {
-    /// Small ones are short on either side of zero.
+    /// Zigzag encoding: small numbers of either sign are short.
     fn write(&self, out: &mut Writer) {
         out.number(((self << 1) ^ (self >> 63)).cast_unsigned());
     }
@@ -56,7 +56,7 @@ impl Stored for Duration {
     fn read(input: &mut Reader<'_>) -> Result<Self, Malformed> {
         let (seconds, nanos) = (input.number()?, u32::read(input)?);
         if nanos >= 1_000_000_000 {
-            return Err(Malformed::Impossible("a part of a second"));
+            return Err(Malformed::Impossible("fraction of a second"));
         }
         Ok(Self::new(seconds, nanos))
     }
@@ -107,7 +107,7 @@ impl<T: Stored> Stored for Option<T> {
         match input.byte()? {
             0 => Ok(None),
             1 => Ok(Some(T::read(input)?)),
-            _ => Err(Malformed::Impossible("whether there is something")),
+            _ => Err(Malformed::Impossible("presence flag")),
         }
     }
 }
@@ -120,7 +120,7 @@ impl<T: Stored> Stored for Vec<T> {
 
     fn read(input: &mut Reader<'_>) -> Result<Self, Malformed> {
         let length = input.length()?;
-        // An item may be greater than its bytes: room is made as they are read.
+        // A decoded item may be larger than its bytes: allocate as they are read.
         let mut items = Self::new();
         for _ in 0..length {
             items.push(T::read(input)?);
@@ -179,7 +179,7 @@ macro_rules! stored_map {
                 let mut map = Self::new();
                 for _ in 0..length {
                     if map.insert(K::read(input)?, V::read(input)?).is_some() {
-                        return Err(Malformed::Impossible("a key that is there twice"));
+                        return Err(Malformed::Impossible("duplicate key"));
                     }
                 }
                 Ok(map)
@@ -202,7 +202,7 @@ macro_rules! stored_set {
                 let mut set = Self::new();
                 for _ in 0..length {
                     if !set.insert(T::read(input)?) {
-                        return Err(Malformed::Impossible("an item that is there twice"));
+                        return Err(Malformed::Impossible("duplicate item"));
                     }
                 }
                 Ok(set)
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read() {
+    fn values_round_trip() {
         [0, 1, -1, 63, -64, i64::MAX, i64::MIN].iter().for_each(same);
         [0, -1, i32::MAX, i32::MIN].iter().for_each(same);
         same(&Duration::new(7, 999_999_999));
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_refused() {
+    fn invalid_values_are_rejected() {
         let refused = |bytes: &[u8]| {
             assert!(matches!(from_bytes::<u16>(bytes), Err(Malformed::Impossible(_))), "{bytes:?}");
         };

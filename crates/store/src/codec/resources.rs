@@ -1,6 +1,6 @@
 //! The resources of a cluster: changes and rows.
 
-use forewarn_control::Answer;
+use forewarn_control::StoredResponse;
 use forewarn_control::resources::{
     Body, Leaving, Link, Operation, OperationResult, Resource, ResourceChange, ResourceRow,
 };
@@ -9,11 +9,11 @@ use super::{Malformed, Reader, Stored, Writer, stored_enum, stored_struct};
 
 impl Stored for Body {
     fn write(&self, out: &mut Writer) {
-        Answer(self.0.clone()).write(out);
+        StoredResponse(self.0.clone()).write(out);
     }
 
     fn read(input: &mut Reader<'_>) -> Result<Self, Malformed> {
-        Answer::read(input).map(|Answer(bytes)| Self(bytes))
+        StoredResponse::read(input).map(|StoredResponse(bytes)| Self(bytes))
     }
 }
 

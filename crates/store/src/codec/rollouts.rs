@@ -3,8 +3,8 @@
 use std::num::NonZeroU16;
 
 use forewarn_lifecycle::{
-    Confirm, EndedRollout, FaultDomains, HealthGate, HostFate, Obstacle, Pause, Percent, Rollout, RolloutEnd,
-    RolloutTerms, Standing, Weekdays, Window,
+    Confirm, EndedRollout, FaultDomains, HealthGate, HostResult, Obstacle, Pause, Percent, Rollout,
+    RolloutEnd, RolloutTerms, Standing, Weekdays, Window,
 };
 
 use super::{Malformed, Reader, Stored, Writer, stored_enum, stored_struct};
@@ -41,7 +41,7 @@ stored_enum!(Obstacle {
     6 => NoHost,
     7 => Full,
 });
-stored_enum!(HostFate { 0 => Done, 1 => Failed, 2 => Skipped });
+stored_enum!(HostResult { 0 => Done, 1 => Failed, 2 => Skipped });
 stored_enum!(Pause { 0 => Operator, 1 => Failures });
 stored_enum!(RolloutEnd { 0 => Finished, 1 => Cancelled });
 stored_enum!(FaultDomains { 0 => Any, 1 => OneAtATime });
@@ -54,13 +54,13 @@ impl Stored for NonZeroU16 {
     }
 
     fn read(input: &mut Reader<'_>) -> Result<Self, Malformed> {
-        Self::new(u16::read(input)?).ok_or(Malformed::Impossible("a limit of nothing"))
+        Self::new(u16::read(input)?).ok_or(Malformed::Impossible("limit of zero"))
     }
 }
 
 impl Stored for Percent {
     fn write(&self, out: &mut Writer) {
-        self.hundredths().write(out);
+        self.percent().write(out);
     }
 
     fn read(input: &mut Reader<'_>) -> Result<Self, Malformed> {
@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_window_is_read_as_it_was_written_and_nothing_else_is_one() {
+    fn windows_round_trip_and_invalid_ones_are_rejected() {
         let window = Window::new(Weekdays::ALL, 22 * 60, 6 * 60, -90).unwrap();
         let bytes = to_bytes(&window);
         assert_eq!(from_bytes::<Window>(&bytes), Ok(window));

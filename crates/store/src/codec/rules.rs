@@ -1,4 +1,4 @@
-//! Changes, and everything of the rules that is in them.
+//! Changes, and the types of the rules that they contain.
 
 use forewarn_lifecycle::{
     Action, Announcement, Approval, Approve, Approver, Brake, Cause, Change, EventId, EventKind, EventSource,
@@ -11,7 +11,7 @@ use forewarn_lifecycle::{
 use super::plain::{read_text, write_text};
 use super::{Malformed, Reader, Stored, Writer, stored_enum, stored_struct};
 
-/// What wraps one value.
+/// Stores a type that wraps one value.
 macro_rules! stored_number {
     ($($type:ident)*) => { $(
         impl Stored for $type {
@@ -76,7 +76,7 @@ impl Stored for TerminateNotice {
     }
 
     fn read(input: &mut Reader<'_>) -> Result<Self, Malformed> {
-        Self::from_seconds(input.number()?).ok_or(Malformed::Impossible("a notice of a deletion"))
+        Self::from_seconds(input.number()?).ok_or(Malformed::Impossible("notice of a deletion"))
     }
 }
 

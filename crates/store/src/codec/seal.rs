@@ -1,13 +1,13 @@
-//! What stands around everything that is kept: a version, and a checksum that is also about its place.
+//! Seals: a version and a checksum around everything that is stored. The checksum covers the location.
 //!
 //! ```text
-//!   version   checksum                                content
-//!   1 byte    8 bytes, over place, version, content   …
+//!   version   checksum                                   content
+//!   1 byte    8 bytes, over location, version, content   …
 //! ```
 //!
 //! The checksum is `SipHash` with a fixed key: 64 bits instead of the 32 of a CRC, and the rules need it anyway. It
-//! notices accidents. Whoever can write the file can also compute it. The place (which table, which number) is part of
-//! it, so that a record that turns up somewhere else is not taken for the one that was there.
+//! detects accidents; a process that can write the file can also compute it. It covers the location (table and number),
+//! so that a record in the wrong location is detected.
 
 use std::hash::Hasher;
 
@@ -15,34 +15,33 @@ use siphasher::sip::SipHasher13;
 
 use super::{Malformed, Reader, Stored, from_bytes, to_bytes};
 
-/// The version of everything except records and parts of the state.
+/// Version of everything except records and parts of the state.
 const VERSION: u8 = 0;
 
-/// The version of records and parts of the state. Version 0 is still read: see [`super::old`].
+/// Version of records and parts of the state. Version 0 is still read: see [`super::old`].
 const STATE_VERSION: u8 = 1;
 
-/// Where something is kept.
+/// Location of sealed content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
-    /// The record of that number.
+pub(crate) enum SealLocation {
+    /// Record with that number.
     Record(u64),
-    /// That part of the state of that generation.
+    /// Part of the state of a generation.
     Chunk {
-        /// The generation.
         generation: u64,
-        /// The number in it, from 0.
+        /// Number of the part, from 0.
         number: u64,
     },
-    /// The entry of the trail of that number.
+    /// Audit entry with that number.
     Entry(u64),
-    /// The only one of its kind.
+    /// The heading, of which there is one.
     Head,
     /// The reach of the journal, in a file of its own.
     Reach,
 }
 
-impl Place {
-    /// The version in which content is written here.
+impl SealLocation {
+    /// Version in which content is written.
     const fn version(self) -> u8 {
         match self {
             Self::Record(_) | Self::Chunk { .. } => STATE_VERSION,
@@ -53,13 +52,13 @@ impl Place {
 
 const KEY: [u8; 16] = *b"forewarn journal";
 
-fn checksum(place: Place, version: u8, content: &[u8]) -> [u8; 8] {
-    let (kind, first, second) = match place {
-        Place::Record(number) => (0, number, 0),
-        Place::Chunk { generation, number } => (1, generation, number),
-        Place::Head => (2, 0, 0),
-        Place::Entry(number) => (3, number, 0),
-        Place::Reach => (4, 0, 0),
+fn checksum(location: SealLocation, version: u8, content: &[u8]) -> [u8; 8] {
+    let (kind, first, second) = match location {
+        SealLocation::Record(number) => (0, number, 0),
+        SealLocation::Chunk { generation, number } => (1, generation, number),
+        SealLocation::Head => (2, 0, 0),
+        SealLocation::Entry(number) => (3, number, 0),
+        SealLocation::Reach => (4, 0, 0),
     };
     let mut hasher = SipHasher13::new_with_key(&KEY);
     hasher.write(&[kind, version]);
@@ -69,53 +68,50 @@ fn checksum(place: Place, version: u8, content: &[u8]) -> [u8; 8] {
     hasher.finish().to_le_bytes()
 }
 
-/// Content with what stands around it.
-pub(crate) fn seal_bytes(place: Place, content: &[u8]) -> Vec<u8> {
+pub(crate) fn seal_bytes(location: SealLocation, content: &[u8]) -> Vec<u8> {
     let mut sealed = Vec::with_capacity(content.len() + 9);
-    sealed.push(place.version());
-    sealed.extend_from_slice(&checksum(place, place.version(), content));
+    sealed.push(location.version());
+    sealed.extend_from_slice(&checksum(location, location.version(), content));
     sealed.extend_from_slice(content);
     sealed
 }
 
-/// Content of the present version, if it is what was written there.
-pub(crate) fn open_bytes(place: Place, sealed: &[u8]) -> Result<&[u8], Malformed> {
-    match open_any(place, sealed)? {
+/// Opens content of the present version; fails if it is not what was written there.
+pub(crate) fn open_bytes(location: SealLocation, sealed: &[u8]) -> Result<&[u8], Malformed> {
+    match open_any(location, sealed)? {
         Content::Present(content) => Ok(content),
         Content::Old(_) => Err(Malformed::Version(0)),
     }
 }
 
-/// Content, by version.
 pub(crate) enum Content<'a> {
-    /// Of the present version.
     Present(&'a [u8]),
-    /// Of version 0, which is not written any more.
+    /// Of version 0, which is no longer written.
     Old(&'a [u8]),
 }
 
-/// The content, if it is what was written there, in this version or in an older one.
-pub(crate) fn open_any(place: Place, sealed: &[u8]) -> Result<Content<'_>, Malformed> {
+/// Opens content of the present or an older version; fails if it is not what was written there.
+pub(crate) fn open_any(location: SealLocation, sealed: &[u8]) -> Result<Content<'_>, Malformed> {
     let mut input = Reader::new(sealed);
     let version = input.byte()?;
     let written = input.array()?;
     let content = input.bytes(input.left())?;
-    if written != checksum(place, version, content) {
+    if written != checksum(location, version, content) {
         return Err(Malformed::Checksum);
     }
     match version {
-        present if present == place.version() => Ok(Content::Present(content)),
+        present if present == location.version() => Ok(Content::Present(content)),
         0 => Ok(Content::Old(content)),
         unknown => Err(Malformed::Version(unknown)),
     }
 }
 
-pub(crate) fn seal<T: Stored>(place: Place, value: &T) -> Vec<u8> {
-    seal_bytes(place, &to_bytes(value))
+pub(crate) fn seal<T: Stored>(location: SealLocation, value: &T) -> Vec<u8> {
+    seal_bytes(location, &to_bytes(value))
 }
 
-pub(crate) fn open<T: Stored>(place: Place, sealed: &[u8]) -> Result<T, Malformed> {
-    from_bytes(open_bytes(place, sealed)?)
+pub(crate) fn open<T: Stored>(location: SealLocation, sealed: &[u8]) -> Result<T, Malformed> {
+    from_bytes(open_bytes(location, sealed)?)
 }
 
 #[cfg(test)]
@@ -125,32 +121,32 @@ mod tests {
     #[test]
     fn content_is_read_where_it_was_written_and_nowhere_else() {
         let places = [
-            Place::Record(0),
-            Place::Record(1),
-            Place::Entry(0),
-            Place::Entry(1),
-            Place::Head,
-            Place::Reach,
-            Place::Chunk { generation: 1, number: 0 },
-            Place::Chunk { generation: 0, number: 1 },
+            SealLocation::Record(0),
+            SealLocation::Record(1),
+            SealLocation::Entry(0),
+            SealLocation::Entry(1),
+            SealLocation::Head,
+            SealLocation::Reach,
+            SealLocation::Chunk { generation: 1, number: 0 },
+            SealLocation::Chunk { generation: 0, number: 1 },
         ];
-        for place in places {
-            let sealed = seal_bytes(place, b"content");
+        for location in places {
+            let sealed = seal_bytes(location, b"content");
             for other in places {
-                assert_eq!(open_bytes(other, &sealed).is_ok(), other == place, "{other:?}");
+                assert_eq!(open_bytes(other, &sealed).is_ok(), other == location, "{other:?}");
             }
         }
     }
 
     #[test]
-    fn a_version_that_is_not_known_is_told_from_a_damaged_one() {
-        let place = Place::Head;
+    fn an_unknown_version_is_distinguished_from_damage() {
+        let location = SealLocation::Head;
         let mut newer = vec![9];
-        newer.extend_from_slice(&checksum(place, 9, b"later"));
+        newer.extend_from_slice(&checksum(location, 9, b"later"));
         newer.extend_from_slice(b"later");
-        assert_eq!(open_bytes(place, &newer), Err(Malformed::Version(9)));
+        assert_eq!(open_bytes(location, &newer), Err(Malformed::Version(9)));
         newer[0] = VERSION;
-        assert_eq!(open_bytes(place, &newer), Err(Malformed::Checksum));
-        assert_eq!(open_bytes(place, &[VERSION, 1, 2]), Err(Malformed::Short));
+        assert_eq!(open_bytes(location, &newer), Err(Malformed::Checksum));
+        assert_eq!(open_bytes(location, &[VERSION, 1, 2]), Err(Malformed::Short));
     }
 }

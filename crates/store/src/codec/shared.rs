@@ -3,14 +3,14 @@
 use std::collections::BTreeSet;
 
 use forewarn_control::shared::{Boot, Change, Counters, Reach, Role, Row, Scope, Token, TokenHash};
-use forewarn_control::{Answer, ClusterId, NewReceipt, Receipt, ReceiptRow};
+use forewarn_control::{ClusterId, NewReceipt, Receipt, ReceiptRow, StoredResponse};
 
 use super::rules::stored_number;
 use super::{Malformed, Reader, Stored, Writer, stored_enum, stored_struct};
 
 stored_number!(ClusterId TokenHash);
 
-impl Stored for Answer {
+impl Stored for StoredResponse {
     fn write(&self, out: &mut Writer) {
         out.number(self.0.len() as u64);
         out.bytes(&self.0);
@@ -42,12 +42,12 @@ impl<T: Stored + Ord> Stored for Reach<T> {
                 let mut some = BTreeSet::new();
                 for _ in 0..length {
                     if !some.insert(T::read(input)?) {
-                        return Err(Malformed::Impossible("an item that is there twice"));
+                        return Err(Malformed::Impossible("duplicate item"));
                     }
                 }
                 Ok(Self::Only(some))
             }
-            _ => Err(Malformed::Impossible("whether it is all")),
+            _ => Err(Malformed::Impossible("scope flag")),
         }
     }
 }
@@ -87,20 +87,15 @@ stored_enum!(ReceiptRow { 0 => Receipt(number, receipt), 1 => Next(number) });
 stored_enum!(Role { 0 => Viewer, 1 => Operator, 2 => Admin });
 
 #[cfg(test)]
-#[path = "../../../control/tests/world/mod.rs"]
-#[allow(dead_code, unreachable_pub, clippy::unwrap_used, reason = "a test world may be blunt")]
-mod world;
-
-#[cfg(test)]
 mod tests {
     use std::fmt::Debug;
 
     use forewarn_control::limits::{ANSWER_BYTES_MAX, CLUSTERS_PER_SCOPE_MAX, TENANTS_PER_SCOPE_MAX};
+    use forewarn_testkit::shared_state::{JournaledState, histories, live};
     use proptest::prelude::*;
     use proptest::test_runner::TestCaseError;
 
     use super::super::{RECORD_BYTES_MAX, from_bytes, to_bytes};
-    use super::world::{World, histories, live};
     use super::*;
 
     fn same<T: Stored + PartialEq + Debug>(value: &T) -> Result<(), TestCaseError> {
@@ -114,6 +109,7 @@ mod tests {
     }
 
     proptest! {
+        /// promise: D1
         #[test]
         fn every_change_and_every_row_of_a_catalogue_is_read_as_it_was_written(history in histories()) {
             let world = live(&history);
@@ -131,7 +127,7 @@ mod tests {
                 for (place, byte) in &damage {
                     *place.get_mut(&mut bytes) = *byte;
                 }
-                // Whatever is read is something that can be written.
+                // A decoded value can be encoded again.
                 if let Ok(change) = from_bytes::<Change>(&bytes) {
                     prop_assert_eq!(from_bytes(&to_bytes(&change)), Ok(change));
                 }
@@ -140,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_refused() {
+    fn invalid_values_are_rejected() {
         assert_eq!(from_bytes::<Reach<ClusterId>>(&[0]), Ok(Reach::All));
         assert_eq!(from_bytes::<Reach<ClusterId>>(&[1, 0]), Ok(Reach::Only(BTreeSet::new())));
         assert!(from_bytes::<Reach<ClusterId>>(&[2]).is_err());
@@ -160,7 +156,7 @@ mod tests {
                 tenants: (0..TENANTS_PER_SCOPE_MAX).map(name).collect(),
             },
             hash: TokenHash([255; 32]),
-            created: World::new().now.wall,
+            created: JournaledState::new().now.wall,
             expires: None,
             by: "x".repeat(255),
         };
@@ -168,7 +164,7 @@ mod tests {
             by: "x".repeat(255),
             key: "x".repeat(255),
             fingerprint: [255; 32],
-            answer: Answer(vec![0; ANSWER_BYTES_MAX].into()),
+            answer: StoredResponse(vec![0; ANSWER_BYTES_MAX].into()),
         });
         for change in [Change::TokenIssued(token), kept] {
             let bytes = to_bytes(&change);

@@ -2,7 +2,7 @@
 
 use forewarn_control::{ClusterEntry, Entry, MachineDetails, Record, ResourceGroupRef, Site, StateRow};
 
-use super::seal::{self, Place};
+use super::seal::{self, SealLocation};
 use super::{Malformed, stored_enum, stored_struct};
 
 stored_struct! {
@@ -35,24 +35,24 @@ stored_enum!(StateRow {
     7 => Resource(row),
 });
 
-/// The bytes of the record of that number: a version, a checksum, and the content.
+/// Encodes the record of that number: version, checksum and content.
 #[must_use]
 pub fn record_to_stored(number: u64, record: &Record) -> Vec<u8> {
-    seal::seal(Place::Record(number), record)
+    seal::seal(SealLocation::Record(number), record)
 }
 
-/// Reads the record of that number.
+/// PendingReads the record of that number.
 ///
 /// # Errors
-/// When the bytes are not those of that record. Reading takes no more memory than the bytes could fill.
+/// Fails if the bytes are not those of that record. Decoding takes no more memory than their length allows.
 pub fn record_from_stored(number: u64, bytes: &[u8]) -> Result<Record, Malformed> {
-    seal::open(Place::Record(number), bytes)
+    seal::open(SealLocation::Record(number), bytes)
 }
 
-/// Reads content without version and checksum: for tests that look for bytes which cannot be read.
+/// Decodes content without version and checksum: for tests that look for bytes that cannot be decoded.
 ///
 /// # Errors
-/// When the bytes are not those of a record.
+/// Fails if the bytes are not those of a record.
 pub fn record_from_content(content: &[u8]) -> Result<Record, Malformed> {
     super::from_bytes(content)
 }

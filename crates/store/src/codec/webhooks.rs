@@ -1,7 +1,7 @@
-//! Webhooks of the shared state. Their secrets are kept as they are: whoever reads the journal can read them.
+//! Webhooks of the shared state. Their secrets are stored in clear: a process that can read the journal can read them.
 
 use forewarn_control::shared::{
-    Authorization, Failing, Filter, Handshake, Progress, Schema, Webhook, WebhookChange,
+    Authorization, DeliveryFailure, Filter, Handshake, Progress, Schema, Webhook, WebhookChange,
 };
 
 use forewarn_url::Url;
@@ -33,7 +33,7 @@ stored_struct! {
     Webhook { number, name, url, schema, filter, authorization, created, by, handshake, progress }
     Filter { scope, kinds }
     Progress { cursor, lost, failing }
-    Failing { since, head }
+    DeliveryFailure { since, head }
 }
 
 stored_enum!(WebhookChange {
@@ -81,7 +81,7 @@ mod tests {
             progress: Progress {
                 cursor: u64::MAX,
                 lost: u64::MAX,
-                failing: Some(Failing { since: Timestamp::from_millis(5), head: u64::MAX }),
+                failing: Some(DeliveryFailure { since: Timestamp::from_millis(5), head: u64::MAX }),
             },
         };
         let change = Change::Webhook(WebhookChange::Added(Arc::new(webhook)));
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_refused() {
+    fn invalid_values_are_rejected() {
         assert!(from_bytes::<Url>(&to_bytes(&"http://u@h".to_owned())).is_err());
         assert!(from_bytes::<Authorization>(&to_bytes(&"a\nb".to_owned())).is_err());
         assert!(from_bytes::<Schema>(&[2]).is_err());

@@ -1,11 +1,11 @@
-//! What a story expects.
+//! Parsing of expectations.
 
 use super::{choice, name};
-use crate::error::Mistake;
-use crate::statement::{Expectation, Expected, Seen};
-use crate::words::Line;
+use crate::error::StoryError;
+use crate::line_reader::LineReader;
+use crate::statement::{EventPhase, Expectation, Expected};
 
-/// How the last rollout may stand.
+/// States of the last rollout.
 const STATES: [&str; 11] = [
     "going",
     "rests",
@@ -20,7 +20,7 @@ const STATES: [&str; 11] = [
     "waits-for-confirmation",
 ];
 
-pub(super) fn expectations(line: &mut Line<'_>) -> Result<Vec<Expectation>, Mistake> {
+pub(super) fn expectations(line: &mut LineReader<'_>) -> Result<Vec<Expectation>, StoryError> {
     let mut all = Vec::new();
     while !line.is_over() || all.is_empty() {
         let subject = name(line, "a tenant, a machine or `rollout`")?;
@@ -33,11 +33,11 @@ pub(super) fn expectations(line: &mut Line<'_>) -> Result<Vec<Expectation>, Mist
     Ok(all)
 }
 
-fn expected(line: &mut Line<'_>) -> Result<Expected, Mistake> {
-    let word = line.need("what is expected, such as Scheduled, nothing or gone")?;
+fn expected(line: &mut LineReader<'_>) -> Result<Expected, StoryError> {
+    let word = line.need("a condition, such as Scheduled, nothing or gone")?;
     Ok(match word.text {
-        "Scheduled" => events(line, Seen::Scheduled),
-        "Started" => events(line, Seen::Started),
+        "Scheduled" => events(line, EventPhase::Scheduled),
+        "Started" => events(line, EventPhase::Started),
         "nothing" => Expected::Events(Vec::new()),
         "enrolled" => Expected::Enrolled,
         "unenrolled" => Expected::NotEnrolled,
@@ -50,17 +50,17 @@ fn expected(line: &mut Line<'_>) -> Result<Expected, Mistake> {
         "stopped" => Expected::Power("stopped"),
         "deallocated" => Expected::Power("deallocated"),
         "gone" => Expected::Gone,
-        _ => return Err(line.mistake(word, "not something that can be expected")),
+        _ => return Err(line.error_at(word, "unknown expectation")),
     })
 }
 
-fn events(line: &mut Line<'_>, first: Seen) -> Expected {
+fn events(line: &mut LineReader<'_>, first: EventPhase) -> Expected {
     let mut all = vec![first];
     loop {
         if line.take_if("Scheduled").is_some() {
-            all.push(Seen::Scheduled);
+            all.push(EventPhase::Scheduled);
         } else if line.take_if("Started").is_some() {
-            all.push(Seen::Started);
+            all.push(EventPhase::Started);
         } else {
             return Expected::Events(all);
         }

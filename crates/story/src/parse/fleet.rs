@@ -1,4 +1,4 @@
-//! What sets the fleet up.
+//! Parsing of statements that set up the fleet.
 
 use forewarn_control::{
     Eviction, HostEntry, InstanceEntry, MachineEntry, NamedCommand, OrchestrationWord, PolicyEntry,
@@ -9,25 +9,28 @@ use forewarn_types::Span;
 
 use super::rollout::percent;
 use super::{choice, known, new_name};
-use crate::error::Mistake;
-use crate::words::{Line, Word};
+use crate::error::StoryError;
+use crate::line_reader::{LineReader, Token};
 
-/// Where a machine goes.
+/// The placement of a machine.
 struct Placed {
     host: String,
     update_domain: u16,
     fault_domain: u16,
 }
 
-/// What a machine is.
+/// Options of a machine.
 struct Traits {
     spot: Option<Eviction>,
     terminate: Option<Span>,
     os_image: bool,
 }
 
-/// The commands of a line about the fleet; nothing, if it is about something else.
-pub(super) fn fleet_deed(line: &mut Line<'_>, verb: Word<'_>) -> Result<Option<Vec<NamedCommand>>, Mistake> {
+/// Parses a statement about the fleet; `None` if the verb is another.
+pub(super) fn fleet_operation(
+    line: &mut LineReader<'_>,
+    verb: Token<'_>,
+) -> Result<Option<Vec<NamedCommand>>, StoryError> {
     Ok(Some(match verb.text {
         "host" => return hosts(line).map(Some),
         "instance" => return instances(line).map(Some),
@@ -45,7 +48,7 @@ pub(super) fn fleet_deed(line: &mut Line<'_>, verb: Word<'_>) -> Result<Option<V
     }))
 }
 
-fn hosts(line: &mut Line<'_>) -> Result<Vec<NamedCommand>, Mistake> {
+fn hosts(line: &mut LineReader<'_>) -> Result<Vec<NamedCommand>, StoryError> {
     let mut names = vec![new_name(line)?];
     while line.peek().is_some_and(|word| word.text != "zone") {
         names.push(new_name(line)?);
@@ -57,7 +60,7 @@ fn hosts(line: &mut Line<'_>) -> Result<Vec<NamedCommand>, Mistake> {
     Ok(names.into_iter().map(|name| NamedCommand::AdmitHost(HostEntry { name, zone })).collect())
 }
 
-fn vm(line: &mut Line<'_>) -> Result<NamedCommand, Mistake> {
+fn vm(line: &mut LineReader<'_>) -> Result<NamedCommand, StoryError> {
     let name = new_name(line)?;
     let Placed { host, update_domain, fault_domain } = placed(line)?;
     let Traits { spot, terminate, os_image } = traits(line)?;
@@ -75,11 +78,11 @@ fn vm(line: &mut Line<'_>) -> Result<NamedCommand, Mistake> {
     }))
 }
 
-fn set(line: &mut Line<'_>) -> Result<SetEntry, Mistake> {
+fn set(line: &mut LineReader<'_>) -> Result<SetEntry, StoryError> {
     Ok(SetEntry { name: new_name(line)?, policy: PolicyEntry::default(), machines: Vec::new() })
 }
 
-fn machine(line: &mut Line<'_>) -> Result<NamedCommand, Mistake> {
+fn machine(line: &mut LineReader<'_>) -> Result<NamedCommand, StoryError> {
     let name = new_name(line)?;
     line.need_word("of")?;
     let tenant = known(line, "a tenant")?;
@@ -99,12 +102,12 @@ fn machine(line: &mut Line<'_>) -> Result<NamedCommand, Mistake> {
     Ok(NamedCommand::AdmitMachine { tenant, machine })
 }
 
-fn scale_set(line: &mut Line<'_>) -> Result<NamedCommand, Mistake> {
+fn scale_set(line: &mut LineReader<'_>) -> Result<NamedCommand, StoryError> {
     let name = new_name(line)?;
     let orchestration =
         line.take_if("flexible").map_or(OrchestrationWord::Uniform, |_| OrchestrationWord::Flexible);
-    let says = |word: Word<'_>| ["manual", "automatic", "rolling"].contains(&word.text);
-    let upgrade = if line.peek().is_some_and(says) { upgrading(line)? } else { UpgradeWord::Manual };
+    let kind = |word: Token<'_>| ["manual", "automatic", "rolling"].contains(&word.text);
+    let upgrade = if line.peek().is_some_and(kind) { upgrading(line)? } else { UpgradeWord::Manual };
     let Traits { spot, terminate, os_image } = traits(line)?;
     Ok(NamedCommand::AdmitScaleSet(ScaleSetEntry {
         name,
@@ -118,8 +121,8 @@ fn scale_set(line: &mut Line<'_>) -> Result<NamedCommand, Mistake> {
     }))
 }
 
-/// How a change of the model reaches instances.
-pub(super) fn upgrading(line: &mut Line<'_>) -> Result<UpgradeWord, Mistake> {
+/// Parses an upgrade policy.
+pub(super) fn upgrading(line: &mut LineReader<'_>) -> Result<UpgradeWord, StoryError> {
     let mut rolling = match choice(line, &["manual", "automatic", "rolling"])? {
         "manual" => return Ok(UpgradeWord::Manual),
         "automatic" => return Ok(UpgradeWord::Automatic),
@@ -134,7 +137,7 @@ pub(super) fn upgrading(line: &mut Line<'_>) -> Result<UpgradeWord, Mistake> {
     Ok(UpgradeWord::Rolling(rolling))
 }
 
-fn instances(line: &mut Line<'_>) -> Result<Vec<NamedCommand>, Mistake> {
+fn instances(line: &mut LineReader<'_>) -> Result<Vec<NamedCommand>, StoryError> {
     line.need_word("of")?;
     let scale_set = known(line, "a scale set")?;
     let Placed { host, update_domain, fault_domain } = placed(line)?;
@@ -153,7 +156,7 @@ fn instances(line: &mut Line<'_>) -> Result<Vec<NamedCommand>, Mistake> {
     Ok(vec![NamedCommand::AdmitInstance { scale_set, instance }; usize::from(times)])
 }
 
-fn placed(line: &mut Line<'_>) -> Result<Placed, Mistake> {
+fn placed(line: &mut LineReader<'_>) -> Result<Placed, StoryError> {
     line.need_word("on")?;
     let host = known(line, "a host")?;
     let mut numbers = [0; 2];
@@ -166,7 +169,7 @@ fn placed(line: &mut Line<'_>) -> Result<Placed, Mistake> {
     Ok(Placed { host, update_domain, fault_domain })
 }
 
-fn traits(line: &mut Line<'_>) -> Result<Traits, Mistake> {
+fn traits(line: &mut LineReader<'_>) -> Result<Traits, StoryError> {
     let spot = match line.take_if("spot") {
         Some(_) => Some(match choice(line, &["delete", "deallocate"])? {
             "delete" => Eviction::Delete,
@@ -181,19 +184,19 @@ fn traits(line: &mut Line<'_>) -> Result<Traits, Mistake> {
     Ok(Traits { spot, terminate, os_image: line.take_if("osimage").is_some() })
 }
 
-/// The notice of a deletion, and whether new images are announced.
-pub(super) fn profile(line: &mut Line<'_>) -> Result<(Option<Span>, bool), Mistake> {
+/// Parses the notice of a deletion, and the announcement of new images.
+pub(super) fn profile(line: &mut LineReader<'_>) -> Result<(Option<Span>, bool), StoryError> {
     line.need_word("terminate")?;
     Ok((terminate(line)?, line.take_if("osimage").is_some()))
 }
 
-fn terminate(line: &mut Line<'_>) -> Result<Option<Span>, Mistake> {
+fn terminate(line: &mut LineReader<'_>) -> Result<Option<Span>, StoryError> {
     if line.take_if("off").is_some() {
         return Ok(None);
     }
-    let place = line.peek();
+    let location = line.peek();
     let span = line.need_duration()?;
     let notice = TerminateNotice::from_seconds(span.as_secs());
-    let wrong = |word| line.mistake(word, "the notice of a Terminate event is 5m to 15m");
-    notice.map(|_| Some(Span(span))).ok_or_else(|| place.map_or_else(|| line.mistake_at_end(""), wrong))
+    let wrong = |word| line.error_at(word, "the notice of a Terminate event is 5m to 15m");
+    notice.map(|_| Some(Span(span))).ok_or_else(|| location.map_or_else(|| line.error_at_end(""), wrong))
 }

@@ -1,97 +1,100 @@
-//! From text to statements. Says where it stumbles, and what it would have understood.
+//! Parsing of stories. An error points at the word and names what was expected.
 
-mod deed;
 mod expect;
 mod fleet;
+mod operation;
 mod rollout;
 
 use forewarn_lifecycle::Name;
 use forewarn_types::without_mark;
 
-use crate::error::Mistake;
-use crate::stage::ClockStep;
-use crate::statement::{Named, Place, Says, Story, Told};
-use crate::words::Line;
+use crate::backend::ClockStep;
+use crate::error::StoryError;
+use crate::line_reader::LineReader;
+use crate::statement::{SourceLine, SourceName, Statement, StatementKind, Story};
 use crate::{LINE_BYTES_MAX, LINES_MAX};
 
-/// Reads a story.
+/// Parses a story.
 ///
 /// # Errors
-/// When a line cannot be understood; the mistake points at the word.
-pub fn parse(text: &str) -> Result<Story, Mistake> {
-    let mut lines = Vec::new();
+/// A line is invalid; the error points at the word.
+pub fn parse(text: &str) -> Result<Story, StoryError> {
+    let mut statements = Vec::new();
     for (index, text) in without_mark(text).lines().enumerate() {
-        let mut line = Line::new(index + 1, text);
+        let mut line = LineReader::new(index + 1, text);
         if index >= LINES_MAX {
-            return Err(line.mistake_at_end(format!("a story has at most {LINES_MAX} lines")));
+            return Err(line.error_at_end(format!("a story has at most {LINES_MAX} lines")));
         }
         if text.len() > LINE_BYTES_MAX {
-            let mistake = Line::new(index + 1, "").mistake_at_end("");
-            return Err(Mistake { message: format!("a line has at most {LINE_BYTES_MAX} bytes"), ..mistake });
+            let error = LineReader::new(index + 1, "").error_at_end("");
+            return Err(StoryError {
+                message: format!("a line has at most {LINE_BYTES_MAX} bytes"),
+                ..error
+            });
         }
         if !line.is_empty() {
-            lines.push(told(&mut line)?);
+            statements.push(statement(&mut line)?);
         }
     }
-    Ok(Story { lines })
+    Ok(Story { statements })
 }
 
-fn told(line: &mut Line<'_>) -> Result<Told, Mistake> {
+fn statement(line: &mut LineReader<'_>) -> Result<Statement, StoryError> {
     let at = match line.take_if("at") {
         Some(_) => Some(line.need_duration()?),
         None => None,
     };
-    let says = says(line)?;
+    let kind = kind(line)?;
     line.end()?;
-    Ok(Told { place: Place::of(line), at, says })
+    Ok(Statement { location: SourceLine::of(line), at, kind })
 }
 
-fn says(line: &mut Line<'_>) -> Result<Says, Mistake> {
-    let word = line.need("what happens")?;
+fn kind(line: &mut LineReader<'_>) -> Result<StatementKind, StoryError> {
+    let word = line.need("a statement")?;
     Ok(match word.text {
-        "advance" => Says::Advance(line.need_duration()?),
+        "advance" => StatementKind::Advance(line.need_duration()?),
         "step" => {
             line.need_word("clock")?;
             match choice(line, &["forward", "back"])? {
-                "forward" => Says::StepClock(ClockStep::Forward(line.need_duration()?)),
-                _ => Says::StepClock(ClockStep::Back(line.need_duration()?)),
+                "forward" => StatementKind::StepClock(ClockStep::Forward(line.need_duration()?)),
+                _ => StatementKind::StepClock(ClockStep::Back(line.need_duration()?)),
             }
         }
-        "crash" => Says::Crash,
-        "poll" => Says::Poll(match line.take_if("all") {
+        "crash" => StatementKind::Crash,
+        "poll" => StatementKind::Poll(match line.take_if("all") {
             Some(_) => None,
             None => Some(name(line, "a machine, or `all`")?),
         }),
-        "expect" => Says::Expect(expect::expectations(line)?),
+        "expect" => StatementKind::Expect(expect::expectations(line)?),
         "refused" => {
-            let word = line.need("what is refused")?;
-            Says::Refused(deed::deed(line, word)?)
+            let word = line.need("a statement")?;
+            StatementKind::Refused(operation::operation(line, word)?)
         }
-        _ => Says::Does(deed::deed(line, word)?),
+        _ => StatementKind::Perform(operation::operation(line, word)?),
     })
 }
 
-/// A name with its place, for what has to be looked up before anything is done.
-fn name(line: &mut Line<'_>, what: &str) -> Result<Named, Mistake> {
-    line.need(what).map(Named::new)
+/// A name with its column, for an object that is looked up when the story runs.
+fn name(line: &mut LineReader<'_>, what: &str) -> Result<SourceName, StoryError> {
+    line.need(what).map(SourceName::new)
 }
 
-/// The name of something that should be there.
-fn known(line: &mut Line<'_>, what: &str) -> Result<String, Mistake> {
+/// The name of an existing object.
+fn known(line: &mut LineReader<'_>, what: &str) -> Result<String, StoryError> {
     line.need(what).map(|word| word.text.to_owned())
 }
 
-/// The name of something that is to be there.
-fn new_name(line: &mut Line<'_>) -> Result<String, Mistake> {
+/// The name of a new object.
+fn new_name(line: &mut LineReader<'_>) -> Result<String, StoryError> {
     let word = line.need("a name")?;
-    let name = Name::new(word.text).map_err(|wrong| line.mistake(word, wrong.to_string()))?;
+    let name = Name::new(word.text).map_err(|wrong| line.error_at(word, wrong.to_string()))?;
     Ok(name.to_string())
 }
 
 /// One of a few words.
-fn choice<'c>(line: &mut Line<'_>, choices: &[&'c str]) -> Result<&'c str, Mistake> {
+fn choice<'c>(line: &mut LineReader<'_>, choices: &[&'c str]) -> Result<&'c str, StoryError> {
     let wanted = choices.iter().map(|choice| format!("`{choice}`")).collect::<Vec<_>>().join(" or ");
     let word = line.need(&wanted)?;
     let found = choices.iter().find(|choice| **choice == word.text);
-    found.copied().ok_or_else(|| line.mistake(word, format!("here should be {wanted}")))
+    found.copied().ok_or_else(|| line.error_at(word, format!("expected {wanted}")))
 }

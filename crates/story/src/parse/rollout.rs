@@ -7,16 +7,16 @@ use forewarn_control::{
 use forewarn_types::Span;
 
 use super::{choice, known};
-use crate::error::Mistake;
-use crate::statement::RolloutDeed;
-use crate::words::Line;
+use crate::error::StoryError;
+use crate::line_reader::LineReader;
+use crate::statement::RolloutOperation;
 
-/// The words that say how a rollout is done.
+/// Keywords of the terms of a rollout.
 const TERMS: [&str; 8] =
     ["at-once", "share", "one-fault-domain", "window", "pause", "confirm", "stop-after", "health"];
 
-/// A rollout begins.
-pub(super) fn start(line: &mut Line<'_>) -> Result<NamedCommand, Mistake> {
+/// Parses the start of a rollout.
+pub(super) fn start(line: &mut LineReader<'_>) -> Result<NamedCommand, StoryError> {
     let work = match choice(line, &["update", "network", "migrate", "reboot"])? {
         "update" => WorkWord::Update,
         "network" => WorkWord::Network,
@@ -34,17 +34,17 @@ pub(super) fn start(line: &mut Line<'_>) -> Result<NamedCommand, Mistake> {
     Ok(NamedCommand::StartRollout(RolloutEntry { work, hosts, terms }))
 }
 
-/// What is done to the oldest rollout.
-pub(super) fn deed(line: &mut Line<'_>, verb: &str) -> Result<RolloutDeed, Mistake> {
+/// Parses an operation on the oldest rollout.
+pub(super) fn operation(line: &mut LineReader<'_>, verb: &str) -> Result<RolloutOperation, StoryError> {
     line.need_word("rollout")?;
     Ok(match verb {
-        "pause" => RolloutDeed::Pause { take_back: line.take_if("taking-back").is_some() },
-        "resume" => RolloutDeed::Resume,
+        "pause" => RolloutOperation::Pause { take_back: line.take_if("taking-back").is_some() },
+        "resume" => RolloutOperation::Resume,
         _ => change(line)?,
     })
 }
 
-fn change(line: &mut Line<'_>) -> Result<RolloutDeed, Mistake> {
+fn change(line: &mut LineReader<'_>) -> Result<RolloutOperation, StoryError> {
     let (mut add, mut remove, mut new) = (Vec::new(), Vec::new(), TermsEntry::default());
     loop {
         match choice(line, &["add", "remove", "with"])? {
@@ -53,13 +53,13 @@ fn change(line: &mut Line<'_>) -> Result<RolloutDeed, Mistake> {
             _ => new = terms(line)?,
         }
         if line.is_over() {
-            return Ok(RolloutDeed::Change { terms: new, add, remove });
+            return Ok(RolloutOperation::Change { terms: new, add, remove });
         }
     }
 }
 
-/// Hosts, up to the next word that means something else.
-fn names(line: &mut Line<'_>) -> Result<Vec<String>, Mistake> {
+/// Names of hosts, up to the next keyword.
+fn names(line: &mut LineReader<'_>) -> Result<Vec<String>, StoryError> {
     let mut all = vec![known(line, "a host")?];
     while line.peek().is_some_and(|word| !["with", "add", "remove"].contains(&word.text)) {
         all.push(known(line, "a host")?);
@@ -67,7 +67,7 @@ fn names(line: &mut Line<'_>) -> Result<Vec<String>, Mistake> {
     Ok(all)
 }
 
-fn terms(line: &mut Line<'_>) -> Result<TermsEntry, Mistake> {
+fn terms(line: &mut LineReader<'_>) -> Result<TermsEntry, StoryError> {
     let mut terms = TermsEntry::default();
     while !line.is_over() {
         match choice(line, &TERMS)? {
@@ -102,15 +102,15 @@ fn terms(line: &mut Line<'_>) -> Result<TermsEntry, Mistake> {
     Ok(terms)
 }
 
-pub(super) fn percent(line: &mut Line<'_>) -> Result<u8, Mistake> {
-    let word = line.need("a part, such as 25%")?;
+pub(super) fn percent(line: &mut LineReader<'_>) -> Result<u8, StoryError> {
+    let word = line.need("a percentage, such as 25%")?;
     let number = word.text.strip_suffix('%').and_then(|number| number.parse().ok());
     let number = number.filter(|number| (1..=100).contains(number));
-    number.ok_or_else(|| line.mistake(word, "not a part; write 1% to 100%"))
+    number.ok_or_else(|| line.error_at(word, "not a percentage; write 1% to 100%"))
 }
 
-/// Days may be several words, since commas separate; then the hours, and how far they are from UTC.
-fn window(line: &mut Line<'_>) -> Result<WindowEntry, Mistake> {
+/// Parses a window. Days may be several words, since commas separate; then the hours, and the offset from UTC.
+fn window(line: &mut LineReader<'_>) -> Result<WindowEntry, StoryError> {
     let first = line.need("a window, such as mon-fri 22:00-06:00 +01:00")?;
     let mut days = Vec::new();
     let mut hours = first;
@@ -123,6 +123,6 @@ fn window(line: &mut Line<'_>) -> Result<WindowEntry, Mistake> {
     if let Some(offset) = line.peek().filter(|word| is_offset(word.text)).and_then(|_| line.take()) {
         text = format!("{text} {}", offset.text);
     }
-    let wrong = || line.mistake(first, "not a window; write 22:00-06:00 or mon-fri 22:00-06:00 +01:00");
+    let wrong = || line.error_at(first, "not a window; write 22:00-06:00 or mon-fri 22:00-06:00 +01:00");
     text.trim().parse().map_err(|_| wrong())
 }

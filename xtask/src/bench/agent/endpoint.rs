@@ -1,6 +1,6 @@
-//! An endpoint that is made for one agent: it answers what a server would, and tells when it did.
+//! A metadata endpoint for one agent that records the time of its responses.
 //!
-//! One machine, one event at a time, one edition. Nothing is checked: the agent is what is measured.
+//! One VM, one event at a time, one api-version, no checks: the agent is measured, not the endpoint.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -9,20 +9,20 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
-/// The machine that the agent runs on.
+/// The VM of the agent.
 pub(super) const NAME: &str = "bench_0";
-/// How long the agent may take to ask again.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// The time limit for the next request of the agent.
+const TIMEOUT: Duration = Duration::from_secs(20);
 /// A long poll is answered after this time at the latest.
 const WAIT_MAX: Duration = Duration::from_secs(30);
 const BODY_BYTES_MAX: usize = 65_536;
 
-/// What kind of server it pretends to be.
+/// The kind of the simulated server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Style {
-    /// One that answers at once.
+    /// Responds at once.
     Plain,
-    /// One that lets callers wait for news.
+    /// Lets clients wait for the next document.
     LongPoll,
 }
 
@@ -41,14 +41,14 @@ struct Shared {
 #[derive(Default)]
 struct State {
     incarnation: u64,
-    /// The event that is announced.
+    /// The announced event.
     event: Option<String>,
     polls: u64,
-    /// The incarnation that somebody has and waits to see replaced.
+    /// The incarnation of the client that waits for the next one.
     awaited: Option<u64>,
-    /// When the newest document was sent for the first time.
+    /// The incarnation of the newest document, and the time of its first response.
     sent: Option<(u64, Instant)>,
-    /// The body that was posted last.
+    /// The last posted body.
     posted: String,
 }
 
@@ -76,22 +76,22 @@ impl Endpoint {
         self.shared.lock().polls
     }
 
-    /// Announces an event to an agent that waits for news; gives the moment at which it was sent.
+    /// Announces an event to a waiting agent and returns the time of the response.
     pub(super) fn announce(&self, id: &str) -> Result<Instant> {
         self.shared
-            .wait(PATIENCE, |state| state.awaited == Some(state.incarnation))
-            .context("nobody waits for news")?;
+            .wait(TIMEOUT, |state| state.awaited == Some(state.incarnation))
+            .context("the agent does not wait for a document")?;
         let incarnation = self.publish(Some(id));
         self.shared
-            .wait(PATIENCE, |state| state.sent.is_some_and(|(sent, _)| sent == incarnation))
-            .context("nobody was told")?;
-        let (_, sent) = self.shared.lock().sent.context("nobody was told")?;
+            .wait(TIMEOUT, |state| state.sent.is_some_and(|(sent, _)| sent == incarnation))
+            .context("the document was not sent")?;
+        let (_, sent) = self.shared.lock().sent.context("the document was not sent")?;
         Ok(sent)
     }
 
     /// Waits until an event is approved, and ends it.
     pub(super) fn end(&self, id: &str) -> Result<()> {
-        self.shared.wait(PATIENCE, |state| state.posted.contains(id)).context("the event is not approved")?;
+        self.shared.wait(TIMEOUT, |state| state.posted.contains(id)).context("the event is not approved")?;
         self.publish(None);
         Ok(())
     }
@@ -110,15 +110,15 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until something is so; nothing, if it does not become so in time.
-    fn wait(&self, time: Duration, mut is_so: impl FnMut(&State) -> bool) -> Option<()> {
-        let waited = self.changed.wait_timeout_while(self.lock(), time, |state| !is_so(state));
+    /// Waits until a condition holds. None if the time limit passes.
+    fn wait(&self, time: Duration, mut holds: impl FnMut(&State) -> bool) -> Option<()> {
+        let waited = self.changed.wait_timeout_while(self.lock(), time, |state| !holds(state));
         let (_state, outcome) = waited.unwrap_or_else(PoisonError::into_inner);
         (!outcome.timed_out()).then_some(())
     }
 }
 
-/// What of a request matters here.
+/// The relevant parts of a request.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Request {
     line: String,
@@ -175,7 +175,7 @@ fn answer(shared: &Shared, mut stream: &TcpStream, request: &Request) -> Result<
     }
     shared.changed.notify_all();
     if let Some(had) = had {
-        // Whether there is news or the time is over: the document is what it is.
+        // Respond with the current document, also after the time limit.
         shared.wait(WAIT_MAX, |state| state.incarnation != had);
     }
     let (incarnation, event) = {
@@ -200,7 +200,7 @@ fn answer(shared: &Shared, mut stream: &TcpStream, request: &Request) -> Result<
     Ok(())
 }
 
-/// The incarnation that somebody has who would wait for the next.
+/// The incarnation of a client that asks to wait for the next one.
 fn awaited(line: &str) -> Option<u64> {
     let query = line.split(' ').nth(1)?.split_once('?')?.1;
     let value = |name: &str| query.split('&').find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='));
@@ -237,7 +237,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_waits_says_for_what() {
+    fn a_long_poll_names_its_incarnation() {
         let line = "GET /metadata/scheduledevents?api-version=2020-07-01&wait=30s&incarnation=7 HTTP/1.1\r\n";
         assert_eq!(awaited(line), Some(7));
         assert_eq!(awaited("GET /metadata/scheduledevents?api-version=2020-07-01 HTTP/1.1\r\n"), None);
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn news_are_sent_to_whoever_waits() {
+    fn a_waiting_client_gets_the_next_document() {
         let endpoint = Endpoint::start(Style::LongPoll).unwrap();
         let mut stream = TcpStream::connect(endpoint.at()).unwrap();
         stream.write_all(b"GET /metadata/scheduledevents?wait=30s&incarnation=1 HTTP/1.1\r\n\r\n").unwrap();

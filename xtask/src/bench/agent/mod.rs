@@ -1,12 +1,11 @@
-//! `cargo xtask bench agent`: what an agent costs the machine that it runs on, and how fast it is.
+//! `cargo xtask bench agent`: resources and latency of an agent.
 //!
-//! The real program, as it is given away, against an endpoint that is made here ([`endpoint`]): it answers what a server would, and
-//! knows when it did.
+//! The release build of the agent runs against an endpoint that records the time of its responses ([`endpoint`]).
 //!
 //! ```text
 //!   at rest:  one poll a second, no long poll, hooks in its settings    ──▶ time on a processor, memory
 //!   at work:  an event is announced to a long poll ──▶ the hook writes to a pipe, 200 times
-//!             └────────────── this time is what counts ──────────────┘
+//!             └───────────────── the measured time ─────────────────┘
 //! ```
 //!
 //! Everything is on loopback, and bounded in count and in time.
@@ -27,16 +26,16 @@ use crate::steps::{Outcome, built_program, cargo};
 use crate::tree;
 
 use endpoint::{Endpoint, Style};
-use program::{Agent, Workplace};
-use report::{Latency, Report, Rest};
+use program::{Agent, AgentDirectory};
+use report::{AgentReport, HookLatency, Rest};
 
 /// Its section in the results.
 const NAME: &str = "agent";
-/// An agent that has just started has something to do.
+/// The time that an agent needs to start.
 const SETTLE_TIME: Duration = Duration::from_secs(10);
 const REST_TIME: Duration = Duration::from_secs(120);
 const EVENTS: usize = 250;
-/// The first ones find nothing in any cache.
+/// Events that fill the caches and do not count.
 const WARM_UP_EVENTS: usize = 10;
 
 pub(super) fn run(keep: Keep) -> Result<Outcome> {
@@ -48,7 +47,7 @@ pub(super) fn run(keep: Keep) -> Result<Outcome> {
     build.current_dir(&root).args(["build", "--locked", "--profile", "agent", "--package", "forewarn-agent"]);
     let program = built_program(&mut build).context("cannot build the agent")?;
     let setting = format!("{}, {}; load before: {}", results::machine(), kernel::release(), kernel::load());
-    let report = Report {
+    let report = AgentReport {
         setting,
         program_bytes: std::fs::metadata(&program)?.len(),
         rest: rest(&program)?,
@@ -62,16 +61,16 @@ pub(super) fn run(keep: Keep) -> Result<Outcome> {
     Ok(report.judge())
 }
 
-/// What it costs while nothing happens.
+/// Measures an agent without events.
 fn rest(program: &Path) -> Result<Rest> {
     eprintln!("at rest: {} s with one poll a second", (SETTLE_TIME + REST_TIME).as_secs());
     let endpoint = Endpoint::start(Style::Plain)?;
-    let workplace = Workplace::new()?;
-    let agent = Agent::start(program, &workplace, endpoint.at())?;
+    let directory = AgentDirectory::new()?;
+    let agent = Agent::start(program, &directory, endpoint.at())?;
     std::thread::sleep(SETTLE_TIME);
     let (polls, busy, begin) = (endpoint.polls(), agent.busy()?, Instant::now());
     let instructions = count_instructions(agent.id(), REST_TIME);
-    // Where nobody counts, time passes all the same.
+    // Without perf, the time passes here.
     std::thread::sleep(REST_TIME.saturating_sub(begin.elapsed()));
     let (time, busy) = (begin.elapsed(), agent.busy()?.since(&busy));
     let polls = endpoint.polls() - polls;
@@ -85,28 +84,28 @@ fn rest(program: &Path) -> Result<Rest> {
     })
 }
 
-/// How fast it is when something is announced.
-fn work(program: &Path) -> Result<Latency> {
+/// Measures the time from announcement to hook.
+fn work(program: &Path) -> Result<HookLatency> {
     eprintln!("at work: {EVENTS} events");
     let endpoint = Endpoint::start(Style::LongPoll)?;
-    let workplace = Workplace::new()?;
-    let mut pipe = workplace.pipe()?;
-    let agent = Agent::start(program, &workplace, endpoint.at())?;
+    let directory = AgentDirectory::new()?;
+    let mut pipe = directory.pipe()?;
+    let agent = Agent::start(program, &directory, endpoint.at())?;
     let mut times = Vec::new();
     for number in 0..WARM_UP_EVENTS + EVENTS {
         let id = format!("{number:08X}-0000-4000-8000-000000000000");
         let sent = endpoint.announce(&id).with_context(|| agent.log())?;
         let (heard, line) = pipe.next().with_context(|| agent.log())?;
-        ensure!(line == id, "the hook was run for another event: {line}, not {id}");
+        ensure!(line == id, "the hook ran for another event: {line}, not {id}");
         endpoint.end(&id).with_context(|| agent.log())?;
         if number >= WARM_UP_EVENTS {
             times.push(heard.saturating_duration_since(sent));
         }
     }
-    Latency::of(times, agent.resident_bytes()?).context("nothing was measured")
+    HookLatency::of(times, agent.resident_bytes()?).context("nothing was measured")
 }
 
-/// Instructions of a process in some time, where the kernel lets them be counted.
+/// Instructions of a process, where the kernel allows counting.
 fn count_instructions(process: u32, time: Duration) -> Option<u64> {
     let mut perf = Command::new("perf");
     perf.args(["stat", "--field-separator", ";", "--event", "instructions", "--pid", &process.to_string()]);
@@ -114,7 +113,7 @@ fn count_instructions(process: u32, time: Duration) -> Option<u64> {
     parse_instructions(&String::from_utf8_lossy(&perf.output().ok()?.stderr))
 }
 
-/// The number before the name of what was counted; perf says in words where it could not count.
+/// The number before the name of the counter. None where perf prints a text instead.
 fn parse_instructions(said: &str) -> Option<u64> {
     let line = said.lines().find(|line| line.contains(";instructions"))?;
     line.split(';').next()?.parse().ok()

@@ -1,4 +1,4 @@
-//! The agent that is measured: its settings, its hook, and what it did.
+//! The measured agent: its settings, its hook and its output.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufRead, BufReader};
@@ -15,13 +15,13 @@ use tempfile::TempDir;
 use super::endpoint::NAME;
 use crate::bench::metadata::kernel::{self, Busy};
 
-/// How long a hook may take to be heard of.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// The time limit for a line of a hook.
+const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// A directory with all that an agent needs.
-pub(super) struct Workplace(TempDir);
+/// A directory with the settings, the hook and the pipe of an agent.
+pub(super) struct AgentDirectory(TempDir);
 
-/// What hooks write, line by line.
+/// The lines that hooks write.
 pub(super) struct Pipe(Receiver<(Instant, String)>);
 
 /// A running agent.
@@ -30,16 +30,16 @@ pub(super) struct Agent {
     log: PathBuf,
 }
 
-impl Workplace {
+impl AgentDirectory {
     pub(super) fn new() -> Result<Self> {
         let directory = tempfile::tempdir().context("no temporary directory")?;
-        let place = Self(directory);
-        let made = Command::new("mkfifo").arg(place.pipe_path()).status().context("cannot run mkfifo")?;
+        let directory = Self(directory);
+        let made = Command::new("mkfifo").arg(directory.pipe_path()).status().context("cannot run mkfifo")?;
         ensure!(made.success(), "no pipe can be made");
-        let hook = place.path("hook");
-        fs::write(&hook, format!("#!/bin/sh\necho \"$EVENT_ID\" > '{}'\n", place.pipe_path().display()))?;
+        let hook = directory.path("hook");
+        fs::write(&hook, format!("#!/bin/sh\necho \"$EVENT_ID\" > '{}'\n", directory.pipe_path().display()))?;
         fs::set_permissions(&hook, fs::Permissions::from_mode(0o755))?;
-        Ok(place)
+        Ok(directory)
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -50,9 +50,9 @@ impl Workplace {
         self.path("pipe")
     }
 
-    /// What comes out of the pipe, with the moment at which it did.
+    /// The lines of the pipe, each with the time of its arrival.
     pub(super) fn pipe(&self) -> Result<Pipe> {
-        // Whoever reads also writes: the pipe never ends.
+        // The reader also opens it for writing, so that the pipe never ends.
         let file = OpenOptions::new().read(true).write(true).open(self.pipe_path())?;
         let (send, receive) = channel();
         std::thread::spawn(move || {
@@ -65,7 +65,7 @@ impl Workplace {
         Ok(Pipe(receive))
     }
 
-    /// Hooks of three kinds, of which one is run here, a rule, and everything else as it usually is.
+    /// Writes settings with hooks of three kinds, of which one runs here, a rule, and defaults.
     fn settings(&self, endpoint: SocketAddr) -> Result<PathBuf> {
         let file = self.path("agent.toml");
         let text = format!(
@@ -87,16 +87,16 @@ impl Workplace {
 
 impl Pipe {
     pub(super) fn next(&mut self) -> Result<(Instant, String)> {
-        self.0.recv_timeout(PATIENCE).context("no hook is run")
+        self.0.recv_timeout(TIMEOUT).context("no hook ran")
     }
 }
 
 impl Agent {
-    pub(super) fn start(program: &Path, place: &Workplace, endpoint: SocketAddr) -> Result<Self> {
-        let log = place.path("log");
+    pub(super) fn start(program: &Path, directory: &AgentDirectory, endpoint: SocketAddr) -> Result<Self> {
+        let log = directory.path("log");
         let output = File::create(&log)?;
         let mut command = Command::new(program);
-        command.args(["run", "--config"]).arg(place.settings(endpoint)?).current_dir(place.0.path());
+        command.args(["run", "--config"]).arg(directory.settings(endpoint)?).current_dir(directory.0.path());
         command.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output);
         let child = command.spawn().context("cannot run the agent")?;
         Ok(Self { child, log })
@@ -106,7 +106,7 @@ impl Agent {
         self.child.id()
     }
 
-    /// The time that it has been on a processor.
+    /// Its CPU time.
     pub(super) fn busy(&self) -> Result<Busy> {
         Busy::read(&[self.id()]).with_context(|| self.log())
     }
@@ -118,13 +118,13 @@ impl Agent {
     pub(super) fn log(&self) -> String {
         let said = fs::read_to_string(&self.log).unwrap_or_default();
         let end: Vec<_> = said.lines().rev().take(20).collect();
-        format!("the agent said last:\n{}", end.into_iter().rev().collect::<Vec<_>>().join("\n"))
+        format!("last lines of the agent:\n{}", end.into_iter().rev().collect::<Vec<_>>().join("\n"))
     }
 }
 
 impl Drop for Agent {
     fn drop(&mut self) {
-        // It may have ended by itself; then there is nobody to stop.
+        // It may have ended already.
         self.child.kill().ok();
         self.child.wait().ok();
     }

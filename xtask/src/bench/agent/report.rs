@@ -1,4 +1,4 @@
-//! What was measured, as a text, and whether it meets its goals.
+//! The report of the agent benchmark, and its goals.
 
 use std::time::Duration;
 
@@ -9,36 +9,36 @@ const RESIDENT_MIB_MAX: f64 = 10.0;
 const CORE_PERCENT_MAX: f64 = 0.1;
 const P99_MILLISECONDS_MAX: f64 = 50.0;
 
-pub(super) struct Report {
+pub(super) struct AgentReport {
     pub(super) setting: String,
     pub(super) program_bytes: u64,
     pub(super) rest: Rest,
-    pub(super) latency: Latency,
+    pub(super) latency: HookLatency,
 }
 
-/// An agent while nothing happens.
+/// An agent without events.
 pub(super) struct Rest {
     pub(super) time: Duration,
     pub(super) polls: u64,
-    /// On a processor.
+    /// CPU time.
     pub(super) busy: Duration,
-    /// Where they can be counted.
+    /// None where they cannot be counted.
     pub(super) instructions: Option<u64>,
     pub(super) resident_bytes: u64,
 }
 
-/// From an answer that tells of an event to the first line of its hook.
-pub(super) struct Latency {
+/// The time from the response with an event to the first line of its hook.
+pub(super) struct HookLatency {
     pub(super) events: usize,
     pub(super) p50: Duration,
     pub(super) p99: Duration,
     pub(super) max: Duration,
-    /// After all of them.
+    /// After all events.
     pub(super) resident_bytes: u64,
 }
 
-impl Latency {
-    /// Nothing, if there are no times.
+impl HookLatency {
+    /// None without times.
     pub(super) fn of(mut times: Vec<Duration>, resident_bytes: u64) -> Option<Self> {
         times.sort();
         let last = times.len().checked_sub(1)?;
@@ -47,15 +47,15 @@ impl Latency {
     }
 }
 
-/// A figure that has a goal.
-struct Goal {
+/// A figure and its goal.
+struct AgentGoal {
     what: String,
     value: f64,
     max: f64,
     unit: &'static str,
 }
 
-impl Goal {
+impl AgentGoal {
     fn is_met(&self) -> bool {
         self.value < self.max
     }
@@ -67,10 +67,10 @@ impl Goal {
     }
 }
 
-impl Report {
-    fn goals(&self) -> Vec<Goal> {
+impl AgentReport {
+    fn goals(&self) -> Vec<AgentGoal> {
         let Self { rest, latency, .. } = self;
-        let goal = |what: &str, value, max, unit| Goal { what: what.to_owned(), value, max, unit };
+        let goal = |what: &str, value, max, unit| AgentGoal { what: what.to_owned(), value, max, unit };
         vec![
             goal("size of the program", mib(self.program_bytes), PROGRAM_MIB_MAX, "MiB"),
             goal("resident memory at rest", mib(rest.resident_bytes), RESIDENT_MIB_MAX, "MiB"),
@@ -105,12 +105,12 @@ impl Report {
             milliseconds(latency.p99),
             milliseconds(latency.max),
         );
-        head + &self.goals().iter().map(Goal::line).collect::<Vec<_>>().join("\n")
+        head + &self.goals().iter().map(AgentGoal::line).collect::<Vec<_>>().join("\n")
     }
 
     /// Fails where a goal is missed.
     pub(super) fn judge(&self) -> Outcome {
-        let missed: Vec<_> = self.goals().iter().filter(|goal| !goal.is_met()).map(Goal::line).collect();
+        let missed: Vec<_> = self.goals().iter().filter(|goal| !goal.is_met()).map(AgentGoal::line).collect();
         if missed.is_empty() { Outcome::Passed } else { Outcome::Failed(missed.join("; ")) }
     }
 }
@@ -129,7 +129,7 @@ fn milliseconds(time: Duration) -> f64 {
     time.as_secs_f64() * 1e3
 }
 
-/// Numbers here are far below where this loses anything.
+/// Exact for the numbers here.
 fn precise(number: u64) -> f64 {
     let (high, low) = (number >> 32, number & u64::from(u32::MAX));
     let part = |half: u64| u32::try_from(half).map_or(f64::INFINITY, f64::from);
@@ -140,7 +140,7 @@ fn precise(number: u64) -> f64 {
 mod tests {
     use super::*;
 
-    fn report(p99: u64) -> Report {
+    fn report(p99: u64) -> AgentReport {
         let times = (0..100).map(|number| Duration::from_millis(if number < 98 { 2 } else { p99 })).collect();
         let rest = Rest {
             time: Duration::from_secs(100),
@@ -149,12 +149,12 @@ mod tests {
             instructions: None,
             resident_bytes: 4 << 20,
         };
-        let latency = Latency::of(times, 5 << 20).unwrap();
-        Report { setting: "A".to_owned(), program_bytes: 3 << 20, rest, latency }
+        let latency = HookLatency::of(times, 5 << 20).unwrap();
+        AgentReport { setting: "A".to_owned(), program_bytes: 3 << 20, rest, latency }
     }
 
     #[test]
-    fn figures_are_told_and_judged() {
+    fn figures_are_printed_and_judged() {
         assert_eq!(report(49).judge(), Outcome::Passed);
         assert!(
             matches!(report(50).judge(), Outcome::Failed(why) if why.contains("p99") && why.contains("MISSED"))
@@ -167,6 +167,6 @@ mod tests {
 
     #[test]
     fn without_times_there_is_no_latency() {
-        assert!(Latency::of(Vec::new(), 0).is_none());
+        assert!(HookLatency::of(Vec::new(), 0).is_none());
     }
 }

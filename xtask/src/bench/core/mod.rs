@@ -1,7 +1,7 @@
-//! `cargo xtask bench core`: what a command costs the rules, and what a machine costs in memory.
+//! `cargo xtask bench core`: the cost of a command in the rules, and the memory of a VM.
 //!
-//! Time depends on the machine and on what else it does; instructions do not, so they are what the goal is about. They
-//! are counted by valgrind, where it is installed.
+//! Time depends on the computer and its load; instructions do not, so the goal is about instructions. valgrind counts
+//! them, where it is installed.
 
 mod report;
 
@@ -14,7 +14,7 @@ use super::{Keep, results};
 use crate::steps::{Outcome, built_program, cargo};
 use crate::tree;
 
-use report::{Counted, Report, Timed};
+use report::{CostReport, Counted, Timed};
 
 /// Its section in the results.
 const NAME: &str = "core";
@@ -22,7 +22,7 @@ const TIMED_MACHINES: [u64; 4] = [1_000, 10_000, 100_000, 1_000_000];
 const TIMED_COMMANDS: &str = "20000";
 const TIMED_RUNS: usize = 5;
 const COUNTED_MACHINES: [u64; 3] = [1_000, 100_000, 1_000_000];
-/// Fewer: everything is some fifty times slower while it is counted.
+/// Fewer: valgrind is about fifty times slower.
 const COUNTED_COMMANDS: &str = "2000";
 
 pub(super) fn run(keep: Keep) -> Result<Outcome> {
@@ -35,7 +35,7 @@ pub(super) fn run(keep: Keep) -> Result<Outcome> {
         eprintln!("VALGRIND IS MISSING: instructions are not counted, only time is measured");
         Vec::new()
     };
-    let report = Report { timed, counted };
+    let report = CostReport { timed, counted };
     println!("{}", report.table());
     match keep {
         Keep::Nothing => {}
@@ -61,7 +61,7 @@ fn build(root: &Path) -> Result<PathBuf> {
     built_program(&mut command).context("cannot build the benchmark")
 }
 
-/// The fastest of some runs: whatever else the machine does can only make one slower.
+/// The fastest of some runs: other load can only make a run slower.
 fn time(program: &Path, machines: u64) -> Result<Timed> {
     eprintln!("timing {TIMED_COMMANDS} commands {TIMED_RUNS} times, machines: {machines}");
     let runs = (0..TIMED_RUNS).map(|_| time_once(program, machines)).collect::<Result<Vec<_>>>()?;

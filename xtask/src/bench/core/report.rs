@@ -1,4 +1,4 @@
-//! The numbers of the benchmark, as a table, and whether they meet their goals.
+//! The report of the core benchmark, and its goals.
 
 use std::fmt::Write;
 
@@ -13,7 +13,7 @@ const ORDER_NANOSECONDS_MAX: u64 = 1_000_000;
 const SMALL: u64 = 1_000;
 const LARGE: u64 = 1_000_000;
 
-/// A run of the benchmark by itself.
+/// A run of the benchmark without valgrind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Timed {
     machines: u64,
@@ -41,15 +41,15 @@ pub(super) struct Counted {
     instructions_per_command: u64,
 }
 
-/// A number that must not be larger than that.
-struct Goal {
+/// A number and its maximum.
+struct CostGoal {
     what: &'static str,
     value: u64,
     max: u64,
 }
 
-/// All that was measured.
-pub(super) struct Report {
+/// All results.
+pub(super) struct CostReport {
     pub(super) timed: Vec<Timed>,
     /// Empty where valgrind is missing.
     pub(super) counted: Vec<Counted>,
@@ -86,18 +86,18 @@ impl Timed {
 }
 
 impl Counted {
-    /// The benchmark says how many commands there were, valgrind how many instructions.
+    /// The benchmark prints the number of commands, valgrind the number of instructions.
     pub(super) fn parse(line: &str, valgrind: &str) -> Result<Self> {
         let timed = Timed::parse(line)?;
         let collected = valgrind.lines().find_map(|line| line.split_once("Collected :"));
-        let (_, collected) = collected.context("valgrind did not say how many instructions there were")?;
+        let (_, collected) = collected.context("valgrind printed no number of instructions")?;
         let instructions: u64 = collected.trim().parse().context("not a number of instructions")?;
-        anyhow::ensure!(instructions > 0, "valgrind did not find the function that is measured");
+        anyhow::ensure!(instructions > 0, "valgrind did not find the measured function");
         Ok(Self { machines: timed.machines, instructions_per_command: instructions / timed.commands.max(1) })
     }
 }
 
-impl Report {
+impl CostReport {
     pub(super) fn table(&self) -> String {
         let mut text = String::new();
         text.push_str("| machines | ns per command | instructions per command | changes per command | bytes per machine |\n");
@@ -149,7 +149,7 @@ impl Report {
 
     /// Fails where a goal is missed; a goal that could not be measured is a skip.
     pub(super) fn judge(&self) -> Outcome {
-        let missed: Vec<_> = self.goals().iter().filter(|goal| !goal.is_met()).map(Goal::line).collect();
+        let missed: Vec<_> = self.goals().iter().filter(|goal| !goal.is_met()).map(CostGoal::line).collect();
         if !missed.is_empty() {
             return Outcome::Failed(missed.join("; "));
         }
@@ -160,20 +160,20 @@ impl Report {
     }
 
     /// Each goal that was measured.
-    fn goals(&self) -> Vec<Goal> {
+    fn goals(&self) -> Vec<CostGoal> {
         let small_and_large = self.instructions(SMALL).zip(self.instructions(LARGE));
-        let ratio = small_and_large.map(|(small, large)| Goal {
+        let ratio = small_and_large.map(|(small, large)| CostGoal {
             what: "instructions at 1,000,000 machines, in percent of those at 1,000",
             value: (large * 100).div_ceil(small.max(1)),
             max: RATIO_PERCENT_MAX,
         });
         let large = self.timed.iter().find(|timed| timed.machines == LARGE);
-        let memory = large.map(|large| Goal {
+        let memory = large.map(|large| CostGoal {
             what: "bytes per machine at 1,000,000 machines",
             value: large.bytes_per_machine,
             max: BYTES_PER_MACHINE_MAX,
         });
-        let order = large.map(|large| Goal {
+        let order = large.map(|large| CostGoal {
             what: "ns for an order of two commands on a copy at 1,000,000 machines",
             value: large.order.nanoseconds,
             max: ORDER_NANOSECONDS_MAX,
@@ -187,7 +187,7 @@ impl Report {
     }
 }
 
-impl Goal {
+impl CostGoal {
     fn is_met(&self) -> bool {
         self.value <= self.max
     }
@@ -211,12 +211,12 @@ mod tests {
         )
     }
 
-    fn report(instructions: u64, bytes: u64) -> Report {
+    fn report(instructions: u64, bytes: u64) -> CostReport {
         let counted = |machines, instructions| {
             let valgrind = format!("==1== Events    : Ir\n==1== Collected : {instructions}\n");
             Counted::parse(&line(machines, 0), &valgrind).unwrap()
         };
-        Report {
+        CostReport {
             timed: vec![Timed::parse(&line(SMALL, 900)).unwrap(), Timed::parse(&line(LARGE, bytes)).unwrap()],
             counted: vec![counted(SMALL, 20_000), counted(LARGE, instructions)],
         }
@@ -230,7 +230,7 @@ mod tests {
         let mut slow = report(30_000, 300);
         slow.timed[1].order.nanoseconds = 1_000_001;
         assert!(matches!(slow.judge(), Outcome::Failed(why) if why.contains("1000001")));
-        let uncounted = Report { counted: Vec::new(), ..report(30_000, 300) };
+        let uncounted = CostReport { counted: Vec::new(), ..report(30_000, 300) };
         assert!(matches!(uncounted.judge(), Outcome::Skipped(_)));
     }
 

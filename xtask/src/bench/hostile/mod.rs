@@ -1,14 +1,15 @@
-//! `cargo xtask bench hostile`: what a machine that means no good costs its neighbours.
+//! `cargo xtask bench hostile`: the effect of a hostile VM on others.
 //!
-//! The real program, `forewarn serve`, with the limits of a public cloud. A hundred machines poll; beside them, in every other
-//! round, one machine floods the endpoint. What is compared is the two halves of a round.
+//! `forewarn serve` runs with its default limits. A hundred VMs poll; in the second half of each round, another VM
+//! floods the endpoint. The report compares the halves of a round.
 //!
 //! ```text
-//!   core A: forewarn      core B: the good machines, and the hostile one
-//!   round:  [ the good ones alone | the good ones beside the hostile one ] …
+//!   core A: forewarn      core B: the good VMs and the hostile one
+//!   round:  [ good VMs alone | good VMs beside the hostile one ] …
 //! ```
 //!
-//! The third row is the operator API: operators ask, while clients hold more connections than it has, each with a header that never ends.
+//! The third row is the operator API: operators send requests while clients hold more connections than it accepts, each
+//! with a header that never ends.
 //!
 //! Everything is on loopback, and bounded in count and in time.
 
@@ -22,7 +23,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-use super::metadata::cores::{self, Place};
+use super::metadata::cores::{self, CpuPlacement};
 use super::metadata::forewarn::ADDRESSES;
 use super::metadata::rounds::wait;
 use super::metadata::server::{Server, Start};
@@ -31,32 +32,32 @@ use super::{Keep, results};
 use crate::steps::Outcome;
 use crate::tree;
 
-use report::{Attack, Goal, Latency, Report, Round, Row};
+use report::{Attack, AttackReport, AttackRound, AttackRow, LatencyGoal, PollLatency};
 
 /// Its section in the results.
 const NAME: &str = "hostile";
 const ROUNDS: usize = 5;
 const ROUND_TIME: Duration = Duration::from_secs(4);
 const WARM_UP_TIME: Duration = Duration::from_millis(500);
-/// How much longer the hostile machine goes on, and how much earlier it begins.
+/// The hostile VM starts this much earlier, and ends this much later.
 const MARGIN: Duration = Duration::from_millis(500);
 const GRACE: Duration = Duration::from_secs(10);
 const GOOD_MACHINES: u32 = 100;
 
-/// One attack: its target, the settings, and who is there.
+/// One attack: its target, settings and clients.
 struct Case {
     title: &'static str,
-    /// Limits of one machine.
+    /// The limits of one VM.
     limits: &'static str,
-    /// The side of the server that is attacked, in the file of its addresses.
+    /// The attacked listener, as in the addresses file.
     side: &'static str,
     good: &'static str,
     bad: &'static str,
-    goal: Goal,
+    goal: LatencyGoal,
 }
 
-/// The hostile machine has what a cloud allows, or so much that all of its connections stay; hostile clients of the operator API
-/// have the usual limits.
+/// The hostile VM has the default limits, or so many connections that all of them stay open; hostile clients of the
+/// operator API have the default limits.
 const CASES: [Case; 3] = [
     Case {
         title: "the usual limits",
@@ -64,7 +65,7 @@ const CASES: [Case; 3] = [
         side: "metadata",
         good: "good",
         bad: "bad",
-        goal: Goal::Ratio(2.0),
+        goal: LatencyGoal::Ratio(2.0),
     },
     Case {
         title: "as many connections as it likes",
@@ -72,7 +73,7 @@ const CASES: [Case; 3] = [
         side: "metadata",
         good: "good",
         bad: "bad",
-        goal: Goal::Ratio(2.0),
+        goal: LatencyGoal::Ratio(2.0),
     },
     Case {
         title: "slow connections to the operator API",
@@ -80,7 +81,7 @@ const CASES: [Case; 3] = [
         side: "api",
         good: "ask",
         bad: "hold",
-        goal: Goal::Milliseconds(100.0),
+        goal: LatencyGoal::Milliseconds(100.0),
     },
 ];
 
@@ -94,9 +95,9 @@ pub(super) fn run(keep: Keep) -> Result<Outcome> {
     let machines = build(&root, &["--package", "forewarn-bench", "--bin", "hostile"])?;
     let (server, generator) = cores.apart();
     let setting = format!("{}, {}; load before: {}", results::machine(), kernel::release(), kernel::load());
-    let workplace = Workplace { program, machines, server, generator };
-    let rows = CASES.iter().map(|case| workplace.row(case)).collect::<Result<_>>()?;
-    let report = Report { setting, rows };
+    let bench = HostileBench { program, machines, server, generator };
+    let rows = CASES.iter().map(|case| bench.row(case)).collect::<Result<_>>()?;
+    let report = AttackReport { setting, rows };
     println!("{}", report.text());
     match keep {
         Keep::Nothing => {}
@@ -105,15 +106,15 @@ pub(super) fn run(keep: Keep) -> Result<Outcome> {
     Ok(report.judge())
 }
 
-struct Workplace {
+struct HostileBench {
     program: PathBuf,
     machines: PathBuf,
-    server: Place,
-    generator: Place,
+    server: CpuPlacement,
+    generator: CpuPlacement,
 }
 
-impl Workplace {
-    fn row(&self, case: &Case) -> Result<Row> {
+impl HostileBench {
+    fn row(&self, case: &Case) -> Result<AttackRow> {
         let Case { title, limits, good, bad, goal, .. } = *case;
         eprintln!(
             "{title}: {ROUNDS} rounds of {} s without the hostile machine, and with it",
@@ -129,14 +130,14 @@ impl Workplace {
             let beside = self.good(good, &server, ROUND_TIME);
             let attack =
                 Attack::parse(&wait(&mut bad, MARGIN + GRACE).context("the hostile machine failed")?)?;
-            rounds.push(Round { alone, beside: beside?, attack });
+            rounds.push(AttackRound { alone, beside: beside?, attack });
         }
-        Ok(Row { title, goal, rounds })
+        Ok(AttackRow { title, goal, rounds })
     }
 
-    fn good(&self, role: &str, server: &Server, time: Duration) -> Result<Latency> {
+    fn good(&self, role: &str, server: &Server, time: Duration) -> Result<PollLatency> {
         let mut good = self.spawn(role, server, time)?;
-        Latency::parse(&wait(&mut good, time + GRACE).context("the good machines failed")?)
+        PollLatency::parse(&wait(&mut good, time + GRACE).context("the good machines failed")?)
     }
 
     fn spawn(&self, role: &str, server: &Server, time: Duration) -> Result<Child> {
@@ -157,7 +158,7 @@ impl Workplace {
     }
 }
 
-/// The hostile machine is 127.0.0.2, the others are 127.0.1.1 and so on; all of them are on one host.
+/// The hostile VM is 127.0.0.2, the others are 127.0.1.1 and so on; all of them are on one host.
 fn write_settings(directory: &Path, limits: &str, threads: u32) -> Result<PathBuf> {
     let vm = |name: String, address: String| {
         format!("[[vm]]\nname = '{name}'\nhost = 'h'\naddresses = ['{address}']\n")
@@ -170,7 +171,7 @@ fn write_settings(directory: &Path, limits: &str, threads: u32) -> Result<PathBu
     let (fleet_file, file) = (directory.join("fleet.toml"), directory.join("serve.toml"));
     let settings = format!(
         "in_memory = true\nfleet = '{}'\n[metadata]\nthreads = {threads}\nlisten = [{{ address = '127.0.0.1:0' }}]\n\
-         [metadata.limits]\n{limits}[api]\nlisten = '127.0.0.1:0'\nsocket = '{}'\n[hands]\nkind = 'pretend'\n",
+         [metadata.limits]\n{limits}[api]\nlisten = '127.0.0.1:0'\nsocket = '{}'\n[driver]\nkind = 'simulated'\n",
         fleet_file.display(),
         directory.join("api.sock").display()
     );
@@ -179,7 +180,7 @@ fn write_settings(directory: &Path, limits: &str, threads: u32) -> Result<PathBu
     Ok(file)
 }
 
-/// The address of one side of a server, once it has written it down.
+/// The address of a listener. None until the server has written it.
 fn find_address(directory: &Path, side: &str) -> Option<SocketAddr> {
     let text = std::fs::read_to_string(directory.join(ADDRESSES)).ok()?;
     let addresses: Value = serde_json::from_str(&text).ok()?;
@@ -191,7 +192,7 @@ fn number(line: &str, key: &str) -> Result<f64> {
     value[key].as_f64().with_context(|| format!("not in the result: {key}"))
 }
 
-impl Latency {
+impl PollLatency {
     fn parse(line: &str) -> Result<Self> {
         Ok(Self {
             p50_microseconds: number(line, "p50_nanoseconds")? / 1e3,
@@ -217,8 +218,8 @@ mod tests {
     #[test]
     fn results_are_read() {
         let latency =
-            Latency::parse(r#"{"answers":1,"p50_nanoseconds":2000,"p99_nanoseconds":3000}"#).unwrap();
-        assert_eq!(latency, Latency { p50_microseconds: 2.0, p99_microseconds: 3.0 });
+            PollLatency::parse(r#"{"answers":1,"p50_nanoseconds":2000,"p99_nanoseconds":3000}"#).unwrap();
+        assert_eq!(latency, PollLatency { p50_microseconds: 2.0, p99_microseconds: 3.0 });
         assert!(Attack::parse("{}").is_err());
     }
 }

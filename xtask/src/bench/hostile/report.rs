@@ -1,27 +1,26 @@
-//! What was measured, as a text, and whether it meets its goal.
+//! The report of the hostile benchmark, and its goals.
 
 use std::fmt::Write;
 
 use crate::bench::metadata::table::Spread;
 use crate::steps::Outcome;
 
-/// Goal for the slowest answers beside the attack.
+/// The goal for the slowest responses during the attack.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Goal {
-    /// So many times as long as without it.
+pub(super) enum LatencyGoal {
+    /// Relative to the time without the attack.
     Ratio(f64),
-    /// So many milliseconds.
     Milliseconds(f64),
 }
 
-/// How long the good machines wait for their answers.
+/// The response times of the good VMs.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Latency {
+pub(super) struct PollLatency {
     pub(super) p50_microseconds: f64,
     pub(super) p99_microseconds: f64,
 }
 
-/// What the hostile machine did.
+/// The activity of the hostile VM.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Attack {
     pub(super) requests: f64,
@@ -31,36 +30,36 @@ pub(super) struct Attack {
 
 /// Both halves of a round.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Round {
-    pub(super) alone: Latency,
-    pub(super) beside: Latency,
+pub(super) struct AttackRound {
+    pub(super) alone: PollLatency,
+    pub(super) beside: PollLatency,
     pub(super) attack: Attack,
 }
 
 /// All rounds of one setting.
-pub(super) struct Row {
+pub(super) struct AttackRow {
     pub(super) title: &'static str,
-    pub(super) goal: Goal,
-    pub(super) rounds: Vec<Round>,
+    pub(super) goal: LatencyGoal,
+    pub(super) rounds: Vec<AttackRound>,
 }
 
-pub(super) struct Report {
+pub(super) struct AttackReport {
     pub(super) setting: String,
-    pub(super) rows: Vec<Row>,
+    pub(super) rows: Vec<AttackRow>,
 }
 
-impl Row {
-    fn spread(&self, figure: impl Fn(&Round) -> f64) -> Spread {
+impl AttackRow {
+    fn spread(&self, figure: impl Fn(&AttackRound) -> f64) -> Spread {
         Spread::of(self.rounds.iter().map(figure)).unwrap_or(Spread { min: 0.0, median: 0.0, max: 0.0 })
     }
 
-    /// The figure that the goal is about, and its limit.
+    /// The figure of the goal, and its limit.
     fn figure(&self) -> (Spread, f64) {
         match self.goal {
-            Goal::Ratio(max) => {
+            LatencyGoal::Ratio(max) => {
                 (self.spread(|round| round.beside.p99_microseconds / round.alone.p99_microseconds), max)
             }
-            Goal::Milliseconds(max) => (self.spread(|round| round.beside.p99_microseconds / 1e3), max),
+            LatencyGoal::Milliseconds(max) => (self.spread(|round| round.beside.p99_microseconds / 1e3), max),
         }
     }
 
@@ -70,7 +69,7 @@ impl Row {
     }
 
     fn lines(&self) -> String {
-        let median = |figure: fn(&Round) -> f64| self.spread(figure).median;
+        let median = |figure: fn(&AttackRound) -> f64| self.spread(figure).median;
         let mut text = String::new();
         let _ = writeln!(
             text,
@@ -95,8 +94,8 @@ impl Row {
         let (Spread { min, median, max }, limit) = self.figure();
         let met = if self.is_met() { "met" } else { "MISSED" };
         let figure = match self.goal {
-            Goal::Ratio(_) => "p99 beside the hostile machine, in parts of p99 alone",
-            Goal::Milliseconds(_) => "p99 of operators beside hostile clients, in milliseconds",
+            LatencyGoal::Ratio(_) => "p99 beside the hostile machine, in parts of p99 alone",
+            LatencyGoal::Milliseconds(_) => "p99 of operators beside hostile clients, in milliseconds",
         };
         format!(
             "- {figure}, {}: {median:.2} ({min:.2} to {max:.2}) (goal: less than {limit:.2}): {met}",
@@ -105,7 +104,7 @@ impl Row {
     }
 }
 
-impl Report {
+impl AttackReport {
     pub(super) fn text(&self) -> String {
         let mut text = format!(
             "Measured on: {}.\n\n\
@@ -115,14 +114,14 @@ impl Report {
         );
         self.rows.iter().for_each(|row| text.push_str(&row.lines()));
         text.push('\n');
-        let goals: Vec<_> = self.rows.iter().map(Row::goal).collect();
+        let goals: Vec<_> = self.rows.iter().map(AttackRow::goal).collect();
         text.push_str(&goals.join("\n"));
         text
     }
 
     /// Fails where the goal is missed.
     pub(super) fn judge(&self) -> Outcome {
-        let missed: Vec<_> = self.rows.iter().filter(|row| !row.is_met()).map(Row::goal).collect();
+        let missed: Vec<_> = self.rows.iter().filter(|row| !row.is_met()).map(AttackRow::goal).collect();
         if missed.is_empty() { Outcome::Passed } else { Outcome::Failed(missed.join("; ")) }
     }
 }
@@ -131,13 +130,13 @@ impl Report {
 mod tests {
     use super::*;
 
-    fn report(beside: f64) -> Report {
-        let latency = |p99_microseconds| Latency { p50_microseconds: 50.0, p99_microseconds };
+    fn report(beside: f64) -> AttackReport {
+        let latency = |p99_microseconds| PollLatency { p50_microseconds: 50.0, p99_microseconds };
         let attack = Attack { requests: 2_000.0, connections: 900.0, half_open: 16.0 };
-        let round = Round { alone: latency(100.0), beside: latency(beside), attack };
-        Report {
+        let round = AttackRound { alone: latency(100.0), beside: latency(beside), attack };
+        AttackReport {
             setting: "A".to_owned(),
-            rows: vec![Row { title: "limits", goal: Goal::Ratio(2.0), rounds: vec![round; 3] }],
+            rows: vec![AttackRow { title: "limits", goal: LatencyGoal::Ratio(2.0), rounds: vec![round; 3] }],
         }
     }
 
@@ -148,11 +147,11 @@ mod tests {
     }
 
     #[test]
-    fn operators_are_answered_within_a_time() {
+    fn operators_get_a_response_within_a_time() {
         let mut report = report(99_000.0);
-        report.rows[0].goal = Goal::Milliseconds(100.0);
+        report.rows[0].goal = LatencyGoal::Milliseconds(100.0);
         assert_eq!(report.judge(), Outcome::Passed);
-        report.rows[0].goal = Goal::Milliseconds(99.0);
+        report.rows[0].goal = LatencyGoal::Milliseconds(99.0);
         assert!(matches!(report.judge(), Outcome::Failed(why) if why.contains("in milliseconds")));
     }
 

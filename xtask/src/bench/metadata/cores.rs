@@ -1,11 +1,11 @@
-//! Where programs run: on a core of their own, if there are two, or wherever the kernel puts them.
+//! The cores of programs: one core each, if there are two, or any core.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
 
-/// The first and the last core that may be used, and how many there are.
+/// The first, the last and the number of the usable cores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::bench) struct Cores {
     first: u32,
@@ -13,13 +13,14 @@ pub(in crate::bench) struct Cores {
     count: u32,
 }
 
-/// Where a program runs.
+/// The core of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::bench) enum Place {
-    /// On that one.
+pub(in crate::bench) enum CpuPlacement {
     Core(u32),
-    /// Wherever the kernel puts it, among so many.
-    Anywhere { cores: u32 },
+    /// Any of so many cores.
+    Anywhere {
+        cores: u32,
+    },
 }
 
 /// The cores that this process may use. Needs `taskset` to use them one by one.
@@ -54,14 +55,14 @@ impl Cores {
         self.count
     }
 
-    /// A core for the servers and one for the program that polls; the same, if there is one only.
-    pub(in crate::bench) fn apart(self) -> (Place, Place) {
-        (Place::Core(self.first), Place::Core(self.last))
+    /// A core for the servers and one for the program that polls; the same, if there is only one.
+    pub(in crate::bench) fn apart(self) -> (CpuPlacement, CpuPlacement) {
+        (CpuPlacement::Core(self.first), CpuPlacement::Core(self.last))
     }
 }
 
-impl Place {
-    /// How many threads, or workers, a server has there.
+impl CpuPlacement {
+    /// The number of threads or workers of a server.
     pub(in crate::bench) fn threads(self) -> u32 {
         match self {
             Self::Core(_) => 1,
@@ -69,7 +70,7 @@ impl Place {
         }
     }
 
-    /// A program that will run there. `taskset` becomes that program, so its number stays the same.
+    /// A command that runs there. `taskset` becomes the program, so the process id stays the same.
     pub(in crate::bench) fn command(self, program: &Path) -> Command {
         match self {
             Self::Core(core) => {

@@ -1,4 +1,4 @@
-//! Our own server: `forewarn dev`, as anybody would start it.
+//! The measured server: `forewarn dev` with default settings.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-use super::answer::Answer;
-use super::cores::Place;
+use super::cores::CpuPlacement;
+use super::response::Response;
 use super::server::{Server, Start};
 
 const NAME: &str = "forewarn";
-/// It is renamed to this when everything listens.
+/// The file appears when all listeners are ready.
 pub(in crate::bench) const ADDRESSES: &str = "addresses.json";
 
 /// The program.
@@ -21,20 +21,20 @@ pub(in crate::bench) struct Forewarn {
 }
 
 impl Forewarn {
-    pub(in crate::bench) fn start(&self, place: Place) -> Result<Server> {
+    pub(in crate::bench) fn start(&self, place: CpuPlacement) -> Result<Server> {
         let threads = place.threads().to_string();
         self.start_with(place, &["--metadata-threads", &threads])
     }
 
-    /// From before the program is started to the end of its first answer. Nothing is chosen for it.
-    pub(in crate::bench) fn time_to_first_answer(&self) -> Result<Duration> {
+    /// The time from the start of the program to the end of its first response, with default settings.
+    pub(in crate::bench) fn time_to_first_response(&self) -> Result<Duration> {
         let begin = Instant::now();
-        let server = self.start_with(Place::Anywhere { cores: 1 }, &[])?;
-        Answer::get(server.at())?;
+        let server = self.start_with(CpuPlacement::Anywhere { cores: 1 }, &[])?;
+        Response::get(server.at())?;
         Ok(begin.elapsed())
     }
 
-    fn start_with(&self, place: Place, words: &[&str]) -> Result<Server> {
+    fn start_with(&self, place: CpuPlacement, words: &[&str]) -> Result<Server> {
         let directory = tempfile::tempdir().context("no temporary directory")?;
         let mut command = place.command(&self.program);
         command.args(["dev", "--metadata-listen", "127.0.0.1:0", "--api-listen", "127.0.0.1:0"]);

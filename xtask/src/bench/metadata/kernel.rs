@@ -1,22 +1,22 @@
-//! What the kernel tells: of itself, and of a process: its time on a processor, its memory, its children.
+//! Data of the kernel: its release and load, and CPU time, memory and children of a process.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::{Context, Result};
 
-/// The time that threads have been on a processor, in nanoseconds, by the number of the thread.
+/// CPU time in nanoseconds, by thread.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(in crate::bench) struct Busy(BTreeMap<u32, u64>);
 
 impl Busy {
-    /// Of all threads of those processes.
+    /// Reads the CPU time of all threads of the processes.
     pub(in crate::bench) fn read(processes: &[u32]) -> Result<Self> {
         let mut busy = Self::default();
         for process in processes {
             let directory = format!("/proc/{process}/task");
             for thread in numbers_in(Path::new(&directory))? {
-                // A thread may end while it is looked at.
+                // A thread may end meanwhile.
                 let text =
                     std::fs::read_to_string(format!("{directory}/{thread}/schedstat")).unwrap_or_default();
                 busy.0.extend(parse_busy(&text).map(|nanoseconds| (thread, nanoseconds)));
@@ -26,7 +26,7 @@ impl Busy {
         Ok(busy)
     }
 
-    /// What has been added since. A thread that has ended since takes its time with it.
+    /// The time added since `before`, without threads that have ended.
     pub(in crate::bench) fn since(&self, before: &Self) -> u64 {
         let added = self.0.iter().map(|(thread, nanoseconds)| {
             nanoseconds.saturating_sub(before.0.get(thread).copied().unwrap_or_default())
@@ -41,13 +41,13 @@ pub(in crate::bench) fn release() -> String {
     format!("Linux {}", release.trim())
 }
 
-/// How many threads wanted a processor, on average over the last minute.
+/// The load average of the last minute.
 pub(in crate::bench) fn load() -> String {
     let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     text.split_ascii_whitespace().next().unwrap_or("unknown").to_owned()
 }
 
-/// The first of three numbers: nanoseconds on a processor, nanoseconds waiting for one, times it was given one.
+/// The first of three numbers: CPU time, waiting time, number of time slices.
 fn parse_busy(schedstat: &str) -> Option<u64> {
     schedstat.split_ascii_whitespace().next()?.parse().ok()
 }
@@ -71,7 +71,7 @@ pub(in crate::bench) fn resident_bytes(process: u32) -> Result<u64> {
     Ok(kibibytes * 1_024)
 }
 
-/// The number behind a name in the status of a process.
+/// The number after a name in the status of a process.
 fn field(status: &str, name: &str) -> Option<u64> {
     let value = status.lines().find_map(|line| line.strip_prefix(name))?;
     value.trim().trim_end_matches(" kB").parse().ok()

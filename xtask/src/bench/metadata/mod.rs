@@ -1,22 +1,22 @@
-//! `cargo xtask bench metadata`: what a poll costs, beside nginx answering the same bytes.
+//! `cargo xtask bench metadata`: the cost of a poll, compared with nginx sending the same bytes.
 //!
-//! Both servers run at the same time, and rounds take turns, so that whatever else the machine does meets both. What is
-//! compared is the two halves of a round; the ratio that is shown is the median over the rounds. Time on the processor is
-//! the steadiest figure: it is counted by the kernel, over all threads of a server.
+//! Both servers run at the same time and get requests in turn, so that other load affects both. The report compares the
+//! halves of a round and shows the median ratio over the rounds. CPU time is the steadiest figure: the kernel counts it
+//! over all threads of a server.
 //!
 //! ```text
 //!   core A: one thread of forewarn, one worker of nginx      core B: the program that polls
-//!   round:  [ forewarn is asked | nginx is asked ] [ forewarn is asked | nginx is asked ] …
+//!   round:  [ polls of forewarn | polls of nginx ] [ polls of forewarn | polls of nginx ] …
 //! ```
 //!
 //! Everything is on loopback, and bounded in count and in time.
 
-mod answer;
 pub(in crate::bench) mod cores;
 pub(in crate::bench) mod forewarn;
 pub(in crate::bench) mod kernel;
 mod nginx;
 mod report;
+mod response;
 pub(in crate::bench) mod rounds;
 pub(in crate::bench) mod server;
 pub(in crate::bench) mod table;
@@ -32,13 +32,13 @@ use crate::tools;
 use crate::tree;
 use crate::words::{Usage, Words};
 
-use answer::Answer;
-use cores::{Cores, Place};
+use cores::{Cores, CpuPlacement};
 use forewarn::Forewarn;
 use kernel::Busy;
+use response::Response;
 
-use report::{Facts, Memory, Report};
-use rounds::{Bench, Deadline, Mode, Pair, Polling, Row};
+use report::{BenchSetup, Memory, PollReport};
+use rounds::{Bench, ConnectionMode, Deadline, Pair, PollRow, Polling};
 use server::Server;
 
 /// Its section in the results.
@@ -47,12 +47,17 @@ const NAME: &str = "metadata";
 const TIME_MAX: Duration = Duration::from_secs(165);
 const STARTS: usize = 11;
 
-const KEPT_64: Polling = Polling { title: "64 connections", connections: 64, mode: Mode::KeepAlive };
-const KEPT_512: Polling = Polling { title: "512 connections", connections: 512, mode: Mode::KeepAlive };
-const PER_REQUEST: Polling =
-    Polling { title: "a connection per request, 64 at a time", connections: 64, mode: Mode::PerRequest };
+const KEPT_64: Polling =
+    Polling { title: "64 connections", connections: 64, mode: ConnectionMode::KeepAlive };
+const KEPT_512: Polling =
+    Polling { title: "512 connections", connections: 512, mode: ConnectionMode::KeepAlive };
+const PER_REQUEST: Polling = Polling {
+    title: "a connection per request, 64 at a time",
+    connections: 64,
+    mode: ConnectionMode::PerRequest,
+};
 const EVERYWHERE: Polling =
-    Polling { title: "512 connections, on all cores", connections: 512, mode: Mode::KeepAlive };
+    Polling { title: "512 connections, on all cores", connections: 512, mode: ConnectionMode::KeepAlive };
 
 pub(super) fn command(mut words: Words) -> Result<Outcome> {
     let (mut keep, mut program) = (Keep::Nothing, None);
@@ -81,15 +86,15 @@ pub(super) fn run(keep: Keep, program: Option<PathBuf>) -> Result<Outcome> {
         None => build(&root, &["--package", "forewarn", "--bin", "forewarn"])?,
     };
     let poll = build(&root, &["--package", "forewarn-bench", "--bin", "poll"])?;
-    let facts = Facts {
+    let setup = BenchSetup {
         machine: results::machine(),
         kernel: kernel::release(),
         nginx: nginx::version(&nginx)?,
         cores,
         load: kernel::load(),
     };
-    let workplace = Workplace { forewarn: Forewarn { program }, nginx, poll, cores };
-    let report = workplace.measure(facts)?;
+    let bench = MetadataBench { forewarn: Forewarn { program }, nginx, poll, cores };
+    let report = bench.measure(setup)?;
     println!("{}", report.text());
     match keep {
         Keep::Nothing => {}
@@ -98,7 +103,7 @@ pub(super) fn run(keep: Keep, program: Option<PathBuf>) -> Result<Outcome> {
     Ok(report.judge())
 }
 
-/// What cannot be built here. Without it, nothing can be measured.
+/// The requirements that cannot be built here. Without them, nothing can be measured.
 fn find_needed() -> Result<(Cores, PathBuf)> {
     Busy::read(&[std::process::id()])?;
     Ok((cores::allowed()?, tools::find_or_unpack_nginx()?))
@@ -110,44 +115,44 @@ pub(in crate::bench) fn build(root: &Path, words: &[&str]) -> Result<PathBuf> {
     built_program(&mut command).with_context(|| format!("cannot build: {}", words.join(" ")))
 }
 
-/// The programs, and where they run.
-struct Workplace {
+/// The programs and their cores.
+struct MetadataBench {
     forewarn: Forewarn,
     nginx: PathBuf,
     poll: PathBuf,
     cores: Cores,
 }
 
-impl Workplace {
-    fn measure(&self, facts: Facts) -> Result<Report> {
+impl MetadataBench {
+    fn measure(&self, setup: BenchSetup) -> Result<PollReport> {
         let deadline = Deadline(Instant::now() + TIME_MAX);
-        let starts = (0..STARTS).map(|_| self.forewarn.time_to_first_answer()).collect::<Result<_>>()?;
+        let starts = (0..STARTS).map(|_| self.forewarn.time_to_first_response()).collect::<Result<_>>()?;
         let (server, generator) = self.cores.apart();
         let mut memory = Memory::default();
         let polls = [KEPT_64, KEPT_512, PER_REQUEST];
         let mut rows = self.measure_pair(Pair { server, generator }, &polls, deadline, &mut memory)?;
-        // With one core, all cores are what has just been measured.
+        // With one core, the measurement above used all cores.
         if self.cores.count() > 1 {
-            let everywhere = Place::Anywhere { cores: self.cores.count() };
+            let everywhere = CpuPlacement::Anywhere { cores: self.cores.count() };
             let pair = Pair { server: everywhere, generator: everywhere };
             rows.extend(self.measure_pair(pair, &[EVERYWHERE], deadline, &mut memory)?);
         }
-        Ok(Report { facts, rows, starts, memory })
+        Ok(PollReport { setup, rows, starts, memory })
     }
 
-    /// Starts both servers, and puts each kind of polling to them.
+    /// Starts both servers and runs each kind of polling.
     fn measure_pair(
         &self,
         pair: Pair,
         pollings: &[Polling],
         deadline: Deadline,
         memory: &mut Memory,
-    ) -> Result<Vec<Row>> {
+    ) -> Result<Vec<PollRow>> {
         let forewarn = self.forewarn.start(pair.server)?;
         memory.see_start(forewarn.resident_bytes()?);
-        let answer = Answer::get(forewarn.at())?;
-        let nginx = nginx::start(&self.nginx, &answer, pair.server)?;
-        check_same(&answer, &nginx)?;
+        let response = Response::get(forewarn.at())?;
+        let nginx = nginx::start(&self.nginx, &response, pair.server)?;
+        check_same(&response, &nginx)?;
         let bench =
             Bench { poll: &self.poll, generator: pair.generator, servers: [&forewarn, &nginx], deadline };
         let rows = pollings.iter().map(|polling| bench.row(*polling)).collect::<Result<_>>()?;
@@ -156,9 +161,9 @@ impl Workplace {
     }
 }
 
-/// Nobody is compared with a server that says something else.
-fn check_same(answer: &Answer, nginx: &Server) -> Result<()> {
-    let other = Answer::get(nginx.at())?;
-    anyhow::ensure!(answer.is_like(&other), "nginx answers something else: {other:?}, not {answer:?}");
+/// The comparison needs equal responses.
+fn check_same(response: &Response, nginx: &Server) -> Result<()> {
+    let other = Response::get(nginx.at())?;
+    anyhow::ensure!(response.is_like(&other), "nginx sends another response: {other:?}, not {response:?}");
     Ok(())
 }

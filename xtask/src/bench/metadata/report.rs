@@ -1,10 +1,10 @@
-//! What was measured, as a text, and whether it meets its goals.
+//! The report of the metadata benchmark, and its goals.
 
 use std::fmt::Write;
 use std::time::Duration;
 
 use super::cores::Cores;
-use super::rounds::Row;
+use super::rounds::PollRow;
 use super::table::{Figure, Spread, table};
 use crate::steps::Outcome;
 
@@ -13,17 +13,17 @@ const REQUESTS_RATIO_MIN: f64 = 1.10;
 const START_MILLISECONDS_MAX: f64 = 50.0;
 const MEMORY_MEBIBYTES_MAX: f64 = 20.0;
 
-/// What it was measured on.
-pub(super) struct Facts {
+/// Computer, kernel and nginx of a measurement.
+pub(super) struct BenchSetup {
     pub(super) machine: String,
     pub(super) kernel: String,
     pub(super) nginx: String,
     pub(super) cores: Cores,
-    /// What else the machine did, before.
+    /// The load average before the measurement.
     pub(super) load: String,
 }
 
-/// The largest that was seen of each.
+/// The maximum of each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Memory {
     start_bytes: u64,
@@ -40,16 +40,16 @@ impl Memory {
     }
 }
 
-/// All that was measured. The first row is the one that the goals are about.
-pub(super) struct Report {
-    pub(super) facts: Facts,
-    pub(super) rows: Vec<Row>,
+/// All results. The goals are about the first row.
+pub(super) struct PollReport {
+    pub(super) setup: BenchSetup,
+    pub(super) rows: Vec<PollRow>,
     pub(super) starts: Vec<Duration>,
     pub(super) memory: Memory,
 }
 
 /// A figure with its limit.
-struct Goal {
+struct PollGoal {
     what: &'static str,
     value: f64,
     unit: &'static str,
@@ -62,46 +62,48 @@ enum Limit {
     AtLeast(f64),
 }
 
-impl Report {
+impl PollReport {
     pub(super) fn text(&self) -> String {
-        let Facts { machine, kernel, nginx, load, .. } = &self.facts;
+        let BenchSetup { machine, kernel, nginx, load, .. } = &self.setup;
         let mut text = format!(
             "Measured on: {machine}, {kernel}, {nginx}; load before: {load}.\n{}\n\n",
             self.setting()
         );
         let _ = writeln!(text, "{}", table(&self.rows));
-        let goals: Vec<_> = self.goals().iter().map(Goal::line).collect();
+        let goals: Vec<_> = self.goals().iter().map(PollGoal::line).collect();
         text.push_str(&goals.join("\n"));
         text
     }
 
     /// Fails where a goal is missed.
     pub(super) fn judge(&self) -> Outcome {
-        let missed: Vec<_> = self.goals().iter().filter(|goal| !goal.is_met()).map(Goal::line).collect();
+        let missed: Vec<_> = self.goals().iter().filter(|goal| !goal.is_met()).map(PollGoal::line).collect();
         if missed.is_empty() { Outcome::Passed } else { Outcome::Failed(missed.join("; ")) }
     }
 
     fn setting(&self) -> String {
-        let cores = if self.facts.cores.count() > 1 {
-            "The servers have one core, what polls them has another."
+        let cores = if self.setup.cores.count() > 1 {
+            "The servers have one core, the program that polls them has another."
         } else {
-            "THERE IS ONE CORE: the servers share it with what polls them."
+            "THERE IS ONE CORE: the servers share it with the program that polls them."
         };
         let lengths = self.rows.first().and_then(|row| row.rounds.first());
         let lengths = lengths.map(|round| (round.ours.answer_bytes, round.theirs.answer_bytes));
         let (ours, theirs) = lengths.unwrap_or_default();
-        format!("{cores} An answer has {ours} bytes; one of nginx, which names itself otherwise, {theirs}.")
+        format!(
+            "{cores} A response has {ours} bytes; one of nginx, which has another `Server` field, {theirs}."
+        )
     }
 
-    fn goals(&self) -> Vec<Goal> {
+    fn goals(&self) -> Vec<PollGoal> {
         let ratio = |what, figure: Figure, limit| {
             let value = self.rows.first().and_then(|row| row.ratio(figure))?.median;
-            Some(Goal { what, value, unit: " of nginx", limit })
+            Some(PollGoal { what, value, unit: " of nginx", limit })
         };
         let start = Spread::of(self.starts.iter().map(|start| start.as_secs_f64() * 1e3));
         let memory = |what, bytes: u64| {
             let limit = Limit::AtMost(MEMORY_MEBIBYTES_MAX);
-            Goal { what, value: bytes as f64 / 1_048_576.0, unit: " MiB", limit }
+            PollGoal { what, value: bytes as f64 / 1_048_576.0, unit: " MiB", limit }
         };
         let goals = [
             ratio("CPU per poll, 64 connections", |s| s.cpu_microseconds, Limit::AtMost(CPU_RATIO_MAX)),
@@ -110,8 +112,8 @@ impl Report {
                 |s| s.requests_per_second,
                 Limit::AtLeast(REQUESTS_RATIO_MIN),
             ),
-            start.map(|start| Goal {
-                what: "from the start to the first answer",
+            start.map(|start| PollGoal {
+                what: "from the start to the first response",
                 value: start.median,
                 unit: " ms",
                 limit: Limit::AtMost(START_MILLISECONDS_MAX),
@@ -123,7 +125,7 @@ impl Report {
     }
 }
 
-impl Goal {
+impl PollGoal {
     fn is_met(&self) -> bool {
         match self.limit {
             Limit::AtMost(limit) => self.value <= limit,
@@ -144,7 +146,7 @@ impl Goal {
 
 #[cfg(test)]
 mod tests {
-    use super::super::rounds::{Mode, Polling, Round, Sample};
+    use super::super::rounds::{ConnectionMode, PollRound, Polling, Sample};
     use super::*;
 
     fn sample(requests_per_second: f64, cpu_microseconds: f64) -> Sample {
@@ -158,18 +160,18 @@ mod tests {
         }
     }
 
-    fn report(requests_per_second: f64, cpu_microseconds: f64, start: Duration) -> Report {
+    fn report(requests_per_second: f64, cpu_microseconds: f64, start: Duration) -> PollReport {
         let theirs = sample(100_000.0, 10.0);
         let round = |factor: f64| {
             let ours = sample(requests_per_second * factor, cpu_microseconds * factor);
-            Round { ours, theirs }
+            PollRound { ours, theirs }
         };
-        let polling = Polling { title: "64 connections", connections: 64, mode: Mode::KeepAlive };
+        let polling = Polling { title: "64 connections", connections: 64, mode: ConnectionMode::KeepAlive };
         let mut memory = Memory::default();
         memory.see_start(5 << 20);
         memory.see_load(10 << 20);
         memory.see_load(9 << 20);
-        let facts = Facts {
+        let setup = BenchSetup {
             machine: "A, 2 cores".to_owned(),
             kernel: "Linux 1".to_owned(),
             nginx: "nginx/1".to_owned(),
@@ -177,7 +179,7 @@ mod tests {
             load: "0.10".to_owned(),
         };
         let rounds = vec![round(0.5), round(1.0), round(2.0)];
-        Report { facts, rows: vec![Row { polling, rounds }], starts: vec![start], memory }
+        PollReport { setup, rows: vec![PollRow { polling, rounds }], starts: vec![start], memory }
     }
 
     #[test]
@@ -187,7 +189,7 @@ mod tests {
         let fails = |outcome, why| matches!(outcome, Outcome::Failed(text) if text.contains(why));
         assert!(fails(judge(109_000.0, 7.99, 50), "requests/s, 64 connections: 1.09 of nginx"));
         assert!(fails(judge(110_001.0, 8.1, 50), "CPU per poll, 64 connections: 0.81 of nginx"));
-        assert!(fails(judge(110_001.0, 7.99, 51), "first answer: 51.00 ms (goal: at most 50.00): MISSED"));
+        assert!(fails(judge(110_001.0, 7.99, 51), "first response: 51.00 ms (goal: at most 50.00): MISSED"));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Rounds: each server is asked for a while, then the other one.
+//! Rounds: each server gets requests for a while, then the other one.
 
 use std::io::Read;
 use std::path::Path;
@@ -8,15 +8,15 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
-use super::cores::Place;
+use super::cores::CpuPlacement;
 use super::server::Server;
 
 const ROUNDS: usize = 7;
-/// Fewer say nothing.
+/// Fewer rounds are not significant.
 const ROUNDS_MIN: usize = 3;
 const ROUND_TIME: Duration = Duration::from_secs(2);
 const WARM_UP_TIME: Duration = Duration::from_millis(500);
-/// How much longer than its time the program that polls may take.
+/// The extra time that the program that polls may take.
 const GRACE: Duration = Duration::from_secs(10);
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
@@ -25,65 +25,65 @@ const LOOK_EVERY: Duration = Duration::from_millis(5);
 pub(super) struct Polling {
     pub(super) title: &'static str,
     pub(super) connections: u32,
-    pub(super) mode: Mode,
+    pub(super) mode: ConnectionMode,
 }
 
-/// How long a connection lives.
+/// The lifetime of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Mode {
-    /// For many requests.
+pub(super) enum ConnectionMode {
+    /// Many requests.
     KeepAlive,
-    /// For one.
+    /// One request.
     PerRequest,
 }
 
-/// Where both servers run, and where the program that polls them.
+/// The cores of the servers and of the program that polls them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pair {
-    pub(super) server: Place,
-    pub(super) generator: Place,
+    pub(super) server: CpuPlacement,
+    pub(super) generator: CpuPlacement,
 }
 
-/// When no further round may begin.
+/// No round begins after this time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Deadline(pub(super) Instant);
 
-/// Two servers, and who asks them.
+/// Two servers, and the program that polls them.
 pub(super) struct Bench<'a> {
     pub(super) poll: &'a Path,
-    pub(super) generator: Place,
-    /// Ours, and the one that it is compared with.
+    pub(super) generator: CpuPlacement,
+    /// Forewarn, and the server for comparison.
     pub(super) servers: [&'a Server; 2],
     pub(super) deadline: Deadline,
 }
 
 /// All rounds of one way to poll.
-pub(super) struct Row {
+pub(super) struct PollRow {
     pub(super) polling: Polling,
-    pub(super) rounds: Vec<Round>,
+    pub(super) rounds: Vec<PollRound>,
 }
 
-/// What was measured of both servers, one right after the other.
+/// The samples of both servers, taken one after the other.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Round {
+pub(super) struct PollRound {
     pub(super) ours: Sample,
     pub(super) theirs: Sample,
 }
 
-/// What was measured of one server.
+/// The figures of one server.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Sample {
     pub(super) requests_per_second: f64,
     pub(super) p50_microseconds: f64,
     pub(super) p99_microseconds: f64,
-    /// The time that the server was on a processor.
+    /// CPU time of the server for each request.
     pub(super) cpu_microseconds: f64,
-    /// How much of the time the program that polls was on a processor: at 100, it was what could not go faster.
+    /// CPU use of the program that polls: at 100, it was the bottleneck.
     pub(super) generator_percent: f64,
     pub(super) answer_bytes: u64,
 }
 
-impl Mode {
+impl ConnectionMode {
     fn word(self) -> &'static str {
         match self {
             Self::KeepAlive => "keep-alive",
@@ -93,11 +93,11 @@ impl Mode {
 }
 
 impl Bench<'_> {
-    pub(super) fn row(&self, polling: Polling) -> Result<Row> {
+    pub(super) fn row(&self, polling: Polling) -> Result<PollRow> {
         eprintln!("{}: {ROUNDS} rounds of {} s for each server", polling.title, ROUND_TIME.as_secs());
         let [ours, theirs] = self.servers;
         for server in self.servers {
-            self.ask(server, polling, WARM_UP_TIME)?;
+            self.poll_server(server, polling, WARM_UP_TIME)?;
         }
         let mut rounds = Vec::new();
         while rounds.len() < ROUNDS {
@@ -105,16 +105,16 @@ impl Bench<'_> {
                 eprintln!("{}: NO TIME LEFT after {} rounds", polling.title, rounds.len());
                 break;
             }
-            let ours = self.ask(ours, polling, ROUND_TIME)?;
-            rounds.push(Round { ours, theirs: self.ask(theirs, polling, ROUND_TIME)? });
+            let ours = self.poll_server(ours, polling, ROUND_TIME)?;
+            rounds.push(PollRound { ours, theirs: self.poll_server(theirs, polling, ROUND_TIME)? });
         }
         if rounds.len() < ROUNDS_MIN {
             bail!("not enough rounds in time: {}", rounds.len());
         }
-        Ok(Row { polling, rounds })
+        Ok(PollRow { polling, rounds })
     }
 
-    fn ask(&self, server: &Server, polling: Polling, time: Duration) -> Result<Sample> {
+    fn poll_server(&self, server: &Server, polling: Polling, time: Duration) -> Result<Sample> {
         let mut command = self.generator.command(self.poll);
         command.args(["--at", &server.at().to_string(), "--mode", polling.mode.word()]);
         command.args(["--connections", &polling.connections.to_string()]);
@@ -129,7 +129,7 @@ impl Bench<'_> {
     }
 }
 
-/// What the program printed. It prints one line at its end, which a pipe holds.
+/// The output of the program: one line at its end, which a pipe can hold.
 pub(in crate::bench) fn wait(child: &mut Child, time_max: Duration) -> Result<String> {
     let begin = Instant::now();
     let status = loop {
@@ -139,15 +139,15 @@ pub(in crate::bench) fn wait(child: &mut Child, time_max: Duration) -> Result<St
         if begin.elapsed() > time_max {
             child.kill()?;
             child.wait()?;
-            bail!("it does not end");
+            bail!("timed out");
         }
         std::thread::sleep(LOOK_EVERY);
     };
     if !status.success() {
-        bail!("it has failed: {status}");
+        bail!("failed: {status}");
     }
     let mut line = String::new();
-    child.stdout.take().context("it prints nothing")?.read_to_string(&mut line)?;
+    child.stdout.take().context("no output")?.read_to_string(&mut line)?;
     Ok(line)
 }
 

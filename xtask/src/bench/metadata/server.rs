@@ -1,4 +1,4 @@
-//! A server that was started here, and ends when it is not needed any more.
+//! A server process that is stopped on drop.
 
 use std::fs::File;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -15,30 +15,30 @@ const LOG: &str = "log";
 const NOT_YET: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 const READY_TIME_MAX: Duration = Duration::from_secs(10);
 const END_TIME_MAX: Duration = Duration::from_secs(3);
-/// Between two looks. Short, because it is a part of what is measured.
-const PATIENCE: Duration = Duration::from_micros(100);
+/// Short, because it is a part of the measured time.
+const POLL_INTERVAL: Duration = Duration::from_micros(100);
 
-/// A running server, and the directory that it works in.
+/// A running server and its directory.
 pub(in crate::bench) struct Server {
     name: &'static str,
     at: SocketAddr,
     child: Child,
-    /// Asks it to end, where its children would stay behind if it were just stopped.
+    /// Stops the server with its children, which a kill would leave behind.
     stop: Option<Command>,
     directory: TempDir,
 }
 
-/// How to start one.
+/// The command that starts a server.
 pub(in crate::bench) struct Start {
     pub(in crate::bench) name: &'static str,
     pub(in crate::bench) command: Command,
     pub(in crate::bench) stop: Option<Command>,
-    /// What it prints is kept here, too.
+    /// Also has the log of its output.
     pub(in crate::bench) directory: TempDir,
 }
 
 impl Start {
-    /// Starts it, and waits until its address is found: by what it has written to its directory, or by calling it.
+    /// Starts the server and waits until `find` returns its address.
     pub(in crate::bench) fn run(self, find: impl Fn(&Path) -> Option<SocketAddr>) -> Result<Server> {
         let mut server = self.spawn()?;
         let begin = Instant::now();
@@ -48,11 +48,11 @@ impl Start {
                 return Ok(server);
             }
             if let Some(status) = server.child.try_wait()? {
-                bail!("{} has ended: {status}\n{}", server.name, server.log());
+                bail!("{} exited: {status}\n{}", server.name, server.log());
             }
-            std::thread::sleep(PATIENCE);
+            std::thread::sleep(POLL_INTERVAL);
         }
-        bail!("{} does not get ready\n{}", server.name, server.log())
+        bail!("{} is not ready in time\n{}", server.name, server.log())
     }
 
     fn spawn(self) -> Result<Server> {
@@ -77,7 +77,7 @@ impl Server {
         kernel::resident_bytes(self.child.id())
     }
 
-    /// The time that it and its children have been on a processor.
+    /// CPU time of the server and its children.
     pub(in crate::bench) fn busy(&self) -> Result<Busy> {
         Busy::read(&kernel::family(self.child.id())?)
     }
@@ -90,7 +90,7 @@ impl Server {
         let begin = Instant::now();
         while begin.elapsed() < time {
             match self.child.try_wait() {
-                Ok(None) => std::thread::sleep(PATIENCE),
+                Ok(None) => std::thread::sleep(POLL_INTERVAL),
                 Ok(Some(_)) | Err(_) => return true,
             }
         }
@@ -105,7 +105,7 @@ impl Drop for Server {
         if was_asked && self.has_ended_within(END_TIME_MAX) {
             return;
         }
-        // It may have ended by itself; then there is nobody to stop.
+        // It may have ended already.
         self.child.kill().ok();
         self.child.wait().ok();
     }

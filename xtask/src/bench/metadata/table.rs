@@ -1,10 +1,10 @@
-//! The rounds as a table: medians, and how far the rounds lie apart.
+//! The rounds as a table: medians and spread.
 
 use std::fmt::Write;
 
-use super::rounds::{Row, Sample};
+use super::rounds::{PollRow, Sample};
 
-/// The middle, and what lies farthest from it.
+/// Median, minimum and maximum.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(in crate::bench) struct Spread {
     pub(in crate::bench) min: f64,
@@ -13,7 +13,7 @@ pub(in crate::bench) struct Spread {
 }
 
 impl Spread {
-    /// Nothing, if there are no values.
+    /// None without values.
     pub(in crate::bench) fn of(values: impl IntoIterator<Item = f64>) -> Option<Self> {
         let mut values: Vec<_> = values.into_iter().collect();
         values.sort_by(f64::total_cmp);
@@ -43,7 +43,7 @@ const COLUMNS: [(Figure, usize); 4] = [
     (|sample| sample.cpu_microseconds, 2),
 ];
 
-impl Row {
+impl PollRow {
     /// Ours divided by theirs, in each round.
     pub(in crate::bench) fn ratio(&self, figure: Figure) -> Option<Spread> {
         let ratios = self.rounds.iter().map(|round| figure(&round.ours) / figure(&round.theirs));
@@ -51,7 +51,7 @@ impl Row {
     }
 }
 
-pub(super) fn table(rows: &[Row]) -> String {
+pub(super) fn table(rows: &[PollRow]) -> String {
     let mut text = String::from(
         "| polling | server | requests/s | p50 µs | p99 µs | CPU µs per request | generator busy |\n\
          |---|---|---:|---:|---:|---:|---:|\n",

@@ -2,7 +2,6 @@
 
 use super::Measure;
 use super::product::Product;
-use super::types::percent;
 
 /// Words that make a question of a sentence.
 const QUESTIONS: [&str; 9] = ["How", "What", "When", "Where", "Whether", "Which", "Who", "Whose", "Why"];
@@ -26,7 +25,11 @@ pub(super) fn beginnings(product: &Product<'_>) -> Measure {
         }
     }
     let name = "doc comments that begin with what, who, how, …";
-    Measure { unit: "%", ..Measure::new(name, percent(questions, all), None) }
+    Measure { unit: "%", ..Measure::new(name, percent(questions, all), Some(10)) }
+}
+
+fn percent(part: usize, whole: usize) -> usize {
+    (part * 100 + whole / 2).checked_div(whole).unwrap_or_default()
 }
 
 #[cfg(test)]

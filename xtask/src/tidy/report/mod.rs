@@ -2,9 +2,11 @@
 
 mod closures;
 mod docs;
+mod integration;
 mod product;
 mod state_writers;
-mod types;
+pub(super) mod types;
+mod words;
 
 use std::collections::BTreeMap;
 
@@ -101,8 +103,13 @@ fn measures(texts: &Texts, packages: &[Package]) -> Vec<Measure> {
     ));
     measures.push(Measure::of_places("closures sent to the driver", closures::closures(&product), 0));
     measures.push(Measure::of_places("places that look names up", closures::look_ups(&product), 1));
-    measures.push(types::shared_names(&product));
+    measures.push(types::repeated_names(&product));
     measures.push(docs::beginnings(&product));
+    measures.push(words::vague_words(texts, &product));
+    let specification = texts.get("SPECIFICATION.md").map_or(0, String::len);
+    measures.push(Measure::new("bytes of SPECIFICATION.md", specification, Some(40_000)));
+    measures.push(integration::programs(texts, packages));
+    measures.push(integration::harness_lines(texts));
     measures
 }
 

@@ -1,7 +1,8 @@
 //! Functions that write durable state.
 //!
-//! The types of the state are known by name. In the package that defines one, a function counts if it is public and takes it by `&mut`:
-//! others are its parts. In every other package a function counts if it takes one by `&mut`, or changes a field of one.
+//! The types of the state are known by name. In the package that defines one, a function counts if it is public and
+//! takes it by `&mut`: others are its parts. In every other package a function counts if it takes one by `&mut`, or
+//! changes a field of one.
 
 use std::collections::BTreeSet;
 
@@ -141,7 +142,7 @@ fn is_lent(before: &[Token<'_>]) -> bool {
     matches!(before, [.., lent, kind] if lent.text == "&" && kind.text == "mut")
 }
 
-/// What follows a field: more fields, calls and indexes, and then perhaps an assignment.
+/// True if the tokens after a field, which may be fields, calls and indexes, change it.
 fn chain_changes(rest: &[Token<'_>]) -> bool {
     let mut at = 0;
     while let Some(token) = rest.get(at) {

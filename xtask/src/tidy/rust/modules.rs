@@ -1,4 +1,4 @@
-//! The modules of a crate, without what only tests compile.
+//! The modules of a crate, without code that only tests compile.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,7 +21,7 @@ pub(in crate::tidy) struct Module<'a> {
     /// All tokens but those of modules in blocks.
     pub(in crate::tidy) tokens: Vec<Token<'a>>,
     pub(super) children: BTreeMap<&'a str, usize>,
-    /// Names of what is defined here.
+    /// The names of the items that are defined here.
     pub(super) items: BTreeSet<&'a str>,
     /// Imports that belong to the module; those of a function are not among them.
     pub(super) imports: Vec<Import<'a>>,
@@ -35,7 +35,7 @@ impl<'a> CrateSource<'a> {
     pub(in crate::tidy) fn read(texts: &'a Texts, root: &str) -> Self {
         let mut source = Self { modules: Vec::new() };
         if let Some(text) = texts.get(root) {
-            let place = Place { name: "crate", parent: None, file: root, directory: parent_of(root) };
+            let place = ModuleSource { name: "crate", parent: None, file: root, directory: parent_of(root) };
             source.add(texts, &place, &without_tests(&tokens(text)));
         }
         source
@@ -53,7 +53,7 @@ impl<'a> CrateSource<'a> {
         names
     }
 
-    fn add(&mut self, texts: &'a Texts, place: &Place<'a, '_>, tokens: &[Token<'a>]) -> usize {
+    fn add(&mut self, texts: &'a Texts, place: &ModuleSource<'a, '_>, tokens: &[Token<'a>]) -> usize {
         let index = self.modules.len();
         self.modules.push(Module {
             name: place.name,
@@ -76,7 +76,7 @@ impl<'a> CrateSource<'a> {
                 ("mod", Some(name), Some(next)) if next.text == "{" => {
                     let end = after_group(tokens, at + 2);
                     let directory = format!("{}/{}", place.directory, name.text);
-                    let child = Place {
+                    let child = ModuleSource {
                         name: name.text,
                         parent: Some(index),
                         file: place.file,
@@ -110,7 +110,7 @@ impl<'a> CrateSource<'a> {
     fn add_file(
         &mut self,
         texts: &'a Texts,
-        place: &Place<'a, '_>,
+        place: &ModuleSource<'a, '_>,
         parent: usize,
         name: &'a str,
         path: Option<&str>,
@@ -122,7 +122,7 @@ impl<'a> CrateSource<'a> {
         };
         for file in candidates {
             if let Some(text) = texts.get(&file) {
-                let child = Place { name, parent: Some(parent), file: &file, directory: &directory };
+                let child = ModuleSource { name, parent: Some(parent), file: &file, directory: &directory };
                 let child = self.add(texts, &child, &without_tests(&tokens(text)));
                 self.modules[parent].children.insert(name, child);
             }
@@ -137,12 +137,12 @@ impl<'a> Module<'a> {
     }
 }
 
-/// Where a module is read from.
-struct Place<'a, 'b> {
+/// The source of a module.
+struct ModuleSource<'a, 'b> {
     name: &'a str,
     parent: Option<usize>,
     file: &'b str,
-    /// Where the files of its children are.
+    /// The directory of its children.
     directory: &'b str,
 }
 

@@ -105,7 +105,8 @@ impl Names<'_, '_> {
         reached
     }
 
-    /// Finds a name in the scope of a module. For another module that imports all of it, `for_all_of`, only what that one can see.
+    /// Finds a name in the scope of a module. For another module that imports all of it, `for_all_of`, only what that
+    /// one can see.
     fn look_up(
         &self,
         module: usize,

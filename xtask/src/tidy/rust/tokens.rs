@@ -2,9 +2,9 @@
 
 /// A token and its line, counted from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::tidy) struct Token<'a> {
-    pub(in crate::tidy) text: &'a str,
-    pub(in crate::tidy) line: usize,
+pub(crate) struct Token<'a> {
+    pub(crate) text: &'a str,
+    pub(crate) line: usize,
 }
 
 impl Token<'_> {
@@ -26,13 +26,13 @@ impl Token<'_> {
 const PAIRS: [&str; 17] =
     ["::", "=>", "->", "==", "!=", "<=", "+=", "-=", "*=", "/=", "%=", "|=", "&=", "^=", "&&", "||", ".."];
 
-pub(in crate::tidy) fn tokens(source: &str) -> Vec<Token<'_>> {
+pub(crate) fn tokens(source: &str) -> Vec<Token<'_>> {
     let mut lexer = Lexer { rest: source, line: 0 };
     std::iter::from_fn(|| lexer.next_token()).collect()
 }
 
 /// The index behind the group of brackets that opens at `start`.
-pub(in crate::tidy) fn after_group(tokens: &[Token<'_>], start: usize) -> usize {
+pub(crate) fn after_group(tokens: &[Token<'_>], start: usize) -> usize {
     let mut depth = 0_usize;
     for (index, token) in tokens.iter().enumerate().skip(start) {
         if token.opens() {

@@ -1,4 +1,4 @@
-//! What a drill has shown: each hook with the time it took, and whether there was enough of it.
+//! The report of a rehearsal: the time of each hook, and whether it was enough.
 
 use std::time::Duration;
 
@@ -11,66 +11,66 @@ use forewarn_types::show_duration;
 use serde::Serialize;
 
 use super::super::print;
-use crate::run::Ended;
+use crate::run::CompletedHook;
 
-/// What a drill has shown.
+/// The report of a rehearsal.
 #[derive(Debug, Default, Serialize)]
-pub(super) struct Report {
+pub(super) struct RehearsalReport {
     event: String,
-    /// How long it was until it would have started.
+    /// Notice of the simulated event.
     seconds_given: u64,
-    /// How long this machine needed to be ready.
+    /// Time until this machine was ready.
     seconds_to_ready: f64,
-    /// Whether a rule says that nothing is done about such an event.
+    /// True if a rule ignores such an event.
     ignored: bool,
-    /// Whether a rule says that such an event is approved without any hook.
+    /// True if a rule approves such an event without hooks.
     approved_at_once: bool,
-    /// Whether this machine would not have approved, because hooks have failed.
+    /// True if this machine would not have approved, because hooks have failed.
     held: bool,
-    /// Whether somebody has cut it short.
+    /// True if the rehearsal was interrupted.
     interrupted: bool,
-    hooks: Vec<Row>,
-    /// Hooks that have failed for good.
-    failures: Vec<Failure>,
+    hooks: Vec<HookRow>,
+    /// Hooks that have failed in every attempt.
+    failures: Vec<FailedHook>,
 }
 
 #[derive(Debug, Serialize)]
-struct Row {
+struct HookRow {
     phase: Phase,
     hook: String,
     seconds: f64,
     outcome: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    why: Option<String>,
+    reason: Option<String>,
 }
 
 #[derive(Debug, Serialize)]
-struct Failure {
+struct FailedHook {
     phase: Phase,
     hook: String,
-    why: String,
+    reason: String,
 }
 
-impl Report {
-    pub(super) fn new(event: &ReadEvent, given: Duration) -> Self {
-        Self { event: event.id.to_string(), seconds_given: given.as_secs(), ..Self::default() }
+impl RehearsalReport {
+    pub(super) fn new(event: &ReadEvent, notice: Duration) -> Self {
+        Self { event: event.id.to_string(), seconds_given: notice.as_secs(), ..Self::default() }
     }
 
-    /// A hook has ended.
-    pub(super) fn ended(&mut self, ended: &Ended) {
-        let Ended { task, ending, took } = ended;
-        let why = ending.result.as_ref().err().cloned();
-        let outcome = if why.is_none() { "done" } else { "failed" };
+    /// Records the result of a hook.
+    pub(super) fn on_hook_result(&mut self, completed: &CompletedHook) {
+        let CompletedHook { task, hook_outcome, took } = completed;
+        let reason = hook_outcome.result.as_ref().err().cloned();
+        let outcome = if reason.is_none() { "done" } else { "failed" };
         let seconds = rounded(*took);
-        self.hooks.push(Row { phase: task.phase, hook: task.hook.clone(), seconds, outcome, why });
+        self.hooks.push(HookRow { phase: task.phase, hook: task.hook.clone(), seconds, outcome, reason });
     }
 
-    /// A hook has failed, and is not tried again.
-    pub(super) fn lost(&mut self, phase: Phase, hook: &str, why: &str) {
-        self.failures.push(Failure { phase, hook: hook.to_owned(), why: why.to_owned() });
+    /// Records a hook that is not retried any more.
+    pub(super) fn hook_failed(&mut self, phase: Phase, hook: &str, reason: &str) {
+        self.failures.push(FailedHook { phase, hook: hook.to_owned(), reason: reason.to_owned() });
     }
 
-    /// All that was to be done before the event could start has ended.
+    /// Records the end of the preparation.
     pub(super) fn prepared(&mut self, took: Duration) {
         self.seconds_to_ready = rounded(took);
     }
@@ -103,14 +103,14 @@ impl Report {
         if as_json {
             return print(&json(&format!("{}\n", serde_json::to_string_pretty(self)?)));
         }
-        let mut table = Table::new(&["phase", "hook", "seconds", "outcome", "why"]);
-        for Row { phase, hook, seconds, outcome, why } in &self.hooks {
+        let mut table = Table::new(&["phase", "hook", "seconds", "outcome", "reason"]);
+        for HookRow { phase, hook, seconds, outcome, reason } in &self.hooks {
             table.row([
                 phase.as_str().to_owned(),
                 hook.clone(),
                 format!("{seconds:.3}"),
                 (*outcome).to_owned(),
-                why.clone().unwrap_or_default(),
+                reason.clone().unwrap_or_default(),
             ]);
         }
         print(&format!("{table}\n{}\n", self.summary()))
@@ -118,23 +118,24 @@ impl Report {
 
     fn summary(&self) -> String {
         if self.ignored {
-            return "A rule says that nothing is done about such an event.".to_owned();
+            return "A rule ignores such an event.".to_owned();
         }
         if self.approved_at_once {
-            return "A rule says that such an event is approved at once: no hook runs, and in a drill nothing is approved.".to_owned();
+            return "A rule approves such an event at once: no hook runs. A rehearsal approves nothing."
+                .to_owned();
         }
         if self.interrupted {
-            return "Interrupted. What was done is undone.".to_owned();
+            return "Interrupted. All hooks were undone.".to_owned();
         }
-        let given = show_duration(Duration::from_secs(self.seconds_given));
-        let ready = format!("{:.3} s after the announcement, of {given}", self.seconds_to_ready);
+        let notice = show_duration(Duration::from_secs(self.seconds_given));
+        let ready = format!("{:.3} s after the announcement, of {notice}", self.seconds_to_ready);
         if self.held {
             return format!(
-                "Not ready {ready}: hooks have failed, and with on_failure = \"hold\" this machine would not approve."
+                "Not ready {ready}: hooks failed, and with on_failure = \"hold\" this machine would not approve."
             );
         }
         if self.hooks.is_empty() && self.failures.is_empty() {
-            return "There is no hook for such an event: this machine is always ready.".to_owned();
+            return "No hook applies to such an event: this machine is always ready.".to_owned();
         }
         format!("Ready {ready}. Nothing was approved.")
     }

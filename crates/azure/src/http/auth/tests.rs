@@ -17,7 +17,7 @@ const PORT: u16 = 4_711;
 
 /// The endpoints of one server.
 struct TestServer {
-    engine: ControlHandle,
+    control: ControlHandle,
     listener: ArmEndpoint,
     operators: ArmEndpoint,
     _files: tempfile::TempDir,
@@ -25,8 +25,8 @@ struct TestServer {
 
 impl TestServer {
     fn new(credentials: Credentials) -> Self {
-        let engine =
-            ControlHandle::pretending(Seed([7; 16]), Clock::virtual_at(Timestamp::from_millis(0), Speed(0)));
+        let control =
+            ControlHandle::simulated(Seed([7; 16]), Clock::virtual_at(Timestamp::from_millis(0), Speed(0)));
         let files = tempfile::tempdir().unwrap();
         let directory = files.path().to_owned();
         let tls = Tls::open(Source::SelfSigned { directory, names: Vec::new(), address: None }).unwrap();
@@ -40,36 +40,36 @@ impl TestServer {
         let login = Arc::new(plan.login(Some(TlsListener { port: PORT, tls })).unwrap());
         let names = HostNames::new(vec!["forewarn.internal".to_owned()]);
         let own = ExtensionMount::Own { host_names: names.clone() };
-        let listener = ArmEndpoint::new(&engine, own, &login);
+        let listener = ArmEndpoint::new(&control, own, &login);
         let access = credentials.access();
         let operators = ExtensionMount::Operators { scheme: Scheme::Http, access, host_names: names };
-        let operators = ArmEndpoint::new(&engine, operators, &login);
-        Self { engine, listener, operators, _files: files }
+        let operators = ArmEndpoint::new(&control, operators, &login);
+        Self { control, listener, operators, _files: files }
     }
 
     async fn issue(&self, name: &str, role: Role) -> String {
-        issue_token(&self.engine, Name::new(name).unwrap(), role).await.unwrap()
+        issue_token(&self.control, Name::new(name).unwrap(), role).await.unwrap()
     }
 
     /// The response to a form.
     async fn post(&self, path: &str, form: &str) -> (StatusCode, Value) {
         let request = Request::builder().method(Method::POST).uri(path).header(header::HOST, "localhost:1");
         let request = request.header(header::CONTENT_TYPE, "application/x-www-form-urlencoded");
-        let answer = self.listener.handle(request.body(Body::from(form.to_owned())).unwrap()).await;
-        let (status, _, body) = read(answer).await;
+        let response = self.listener.handle(request.body(Body::from(form.to_owned())).unwrap()).await;
+        let (status, _, body) = read(response).await;
         (status, body)
     }
 
     /// The permit for a bearer token.
-    fn permit(&self, bearer: &str) -> Result<Permit, NotAdmitted> {
+    fn permit(&self, bearer: &str) -> Result<Permit, TokenError> {
         let request = Request::builder().header(header::AUTHORIZATION, format!("Bearer {bearer}"));
         self.listener.admit(&request.body(Body::empty()).unwrap())
     }
 }
 
-async fn read(answer: Response) -> (StatusCode, HeaderMap, Value) {
-    let (status, headers) = (answer.status(), answer.headers().clone());
-    let bytes = to_bytes(answer.into_body(), usize::MAX).await.unwrap();
+async fn read(response: Response) -> (StatusCode, HeaderMap, Value) {
+    let (status, headers) = (response.status(), response.headers().clone());
+    let bytes = to_bytes(response.into_body(), usize::MAX).await.unwrap();
     (status, headers, serde_json::from_slice(&bytes).unwrap_or_default())
 }
 
@@ -78,6 +78,7 @@ async fn get(endpoint: &ArmEndpoint, host: &str, path: &str) -> (StatusCode, Hea
     read(endpoint.handle(request.body(Body::empty()).unwrap()).await).await
 }
 
+/// promise: Z5
 #[tokio::test]
 async fn addresses_are_those_by_which_the_server_was_called() {
     let server = TestServer::new(Credentials::Tokens);
@@ -118,8 +119,9 @@ async fn addresses_are_those_by_which_the_server_was_called() {
     );
 }
 
+/// promise: S1, Z5
 #[tokio::test]
-async fn strangers_are_told_where_things_are_and_nothing_else() {
+async fn unauthenticated_clients_reach_public_routes_only() {
     let server = TestServer::new(Credentials::Tokens);
     for endpoint in [&server.listener, &server.operators] {
         for path in
@@ -139,7 +141,7 @@ async fn strangers_are_told_where_things_are_and_nothing_else() {
             );
         }
         let (status, _, _) = get(endpoint, "localhost", "/metadata/identity/oauth2/token").await;
-        assert_eq!(status, StatusCode::NOT_FOUND, "tokens that nobody signed are for nobody here");
+        assert_eq!(status, StatusCode::NOT_FOUND, "no unsigned tokens here");
         let (status, _, body) = get(endpoint, "localhost", "/x/oauth2/v2.0/token").await;
         assert_eq!(
             (status, &body["error"]["code"]),
@@ -160,8 +162,9 @@ async fn strangers_are_told_where_things_are_and_nothing_else() {
     assert_eq!(status, StatusCode::FORBIDDEN, "not for web pages");
 }
 
+/// promise: Z5
 #[tokio::test]
-async fn in_dev_whoever_asks_gets_a_token_and_is_let_in_without() {
+async fn in_dev_every_client_gets_a_token_and_needs_none() {
     let server = TestServer::new(Credentials::Anyone);
     for form in [
         "grant_type=client_credentials&client_id=app&client_secret=x&scope=https%3A%2F%2Fm%2F%2F.default",
@@ -211,20 +214,21 @@ async fn elsewhere_the_secret_is_a_token_of_an_operators_and_what_it_gets_stands
     let refresh = body["refresh_token"].as_str().unwrap().to_owned();
     let id_token = body["id_token"].as_str().unwrap();
     for not_access in [refresh.as_str(), id_token, "", "x", "a.b.c", &format!("{access}A")] {
-        assert_eq!(server.permit(not_access), Err(NotAdmitted::Wrong), "{not_access}");
+        assert_eq!(server.permit(not_access), Err(TokenError::Invalid), "{not_access}");
     }
     let again = format!("grant_type=refresh_token&refresh_token={refresh}");
     let (_, body) = server.post(&path, &again).await;
     assert_eq!(server.permit(body["access_token"].as_str().unwrap()).unwrap().by, "token ci");
     server
-        .engine
+        .control
         .administer(Administration::RevokeToken(Name::new("ci").unwrap()), RequestContext::default())
         .await
         .unwrap();
-    assert_eq!(server.permit(&access), Err(NotAdmitted::Wrong), "at once");
+    assert_eq!(server.permit(&access), Err(TokenError::Invalid), "at once");
     assert_eq!(server.post(&path, &again).await.0, StatusCode::UNAUTHORIZED);
 }
 
+/// promise: Z5
 #[tokio::test]
 async fn nothing_else_gets_a_token() {
     let server = TestServer::new(Credentials::Tokens);
@@ -257,7 +261,7 @@ async fn nothing_else_gets_a_token() {
 }
 
 #[tokio::test]
-async fn without_a_listener_nobody_is_sent_to_one() {
+async fn without_a_tls_listener_no_client_is_redirected() {
     let server = TestServer::new(Credentials::Anyone);
     let plan = ArmPlan {
         listen: None,
@@ -269,7 +273,7 @@ async fn without_a_listener_nobody_is_sent_to_one() {
     let login = Arc::new(plan.login(None).unwrap());
     let access = Access::Open("anyone");
     let mount = ExtensionMount::Operators { scheme: Scheme::Http, access, host_names: HostNames::default() };
-    let endpoint = ArmEndpoint::new(&server.engine, mount, &login);
+    let endpoint = ArmEndpoint::new(&server.control, mount, &login);
     for path in
         ["/metadata/endpoints?api-version=2022-09-01", "/ca.pem", "/x/.well-known/openid-configuration"]
     {

@@ -15,7 +15,7 @@ use super::lookup::{ComputeKind, FoundResource, find, protection};
 use super::write::{check_permit, image_noted};
 use super::{GroupScope, done};
 use crate::http::scopes::no_resource;
-use crate::http::{answer, errors};
+use crate::http::{errors, responses};
 use crate::{Action, ArmError, InstanceSelection, plan_instances, read_instances, read_named_instances};
 
 pub(super) async fn act(
@@ -91,16 +91,16 @@ fn word(action: Action) -> &'static str {
 }
 
 /// Audit entry of an action.
-fn told(state: &State<'_>, action: Action, found: &FoundResource, machines: &[MachineId]) -> Value {
-    let mut told = json!({ "command": word(action), "resource": found.id.to_string() });
+fn audit_entry(state: &State<'_>, action: Action, found: &FoundResource, machines: &[MachineId]) -> Value {
+    let mut audit_entry = json!({ "command": word(action), "resource": found.id.to_string() });
     if let [only] = machines {
-        told["machine"] = json!(full_name(state.cluster, *only));
+        audit_entry["machine"] = json!(full_name(state.cluster, *only));
     } else if matches!(found.link, Link::ScaleSet(_)) {
-        told["scale_set"] = json!(found.id.name());
+        audit_entry["scale_set"] = json!(found.id.name());
         let names = machines.iter().filter_map(|id| state.cluster.machine(*id)).map(|one| one.name.as_str());
-        told["instances"] = names.collect();
+        audit_entry["instances"] = names.collect();
     }
-    told
+    audit_entry
 }
 
 /// Carries an action out on machines of a resource.
@@ -119,15 +119,15 @@ pub(super) async fn act_on(
         let protection = |machine| protection(state, machine);
         let commands = plan_instances(state.cluster, informed(action, &found), &chosen, &protection)?;
         check_permit(state, &permit, &commands)?;
-        let asked = Some(told(state, action, &found, chosen.machines()));
+        let asked = Some(audit_entry(state, action, &found, chosen.machines()));
         Ok((Transaction { commands, writes: Vec::new(), asked, operation: Some(id.to_string()) }, ()))
     };
     let transacted =
-        scope.engine.transact(context, plan).await.map_err(|problem| errors::of_problem(&problem))?;
+        scope.control.transact(context, plan).await.map_err(|problem| errors::of_problem(&problem))?;
     let (transacted, ()) = transacted?;
     if action == Action::SimulateEviction {
         return Ok(done());
     }
     let operation = transacted.operation.ok_or_else(|| errors::of_problem(&ControlError::Unavailable))?;
-    Ok(answer::accepted(scope.request, &scope.group.id.subscription, &operation))
+    Ok(responses::accepted(scope.request, &scope.group.id.subscription, &operation))
 }

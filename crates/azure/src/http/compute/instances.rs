@@ -19,7 +19,7 @@ use super::lookup::{ComputeKind, FoundResource, find, own, show_context};
 use super::write::{Conditions, check_permit, without_ours};
 use super::{GroupScope, expand};
 use crate::http::scopes::no_resource;
-use crate::http::{answer, errors, written as bytes};
+use crate::http::{errors, responses, written as bytes};
 use crate::{
     Action, ApiVersion, ArmError, Expand, INSTANCES, InstanceBody, InstanceSelection, Provisioning,
     find_instance, hide_newer, instance_instance_view, instances_there, is_gone, plan_instance, settle,
@@ -37,7 +37,7 @@ pub(super) async fn serve(scope: &GroupScope<'_>, set: &str, rest: &[String]) ->
             let gone = act(scope, set, id, Action::Delete).await;
             // Deleting an absent instance succeeds.
             match gone {
-                Err(refused) if refused.status == 404 => Ok(answer::nothing()),
+                Err(refused) if refused.status == 404 => Ok(responses::nothing()),
                 other => other,
             }
         }
@@ -93,7 +93,7 @@ async fn one(scope: &GroupScope<'_>, set: &str, id: &str, view: View) -> Result<
             }
         })
     };
-    scope.look(ComputeKind::ScaleSet, set, shown).map(answer::ok)
+    scope.look(ComputeKind::ScaleSet, set, shown).map(responses::ok)
 }
 
 fn show(
@@ -181,10 +181,10 @@ async fn write(scope: &GroupScope<'_>, set: &str, id: &str) -> Result<Response, 
         Ok((Transaction { commands, writes, asked: Some(asked), operation: Some(id) }, ()))
     };
     let transacted =
-        scope.engine.transact(context, plan).await.map_err(|problem| errors::of_problem(&problem))?;
+        scope.control.transact(context, plan).await.map_err(|problem| errors::of_problem(&problem))?;
     let (transacted, ()) = transacted?;
     let (permit, group, name, wanted) = asker;
-    let shown = scope.engine.look(move |state| {
+    let shown = scope.control.look(move |state| {
         let found = find(state, (&permit, version), ComputeKind::ScaleSet, &group, &name)?;
         let machine = instance_named(state, &found, &wanted)?;
         let mut shown = show(state, version, &found, machine, Expand::Nothing);
@@ -193,7 +193,7 @@ async fn write(scope: &GroupScope<'_>, set: &str, id: &str) -> Result<Response, 
     });
     let shown = shown.map_err(|problem| errors::of_problem(&problem))?.unwrap_or_else(|| json!({}));
     let operation = transacted.operation.ok_or_else(|| errors::of_problem(&ControlError::Unavailable))?;
-    Ok(answer::put(request, &scope.group.id.subscription, StatusCode::OK, shown, &operation))
+    Ok(responses::put(request, &scope.group.id.subscription, StatusCode::OK, shown, &operation))
 }
 
 /// The members of an instance that do not follow from its scale set.

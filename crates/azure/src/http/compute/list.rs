@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use super::lookup::{ComputeKind, flexible_set_of, found, is_machine};
 use super::{GroupScope, expand, show};
 use crate::http::request::ArmRequest;
-use crate::http::{answer, errors};
+use crate::http::{errors, responses};
 use crate::{ApiVersion, ArmError, Expand};
 
 /// Resources of one page.
@@ -22,7 +22,7 @@ pub(super) const PAGE_MAX: usize = 500;
 
 /// Parameters of a list.
 #[derive(Clone)]
-struct Wanted {
+struct ListQuery {
     permit: Arc<Permit>,
     version: ApiVersion,
     kind: ComputeKind,
@@ -36,8 +36,8 @@ struct Wanted {
 
 /// Lists the resources of a group.
 pub(super) async fn list(scope: &GroupScope<'_>, kind: ComputeKind) -> Result<Response, ArmError> {
-    let wanted = Wanted::of(scope.request, kind, Some(scope.group.id.clone()))?;
-    let (items, next) = page(&scope.engine, wanted).await?;
+    let query = ListQuery::of(scope.request, kind, Some(scope.group.id.clone()))?;
+    let (items, next) = page(&scope.control, query).await?;
     Ok(shown(scope.request, &items, next.map(|next| next.to_string())))
 }
 
@@ -45,7 +45,7 @@ pub(super) async fn list(scope: &GroupScope<'_>, kind: ComputeKind) -> Result<Re
 pub(crate) async fn list_all(
     request: &ArmRequest,
     kind: ComputeKind,
-    engines: Vec<ControlHandle>,
+    handles: Vec<ControlHandle>,
 ) -> Result<Response, ArmError> {
     let token = request.page().unwrap_or("0-0");
     let (cluster, first) = token
@@ -53,14 +53,16 @@ pub(crate) async fn list_all(
         .and_then(|(one, two)| Some((one.parse().ok()?, two.parse().ok()?)))
         .ok_or_else(bad_token)?;
     let mut items = Vec::new();
-    let wanted = Wanted { first, ..Wanted::of(request, kind, None)? };
-    for (place, engine) in engines.iter().enumerate().skip(cluster) {
-        let first = if place == cluster { first } else { 0 };
-        let (more, next) = page(engine, Wanted { first, ..wanted.clone() }).await?;
+    let query = ListQuery { first, ..ListQuery::of(request, kind, None)? };
+    for (position, control) in handles.iter().enumerate().skip(cluster) {
+        let first = if position == cluster { first } else { 0 };
+        let (more, next) = page(control, ListQuery { first, ..query.clone() }).await?;
         items.extend(more);
         let next = match next {
-            Some(next) => Some(format!("{place}-{next}")),
-            None if items.len() >= PAGE_MAX && place + 1 < engines.len() => Some(format!("{}-0", place + 1)),
+            Some(next) => Some(format!("{position}-{next}")),
+            None if items.len() >= PAGE_MAX && position + 1 < handles.len() => {
+                Some(format!("{}-0", position + 1))
+            }
             None => None,
         };
         if next.is_some() {
@@ -70,7 +72,7 @@ pub(crate) async fn list_all(
     Ok(shown(request, &items, None))
 }
 
-impl Wanted {
+impl ListQuery {
     fn of(request: &ArmRequest, kind: ComputeKind, group: Option<GroupId>) -> Result<Self, ArmError> {
         let (permit, version, expand) = (Arc::clone(&request.permit), request.version()?, expand(request));
         let first = if group.is_some() { first_of_page(request)? } else { 0 };
@@ -80,13 +82,13 @@ impl Wanted {
 
     /// The resource belongs to the scale set of the list.
     fn has(&self, state: &State<'_>, link: Link) -> bool {
-        let Some(wanted) = &self.scale_set else { return true };
+        let Some(query) = &self.scale_set else { return true };
         let Link::Machine(machine) = link else { return false };
         let own = flexible_set_of(state.cluster, machine).and_then(|set| {
             let group = group_of(state, Link::ScaleSet(set));
             Some(scale_set_id(&group, &state.cluster.scale_set(set)?.name).key())
         });
-        own.as_ref() == Some(wanted)
+        own.as_ref() == Some(query)
     }
 }
 
@@ -96,7 +98,7 @@ pub(super) fn first_of_page(request: &ArmRequest) -> Result<u32, ArmError> {
 }
 
 fn bad_token() -> ArmError {
-    ArmError::invalid("$skiptoken", "The skip token is none of this server.")
+    ArmError::invalid("$skiptoken", "The skip token is invalid.")
 }
 
 /// Parses the only filter: `'virtualMachineScaleSet/id' eq '/subscriptions/…'`.
@@ -106,47 +108,46 @@ fn scale_set_wanted(filter: &str) -> Result<String, ArmError> {
         [what, "eq", id] if what.eq_ignore_ascii_case("virtualMachineScaleSet/id") => Ok(id.to_lowercase()),
         _ => Err(ArmError::invalid(
             "$filter",
-            "The filter is not understood: only 'virtualMachineScaleSet/id' eq '…' is.",
+            "Unsupported filter: only 'virtualMachineScaleSet/id' eq '…' is supported.",
         )),
     }
 }
 
 /// One page, and the number of the first resource of the next.
-async fn page(engine: &ControlHandle, wanted: Wanted) -> Result<(Vec<Value>, Option<u32>), ArmError> {
-    engine.look(move |state| fill(state, &wanted)).map_err(|problem| errors::of_problem(&problem))
+async fn page(control: &ControlHandle, query: ListQuery) -> Result<(Vec<Value>, Option<u32>), ArmError> {
+    control.look(move |state| fill(state, &query)).map_err(|problem| errors::of_problem(&problem))
 }
 
-fn fill(state: &State<'_>, wanted: &Wanted) -> (Vec<Value>, Option<u32>) {
+fn fill(state: &State<'_>, query: &ListQuery) -> (Vec<Value>, Option<u32>) {
     let cluster = state.cluster;
-    let links: Box<dyn Iterator<Item = (u32, Link)>> = match wanted.kind {
+    let links: Box<dyn Iterator<Item = (u32, Link)>> = match query.kind {
         ComputeKind::Machine => {
-            let machines = cluster.machines_from(MachineId(wanted.first)).map(|(id, _)| id);
+            let machines = cluster.machines_from(MachineId(query.first)).map(|(id, _)| id);
             let own = machines.filter(|id| is_machine(cluster, *id));
             Box::new(own.map(|id| (id.0, Link::Machine(id))))
         }
         ComputeKind::ScaleSet => {
-            let sets = cluster.scale_sets_from(ScaleSetId(wanted.first));
+            let sets = cluster.scale_sets_from(ScaleSetId(query.first));
             Box::new(sets.map(|(id, _)| (id.0, Link::ScaleSet(id))))
         }
         ComputeKind::AvailabilitySet => {
-            let tenants = cluster.tenants_from(TenantId(wanted.first));
+            let tenants = cluster.tenants_from(TenantId(query.first));
             let sets = tenants.filter(|(_, tenant)| tenant.shape == Shape::AvailabilitySet);
             Box::new(sets.map(|(id, _)| (id.0, Link::Tenant(id))))
         }
     };
-    let asker = (&*wanted.permit, wanted.version);
+    let asker = (&*query.permit, query.version);
     let mut items = Vec::new();
     for (number, link) in links {
         let group = group_of(state, link);
-        if !wanted.has(state, link) || wanted.group.as_ref().is_some_and(|wanted| wanted.key() != group.key())
-        {
+        if !query.has(state, link) || query.group.as_ref().is_some_and(|query| query.key() != group.key()) {
             continue;
         }
         if items.len() == PAGE_MAX {
             return (items, Some(number));
         }
         let found = found(state, asker, link, &group);
-        items.extend(found.map(|found| show(state, asker, &found, wanted.expand)));
+        items.extend(found.map(|found| show(state, asker, &found, query.expand)));
     }
     (items, None)
 }
@@ -157,5 +158,5 @@ pub(super) fn shown(request: &ArmRequest, items: &[Value], next: Option<String>)
     if let Some(next) = next {
         body["nextLink"] = json!(request.next_page(&next));
     }
-    answer::ok(body)
+    responses::ok(body)
 }

@@ -44,7 +44,6 @@ impl ComputeKind {
         all.into_iter().find(|known| known.text().eq_ignore_ascii_case(kind))
     }
 
-    /// The resource type.
     pub(crate) fn text(self) -> &'static str {
         match self {
             Self::Machine => VIRTUAL_MACHINES,

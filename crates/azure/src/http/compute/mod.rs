@@ -23,7 +23,7 @@ use forewarn_server::{ControlHandle, ResourceGroup};
 
 use super::request::ArmRequest;
 use super::scopes::no_resource;
-use super::{answer, errors};
+use super::{errors, responses};
 use crate::{ArmError, Expand};
 pub(crate) use list::list_all;
 pub(crate) use lookup::{ComputeKind, FoundResource, find, found, links, sees};
@@ -35,7 +35,7 @@ pub(crate) use write::{Conditions, WriteMethod, WriteRequest, check_permit as ch
 pub(crate) struct GroupScope<'a> {
     pub(crate) request: &'a ArmRequest,
     pub(crate) group: ResourceGroup,
-    pub(crate) engine: ControlHandle,
+    pub(crate) control: ControlHandle,
 }
 
 /// Serves machines, scale sets and availability sets of a group; `rest` is the path behind the namespace.
@@ -89,7 +89,6 @@ impl GroupScope<'_> {
         self.group.id.resource(namespace, kind, name)
     }
 
-    /// Reads a resource.
     pub(crate) fn look<T>(
         &self,
         kind: ComputeKind,
@@ -104,7 +103,7 @@ impl GroupScope<'_> {
                 find(state, (&asker.0, asker.1), kind, &group, &name).ok_or_else(|| no_resource(&id))?;
             look(state, found)
         };
-        self.engine.look(look).map_err(|problem| errors::of_problem(&problem))?
+        self.control.look(look).map_err(|problem| errors::of_problem(&problem))?
     }
 }
 
@@ -115,5 +114,5 @@ fn expand(request: &ArmRequest) -> Expand {
 
 /// Response to an action that needs no operation.
 fn done() -> Response {
-    answer::nothing()
+    responses::nothing()
 }

@@ -13,9 +13,9 @@ use forewarn_lifecycle::MachineId;
 use forewarn_server::State;
 
 use super::lookup::{ComputeKind, FoundResource, find};
-use super::write::{Conditions, check_permit, told};
+use super::write::{Conditions, audit_entry, check_permit};
 use super::{GroupScope, done};
-use crate::http::{answer, errors, written as bytes};
+use crate::http::{errors, responses, written as bytes};
 use crate::{Action, ArmError, instances_there, plan_action};
 
 /// Steps that remove a resource.
@@ -98,10 +98,10 @@ pub(super) async fn reply(
         let removal = removal(state, &found)?;
         removal.check_permit(state, &permit)?;
         let Removal { commands, writes, .. } = removal;
-        let asked = Some(told("delete_resource", kind, &found.id));
+        let asked = Some(audit_entry("delete_resource", kind, &found.id));
         Ok((Transaction { commands, writes, asked, operation: Some(id.to_string()) }, ()))
     };
-    match scope.engine.transact(context, plan).await.map_err(|problem| errors::of_problem(&problem))? {
+    match scope.control.transact(context, plan).await.map_err(|problem| errors::of_problem(&problem))? {
         Err(None) => Ok(done()),
         Err(Some(refused)) => Err(refused),
         Ok(_) if kind == ComputeKind::AvailabilitySet => Ok(StatusCode::OK.into_response()),
@@ -109,7 +109,7 @@ pub(super) async fn reply(
             let subscription = &scope.group.id.subscription;
             let operation =
                 transacted.operation.ok_or_else(|| errors::of_problem(&ControlError::Unavailable))?;
-            Ok(answer::accepted(scope.request, subscription, &operation))
+            Ok(responses::accepted(scope.request, subscription, &operation))
         }
     }
 }

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::lookup::{ComputeKind, FoundResource, flexible_set_of, found, show_context};
 use super::{GroupScope, expand};
-use crate::http::answer;
+use crate::http::responses;
 use crate::{
     ApiVersion, ArmError, Expand, InstanceBody, hide_newer, is_gone, machine_instance_view,
     scale_set_instance_view, show_availability_set, show_flexible_machine, show_machine, show_scale_set,
@@ -70,7 +70,7 @@ pub(super) async fn one(scope: &GroupScope<'_>, kind: ComputeKind, name: &str) -
     let expand = expand(scope.request);
     let shown =
         scope.look(kind, name, move |state, found| Ok(show(state, (&permit, version), &found, expand)));
-    shown.map(answer::ok)
+    shown.map(responses::ok)
 }
 
 /// Instance view of a resource.
@@ -94,7 +94,7 @@ pub(super) async fn instance_view(
         };
         Ok(view(&show_context(state, version)))
     };
-    scope.look(kind, name, view).map(answer::ok)
+    scope.look(kind, name, view).map(responses::ok)
 }
 
 /// Sizes that a scale set can be changed to: all of them.
@@ -105,7 +105,7 @@ pub(super) async fn skus(scope: &GroupScope<'_>, name: &str) -> Result<Response,
             json!({ "minimum": 0, "maximum": 1000, "defaultCapacity": 1, "scaleType": "Automatic" });
         Ok(json!({ "resourceType": ComputeKind::ScaleSet.text(), "sku": sku, "capacity": capacity }))
     };
-    scope.look(ComputeKind::ScaleSet, name, skus).map(|sku| answer::list(vec![sku]))
+    scope.look(ComputeKind::ScaleSet, name, skus).map(|sku| responses::list(vec![sku]))
 }
 
 /// Progress of a scale set's instances towards its latest model.
@@ -135,5 +135,5 @@ pub(super) async fn rolling_upgrade(scope: &GroupScope<'_>, name: &str) -> Resul
             },
         }))
     };
-    scope.look(ComputeKind::ScaleSet, name, latest).map(answer::ok)
+    scope.look(ComputeKind::ScaleSet, name, latest).map(responses::ok)
 }

@@ -19,7 +19,7 @@ use super::lookup::{ComputeKind, FoundResource, find, is_there, protection};
 use super::{GroupScope, show};
 use crate::http::request::ArmRequest;
 use crate::http::scopes::no_resource;
-use crate::http::{answer, errors, written as bytes};
+use crate::http::{errors, responses, written as bytes};
 use crate::{
     ApiVersion, ArmError, Domains, Expand, Provisioning, image_since, plan_availability_set, plan_machine,
     plan_scale_set, read_availability_set, settle,
@@ -82,15 +82,15 @@ const OUR_PROPERTIES: [&str; 6] =
     ["provisioningState", "vmId", "uniqueId", "timeCreated", "instanceView", "virtualMachines"];
 
 /// Writes a resource, and changes the fleet accordingly.
-pub(crate) async fn write(engine: &ControlHandle, asked: WriteRequest) -> Result<Written, ArmError> {
-    let (kind, group, permit) = (asked.kind, asked.group.clone(), Arc::clone(&asked.permit));
-    let (version, name) = (asked.version, asked.id.name().to_owned());
+pub(crate) async fn write(control: &ControlHandle, request: WriteRequest) -> Result<Written, ArmError> {
+    let (kind, group, permit) = (request.kind, request.group.clone(), Arc::clone(&request.permit));
+    let (version, name) = (request.version, request.id.name().to_owned());
     let context = permit.context();
-    let transacted = engine.transact(context, move |state| plan_write(state, &asked)).await;
+    let transacted = control.transact(context, move |state| plan_write(state, &request)).await;
     let (transacted, is_new) = transacted.map_err(|problem| errors::of_problem(&problem))??;
     let operation =
         transacted.operation.ok_or_else(|| ArmError::new(500, "InternalServerError", "no operation"))?;
-    let shown = engine.look(move |state| {
+    let shown = control.look(move |state| {
         let doing = if is_new { Provisioning::Creating } else { Provisioning::Updating };
         let found = find(state, (&permit, version), kind, &group, &name)?;
         let found = if kind == ComputeKind::AvailabilitySet { found } else { found.being(doing) };
@@ -101,8 +101,8 @@ pub(crate) async fn write(engine: &ControlHandle, asked: WriteRequest) -> Result
 }
 
 /// The commands and the entry of a write.
-fn plan_write(state: &State<'_>, asked: &WriteRequest) -> Result<(Transaction, bool), ArmError> {
-    let WriteRequest { permit, group, kind, id, version, sent, method, conditions } = asked;
+fn plan_write(state: &State<'_>, request: &WriteRequest) -> Result<(Transaction, bool), ArmError> {
+    let WriteRequest { permit, group, kind, id, version, sent, method, conditions } = request;
     let before = find(state, (permit, *version), *kind, group, id.name());
     conditions.check(before.as_ref())?;
     if before.is_none() && *method == WriteMethod::Patch {
@@ -115,27 +115,27 @@ fn plan_write(state: &State<'_>, asked: &WriteRequest) -> Result<(Transaction, b
     let (commands, link) = plan(state, *kind, name, before.as_ref().zip(base.as_ref()), &body)?;
     check_permit(state, permit, &commands)?;
     let notes = notes(state, before.as_ref().zip(base.as_ref()), &body);
-    let paper = ResourceWrite::Put {
+    let write = ResourceWrite::Put {
         id: before.as_ref().map_or(id, |found| &found.id).to_string(),
         link: Some(link),
         body: bytes(&body),
         notes: bytes(&notes),
     };
     let operation = Some(id.to_string());
-    let told = Some(told("write_resource", *kind, id));
-    Ok((Transaction { commands, writes: vec![paper], asked: told, operation }, before.is_none()))
+    let audit_entry = Some(audit_entry("write_resource", *kind, id));
+    Ok((Transaction { commands, writes: vec![write], asked: audit_entry, operation }, before.is_none()))
 }
 
 /// Audit entry of a command on a resource.
-pub(super) fn told(command: &str, kind: ComputeKind, id: &ResourceId) -> Value {
-    let mut told = json!({ "command": command, "resource": id.to_string() });
+pub(super) fn audit_entry(command: &str, kind: ComputeKind, id: &ResourceId) -> Value {
+    let mut audit_entry = json!({ "command": command, "resource": id.to_string() });
     let what = match kind {
         ComputeKind::Machine => "machine",
         ComputeKind::ScaleSet => "scale_set",
         ComputeKind::AvailabilitySet => "tenant",
     };
-    told[what] = json!(id.name());
-    told
+    audit_entry[what] = json!(id.name());
+    audit_entry
 }
 
 /// The current body, without the members that the server sets.
@@ -181,8 +181,8 @@ fn check_references(
     if kind != ComputeKind::Machine {
         return Ok(());
     }
-    for (place, kind) in SETS {
-        let referred = |body: &Value| ResourceId::parse(body.pointer(place)?.as_str()?);
+    for (path, kind) in SETS {
+        let referred = |body: &Value| ResourceId::parse(body.pointer(path)?.as_str()?);
         let Some(id) = referred(body).filter(|id| id.is(kind.text())) else { continue };
         let was = base.and_then(referred);
         let stays = was.is_some_and(|was| was.key() == id.key());
@@ -291,7 +291,7 @@ pub(super) async fn reply(
     method: WriteMethod,
 ) -> Result<Response, ArmError> {
     let request = scope.request;
-    let asked = WriteRequest {
+    let write_request = WriteRequest {
         permit: Arc::clone(&request.permit),
         group: scope.group.clone(),
         kind,
@@ -301,10 +301,10 @@ pub(super) async fn reply(
         method,
         conditions: Conditions::of(request),
     };
-    let written = write(&scope.engine, asked).await?;
+    let written = write(&scope.control, write_request).await?;
     if kind == ComputeKind::AvailabilitySet {
-        return Ok(answer::ok(written.shown));
+        return Ok(responses::ok(written.shown));
     }
     let status = if written.is_new { StatusCode::CREATED } else { StatusCode::OK };
-    Ok(answer::put(request, &scope.group.id.subscription, status, written.shown, &written.operation))
+    Ok(responses::put(request, &scope.group.id.subscription, status, written.shown, &written.operation))
 }

@@ -5,7 +5,8 @@
 //!                                           └─▶ as a PUT of each: compute, or opaque
 //! ```
 //!
-//! A deployment ends before its response, except for operations that it has started; it is shown as running until they end.
+//! A deployment ends before its response, except for operations that it has started; it is shown as running until they
+//! end.
 
 mod record;
 mod run;
@@ -25,13 +26,13 @@ use forewarn_server::ControlHandle;
 use forewarn_server::State;
 use serde_json::{Value, json};
 
-use self::record::{Record, Standing, shown};
+use self::record::{DeploymentState, Record, shown};
 use self::run::Run;
 use super::compute::GroupScope;
 use super::request::encoded;
-use super::{answer, errors, opaque_resources, written};
+use super::{errors, opaque_resources, responses, written};
 use crate::ArmError;
-use crate::deployment::{Progress, kept as kept_body, status};
+use crate::deployment::{Progress, status, stored_part};
 use crate::template::{Context, Expanded, expand, read};
 
 /// Characters of a deployment's name.
@@ -55,23 +56,23 @@ pub(super) async fn serve(scope: &GroupScope<'_>, rest: &[String]) -> Result<Res
     let id = scope.group.id.resource("Microsoft.Resources", "deployments", name);
     match (lower.as_slice(), &request.method) {
         ([], &Method::PUT) => put(scope, id).await,
-        ([], &Method::GET) => look(scope, id, |body, _| answer::ok(body)),
-        ([], &Method::HEAD) => look(scope, id, |_, _| answer::nothing()),
+        ([], &Method::GET) => look(scope, id, |body, _| responses::ok(body)),
+        ([], &Method::HEAD) => look(scope, id, |_, _| responses::nothing()),
         ([], &Method::DELETE) => remove(scope, id).await,
         (["validate"], &Method::POST) => validate(scope, &id).await,
         (["operationstatuses", _], &Method::GET) => look(scope, id, |_, standing| progress(&standing)),
-        (["operations"], &Method::GET) => operations(scope, id).await.map(answer::list),
+        (["operations"], &Method::GET) => operations(scope, id).await.map(responses::list),
         (["operations", wanted], &Method::GET) => {
             let all = operations(scope, id).await?;
             let is_wanted =
                 |one: &Value| one["operationId"].as_str().is_some_and(|own| own.eq_ignore_ascii_case(wanted));
-            all.into_iter().find(is_wanted).map(answer::ok).ok_or_else(|| super::nothing_here(request))
+            all.into_iter().find(is_wanted).map(responses::ok).ok_or_else(|| super::nothing_here(request))
         }
         (["cancel"], &Method::POST) => look(scope, id, |_, _| super::show(&not_cancelled())),
         (["whatif"], &Method::POST) => {
             // The Azure command line crashes on an error status here.
             let refused = super::unsupported(request);
-            Ok(answer::ok(json!({ "status": Progress::Failed.word(), "error": refused.inner() })))
+            Ok(responses::ok(json!({ "status": Progress::Failed.word(), "error": refused.inner() })))
         }
         _ => Err(super::unsupported(request)),
     }
@@ -94,12 +95,13 @@ async fn expanded(scope: &GroupScope<'_>, id: &ResourceId) -> Result<Expanded, A
 async fn put(scope: &GroupScope<'_>, id: ResourceId) -> Result<Response, ArmError> {
     let request = scope.request;
     let expanded = expanded(scope, &id).await?;
-    let now = scope.engine.clock().now().wall;
-    let ((record, live), body) = (Record::begun(now), kept_body(&expanded, &scope.group.location));
-    let writer = Writer { engine: scope.engine.clone(), permit: Arc::clone(&request.permit), id: id.clone() };
-    let first = writer.write(&record, &body, Begins::Yes).await?;
+    let now = scope.control.clock().now().wall;
+    let ((record, live), body) = (Record::begun(now), stored_part(&expanded, &scope.group.location));
+    let writer =
+        Writer { control: scope.control.clone(), permit: Arc::clone(&request.permit), id: id.clone() };
+    let first = writer.write(&record, &body, WriteStage::First).await?;
     let run = Run {
-        engine: scope.engine.clone(),
+        control: scope.control.clone(),
         permit: Arc::clone(&request.permit),
         group: scope.group.clone(),
         id: id.clone(),
@@ -121,57 +123,59 @@ async fn put(scope: &GroupScope<'_>, id: ResourceId) -> Result<Response, ArmErro
     if let Ok(address) = HeaderValue::from_str(&address) {
         response.headers_mut().insert("azure-asyncoperation", address);
     }
-    Ok(answer::later(response))
+    Ok(responses::later(response))
 }
 
 /// Carries a deployment out, and records its outcome.
 async fn finish(run: Run, writer: Writer, mut body: Value) -> Result<(), ArmError> {
     let (record, outcome) = run.carry_out().await;
-    let at = writer.engine.clock().now().wall;
+    let at = writer.control.clock().now().wall;
     match outcome {
         Ok(outputs) => {
             let mut whole = body.clone();
             whole["outputs"] = outputs;
-            let written = writer.write(&record.clone().over(at, None), &whole, Begins::No).await;
+            let written = writer.write(&record.clone().over(at, None), &whole, WriteStage::Last).await;
             let Err(refused) = written else { return Ok(()) };
             // Outputs that are too long to be stored are left out; the resources exist.
             body["outputs"] = json!({});
-            writer.write(&record.over(at, Some(&refused)), &body, Begins::No).await?;
+            writer.write(&record.over(at, Some(&refused)), &body, WriteStage::Last).await?;
         }
-        Err(refused) => drop(writer.write(&record.over(at, Some(&refused)), &body, Begins::No).await?),
+        Err(refused) => drop(writer.write(&record.over(at, Some(&refused)), &body, WriteStage::Last).await?),
     }
     Ok(())
 }
 
 /// Writes the record of a deployment.
 struct Writer {
-    engine: ControlHandle,
+    control: ControlHandle,
     permit: Arc<Permit>,
     id: ResourceId,
 }
 
 /// The first write of a deployment fails if one of the same name is running.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Begins {
-    Yes,
-    No,
+enum WriteStage {
+    First,
+    Last,
 }
 
 impl Writer {
     /// Writes the record. Returns the body of the response to the PUT.
-    async fn write(&self, record: &Record, body: &Value, begins: Begins) -> Result<Value, ArmError> {
-        let asked = match begins {
-            Begins::Yes => Some(json!({ "command": "write_resource", "resource": self.id.to_string() })),
-            Begins::No => None,
+    async fn write(&self, record: &Record, body: &Value, stage: WriteStage) -> Result<Value, ArmError> {
+        let asked = match stage {
+            WriteStage::First => {
+                Some(json!({ "command": "write_resource", "resource": self.id.to_string() }))
+            }
+            WriteStage::Last => None,
         };
         // The end of a deployment is recorded even if its token was revoked meanwhile.
-        let token = self.permit.context().token.filter(|_| begins == Begins::Yes);
+        let token = self.permit.context().token.filter(|_| stage == WriteStage::First);
         let context = RequestContext { asked, token, ..self.permit.context() };
         let (id, notes, body) = (self.id.clone(), written(&record.notes()), written(body));
         let plan = move |state: &State<'_>| {
             let entry = state.all.resource(&id.key());
             let is_underway = entry.and_then(Record::of).is_some_and(|record| record.is_underway());
-            if begins == Begins::Yes && is_underway {
+            if stage == WriteStage::First && is_underway {
                 return Err(active(&id));
             }
             let spelled = entry.map_or_else(|| id.to_string(), |entry| entry.id.clone());
@@ -180,14 +184,14 @@ impl Writer {
             Ok((Transaction { writes: vec![write], ..Transaction::default() }, ()))
         };
         let transacted =
-            self.engine.transact(context, plan).await.map_err(|problem| errors::of_problem(&problem))?;
+            self.control.transact(context, plan).await.map_err(|problem| errors::of_problem(&problem))?;
         transacted?;
         let id = self.id.clone();
         let look = move |state: &State<'_>| {
             let entry = state.all.resource(&id.key())?;
             shown(state.all, state.now.wall, entry)
         };
-        let found = self.engine.look(look).map_err(|problem| errors::of_problem(&problem))?;
+        let found = self.control.look(look).map_err(|problem| errors::of_problem(&problem))?;
         let (mut shown, _) = found.ok_or_else(interrupted)?;
         shown["properties"]["provisioningState"] = json!(Progress::Accepted.word());
         Ok(shown)
@@ -197,10 +201,10 @@ impl Writer {
 /// Expands a template without deploying it.
 async fn validate(scope: &GroupScope<'_>, id: &ResourceId) -> Result<Response, ArmError> {
     let expanded = expanded(scope, id).await?;
-    let mut properties = kept_body(&expanded, &scope.group.location);
+    let mut properties = stored_part(&expanded, &scope.group.location);
     properties["validatedResources"] = properties["outputResources"].take();
     properties["provisioningState"] = json!(Progress::Succeeded.word());
-    Ok(answer::ok(json!({
+    Ok(responses::ok(json!({
         "id": id.to_string(),
         "name": id.name(),
         "type": "Microsoft.Resources/deployments",
@@ -212,21 +216,21 @@ async fn validate(scope: &GroupScope<'_>, id: &ResourceId) -> Result<Response, A
 fn look(
     scope: &GroupScope<'_>,
     id: ResourceId,
-    answer: impl FnOnce(Value, Standing) -> Response,
+    answer: impl FnOnce(Value, DeploymentState) -> Response,
 ) -> Result<Response, ArmError> {
     opaque_resources::check(&scope.request.permit, Role::Viewer)?;
     let look = move |state: &State<'_>| {
         let entry = state.all.resource(&id.key());
         entry.and_then(|entry| shown(state.all, state.now.wall, entry)).ok_or_else(|| absent(&id))
     };
-    let found = scope.engine.look(look).map_err(|problem| errors::of_problem(&problem))?;
+    let found = scope.control.look(look).map_err(|problem| errors::of_problem(&problem))?;
     found.map(|(body, standing)| answer(body, standing))
 }
 
-fn progress((progress, error): &Standing) -> Response {
-    let shown = answer::ok(status(*progress, error.as_ref()));
+fn progress((progress, error): &DeploymentState) -> Response {
+    let shown = responses::ok(status(*progress, error.as_ref()));
     match progress {
-        Progress::Accepted | Progress::Running => answer::later(shown),
+        Progress::Accepted | Progress::Running => responses::later(shown),
         Progress::Succeeded | Progress::Failed | Progress::Canceled => shown,
     }
 }
@@ -237,7 +241,7 @@ async fn operations(scope: &GroupScope<'_>, id: ResourceId) -> Result<Vec<Value>
         let record = state.all.resource(&id.key()).and_then(Record::of).ok_or_else(|| absent(&id))?;
         Ok(record.operations(state.all, &id))
     };
-    scope.engine.look(look).map_err(|problem| errors::of_problem(&problem))?
+    scope.control.look(look).map_err(|problem| errors::of_problem(&problem))?
 }
 
 async fn list(scope: &GroupScope<'_>) -> Result<Response, ArmError> {
@@ -249,14 +253,14 @@ async fn list(scope: &GroupScope<'_>) -> Result<Response, ArmError> {
         let shown = all.into_iter().filter_map(|entry| shown(state.all, state.now.wall, entry));
         shown.map(|(body, _)| body).take(LISTED_MAX).collect()
     };
-    scope.engine.look(look).map(answer::list).map_err(|problem| errors::of_problem(&problem))
+    scope.control.look(look).map(responses::list).map_err(|problem| errors::of_problem(&problem))
 }
 
 /// Removes a deployment; its resources stay.
 async fn remove(scope: &GroupScope<'_>, id: ResourceId) -> Result<Response, ArmError> {
     opaque_resources::check(&scope.request.permit, Role::Operator)?;
-    let told = json!({ "command": "delete_resource", "resource": id.to_string() });
-    let context = RequestContext { asked: Some(told), ..scope.request.permit.context() };
+    let audited = json!({ "command": "delete_resource", "resource": id.to_string() });
+    let context = RequestContext { asked: Some(audited), ..scope.request.permit.context() };
     let plan = move |state: &State<'_>| {
         let record = state.all.resource(&id.key()).and_then(Record::of);
         if record.is_some_and(|record| record.is_underway()) {
@@ -266,8 +270,8 @@ async fn remove(scope: &GroupScope<'_>, id: ResourceId) -> Result<Response, ArmE
         Ok((Transaction { writes, ..Transaction::default() }, ()))
     };
     let transacted =
-        scope.engine.transact(context, plan).await.map_err(|problem| errors::of_problem(&problem))?;
-    transacted.map(|_| answer::nothing())
+        scope.control.transact(context, plan).await.map_err(|problem| errors::of_problem(&problem))?;
+    transacted.map(|_| responses::nothing())
 }
 
 fn check_name(name: &str) -> Result<(), ArmError> {
@@ -294,7 +298,7 @@ fn active(id: &ResourceId) -> ArmError {
 }
 
 fn not_cancelled() -> ArmError {
-    let message = "The deployment cannot be cancelled: all of it has been asked for.";
+    let message = "The deployment cannot be cancelled: all of its resources have been requested.";
     ArmError::new(409, "DeploymentCannotBeCancelled", message)
 }
 

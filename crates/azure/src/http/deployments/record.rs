@@ -12,43 +12,40 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::ArmError;
-use crate::deployment::{Progress, Shown, failure, operation, show};
+use crate::deployment::{DeploymentView, Progress, failure, operation, show};
 
 /// Record of a deployment, running or ended.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Record {
-    /// Number of its run: see [`Live`].
+    /// Number of its run: see [`RunningDeployment`].
     run: u64,
-    /// Start, in milliseconds.
     began: i64,
     /// End, in milliseconds; none while it runs.
     ended: Option<i64>,
     /// Its steps, in order.
-    pub(super) steps: Vec<Step>,
+    pub(super) steps: Vec<DeploymentStep>,
     /// The error that ended it.
     error: Option<Value>,
 }
 
 /// Write of one resource.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Step {
-    /// Its id.
+pub(super) struct DeploymentStep {
     pub(super) resource: String,
     /// The operation that ends when the resource is as wanted, if there is one.
     pub(super) operation: Option<String>,
     /// The error of the write.
     pub(super) error: Option<Value>,
-    /// Time, in milliseconds.
     pub(super) at: i64,
 }
 
 /// Progress, and the error of a failure.
-pub(super) type Standing = (Progress, Option<Value>);
+pub(super) type DeploymentState = (Progress, Option<Value>);
 
 impl Record {
-    /// The record of a new deployment. It is running as long as its [`Live`] exists.
-    pub(super) fn begun(at: Timestamp) -> (Self, Live) {
-        let live = Live::new();
+    /// The record of a new deployment. It is running as long as its [`RunningDeployment`] exists.
+    pub(super) fn begun(at: Timestamp) -> (Self, RunningDeployment) {
+        let live = RunningDeployment::new();
         (Self { run: live.0, began: at.millis(), ended: None, steps: Vec::new(), error: None }, live)
     }
 
@@ -75,7 +72,7 @@ impl Record {
     }
 
     /// Progress of the deployment.
-    pub(super) fn standing(&self, state: &ControlState, id: &ResourceId) -> Standing {
+    pub(super) fn standing(&self, state: &ControlState, id: &ResourceId) -> DeploymentState {
         if self.is_underway() {
             return (Progress::Running, None);
         }
@@ -107,7 +104,7 @@ impl Record {
 
     /// The steps as clients see them.
     pub(super) fn operations(&self, state: &ControlState, id: &ResourceId) -> Vec<Value> {
-        let shown = |(number, step): (usize, &Step)| {
+        let shown = |(number, step): (usize, &DeploymentStep)| {
             let (progress, error) = step.standing(state);
             let at = Timestamp::from_millis(step.at);
             let resource = ResourceId::parse(&step.resource)?;
@@ -117,8 +114,8 @@ impl Record {
     }
 }
 
-impl Step {
-    fn standing(&self, state: &ControlState) -> Standing {
+impl DeploymentStep {
+    fn standing(&self, state: &ControlState) -> DeploymentState {
         if let Some(error) = &self.error {
             return (Progress::Failed, Some(error.clone()));
         }
@@ -131,7 +128,7 @@ impl Step {
         match &operation.result {
             OperationResult::Succeeded => (Progress::Succeeded, None),
             OperationResult::Canceled => {
-                let message = "An operator has taken the operation back.";
+                let message = "An operator has cancelled the operation.";
                 (Progress::Canceled, Some(ArmError::new(409, "OperationCanceled", message).inner()))
             }
             OperationResult::Failed { code, message } => {
@@ -142,13 +139,17 @@ impl Step {
 }
 
 /// A deployment as clients see it.
-pub(super) fn shown(state: &ControlState, now: Timestamp, entry: &Resource) -> Option<(Value, Standing)> {
+pub(super) fn shown(
+    state: &ControlState,
+    now: Timestamp,
+    entry: &Resource,
+) -> Option<(Value, DeploymentState)> {
     let (id, record) = (ResourceId::parse(&entry.id)?, Record::of(entry)?);
-    let kept: Value = serde_json::from_slice(&entry.body.0).ok()?;
+    let stored: Value = serde_json::from_slice(&entry.body.0).ok()?;
     let standing = record.standing(state, &id);
-    let shown = show(&Shown {
+    let shown = show(&DeploymentView {
         id: &id,
-        kept: &kept,
+        stored: &stored,
         progress: standing.0,
         began: Timestamp::from_millis(record.began),
         until: record.ended.map_or(now, Timestamp::from_millis),
@@ -160,9 +161,9 @@ pub(super) fn shown(state: &ControlState, now: Timestamp, entry: &Resource) -> O
 /// A running deployment of this process. It stops being one when this is dropped; another process does
 /// not continue it.
 #[derive(Debug)]
-pub(super) struct Live(u64);
+pub(super) struct RunningDeployment(u64);
 
-impl Live {
+impl RunningDeployment {
     fn new() -> Self {
         // Random: no other run has this number, also not in another process.
         let number = RandomState::new().hash_one("deployment");
@@ -171,7 +172,7 @@ impl Live {
     }
 }
 
-impl Drop for Live {
+impl Drop for RunningDeployment {
     fn drop(&mut self) {
         live().remove(&self.0);
     }
@@ -186,8 +187,9 @@ fn live() -> MutexGuard<'static, BTreeSet<u64>> {
 mod tests {
     use super::*;
 
+    /// promise: Z4
     #[test]
-    fn a_deployment_that_nobody_goes_on_with_has_failed() {
+    fn an_abandoned_deployment_has_failed() {
         let id = ResourceId::parse(
             "/subscriptions/s/resourceGroups/g/providers/Microsoft.Resources/deployments/d",
         );

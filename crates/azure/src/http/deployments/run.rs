@@ -1,5 +1,5 @@
-//! Carries a deployment out: one resource after the other, each like a PUT of a client. Resources that were written before a
-//! failure stay.
+//! Carries a deployment out: one resource after the other, each like a PUT of a client. Resources that were written
+//! before a failure stay.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ use forewarn_server::{ControlHandle, ResourceGroup};
 use forewarn_types::Moment;
 use serde_json::Value;
 
-use super::record::{Record, Step};
+use super::record::{DeploymentStep, Record};
 use crate::deployment::failure;
 use crate::http::compute::{self, ComputeKind, Conditions, WriteMethod, WriteRequest};
 use crate::http::opaque_resources::OpaqueWrite;
@@ -21,9 +21,8 @@ use crate::http::{errors, opaque_resources};
 use crate::template::Expanded;
 use crate::{ApiVersion, ArmError, Expand};
 
-/// A running deployment.
 pub(super) struct Run {
-    pub(super) engine: ControlHandle,
+    pub(super) control: ControlHandle,
     pub(super) permit: Arc<Permit>,
     pub(super) group: ResourceGroup,
     /// The id of the deployment.
@@ -35,26 +34,26 @@ pub(super) struct Run {
 }
 
 /// Bodies of resources that the template has referred to; none for a resource that does not exist.
-type Seen = BTreeMap<String, Option<Value>>;
+type ReadResources = BTreeMap<String, Option<Value>>;
 
 /// Resources that one value may refer to.
-const LOOKS_MAX: usize = 1_000;
+const READS_MAX: usize = 1_000;
 
 impl Run {
     /// Writes the resources until one fails. Returns the outputs.
     pub(super) async fn carry_out(mut self) -> (Record, Result<Value, ArmError>) {
-        for place in 0..self.expanded.resources.len() {
-            let id = self.expanded.resources[place].id.clone();
-            let made = self.make(place, &id).await;
+        for position in 0..self.expanded.resources.len() {
+            let id = self.expanded.resources[position].id.clone();
+            let made = self.make(position, &id).await;
             let (operation, error) = match made {
                 Ok(operation) => (operation, None),
                 Err(refused) => (None, Some(refused)),
             };
-            let at = self.engine.clock().now().wall.millis();
+            let at = self.control.clock().now().wall.millis();
             let shown = error.as_ref().map(ArmError::inner);
-            self.record.steps.push(Step { resource: id.to_string(), operation, error: shown, at });
+            self.record.steps.push(DeploymentStep { resource: id.to_string(), operation, error: shown, at });
             if let Some(refused) = error {
-                self.remember(place, &id, &refused);
+                self.remember(position, &id, &refused);
                 let failed = failure(&self.id, refused.at_resource(&id));
                 return (self.record, Err(failed));
             }
@@ -64,62 +63,66 @@ impl Run {
     }
 
     /// Writes one resource. Returns the operation that ends when the resource is as wanted, if there is one.
-    async fn make(&mut self, place: usize, id: &ResourceId) -> Result<Option<String>, ArmError> {
-        let sent = self.body(place).await?;
-        let version = self.expanded.resources[place].api_version;
+    async fn make(&mut self, position: usize, id: &ResourceId) -> Result<Option<String>, ArmError> {
+        let sent = self.body(position).await?;
+        let version = self.expanded.resources[position].api_version;
         let (permit, conditions) = (Arc::clone(&self.permit), Conditions::default());
         if let Some(kind) = ComputeKind::of(&id.kind()) {
             let (group, id) = (self.group.clone(), id.clone());
-            let asked =
+            let write_request =
                 WriteRequest { permit, group, kind, id, version, sent, method: WriteMethod::Put, conditions };
-            let written = compute::write(&self.engine, asked).await?;
+            let written = compute::write(&self.control, write_request).await?;
             return Ok(Some(written.operation.name));
         }
         let outermost = id.parts.first().map_or("", |(kind, _)| kind);
         if !opaque_resources::is_opaque(&id.namespace, outermost) {
             let message = format!(
-                "Forewarn does not make resources of type '{}'. It is about the life of machines, and nothing besides.",
+                "Forewarn does not support resources of type '{}': it manages the lifecycle of machines only.",
                 id.kind()
             );
             return Err(ArmError::new(400, "OperationNotSupported", message));
         }
-        let wish =
+        let change =
             OpaqueWrite { permit, id: id.clone(), version, sent, method: WriteMethod::Put, conditions };
-        opaque_resources::write(&self.engine, wish).await?;
+        opaque_resources::write(&self.control, change).await?;
         Ok(None)
     }
 
     /// Remembers the rejection for explanations.
-    fn remember(&self, place: usize, id: &ResourceId, refused: &ArmError) {
-        let version = self.expanded.resources[place].api_version;
+    fn remember(&self, position: usize, id: &ResourceId, refused: &ArmError) {
+        let version = self.expanded.resources[position].api_version;
         if let Some(attempt) = ChangeAttempt::of_template(id, &self.permit, version) {
-            let at = Moment(self.engine.clock().now().wall);
-            attempt.remember(self.engine.rejections(), refused, at);
+            let at = Moment(self.control.clock().now().wall);
+            attempt.remember(self.control.rejections(), refused, at);
         }
     }
 
-    async fn body(&mut self, place: usize) -> Result<Value, ArmError> {
-        let mut seen = Seen::new();
-        for _ in 0..LOOKS_MAX {
-            let (body, missing) = looking(&seen, |look| self.expanded.body(place, look));
+    async fn body(&mut self, position: usize) -> Result<Value, ArmError> {
+        let mut read_resources = ReadResources::new();
+        for _ in 0..READS_MAX {
+            let (body, missing) = evaluate_with(&read_resources, |look| self.expanded.body(position, look));
             let Some(missing) = missing else { return body };
-            self.see(&mut seen, missing).await?;
+            self.read_resource(&mut read_resources, missing).await?;
         }
-        Err(too_many_looks())
+        Err(too_many_reads())
     }
 
     async fn outputs(&mut self) -> Result<Value, ArmError> {
-        let mut seen = Seen::new();
-        for _ in 0..LOOKS_MAX {
-            let (outputs, missing) = looking(&seen, |look| self.expanded.outputs(look));
+        let mut read_resources = ReadResources::new();
+        for _ in 0..READS_MAX {
+            let (outputs, missing) = evaluate_with(&read_resources, |look| self.expanded.outputs(look));
             let Some(missing) = missing else { return outputs };
-            self.see(&mut seen, missing).await?;
+            self.read_resource(&mut read_resources, missing).await?;
         }
-        Err(too_many_looks())
+        Err(too_many_reads())
     }
 
     /// Reads a resource that a value refers to.
-    async fn see(&self, seen: &mut Seen, id: ResourceId) -> Result<(), ArmError> {
+    async fn read_resource(
+        &self,
+        read_resources: &mut ReadResources,
+        id: ResourceId,
+    ) -> Result<(), ArmError> {
         let (key, version, permit) = (id.key(), self.version, Arc::clone(&self.permit));
         let group = self.group.clone();
         let look = move |state: &State<'_>| {
@@ -132,19 +135,19 @@ impl Run {
             let found = compute::find(state, asker, kind, &group, id.name())?;
             Some(compute::show(state, asker, &found, Expand::Nothing))
         };
-        let shown = self.engine.look(look).map_err(|problem| errors::of_problem(&problem))?;
-        seen.insert(key, shown);
+        let shown = self.control.look(look).map_err(|problem| errors::of_problem(&problem))?;
+        read_resources.insert(key, shown);
         Ok(())
     }
 }
 
 /// Evaluates a value with the resources read so far. Returns a resource that is missing, if there is one.
-fn looking<T>(
-    seen: &Seen,
+fn evaluate_with<T>(
+    read_resources: &ReadResources,
     evaluate: impl FnOnce(&dyn Fn(&ResourceId) -> Option<Value>) -> T,
 ) -> (T, Option<ResourceId>) {
     let missing = RefCell::new(None);
-    let value = evaluate(&|id: &ResourceId| match seen.get(&id.key()) {
+    let value = evaluate(&|id: &ResourceId| match read_resources.get(&id.key()) {
         Some(shown) => shown.clone(),
         None => {
             missing.replace(Some(id.clone()));
@@ -154,7 +157,7 @@ fn looking<T>(
     (value, missing.into_inner())
 }
 
-fn too_many_looks() -> ArmError {
+fn too_many_reads() -> ArmError {
     ArmError::new(400, "InvalidTemplate", "The template refers to too many resources.")
 }
 

@@ -4,20 +4,20 @@ use axum::http::StatusCode;
 use forewarn_server::ClockCommand;
 use serde_json::{Value, json};
 
-use crate::http::tests::{Answered, Client, SUBSCRIPTION, group};
+use crate::http::tests::{Client, SUBSCRIPTION, TestResponse, group};
 
 fn deployment(rest: &str) -> String {
     group(&format!("/providers/Microsoft.Resources/deployments/{rest}"))
 }
 
-async fn deploy(client: &Client, name: &str, template: Value) -> Answered {
+async fn deploy(client: &Client, name: &str, template: Value) -> TestResponse {
     let body = json!({ "properties": { "mode": "incremental", "parameters": {}, "template": template } });
     client.send("PUT", &deployment(name), body).await
 }
 
 /// Status of a deployment's operation.
-async fn status(client: &Client, answered: &Answered) -> Value {
-    let address = answered.headers["azure-asyncoperation"].to_str().unwrap();
+async fn status(client: &Client, response: &TestResponse) -> Value {
+    let address = response.headers["azure-asyncoperation"].to_str().unwrap();
     client.get(address.strip_prefix("https://localhost:1340").unwrap()).await.body
 }
 
@@ -32,6 +32,7 @@ fn address(name: &str, more: &Value) -> Value {
     resource
 }
 
+/// promise: Z4
 #[tokio::test]
 async fn resources_are_made_in_their_order_and_outputs_are_shown() {
     let client = Client::new().await;
@@ -80,8 +81,9 @@ async fn resources_are_made_in_their_order_and_outputs_are_shown() {
     assert_eq!(client.get(&deployment("d")).await.body["error"]["code"], "DeploymentNotFound");
 }
 
+/// promise: Z4
 #[tokio::test]
-async fn what_was_made_before_something_fails_stays() {
+async fn resources_before_a_failure_stay() {
     let client = Client::new().await;
     client.group().await;
     let subnet = json!({
@@ -110,12 +112,13 @@ async fn what_was_made_before_something_fails_stays() {
         .map(|one| &one["properties"]["provisioningState"])
         .collect();
     assert_eq!(states, ["Succeeded", "Failed"]);
-    // The same again, with what was missing.
+    // The same again, with the missing resource.
     let template = json!({ "resources": [address("first", &json!({}))] });
     let again = deploy(&client, "d", template).await;
     assert_eq!(status(&client, &again).await["status"], "Succeeded");
 }
 
+/// promise: Z4
 #[tokio::test]
 async fn a_template_that_is_none_makes_nothing() {
     let client = Client::new().await;
@@ -135,14 +138,15 @@ async fn a_template_that_is_none_makes_nothing() {
     let body = json!({ "properties": { "template": { "resources": [address("a", &json!({}))] } } });
     let checked = client.send("POST", &deployment("d/validate"), body).await.body;
     assert_eq!(checked["properties"]["validatedResources"].as_array().unwrap().len(), 1);
-    let left = client.engine.look(|state| state.all.resources_below("/").count()).unwrap();
+    let left = client.control.look(|state| state.all.resources_below("/").count()).unwrap();
     assert_eq!(left, 1, "the group and nothing besides");
     let long = client.send("PUT", &deployment(&"x".repeat(65)), json!({})).await;
     assert_eq!(long.body["error"]["code"], "InvalidDeploymentName");
 }
 
+/// promise: Z4
 #[tokio::test]
-async fn a_kind_that_nobody_makes_here_fails_the_deployment() {
+async fn an_unsupported_resource_type_fails_the_deployment() {
     let client = Client::new().await;
     client.group().await;
     let site = json!({ "type": "Microsoft.Web/sites", "apiVersion": "2022-01-01", "name": "x", "location": "eastus" });
@@ -152,7 +156,7 @@ async fn a_kind_that_nobody_makes_here_fails_the_deployment() {
     assert!(failed["error"]["details"][0]["target"].as_str().unwrap().ends_with("/sites/x"));
 }
 
-/// What the Azure command line sends.
+/// Templates of the Azure command line.
 const CAPTURED: [(&str, &str); 5] = [
     ("availability-set", include_str!("../../../../azure/tests/templates/availability-set.json")),
     ("vm", include_str!("../../../../azure/tests/templates/vm.json")),
@@ -161,8 +165,9 @@ const CAPTURED: [(&str, &str); 5] = [
     ("vmss-uniform", include_str!("../../../../azure/tests/templates/vmss-uniform.json")),
 ];
 
+/// promise: Z4
 #[tokio::test]
-async fn what_the_command_line_sends_is_made() {
+async fn templates_of_the_command_line_are_deployed() {
     let client = Client::new().await;
     client.group().await;
     for (name, text) in CAPTURED {
@@ -188,11 +193,12 @@ async fn what_the_command_line_sends_is_made() {
     assert!(["one", "many0", "many1"].iter().all(|name| names.contains(name)), "{names:?}");
 }
 
+/// promise: Z4
 #[tokio::test]
 async fn a_deployment_runs_until_what_it_has_begun_is_over() {
     let client = Client::new().await;
-    let tenant = client.engine.look(|state| state.cluster.tenant_named("web").unwrap()).unwrap();
-    client.engine.submit(forewarn_lifecycle::Command::Enrol(tenant)).await.unwrap();
+    let tenant = client.control.look(|state| state.cluster.tenant_named("web").unwrap()).unwrap();
+    client.control.submit(forewarn_lifecycle::Command::Enrol(tenant)).await.unwrap();
     let set = json!({
         "type": "Microsoft.Compute/virtualMachineScaleSets",
         "apiVersion": "2024-07-01",
@@ -200,21 +206,22 @@ async fn a_deployment_runs_until_what_it_has_begun_is_over() {
         "sku": { "capacity": 1 },
     });
     let body = json!({ "properties": { "mode": "Incremental", "template": { "resources": [set] } } });
-    // Some clients leave out whose deployments they are.
+    // Some clients leave out the provider.
     let target = format!("{SUBSCRIPTION}/resourceGroups/forewarn/deployments/less?api-version=2024-11-01");
     let made = client.send("PUT", &target, body).await;
     assert_eq!(status(&client, &made).await, json!({ "status": "Running" }));
     assert_eq!(client.get(&target).await.body["properties"]["provisioningState"], "Running");
-    client.engine.drive(ClockCommand::Advance(std::time::Duration::from_mins(5))).await.unwrap();
+    client.control.drive(ClockCommand::Advance(std::time::Duration::from_mins(5))).await.unwrap();
     assert_eq!(status(&client, &made).await, json!({ "status": "Succeeded" }));
 }
 
+/// promise: Z4
 #[tokio::test]
 async fn a_template_may_have_comments_and_names_without_quotes() {
     let client = Client::new().await;
     client.group().await;
     let text = r#"{"properties": {"mode": "Incremental", template:{
-        // Nothing, so far.
+        // Empty.
         "resources": [],
     }}}"#;
     let made = client.send_text("PUT", &deployment("d"), text).await;
@@ -226,8 +233,9 @@ async fn a_template_may_have_comments_and_names_without_quotes() {
     assert_eq!(refused.body["error"]["code"], "InvalidRequestContent");
 }
 
+/// promise: C6
 #[tokio::test]
-async fn what_a_template_was_refused_is_remembered_of_the_resource() {
+async fn rejections_of_a_template_are_remembered_per_resource() {
     let client = Client::new().await;
     client.group().await;
     let profile = json!({ "terminateNotificationProfile": { "notBeforeTimeout": "PT10M", "enable": true } });
@@ -241,13 +249,14 @@ async fn what_a_template_was_refused_is_remembered_of_the_resource() {
     });
     let made = deploy(&client, "d", json!({ "resources": [set] })).await;
     assert_eq!(status(&client, &made).await["error"]["details"][0]["code"], "BadRequest");
-    let kept = client.engine.rejections().of_groups(|group| group.name == "mine");
-    let [kept] = kept.as_slice() else { panic!("one: {kept:?}") };
-    assert_eq!((kept.method.as_str(), kept.api_version.as_deref()), ("PUT", Some("2018-10-01")));
+    let rejection = client.control.rejections().of_groups(|group| group.name == "mine");
+    let [rejection] = rejection.as_slice() else { panic!("one: {rejection:?}") };
+    assert_eq!((rejection.method.as_str(), rejection.api_version.as_deref()), ("PUT", Some("2018-10-01")));
     assert!(
-        kept.resource
+        rejection
+            .resource
             .ends_with("/resourceGroups/mine/providers/Microsoft.Compute/virtualMachineScaleSets/new"),
-        "{kept:?}"
+        "{rejection:?}"
     );
-    assert_eq!(kept.code, "BadRequest");
+    assert_eq!(rejection.code, "BadRequest");
 }

@@ -15,7 +15,7 @@ use crate::ArmError;
 use crate::http::compute::GroupScope;
 use crate::http::request::ArmRequest;
 use crate::http::scopes::check_subscription;
-use crate::http::{ArmContext, answer, errors};
+use crate::http::{ArmContext, errors, responses};
 
 /// Resources of one page.
 const PAGE_MAX: usize = 500;
@@ -37,7 +37,7 @@ pub(super) async fn in_group(
         let own = state.all.resources_below(&prefix);
         page(own.filter(|(key, _)| key.matches('/').count() == depth), from.as_deref())
     };
-    let page = scope.engine.look(look).map_err(|problem| errors::of_problem(&problem))?;
+    let page = scope.control.look(look).map_err(|problem| errors::of_problem(&problem))?;
     Ok(shown(scope.request, page))
 }
 
@@ -60,7 +60,7 @@ pub(in crate::http) async fn in_subscription(
         });
         Ok(page(own, from.as_deref()))
     };
-    let page = context.engine.look(look).map_err(|problem| errors::of_problem(&problem))??;
+    let page = context.control.look(look).map_err(|problem| errors::of_problem(&problem))??;
     Ok(shown(request, page))
 }
 
@@ -86,5 +86,5 @@ fn shown(request: &ArmRequest, (items, next): Page) -> Response {
     if let Some(next) = next {
         body["nextLink"] = json!(request.next_page(&next));
     }
-    answer::ok(body)
+    responses::ok(body)
 }

@@ -1,6 +1,7 @@
 //! Opaque resources: networks, disks and others that clients create before a machine.
 //!
-//! They are stored, shown and removed without any effect on the fleet. A child (a subnet, a rule) is a part of its parent's body.
+//! They are stored, shown and removed without any effect on the fleet. A child (a subnet, a rule) is a part of its
+//! parent's body.
 
 pub(super) mod list;
 
@@ -20,7 +21,7 @@ use serde_json::{Value, json};
 
 use super::compute::{Conditions, GroupScope, WriteMethod};
 use super::scopes::no_resource;
-use super::{answer, errors, written};
+use super::{errors, responses, written};
 use crate::network::{Neighbours, assign_addresses, child, is_ours, put_child, remove_child, show, tidy};
 use crate::{ApiVersion, ArmError, settle};
 
@@ -62,7 +63,7 @@ pub(super) async fn serve(scope: &GroupScope<'_>, rest: &[String]) -> Result<Res
     match (&request.method, odd) {
         (&Method::GET, [kind]) if id.parts.is_empty() => list::in_group(scope, &rest[0], kind).await,
         (&Method::GET, [kind]) => inside(scope, id, kind).await,
-        (&Method::GET | &Method::HEAD, []) => one(scope, id).await.map(answer::ok),
+        (&Method::GET | &Method::HEAD, []) => one(scope, id).await.map(responses::ok),
         (&Method::PUT, []) => write_sent(scope, id, WriteMethod::Put).await,
         (&Method::PATCH, []) => write_sent(scope, id, WriteMethod::Patch).await,
         (&Method::DELETE, []) => remove(scope, id).await,
@@ -78,7 +79,7 @@ pub(super) fn check(permit: &Permit, needs: Role) -> Result<(), ArmError> {
 async fn one(scope: &GroupScope<'_>, id: ResourceId) -> Result<Value, ArmError> {
     check(&scope.request.permit, Role::Viewer)?;
     let look = move |state: &State<'_>| shown(state, &id).ok_or_else(|| no_resource(&id));
-    scope.engine.look(look).map_err(|problem| errors::of_problem(&problem))?
+    scope.control.look(look).map_err(|problem| errors::of_problem(&problem))?
 }
 
 /// Lists the children of one kind.
@@ -87,7 +88,7 @@ async fn inside(scope: &GroupScope<'_>, id: ResourceId, kind: &str) -> Result<Re
     let members = shown["properties"].as_object().into_iter().flatten();
     let found = members.into_iter().find(|(name, _)| name.eq_ignore_ascii_case(kind));
     let list = found.and_then(|(_, list)| list.as_array()).cloned();
-    Ok(answer::list(list.unwrap_or_default()))
+    Ok(responses::list(list.unwrap_or_default()))
 }
 
 /// An opaque resource as clients see it.
@@ -119,7 +120,7 @@ async fn write_sent(
     method: WriteMethod,
 ) -> Result<Response, ArmError> {
     let request = scope.request;
-    let wish = OpaqueWrite {
+    let change = OpaqueWrite {
         permit: Arc::clone(&request.permit),
         id,
         version: request.version()?,
@@ -128,41 +129,41 @@ async fn write_sent(
         conditions: Conditions::of(request),
     };
     // Clients of these types expect 200 also for a new resource.
-    let is_never_created = NEVER_CREATED.iter().any(|kind| wish.id.is(kind));
-    let (is_new, shown) = write(&scope.engine, wish).await?;
+    let is_never_created = NEVER_CREATED.iter().any(|kind| change.id.is(kind));
+    let (is_new, shown) = write(&scope.control, change).await?;
     let status = if is_new && !is_never_created { StatusCode::CREATED } else { StatusCode::OK };
     Ok((status, Json(shown)).into_response())
 }
 
 /// Writes an opaque resource. Returns whether it is new, and how clients see it.
-pub(crate) async fn write(engine: &ControlHandle, wish: OpaqueWrite) -> Result<(bool, Value), ArmError> {
-    check(&wish.permit, Role::Operator)?;
-    let told = json!({ "command": "write_resource", "resource": wish.id.to_string() });
-    let context = RequestContext { asked: Some(told), ..wish.permit.context() };
-    let id = wish.id.clone();
-    let transacted = engine.transact(context, move |state| plan_write(state, &wish)).await;
+pub(crate) async fn write(control: &ControlHandle, change: OpaqueWrite) -> Result<(bool, Value), ArmError> {
+    check(&change.permit, Role::Operator)?;
+    let audited = json!({ "command": "write_resource", "resource": change.id.to_string() });
+    let context = RequestContext { asked: Some(audited), ..change.permit.context() };
+    let id = change.id.clone();
+    let transacted = control.transact(context, move |state| plan_write(state, &change)).await;
     let (_, is_new) = transacted.map_err(|problem| errors::of_problem(&problem))??;
     let look = move |state: &State<'_>| shown(state, &id).ok_or_else(|| no_resource(&id));
-    let shown = engine.look(look).map_err(|problem| errors::of_problem(&problem))??;
+    let shown = control.look(look).map_err(|problem| errors::of_problem(&problem))??;
     Ok((is_new, shown))
 }
 
-fn plan_write(state: &State<'_>, wish: &OpaqueWrite) -> Result<(Transaction, bool), ArmError> {
-    let outermost = top(&wish.id);
+fn plan_write(state: &State<'_>, change: &OpaqueWrite) -> Result<(Transaction, bool), ArmError> {
+    let outermost = top(&change.id);
     let entry = state.all.resource(&outermost.key());
-    wish.conditions.check_edition(entry.map(|entry| entry.edition))?;
+    change.conditions.check_edition(entry.map(|entry| entry.edition))?;
     let before = entry.map(body_of);
-    let sent = without_ours(&wish.sent);
-    let (mut body, is_new) = match &wish.id.parts[1..] {
+    let sent = without_ours(&change.sent);
+    let (mut body, is_new) = match &change.id.parts[1..] {
         [] => {
-            if before.is_none() && wish.method == WriteMethod::Patch {
-                return Err(no_resource(&wish.id));
+            if before.is_none() && change.method == WriteMethod::Patch {
+                return Err(no_resource(&change.id));
             }
-            (settle(&wish.id.kind(), before.as_ref(), &sent, wish.version)?, before.is_none())
+            (settle(&change.id.kind(), before.as_ref(), &sent, change.version)?, before.is_none())
         }
         path => {
-            let mut body = before.clone().ok_or_else(|| no_parent(&wish.id))?;
-            let is_new = put_child(&mut body, path, &sent).ok_or_else(|| no_parent(&wish.id))?;
+            let mut body = before.clone().ok_or_else(|| no_parent(&change.id))?;
+            let is_new = put_child(&mut body, path, &sent).ok_or_else(|| no_parent(&change.id))?;
             (body, is_new)
         }
     };
@@ -204,8 +205,8 @@ fn no_parent(id: &ResourceId) -> ArmError {
 
 async fn remove(scope: &GroupScope<'_>, id: ResourceId) -> Result<Response, ArmError> {
     check(&scope.request.permit, Role::Operator)?;
-    let told = json!({ "command": "delete_resource", "resource": id.to_string() });
-    let context = RequestContext { asked: Some(told), ..scope.request.permit.context() };
+    let audited = json!({ "command": "delete_resource", "resource": id.to_string() });
+    let context = RequestContext { asked: Some(audited), ..scope.request.permit.context() };
     let conditions = Conditions::of(scope.request);
     let plan = move |state: &State<'_>| {
         let Some(entry) = state.all.resource(&top(&id).key()) else {
@@ -224,7 +225,7 @@ async fn remove(scope: &GroupScope<'_>, id: ResourceId) -> Result<Response, ArmE
         Ok::<_, ArmError>((Transaction { writes: vec![paper], ..Transaction::default() }, was_there))
     };
     let transacted =
-        scope.engine.transact(context, plan).await.map_err(|problem| errors::of_problem(&problem))?;
+        scope.control.transact(context, plan).await.map_err(|problem| errors::of_problem(&problem))?;
     let (_, was_there) = transacted?;
-    Ok(if was_there { StatusCode::OK.into_response() } else { answer::nothing() })
+    Ok(if was_there { StatusCode::OK.into_response() } else { responses::nothing() })
 }

@@ -1,11 +1,11 @@
-//! `If-Match`: what a client has read is what it changes, or nothing is done.
+//! `If-Match`: a client changes what it has read, or nothing.
 
 use axum::http::StatusCode;
 use serde_json::{Value, json};
 
 use super::{Client, compute, own};
 
-/// The etag of something.
+/// The etag of a resource.
 async fn etag(client: &Client, target: &str) -> String {
     let shown = client.get(target).await;
     assert_eq!(shown.status, StatusCode::OK, "{}", shown.body);
@@ -17,7 +17,7 @@ async fn send_if(client: &Client, method: &str, target: &str, body: &Value, etag
     client.send_if(method, target, &text, &[("if-match", etag)]).await.status
 }
 
-/// Of two who have read the same, the second does nothing.
+/// Two clients have read the same: the second write fails.
 async fn one_of_two(client: &Client, target: &str) {
     let (tags, read) = (|value: &str| json!({ "tags": { "a": value } }), etag(client, target).await);
     assert_eq!(send_if(client, "PATCH", target, &tags("first"), &read).await, StatusCode::OK, "{target}");
@@ -39,8 +39,9 @@ async fn flexible(client: &Client) {
     assert_eq!(made.status, StatusCode::CREATED, "{}", made.body);
 }
 
+/// promise: C2
 #[tokio::test]
-async fn of_two_who_have_read_the_same_one_writes() {
+async fn of_two_concurrent_writes_one_succeeds() {
     let client = Client::new().await;
     flexible(&client).await;
     for target in [
@@ -54,6 +55,7 @@ async fn of_two_who_have_read_the_same_one_writes() {
     }
 }
 
+/// promise: C2
 #[tokio::test]
 async fn an_instance_is_written_whatever_becomes_of_its_scale_set() {
     let client = Client::new().await;
@@ -71,13 +73,14 @@ async fn an_instance_is_written_whatever_becomes_of_its_scale_set() {
         assert_eq!(
             json!(etag(&client, &machine).await),
             sent.body["etag"],
-            "what was answered is what there is"
+            "what was response is what there is"
         );
     }
 }
 
+/// promise: C2
 #[tokio::test]
-async fn what_has_changed_is_not_deleted() {
+async fn a_changed_resource_is_not_deleted() {
     let client = Client::new().await;
     flexible(&client).await;
     for target in [

@@ -1,4 +1,4 @@
-//! Lists that are long.
+//! Long lists.
 
 use axum::http::StatusCode;
 use forewarn_control::Fleet;
@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::{Client, SEED, SUBSCRIPTION, clock, compute, group, own};
 
-/// More machines than are listed at once, on as many hosts as they need.
+/// More machines than one list may have, with enough hosts.
 async fn many() -> Client {
     use std::fmt::Write;
     let mut fleet = String::new();
@@ -18,11 +18,12 @@ async fn many() -> Client {
     for vm in 0..5_002 {
         writeln!(fleet, "[[vm]]\nname = 'vm{vm}'\nhost = 'h{}'", vm / 500).unwrap();
     }
-    let engine = ControlHandle::pretending(SEED, clock());
-    forewarn_server::admit_fleet_if_empty(&engine, &Fleet::parse(&fleet).unwrap()).await.unwrap();
-    Client::of(engine, Permit::unlimited("anyone"))
+    let control = ControlHandle::simulated(SEED, clock());
+    forewarn_server::admit_fleet_if_empty(&control, &Fleet::parse(&fleet).unwrap()).await.unwrap();
+    Client::of(control, Permit::unlimited("anyone"))
 }
 
+/// promise: Z1
 #[tokio::test]
 async fn of_many_resources_those_that_are_wanted_are_listed() {
     let client = many().await;
@@ -44,7 +45,7 @@ async fn of_many_resources_those_that_are_wanted_are_listed() {
     assert_eq!(filtered("resourceGroup eq 'forewarn'").await, ["ResponseTooLarge"]);
 }
 
-/// All names of a list, page by page, and how many pages there were.
+/// All names of a list, page by page, and the number of pages.
 async fn all_pages(client: &Client, target: &str) -> (Vec<String>, usize) {
     let (mut names, mut pages, mut next) = (Vec::new(), 0, Some(target.to_owned()));
     while let Some(target) = next {
@@ -59,6 +60,7 @@ async fn all_pages(client: &Client, target: &str) -> (Vec<String>, usize) {
     (names, pages)
 }
 
+/// promise: Z1
 #[tokio::test]
 async fn the_next_page_is_found_whatever_names_and_parameters_are_like() {
     let client = Client::new().await;
@@ -77,7 +79,7 @@ async fn the_next_page_is_found_whatever_names_and_parameters_are_like() {
     assert_eq!(all_pages(&client, &format!("{keys}?{version}")).await, (expected.clone(), 2));
     let of_all = format!("{SUBSCRIPTION}/providers/Microsoft.Compute/sshPublicKeys?{version}");
     assert_eq!(all_pages(&client, &of_all).await, (expected, 2));
-    // Addresses in headers are ones too.
+    // Addresses in headers are encoded, too.
     let template = json!({ "properties": { "mode": "incremental", "template": { "resources": [] } } });
     let target = format!("{group}/providers/Microsoft.Resources/deployments/d?{version}");
     let made = client.send("PUT", &target, template).await;
@@ -87,6 +89,7 @@ async fn the_next_page_is_found_whatever_names_and_parameters_are_like() {
     assert_eq!(status.body["status"], "Succeeded", "{address}");
 }
 
+/// promise: Z1
 #[tokio::test]
 async fn instances_are_listed_page_by_page() {
     use std::fmt::Write;
@@ -98,9 +101,9 @@ async fn instances_are_listed_page_by_page() {
     for host in (0..601).map(|number| number % 6) {
         writeln!(fleet, "[[scale_set.instance]]\nhost = 'h{host}'\nupdate_domain = {host}").unwrap();
     }
-    let engine = ControlHandle::pretending(SEED, clock());
-    forewarn_server::admit_fleet_if_empty(&engine, &Fleet::parse(&fleet).unwrap()).await.unwrap();
-    let client = Client::of(engine, Permit::unlimited("anyone"));
+    let control = ControlHandle::simulated(SEED, clock());
+    forewarn_server::admit_fleet_if_empty(&control, &Fleet::parse(&fleet).unwrap()).await.unwrap();
+    let client = Client::of(control, Permit::unlimited("anyone"));
     let instances = own("virtualMachineScaleSets/big/virtualMachines");
     let expected: Vec<_> = (0..601).map(|number| format!("big_{number}")).collect();
     assert_eq!(all_pages(&client, &instances).await, (expected, 2));

@@ -34,17 +34,16 @@ mod operations;
 mod permits;
 mod scopes;
 
-/// A frozen clock.
 pub(super) fn clock() -> Clock {
     Clock::virtual_at(Timestamp::from_millis(1_767_225_600_000), Speed(0))
 }
 
 pub(super) struct Client {
-    pub(super) engine: ControlHandle,
+    pub(super) control: ControlHandle,
     router: axum::Router,
 }
 
-pub(super) struct Answered {
+pub(super) struct TestResponse {
     pub(super) status: StatusCode,
     pub(super) headers: HeaderMap,
     pub(super) body: Value,
@@ -55,38 +54,38 @@ impl Client {
         Self::on(ControlState::new(SEED)).await
     }
 
-    /// On what is there already, and the same fleet.
-    pub(super) async fn on(kept: ControlState) -> Self {
-        let engine = ControlHandle::pretending_on(kept, SEED, clock());
-        admit_fleet_if_empty(&engine, &Fleet::parse(FLEET).unwrap()).await.unwrap();
-        Self::of(engine, Permit::unlimited("anyone"))
+    /// A client of a server with a stored state and the same fleet.
+    pub(super) async fn on(state: ControlState) -> Self {
+        let control = ControlHandle::simulated_on(state, SEED, clock());
+        admit_fleet_if_empty(&control, &Fleet::parse(FLEET).unwrap()).await.unwrap();
+        Self::of(control, Permit::unlimited("anyone"))
     }
 
     /// A client with a permit.
-    pub(super) fn of(engine: ControlHandle, permit: Permit) -> Self {
+    pub(super) fn of(control: ControlHandle, permit: Permit) -> Self {
         let router =
-            axum::Router::new().fallback(respond).with_state(ArmContext::new(&engine, Scheme::Https, "d"));
+            axum::Router::new().fallback(respond).with_state(ArmContext::new(&control, Scheme::Https, "d"));
         let router = router.layer(axum::Extension(Arc::new(permit)));
-        Self { engine, router }
+        Self { control, router }
     }
 
-    pub(super) async fn send(&self, method: &str, target: &str, body: Value) -> Answered {
+    pub(super) async fn send(&self, method: &str, target: &str, body: Value) -> TestResponse {
         let text = if body.is_null() { String::new() } else { body.to_string() };
         self.send_text(method, target, &text).await
     }
 
-    pub(super) async fn send_text(&self, method: &str, target: &str, text: &str) -> Answered {
+    pub(super) async fn send_text(&self, method: &str, target: &str, text: &str) -> TestResponse {
         self.send_if(method, target, text, &[]).await
     }
 
-    /// The same, with headers.
+    /// Sends a request with headers.
     pub(super) async fn send_if(
         &self,
         method: &str,
         target: &str,
         text: &str,
         headers: &[(&str, &str)],
-    ) -> Answered {
+    ) -> TestResponse {
         let request = Request::builder().method(method).uri(target).header("host", "localhost:1340");
         let request = headers.iter().fold(request, |request, (name, value)| request.header(*name, *value));
         let body = Body::from(text.to_owned());
@@ -94,10 +93,10 @@ impl Client {
         let (status, headers) = (response.status(), response.headers().clone());
         let bytes = to_bytes(response.into_body(), 1 << 24).await.unwrap();
         let body = if bytes.is_empty() { Value::Null } else { serde_json::from_slice(&bytes).unwrap() };
-        Answered { status, headers, body }
+        TestResponse { status, headers, body }
     }
 
-    pub(super) async fn get(&self, target: impl AsRef<str>) -> Answered {
+    pub(super) async fn get(&self, target: impl AsRef<str>) -> TestResponse {
         self.send("GET", target.as_ref(), Value::Null).await
     }
 
@@ -107,9 +106,9 @@ impl Client {
         assert_eq!(made.body["location"], "eastus");
     }
 
-    /// How the operation of an answer goes.
-    pub(super) async fn status(&self, answered: &Answered) -> Value {
-        let address = answered.headers["azure-asyncoperation"].to_str().unwrap();
+    /// Status of the operation of a response.
+    pub(super) async fn status(&self, response: &TestResponse) -> Value {
+        let address = response.headers["azure-asyncoperation"].to_str().unwrap();
         self.get(address.strip_prefix("https://localhost:1340").unwrap()).await.body["status"].clone()
     }
 }
@@ -118,7 +117,7 @@ pub(super) fn group(rest: &str) -> String {
     format!("{SUBSCRIPTION}/resourcegroups/mine{rest}?api-version=2024-07-01")
 }
 
-/// What is in the group of the fleet.
+/// Path in the group of the fleet.
 pub(super) fn own(rest: &str) -> String {
     format!(
         "{SUBSCRIPTION}/resourceGroups/forewarn/providers/Microsoft.Compute/{rest}?api-version=2024-07-01"
@@ -129,8 +128,9 @@ pub(super) fn compute(rest: &str) -> String {
     group(&format!("/providers/Microsoft.Compute/{rest}"))
 }
 
+/// promise: Z1
 #[tokio::test]
-async fn the_fleet_is_there_without_anybody_having_said_so() {
+async fn machines_of_the_fleet_file_are_resources() {
     let client = Client::new().await;
     let groups = client.get(format!("{SUBSCRIPTION}/resourceGroups?api-version=2024-07-01")).await.body;
     assert_eq!(groups["value"][0]["name"], "forewarn");
@@ -152,6 +152,7 @@ async fn the_fleet_is_there_without_anybody_having_said_so() {
     assert_eq!(instances.await.body["value"][1]["instanceId"], "1");
 }
 
+/// promise: Z1
 #[tokio::test]
 async fn a_machine_is_made_shown_and_deleted() {
     let client = Client::new().await;
@@ -183,20 +184,21 @@ async fn a_forgotten_machine_is_no_longer_a_resource_and_its_name_is_free() {
     let body = json!({ "location": "eastus", "tags": { "a": "b" }, "properties": {} });
     let path = compute("virtualMachines/Vm1");
     assert_eq!(client.send("PUT", &path, body.clone()).await.status, StatusCode::CREATED);
-    let entries = || client.engine.look(|state| state.all.resources_below("").count());
+    let entries = || client.control.look(|state| state.all.resources_below("").count());
     let written = entries().unwrap();
     let machine = "Vm1".to_owned();
-    client.engine.order(vec![NamedCommand::Forget { machine }]).await.unwrap();
+    client.control.run_commands(vec![NamedCommand::Forget { machine }]).await.unwrap();
     assert_eq!(client.get(&path).await.status, StatusCode::NOT_FOUND);
     assert_eq!(entries().unwrap(), written - 1, "what the client wrote of it is gone, too");
     assert_eq!(client.send("PUT", &path, body).await.status, StatusCode::CREATED);
 }
 
+/// promise: Z3
 #[tokio::test]
 async fn an_instance_is_deleted_when_its_event_starts_and_the_operation_waits_for_that() {
     let client = Client::new().await;
-    let tenant = client.engine.look(|state| state.cluster.tenant_named("web").unwrap()).unwrap();
-    client.engine.submit(forewarn_lifecycle::Command::Enrol(tenant)).await.unwrap();
+    let tenant = client.control.look(|state| state.cluster.tenant_named("web").unwrap()).unwrap();
+    client.control.submit(forewarn_lifecycle::Command::Enrol(tenant)).await.unwrap();
     let own = format!(
         "{SUBSCRIPTION}/resourceGroups/forewarn/providers/Microsoft.Compute/virtualMachineScaleSets/web"
     );
@@ -206,12 +208,13 @@ async fn an_instance_is_deleted_when_its_event_starts_and_the_operation_waits_fo
     assert_eq!(client.status(&deleting).await, "InProgress");
     let instance = format!("{own}/virtualMachines/0?api-version=2024-07-01");
     assert_eq!(client.get(&instance).await.body["properties"]["provisioningState"], "Deleting");
-    client.engine.drive(ClockCommand::Advance(std::time::Duration::from_mins(5))).await.unwrap();
+    client.control.drive(ClockCommand::Advance(std::time::Duration::from_mins(5))).await.unwrap();
     assert_eq!(client.status(&deleting).await, "Succeeded");
     let gone = client.get(&instance).await;
     assert_eq!((gone.status, &gone.body["error"]["code"]), (StatusCode::NOT_FOUND, &json!("NotFound")));
 }
 
+/// promise: Z1
 #[tokio::test]
 async fn a_group_goes_with_what_is_in_it() {
     let client = Client::new().await;
@@ -230,13 +233,14 @@ async fn a_group_goes_with_what_is_in_it() {
     assert_eq!(client.get(address).await.status, StatusCode::OK);
     assert_eq!(client.get(&group("")).await.status, StatusCode::NOT_FOUND);
     let left = client
-        .engine
+        .control
         .look(|state| (state.cluster.scale_set_named("ss"), state.all.resources_below("/").count()));
     assert_eq!(left.unwrap(), (None, 0));
 }
 
+/// promise: Z6
 #[tokio::test]
-async fn what_is_not_there_or_not_done_is_refused_in_the_words_of_arm() {
+async fn missing_and_unsupported_resources_get_arm_errors() {
     let client = Client::new().await;
     for (method, target, code) in [
         ("GET", "/subscriptions".to_owned(), "MissingApiVersionParameter"),
@@ -271,8 +275,9 @@ async fn what_is_not_there_or_not_done_is_refused_in_the_words_of_arm() {
     }
 }
 
+/// promise: C6
 #[tokio::test]
-async fn what_was_refused_is_remembered_of_the_resource() {
+async fn rejections_are_remembered_per_resource() {
     let client = Client::new().await;
     let web = format!(
         "{SUBSCRIPTION}/resourceGroups/forewarn/providers/Microsoft.Compute/virtualMachineScaleSets/web"
@@ -293,17 +298,18 @@ async fn what_was_refused_is_remembered_of_the_resource() {
         StatusCode::OK
     );
     assert!(client.get(format!("{web}/fly?api-version=2024-07-01")).await.status.is_client_error());
-    let kept = client.engine.rejections().of_groups(|group| group.name == "forewarn");
-    let [kept] = kept.as_slice() else { panic!("of each resource the newest: {kept:?}") };
+    let rejection = client.control.rejections().of_groups(|group| group.name == "forewarn");
+    let [rejection] = rejection.as_slice() else { panic!("of each resource the newest: {rejection:?}") };
     assert_eq!(
-        (kept.method.as_str(), kept.by.as_str(), kept.resource.as_str()),
+        (rejection.method.as_str(), rejection.by.as_str(), rejection.resource.as_str()),
         ("PUT", "anyone", web.as_str())
     );
-    assert_eq!(kept.api_version.as_deref(), Some("2018-10-01"));
-    assert_eq!(kept.at.to_string(), "2026-01-01T00:00:00Z");
-    assert_eq!(json!(kept.message), refused.body["error"]["message"]);
+    assert_eq!(rejection.api_version.as_deref(), Some("2018-10-01"));
+    assert_eq!(rejection.at.to_string(), "2026-01-01T00:00:00Z");
+    assert_eq!(json!(rejection.message), refused.body["error"]["message"]);
 }
 
+/// promise: Z1
 #[tokio::test]
 async fn everything_is_listed_or_what_a_filter_leaves() {
     let client = Client::new().await;

@@ -1,4 +1,4 @@
-//! Resources that are only kept, and what clients look up.
+//! Opaque resources and catalogs.
 
 use axum::http::StatusCode;
 use serde_json::{Value, json};
@@ -14,6 +14,7 @@ async fn put(client: &Client, rest: &str, body: Value) -> (StatusCode, Value) {
     (made.status, made.body)
 }
 
+/// promise: Z4
 #[tokio::test]
 async fn a_network_is_written_shown_and_forgotten() {
     let client = Client::new().await;
@@ -35,7 +36,7 @@ async fn a_network_is_written_shown_and_forgotten() {
         made["id"],
         network("virtualNetworks/Net").split('?').next().unwrap().replace("resourcegroups", "resourceGroups")
     );
-    // What is not said stays; what is sent by itself is inside.
+    // Omitted members stay; a child that is written by itself is in its parent.
     let (status, _) =
         put(&client, "virtualNetworks/net/subnets/back", json!({ "properties": { "x": 1 } })).await;
     assert_eq!(status, StatusCode::CREATED);
@@ -84,6 +85,7 @@ async fn a_network_is_written_shown_and_forgotten() {
     assert_eq!(client.get(&network("virtualNetworks")).await.body, json!({ "value": [] }));
 }
 
+/// promise: Z4
 #[tokio::test]
 async fn interfaces_and_public_addresses_have_addresses() {
     let client = Client::new().await;
@@ -110,8 +112,9 @@ async fn interfaces_and_public_addresses_have_addresses() {
     }
 }
 
+/// promise: Z4
 #[tokio::test]
-async fn what_is_kept_is_refused_in_the_words_of_arm() {
+async fn invalid_opaque_resources_get_arm_errors() {
     let client = Client::new().await;
     client.group().await;
     let body = json!({ "location": "eastus", "properties": {} });
@@ -131,6 +134,7 @@ async fn what_is_kept_is_refused_in_the_words_of_arm() {
     assert_eq!(other.body["error"]["code"], "OperationNotSupported");
 }
 
+/// promise: Z4
 #[tokio::test]
 async fn images_sizes_and_kinds_are_looked_up() {
     let client = Client::new().await;
@@ -159,6 +163,7 @@ async fn images_sizes_and_kinds_are_looked_up() {
     assert_eq!(client.send("POST", &registered, Value::Null).await.body["registrationState"], "Registered");
 }
 
+/// promise: Z1
 #[tokio::test]
 async fn a_disk_is_answered_as_its_clients_expect() {
     let client = Client::new().await;

@@ -1,4 +1,4 @@
-//! Operations: when there is room for one, and for what it waits.
+//! Operations: their maximum number, and the work that they wait for.
 
 use axum::http::StatusCode;
 use forewarn_control::ClusterId;
@@ -15,9 +15,9 @@ use serde_json::{Value, json};
 use super::{Client, SEED, clock, compute, own};
 use crate::ArmError;
 
-/// A server that has as many operations under way as there may be.
+/// A server with the maximum number of pending operations.
 async fn full() -> Client {
-    let (mut kept, now) = (ControlState::new(SEED), clock().now());
+    let (mut state, now) = (ControlState::new(SEED), clock().now());
     for number in 0..OPERATIONS_OPEN_MAX as u64 {
         let operation = Operation {
             number,
@@ -31,22 +31,23 @@ async fn full() -> Client {
             result: OperationResult::Succeeded,
         };
         let change = ClusterEntry::Resource(ResourceChange::Opened(operation));
-        kept.apply(&Record::in_cluster(now, ClusterId::DEFAULT, change));
+        state.apply(&Record::in_cluster(now, ClusterId::DEFAULT, change));
     }
-    Client::on(kept).await
+    Client::on(state).await
 }
 
 async fn enrol(client: &Client, tenant: &'static str) {
-    let tenant = client.engine.look(|state| state.cluster.tenant_named(tenant).unwrap()).unwrap();
-    client.engine.submit(forewarn_lifecycle::Command::Enrol(tenant)).await.unwrap();
+    let tenant = client.control.look(|state| state.cluster.tenant_named(tenant).unwrap()).unwrap();
+    client.control.submit(forewarn_lifecycle::Command::Enrol(tenant)).await.unwrap();
 }
 
+/// promise: Z3
 #[tokio::test]
-async fn what_cannot_be_waited_for_is_not_done() {
+async fn a_request_beyond_the_operation_limit_has_no_effect() {
     let client = full().await;
     enrol(&client, "solo").await;
     let seen = || {
-        client.engine.look(|state| (state.cluster.maintenances().count(), state.cluster.machines().count()))
+        client.control.look(|state| (state.cluster.maintenances().count(), state.cluster.machines().count()))
     };
     let before = seen().unwrap();
     client.group().await;
@@ -68,29 +69,31 @@ async fn what_cannot_be_waited_for_is_not_done() {
     assert_eq!(client.get(own("virtualMachineScaleSets/web")).await.status, StatusCode::OK);
 }
 
+/// promise: Z3
 #[tokio::test]
-async fn what_waits_for_nothing_needs_no_room() {
+async fn a_request_without_an_operation_ignores_the_limit() {
     let client = full().await;
     let written = client.send("POST", &own("virtualMachines/solo/reapply"), Value::Null).await;
     assert_eq!(written.status, StatusCode::ACCEPTED, "{}", written.body);
     assert_eq!(client.status(&written).await, "Succeeded");
 }
 
+/// promise: Z3
 #[tokio::test]
-async fn nobody_waits_for_work_on_hosts_that_comes_up_at_the_same_moment() {
+async fn operations_do_not_wait_for_host_work_announced_at_the_same_time() {
     let client = Client::new().await;
     for tenant in ["solo", "web"] {
         enrol(&client, tenant).await;
     }
-    // Here both are in one order; usually it is the rules that announce work on hosts when something has changed.
+    // Both are in one transaction here; usually the rules announce host work after a change.
     let commands =
         json!([{ "command": "reboot_hosts", "hosts": ["h2"] }, { "command": "restart", "machine": "solo" }]);
     let commands: Vec<NamedCommand> = serde_json::from_value(commands).unwrap();
     let operation = Some("/solo".to_owned());
     let transaction = Transaction { commands, operation, ..Transaction::default() };
     let plan = move |_: &State<'_>| Ok::<_, ArmError>((transaction.clone(), ()));
-    let (transacted, ()) = client.engine.transact(RequestContext::default(), plan).await.unwrap().unwrap();
-    let causes = client.engine.look(|state| {
+    let (transacted, ()) = client.control.transact(RequestContext::default(), plan).await.unwrap().unwrap();
+    let causes = client.control.look(|state| {
         let cause = |id: &MaintenanceId| state.cluster.maintenance(*id).unwrap().plan.cause.clone();
         (
             state.cluster.maintenances().count(),
@@ -100,10 +103,10 @@ async fn nobody_waits_for_work_on_hosts_that_comes_up_at_the_same_moment() {
     assert_eq!(causes.unwrap(), (2, vec![Cause::UserRestart]));
 }
 
-/// A client with a token of that tenant, on the same server.
+/// A client with a token of a tenant, on the same server.
 async fn of_tenant(client: &Client, tenant: &str) -> Client {
     let name = forewarn_lifecycle::Name::new(tenant).unwrap();
-    let number = client.engine.shared().next_token();
+    let number = client.control.shared().next_token();
     let tenants = forewarn_control::shared::Reach::Only([name.clone()].into());
     let scope = forewarn_control::shared::Scope { tenants, ..forewarn_control::shared::Scope::default() };
     let issue = Administration::IssueToken {
@@ -114,11 +117,12 @@ async fn of_tenant(client: &Client, tenant: &str) -> Client {
         hash: forewarn_control::shared::TokenHash([7; 32]),
         expires: None,
     };
-    client.engine.administer(issue, RequestContext::default()).await.unwrap();
-    let permit = Permit::of(client.engine.shared().find_token(number).unwrap());
-    Client::of(client.engine.clone(), permit)
+    client.control.administer(issue, RequestContext::default()).await.unwrap();
+    let permit = Permit::of(client.control.shared().find_token(number).unwrap());
+    Client::of(client.control.clone(), permit)
 }
 
+/// promise: S3
 #[tokio::test]
 async fn a_token_of_a_tenant_reads_no_operation_of_another() {
     let client = Client::new().await;
@@ -147,6 +151,7 @@ async fn a_token_of_a_tenant_reads_no_operation_of_another() {
     }
 }
 
+/// promise: S3
 #[tokio::test]
 async fn a_token_reads_its_own_operation_after_the_machine_is_gone() {
     let client = Client::new().await;

@@ -9,13 +9,14 @@ use super::{Client, SUBSCRIPTION, compute, own};
 
 /// A client with another role, on the same server.
 fn with_role(client: &Client, role: Role) -> Client {
-    let mut permit = Permit::unlimited("somebody");
+    let mut permit = Permit::unlimited("test");
     permit.role = role;
-    Client::of(client.engine.clone(), permit)
+    Client::of(client.control.clone(), permit)
 }
 
+/// promise: S2
 #[tokio::test]
-async fn who_may_not_remove_a_set_does_not_delete_it_either() {
+async fn an_operator_cannot_delete_a_set() {
     let client = Client::new().await;
     client.group().await;
     let set = json!({ "location": "eastus", "sku": { "name": "Aligned" }, "properties": {} });
@@ -34,9 +35,9 @@ async fn who_may_not_remove_a_set_does_not_delete_it_either() {
         );
     }
     let there =
-        client.engine.look(|state| (state.cluster.machines().count(), state.cluster.maintenances().count()));
+        client.control.look(|state| (state.cluster.machines().count(), state.cluster.maintenances().count()));
     assert_eq!(there.unwrap(), (3, 0), "nothing has been done");
-    // Machines are an operator's business.
+    // Machines need the role operator.
     let instance =
         operator.send("DELETE", &own("virtualMachineScaleSets/web/virtualMachines/0"), Value::Null).await;
     assert_eq!(instance.status, StatusCode::ACCEPTED, "{}", instance.body);

@@ -1,4 +1,4 @@
-//! Lists and objects, and what they have in common with texts.
+//! Functions on lists and objects, some of which also accept texts.
 
 use std::collections::BTreeSet;
 
@@ -6,24 +6,26 @@ use serde_json::{Map, Value};
 
 use super::super::limits::{ELEMENTS_MAX, TEXT_BYTES_MAX};
 use super::text::too_long;
-use super::{Arguments, Trouble};
+use super::{Arguments, TemplateError};
 
-/// Lists end to end, or texts and numbers.
-pub(super) fn concat(arguments: &Arguments<'_>) -> Result<Value, Trouble> {
+/// Concatenates lists, or texts and numbers.
+pub(super) fn concat(arguments: &Arguments<'_>) -> Result<Value, TemplateError> {
     if arguments.value(0).is_array() {
-        let lists = (0..arguments.values.len()).map(|place| arguments.list(place));
+        let lists = (0..arguments.values.len()).map(|position| arguments.list(position));
         let lists: Vec<_> = lists.collect::<Result<_, _>>()?;
         return Ok(lists.into_iter().flatten().cloned().collect::<Vec<_>>().into());
     }
     let mut text = String::new();
-    for (place, value) in arguments.values.iter().enumerate() {
+    for (position, value) in arguments.values.iter().enumerate() {
         match value {
             Value::String(piece) => text.push_str(piece),
             Value::Number(number) => text.push_str(&number.to_string()),
             Value::Bool(true) => text.push_str("True"),
             Value::Bool(false) => text.push_str("False"),
             Value::Null => {}
-            Value::Array(_) | Value::Object(_) => return Err(arguments.unlike(place, "a text or a number")),
+            Value::Array(_) | Value::Object(_) => {
+                return Err(arguments.unlike(position, "a text or a number"));
+            }
         }
         if text.len() > TEXT_BYTES_MAX {
             return Err(too_long(arguments));
@@ -32,11 +34,11 @@ pub(super) fn concat(arguments: &Arguments<'_>) -> Result<Value, Trouble> {
     Ok(text.into())
 }
 
-pub(super) fn join(arguments: &Arguments<'_>) -> Result<Value, Trouble> {
+pub(super) fn join(arguments: &Arguments<'_>) -> Result<Value, TemplateError> {
     let delimiter = arguments.text(1)?;
     let mut out = String::new();
-    for (place, value) in arguments.list(0)?.iter().enumerate() {
-        if place > 0 {
+    for (position, value) in arguments.list(0)?.iter().enumerate() {
+        if position > 0 {
             out.push_str(delimiter);
         }
         match value {
@@ -52,11 +54,11 @@ pub(super) fn join(arguments: &Arguments<'_>) -> Result<Value, Trouble> {
     Ok(out.into())
 }
 
-pub(super) fn create_array(arguments: &Arguments<'_>) -> Result<Value, Trouble> {
+pub(super) fn create_array(arguments: &Arguments<'_>) -> Result<Value, TemplateError> {
     Ok(arguments.values.to_vec().into())
 }
 
-pub(super) fn array(arguments: &Arguments<'_>) -> Result<Value, Trouble> {
+pub(super) fn array(arguments: &Arguments<'_>) -> Result<Value, TemplateError> {
     Ok(match arguments.value(0) {
         list @ Value::Array(_) => list.clone(),
         single @ (Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_)) => {
@@ -65,7 +67,7 @@ pub(super) fn array(arguments: &Arguments<'_>) -> Result<Value, Trouble> {
     })
 }
 
-pub(super) fn create_object(arguments: &Arguments<'_>) -> Result<Value, Trouble> {
+pub(super) fn create_object(arguments: &Arguments<'_>) -> Result<Value, TemplateError> {
     let mut members = Map::new();
     for (pair, values) in arguments.values.chunks(2).enumerate() {
         let [_, value] = values else { return Err(arguments.wrong("expects names and values, in pairs")) };
@@ -74,19 +76,19 @@ pub(super) fn create_object(arguments: &Arguments<'_>) -> Result<Value, Trouble>
     Ok(members.into())
 }
 
-/// Objects, one over the other; or lists without what is there already.
-pub(super) fn union(arguments: &Arguments<'_>) -> Result<Value, Trouble> {
+/// Merges objects, or unites lists without duplicates.
+pub(super) fn union(arguments: &Arguments<'_>) -> Result<Value, TemplateError> {
     if arguments.value(0).is_array() {
         let (mut seen, mut all) = (BTreeSet::new(), Vec::new());
-        for place in 0..arguments.values.len() {
-            let new = arguments.list(place)?.iter().filter(|value| seen.insert(value.to_string()));
+        for position in 0..arguments.values.len() {
+            let new = arguments.list(position)?.iter().filter(|value| seen.insert(value.to_string()));
             all.extend(new.cloned());
         }
         return Ok(all.into());
     }
     let mut all = Map::new();
-    for (place, value) in arguments.values.iter().enumerate() {
-        let members = value.as_object().ok_or_else(|| arguments.unlike(place, "an object"))?;
+    for (position, value) in arguments.values.iter().enumerate() {
+        let members = value.as_object().ok_or_else(|| arguments.unlike(position, "an object"))?;
         lay_over(&mut all, members);
     }
     Ok(all.into())
@@ -101,7 +103,7 @@ fn lay_over(below: &mut Map<String, Value>, above: &Map<String, Value>) {
     }
 }
 
-pub(super) fn contains(arguments: &Arguments<'_>) -> Result<Value, Trouble> {
+pub(super) fn contains(arguments: &Arguments<'_>) -> Result<Value, TemplateError> {
     let found = match arguments.value(0) {
         Value::String(text) => text.contains(arguments.text(1)?),
         Value::Array(list) => list.contains(arguments.value(1)),
@@ -116,7 +118,7 @@ pub(super) fn contains(arguments: &Arguments<'_>) -> Result<Value, Trouble> {
     Ok(found.into())
 }
 
-pub(super) fn length(arguments: &Arguments<'_>) -> Result<Value, Trouble> {
+pub(super) fn length(arguments: &Arguments<'_>) -> Result<Value, TemplateError> {
     match arguments.value(0) {
         Value::String(text) => Ok(text.chars().count().into()),
         Value::Array(list) => Ok(list.len().into()),
@@ -127,7 +129,7 @@ pub(super) fn length(arguments: &Arguments<'_>) -> Result<Value, Trouble> {
     }
 }
 
-pub(super) fn empty(arguments: &Arguments<'_>) -> Result<Value, Trouble> {
+pub(super) fn empty(arguments: &Arguments<'_>) -> Result<Value, TemplateError> {
     match arguments.value(0) {
         Value::Null => Ok(true.into()),
         Value::String(text) => Ok(text.is_empty().into()),
@@ -137,7 +139,7 @@ pub(super) fn empty(arguments: &Arguments<'_>) -> Result<Value, Trouble> {
     }
 }
 
-pub(super) fn first(arguments: &Arguments<'_>) -> Result<Value, Trouble> {
+pub(super) fn first(arguments: &Arguments<'_>) -> Result<Value, TemplateError> {
     Ok(match arguments.value(0) {
         Value::String(text) => text.chars().take(1).collect::<String>().into(),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
@@ -146,7 +148,7 @@ pub(super) fn first(arguments: &Arguments<'_>) -> Result<Value, Trouble> {
     })
 }
 
-pub(super) fn last(arguments: &Arguments<'_>) -> Result<Value, Trouble> {
+pub(super) fn last(arguments: &Arguments<'_>) -> Result<Value, TemplateError> {
     Ok(match arguments.value(0) {
         Value::String(text) => text.chars().last().map(String::from).unwrap_or_default().into(),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
@@ -155,20 +157,20 @@ pub(super) fn last(arguments: &Arguments<'_>) -> Result<Value, Trouble> {
     })
 }
 
-pub(super) fn take(arguments: &Arguments<'_>) -> Result<Value, Trouble> {
+pub(super) fn take(arguments: &Arguments<'_>) -> Result<Value, TemplateError> {
     part(arguments, 0, amount(arguments)?)
 }
 
-pub(super) fn skip(arguments: &Arguments<'_>) -> Result<Value, Trouble> {
+pub(super) fn skip(arguments: &Arguments<'_>) -> Result<Value, TemplateError> {
     part(arguments, amount(arguments)?, usize::MAX)
 }
 
-/// How many; less than none is none.
-fn amount(arguments: &Arguments<'_>) -> Result<usize, Trouble> {
+/// A number of items; a negative one is zero.
+fn amount(arguments: &Arguments<'_>) -> Result<usize, TemplateError> {
     Ok(usize::try_from(arguments.number(1)?).unwrap_or(0))
 }
 
-fn part(arguments: &Arguments<'_>, skip: usize, take: usize) -> Result<Value, Trouble> {
+fn part(arguments: &Arguments<'_>, skip: usize, take: usize) -> Result<Value, TemplateError> {
     Ok(match arguments.value(0) {
         Value::String(text) => text.chars().skip(skip).take(take).collect::<String>().into(),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
@@ -177,10 +179,10 @@ fn part(arguments: &Arguments<'_>, skip: usize, take: usize) -> Result<Value, Tr
     })
 }
 
-pub(super) fn range(arguments: &Arguments<'_>) -> Result<Value, Trouble> {
+pub(super) fn range(arguments: &Arguments<'_>) -> Result<Value, TemplateError> {
     let (start, count) = (arguments.number(0)?, arguments.amount(1)?);
     if count > ELEMENTS_MAX {
-        return Err(arguments.wrong(&format!("makes at most {ELEMENTS_MAX} numbers")));
+        return Err(arguments.wrong(&format!("returns at most {ELEMENTS_MAX} numbers")));
     }
     let end = i64::try_from(count).ok().and_then(|count| start.checked_add(count));
     let end = end.ok_or_else(|| arguments.wrong("has no result that is a whole number of 64 bits"))?;

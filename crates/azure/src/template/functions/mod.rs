@@ -1,7 +1,7 @@
-//! The functions of the template language: one table, and what their arguments are asked for.
+//! The functions of the template language: a table, and access to arguments.
 //!
-//! A function gets values and gives a value; what it makes is limited before it is made where it could be far larger
-//! than what it was given.
+//! A function maps values to a value. Where a result could be far larger than the arguments, its size is limited before
+//! it is built.
 
 mod collection;
 mod digest;
@@ -12,25 +12,26 @@ mod text;
 
 use serde_json::Value;
 
-use super::scope::{Scope, Turn};
-use super::trouble::{Trouble, bad, quoted};
+use super::error::{TemplateError, bad, quoted};
+use super::scope::{LoopIteration, Scope};
 
-/// What a function is given.
+/// Arguments of a function.
 pub(super) struct Arguments<'a> {
-    /// The function, for messages.
+    /// Name of the function, for messages.
     name: &'static str,
     values: &'a [Value],
 }
 
-type Function = fn(&Arguments<'_>) -> Result<Value, Trouble>;
+type Function = fn(&Arguments<'_>) -> Result<Value, TemplateError>;
 
-/// A function that knows where it is called.
-type Aware = fn(&Scope<'_>, &Arguments<'_>, Option<&Turn<'_>>) -> Result<Value, Trouble>;
+/// A function that needs the scope and the loop of its call.
+type ScopedFunction =
+    fn(&Scope<'_>, &Arguments<'_>, Option<&LoopIteration<'_>>) -> Result<Value, TemplateError>;
 
-/// As many arguments as an expression may have.
+/// No maximum number of arguments.
 const ANY: usize = usize::MAX;
 
-/// Name, the least and the most arguments, the function.
+/// Name, minimum and maximum number of arguments, function.
 const FUNCTIONS: &[(&str, usize, usize, Function)] = &[
     ("add", 2, 2, number::add),
     ("and", 1, ANY, logic::and),
@@ -85,8 +86,8 @@ const FUNCTIONS: &[(&str, usize, usize, Function)] = &[
     ("uniqueString", 1, ANY, digest::unique_string),
 ];
 
-/// The same for functions that know where they are called.
-const AWARE: &[(&str, usize, usize, Aware)] = &[
+/// The same for functions that need the scope.
+const SCOPED_FUNCTIONS: &[(&str, usize, usize, ScopedFunction)] = &[
     ("copyIndex", 0, 2, resource::copy_index),
     ("deployment", 0, 0, resource::deployment),
     ("parameters", 1, 1, resource::parameters),
@@ -99,23 +100,20 @@ const AWARE: &[(&str, usize, usize, Aware)] = &[
     ("variables", 1, 1, resource::variables),
 ];
 
-/// What a function gives.
 pub(super) fn call(
     scope: &Scope<'_>,
     called: &str,
     values: &[Value],
-    turn: Option<&Turn<'_>>,
-) -> Result<Value, Trouble> {
+    iteration: Option<&LoopIteration<'_>>,
+) -> Result<Value, TemplateError> {
     if let Some((name, least, most, function)) = find(FUNCTIONS, called, |row| row.0) {
         return function(&arguments(name, *least..=*most, values)?);
     }
-    match find(AWARE, called, |row| row.0) {
+    match find(SCOPED_FUNCTIONS, called, |row| row.0) {
         Some((name, least, most, function)) => {
-            function(scope, &arguments(name, *least..=*most, values)?, turn)
+            function(scope, &arguments(name, *least..=*most, values)?, iteration)
         }
-        None => {
-            Err(bad(format!("the template function {} is not valid, or not known here", quoted(&called))))
-        }
+        None => Err(bad(format!("the template function {} is not valid, or not supported", quoted(&called)))),
     }
 }
 
@@ -127,7 +125,7 @@ fn arguments<'a>(
     name: &'static str,
     expected: std::ops::RangeInclusive<usize>,
     values: &'a [Value],
-) -> Result<Arguments<'a>, Trouble> {
+) -> Result<Arguments<'a>, TemplateError> {
     if expected.contains(&values.len()) {
         return Ok(Arguments { name, values });
     }
@@ -141,49 +139,48 @@ fn arguments<'a>(
 }
 
 impl<'a> Arguments<'a> {
-    /// An argument as it is.
-    fn value(&self, place: usize) -> &'a Value {
-        self.values.get(place).unwrap_or(&Value::Null)
+    fn value(&self, position: usize) -> &'a Value {
+        self.values.get(position).unwrap_or(&Value::Null)
     }
 
-    /// An argument that is to be a text.
-    fn text(&self, place: usize) -> Result<&'a str, Trouble> {
-        self.value(place).as_str().ok_or_else(|| self.unlike(place, "a text"))
+    /// An argument that must be a text.
+    fn text(&self, position: usize) -> Result<&'a str, TemplateError> {
+        self.value(position).as_str().ok_or_else(|| self.unlike(position, "a text"))
     }
 
-    /// An argument that is to be a whole number.
-    fn number(&self, place: usize) -> Result<i64, Trouble> {
-        self.value(place).as_i64().ok_or_else(|| self.unlike(place, "a whole number"))
+    /// An argument that must be an integer.
+    fn number(&self, position: usize) -> Result<i64, TemplateError> {
+        self.value(position).as_i64().ok_or_else(|| self.unlike(position, "a whole number"))
     }
 
-    /// An argument that is to be a number of things.
-    fn amount(&self, place: usize) -> Result<usize, Trouble> {
-        let amount = self.value(place).as_u64().and_then(|amount| usize::try_from(amount).ok());
-        amount.ok_or_else(|| self.unlike(place, "a whole number that is not negative"))
+    /// An argument that must be a non-negative integer.
+    fn amount(&self, position: usize) -> Result<usize, TemplateError> {
+        let amount = self.value(position).as_u64().and_then(|amount| usize::try_from(amount).ok());
+        amount.ok_or_else(|| self.unlike(position, "a whole number that is not negative"))
     }
 
-    /// An argument that is to be true or false.
-    fn truth(&self, place: usize) -> Result<bool, Trouble> {
-        self.value(place).as_bool().ok_or_else(|| self.unlike(place, "true or false"))
+    /// An argument that must be a flag.
+    fn truth(&self, position: usize) -> Result<bool, TemplateError> {
+        self.value(position).as_bool().ok_or_else(|| self.unlike(position, "true or false"))
     }
 
-    /// An argument that is to be a list.
-    fn list(&self, place: usize) -> Result<&'a Vec<Value>, Trouble> {
-        self.value(place).as_array().ok_or_else(|| self.unlike(place, "a list"))
+    /// An argument that must be a list.
+    fn list(&self, position: usize) -> Result<&'a Vec<Value>, TemplateError> {
+        self.value(position).as_array().ok_or_else(|| self.unlike(position, "a list"))
     }
 
-    /// All of them as texts.
-    fn texts(&self) -> Result<Vec<&'a str>, Trouble> {
-        (0..self.values.len()).map(|place| self.text(place)).collect()
+    /// All arguments as texts.
+    fn texts(&self) -> Result<Vec<&'a str>, TemplateError> {
+        (0..self.values.len()).map(|position| self.text(position)).collect()
     }
 
-    /// An argument that is something else. Its value is not told: it could be a secret.
-    fn unlike(&self, place: usize, expected: &str) -> Trouble {
-        self.wrong(&format!("expects {expected} as its argument {}", place + 1))
+    /// Error for an argument of the wrong type. It never contains the value, which could be a secret.
+    fn unlike(&self, position: usize, expected: &str) -> TemplateError {
+        self.wrong(&format!("expects {expected} as its argument {}", position + 1))
     }
 
-    /// What is wrong with them.
-    fn wrong(&self, what: &str) -> Trouble {
+    /// Error with the name of the function.
+    fn wrong(&self, what: &str) -> TemplateError {
         bad(format!("the template function '{}' {what}", self.name))
     }
 }

@@ -1,4 +1,5 @@
-//! Each command: who may ask for it, and whether somebody may who is limited to the tenants `web` and `east`.
+//! Each command: the role that it needs, and whether a token that is limited to the tenants `web` and `east` may run
+//! it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,73 +12,83 @@ use serde_json::{Value, json};
 use super::super::permit::{Denied, Permit};
 use super::*;
 
-/// Whose a command is, seen by somebody who is limited.
+/// Owner of the object of a command, from the point of view of a limited token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Whose {
-    /// By name: own, another's, nobody's.
+enum TargetKind {
+    /// By name: own, foreign, or missing.
     Machine,
     Tenant,
     Event,
-    /// One that grows.
+    /// A scale set that grows.
     ScaleSet,
     Everybody,
 }
 
-/// Every command, without what it is about.
-const COMMANDS: [(&str, Role, Whose, &str); 48] = [
-    ("admit_host", Role::Admin, Whose::Everybody, r#"{"name":"h9"}"#),
-    ("remove_host", Role::Admin, Whose::Everybody, r#"{"host":"h1"}"#),
-    ("forget_host", Role::Admin, Whose::Everybody, r#"{"host":"h1"}"#),
-    ("forget", Role::Admin, Whose::Everybody, r#"{"machine":"east/m0"}"#),
-    ("move", Role::Admin, Whose::Everybody, r#"{"machine":"east/m0","host":"h1"}"#),
-    ("admit_vm", Role::Admin, Whose::Everybody, r#"{"name":"new","host":"h1"}"#),
-    ("admit_availability_set", Role::Admin, Whose::Everybody, r#"{"name":"new"}"#),
-    ("admit_cloud_service", Role::Admin, Whose::Everybody, r#"{"name":"new"}"#),
+/// Every command, without its object.
+const COMMANDS: [(&str, Role, TargetKind, &str); 48] = [
+    ("admit_host", Role::Admin, TargetKind::Everybody, r#"{"name":"h9"}"#),
+    ("remove_host", Role::Admin, TargetKind::Everybody, r#"{"host":"h1"}"#),
+    ("forget_host", Role::Admin, TargetKind::Everybody, r#"{"host":"h1"}"#),
+    ("forget", Role::Admin, TargetKind::Everybody, r#"{"machine":"east/m0"}"#),
+    ("move", Role::Admin, TargetKind::Everybody, r#"{"machine":"east/m0","host":"h1"}"#),
+    ("admit_vm", Role::Admin, TargetKind::Everybody, r#"{"name":"new","host":"h1"}"#),
+    ("admit_availability_set", Role::Admin, TargetKind::Everybody, r#"{"name":"new"}"#),
+    ("admit_cloud_service", Role::Admin, TargetKind::Everybody, r#"{"name":"new"}"#),
     (
         "admit_machine",
         Role::Admin,
-        Whose::Everybody,
+        TargetKind::Everybody,
         r#"{"tenant":"east","machine":{"name":"m","host":"h1"}}"#,
     ),
-    ("admit_scale_set", Role::Admin, Whose::Everybody, r#"{"name":"new"}"#),
-    ("admit_instance", Role::Operator, Whose::ScaleSet, r#"{"scale_set":"web","instance":{"host":"h1"}}"#),
-    ("remove_tenant", Role::Admin, Whose::Everybody, r#"{"tenant":"east"}"#),
-    ("remove_scale_set", Role::Admin, Whose::Everybody, r#"{"scale_set":"web"}"#),
-    ("change_policy", Role::Admin, Whose::Everybody, r#"{"tenant":"east","policy":{}}"#),
-    ("change_model", Role::Admin, Whose::Everybody, r#"{"scale_set":"web"}"#),
-    ("revise_model", Role::Admin, Whose::Everybody, r#"{"scale_set":"web"}"#),
-    ("change_upgrade_policy", Role::Admin, Whose::Everybody, r#"{"scale_set":"web","upgrade":"rolling"}"#),
-    ("change_profile", Role::Admin, Whose::Everybody, r#"{"machine":"east/m0"}"#),
-    ("describe", Role::Admin, Whose::Everybody, r#"{"machine":"east/m0"}"#),
-    ("change_site", Role::Admin, Whose::Everybody, "{}"),
-    ("change_settings", Role::Admin, Whose::Everybody, "{}"),
-    ("restart", Role::Operator, Whose::Machine, "{}"),
-    ("redeploy", Role::Operator, Whose::Machine, "{}"),
-    ("delete", Role::Operator, Whose::Machine, "{}"),
-    ("reimage", Role::Operator, Whose::Machine, "{}"),
-    ("evict", Role::Operator, Whose::Machine, "{}"),
-    ("stop", Role::Operator, Whose::Machine, "{}"),
-    ("start", Role::Operator, Whose::Machine, "{}"),
-    ("deallocate", Role::Operator, Whose::Machine, "{}"),
-    ("upgrade_instance", Role::Operator, Whose::Machine, "{}"),
-    ("jam", Role::Operator, Whose::Machine, "{}"),
-    ("approve", Role::Operator, Whose::Tenant, r#"{"events":"all"}"#),
-    ("cancel", Role::Operator, Whose::Event, "{}"),
-    ("force_start", Role::Operator, Whose::Event, "{}"),
-    ("update_hosts", Role::Operator, Whose::Everybody, r#"{"hosts":["h1"]}"#),
-    ("update_network", Role::Operator, Whose::Everybody, r#"{"hosts":["h1"]}"#),
-    ("migrate_hosts", Role::Operator, Whose::Everybody, r#"{"hosts":["h1"]}"#),
-    ("reboot_hosts", Role::Operator, Whose::Everybody, r#"{"hosts":["h1"]}"#),
-    ("start_rollout", Role::Operator, Whose::Everybody, r#"{"work":"update","hosts":"all"}"#),
-    ("pause_rollout", Role::Operator, Whose::Everybody, r#"{"rollout":0}"#),
-    ("resume_rollout", Role::Operator, Whose::Everybody, r#"{"rollout":0}"#),
-    ("change_rollout", Role::Operator, Whose::Everybody, r#"{"rollout":0}"#),
-    ("cancel_rollout", Role::Operator, Whose::Everybody, r#"{"rollout":0}"#),
-    ("degrade_host", Role::Operator, Whose::Everybody, r#"{"host":"h1"}"#),
-    ("fail_host", Role::Operator, Whose::Everybody, r#"{"host":"h1"}"#),
-    ("recover_host", Role::Operator, Whose::Everybody, r#"{"host":"h1"}"#),
-    ("brake_on", Role::Operator, Whose::Everybody, "{}"),
-    ("brake_off", Role::Operator, Whose::Everybody, "{}"),
+    ("admit_scale_set", Role::Admin, TargetKind::Everybody, r#"{"name":"new"}"#),
+    (
+        "admit_instance",
+        Role::Operator,
+        TargetKind::ScaleSet,
+        r#"{"scale_set":"web","instance":{"host":"h1"}}"#,
+    ),
+    ("remove_tenant", Role::Admin, TargetKind::Everybody, r#"{"tenant":"east"}"#),
+    ("remove_scale_set", Role::Admin, TargetKind::Everybody, r#"{"scale_set":"web"}"#),
+    ("change_policy", Role::Admin, TargetKind::Everybody, r#"{"tenant":"east","policy":{}}"#),
+    ("change_model", Role::Admin, TargetKind::Everybody, r#"{"scale_set":"web"}"#),
+    ("revise_model", Role::Admin, TargetKind::Everybody, r#"{"scale_set":"web"}"#),
+    (
+        "change_upgrade_policy",
+        Role::Admin,
+        TargetKind::Everybody,
+        r#"{"scale_set":"web","upgrade":"rolling"}"#,
+    ),
+    ("change_profile", Role::Admin, TargetKind::Everybody, r#"{"machine":"east/m0"}"#),
+    ("describe", Role::Admin, TargetKind::Everybody, r#"{"machine":"east/m0"}"#),
+    ("change_site", Role::Admin, TargetKind::Everybody, "{}"),
+    ("change_settings", Role::Admin, TargetKind::Everybody, "{}"),
+    ("restart", Role::Operator, TargetKind::Machine, "{}"),
+    ("redeploy", Role::Operator, TargetKind::Machine, "{}"),
+    ("delete", Role::Operator, TargetKind::Machine, "{}"),
+    ("reimage", Role::Operator, TargetKind::Machine, "{}"),
+    ("evict", Role::Operator, TargetKind::Machine, "{}"),
+    ("stop", Role::Operator, TargetKind::Machine, "{}"),
+    ("start", Role::Operator, TargetKind::Machine, "{}"),
+    ("deallocate", Role::Operator, TargetKind::Machine, "{}"),
+    ("upgrade_instance", Role::Operator, TargetKind::Machine, "{}"),
+    ("jam", Role::Operator, TargetKind::Machine, "{}"),
+    ("approve", Role::Operator, TargetKind::Tenant, r#"{"events":"all"}"#),
+    ("cancel", Role::Operator, TargetKind::Event, "{}"),
+    ("force_start", Role::Operator, TargetKind::Event, "{}"),
+    ("update_hosts", Role::Operator, TargetKind::Everybody, r#"{"hosts":["h1"]}"#),
+    ("update_network", Role::Operator, TargetKind::Everybody, r#"{"hosts":["h1"]}"#),
+    ("migrate_hosts", Role::Operator, TargetKind::Everybody, r#"{"hosts":["h1"]}"#),
+    ("reboot_hosts", Role::Operator, TargetKind::Everybody, r#"{"hosts":["h1"]}"#),
+    ("start_rollout", Role::Operator, TargetKind::Everybody, r#"{"work":"update","hosts":"all"}"#),
+    ("pause_rollout", Role::Operator, TargetKind::Everybody, r#"{"rollout":0}"#),
+    ("resume_rollout", Role::Operator, TargetKind::Everybody, r#"{"rollout":0}"#),
+    ("change_rollout", Role::Operator, TargetKind::Everybody, r#"{"rollout":0}"#),
+    ("cancel_rollout", Role::Operator, TargetKind::Everybody, r#"{"rollout":0}"#),
+    ("degrade_host", Role::Operator, TargetKind::Everybody, r#"{"host":"h1"}"#),
+    ("fail_host", Role::Operator, TargetKind::Everybody, r#"{"host":"h1"}"#),
+    ("recover_host", Role::Operator, TargetKind::Everybody, r#"{"host":"h1"}"#),
+    ("brake_on", Role::Operator, TargetKind::Everybody, "{}"),
+    ("brake_off", Role::Operator, TargetKind::Everybody, "{}"),
 ];
 
 fn command(name: &str, fields: &str, more: &[(&str, &str)]) -> NamedCommand {
@@ -91,12 +102,12 @@ fn command(name: &str, fields: &str, more: &[(&str, &str)]) -> NamedCommand {
 
 /// Tenants on hosts: `east`, `west` and the scale set `web` on `h1`, `alone` and another machine of `east` on `h2`. All
 /// are enrolled.
-struct Fleet {
+struct TestFleet {
     cluster: Cluster,
     now: Now,
 }
 
-impl Fleet {
+impl TestFleet {
     fn new() -> Self {
         let mut fleet = Self { cluster: Cluster::new(Seed([1; 16])), now: Now::at_millis(0) };
         for host in ["h1", "h2", "h3"] {
@@ -149,50 +160,51 @@ fn limited() -> Permit {
     Permit { role: Role::Operator, scope: Scope { tenants, ..Scope::default() }, ..Permit::unlimited("x") }
 }
 
-/// The fields of a command about something, and whether whoever is limited may ask for it.
-fn cases(whose: Whose, fleet: &Fleet) -> Vec<(Vec<(&'static str, String)>, bool)> {
+/// The fields of a command about an object, and whether the limited token may run it.
+fn cases(kind: TargetKind, fleet: &TestFleet) -> Vec<(Vec<(&'static str, String)>, bool)> {
     let of = |key: &'static str, cases: Vec<(String, bool)>| {
         cases.into_iter().map(|(value, may)| (vec![(key, value)], may)).collect()
     };
-    match whose {
-        Whose::Machine => {
+    match kind {
+        TargetKind::Machine => {
             let cases = [
                 ("east/m0", true),
                 ("m1", true),
                 ("web_0", true),
                 ("web/web_100", true),
                 ("web:2/web_100", true),
-                // Of several that have this name, one is another's.
+                // Of several machines with this name, one is foreign.
                 ("m0", false),
                 ("west/m0", false),
                 ("alone", false),
                 ("alone/alone", false),
-                ("nobody", false),
-                ("east/nobody", false),
+                ("missing", false),
+                ("east/missing", false),
                 ("", false),
                 ("/", false),
                 ("east/", false),
             ];
             of("machine", cases.map(|(name, may)| (name.to_owned(), may)).to_vec())
         }
-        Whose::Tenant => {
-            let cases = [("east", true), ("web", true), ("web:2", true), ("west", false), ("nobody", false)];
+        TargetKind::Tenant => {
+            let cases = [("east", true), ("web", true), ("web:2", true), ("west", false), ("missing", false)];
             of("tenant", cases.map(|(name, may)| (name.to_owned(), may)).to_vec())
         }
-        Whose::Event => {
-            let nobody = "28512AF7-C957-4500-9BC4-842D6FB531E4".to_owned();
-            let cases = [(fleet.event("web:2"), true), (fleet.event("alone"), false), (nobody, false)];
+        TargetKind::Event => {
+            let missing = "28512AF7-C957-4500-9BC4-842D6FB531E4".to_owned();
+            let cases = [(fleet.event("web:2"), true), (fleet.event("alone"), false), (missing, false)];
             of("event", cases.into_iter().chain([("?".to_owned(), false)]).collect())
         }
-        Whose::ScaleSet => {
+        TargetKind::ScaleSet => {
             let cases =
-                [("web", true), ("east", false), ("web:2", false), ("other", false), ("nobody", false)];
+                [("web", true), ("east", false), ("web:2", false), ("other", false), ("missing", false)];
             of("scale_set", cases.map(|(name, may)| (name.to_owned(), may)).to_vec())
         }
-        Whose::Everybody => vec![(Vec::new(), false)],
+        TargetKind::Everybody => vec![(Vec::new(), false)],
     }
 }
 
+/// promise: S2
 #[test]
 fn every_command_is_in_the_table() {
     let unknown = serde_json::from_value::<NamedCommand>(json!({ "command": "?" })).unwrap_err().to_string();
@@ -200,16 +212,17 @@ fn every_command_is_in_the_table() {
     assert_eq!(COMMANDS.iter().map(|(name, ..)| *name).collect::<BTreeSet<_>>(), all);
 }
 
+/// promise: S2
 #[test]
 fn every_command_needs_its_role() {
     let fleet = {
-        let mut fleet = Fleet::new();
+        let mut fleet = TestFleet::new();
         fleet.order("restart", r#"{"machine":"alone"}"#);
         fleet.order("restart", r#"{"machine":"web_100"}"#);
         fleet
     };
-    for (name, role, whose, fields) in COMMANDS {
-        let (more, _) = cases(whose, &fleet).remove(0);
+    for (name, role, kind, fields) in COMMANDS {
+        let (more, _) = cases(kind, &fleet).remove(0);
         let more: Vec<_> = more.iter().map(|(key, value)| (*key, value.as_str())).collect();
         let command = command(name, fields, &more);
         assert_eq!(needs(&command), role, "{name}");
@@ -221,13 +234,14 @@ fn every_command_needs_its_role() {
     }
 }
 
+/// promise: S3
 #[test]
 fn who_is_limited_to_tenants_touches_no_others_with_any_command() {
-    let mut fleet = Fleet::new();
+    let mut fleet = TestFleet::new();
     fleet.order("restart", r#"{"machine":"alone"}"#);
     fleet.order("restart", r#"{"machine":"web_100"}"#);
-    for (name, role, whose, fields) in COMMANDS {
-        for (more, may) in cases(whose, &fleet) {
+    for (name, role, kind, fields) in COMMANDS {
+        for (more, may) in cases(kind, &fleet) {
             let more: Vec<_> = more.iter().map(|(key, value)| (*key, value.as_str())).collect();
             let command = command(name, fields, &more);
             let expected = match (role, may) {
@@ -244,9 +258,10 @@ fn who_is_limited_to_tenants_touches_no_others_with_any_command() {
     }
 }
 
+/// promise: S2
 #[test]
 fn who_grows_a_scale_set_names_neither_addresses_nor_foreign_hosts() {
-    let fleet = Fleet::new();
+    let fleet = TestFleet::new();
     let check = |instance: &str| {
         let fields = format!(r#"{{"scale_set":"web","instance":{instance}}}"#);
         limited().check_command(&command("admit_instance", &fields, &[]), &fleet.cluster)
@@ -257,9 +272,10 @@ fn who_grows_a_scale_set_names_neither_addresses_nor_foreign_hosts() {
     assert_eq!(check(addresses), Err(Denied::Role { needs: Role::Admin, has: Role::Operator }));
 }
 
+/// promise: S3
 #[test]
 fn work_that_touches_others_is_not_within() {
-    let mut fleet = Fleet::new();
+    let mut fleet = TestFleet::new();
     fleet.order("update_hosts", r#"{"hosts":["h1"]}"#);
     while fleet.cluster.tenant(fleet.tenant("east")).unwrap().events().is_empty() {
         fleet.submit(&Command::Tick);
@@ -274,7 +290,7 @@ fn work_that_touches_others_is_not_within() {
             ["web", "east", "west"].map(|name| Name::new(name).unwrap()).into_iter().collect();
         assert!(is_within(&command, &fleet.cluster, &all));
     }
-    // Each may still approve its own.
+    // Each tenant may still approve its own event.
     assert_eq!(
         limited()
             .check_command(&command("approve", r#"{"events":"all"}"#, &[("tenant", "east")]), &fleet.cluster),
@@ -282,9 +298,10 @@ fn work_that_touches_others_is_not_within() {
     );
 }
 
+/// promise: S3
 #[test]
 fn a_permit_says_what_is_seen() {
-    let fleet = Fleet::new();
+    let fleet = TestFleet::new();
     let seen = |permit: &Permit| -> BTreeMap<String, bool> {
         let all = fleet.cluster.tenants();
         all.map(|(id, tenant)| (tenant.name.to_string(), permit.sees(&fleet.cluster, id))).collect()
@@ -296,6 +313,7 @@ fn a_permit_says_what_is_seen() {
     assert!(!limited().sees(&fleet.cluster, TenantId(99)));
 }
 
+/// promise: S2
 #[test]
 fn a_permit_stands_while_its_token_is_the_same() {
     let now = forewarn_lifecycle::Now::at_millis(0);
@@ -341,6 +359,7 @@ fn a_permit_stands_while_its_token_is_the_same() {
     );
 }
 
+/// promise: S3
 #[test]
 fn a_permit_says_which_clusters_and_whether_all() {
     let token = Token {
@@ -364,5 +383,5 @@ fn a_permit_says_which_clusters_and_whether_all() {
     assert_eq!(limited().check_all_tenants(Role::Viewer), Err(Denied::Limited));
     let viewer = Permit { role: Role::Viewer, ..limited() };
     let why = viewer.check_all_tenants(Role::Operator).unwrap_err();
-    assert_eq!(why.to_string(), "not for this role: viewer\n  hint: it needs the role operator");
+    assert_eq!(why.to_string(), "role viewer is not sufficient\n  hint: this needs the role operator");
 }

@@ -1,10 +1,10 @@
-//! Machines that are wanted on other hosts, in an order in which the moves can be recorded one by one.
+//! Machines that are on other hosts in the wanted fleet, in an order in which the moves can be recorded one by one.
 
 use std::collections::BTreeMap;
 
 use super::Difference;
 
-/// A machine that is wanted on another host.
+/// A machine that is on another host in the wanted fleet.
 pub(super) struct HostChange {
     pub(super) tenant: String,
     pub(super) from: String,
@@ -12,8 +12,8 @@ pub(super) struct HostChange {
     pub(super) difference: Difference,
 }
 
-/// Orders moves: a machine leaves a host before another one of its tenant comes there, unless they trade places. A host has
-/// machines of one update domain of a tenant at a time.
+/// Orders moves: a machine leaves a host before another one of its tenant arrives there, unless they trade places. A
+/// host has machines of one update domain of a tenant at a time.
 pub(super) fn in_order(mut left: Vec<HostChange>) -> Vec<Difference> {
     let mut ordered = Vec::with_capacity(left.len());
     let mut leaving = BTreeMap::<_, usize>::new();

@@ -1,21 +1,21 @@
-//! Removal of what a wanted fleet does not mention: deleted by the driver, or only forgotten.
+//! Removal of objects that the wanted fleet does not mention: deleted by the driver, or only forgotten.
 
 use std::collections::BTreeSet;
 
-use super::{List, Sets, number};
+use super::{DifferenceList, SetKind, number};
 use crate::command::HostEntry;
 use crate::command::NamedCommand;
 use crate::fleet_file::Fleet;
 
-/// The way in which machines go.
+/// The way in which machines are removed.
 #[derive(Clone, Copy)]
-pub(super) enum Farewell {
+pub(super) enum RemovalMode {
     Delete,
     Forget,
 }
 
-impl Farewell {
-    fn machine(self, list: &mut List, text: String, machine: String) {
+impl RemovalMode {
+    fn machine(self, list: &mut DifferenceList, text: String, machine: String) {
         match self {
             Self::Delete => list.push(text, NamedCommand::Delete { machine }),
             Self::Forget => list.push(format!("{text}, forgotten"), NamedCommand::Forget { machine }),
@@ -30,14 +30,15 @@ impl Farewell {
     }
 }
 
-/// Machines first; sets and hosts go when nothing is left on them.
-pub(super) fn removals(list: &mut List, current: &Fleet, wanted: &Fleet, farewell: Farewell) {
-    let delete = |list: &mut List, text: String, machine: String| farewell.machine(list, text, machine);
+/// Machines first; sets and hosts are removed once they are empty.
+pub(super) fn removals(list: &mut DifferenceList, current: &Fleet, wanted: &Fleet, farewell: RemovalMode) {
+    let delete =
+        |list: &mut DifferenceList, text: String, machine: String| farewell.machine(list, text, machine);
     let wanted_vms: BTreeSet<_> = wanted.vms.iter().map(|vm| &vm.name).collect();
     for vm in current.vms.iter().filter(|vm| !wanted_vms.contains(&vm.name)) {
         delete(list, format!("- vm {}", vm.name), format!("{0}/{0}", vm.name));
     }
-    for kind in [Sets::Availability, Sets::Cloud] {
+    for kind in [SetKind::Availability, SetKind::Cloud] {
         for set in kind.of(current) {
             let keep = kind.of(wanted).iter().find(|one| one.name == set.name);
             let kept: BTreeSet<_> = keep.iter().flat_map(|set| &set.machines).map(|one| &one.name).collect();
@@ -73,8 +74,8 @@ pub(super) fn removals(list: &mut List, current: &Fleet, wanted: &Fleet, farewel
     }
 }
 
-/// Something that can go only when it is empty.
-fn container(list: &mut List, text: String, empty: bool, command: NamedCommand) {
+/// Removes an object that must be empty.
+fn container(list: &mut DifferenceList, text: String, empty: bool, command: NamedCommand) {
     if empty { list.push(text, command) } else { list.later(format!("{text}, once its machines are gone")) }
 }
 

@@ -10,9 +10,7 @@ use super::{Authorization, Filter, Progress, Schema, Webhook};
 /// A command to webhooks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WebhookCommand {
-    /// Adds a webhook.
-    Add(Box<NewWebhook>),
-    /// Removes a webhook.
+    Add(Box<WebhookDefinition>),
     Remove(Name),
     /// A webhook has confirmed that it wants messages.
     Confirm {
@@ -27,10 +25,8 @@ pub enum WebhookCommand {
 
 /// A webhook to add.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NewWebhook {
-    /// Its name.
+pub struct WebhookDefinition {
     pub name: Name,
-    /// Its URL.
     pub url: Url,
     /// The schema of its messages.
     pub schema: Schema,

@@ -1,7 +1,7 @@
 //! Webhooks: receivers of messages about events, and their progress.
 //!
-//! Messages are made from the audit log. Of a webhook, only its filter and the number of the last delivered entry are stored: the
-//! entries after that number are its outbox.
+//! Messages are made from the audit log. Of a webhook, only its filter and the number of the last delivered entry are
+//! stored: the entries after that number are its outbox.
 //!
 //! ```text
 //!   added ──▶ handshake wanted ──▶ confirmed ──▶ delivering, entry by entry, or failing since
@@ -18,16 +18,14 @@ use serde::{Deserialize, Serialize, Serializer};
 use crate::limits::AUTHORIZATION_BYTES_MAX;
 use crate::shared::token::{Reach, Scope};
 
-pub use change::{NewWebhook, WebhookChange, WebhookCommand};
+pub use change::{WebhookChange, WebhookCommand, WebhookDefinition};
 
 /// A receiver of messages about events.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Webhook {
     /// Its number, which is never used again.
     pub number: u32,
-    /// Its name.
     pub name: Name,
-    /// Its URL.
     pub url: Url,
     /// The schema of its messages.
     pub schema: Schema,
@@ -58,9 +56,8 @@ pub enum Schema {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Filter {
-    /// Clusters and tenants. A cluster that is gone stays in the list: its number is never used again.
+    /// Clusters and tenants. A cluster that was removed stays in the list: its number is never used again.
     pub scope: Scope,
-    /// Kinds of events.
     pub kinds: Reach<EventKind>,
 }
 
@@ -69,7 +66,6 @@ pub struct Filter {
 pub enum Handshake {
     /// It has not confirmed.
     Wanted,
-    /// It has confirmed.
     Done {
         /// Time of the confirmation.
         at: Timestamp,
@@ -88,13 +84,13 @@ pub struct Progress {
     pub lost: u64,
     /// The failure, while deliveries fail.
     #[serde(deserialize_with = "Option::deserialize")]
-    pub failing: Option<Failing>,
+    pub failing: Option<DeliveryFailure>,
 }
 
 /// A failure of deliveries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Failing {
+pub struct DeliveryFailure {
     /// Time of the first failed attempt, on the clock of the computer even if the clock of the service is virtual.
     pub since: Timestamp,
     /// Number of the last audit entry at that time.
@@ -108,16 +104,12 @@ pub struct Authorization(String);
 
 /// A text that cannot be sent as `Authorization`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "what is sent as Authorization has 1 to {AUTHORIZATION_BYTES_MAX} visible ASCII characters and spaces"
-)]
-pub struct BadAuthorization;
+#[error("invalid value of Authorization: 1 to {AUTHORIZATION_BYTES_MAX} visible ASCII characters and spaces")]
+pub struct AuthorizationError;
 
 impl Schema {
-    /// All schemas.
     pub const ALL: [Self; 2] = [Self::CloudEvents, Self::EventGrid];
 
-    /// Its name.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -146,10 +138,14 @@ impl Authorization {
     ///
     /// # Errors
     /// Fails if it is not valid in a header.
-    pub fn new(text: &str) -> Result<Self, BadAuthorization> {
+    pub fn new(text: &str) -> Result<Self, AuthorizationError> {
         let fits = (1..=AUTHORIZATION_BYTES_MAX).contains(&text.len());
         let is_text = text.bytes().all(|byte| byte.is_ascii_graphic() || byte == b' ');
-        if fits && is_text && text.trim() == text { Ok(Self(text.to_owned())) } else { Err(BadAuthorization) }
+        if fits && is_text && text.trim() == text {
+            Ok(Self(text.to_owned()))
+        } else {
+            Err(AuthorizationError)
+        }
     }
 
     /// The secret, for the request and for the journal.
@@ -160,9 +156,9 @@ impl Authorization {
 }
 
 impl TryFrom<String> for Authorization {
-    type Error = BadAuthorization;
+    type Error = AuthorizationError;
 
-    fn try_from(text: String) -> Result<Self, BadAuthorization> {
+    fn try_from(text: String) -> Result<Self, AuthorizationError> {
         Self::new(&text)
     }
 }
@@ -184,14 +180,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_secret_can_be_sent_and_is_shown_to_nobody() {
+    fn a_secret_is_validated_and_hidden_in_debug_output() {
         let secret = Authorization::new("Bearer s3cret").unwrap();
         assert_eq!(
             (format!("{secret:?}").as_str(), secret.reveal()),
             ("Authorization(secret)", "Bearer s3cret")
         );
         for wrong in ["", " ", " a", "a ", "a\r\nX: b", "ä", &"a".repeat(AUTHORIZATION_BYTES_MAX + 1)] {
-            assert_eq!(Authorization::new(wrong), Err(BadAuthorization), "{wrong:?}");
+            assert_eq!(Authorization::new(wrong), Err(AuthorizationError), "{wrong:?}");
         }
     }
 

@@ -1,11 +1,12 @@
-//! `forewarn az env`: what makes `az`, and programs with Azure's SDKs, ask a running server instead of the cloud.
+//! `forewarn az env`: environment variables with which `az` and the Azure SDKs use a running server instead of the
+//! cloud.
 //!
 //! ```text
 //!   the server ──▶ ca.pem, endpoints.json, a directory for az ──▶ lines that a shell evaluates
 //!                  (below the directory of the user, one for each server)
 //! ```
 //!
-//! What `az` remembers about the cloud stays where it is: it gets a directory of its own.
+//! `az` gets a configuration directory of its own; the one for the cloud does not change.
 
 mod login;
 mod shell;
@@ -22,27 +23,27 @@ use forewarn_http_client::{Bytes, Method};
 use serde_json::{Value, json};
 
 use super::session::{Session, print};
-use super::{Options, Output};
+use super::{GlobalOptions, OutputFormat};
 use crate::client::Client;
-use crate::state;
-use login::Secret;
+use crate::state_directory;
+use login::PrincipalSecret;
 use shell::Shell;
 
 const EXAMPLES: &str = "\
 Examples:
-  eval \"$(forewarn az env)\"; az login --identity          with a server for one person
-  forewarn az env --service-principal                     logs in with every version of az
+  eval \"$(forewarn az env)\"; az login --identity          with `forewarn dev`
+  forewarn az env --service-principal                     login for every version of az
   forewarn az env --shell fish | source
   forewarn az env --shell powershell | Out-String | Invoke-Expression
-  eval \"$(forewarn az env --unset)\"                       az asks the cloud again";
+  eval \"$(forewarn az env --unset)\"                       use the cloud again";
 
-/// What a server says where things are, in the shape that `az` reads from `ARM_CLOUD_METADATA_URL`.
+/// The path of the cloud metadata that `az` reads from `ARM_CLOUD_METADATA_URL`.
 const ENDPOINTS: &str = "/metadata/endpoints?api-version=2019-05-01";
 
-/// What `az` remembers of that; it would not look again.
-const REMEMBERED: &str = "cloudEndpoints.json";
+/// The file in which `az` caches the cloud metadata; it must be removed, or `az` does not read them again.
+const CACHED_ENDPOINTS: &str = "cloudEndpoints.json";
 
-/// The variables that are ever set, but for those about proxies, which are somebody else's.
+/// The variables that this command may set, except the proxy variables, which `--unset` must not remove.
 const VARIABLES: [&str; 10] = [
     "AZURE_CONFIG_DIR",
     "REQUESTS_CA_BUNDLE",
@@ -56,65 +57,68 @@ const VARIABLES: [&str; 10] = [
     "AZURE_POD_IDENTITY_AUTHORITY_HOST",
 ];
 
-/// Makes az 2.71 to 2.74 ask the managed identity that `AZURE_POD_IDENTITY_AUTHORITY_HOST` names; later versions do so anyway.
+/// Makes az 2.71 to 2.74 use the managed identity at `AZURE_POD_IDENTITY_AUTHORITY_HOST`; later versions do so by
+/// default.
 const MSAL_IDENTITY: &str = "AZURE_CORE_USE_MSAL_MANAGED_IDENTITY";
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    /// Print lines for a shell that point `az` and the SDKs at this server; with --unset, that point them away from it.
-    #[command(after_help = EXAMPLES)]
-    Env(Environment),
+    /// Print shell commands that make `az` and the Azure SDKs use this server
+    #[command(before_help = EXAMPLES)]
+    Env(AzEnvArgs),
 }
 
 #[derive(Args)]
-pub(crate) struct Environment {
-    /// The shell.
+pub(crate) struct AzEnvArgs {
+    /// Shell that evaluates the commands
     #[arg(long, value_enum, default_value_t)]
     shell: Shell,
-    /// Print lines that take everything back; no server is asked.
+    /// Print commands that undo the settings; needs no server
     #[arg(long)]
     unset: bool,
-    /// End with commands that log in as a service principal, which every version of az can do.
+    /// Add login commands for a service principal, which work with every version of az
     #[arg(long, conflicts_with = "unset")]
     service_principal: bool,
-    /// The same as --output json.
+    /// Print JSON, like --output json
     #[arg(long)]
     json: bool,
 }
 
-/// What is set, and how to log in then.
+/// The variables and the login command.
 #[derive(Debug, PartialEq, Eq)]
-struct Set {
+struct AzEnvironment {
     variables: Vec<(&'static str, String)>,
     login: String,
     /// Commands for az 2.53 and earlier.
     older_login: Option<String>,
 }
 
-/// The files of one server.
-struct Files {
-    authority: Option<PathBuf>,
+/// The files that clients of one server need.
+struct AzFiles {
+    ca: Option<PathBuf>,
     endpoints: PathBuf,
     config: PathBuf,
 }
 
-pub(super) fn run(session: &Session, options: &Options, command: &Command) -> Result<()> {
+pub(super) fn run(session: &Session, options: &GlobalOptions, command: &Command) -> Result<()> {
     let Command::Env(environment) = command;
-    let Environment { shell, unset, json, .. } = environment;
+    let AzEnvArgs { shell, unset, json, .. } = environment;
     if *unset {
         return print(&VARIABLES.iter().map(|name| shell.unset(name)).collect::<String>());
     }
     let set = set(session, options, environment)?;
     match session.output() {
-        Output::Table | Output::Wide if !json => print(&set.lines(*shell)),
-        Output::Table | Output::Wide | Output::Json => print(&format!("{:#}\n", set.json())),
+        OutputFormat::Table | OutputFormat::Wide if !json => print(&set.lines(*shell)),
+        OutputFormat::Table | OutputFormat::Wide | OutputFormat::Json => {
+            print(&format!("{:#}\n", set.json()))
+        }
     }
 }
 
-/// Where the clients of Azure find a server, by what it says and by the host by which it is asked.
-pub(crate) fn place(arm: &str, client: &Client) -> Result<String> {
+/// The URL for Azure clients: the port of the listener, on the host with which this client reaches the server.
+pub(crate) fn arm_url(arm: &str, client: &Client) -> Result<String> {
     let Some((host, port)) = arm.trim_start_matches("https://").rsplit_once(':') else {
-        bail!("not an address: {arm}");
+        bail!("invalid address of the Azure listener: {arm}");
     };
     let address: Option<IpAddr> = host.trim_matches(['[', ']']).parse().ok();
     let host = match (address, client.host()) {
@@ -126,29 +130,29 @@ pub(crate) fn place(arm: &str, client: &Client) -> Result<String> {
     Ok(format!("https://{host}:{port}"))
 }
 
-fn set(session: &Session, options: &Options, environment: &Environment) -> Result<Set> {
+fn set(session: &Session, options: &GlobalOptions, environment: &AzEnvArgs) -> Result<AzEnvironment> {
     let server: ServerView = session.get("/v1/server")?;
     let Some(arm) = &server.arm else {
         bail!(
-            "this server has no listener for clients of Azure\n  \
-             hint: `forewarn dev` has one unless it is told --arm-listen off; `forewarn serve` has one with [arm]"
+            "this server has no listener for Azure clients\n  \
+             hint: `forewarn dev` has one, unless --arm-listen is off; for `forewarn serve`, add [arm] to its configuration"
         );
     };
-    let place = place(arm, session.client())?;
-    let files = Files::write(session, options, &place)?;
+    let url = arm_url(arm, session.client())?;
+    let files = AzFiles::write(session, options, &url)?;
     let path = |path: &Path| path.display().to_string();
     let mut variables = vec![("AZURE_CONFIG_DIR", path(&files.config))];
-    if let Some(authority) = &files.authority {
-        variables.push(("REQUESTS_CA_BUNDLE", path(authority)));
-        variables.push(("NODE_EXTRA_CA_CERTS", path(authority)));
+    if let Some(ca) = &files.ca {
+        variables.push(("REQUESTS_CA_BUNDLE", path(ca)));
+        variables.push(("NODE_EXTRA_CA_CERTS", path(ca)));
     }
     variables.push(("ARM_CLOUD_METADATA_URL", file_url(&files.endpoints)));
-    // Nothing that is asked here is any business of the cloud.
+    // No telemetry and no discovery: nothing of this must reach the cloud.
     for name in VARIABLES.iter().filter(|name| name.starts_with("AZURE_CORE_") && **name != MSAL_IDENTITY) {
         variables.push((name, "false".to_owned()));
     }
     if let Some(hosts) =
-        no_proxy(&[Some(host_of(&place)), session.client().host()], |name| std::env::var(name).ok())
+        no_proxy(&[Some(host_of(&url)), session.client().host()], |name| std::env::var(name).ok())
     {
         variables.extend(["NO_PROXY", "no_proxy"].map(|name| (name, hosts.clone())));
     }
@@ -157,22 +161,22 @@ fn set(session: &Session, options: &Options, environment: &Environment) -> Resul
         variables.push((MSAL_IDENTITY, "true".to_owned()));
         variables.push(("AZURE_POD_IDENTITY_AUTHORITY_HOST", session.client().to_string()));
     }
-    let secret = if is_dev { Secret::Any } else { Secret::Token };
+    let secret = if is_dev { PrincipalSecret::Any } else { PrincipalSecret::Token };
     let principal = login::service_principal(secret, environment.shell);
-    let older = || login::older_service_principal(secret, &place, environment.shell);
+    let older = || login::older_service_principal(secret, &url, environment.shell);
     let login = if is_dev && !environment.service_principal { login::IDENTITY.to_owned() } else { principal };
-    Ok(Set { variables, login, older_login: environment.service_principal.then(older) })
+    Ok(AzEnvironment { variables, login, older_login: environment.service_principal.then(older) })
 }
 
-/// Who is asked without a proxy, where there is one that would be asked for these hosts otherwise.
+/// The value of `NO_PROXY` that includes these hosts. None if there is no proxy, or the hosts are already excluded.
 fn no_proxy(hosts: &[Option<&str>], variable: impl Fn(&str) -> Option<String>) -> Option<String> {
     let either = |name: &str| {
-        let said = variable(&name.to_lowercase()).or_else(|| variable(name));
-        said.filter(|value| !value.is_empty())
+        let value = variable(&name.to_lowercase()).or_else(|| variable(name));
+        value.filter(|value| !value.is_empty())
     };
     ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"].iter().find_map(|name| either(name))?;
-    let said = either("NO_PROXY").unwrap_or_default();
-    let mut all: Vec<_> = said.split(',').map(str::trim).filter(|host| !host.is_empty()).collect();
+    let excluded = either("NO_PROXY").unwrap_or_default();
+    let mut all: Vec<_> = excluded.split(',').map(str::trim).filter(|host| !host.is_empty()).collect();
     let before = all.len();
     for host in hosts.iter().flatten() {
         if !all.contains(host) && !all.contains(&"*") {
@@ -182,16 +186,16 @@ fn no_proxy(hosts: &[Option<&str>], variable: impl Fn(&str) -> Option<String>) -
     (all.len() > before).then(|| all.join(","))
 }
 
-/// The host of `https://HOST:PORT`, as lists of hosts have it.
-fn host_of(place: &str) -> &str {
-    let authority = place.trim_start_matches("https://");
+/// The host of `https://HOST:PORT`, without brackets.
+fn host_of(url: &str) -> &str {
+    let authority = url.trim_start_matches("https://");
     authority.rsplit_once(':').map_or(authority, |(host, _)| host).trim_matches(['[', ']'])
 }
 
-impl Set {
+impl AzEnvironment {
     fn lines(&self, shell: Shell) -> String {
         let lines = self.variables.iter().map(|(name, value)| shell.set(name, value));
-        // A comment is the last line: a shell that is given all in one line reads the rest before it.
+        // The comment is last: a shell that gets all lines joined into one would skip everything after it.
         let last = match &self.older_login {
             None => format!("# then: {}\n", self.login),
             Some(older) => {
@@ -212,48 +216,48 @@ impl Set {
     }
 }
 
-impl Files {
-    /// Asks the server for what clients need, and writes it down. Whoever gets here has spoken to the server as they will.
-    fn write(session: &Session, options: &Options, place: &str) -> Result<Self> {
-        let directory = state::below(&format!("az/{}", folder(place)))?;
+impl AzFiles {
+    /// Downloads the files. This uses the Azure listener as clients will, so that errors appear here.
+    fn write(session: &Session, options: &GlobalOptions, url: &str) -> Result<Self> {
+        let directory = state_directory::below(&format!("az/{}", folder(url)))?;
         stale::remove_stale(&directory);
         let (status, pem) = session.client().send(Method::GET, "/ca.pem", &[], Bytes::new())?;
-        let (authority, client) = match status {
+        let (ca, client) = match status {
             200 => {
                 let file = directory.join("ca.pem");
                 write(&file, &pem)?;
-                (Some(file), Client::new(place)?.with_authority(pem.to_vec()))
+                (Some(file), Client::new(url)?.with_ca(pem.to_vec()))
             }
-            // Somebody else's certificate: whoever knows their authority says so.
+            // The certificate is from another CA, which --ca may name.
             _ => {
                 let file = options.ca().map(|file| fs::canonicalize(&file).unwrap_or(file));
-                (file.clone(), Client::new(place)?.with_authorities(file))
+                (file.clone(), Client::new(url)?.with_ca_file(file))
             }
         };
         let endpoints = directory.join("endpoints.json");
         let found: Value = client.get(ENDPOINTS)?;
         write(&endpoints, format!("{found:#}\n").as_bytes())?;
         let config = directory.join("config");
-        match fs::remove_file(config.join(REMEMBERED)) {
+        match fs::remove_file(config.join(CACHED_ENDPOINTS)) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                Err(error).context("what az remembers")
+                Err(error).context("cannot remove the cached cloud metadata of az")
             }
-            Ok(()) | Err(_) => Ok(Self { authority, endpoints, config }),
+            Ok(()) | Err(_) => Ok(Self { ca, endpoints, config }),
         }
     }
 }
 
-/// The file appears whole, or not at all.
+/// Writes a file atomically.
 fn write(file: &Path, bytes: &[u8]) -> Result<()> {
     let unfinished = file.with_extension("new");
     let written = fs::write(&unfinished, bytes).and_then(|()| fs::rename(&unfinished, file));
-    written.with_context(|| format!("cannot write: {}", file.display()))
+    written.with_context(|| format!("cannot write the file: {}", file.display()))
 }
 
-/// What the directory of a server is called: its host and port, in letters that every file system has.
-fn folder(place: &str) -> String {
+/// The name of a server's directory: host and port, in characters that every file system allows.
+fn folder(url: &str) -> String {
     let letter = |letter: char| if letter.is_ascii_alphanumeric() || letter == '.' { letter } else { '-' };
-    place.trim_start_matches("https://").chars().map(letter).collect()
+    url.trim_start_matches("https://").chars().map(letter).collect()
 }
 
 fn file_url(path: &Path) -> String {
@@ -266,7 +270,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn clients_call_the_server_as_it_is_called_here_unless_that_leads_elsewhere() {
+    fn azure_clients_use_the_host_of_this_client_unless_it_is_loopback() {
         for (arm, api, expected) in [
             ("https://127.0.0.1:1340", "http://127.0.0.1:1339", "https://127.0.0.1:1340"),
             ("https://127.0.0.1:1340", "http://10.0.0.1:1339", "https://127.0.0.1:1340"),
@@ -277,7 +281,7 @@ mod tests {
             ("https://[::1]:1340", "unix:/run/s", "https://[::1]:1340"),
             ("https://[::]:1340", "http://[fd00::1]:1339", "https://[fd00::1]:1340"),
         ] {
-            assert_eq!(place(arm, &Client::new(api).unwrap()).unwrap(), expected, "{arm} {api}");
+            assert_eq!(arm_url(arm, &Client::new(api).unwrap()).unwrap(), expected, "{arm} {api}");
         }
     }
 
@@ -297,7 +301,7 @@ mod tests {
             no_proxy(&[Some(host_of("https://[::1]:1340")), Some("localhost")], variable)
         };
         assert_eq!(list(&[]), None);
-        assert_eq!(list(&[("https_proxy", ""), ("NO_PROXY", "a")]), None, "there is no proxy");
+        assert_eq!(list(&[("https_proxy", ""), ("NO_PROXY", "a")]), None, "no proxy");
         assert_eq!(list(&[("HTTPS_PROXY", "p")]).as_deref(), Some("::1,localhost"));
         assert_eq!(
             list(&[("all_proxy", "p"), ("no_proxy", "a, localhost")]).as_deref(),
@@ -307,9 +311,9 @@ mod tests {
     }
 
     #[test]
-    fn how_to_log_in_is_the_last_thing_that_is_said() {
+    fn the_login_command_is_the_last_line() {
         let variables = vec![("A", "b c".to_owned())];
-        let mut set = Set { variables, login: "az login".to_owned(), older_login: None };
+        let mut set = AzEnvironment { variables, login: "az login".to_owned(), older_login: None };
         assert_eq!(set.lines(Shell::Sh), "export A='b c';\n# then: az login\n");
         assert_eq!(set.json(), json!({ "variables": { "A": "b c" }, "login": "az login" }));
         set.older_login = Some("az cloud".to_owned());

@@ -1,21 +1,20 @@
-//! How shells set variables, and forget them.
+//! Shell syntax for setting and removing variables.
 
 use clap::ValueEnum;
 
-/// A shell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(super) enum Shell {
-    /// sh, bash, zsh and their like.
+    /// sh, bash, zsh and similar shells
     #[default]
     Sh,
-    /// fish.
+    /// fish
     Fish,
-    /// PowerShell.
+    /// PowerShell
     Powershell,
 }
 
 impl Shell {
-    /// The line that gives a variable a value, whatever that is.
+    /// The line that sets a variable to any value.
     pub(super) fn set(self, name: &str, value: &str) -> String {
         match self {
             Self::Sh => format!("export {name}='{}';\n", value.replace('\'', r"'\''")),
@@ -34,7 +33,7 @@ impl Shell {
         }
     }
 
-    /// The line that forgets one, whether it is there or not.
+    /// The line that removes a variable, if it is set.
     pub(super) fn unset(self, name: &str) -> String {
         match self {
             Self::Sh => format!("unset {name};\n"),
@@ -60,10 +59,10 @@ mod tests {
     }
 
     #[test]
-    fn what_sh_is_told_is_what_it_hears() {
+    fn sh_reads_the_value_unchanged() {
         let value = "a 'b' $c \\d \"e\" `f`\n";
         let script = format!("{}printf %s \"$A\"", Shell::Sh.set("A", value));
-        let heard = std::process::Command::new("sh").args(["-c", &script]).output().unwrap();
-        assert_eq!(String::from_utf8(heard.stdout).unwrap(), value);
+        let output = std::process::Command::new("sh").args(["-c", &script]).output().unwrap();
+        assert_eq!(String::from_utf8(output.stdout).unwrap(), value);
     }
 }

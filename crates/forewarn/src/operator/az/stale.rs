@@ -1,7 +1,8 @@
-//! Directories that `forewarn az env` has made for servers that are gone.
+//! Removes directories that `forewarn az env` made for servers that no longer run.
 //!
-//! Each server has a directory, named after its address. `forewarn dev` on a free port leaves one behind at every start, with a
-//! copy of everything that `az` keeps. A directory is stale if it is for an address of this computer at which no program listens.
+//! Each server has a directory, named after its address. `forewarn dev` on a free port leaves one behind at every
+//! start, with a copy of everything that `az` keeps. A directory is stale if it is for an address of this computer at
+//! which no program listens.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -20,7 +21,8 @@ const CONNECT_TIME_MAX: Duration = Duration::from_millis(500);
 /// Bytes of `endpoints.json`; ours has some two thousand.
 const ENDPOINTS_BYTES_MAX: u64 = 64 * 1024;
 
-/// Removes the stale directories beside `own`. A directory that cannot be read or removed stays; the next run tries again.
+/// Removes the stale directories beside `own`. A directory that cannot be read or removed stays; the next run tries
+/// again.
 pub(super) fn remove_stale(own: &Path) {
     let Some(entries) = own.parent().and_then(|all| fs::read_dir(all).ok()) else { return };
     for entry in entries.filter_map(Result::ok).take(LOOKED_AT_MAX) {
@@ -62,6 +64,7 @@ mod tests {
         fs::write(all.join(name).join("endpoints.json"), endpoints.to_string()).unwrap();
     }
 
+    /// promise: Z6
     #[test]
     fn directories_of_servers_that_are_gone_are_removed_and_nothing_else() {
         let all = tempfile::tempdir().unwrap();

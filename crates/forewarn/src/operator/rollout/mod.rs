@@ -1,4 +1,4 @@
-//! `forewarn rollout` and `forewarn brake`: work over many hosts, and what keeps it from spreading.
+//! `forewarn rollout` and `forewarn brake`: work on many hosts, and the switch that holds it back.
 
 mod options;
 mod show;
@@ -8,111 +8,123 @@ use clap::{Args, Subcommand};
 use forewarn_control::{AuditPage, FAILURES_MAX, NamedCommand, RolloutEntry, RolloutView, Unfinished};
 use forewarn_explain::PreviewView;
 
-use super::ask::{self, Errand, Patience};
+use super::sentences::Wording;
 use super::session::{Session, print};
-use super::{Named, Output, visible, wait};
-use options::{Selection, TermsOptions};
+use super::task::{self, Task, WaitArgs};
+use super::{Name, OutputFormat, visible, wait};
+use options::{HostSelectionArgs, TermsArgs};
 
 const START_EXAMPLES: &str = "\
 Examples:
   forewarn rollout start h1 h2 h3                        one update domain after the other
-  forewarn rollout start --all --dry-run                 only show what would happen
+  forewarn rollout start --all --dry-run                 only show the plan
   forewarn rollout start --all --work reboot --at-once 5 --tenant-share 25%
-  forewarn rollout start --zone 1 --window \"mon-fri 22:00-06:00 +01:00\" --pause-between 10m --confirm first";
+  forewarn rollout start --zone 1 --window \"mon-fri 22:00-06:00 +01:00\" --confirm first";
 
 const CHANGE_EXAMPLES: &str = "\
 Examples:
-  forewarn rollout change 3 --at-once 10                 the other terms stay
+  forewarn rollout change 3 --at-once 10                 the other terms keep their value
   forewarn rollout change 3 --window any --remove h7
-  forewarn rollout change 3 --add h9                     also one on which something failed";
+  forewarn rollout change 3 --add h9                     also to retry a failed host";
+
+const PREVIEW_EXAMPLES: &str = "\
+Example:
+  forewarn rollout preview --zone 1 --work reboot --at-once 5";
+
+const STATUS_EXAMPLES: &str = "\
+Example:
+  forewarn rollout status 3";
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    /// Start work on hosts, group by group: no tenant has two update domains in planned work at once.
-    #[command(after_help = START_EXAMPLES)]
+    /// Start work on hosts, group by group; a tenant never has planned work in two update domains at once
+    #[command(before_help = START_EXAMPLES)]
     Start {
         #[command(flatten)]
-        work: Work,
-        /// Only show what would happen, as `rollout preview` does.
+        rollout: RolloutArgs,
+        /// Only show the plan, like `rollout preview`
         #[arg(long)]
         dry_run: bool,
         #[command(flatten)]
-        patience: Patience,
+        waiting: WaitArgs,
     },
-    /// Show what a rollout would do: its steps, how long it takes, what each tenant will see.
-    Preview(Work),
-    /// List rollouts that are not over.
+    /// Show the plan of a rollout: its steps, its duration, and the events of each tenant
+    #[command(before_help = PREVIEW_EXAMPLES)]
+    Preview(RolloutArgs),
+    /// List rollouts that have not ended
     Ls {
-        /// Also those that are over, as long as they are remembered.
+        /// Include ended rollouts, as far as they are stored
         #[arg(long)]
         all: bool,
     },
-    /// Show a rollout: how far it is, what it waits for, what failed.
+    /// Show the progress of a rollout: its hosts, its next step, its failures
+    #[command(before_help = STATUS_EXAMPLES)]
     Status {
-        /// Its number.
+        /// Rollout number
         id: u64,
     },
-    /// Announce nothing more until it is resumed; what is announced keeps its time.
+    /// Pause a rollout: it announces no further events; announced events keep their time
     Pause {
-        /// Its number.
+        /// Rollout number
         id: u64,
-        /// Take back what is announced and has not started; its hosts wait for their turn again.
+        /// Withdraw announced events that have not started; their hosts wait again
         #[arg(long)]
         take_back: bool,
     },
-    /// Go on: after a pause, after failures, or past a gate.
+    /// Resume a rollout after a pause, after failures, or at a confirmation
     Resume {
-        /// Its number.
+        /// Rollout number
         id: u64,
     },
-    /// Change the terms of a rollout under way, or its hosts. What is announced stays.
-    #[command(after_help = CHANGE_EXAMPLES)]
-    Change(Change),
-    /// End a rollout: what has not started is taken back, and no further host follows.
+    /// Change the terms or the hosts of a running rollout; announced events stay
+    #[command(before_help = CHANGE_EXAMPLES)]
+    Change(RolloutChangeArgs),
+    /// Cancel a rollout: withdraw its events that have not started, and skip the remaining hosts
     Cancel {
-        /// Its number.
+        /// Rollout number
         id: u64,
     },
 }
 
-/// What is done to which hosts, and how.
+/// The hosts, the work and the terms of a rollout.
 #[derive(Args)]
-pub(crate) struct Work {
+pub(crate) struct RolloutArgs {
     #[command(flatten)]
-    selection: Selection,
+    selection: HostSelectionArgs,
     #[command(flatten)]
-    terms: TermsOptions,
+    terms: TermsArgs,
 }
 
 #[derive(Args)]
-pub(crate) struct Change {
-    /// Its number.
+pub(crate) struct RolloutChangeArgs {
+    /// Rollout number
     id: u64,
-    /// A host that comes after those that wait.
+    /// Host to append to the waiting hosts; repeatable
     #[arg(long, value_name = "HOST")]
-    add: Vec<Named>,
-    /// A host that has not been announced and shall not be.
+    add: Vec<Name>,
+    /// Waiting host to remove; repeatable
     #[arg(long, value_name = "HOST")]
-    remove: Vec<Named>,
+    remove: Vec<Name>,
     #[command(flatten)]
-    terms: TermsOptions,
+    terms: TermsArgs,
 }
 
 #[derive(Clone, Copy, Subcommand)]
-pub(crate) enum Brake {
-    /// Nothing starts; what is announced waits.
+pub(crate) enum BrakeCommand {
+    /// Hold back the start of all events
     On,
-    /// What has waited starts.
+    /// Release the events that wait
     Off,
 }
 
 pub(super) fn run(session: &Session, command: Command) -> Result<()> {
-    let (phrase, command) = match command {
-        Command::Start { work, dry_run: true, .. } | Command::Preview(work) => {
-            return session
-                .ask("/v1/rollouts/preview", &work.entry(), |view: PreviewView| Ok(show::preview(&view)));
+    let (wording, command) = match command {
+        Command::Start { rollout, dry_run: true, .. } | Command::Preview(rollout) => {
+            return session.send("/v1/rollouts/preview", &rollout.entry(), |view: PreviewView| {
+                Ok(show::preview(&view))
+            });
         }
-        Command::Start { work, patience, .. } => return start(session, &work, patience),
+        Command::Start { rollout, waiting, .. } => return start(session, &rollout, waiting),
         Command::Ls { all } => {
             return session.list(&format!("/v1/rollouts?ended={all}"), |rollouts: Vec<RolloutView>| {
                 Ok(show::table(&rollouts))
@@ -124,52 +136,64 @@ pub(super) fn run(session: &Session, command: Command) -> Result<()> {
                 .show(&format!("/v1/rollouts/{id}"), |view: RolloutView| Ok(show::status(&view, now)));
         }
         Command::Pause { id, take_back } => {
-            (format!("pause of rollout {id}"), NamedCommand::PauseRollout { rollout: id, take_back })
+            (wording("pause", id, "paused"), NamedCommand::PauseRollout { rollout: id, take_back })
         }
         Command::Resume { id } => {
-            (format!("resumption of rollout {id}"), NamedCommand::ResumeRollout { rollout: id })
+            (wording("resumption", id, "resumed"), NamedCommand::ResumeRollout { rollout: id })
         }
-        Command::Change(change) => (format!("change of rollout {}", change.id), change.command()),
+        Command::Change(change) => (wording("change", change.id, "changed"), change.command()),
         Command::Cancel { id } => {
-            (format!("cancellation of rollout {id}"), NamedCommand::CancelRollout { rollout: id })
+            (wording("cancellation", id, "cancelled"), NamedCommand::CancelRollout { rollout: id })
         }
     };
-    ask::one(session, &Errand::new(phrase, command)).map(drop)
+    task::run(session, &Task::new(wording, command)).map(drop)
 }
 
-/// Starts a rollout; if that is wanted, says how it ended.
-fn start(session: &Session, work: &Work, patience: Patience) -> Result<()> {
-    let outcome =
-        ask::one(session, &Errand::new(work.selection.phrase(), NamedCommand::StartRollout(work.entry())))?;
+/// The words for a task on a rollout, such as `pause` and `paused`.
+fn wording(noun: &str, id: u64, done: &str) -> Wording {
+    Wording {
+        noun: format!("{noun} of rollout {id}"),
+        done: format!("Rollout {id} {done}."),
+        unchanged: format!("Rollout {id}: nothing to change."),
+    }
+}
+
+/// Starts a rollout; with `--wait`, waits for its end and prints the result.
+fn start(session: &Session, rollout: &RolloutArgs, waiting: WaitArgs) -> Result<()> {
+    let noun = rollout.selection.phrase();
+    let wording = Wording {
+        done: format!("Rollout planned: {noun}."),
+        unchanged: format!("Nothing to do: {noun}."),
+        noun,
+    };
+    let outcome = task::run(session, &Task::new(wording, NamedCommand::StartRollout(rollout.entry())))?;
     let Some(id) = outcome.rollouts.first() else { return Ok(()) };
     let path = format!("/v1/rollouts/{id}");
-    if outcome.work.is_empty() && session.output() == Output::Table {
+    if outcome.work.is_empty() && session.output() == OutputFormat::Table {
         let view: RolloutView = session.get(&path)?;
         eprintln!("Rollout {id} {}", visible(&view.text));
     }
-    if !patience.wait {
+    if !waiting.wait {
         return Ok(());
     }
     let unfinished = Unfinished { work: outcome.work, rollouts: vec![*id], ended: Vec::new() };
     wait::until_over(session, unfinished)?;
     let view: RolloutView = session.get(&path)?;
-    if session.output() == Output::Table {
-        print(&format!("Rollout {id} is over, {}.\n", visible(&view.text)))?;
+    if session.output() == OutputFormat::Table {
+        print(&format!("Rollout {id} has ended: {}.\n", visible(&view.text)))?;
     }
     let left = view.failed.len() + view.skipped.len() + view.waiting.len();
     if left > 0 {
         let reasons = reasons(session, *id)?;
-        bail!(
-            "{left} hosts were not done, or not without failures{reasons}\n  hint: forewarn rollout status {id}"
-        );
+        bail!("{left} hosts failed or were skipped{reasons}\n  hint: forewarn rollout status {id}");
     }
     Ok(())
 }
 
-/// Entries of the trail that are searched for the reasons of failures.
+/// Entries of the audit log that are searched for the reasons of failures.
 const SEARCHED_MAX: usize = 1_000;
 
-/// The reasons that driver programs gave for failures of a rollout, each on a line of its own.
+/// The reasons of the driver for the failures of a rollout, one per line.
 fn reasons(session: &Session, id: u64) -> Result<String> {
     let page: AuditPage =
         session.get(&format!("/v1/audit?kind=completed&rollout={id}&limit={SEARCHED_MAX}"))?;
@@ -180,15 +204,15 @@ fn reasons(session: &Session, id: u64) -> Result<String> {
     Ok(failures.take(FAILURES_MAX).collect())
 }
 
-impl Work {
+impl RolloutArgs {
     fn entry(&self) -> RolloutEntry {
         RolloutEntry { work: self.selection.work(), hosts: self.selection.hosts(), terms: self.terms.entry() }
     }
 }
 
-impl Change {
+impl RolloutChangeArgs {
     fn command(self) -> NamedCommand {
-        let names = |hosts: Vec<Named>| hosts.into_iter().map(|Named(host)| host).collect();
+        let names = |hosts: Vec<Name>| hosts.into_iter().map(|Name(host)| host).collect();
         NamedCommand::ChangeRollout {
             rollout: self.id,
             terms: self.terms.entry(),
@@ -198,10 +222,21 @@ impl Change {
     }
 }
 
-pub(super) fn brake(session: &Session, brake: Brake) -> Result<()> {
-    let errand = match brake {
-        Brake::On => Errand::new("brake on: nothing starts", NamedCommand::BrakeOn {}),
-        Brake::Off => Errand::new("brake off", NamedCommand::BrakeOff {}),
+pub(super) fn brake(session: &Session, brake: BrakeCommand) -> Result<()> {
+    let wording = |noun: &str, done: &str, unchanged: &str| Wording {
+        noun: noun.to_owned(),
+        done: done.to_owned(),
+        unchanged: unchanged.to_owned(),
     };
-    ask::one(session, &errand).map(drop)
+    let task = match brake {
+        BrakeCommand::On => {
+            let wording = wording("brake", "The brake is on: no event starts.", "The brake is already on.");
+            Task::new(wording, NamedCommand::BrakeOn {})
+        }
+        BrakeCommand::Off => {
+            let wording = wording("release of the brake", "The brake is off.", "The brake is already off.");
+            Task::new(wording, NamedCommand::BrakeOff {})
+        }
+    };
+    task::run(session, &task).map(drop)
 }

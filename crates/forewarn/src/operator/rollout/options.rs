@@ -1,104 +1,103 @@
-//! The options of a rollout: which hosts, what is done to them, and on what terms.
+//! The options of a rollout: its hosts, its work and its terms.
 
 use std::str::FromStr;
 
 use clap::{Args, ValueEnum};
 use forewarn_control::{
-    AllWord, ConfirmWord, HealthWord, HostSelection, NotAWindow, TermsEntry, WindowEntry, WorkWord,
+    AllWord, ConfirmWord, HealthWord, HostSelection, TermsEntry, WindowEntry, WindowError, WorkWord,
     ZoneSelection,
 };
 use forewarn_types::Span;
 
-use super::super::Named;
+use super::super::Name;
 use super::super::table::some;
 
-/// Which hosts, and what is done to them.
+/// The hosts and the work.
 #[derive(Args)]
-pub(super) struct Selection {
-    /// Their names.
+pub(super) struct HostSelectionArgs {
+    /// Hosts
     #[arg(value_name = "HOST", required_unless_present_any = ["all", "zone"])]
-    hosts: Vec<Named>,
-    /// Every host that has not failed.
+    hosts: Vec<Name>,
+    /// Select every host that has not failed
     #[arg(long, conflicts_with_all = ["hosts", "zone"])]
     all: bool,
-    /// Every host of a zone that has not failed.
+    /// Select every host of this zone that has not failed
     #[arg(long, value_name = "ZONE", conflicts_with = "hosts")]
     zone: Option<u16>,
-    /// What is done to them.
-    #[arg(long, value_enum, default_value_t = Kind::Update)]
-    work: Kind,
+    /// Work on the hosts
+    #[arg(long, value_enum, default_value_t = HostWork::Update)]
+    work: HostWork,
 }
 
-/// What is done to hosts.
+/// Work on hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Kind {
-    /// They are updated; machines are paused for some seconds.
+enum HostWork {
+    /// Update the hosts; machines freeze for some seconds
     Update,
-    /// They are restarted, and their machines with them.
+    /// Restart the hosts and their machines
     Reboot,
-    /// Their machines are moved live to other hosts.
+    /// Migrate the machines live to other hosts
     Migrate,
-    /// Their network is updated.
+    /// Update the network
     Network,
 }
 
-/// How a rollout is done.
+/// The terms of a rollout; omitted options keep their value.
 #[derive(Args)]
 #[command(next_help_heading = "Terms")]
-pub(super) struct TermsOptions {
-    /// At most that many hosts at once; 0: as many as fit.
+pub(super) struct TermsArgs {
+    /// Maximum number of hosts at once; 0 for no limit [default: 0]
     #[arg(long, value_name = "N")]
     at_once: Option<u16>,
-    /// At most that part of the machines of any tenant at once, but one machine at least.
+    /// Maximum percentage of a tenant's machines at once, at least one machine [default: 100%]
     #[arg(long, value_name = "PERCENT")]
-    tenant_share: Option<Share>,
-    /// Machines of a tenant that are worked on at once lie in one fault domain.
+    tenant_share: Option<Percent>,
+    /// Work on only one fault domain of a tenant at once [default: false]
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     one_fault_domain: Option<bool>,
-    /// Groups start only then: `22:00-06:00`, `mon-fri 22:00-06:00 +01:00`; may be said several times. `any`: at any time.
+    /// Window for the start of groups, such as `22:00-06:00` or `mon-fri 22:00-06:00 +01:00`; repeatable [default: any]
     #[arg(long, value_name = "WINDOW")]
-    window: Vec<WindowOption>,
-    /// Rest that long between two groups.
+    window: Vec<WindowArg>,
+    /// Pause between two groups [default: 0s]
     #[arg(long, value_name = "DURATION")]
     pause_between: Option<Span>,
-    /// Wait for `rollout resume` after these groups.
-    #[arg(long, value_name = "WHEN", value_enum)]
-    confirm: Option<ConfirmOption>,
-    /// Pause after that many failed impacts; 0: never. Usually 1.
+    /// Groups after which the rollout waits for `rollout resume` [default: never]
+    #[arg(long, value_name = "GROUPS", value_enum)]
+    confirm: Option<ConfirmArg>,
+    /// Number of failures after which the rollout pauses; 0 for never [default: 1]
     #[arg(long, value_name = "N")]
     stop_after: Option<u16>,
-    /// Go on although a host that was worked on is not well.
+    /// Continue if a host is not healthy after its work [default: false]
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     ignore_health: Option<bool>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum ConfirmOption {
+enum ConfirmArg {
     Never,
     First,
     Each,
 }
 
-/// A window, or none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum WindowOption {
+enum WindowArg {
     Any,
     Only(WindowEntry),
 }
 
-/// `25%`, or `25`.
+/// A percentage from the command line: `25%` or `25`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Share(u8);
+struct Percent(u8);
 
-impl FromStr for WindowOption {
-    type Err = NotAWindow;
+impl FromStr for WindowArg {
+    type Err = WindowError;
 
-    fn from_str(text: &str) -> Result<Self, NotAWindow> {
+    fn from_str(text: &str) -> Result<Self, WindowError> {
         if text.trim() == "any" { Ok(Self::Any) } else { text.parse().map(Self::Only) }
     }
 }
 
-impl FromStr for Share {
+impl FromStr for Percent {
     type Err = &'static str;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
@@ -107,7 +106,7 @@ impl FromStr for Share {
     }
 }
 
-impl Selection {
+impl HostSelectionArgs {
     pub(super) fn hosts(&self) -> HostSelection {
         match (self.all, self.zone) {
             (true, _) => HostSelection::Every(AllWord::All),
@@ -117,25 +116,25 @@ impl Selection {
     }
 
     fn names(&self) -> Vec<String> {
-        self.hosts.iter().map(|Named(host)| host.clone()).collect()
+        self.hosts.iter().map(|Name(host)| host.clone()).collect()
     }
 
     pub(super) fn work(&self) -> WorkWord {
         match self.work {
-            Kind::Update => WorkWord::Update,
-            Kind::Reboot => WorkWord::Reboot,
-            Kind::Migrate => WorkWord::Migrate,
-            Kind::Network => WorkWord::Network,
+            HostWork::Update => WorkWord::Update,
+            HostWork::Reboot => WorkWord::Reboot,
+            HostWork::Migrate => WorkWord::Migrate,
+            HostWork::Network => WorkWord::Network,
         }
     }
 
-    /// What it is called in sentences.
+    /// A noun phrase, such as `update of h1`.
     pub(super) fn phrase(&self) -> String {
         let what = match self.work {
-            Kind::Update => "update of",
-            Kind::Reboot => "restart of",
-            Kind::Migrate => "live migration from",
-            Kind::Network => "network update of",
+            HostWork::Update => "update of",
+            HostWork::Reboot => "restart of",
+            HostWork::Migrate => "live migration from",
+            HostWork::Network => "network update of",
         };
         match (self.all, self.zone) {
             (true, _) => format!("{what} all hosts"),
@@ -145,22 +144,22 @@ impl Selection {
     }
 }
 
-impl TermsOptions {
+impl TermsArgs {
     pub(super) fn entry(&self) -> TermsEntry {
         let windows = self.window.iter().filter_map(|window| match window {
-            WindowOption::Any => None,
-            WindowOption::Only(window) => Some(*window),
+            WindowArg::Any => None,
+            WindowArg::Only(window) => Some(*window),
         });
         TermsEntry {
             at_once: self.at_once,
-            tenant_share: self.tenant_share.map(|Share(share)| share),
+            tenant_share: self.tenant_share.map(|Percent(share)| share),
             one_fault_domain: self.one_fault_domain,
             windows: (!self.window.is_empty()).then(|| windows.collect()),
             pause_between: self.pause_between,
             confirm: self.confirm.map(|word| match word {
-                ConfirmOption::Never => ConfirmWord::Never,
-                ConfirmOption::First => ConfirmWord::First,
-                ConfirmOption::Each => ConfirmWord::Each,
+                ConfirmArg::Never => ConfirmWord::Never,
+                ConfirmArg::First => ConfirmWord::First,
+                ConfirmArg::Each => ConfirmWord::Each,
             }),
             health: self
                 .ignore_health
@@ -175,18 +174,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_share_is_a_part_of_the_whole() {
-        assert_eq!("25%".parse(), Ok(Share(25)));
-        assert_eq!("100".parse(), Ok(Share(100)));
+    fn a_percentage_is_from_1_to_100() {
+        assert_eq!("25%".parse(), Ok(Percent(25)));
+        assert_eq!("100".parse(), Ok(Percent(100)));
         for wrong in ["0", "101%", "", "%", "x"] {
-            assert!(wrong.parse::<Share>().is_err(), "{wrong}");
+            assert!(wrong.parse::<Percent>().is_err(), "{wrong}");
         }
     }
 
     #[test]
-    fn no_window_is_a_window_too() {
-        assert_eq!("any".parse(), Ok(WindowOption::Any));
-        assert!(matches!("22:00-06:00".parse(), Ok(WindowOption::Only(_))));
-        assert!("sometimes".parse::<WindowOption>().is_err());
+    fn any_means_no_window() {
+        assert_eq!("any".parse(), Ok(WindowArg::Any));
+        assert!(matches!("22:00-06:00".parse(), Ok(WindowArg::Only(_))));
+        assert!("sometimes".parse::<WindowArg>().is_err());
     }
 }

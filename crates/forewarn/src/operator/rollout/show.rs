@@ -1,14 +1,14 @@
-//! Rollouts and previews, for people.
+//! Rollouts and previews as tables and sentences.
 
 use forewarn_control::{ConfirmWord, HealthWord, RolloutView, TermsEntry, WindowSelection};
 use forewarn_explain::{CourseView, PreviewView};
 use forewarn_types::{Moment, Span, show_duration};
 
 use super::super::rollout_progress::{all, progress, worked_on};
-use super::super::say::{capital, date, when};
+use super::super::sentences::{capital, date, when};
 use super::super::table::{Table, listed, some};
 
-/// Characters of a bar.
+/// Characters of the progress bar.
 const BAR_WIDTH: usize = 20;
 
 pub(super) fn table(rollouts: &[RolloutView]) -> String {
@@ -44,7 +44,7 @@ pub(super) fn status(view: &RolloutView, now: Moment) -> String {
         ("failed", vec![listed(&view.failed)]),
         ("skipped", vec![listed(&view.skipped)]),
         ("groups done", vec![view.groups.to_string()]),
-        ("failures", vec![format!("{} since its start, or since it was resumed", view.failures)]),
+        ("failures", vec![format!("{} since its start or its last resume", view.failures)]),
         ("terms", terms(&view.terms)),
         ("planned", vec![when(view.planned_at, now)]),
     ];
@@ -52,7 +52,7 @@ pub(super) fn status(view: &RolloutView, now: Moment) -> String {
     Table::long_facts(facts).to_string()
 }
 
-/// The terms that are not as usual.
+/// The terms that differ from the defaults.
 fn terms(terms: &TermsEntry) -> Vec<String> {
     let mut words = Vec::new();
     match terms.at_once {
@@ -75,7 +75,7 @@ fn terms(terms: &TermsEntry) -> Vec<String> {
     );
     match terms.pause_between {
         Some(Span(span)) if !span.is_zero() => {
-            words.push(format!("rests {} between groups", show_duration(span)));
+            words.push(format!("pauses {} between groups", show_duration(span)));
         }
         Some(_) | None => {}
     }
@@ -85,12 +85,12 @@ fn terms(terms: &TermsEntry) -> Vec<String> {
         Some(ConfirmWord::Never) | None => {}
     }
     if terms.health == Some(HealthWord::Ignored) {
-        words.push("does not look at the health of hosts".to_owned());
+        words.push("ignores the health of hosts".to_owned());
     }
     match terms.stop_after {
-        Some(0) => words.push("never stops for failures".to_owned()),
+        Some(0) => words.push("does not pause after failures".to_owned()),
         Some(1) | None => {}
-        Some(max) => words.push(format!("stops after {max} failures")),
+        Some(max) => words.push(format!("pauses after {max} failures")),
     }
     words
 }
@@ -99,7 +99,7 @@ pub(super) fn preview(view: &PreviewView) -> String {
     let PreviewView { work, hosts, longest, shortest, notes } = view;
     let host = if *hosts == 1 { "host" } else { "hosts" };
     let mut text = format!(
-        "{} of {hosts} {host}: {} if nobody approves, {} if everybody does at once.\n",
+        "{} of {hosts} {host}: {} without approvals, {} with immediate approvals.\n",
         capital(work),
         length(longest),
         length(shortest)
@@ -107,7 +107,7 @@ pub(super) fn preview(view: &PreviewView) -> String {
     notes.iter().for_each(|note| text.push_str(&format!("{}.\n", capital(note))));
     text.push_str(&format!("{}\n{}", steps(longest), tenants(longest)));
     if let Some(stuck) = &longest.stuck {
-        text.push_str(&format!("After that it does not go on by itself: {stuck}.\n"));
+        text.push_str(&format!("After that the rollout waits for an operator: {stuck}.\n"));
     }
     text
 }
@@ -118,7 +118,7 @@ fn length(course: &CourseView) -> String {
     format!("{} in {steps} {step}", show_duration(course.lasts.0))
 }
 
-/// When which hosts are worked on.
+/// The steps with their hosts and times.
 fn steps(course: &CourseView) -> Table {
     let mut table = Table::new(&["step", "hosts", "announced", "starts", "ends"]);
     for (number, step) in (1usize..).zip(&course.steps) {
@@ -128,16 +128,16 @@ fn steps(course: &CourseView) -> Table {
     table
 }
 
-/// What each tenant sees of it.
+/// The events of each tenant.
 fn tenants(course: &CourseView) -> Table {
-    let mut table = Table::new(&["step", "tenant", "ud", "sees", "machines"]);
+    let mut table = Table::new(&["step", "tenant", "ud", "event", "machines"]);
     for (number, step) in (1usize..).zip(&course.steps) {
         for tenant in &step.tenants {
             table.row([
                 number.to_string(),
                 tenant.tenant.clone(),
                 tenant.update_domain.to_string(),
-                tenant.event.clone().unwrap_or_else(|| "not told".to_owned()),
+                tenant.event.clone().unwrap_or_else(|| "no notice".to_owned()),
                 some(&tenant.machines),
             ]);
         }
@@ -151,7 +151,7 @@ mod tests {
 
     fn rollout() -> RolloutView {
         serde_json::from_value(serde_json::json!({
-            "id": 3, "work": "update", "state": "rests", "text": "rests for 9m before its next group",
+            "id": 3, "work": "update", "state": "rests", "text": "pauses for 9m before its next group",
             "terms": {"at_once": 2, "tenant_share": 25, "one_fault_domain": true, "windows": ["22:00-06:00"],
                       "pause_between": "10m", "confirm": "first", "health": "ignored", "stop_after": 2},
             "planned_at": "2026-01-01T00:00:00Z", "ended_at": null, "waiting": ["h3", "h4"], "current": null,
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn rollouts_are_listed_with_how_far_they_are() {
+    fn rollouts_are_listed_with_their_progress() {
         assert_eq!(
             table(&[rollout()]),
             "ID  WORK    HOSTS  STATE  NOW  WAITING\n3   update  2/4    rests  -    h3, h4\n"
@@ -169,21 +169,21 @@ mod tests {
     }
 
     #[test]
-    fn the_status_of_a_rollout_says_all_of_it() {
+    fn the_status_of_a_rollout_is_complete() {
         let shown = status(&rollout(), "2026-01-01T01:00:00Z".parse().unwrap());
         for line in [
             "progress     [##########..........] 2 of 4 hosts",
-            "now          rests for 9m before its next group",
+            "now          pauses for 9m before its next group",
             "failed       h2",
-            "failures     1 since its start, or since it was resumed",
+            "failures     1 since its start or its last resume",
             "terms        at most 2 hosts at once",
             "             at most 25 % of a tenant at once",
             "             one fault domain of a tenant at a time",
             "             in the window 22:00-06:00",
-            "             rests 10m between groups",
+            "             pauses 10m between groups",
             "             waits for resume after the first group",
-            "             does not look at the health of hosts",
-            "             stops after 2 failures",
+            "             ignores the health of hosts",
+            "             pauses after 2 failures",
             "planned      2026-01-01 00:00:00Z (1h ago)",
         ] {
             assert!(shown.lines().any(|shown| shown == line), "{line}\n{shown}");
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_preview_has_its_steps_and_both_lengths() {
+    fn a_preview_has_its_steps_and_both_durations() {
         let step = serde_json::json!({
             "hosts": ["h1"], "announced": "2026-01-01T00:00:00Z", "starts": "2026-01-01T00:15:00Z",
             "ends": "2026-01-01T00:15:09Z",
@@ -205,15 +205,15 @@ mod tests {
         }));
         assert_eq!(
             preview(&view.unwrap()),
-            "Update of 1 host: 15m9s in 1 step if nobody approves, 9s in 1 step if everybody does at once.\n\
+            "Update of 1 host: 15m9s in 1 step without approvals, 9s in 1 step with immediate approvals.\n\
              The brake is on.\n\
              STEP  HOSTS  ANNOUNCED             STARTS                ENDS\n\
              1     h1     2026-01-01 00:00:00Z  2026-01-01 00:15:00Z  2026-01-01 00:15:09Z\n\
              \n\
-             STEP  TENANT  UD  SEES      MACHINES\n\
-             1     web     0   Freeze    web_0\n\
-             1     solo    0   not told  solo\n\
-             After that it does not go on by itself: waits: it does.\n"
+             STEP  TENANT  UD  EVENT      MACHINES\n\
+             1     web     0   Freeze     web_0\n\
+             1     solo    0   no notice  solo\n\
+             After that the rollout waits for an operator: waits: it does.\n"
         );
     }
 }

@@ -1,4 +1,4 @@
-//! `[arm]`: where clients of Azure come in, with TLS. Without it they do not.
+//! `[arm]`: the TLS listener for Azure clients.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -9,40 +9,40 @@ use forewarn_server::ClientLimits;
 use serde::Deserialize;
 
 use super::clients::ClientTable;
-use super::secure::{TLS_DIRECTORY, TlsTable};
-use crate::state;
+use super::tls::{TLS_DIRECTORY, TlsTable};
+use crate::state_directory;
 
-/// The directory that unsigned identity tokens name.
+/// The default Azure directory of identity tokens.
 pub(in super::super) const DIRECTORY: &str = "f0e4a14d-0000-4000-8000-000000000000";
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Arm {
+pub(super) struct ArmTable {
     listen: SocketAddr,
     #[serde(default)]
     host_names: Vec<String>,
-    /// Where its certificate comes from; without it the server makes its own.
+    /// None for a self-signed certificate.
     tls: Option<TlsTable>,
     #[serde(default)]
     connection: ClientTable,
 }
 
-impl Arm {
+impl ArmTable {
     /// Limits of the listener.
     pub(super) fn limits(&self) -> Result<ClientLimits> {
         self.connection.limits("arm.connection")
     }
 
-    /// How clients come in. Their tokens name `directory`. What has to be kept is below `data_dir`; a server that keeps nothing
-    /// has its authority where its user keeps such things, and forgets whom it gave a token.
+    /// The listener. Tokens name `directory`. Keys are stored below `data_dir`; a server in memory stores its CA in the
+    /// state directory of the user, and its issued tokens become invalid at a restart.
     pub(super) fn plan(&self, data_dir: Option<&Path>, directory: Option<&str>) -> Result<ArmPlan> {
-        let own = TlsTable::own();
-        let tls = self.tls.as_ref().unwrap_or(&own);
-        let user = if data_dir.is_none() && !tls.has_files() { state::directory() } else { None };
+        let default = TlsTable::default_self_signed();
+        let tls = self.tls.as_ref().unwrap_or(&default);
+        let user = if data_dir.is_none() && !tls.has_files() { state_directory::directory() } else { None };
         if data_dir.is_none() && user.is_none() && !tls.has_files() {
             bail!(
-                "an authority has to be kept, and there is no home directory: arm\n  \
-                 hint: data_dir, or arm.tls with certificate and key"
+                "no directory for the CA of arm: neither data_dir nor a home directory\n  \
+                 hint: set data_dir, or arm.tls with certificate and key"
             );
         }
         let source =
@@ -63,11 +63,11 @@ mod tests {
     use forewarn_server::tls::Source;
 
     fn plan(text: &str, data_dir: Option<&str>) -> Result<ArmPlan> {
-        toml::from_str::<Arm>(text).unwrap().plan(data_dir.map(Path::new), None)
+        toml::from_str::<ArmTable>(text).unwrap().plan(data_dir.map(Path::new), None)
     }
 
     #[test]
-    fn a_certificate_is_made_unless_there_is_another() {
+    fn a_certificate_is_self_signed_or_from_files() {
         let own = plan("listen = '10.0.0.1:1340'\nhost_names = ['a.b']", Some("/data")).unwrap();
         assert_eq!(
             (own.credentials, own.key_dir.as_deref()),
@@ -80,6 +80,6 @@ mod tests {
         assert!(matches!(files.listen, Some((_, Source::Files { .. }))) && files.key_dir.is_none());
         let half = plan("listen = '10.0.0.1:1340'\ntls = { certificate = 'c' }", Some("/data"));
         assert!(half.unwrap_err().to_string().contains("self_signed: arm.tls\n  hint: "));
-        assert!(toml::from_str::<Arm>("host_names = []").is_err(), "it has to be somewhere");
+        assert!(toml::from_str::<ArmTable>("host_names = []").is_err(), "listen is required");
     }
 }

@@ -1,4 +1,4 @@
-//! `[api.connection]` and `[arm.connection]`: limits of the listeners of operators and of clients of Azure.
+//! `[api.connection]` and `[arm.connection]`: limits of the operator API and of the Azure listener.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use super::limits::TIME_MAX;
 
-/// Limits of one kind of listeners.
+/// Connection limits of a listener.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct ClientTable {
@@ -42,15 +42,15 @@ impl Default for ClientTable {
 }
 
 impl ClientTable {
-    /// The limits; `table` is the name of the table in the settings.
+    /// The limits; `table` is the name of the TOML table.
     pub(super) fn limits(&self, table: &str) -> Result<ClientLimits> {
         for (name, count) in [("max", self.max), ("per_address", self.per_address)] {
-            ensure!(count > 0, "a limit that lets no client in: {table}.{name} = 0\n  hint: at least 1");
+            ensure!(count > 0, "limit of zero: {table}.{name} = 0\n  hint: at least 1");
         }
         let time = |name: &str, Span(time): Span| {
             ensure!(
                 time > Duration::ZERO && time <= TIME_MAX,
-                "not a limit: {table}.{name}\n  hint: from 1s to 1d"
+                "invalid limit: {table}.{name}\n  hint: from 1s to 1d"
             );
             Ok(time)
         };
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_that_are_left_out_have_their_defaults() {
+    fn omitted_limits_have_their_defaults() {
         assert_eq!(limits("").unwrap(), ClientLimits::default());
     }
 
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_that_no_client_could_keep_is_refused() {
+    fn an_invalid_limit_is_rejected() {
         for wrong in ["max = 0", "per_address = 0", "head = '0s'", "body_authenticated = '25h'"] {
             let problem = limits(wrong).unwrap_err().to_string();
             assert!(problem.contains("api.connection.") && problem.contains("hint: "), "{wrong}: {problem}");

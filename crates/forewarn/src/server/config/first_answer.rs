@@ -1,9 +1,9 @@
-//! The answer to the first request of a tenant, as a word: of the settings, and of the command line.
+//! The first response to a tenant, as a word of the configuration and of the command line.
 
 use forewarn_metadata::FirstAnswer;
 use forewarn_types::parse_duration;
 
-/// The longest that a first answer is put off: longer, and no client waits for it.
+/// The longest delay: no client waits longer.
 const DELAY_SECONDS_MAX: u64 = 3_600;
 
 pub(in super::super) fn parse_first_answer(text: &str) -> Result<FirstAnswer, String> {
@@ -22,7 +22,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_first_answer_comes_now_empty_or_later() {
+    fn a_first_response_is_immediate_empty_or_delayed() {
         assert_eq!(parse_first_answer("now"), Ok(FirstAnswer::Now));
         assert_eq!(parse_first_answer("empty"), Ok(FirstAnswer::Empty));
         assert!(matches!(parse_first_answer("90s"), Ok(FirstAnswer::Delay(span)) if span.as_secs() == 90));

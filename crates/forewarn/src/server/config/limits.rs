@@ -1,4 +1,4 @@
-//! The limits in the settings of `forewarn serve`: of one machine, and of one connection.
+//! `[metadata.limits]` and `[metadata.connection]`: limits per machine and per connection.
 
 use std::time::Duration;
 
@@ -7,10 +7,10 @@ use forewarn_metadata::{ConnectionLimits, Limits, Rate};
 use forewarn_types::Span;
 use serde::Deserialize;
 
-/// The longest that anything may be made to take: who wants more wants no limit.
+/// The longest time limit.
 pub(super) const TIME_MAX: Duration = Duration::from_hours(24);
 
-/// `[metadata.limits]`: how much one machine may use.
+/// `[metadata.limits]`: limits per machine.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct LimitsTable {
@@ -57,18 +57,18 @@ impl LimitsTable {
         ] {
             ensure!(
                 limit > 0,
-                "a limit that lets nobody through: metadata.limits.{key} = 0\n  \
-                 hint: at least 1; or enabled = false for no limits at all"
+                "limit of zero: metadata.limits.{key} = 0\n  \
+                 hint: at least 1; or enabled = false for no limits"
             );
         }
-        ensure!(error_delay <= TIME_MAX, "too long: metadata.limits.error_delay\n  hint: at most 1d");
+        ensure!(error_delay <= TIME_MAX, "delay too long: metadata.limits.error_delay\n  hint: at most 1d");
         let rate = Rate { per_second: requests_per_second, burst };
         let errors = Rate { per_second: errors, burst: errors };
         Ok(Some(Limits { rate, connections, in_flight, waiting, errors, error_delay }))
     }
 }
 
-/// `[metadata.connection]`: how many connections there may be, and how long each may take over what.
+/// `[metadata.connection]`: the number of connections, and their timeouts.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct ConnectionTable {
@@ -100,16 +100,13 @@ impl ConnectionTable {
     pub(super) fn limits(&self) -> Result<ConnectionLimits> {
         let Self { max, idle, head, body, write, life, requests } = *self;
         for (name, count) in [("max", max), ("requests", requests)] {
-            ensure!(
-                count > 0,
-                "a limit that lets nobody through: metadata.connection.{name} = 0\n  hint: at least 1"
-            );
+            ensure!(count > 0, "limit of zero: metadata.connection.{name} = 0\n  hint: at least 1");
         }
         let times = [("idle", idle), ("head", head), ("body", body), ("write", write), ("life", life)];
         for (name, Span(time)) in times {
             ensure!(
                 time > Duration::ZERO && time <= TIME_MAX,
-                "not a limit: metadata.connection.{name}\n  hint: from 1s to 1d"
+                "invalid limit: metadata.connection.{name}\n  hint: from 1s to 1d"
             );
         }
         let (Span(idle), Span(head), Span(body), Span(write), Span(life)) = (idle, head, body, write, life);
@@ -126,13 +123,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_said_is_as_it_is_by_default() {
+    fn omitted_limits_of_machines_have_their_defaults() {
         assert_eq!(connection("").unwrap(), ConnectionLimits::default());
         assert_eq!(LimitsTable::default().limits().unwrap(), Some(Limits::default()));
     }
 
+    /// promise: M4
     #[test]
-    fn every_limit_can_be_said() {
+    fn every_limit_of_machines_can_be_set() {
         let text = "max = 7\nidle = '1m'\nhead = '2s'\nbody = '3s'\nwrite = '4s'\nlife = '1h'\nrequests = 9";
         let seconds = Duration::from_secs;
         let expected = ConnectionLimits {
@@ -161,8 +159,9 @@ mod tests {
         assert!(limits("error_delay = '2d'").is_err());
     }
 
+    /// promise: M4
     #[test]
-    fn a_limit_that_nobody_could_keep_is_refused() {
+    fn an_invalid_limit_of_machines_is_rejected() {
         for wrong in ["max = 0", "requests = 0", "head = '0s'", "life = '25h'", "idle = '30000d'"] {
             assert!(connection(wrong).is_err(), "{wrong}");
         }

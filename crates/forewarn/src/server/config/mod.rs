@@ -1,16 +1,15 @@
-//! The settings of `forewarn serve`: one TOML file, in which every key means something.
+//! The configuration of `forewarn serve`: one TOML file, in which unknown keys are errors.
 //!
-//! Here is what can be seen from the file alone; what has to be there besides, on the machine that it is for, is
-//! [`place`].
+//! This module checks the file itself; [`preflight`] checks what the file needs on this computer.
 
 mod arm;
 mod clients;
 mod first_answer;
 mod limits;
-mod place;
-mod secure;
+mod preflight;
 #[cfg(test)]
 mod tests;
+mod tls;
 
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
@@ -21,72 +20,72 @@ use anyhow::{Context, Result, bail};
 use forewarn_azure::http::ArmPlan;
 use forewarn_hypervisor::Program;
 use forewarn_imds::Edition;
-use forewarn_metadata::{Door, FirstAnswer, Identity, IdentityToken, Settings};
-use forewarn_server::{ApiDoor, ClientLimits, WebhookSettings};
-use forewarn_store::TRAIL_KEEP;
+use forewarn_metadata::{FirstAnswer, Identity, IdentityToken, ListenAddress, Settings};
+use forewarn_server::{ApiListener, ClientLimits, WebhookSettings};
+use forewarn_store::AUDIT_RETENTION;
 use forewarn_types::{Span, show_duration};
 use serde::Deserialize;
 use toml::Spanned;
 
 use super::log::{Detail, Format};
-use arm::Arm;
+use arm::ArmTable;
 pub(super) use arm::DIRECTORY;
 use clients::ClientTable;
 pub(super) use first_answer::parse_first_answer;
 use limits::{ConnectionTable, LimitsTable};
-pub(super) use place::{check_doors, is_kept};
-pub(crate) use place::{check_hands, check_interface};
-pub(super) use secure::TLS_DIRECTORY;
-use secure::TlsTable;
+pub(crate) use preflight::{check_driver, check_interface};
+pub(super) use preflight::{check_listeners, has_data};
+pub(super) use tls::TLS_DIRECTORY;
+use tls::TlsTable;
 
-/// Where operators come in, unless said.
+/// The default socket of the operator API.
 const API_SOCKET: &str = "/run/forewarn/api.sock";
 
-/// Bytes of a file of settings.
+/// Bytes of a configuration file.
 pub(super) const CONFIG_BYTES_MAX: usize = 1024 * 1024;
 
-/// How long a program may take for one order, unless said.
+/// The default timeout of the driver program.
 const TIME_LIMIT: Duration = Duration::from_mins(5);
 
-/// The shortest time for which the trail is kept: what happened yesterday can be explained.
+/// The shortest retention of the audit log: the events of yesterday can be explained.
 const TRAIL_KEEP_MIN: Duration = Duration::from_hours(24);
 
-/// Characters of the name by which webhooks know the server.
+/// Characters of the origin that webhooks get.
 const ORIGIN_BYTES_MAX: usize = 253;
 
-/// Who may write to the socket of a machine, unless said: its owner and its group.
+/// The default mode of a machine's socket: owner and group.
 const SOCKET_MODE: u32 = 0o660;
 
-/// Reading, writing and executing, for everybody.
+/// The largest mode: all permissions for all users.
 const MODE_MAX: u32 = 0o777;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Config {
-    /// Where everything is kept.
+    /// None with `in_memory`.
     data_dir: Option<PathBuf>,
-    /// Nothing is kept, and that is meant.
+    /// True to run without a data directory.
     #[serde(default)]
     in_memory: bool,
-    /// What there is at first.
+    /// The fleet of an empty data directory.
     pub(super) fleet: Option<PathBuf>,
-    pub(super) metadata: Metadata,
+    pub(super) metadata: MetadataTable,
     #[serde(default)]
-    pub(super) api: Api,
-    arm: Option<Arm>,
-    pub(super) hands: Hands,
+    pub(super) api: ApiTable,
+    arm: Option<ArmTable>,
+    pub(super) driver: DriverTable,
     #[serde(default)]
-    pub(super) audit: Audit,
+    pub(super) audit: AuditTable,
     #[serde(default)]
-    pub(super) webhooks: Webhooks,
+    pub(super) webhooks: WebhooksTable,
     #[serde(default)]
-    pub(super) log: Log,
+    pub(super) log: LogTable,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Metadata {
-    listen: Vec<Listen>,
+pub(super) struct MetadataTable {
+    listen: Vec<ListenTable>,
     pub(super) threads: Option<NonZeroUsize>,
     #[serde(default)]
     first_answer: Option<String>,
@@ -98,14 +97,14 @@ pub(super) struct Metadata {
     limits: LimitsTable,
     #[serde(default)]
     connection: ConnectionTable,
-    /// The directory that unsigned identity tokens name; without it there are none.
+    /// The Azure directory in unsigned identity tokens. None for no identity tokens.
     identity_directory: Option<String>,
 }
 
-/// One door for machines.
+/// A listener for machines.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Listen {
+struct ListenTable {
     address: Option<SocketAddr>,
     interface: Option<String>,
     socket: Option<PathBuf>,
@@ -115,7 +114,7 @@ struct Listen {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Api {
+pub(super) struct ApiTable {
     socket: Option<PathBuf>,
     listen: Option<SocketAddr>,
     #[serde(default)]
@@ -127,29 +126,29 @@ pub(super) struct Api {
 
 #[derive(Debug, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
-pub(super) enum Hands {
-    Pretend {},
+pub(super) enum DriverTable {
+    Simulated {},
     Program { program: PathBuf, time_limit: Option<Span> },
 }
 
-/// `[audit]`: the trail of what was asked for and what has happened.
+/// `[audit]`: the retention of the audit log.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub(super) struct Audit {
+pub(super) struct AuditTable {
     keep: Option<Span>,
 }
 
-/// `[webhooks]`: how those are told who do not ask.
+/// `[webhooks]`: the delivery to webhooks.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub(super) struct Webhooks {
+pub(super) struct WebhooksTable {
     origin: Option<String>,
     ca: Option<PathBuf>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub(super) struct Log {
+pub(super) struct LogTable {
     pub(super) format: Format,
     pub(super) level: Detail,
 }
@@ -157,7 +156,7 @@ pub(super) struct Log {
 impl Config {
     pub(super) fn parse(text: &str) -> Result<Self> {
         if text.len() > CONFIG_BYTES_MAX {
-            bail!("a file of settings has at most {CONFIG_BYTES_MAX} bytes");
+            bail!("configuration file too long: more than {CONFIG_BYTES_MAX} bytes");
         }
         let config: Self = toml::from_str(text)?;
         for mode in config.metadata.listen.iter().filter_map(|listen| listen.mode.as_ref()) {
@@ -166,55 +165,54 @@ impl Config {
         Ok(config)
     }
 
-    /// How clients of Azure come in, if they do.
+    /// The listener for Azure clients. None without `[arm]`.
     pub(super) fn arm(&self) -> Result<Option<ArmPlan>> {
         let data_dir = self.data_dir()?;
         let directory = self.metadata.identity_directory.as_deref();
         self.arm.as_ref().map(|arm| arm.plan(data_dir.as_deref(), directory)).transpose()
     }
 
-    /// Limits of the listener of clients of Azure.
+    /// Limits of the listener for Azure clients.
     pub(super) fn arm_limits(&self) -> Result<ClientLimits> {
-        self.arm.as_ref().map_or_else(|| Ok(ClientLimits::default()), Arm::limits)
+        self.arm.as_ref().map_or_else(|| Ok(ClientLimits::default()), ArmTable::limits)
     }
 
     pub(super) fn data_dir(&self) -> Result<Option<PathBuf>> {
         match (&self.data_dir, self.in_memory) {
-            (Some(place), false) => Ok(Some(place.clone())),
+            (Some(path), false) => Ok(Some(path.clone())),
             (None, true) => Ok(None),
             (None, false) => bail!(
-                "nowhere to keep anything\n  hint: data_dir = \"/var/lib/forewarn\"; or in_memory = true, if nothing needs to be kept"
+                "no data directory\n  hint: data_dir = \"/var/lib/forewarn\"; or in_memory = true for a server that stores nothing"
             ),
             (Some(_), true) => bail!("data_dir and in_memory exclude each other"),
         }
     }
 }
 
-/// The mode of a file is written in octal: in decimal, `660` would be another one, and nobody would notice.
+/// Requires octal notation: a decimal `660` would be another mode, without an error.
 fn check_mode(mode: u32, written: &str) -> Result<()> {
     let octal = u32::from_str_radix(written, 8).ok().filter(|mode| *mode <= MODE_MAX);
-    let meant = octal.unwrap_or(SOCKET_MODE);
+    let suggested = octal.unwrap_or(SOCKET_MODE);
     if !written.starts_with("0o") {
-        bail!("the mode of a socket is written in octal: mode = {written}\n  hint: mode = {meant:#o}");
+        bail!("socket mode is not octal: mode = {written}\n  hint: mode = {suggested:#o}");
     }
     if mode > MODE_MAX {
-        bail!("no such mode of a socket: {written}\n  hint: at most 0o777, such as mode = {SOCKET_MODE:#o}");
+        bail!("invalid socket mode: {written}\n  hint: at most 0o777, such as mode = {SOCKET_MODE:#o}");
     }
     Ok(())
 }
 
-impl Metadata {
+impl MetadataTable {
     pub(super) fn settings(&self) -> Result<Settings> {
         let first_answer = match &self.first_answer {
-            Some(text) => {
-                parse_first_answer(text).map_err(|wrong| anyhow::anyhow!("first_answer: {wrong}"))?
-            }
+            Some(text) => parse_first_answer(text)
+                .map_err(|wrong| anyhow::anyhow!("invalid metadata.first_answer: {wrong}"))?,
             None => FirstAnswer::Now,
         };
         let oldest_edition = match &self.oldest_edition {
             Some(text) => match Edition::parse(text) {
                 Some(edition) => edition,
-                None => bail!("oldest_edition: no such edition: {text}"),
+                None => bail!("invalid metadata.oldest_edition: {text}"),
             },
             None => Settings::default().oldest_edition,
         };
@@ -233,57 +231,60 @@ impl Metadata {
         })
     }
 
-    pub(super) fn doors(&self) -> Result<Vec<(Door, Identity)>> {
+    pub(super) fn listeners(&self) -> Result<Vec<(ListenAddress, Identity)>> {
         if self.listen.is_empty() {
             bail!(
-                "no machine can come in\n  hint: [[metadata.listen]] with address = \"169.254.169.254:80\""
+                "no listener for machines\n  hint: [[metadata.listen]] with address = \"169.254.169.254:80\""
             );
         }
-        self.listen.iter().map(Listen::door).collect()
+        self.listen.iter().map(ListenTable::listener).collect()
     }
 }
 
-impl Listen {
-    fn door(&self) -> Result<(Door, Identity)> {
+impl ListenTable {
+    fn listener(&self) -> Result<(ListenAddress, Identity)> {
         let Self { address, interface, socket, mode, machine } = self;
         let identity = machine.clone().map_or(Identity::Address, Identity::Machine);
         Ok(match (address, interface, socket) {
-            (Some(address), None, None) if mode.is_none() => (Door::Tcp(*address), identity),
+            (Some(address), None, None) if mode.is_none() => (ListenAddress::Tcp(*address), identity),
             (Some(address), Some(name), None) if mode.is_none() && machine.is_some() => {
-                (Door::Interface { name: name.clone(), address: *address }, identity)
+                (ListenAddress::Interface { name: name.clone(), address: *address }, identity)
             }
             (None, None, Some(path)) if machine.is_some() => {
                 let mode = mode.as_ref().map_or(SOCKET_MODE, |mode| *mode.get_ref());
-                (Door::Unix { path: path.clone(), mode }, identity)
+                (ListenAddress::Unix { path: path.clone(), mode }, identity)
             }
             (Some(_) | None, Some(_) | None, Some(_) | None) => bail!(
-                "a place to listen has an address, with or without a machine; or an address, an interface and a machine; \
+                "invalid metadata.listen: needs an address, with or without a machine; or an address, an interface and a machine; \
                  or a socket and a machine\n  \
-                 hint: address = \"169.254.169.254:80\" takes callers for whom their address says they are"
+                 hint: address = \"169.254.169.254:80\" identifies machines by their addresses"
             ),
         })
     }
 }
 
-impl Api {
-    /// Limits of the listeners of operators.
+impl ApiTable {
+    /// Limits of the operator API.
     pub(super) fn limits(&self) -> Result<ClientLimits> {
         self.connection.limits("api.connection")
     }
 
-    /// Where operators come in: the address first, where there is one. An authority of the server's own is kept below
+    /// The listeners of the operator API: the address first, if there is one. A self-signed CA is stored below
     /// `data_dir`.
-    pub(super) fn doors(&self, data_dir: Option<&Path>) -> Result<Vec<ApiDoor>> {
+    pub(super) fn listeners(&self, data_dir: Option<&Path>) -> Result<Vec<ApiListener>> {
         let address = match (self.listen, &self.tls) {
-            (Some(address), Some(tls)) => {
-                Some(ApiDoor::Tls(address, tls.source("api.tls", data_dir, address.ip(), &self.host_names)?))
-            }
-            (Some(address), None) if address.ip().is_loopback() => Some(ApiDoor::Locked(address)),
+            (Some(address), Some(tls)) => Some(ApiListener::Tls(
+                address,
+                tls.source("api.tls", data_dir, address.ip(), &self.host_names)?,
+            )),
+            (Some(address), None) if address.ip().is_loopback() => Some(ApiListener::Tokens(address)),
             (Some(address), None) => bail!(
-                "tokens would travel in clear: {address} is not loopback\n  \
+                "listener without TLS: api.listen = {address} is not loopback\n  \
                  hint: [api.tls] with certificate and key, or with self_signed = true"
             ),
-            (None, Some(_)) => bail!("a socket needs no TLS: api.tls\n  hint: TLS is for api.listen"),
+            (None, Some(_)) => {
+                bail!("api.tls without api.listen\n  hint: only api.listen uses TLS, not api.socket")
+            }
             (None, None) => None,
         };
         let socket = match (&self.socket, &address) {
@@ -291,17 +292,17 @@ impl Api {
             (None, None) => Some(API_SOCKET.into()),
             (None, Some(_)) => None,
         };
-        Ok(address.into_iter().chain(socket.map(ApiDoor::Unix)).collect())
+        Ok(address.into_iter().chain(socket.map(ApiListener::Unix)).collect())
     }
 }
 
-impl Audit {
-    /// How long entries are kept.
+impl AuditTable {
+    /// The retention of entries.
     pub(super) fn keep(&self) -> Result<Duration> {
-        let keep = self.keep.map_or(TRAIL_KEEP, |Span(span)| span);
+        let keep = self.keep.map_or(AUDIT_RETENTION, |Span(span)| span);
         if keep < TRAIL_KEEP_MIN {
             bail!(
-                "the trail is kept for a day at least: audit.keep = \"{}\"\n  hint: keep = \"400d\"",
+                "audit.keep is shorter than a day: audit.keep = \"{}\"\n  hint: keep = \"400d\"",
                 show_duration(keep)
             );
         }
@@ -309,34 +310,30 @@ impl Audit {
     }
 }
 
-impl Webhooks {
-    /// How webhooks are told. Authorities are read now, so that what is wrong with them is known.
+impl WebhooksTable {
+    /// The settings of webhooks. The CA file is read now, so that an error appears at the start.
     pub(super) fn settings(&self) -> Result<WebhookSettings> {
         if let Some(file) = &self.ca {
             forewarn_server::tls::certificates(file).context("webhooks.ca")?;
         }
-        let usual = WebhookSettings::default();
-        let origin = self.origin.clone().unwrap_or(usual.origin);
+        let default = WebhookSettings::default();
+        let origin = self.origin.clone().unwrap_or(default.origin);
         let is_name = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_' | b':');
         if !(1..=ORIGIN_BYTES_MAX).contains(&origin.len()) || !origin.bytes().all(is_name) {
-            bail!(
-                "not a name by which webhooks can know a server: webhooks.origin = {origin:?}\n  hint: origin = \"forewarn.example\""
-            );
+            bail!("invalid origin: webhooks.origin = {origin:?}\n  hint: origin = \"forewarn.example\"");
         }
         Ok(WebhookSettings { origin, authorities: self.ca.clone() })
     }
 }
 
-impl Hands {
-    pub(super) fn hands(&self) -> Result<forewarn_server::Hypervisor> {
+impl DriverTable {
+    pub(super) fn driver(&self) -> Result<forewarn_server::Hypervisor> {
         Ok(match self {
-            Self::Pretend {} => forewarn_server::Hypervisor::Simulated,
+            Self::Simulated {} => forewarn_server::Hypervisor::Simulated,
             Self::Program { program, time_limit } => {
                 let time_limit = time_limit.map_or(TIME_LIMIT, |Span(span)| span);
                 if time_limit.is_zero() {
-                    bail!(
-                        "nothing can be done in no time: hands.time_limit = \"0s\"\n  hint: time_limit = \"5m\""
-                    );
+                    bail!("timeout of zero: driver.time_limit = \"0s\"\n  hint: time_limit = \"5m\"");
                 }
                 forewarn_server::Hypervisor::Program(Program { path: program.clone(), time_limit })
             }

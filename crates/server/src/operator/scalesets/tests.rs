@@ -1,4 +1,4 @@
-//! Who may do what to a scale set, and what happens when several do at once.
+//! Permits of scale set routes, and concurrent changes.
 
 use axum::Router;
 use axum::body::{Body, to_bytes};
@@ -15,22 +15,22 @@ use super::*;
 use crate::clock::{Clock, Speed};
 use crate::control_handle::ControlHandle;
 use crate::telemetry::Telemetry;
-use crate::webhooks::{Post, WebhookSettings};
+use crate::webhooks::{WebhookSettings, WebhooksShared};
 use forewarn_control::NamedCommand;
 use forewarn_control::request::Administration;
 
 /// Six hosts, the scale sets `web` with two instances and `db` with one, and the availability set `sql`.
-struct Town {
-    engine: ControlHandle,
+struct ScaleSetTestServer {
+    control: ControlHandle,
     router: Router,
-    /// While this lives, the server does.
+    /// Dropping the sender stops the server.
     _stop: watch::Sender<bool>,
 }
 
-impl Town {
+impl ScaleSetTestServer {
     async fn new() -> Self {
-        let engine =
-            ControlHandle::pretending(Seed([7; 16]), Clock::virtual_at(Timestamp::from_millis(0), Speed(0)));
+        let control =
+            ControlHandle::simulated(Seed([7; 16]), Clock::virtual_at(Timestamp::from_millis(0), Speed(0)));
         let about = ServerView {
             version: String::new(),
             mode: "serve".to_owned(),
@@ -38,12 +38,12 @@ impl Town {
             prefix: false,
             default_machine: None,
             arm: None,
-            driver: DriverKind::Pretend,
+            driver: DriverKind::Simulated,
         };
         let (stop, stopped) = watch::channel(false);
         let telemetry = Telemetry::new();
-        let post = Post::new(engine.clone(), &WebhookSettings::default(), &telemetry);
-        let shared = api(engine.clone(), about, telemetry, post, None, stopped);
+        let webhooks = WebhooksShared::new(control.clone(), &WebhookSettings::default(), &telemetry);
+        let shared = api(control.clone(), about, telemetry, webhooks, None, stopped);
         let router = router(shared, Access::Tokens, HostNames::default());
         let hosts = (1..=6).map(|n| json!({ "command": "admit_host", "name": format!("h{n}") }));
         let set = |name| json!({ "command": "admit_scale_set", "name": name });
@@ -58,13 +58,13 @@ impl Town {
         ];
         let commands: Value = hosts.chain(rest).collect();
         let commands: Vec<NamedCommand> = serde_json::from_value(commands).unwrap();
-        engine.order(commands).await.unwrap();
-        Self { engine, router, _stop: stop }
+        control.run_commands(commands).await.unwrap();
+        Self { control, router, _stop: stop }
     }
 
-    /// A token of that role, for some tenants or all.
+    /// A token with a role, for the given tenants or all.
     async fn token(&self, role: Role, tenants: &[&str]) -> String {
-        let number = self.engine.shared().next_token();
+        let number = self.control.shared().next_token();
         let text = Secret::new().unwrap().text(number);
         let mut scope = Scope::default();
         if !tenants.is_empty() {
@@ -73,7 +73,7 @@ impl Town {
         let name = Name::new(&format!("t{number}")).unwrap();
         let issue =
             Administration::IssueToken { number, name, role, scope, hash: hash(&text), expires: None };
-        self.engine.administer(issue, RequestContext::default()).await.unwrap();
+        self.control.administer(issue, RequestContext::default()).await.unwrap();
         text
     }
 
@@ -97,48 +97,50 @@ impl Town {
     }
 }
 
+/// promise: S2
 #[tokio::test]
-async fn who_is_limited_to_a_scale_set_scales_that_and_no_other() {
-    let town = Town::new().await;
-    let web = town.token(Role::Operator, &["web"]).await;
-    let (status, listed) = town.get(&web, "/v1/scalesets").await;
+async fn a_token_for_a_scale_set_scales_no_other() {
+    let server = ScaleSetTestServer::new().await;
+    let web = server.token(Role::Operator, &["web"]).await;
+    let (status, listed) = server.get(&web, "/v1/scalesets").await;
     assert_eq!((status, listed["items"].as_array().unwrap().len()), (200, 1));
     assert_eq!(listed["items"][0]["name"], "web");
-    assert_eq!(town.get(&web, "/v1/availabilitysets").await.1["items"], json!([]));
-    assert_eq!(town.scale(&web, "web", 4).await, 200);
-    assert_eq!(town.scale(&web, "web", 1).await, 200);
-    let shown = town.get(&web, "/v1/scalesets/web").await.1;
+    assert_eq!(server.get(&web, "/v1/availabilitysets").await.1["items"], json!([]));
+    assert_eq!(server.scale(&web, "web", 4).await, 200);
+    assert_eq!(server.scale(&web, "web", 1).await, 200);
+    let shown = server.get(&web, "/v1/scalesets/web").await.1;
     assert_eq!(shown["capacity"], 1, "{shown}");
-    let foreign = town.get(&web, "/v1/scalesets/db").await;
+    let foreign = server.get(&web, "/v1/scalesets/db").await;
     assert_eq!(foreign.0, 403);
-    for path in ["/v1/scalesets/nobody", "/v1/availabilitysets/sql", "/v1/availabilitysets/nobody"] {
+    for path in ["/v1/scalesets/unknown", "/v1/availabilitysets/sql", "/v1/availabilitysets/unknown"] {
         assert_eq!(
-            town.get(&web, path).await,
+            server.get(&web, path).await,
             foreign,
-            "what is foreign and what is not there look alike: {path}"
+            "a foreign resource looks like a missing one: {path}"
         );
     }
-    assert_eq!((town.scale(&web, "db", 1).await, town.scale(&web, "nobody", 1).await), (403, 403));
+    assert_eq!((server.scale(&web, "db", 1).await, server.scale(&web, "unknown", 1).await), (403, 403));
     let delete = |which: Value| json!({ "instances": which });
     let path = "/v1/scalesets/web/delete-instances";
-    assert_eq!(town.send(&web, Method::POST, path, delete(json!(["0"]))).await.0, 200);
+    assert_eq!(server.send(&web, Method::POST, path, delete(json!(["0"]))).await.0, 200);
     assert_eq!(
-        town.send(&web, Method::POST, "/v1/scalesets/web/upgrade", json!({ "instances": "all" })).await.0,
+        server.send(&web, Method::POST, "/v1/scalesets/web/upgrade", json!({ "instances": "all" })).await.0,
         200
     );
     let hosts = json!({ "capacity": 9, "hosts": ["h99"] });
-    assert_eq!(town.send(&web, Method::POST, "/v1/scalesets/web/scale", hosts).await.0, 403);
+    assert_eq!(server.send(&web, Method::POST, "/v1/scalesets/web/scale", hosts).await.0, 403);
     let db = json!({ "command": "admit_instance", "scale_set": "db", "instance": { "host": "h1" } });
-    assert_eq!(town.send(&web, Method::POST, "/v1/commands", db).await.0, 403);
+    assert_eq!(server.send(&web, Method::POST, "/v1/commands", db).await.0, 403);
 }
 
+/// promise: S2
 #[tokio::test]
-async fn what_a_scale_set_is_made_of_is_a_matter_of_admins() {
-    let town = Town::new().await;
+async fn models_of_scale_sets_need_an_admin() {
+    let server = ScaleSetTestServer::new().await;
     let [viewer, operator, admin] = [
-        town.token(Role::Viewer, &[]).await,
-        town.token(Role::Operator, &[]).await,
-        town.token(Role::Admin, &[]).await,
+        server.token(Role::Viewer, &[]).await,
+        server.token(Role::Operator, &[]).await,
+        server.token(Role::Admin, &[]).await,
     ];
     let all = [
         (Method::GET, "/v1/scalesets", Value::Null, [200, 200, 200]),
@@ -152,46 +154,48 @@ async fn what_a_scale_set_is_made_of_is_a_matter_of_admins() {
     ];
     for (method, path, body, expected) in all {
         for (token, expected) in [&viewer, &operator, &admin].into_iter().zip(expected) {
-            let (status, answer) = town.send(token, method.clone(), path, body.clone()).await;
+            let (status, answer) = server.send(token, method.clone(), path, body.clone()).await;
             assert_eq!(status, expected, "{method} {path}: {answer}");
         }
     }
 }
 
+/// promise: C1
 #[tokio::test]
-async fn of_many_wishes_at_once_each_is_fulfilled_whole() {
-    let town = std::sync::Arc::new(Town::new().await);
-    let token = town.token(Role::Operator, &[]).await;
-    let wishes: Vec<_> = (0..16u16)
-        .map(|wish| {
-            let (town, token) = (Arc::clone(&town), token.clone());
-            tokio::spawn(async move { town.scale(&token, "web", 3 + wish % 5).await })
+async fn concurrent_changes_of_a_scale_set_are_each_applied_whole() {
+    let server = std::sync::Arc::new(ScaleSetTestServer::new().await);
+    let token = server.token(Role::Operator, &[]).await;
+    let requests: Vec<_> = (0..16u16)
+        .map(|change| {
+            let (server, token) = (Arc::clone(&server), token.clone());
+            tokio::spawn(async move { server.scale(&token, "web", 3 + change % 5).await })
         })
         .collect();
-    for wish in wishes {
-        let status = wish.await.unwrap();
+    for change in requests {
+        let status = change.await.unwrap();
         assert!(
             [StatusCode::OK, StatusCode::SERVICE_UNAVAILABLE].map(|code| code.as_u16()).contains(&status)
         );
     }
-    let capacity = town.get(&token, "/v1/scalesets/web").await.1["capacity"].as_u64().unwrap();
+    let capacity = server.get(&token, "/v1/scalesets/web").await.1["capacity"].as_u64().unwrap();
     assert!((3..8).contains(&capacity), "it is what one of them wanted, not a sum: {capacity}");
 }
 
+/// promise: C5
 #[tokio::test]
-async fn the_trail_tells_what_was_wished_for_once() {
-    let town = Town::new().await;
-    let token = town.token(Role::Operator, &["web"]).await;
-    let mut entries = town.engine.entries();
-    assert_eq!(town.scale(&token, "web", 5).await, 200);
-    let told: Vec<_> = std::iter::from_fn(|| entries.try_recv().ok()).collect();
-    let commands: Vec<_> = told.iter().filter(|entry| entry.kind == "command").collect();
-    let [command] = commands.as_slice() else { panic!("{told:?}") };
-    let wish = json!({ "command": "scale", "scale_set": "web", "capacity": 5 });
-    assert_eq!((command.command.as_ref(), command.by.as_str()), (Some(&wish), "token t0"));
+async fn a_change_of_a_scale_set_has_one_audit_entry() {
+    let server = ScaleSetTestServer::new().await;
+    let token = server.token(Role::Operator, &["web"]).await;
+    let mut entries = server.control.entries();
+    assert_eq!(server.scale(&token, "web", 5).await, 200);
+    let received: Vec<_> = std::iter::from_fn(|| entries.try_recv().ok()).collect();
+    let commands: Vec<_> = received.iter().filter(|entry| entry.kind == "command").collect();
+    let [command] = commands.as_slice() else { panic!("{received:?}") };
+    let change = json!({ "command": "scale", "scale_set": "web", "capacity": 5 });
+    assert_eq!((command.command.as_ref(), command.by.as_str()), (Some(&change), "token t0"));
     assert_eq!(command.tenants, ["web"]);
     assert!(
-        told.len() > 1 && told[1..].iter().all(|entry| entry.because == Some(command.number)),
-        "{told:?}"
+        received.len() > 1 && received[1..].iter().all(|entry| entry.because == Some(command.number)),
+        "{received:?}"
     );
 }

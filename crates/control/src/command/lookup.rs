@@ -1,0 +1,169 @@
+//! Lookup of names.
+
+use forewarn_lifecycle::{Cluster, Event, EventId, HostId, MachineId, ScaleSetId, TenantId};
+
+/// A name that does not identify an object.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LookupError {
+    /// No object has the name.
+    #[error("no such {what}: {name}{}", hint(similar.as_deref()))]
+    Nothing {
+        /// Kind of the object.
+        what: &'static str,
+        name: String,
+        /// A similar name, if there is one.
+        similar: Option<String>,
+    },
+    /// Several machines have the name.
+    #[error("several machines have this name: {name}\n  hint: write {}", tenants.join(" or "))]
+    Several {
+        name: String,
+        /// The first unique names of these machines.
+        tenants: Vec<String>,
+    },
+}
+
+fn hint(similar: Option<&str>) -> String {
+    similar.map(|name| format!("\n  hint: did you mean {name}?")).unwrap_or_default()
+}
+
+/// Unique names in the hint about an ambiguous name.
+pub(crate) const SHOWN_MAX: usize = 3;
+
+/// Names that are compared to find a similar one.
+const COMPARED_MAX: usize = 10_000;
+
+/// Maximum edit distance of similar names.
+const DISTANCE_MAX: usize = 2;
+
+/// The host with a name.
+///
+/// # Errors
+/// Fails if there is none.
+pub fn find_host(cluster: &Cluster, name: &str) -> Result<HostId, LookupError> {
+    let all = || cluster.hosts().map(|(_, host)| host.name.as_str());
+    cluster.host_named(name).ok_or_else(|| nothing("host", name, all()))
+}
+
+/// The tenant with a name.
+///
+/// # Errors
+/// Fails if there is none.
+pub fn find_tenant(cluster: &Cluster, name: &str) -> Result<TenantId, LookupError> {
+    let all = || cluster.tenants().map(|(_, tenant)| tenant.name.as_str());
+    cluster.tenant_named(name).ok_or_else(|| nothing("tenant", name, all()))
+}
+
+/// The scale set with a name.
+///
+/// # Errors
+/// Fails if there is none.
+pub fn find_scale_set(cluster: &Cluster, name: &str) -> Result<ScaleSetId, LookupError> {
+    let all = || cluster.tenants().map(|(_, tenant)| tenant.name.as_str());
+    cluster.scale_set_named(name).ok_or_else(|| nothing("scale set", name, all()))
+}
+
+/// The machine with a name: `tenant/name`, or a name that only one machine has. A scale set stands for all its
+/// placement groups: callers need not know the placement group of an instance.
+///
+/// # Errors
+/// Fails if there is none, or several.
+pub fn find_machine(cluster: &Cluster, name: &str) -> Result<MachineId, LookupError> {
+    let all = || cluster.machines().map(|(_, machine)| machine.name.as_str());
+    if let Some((tenant, machine)) = name.split_once('/') {
+        if tenant.is_empty() || machine.is_empty() {
+            return Err(nothing("machine", name, all()));
+        }
+        let scale_set = cluster.scale_set_named(tenant).and_then(|id| cluster.scale_set(id));
+        let tenants = match scale_set {
+            Some(scale_set) => scale_set.groups.clone(),
+            None => vec![find_tenant(cluster, tenant)?],
+        };
+        let found = tenants.into_iter().find_map(|tenant| cluster.machine_named(tenant, machine));
+        return found.ok_or_else(|| nothing("machine", name, all()));
+    }
+    let mut found = cluster.machines().filter(|(_, machine)| machine.name.as_str() == name);
+    match (found.next(), found.next()) {
+        (Some((id, _)), None) => Ok(id),
+        (None, _) => Err(nothing("machine", name, all())),
+        (Some(first), Some(second)) => {
+            let shown = [first, second].into_iter().chain(found).take(SHOWN_MAX);
+            let full = shown.map(|(id, _)| full_name(cluster, id)).collect();
+            Err(LookupError::Several { name: name.to_owned(), tenants: full })
+        }
+    }
+}
+
+/// The visible event with an id.
+///
+/// # Errors
+/// Fails if there is none.
+pub fn find_event<'a>(cluster: &'a Cluster, id: &str) -> Result<(TenantId, &'a Event), LookupError> {
+    let event = EventId::parse(id).and_then(|id| cluster.event(id));
+    event.ok_or_else(|| nothing("event", id, std::iter::empty()))
+}
+
+/// Unique name of a machine: `tenant/name`.
+#[must_use]
+pub fn full_name(cluster: &Cluster, id: MachineId) -> String {
+    let machine = cluster.machine(id);
+    let tenant = machine.and_then(|machine| cluster.tenant(machine.tenant));
+    match (tenant, machine) {
+        (Some(tenant), Some(machine)) => format!("{}/{}", tenant.name, machine.name),
+        (None, _) | (_, None) => format!("machine {id}"),
+    }
+}
+
+pub(crate) fn nothing<'a>(what: &'static str, name: &str, all: impl Iterator<Item = &'a str>) -> LookupError {
+    let bare = name.rsplit('/').next().unwrap_or(name);
+    LookupError::Nothing { what, name: name.to_owned(), similar: similar(bare, all).map(str::to_owned) }
+}
+
+/// The name that is similar to `name`, if any is.
+#[must_use]
+pub fn similar<'a>(name: &str, all: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let near = all.into_iter().take(COMPARED_MAX).map(|other| (distance(name, other), other));
+    // Names without a common letter are not similar, however short.
+    let is_near = |&(distance, other): &(usize, &str)| {
+        distance <= DISTANCE_MAX && distance < name.len().min(other.len())
+    };
+    near.filter(is_near).min().map(|(_, other)| other)
+}
+
+/// Edit distance of two texts; `usize::MAX` if it is large.
+fn distance(one: &str, other: &str) -> usize {
+    if one.len().abs_diff(other.len()) > DISTANCE_MAX {
+        return usize::MAX;
+    }
+    let mut row: Vec<usize> = (0..=other.len()).collect();
+    for (i, left) in one.bytes().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, right) in other.bytes().enumerate() {
+            let changed = diagonal + usize::from(left != right);
+            diagonal = row[j + 1];
+            row[j + 1] = changed.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[other.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_misspelt_name_gets_a_suggestion() {
+        assert_eq!(distance("web_0", "web_0"), 0);
+        assert_eq!(distance("web-0", "web_0"), 1);
+        assert_eq!(distance("wbe_0", "web_0"), 2);
+        assert_eq!(distance("", "ab"), 2);
+        assert_eq!(distance("a", "abcd"), usize::MAX);
+        let unknown = nothing("machine", "web/web-1", ["db-0", "web_1"].into_iter());
+        assert_eq!(unknown.to_string(), "no such machine: web/web-1\n  hint: did you mean web_1?");
+        let unknown = nothing("host", "wbe", ["b", "web"].into_iter());
+        assert_eq!(unknown.to_string(), "no such host: wbe\n  hint: did you mean web?");
+        let unknown = nothing("host", "x", ["h10", "y", "xy"].into_iter());
+        assert_eq!(unknown.to_string(), "no such host: x");
+    }
+}

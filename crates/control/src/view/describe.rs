@@ -1,0 +1,144 @@
+//! Work, its cause and its obstacles in words: for views, audit entries and explanations.
+
+use forewarn_lifecycle::{
+    Approver, Cause, Cluster, Hold, HostId, HostWork, Maintenance, Now, Obstacle, PowerChange, Rollout,
+    Stage, Standing, StartCause, Wait,
+};
+use forewarn_types::{Moment, show_duration};
+
+/// The giver of an approval, in words.
+pub(crate) fn approver(cluster: &Cluster, by: Approver) -> String {
+    match by {
+        Approver::Machine(id) => cluster
+            .machine(id)
+            .map_or_else(|| "a machine that is gone".to_owned(), |machine| machine.name.to_string()),
+        Approver::Owner => "its owner".to_owned(),
+    }
+}
+
+/// The cause of a start, in words.
+pub(crate) fn start(cause: StartCause) -> &'static str {
+    match cause {
+        StartCause::Approved => "approval",
+        StartCause::Expired => "the end of its notice",
+        StartCause::Automatic => "the policy of its tenant",
+        StartCause::Failure => "the failure of its host",
+        StartCause::Forced => "an operator",
+        StartCause::AtOnce => "no enrolled tenant",
+    }
+}
+
+/// The cause of work, in words.
+#[must_use]
+pub fn cause(cluster: &Cluster, cause: &Cause) -> String {
+    let host =
+        |id: HostId| cluster.host(id).map_or_else(|| "a host".to_owned(), |host| host.name.to_string());
+    match cause {
+        Cause::UserRestart => "restart by the owner".to_owned(),
+        Cause::UserRedeploy => "redeploy by the owner".to_owned(),
+        Cause::UserDelete(_) => "delete by the owner".to_owned(),
+        Cause::Reimage(_) => "new operating-system image".to_owned(),
+        Cause::Power(PowerChange::Stop) => "stop by the owner".to_owned(),
+        Cause::Power(PowerChange::Start) => "start by the owner".to_owned(),
+        Cause::Power(PowerChange::Deallocate) => "deallocation by the owner".to_owned(),
+        Cause::Eviction(_) => "eviction".to_owned(),
+        Cause::HostWork { work, hosts, .. } => {
+            let what = match work {
+                HostWork::Update => "update of",
+                HostWork::NetworkUpdate => "network update of",
+                HostWork::Migration => "live migration from",
+                HostWork::Restart => "restart of",
+            };
+            let names: Vec<_> = hosts.iter().map(|id| host(*id)).collect();
+            format!("{what} {}", join_names(&names))
+        }
+        Cause::DegradedHost { host: id, .. } => format!("{} is expected to fail", host(*id)),
+        Cause::FailedHost { host: id, .. } => format!("{} has failed", host(*id)),
+    }
+}
+
+/// Maximum number of names in a sentence; the full list is in another field.
+const NAMES_PER_SENTENCE_MAX: usize = 8;
+
+/// The names, or the first of them and the number of the others.
+#[must_use]
+pub fn join_names(names: &[String]) -> String {
+    match names.split_at_checked(NAMES_PER_SENTENCE_MAX) {
+        Some((first, rest)) if rest.len() > 1 => format!("{} and {} more", first.join(", "), rest.len()),
+        Some(_) | None => names.join(", "),
+    }
+}
+
+/// The obstacle or the progress of work, in words.
+#[must_use]
+pub fn progress(work: &Maintenance) -> String {
+    let words = match &work.stage {
+        Stage::Waiting(Wait::Notice) => "waits for approval or for the end of the notice",
+        Stage::Waiting(Wait::Wall) => "waits for the wall clock",
+        Stage::Waiting(Wait::Nothing) => "is about to start",
+        Stage::Waiting(Wait::Held(Hold::Brake)) => "held by the brake",
+        Stage::Waiting(Wait::Held(Hold::UpdateDomain)) => "held: another update domain is being worked on",
+        Stage::Waiting(Wait::Held(Hold::NoHost)) => "held: no other host can take a machine",
+        Stage::Waiting(Wait::Held(Hold::Moving)) => "held: a machine is being moved",
+        Stage::Waiting(Wait::Held(Hold::Window { opens })) => {
+            return format!("held until the next window of its rollout: {}", Moment(*opens));
+        }
+        Stage::Running { actions, .. } => {
+            let left = actions.len();
+            return format!("under way: {left} {} to go", if left == 1 { "machine" } else { "machines" });
+        }
+    };
+    words.to_owned()
+}
+
+/// The work of a rollout.
+#[must_use]
+pub fn work_word(work: HostWork) -> &'static str {
+    match work {
+        HostWork::Update => "update",
+        HostWork::NetworkUpdate => "network update",
+        HostWork::Migration => "live migration",
+        HostWork::Restart => "restart",
+    }
+}
+
+/// The obstacle of a rollout, in words.
+#[must_use]
+pub fn waits(cluster: &Cluster, now: Now, rollout: &Rollout, standing: Standing) -> String {
+    match standing {
+        Standing::Next | Standing::Works(_) => "goes on".to_owned(),
+        Standing::Paused => "is paused".to_owned(),
+        Standing::Room(obstacle) => format!("waits: {}", in_the_way(obstacle)),
+        Standing::Rests { until } => {
+            format!("pauses for {} before its next group", show_duration(until.since(now.steady)))
+        }
+        Standing::Window { announces } => {
+            format!("waits for its window: the next group is announced at {}", Moment(announces))
+        }
+        Standing::Unwell => {
+            let unwell = host_names(cluster, cluster.unhealthy_hosts_of(rollout));
+            format!("waits for hosts that are unhealthy after their maintenance: {}", unwell.join(", "))
+        }
+        Standing::Unconfirmed => {
+            format!("waits for an operator to resume it, after {} groups", rollout.groups)
+        }
+        Standing::Brake => "waits: the brake is on".to_owned(),
+    }
+}
+
+fn in_the_way(obstacle: Obstacle) -> &'static str {
+    match obstacle {
+        Obstacle::Failed => "the next host has failed",
+        Obstacle::Arrivals => "a machine is being moved to the next host",
+        Obstacle::UpdateDomain => "another update domain of a tenant is in planned work",
+        Obstacle::TenantShare => "the limit of machines of a tenant in planned work is reached",
+        Obstacle::FaultDomain => "another fault domain of a tenant is in planned work",
+        Obstacle::Events => "a tenant has the maximum number of events",
+        Obstacle::NoHost => "no other host can take a machine",
+        Obstacle::Full => "the limit of hosts at once is reached",
+    }
+}
+
+pub(crate) fn host_names(cluster: &Cluster, hosts: impl Iterator<Item = HostId>) -> Vec<String> {
+    hosts.filter_map(|host| cluster.host(host)).map(|host| host.name.to_string()).collect()
+}

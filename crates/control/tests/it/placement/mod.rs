@@ -1,0 +1,5 @@
+//! Placement of machines and of instances of scale sets, on a cluster whose rules must accept the result.
+
+mod scale_set;
+mod shrink;
+mod spread;

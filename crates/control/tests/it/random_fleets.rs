@@ -1,0 +1,185 @@
+//! Random fleets: they read as they are written, and applying one gives that fleet.
+
+use std::time::Duration;
+
+use forewarn_control::*;
+use forewarn_types::Span;
+use proptest::prelude::*;
+
+use crate::fleets::apply;
+use forewarn_testkit::TestCluster;
+
+/// Any machine: its update domain is the number of its host, so that no two clash.
+fn machine(hosts: u16) -> impl Strategy<Value = MachineEntry> {
+    let spot = prop::option::of(prop::sample::select(vec![Eviction::Delete, Eviction::Deallocate]));
+    let terminate = prop::option::of(300..=900u64);
+    let tags = prop::collection::btree_map("[a-z]{1,4}", "[ -~]{0,6}", 0..3);
+    (0..hosts, 0..5u16, spot, terminate, any::<bool>(), tags).prop_map(
+        |(host, fault_domain, spot, terminate, os_image, tags)| MachineEntry {
+            name: String::new(),
+            host: format!("h{host}"),
+            update_domain: host,
+            fault_domain,
+            spot,
+            terminate: terminate.filter(|_| spot.is_none()).map(|seconds| Span(Duration::from_secs(seconds))),
+            os_image,
+            addresses: Vec::new(),
+            tags,
+        },
+    )
+}
+
+fn policy() -> impl Strategy<Value = PolicyEntry> {
+    let word = || prop::sample::select(vec![ApproveWord::Automatic, ApproveWord::Asked]);
+    (word(), word(), word()).prop_map(|(restart, redeploy, all_down)| PolicyEntry {
+        restart,
+        redeploy,
+        all_down,
+    })
+}
+
+fn vm(machine: MachineEntry, name: String, policy: PolicyEntry) -> VmEntry {
+    VmEntry {
+        name,
+        host: machine.host,
+        update_domain: machine.update_domain,
+        fault_domain: machine.fault_domain,
+        spot: machine.spot,
+        terminate: machine.terminate,
+        os_image: machine.os_image,
+        policy,
+        addresses: machine.addresses,
+        tags: machine.tags,
+    }
+}
+
+fn sets(letter: char, hosts: u16) -> impl Strategy<Value = Vec<SetEntry>> {
+    let one = (policy(), prop::collection::vec(machine(hosts), 0..4));
+    prop::collection::vec(one, 0..3).prop_map(move |all| {
+        let numbered = all.into_iter().enumerate();
+        let named = |(set, (policy, machines)): (usize, (PolicyEntry, Vec<MachineEntry>))| {
+            let machines = machines.into_iter().enumerate();
+            let machines =
+                machines.map(|(n, machine)| MachineEntry { name: format!("{letter}{set}-{n}"), ..machine });
+            SetEntry { name: format!("{letter}{set}"), policy, machines: machines.collect() }
+        };
+        numbered.map(named).collect()
+    })
+}
+
+/// The instances of a scale set, numbered as they stand or with gaps.
+fn scale_set(hosts: u16) -> impl Strategy<Value = ScaleSetEntry> {
+    let instances = prop::collection::vec((machine(hosts), 1..4u32), 0..5);
+    let words = (
+        prop::sample::select(vec![OrchestrationWord::Uniform, OrchestrationWord::Flexible]),
+        prop_oneof![
+            Just(UpgradeWord::Manual),
+            Just(UpgradeWord::Automatic),
+            (1..=100u8, 0..=604_800u64).prop_map(|(batch_percent, seconds)| {
+                let pause = Span(Duration::from_secs(seconds));
+                UpgradeWord::Rolling(RollingEntry { batch_percent, pause })
+            }),
+        ],
+    );
+    (words, policy(), machine(hosts), instances, any::<bool>()).prop_map(
+        |((orchestration, upgrade), policy, model, instances, numbered)| {
+            let mut next = 0;
+            let instance = |(machine, gap): (MachineEntry, u32)| {
+                next += gap;
+                InstanceEntry {
+                    id: numbered.then_some(next),
+                    host: machine.host,
+                    update_domain: machine.update_domain,
+                    fault_domain: machine.fault_domain,
+                    addresses: Vec::new(),
+                    tags: machine.tags,
+                }
+            };
+            ScaleSetEntry {
+                name: String::new(),
+                orchestration,
+                upgrade,
+                spot: model.spot,
+                terminate: model.terminate,
+                os_image: model.os_image,
+                policy,
+                instances: instances.into_iter().map(instance).collect(),
+            }
+        },
+    )
+}
+
+prop_compose! {
+    fn any_fleet()(zones in prop::collection::vec(prop::option::of(0..3u16), 1..5))(
+        vms in prop::collection::vec((machine(u16::try_from(zones.len()).unwrap()), policy()), 0..4),
+        availability_sets in sets('a', u16::try_from(zones.len()).unwrap()),
+        cloud_services in sets('c', u16::try_from(zones.len()).unwrap()),
+        scale_sets in prop::collection::vec(scale_set(u16::try_from(zones.len()).unwrap()), 0..3),
+        location in "[a-z]{1,8}",
+        zones in Just(zones),
+    ) -> Fleet {
+        let hosts = zones.into_iter().enumerate();
+        let vms = vms.into_iter().enumerate();
+        let scale_sets = scale_sets.into_iter().enumerate();
+        Fleet {
+            site: Site { location, ..Site::default() }.into(),
+            hosts: hosts.map(|(n, zone)| HostEntry { name: format!("h{n}"), zone }).collect(),
+            vms: vms.map(|(n, (machine, policy))| vm(machine, format!("v{n}"), policy)).collect(),
+            availability_sets,
+            cloud_services,
+            scale_sets: scale_sets.map(|(n, set)| ScaleSetEntry { name: format!("s{n}"), ..set }).collect(),
+        }
+    }
+}
+
+/// The same fleet, every instance with its number.
+fn numbered(mut fleet: Fleet) -> Fleet {
+    for set in &mut fleet.scale_sets {
+        for (place, instance) in (0..).zip(&mut set.instances) {
+            instance.id = instance.id.or(Some(place));
+        }
+    }
+    fleet
+}
+
+proptest! {
+    /// promise: C4
+    #[test]
+    fn a_fleet_file_reads_as_it_is_written(fleet in any_fleet()) {
+        let text = fleet.print().unwrap();
+        prop_assert_eq!(Fleet::parse(&text), Ok(fleet.clone()), "{}", text);
+        let json = serde_json::to_string(&fleet).unwrap();
+        prop_assert_eq!(serde_json::from_str::<Fleet>(&json).unwrap(), fleet);
+    }
+
+    /// promise: C4
+    #[test]
+    fn a_fleet_does_not_differ_from_itself(fleet in any_fleet()) {
+        for unmentioned in [UnlistedObjects::Keep, UnlistedObjects::Remove] {
+            prop_assert_eq!(difference(&fleet, &fleet, unmentioned), Ok(Vec::new()));
+        }
+    }
+
+    /// promise: C4
+    #[test]
+    fn what_is_wanted_is_there_once_it_is_done(fleet in any_fleet()) {
+        let mut town = TestCluster::empty();
+        apply(&mut town, &fleet, UnlistedObjects::Keep);
+        prop_assert_eq!(town.fleet(), numbered(fleet.clone()));
+        for unmentioned in [UnlistedObjects::Keep, UnlistedObjects::Remove] {
+            prop_assert_eq!(difference(&town.fleet(), &fleet, unmentioned), Ok(Vec::new()));
+        }
+    }
+
+    /// promise: C4
+    #[test]
+    fn a_fleet_that_is_not_wanted_goes(fleet in any_fleet()) {
+        let mut town = TestCluster::empty();
+        apply(&mut town, &fleet, UnlistedObjects::Keep);
+        let nothing = Fleet { site: fleet.site.clone(), ..Fleet::default() };
+        // Machines, then what they were in and on.
+        apply(&mut town, &nothing, UnlistedObjects::Remove);
+        apply(&mut town, &nothing, UnlistedObjects::Remove);
+        prop_assert_eq!(town.fleet(), nothing);
+    }
+}

@@ -1,0 +1,199 @@
+//! The rules of webhooks, case by case.
+
+#![allow(clippy::unwrap_used, reason = "a test world may be blunt")]
+
+use std::collections::BTreeSet;
+
+use forewarn_control::limits::*;
+use forewarn_control::shared::*;
+use forewarn_control::{ClusterId, Site};
+use forewarn_lifecycle::{EventKind, Name, Seed, Timestamp};
+use forewarn_testkit::shared_state::JournaledState;
+use forewarn_url::Url;
+
+fn name(text: &str) -> Name {
+    Name::new(text).unwrap()
+}
+
+fn new(text: &str) -> WebhookDefinition {
+    WebhookDefinition {
+        name: name(text),
+        url: Url::parse("https://hooks.example/in?code=s3cret").unwrap(),
+        schema: Schema::CloudEvents,
+        filter: Filter::default(),
+        authorization: Some(Authorization::new("Bearer s3cret").unwrap()),
+        cursor: 7,
+        by: "socket".to_owned(),
+    }
+}
+
+fn add(text: &str) -> Command {
+    Command::Webhook(WebhookCommand::Add(Box::new(new(text))))
+}
+
+fn refused(world: &mut JournaledState, command: &Command) -> String {
+    let before = world.shared.clone();
+    let why = world.submit(command).unwrap_err().to_string();
+    assert_eq!(world.shared, before);
+    why
+}
+
+fn told(cursor: u64, lost: u64) -> Progress {
+    Progress { cursor, lost, failing: None }
+}
+
+#[test]
+fn a_webhook_is_added_confirmed_told_and_removed() {
+    let mut world = JournaledState::new();
+    world.submit(&add("ops")).unwrap();
+    let webhook = world.shared.webhook_named("ops").unwrap().clone();
+    assert_eq!((webhook.number, webhook.created, webhook.by.as_str()), (0, world.now.wall, "socket"));
+    assert_eq!((webhook.handshake, webhook.progress), (Handshake::Wanted, Progress::from(7)));
+    assert_eq!(refused(&mut world, &add("ops")), "the name is taken: ops");
+
+    let confirm = Command::Webhook(WebhookCommand::Confirm { webhook: 0, per_minute: Some(60) });
+    world.wait(5);
+    world.submit(&confirm).unwrap();
+    let done = Handshake::Done { at: world.now.wall, per_minute: Some(60) };
+    world.wait(5);
+    assert_eq!(world.submit(&confirm).unwrap(), [], "once is enough");
+    assert_eq!(world.shared.find_webhook(0).unwrap().handshake, done);
+
+    world.submit(&Command::Webhook(WebhookCommand::Advance(vec![(0, told(9, 0)), (4, told(1, 1))]))).unwrap();
+    assert_eq!(world.shared.find_webhook(0).unwrap().progress, told(9, 0));
+
+    world.submit(&Command::Webhook(WebhookCommand::Remove(name("ops")))).unwrap();
+    let gone = refused(&mut world, &Command::Webhook(WebhookCommand::Remove(name("ops"))));
+    assert!(gone.starts_with("no such webhook: ops\n  hint: "), "{gone}");
+    assert_eq!(world.submit(&confirm).unwrap(), []);
+    assert_eq!(world.submit(&Command::Webhook(WebhookCommand::Advance(vec![(0, told(10, 0))]))).unwrap(), []);
+    world.submit(&add("ops")).unwrap();
+    assert_eq!(world.shared.webhook_named("ops").map(|webhook| webhook.number), Some(1));
+}
+
+#[test]
+fn a_webhook_does_not_go_back() {
+    let mut world = JournaledState::new();
+    world.submit(&add("ops")).unwrap();
+    let mut advance = |progress| {
+        world.submit(&Command::Webhook(WebhookCommand::Advance(vec![(0, progress)]))).unwrap().len()
+    };
+    assert_eq!(advance(told(7, 0)), 0, "it is so already");
+    assert_eq!(advance(told(6, 1)), 0);
+    assert_eq!(advance(told(9, 2)), 1);
+    assert_eq!(advance(told(10, 1)), 0);
+    let failing = Some(DeliveryFailure { since: Timestamp::from_millis(5), head: 12 });
+    assert_eq!(advance(Progress { failing, ..told(9, 2) }), 1);
+    assert_eq!(advance(Progress { failing, ..told(9, 2) }), 0);
+    assert_eq!(advance(told(9, 2)), 1, "it is well again");
+}
+
+#[test]
+fn a_trail_that_begins_anew_is_told_from_its_beginning() {
+    let mut world = JournaledState::new();
+    world.submit(&add("ops")).unwrap();
+    let failing = Some(DeliveryFailure { since: Timestamp::from_millis(5), head: 12 });
+    let progress = Progress { failing, ..told(9, 2) };
+    world.submit(&Command::Webhook(WebhookCommand::Advance(vec![(0, progress)]))).unwrap();
+    world.shared.begin_audit_log();
+    assert_eq!(world.shared.find_webhook(0).unwrap().progress, told(0, 2));
+}
+
+/// promise: W1
+#[test]
+fn a_webhook_wants_to_be_told_of_something_that_is_there() {
+    let mut world = JournaledState::new();
+    world
+        .submit(&Command::CreateCluster { name: name("north"), seed: Seed([1; 16]), site: Site::default() })
+        .unwrap();
+    let mut why = |filter| {
+        let command =
+            Command::Webhook(WebhookCommand::Add(Box::new(WebhookDefinition { filter, ..new("ops") })));
+        refused(&mut world, &command)
+    };
+    let only = |clusters: &[u32], tenants: Option<&[&str]>| Filter {
+        scope: Scope {
+            clusters: clusters.iter().copied().map(ClusterId).collect(),
+            tenants: tenants.map_or(Reach::All, |names| names.iter().map(|tenant| name(tenant)).collect()),
+        },
+        kinds: Reach::All,
+    };
+    assert_eq!(why(only(&[0, 4], None)), "no such cluster: number 4");
+    assert!(why(only(&[], None)).starts_with("webhook ops has an empty list of clusters\n  hint: "));
+    assert!(why(only(&[1], Some(&[]))).starts_with("webhook ops has an empty list of tenants\n"));
+    let none = Filter { kinds: Reach::Only(BTreeSet::new()), ..Filter::default() };
+    assert!(why(none).starts_with("webhook ops has an empty list of types\n"));
+    let many: Vec<_> = (0..=100).collect();
+    assert_eq!(why(only(&many, None)), "too many clusters: at most 100");
+    let by = Command::Webhook(WebhookCommand::Add(Box::new(WebhookDefinition {
+        by: String::new(),
+        ..new("ops")
+    })));
+    assert!(refused(&mut world, &by).starts_with("invalid caller name: "));
+
+    let kinds = [EventKind::Terminate].into_iter().collect();
+    let filter = Filter { kinds, ..only(&[1], Some(&["web"])) };
+    world
+        .submit(&Command::Webhook(WebhookCommand::Add(Box::new(WebhookDefinition {
+            filter: filter.clone(),
+            ..new("ops")
+        }))))
+        .unwrap();
+    world.submit(&Command::RemoveCluster(ClusterId(1))).unwrap();
+    assert_eq!(world.shared.webhook_named("ops").unwrap().filter, filter, "what is left is still told");
+}
+
+/// promise: S4, W2
+#[test]
+fn a_secret_is_not_sent_in_the_clear() {
+    let mut world = JournaledState::new();
+    let mut add = |url: &str, authorization: Option<Authorization>| {
+        let url = Url::parse(url).unwrap();
+        let command = Command::Webhook(WebhookCommand::Add(Box::new(WebhookDefinition {
+            url,
+            authorization,
+            ..new("ops")
+        })));
+        let added = world.submit(&command).map(drop).map_err(|why| why.to_string());
+        drop(world.submit(&Command::Webhook(WebhookCommand::Remove(name("ops")))));
+        added
+    };
+    let secret = || Authorization::new("Bearer s3cret").ok();
+    let why = add("http://hooks.example/in", secret()).unwrap_err();
+    assert!(why.starts_with("the secret of a webhook would be sent in the clear: ops\n  hint: "), "{why}");
+    for (url, authorization) in [
+        ("http://hooks.example/in", None),
+        ("http://127.0.0.1:8000/in", secret()),
+        ("https://hooks.example/in", secret()),
+    ] {
+        assert_eq!(add(url, authorization), Ok(()), "{url}");
+    }
+}
+
+/// promise: C3
+#[test]
+fn there_are_not_too_many_webhooks() {
+    let mut world = JournaledState::new();
+    for number in 0..WEBHOOKS_MAX {
+        world.submit(&add(&format!("w{number}"))).unwrap();
+    }
+    assert_eq!(refused(&mut world, &add("more")), "too many webhooks: at most 100");
+    let many = vec![(0, told(9, 0)); WEBHOOKS_MAX + 1];
+    assert_eq!(
+        refused(&mut world, &Command::Webhook(WebhookCommand::Advance(many))),
+        "too many webhooks: at most 100"
+    );
+    world.submit(&Command::Webhook(WebhookCommand::Remove(name("w7")))).unwrap();
+    world.submit(&add("more")).unwrap();
+}
+
+/// promise: S4, W2
+#[test]
+fn a_webhook_shows_its_secrets_to_nobody() {
+    let mut world = JournaledState::new();
+    world.submit(&add("ops")).unwrap();
+    for shown in [format!("{:?}", world.shared), format!("{:?}", world.journal), format!("{:?}", add("ops"))]
+    {
+        assert!(shown.contains("hooks.example") && !shown.contains("s3cret"), "{shown}");
+    }
+}

@@ -1,0 +1,8 @@
+//! Explanations and previews, seen from outside.
+
+#![cfg(test)]
+
+mod explanations;
+mod previews;
+mod tale;
+mod troubles;

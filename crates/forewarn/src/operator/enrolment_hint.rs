@@ -1,0 +1,82 @@
+//! Hints for tenants that are not enrolled: the request that enables events for them.
+
+use anyhow::Result;
+use forewarn_control::{MachineView, ServerView, TenantView};
+
+use super::session::{Session, escaped};
+use super::visible::one_line;
+
+/// The api-version of the request: the latest.
+const EDITION: &str = "2020-07-01";
+
+/// Tenants with a hint.
+const HINTS_MAX: usize = 3;
+
+/// Prints a hint for each tenant that is not enrolled; `machine` is the machine of the command.
+pub(super) fn hints(session: &Session, tenants: &[String], machine: Option<&str>) -> Result<()> {
+    if tenants.is_empty() {
+        return Ok(());
+    }
+    let server: ServerView = session.get("/v1/server")?;
+    let Some(url) = server.metadata.first() else { return Ok(()) };
+    for name in tenants.iter().take(HINTS_MAX) {
+        // A tenant that was just deleted needs no hint.
+        let Some(tenant) = session.find::<TenantView>(&format!("/v1/tenants/{}", escaped(name)))? else {
+            continue;
+        };
+        let Some(machine) = member(&tenant, machine) else { continue };
+        if server.prefix {
+            let unique = session.find::<MachineView>(&format!("/v1/machines/{}", escaped(machine)))?;
+            let path = match unique {
+                Some(_) => machine.to_owned(),
+                None => format!("{name}/{machine}"),
+            };
+            let curl = curl(&format!("{url}/vm/{path}"));
+            let hint =
+                format!("hint: to enable events for {name}, poll once from one of its machines: {curl}");
+            eprintln!("{}", one_line(&hint));
+        } else {
+            let curl = curl(url);
+            let hint = format!("hint: to enable events for {name}, poll once from {machine}: {curl}");
+            eprintln!("{}", one_line(&hint));
+        }
+    }
+    Ok(())
+}
+
+/// The machine of the tenant that should poll: `preferred`, or any.
+fn member<'a>(tenant: &'a TenantView, preferred: Option<&str>) -> Option<&'a str> {
+    let preferred = preferred.map(|name| name.rsplit('/').next().unwrap_or(name));
+    let found = tenant.machines.iter().find(|name| Some(name.as_str()) == preferred);
+    found.or(tenant.machines.first()).map(String::as_str)
+}
+
+fn curl(url: &str) -> String {
+    format!("curl -H Metadata:true \"{url}/metadata/scheduledevents?api-version={EDITION}\"")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_machine_of_the_command_should_poll() {
+        let tenant: TenantView = serde_json::from_value(serde_json::json!({
+            "name": "web", "kind": "scale set", "enrolled": false, "incarnation": 1, "policy": {},
+            "machines": ["web_0", "web_1"], "events": []
+        }))
+        .unwrap();
+        assert_eq!(member(&tenant, Some("web/web_1")), Some("web_1"));
+        assert_eq!(member(&tenant, Some("db-0")), Some("web_0"));
+        assert_eq!(member(&tenant, None), Some("web_0"));
+        assert_eq!(member(&TenantView { machines: Vec::new(), ..tenant }, None), None);
+    }
+
+    #[test]
+    fn the_request_is_quoted_for_a_shell() {
+        assert_eq!(
+            curl("http://127.0.0.1:1338/vm/web_0"),
+            "curl -H Metadata:true \"http://127.0.0.1:1338/vm/web_0/metadata/scheduledevents?api-version=2020-07-01\""
+        );
+    }
+}

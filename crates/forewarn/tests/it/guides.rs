@@ -1,0 +1,254 @@
+//! The guides, typed as they are written: whatever follows a `$` in one is run, and prints what stands below it.
+//!
+//! A guide names its server, `forewarn dev …`; its ```` ```toml ```` is the file `fleet.toml` beside it, and ```` ```sh NAME ```` is the file
+//! `NAME`, which may be run. Everything is compared as it is, but for where servers listen, which have ports of their own here. `INSTA_UPDATE=always` writes into the guides what is printed.
+//!
+//! Guides for `az` are ignored unless they are asked for: `cargo xtask azure` installs it, and says in `FOREWARN_AZ` where it is.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may stumble")]
+
+use std::fs;
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use forewarn_testkit::{TestServer, programs};
+use tempfile::TempDir;
+
+/// Where a server listens that is not told where.
+const METADATA: &str = "127.0.0.1:1338";
+const API: &str = "127.0.0.1:1339";
+const ARM: &str = "127.0.0.1:1340";
+const AGENT: &str = "127.0.0.1:9911";
+
+/// Whether a guide needs `az`, and a listener for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Az {
+    Needed,
+    Spared,
+}
+
+#[test]
+fn a_host_update_goes_as_the_guide_says() {
+    check("plan-a-host-update.md", Az::Spared);
+}
+
+#[test]
+fn who_rebooted_a_machine_is_found_as_the_guide_says() {
+    check("who-rebooted-my-vm.md", Az::Spared);
+}
+
+/// promise: A7
+#[test]
+fn a_service_is_drained_as_the_guide_says() {
+    let agent = PathBuf::from(crate::program()).with_file_name("forewarn-agent");
+    if agent.is_file() {
+        return check("drain-a-service.md", Az::Spared);
+    }
+    let is_ci = std::env::var_os("CI").is_some_and(|value| value == "true");
+    assert!(!is_ci, "no agent; with CI=true a test that cannot run has failed");
+    eprintln!("SKIPPED: no agent: {}\n  hint: cargo build --package forewarn-agent", agent.display());
+}
+
+/// promise: A7
+#[test]
+fn recipes_are_shown_as_they_are() {
+    let recipes = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/recipes");
+    let list = fs::read_to_string(guides().join("recipes/README.md")).unwrap();
+    let mut names: Vec<_> = recipes.read_dir().unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    names.sort();
+    assert_eq!(names.len(), 7);
+    for name in names.iter().map(|name| name.to_str().unwrap()) {
+        assert!(list.contains(&format!("]({name}.md)")), "not in the list of recipes: {name}");
+        let page = fs::read_to_string(guides().join(format!("recipes/{name}.md"))).unwrap();
+        for file in recipes.join(name).read_dir().unwrap().map(|entry| entry.unwrap().path()) {
+            let text = fs::read_to_string(&file).unwrap();
+            assert!(
+                page.contains(&format!("\n{text}```\n")),
+                "{name}.md does not show {} as it is",
+                file.display()
+            );
+        }
+    }
+}
+
+#[test]
+#[ignore = "needs az; `cargo xtask azure` installs it"]
+fn terminate_notification_goes_as_the_guide_says() {
+    check("terminate-notification.md", Az::Needed);
+}
+
+#[test]
+#[ignore = "needs az; `cargo xtask azure` installs it"]
+fn az_is_pointed_at_a_server_as_the_guide_says() {
+    check("point-az-at-forewarn.md", Az::Needed);
+}
+
+#[test]
+fn pictures_show_what_the_guide_says() {
+    let guide = fs::read_to_string(guides().join("plan-a-host-update.md")).unwrap();
+    for picture in ["plan-a-host-update.svg", "plan-a-host-update-stopped.svg"] {
+        assert!(guide.contains(&format!("]({picture})")), "{picture} is not shown");
+        let drawn = fs::read_to_string(guides().join(picture)).unwrap();
+        for text in drawn.lines().filter(|line| line.starts_with("<text ")) {
+            let text = text.trim_end_matches("</text>").split_once('>').unwrap().1;
+            assert!(guide.contains(text), "{picture} shows what the guide does not: {text}");
+        }
+    }
+}
+
+fn guides() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guides")
+}
+
+fn check(name: &str, az: Az) {
+    if programs::find_or_skip("curl").is_none() {
+        return;
+    }
+    let file = guides().join(name);
+    let written = fs::read_to_string(&file).unwrap();
+    let played = play(&written, az);
+    if std::env::var_os("INSTA_UPDATE").is_some_and(|value| value == "always") {
+        return fs::write(&file, played).unwrap();
+    }
+    let differs =
+        written.lines().zip(played.lines()).zip(1..).find(|((written, played), _)| written != played);
+    if let Some(((written, played), line)) = differs {
+        panic!("{name}:{line}: the guide has\n  {written}\nand it is\n  {played}\nhint: INSTA_UPDATE=always");
+    }
+    assert_eq!(written, played, "{name} is longer or shorter than what happens");
+}
+
+/// The guide, with what its commands print now.
+fn play(guide: &str, az: Az) -> String {
+    let mut place = Place::new(guide, az);
+    let mut played = String::new();
+    let mut in_console = false;
+    for line in guide.lines() {
+        if line.starts_with("```") {
+            in_console = line == "```console";
+        }
+        match line.strip_prefix("$ ").filter(|_| in_console) {
+            Some(command) => {
+                played += &format!("{line}\n");
+                // This one is running.
+                if !command.starts_with("forewarn dev ") {
+                    played += &place.type_in(command);
+                }
+            }
+            None if in_console && line != "```console" => {}
+            None => played += &format!("{line}\n"),
+        }
+    }
+    played
+}
+
+/// A directory and a server, for one guide.
+struct Place {
+    directory: TempDir,
+    server: TestServer,
+    az: Az,
+    /// Where the agent of the guide listens, if it has one.
+    agent: String,
+    /// Lines that set something in the shell: it is another one for each command.
+    set: String,
+}
+
+impl Place {
+    fn new(guide: &str, az: Az) -> Self {
+        let directory = TempDir::new().unwrap();
+        if let Some((_, rest)) = guide.split_once("\n```toml\n") {
+            fs::write(directory.path().join("fleet.toml"), rest.split("```").next().unwrap()).unwrap();
+        }
+        // On a terminal curl shows no progress; here it is asked not to.
+        fs::write(directory.path().join(".curlrc"), "silent\nshow-error\n").unwrap();
+        let (_, words) = guide.split_once("forewarn dev ").expect("a guide names its server");
+        let words = words.split(['`', '\n']).next().unwrap();
+        let mut command = Command::new(crate::program());
+        command.arg("dev").args(words.split_whitespace()).current_dir(directory.path());
+        command.args(["--metadata-listen", "127.0.0.1:0", "--api-listen", "127.0.0.1:0"]);
+        match az {
+            Az::Spared => command.args(["--arm-listen", "off"]),
+            Az::Needed => {
+                let client = std::env::var("FOREWARN_AZ").expect("`cargo xtask azure` says where az is");
+                let bin = directory.path().join("bin");
+                fs::create_dir(&bin).unwrap();
+                std::os::unix::fs::symlink(client, bin.join("az")).unwrap();
+                command.args(["--arm-listen", "127.0.0.1:0"])
+            }
+        };
+        let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let server = TestServer::spawn(crate::program(), command);
+        let place = Self { server, directory, az, agent: free.to_string(), set: String::new() };
+        place.write_files(guide);
+        place
+    }
+
+    /// The files that a guide shows under their names.
+    fn write_files(&self, guide: &str) {
+        let ports = self.ports();
+        for block in guide.split("\n```").skip(1).step_by(2) {
+            let Some((head, text)) = block.split_once('\n') else { continue };
+            let Some((_, name)) = head.split_once(' ') else { continue };
+            let text = ports.iter().fold(format!("{text}\n"), |text, (usual, own)| text.replace(usual, own));
+            let file = self.directory.path().join(name);
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(&file, text).unwrap();
+            fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
+        }
+    }
+
+    /// What a line of a shell shows on a terminal.
+    fn type_in(&mut self, line: &str) -> String {
+        let ports = self.ports();
+        let here =
+            |text: &str| ports.iter().fold(text.to_owned(), |text, (usual, own)| text.replace(usual, own));
+        let usual =
+            |text: &str| ports.iter().fold(text.to_owned(), |text, (usual, own)| text.replace(own, usual));
+        // Nothing in a guide takes long, and what never comes is not waited for.
+        let mut command = Command::new("timeout");
+        command.args(["300", "sh", "-c"]).arg(format!("exec 2>&1\n{}{}", self.set, here(line)));
+        self.at_home(&mut command);
+        let output = command.stdin(Stdio::null()).output().expect("there is a shell");
+        if line.starts_with("eval ") || line.starts_with("export ") {
+            self.set += &format!("{}\n", here(line));
+        }
+        let shown = usual(&String::from_utf8(output.stdout).expect("commands print text"));
+        // What does not end its last line is followed by a prompt; a guide begins a new line there.
+        if shown.is_empty() || shown.ends_with('\n') { shown } else { shown + "\n" }
+    }
+
+    /// Where servers usually listen, and where this one does.
+    fn ports(&self) -> Vec<(&'static str, String)> {
+        let mut ports =
+            vec![(METADATA, self.server.metadata().to_string()), (API, self.server.api().to_string())];
+        ports.push((AGENT, self.agent.clone()));
+        if self.az == Az::Needed {
+            ports.push((ARM, self.server.arm().to_string()));
+        }
+        ports
+    }
+
+    /// In the directory of this place, with nothing that whoever runs the tests has set.
+    fn at_home(&self, command: &mut Command) {
+        let (program, home) = (PathBuf::from(crate::program()), self.directory.path());
+        let path = std::env::var("PATH").unwrap_or_default();
+        let path = format!("{}:{}:{path}", home.join("bin").display(), program.parent().unwrap().display());
+        command.current_dir(home).env("PATH", path).env("CURL_HOME", home).env("NO_COLOR", "1");
+        command.env("FOREWARN_API", format!("http://{}", self.server.api()));
+        command.env_remove("FOREWARN_TOKEN").env_remove("FOREWARN_CLUSTER");
+        if self.az == Az::Needed {
+            command.env("HOME", home).env_remove("XDG_STATE_HOME").env_remove("XDG_CACHE_HOME");
+            command.env("AZURE_CORE_NO_COLOR", "true").env("PYTHONDONTWRITEBYTECODE", "1");
+        }
+    }
+}
+
+impl Drop for Place {
+    /// An agent that the guide has started ends with it.
+    fn drop(&mut self) {
+        let Ok(pid) = fs::read_to_string(self.directory.path().join("agent.pid")) else { return };
+        // It may have ended by itself.
+        Command::new("kill").arg(pid.trim()).stderr(Stdio::null()).status().ok();
+    }
+}

@@ -1,0 +1,8 @@
+//! Stories on a running server, from outside: the program is started, plays a story on itself, and says what the pure
+//! rules say, byte for byte.
+
+#![cfg(test)]
+
+mod random;
+mod server;
+mod stories;

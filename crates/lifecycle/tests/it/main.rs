@@ -1,0 +1,12 @@
+//! The rules: promises over random histories, and single cases.
+
+#![cfg(test)]
+
+mod arrivals;
+mod bare;
+mod invariants;
+mod limits;
+mod machines;
+mod outside;
+mod rules;
+mod upgrades;

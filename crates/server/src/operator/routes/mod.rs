@@ -1,0 +1,36 @@
+//! The route table of the operator API.
+//!
+//! Each route is declared once, here or next to its handlers; see [`super::route`] for what is derived from it.
+
+/// OpenAPI expression for a member of the first item of a page.
+macro_rules! first {
+    ($member:literal) => {
+        concat!("$response.body#/items/0/", $member)
+    };
+}
+
+mod access;
+mod audit;
+mod fleet;
+mod server;
+mod work;
+
+use super::route::Route;
+use super::{scalesets, webhooks};
+
+/// All routes, in the order of the reference page.
+pub(super) fn routes() -> Vec<Route> {
+    let cluster = [
+        fleet::hosts(),
+        fleet::machines(),
+        fleet::tenants(),
+        scalesets::routes(),
+        work::work(),
+        work::rollouts(),
+        fleet::fleet(),
+        server::clock(),
+    ];
+    let server =
+        [audit::explanations(), audit::audit_log(), server::server(), access::routes(), webhooks::routes()];
+    cluster.into_iter().chain(server).flatten().collect()
+}

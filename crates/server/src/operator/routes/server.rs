@@ -1,0 +1,60 @@
+//! Routes of the clock and of the server itself.
+
+use forewarn_control::shared::Role;
+use forewarn_control::{ClockChange, ClockView, ServerView};
+
+use super::super::problem::ProblemKind::{Refused, Unavailable};
+use super::super::required_permit::RequiredPermit;
+use super::super::route::{Link, Route, RouteTag};
+use super::super::{backup, health, metrics, openapi, reads, writes};
+use crate::telemetry::Telemetry;
+
+pub(super) fn clock() -> Vec<Route> {
+    vec![
+        Route::get("/v1/clock", "getClock", "Get the clock", reads::clock)
+            .tag(RouteTag::Clock)
+            .json::<ClockView>()
+            .may_fail_with(&[Unavailable]),
+        Route::post::<ClockChange, _, _>("/v1/clock", "setClock", "Set a virtual clock", writes::clock)
+            .requires(RequiredPermit::Server(Role::Operator))
+            .tag(RouteTag::Clock)
+            .json::<ClockView>()
+            .may_fail_with(&[Refused, Unavailable])
+            .link(Link::to("getClock", "Get the clock."))
+            .link(Link::to("listEvents", "Events at the new time.")),
+    ]
+}
+
+pub(super) fn server() -> Vec<Route> {
+    vec![
+        Route::get(
+            "/v1/backup",
+            "getBackup",
+            "Download a backup of the store, in the format of `forewarn store import`",
+            backup::backup,
+        )
+        .requires(RequiredPermit::Server(Role::Admin))
+        .other("application/octet-stream", "The backup. It is unusable if the connection breaks.")
+        .may_fail_with(&[Refused, Unavailable]),
+        Route::get(
+            "/v1/server",
+            "getServer",
+            "Get version, mode and metadata endpoint addresses",
+            reads::server,
+        )
+        .json::<ServerView>(),
+        Route::get("/v1/openapi.json", "getOpenApi", "Get the OpenAPI document", openapi::show)
+            .requires(RequiredPermit::None)
+            .json::<serde_json::Map<String, serde_json::Value>>(),
+        Route::get("/healthz", "getHealth", "Liveness check", health::healthz)
+            .requires(RequiredPermit::None)
+            .other("text/plain", "The process is alive."),
+        Route::get("/readyz", "getReadiness", "Readiness check", health::readyz)
+            .requires(RequiredPermit::None)
+            .other("text/plain", "The server is ready.")
+            .may_fail_with(&[Unavailable]),
+        Route::get("/metrics", "getMetrics", "Get metrics in the OpenMetrics format", metrics::metrics)
+            .requires(RequiredPermit::Server(Role::Viewer))
+            .other(Telemetry::CONTENT_TYPE, "Metrics."),
+    ]
+}

@@ -1,0 +1,134 @@
+//! The audit log as stored and read: see [`forewarn_control::AuditEntry`] for its content.
+//!
+//! Entries are written in the commit of their records. The committer, which owns the only connection, serves one query
+//! with limited work between two commits, so that writers never wait for long.
+//!
+//! ```text
+//!   AuditLogReader ──AuditQuery──▶ committer ──▶ subject: which numbers ──▶ trail: the entries ──▶ AuditBatch
+//! ```
+
+mod check;
+mod recent;
+mod search;
+mod sweep;
+mod table;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use forewarn_control::{AuditEntry, Subject};
+use forewarn_lifecycle::Timestamp;
+
+pub(crate) use check::{check_audit_log, check_ends, link_at};
+pub(crate) use recent::RecentEntries;
+pub(crate) use sweep::AuditSweeper;
+pub(crate) use table::{chain_before, read_page, rewrite_entry, write_entry};
+
+/// Default retention of entries: more than a year.
+pub const AUDIT_RETENTION: Duration = Duration::from_hours(400 * 24);
+
+/// Entries that a journal in memory stores.
+pub const RECENT_ENTRIES_MAX: usize = 100_000;
+
+pub const PAGE_ENTRIES_MAX: usize = 1_000;
+
+/// Maximum number of subjects in one query.
+pub const SUBJECTS_PER_QUERY_MAX: usize = 200;
+
+/// Query of the audit log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AuditQuery {
+    /// An entry must concern at least one subject of each group; without groups, every entry matches.
+    pub groups: Vec<Vec<Subject>>,
+    /// Only entries from this time on.
+    pub since: Option<Timestamp>,
+    /// Only entries before this time.
+    pub until: Option<Timestamp>,
+    pub after: Option<u64>,
+    pub before: Option<u64>,
+    pub direction: Direction,
+    /// Maximum number of entries; at most [`PAGE_ENTRIES_MAX`].
+    pub limit: usize,
+}
+
+/// Order of the entries.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Direction {
+    #[default]
+    OldestFirst,
+    NewestFirst,
+}
+
+impl Default for AuditQuery {
+    fn default() -> Self {
+        let (since, until, after, before) = (None, None, None, None);
+        let direction = Direction::OldestFirst;
+        Self { groups: Vec::new(), since, until, after, before, direction, limit: PAGE_ENTRIES_MAX }
+    }
+}
+
+/// Result of a query.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AuditBatch {
+    /// Entries in the requested order.
+    pub entries: Vec<Arc<AuditEntry>>,
+    /// Continuation: `after` that number, or `before` it if the newest come first. `None` at the end. A short or empty
+    /// page may have a next one: the work of one query is limited.
+    pub next: Option<u64>,
+    /// Number of the newest entry.
+    pub head: u64,
+    /// Number of the last entry that was swept because of its age.
+    pub swept: u64,
+}
+
+/// Reason why the audit log could not be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ReadError {
+    /// The journal is closed, or has failed.
+    #[error("cannot read the audit log: the journal is closed")]
+    Closed,
+    /// Too many queries are pending.
+    #[error("too many queries of the audit log are pending\n  hint: try again in a moment")]
+    Busy,
+    #[error("a query has at most {SUBJECTS_PER_QUERY_MAX} subjects: this one has {0}")]
+    TooMany(usize),
+    /// An entry is damaged or missing.
+    #[error("the audit log is damaged: {0}\n  hint: stop the server, and run forewarn store check")]
+    Damaged(String),
+    #[error("cannot read the audit log: {0}\n  hint: check the disk")]
+    Failed(String),
+}
+
+impl From<rusqlite::Error> for ReadError {
+    fn from(error: rusqlite::Error) -> Self {
+        match error.sqlite_error_code() {
+            Some(rusqlite::ErrorCode::DatabaseCorrupt) => Self::Damaged(error.to_string()),
+            Some(_) | None => Self::Failed(error.to_string()),
+        }
+    }
+}
+
+/// Callback for the result of a query. Dropping it sends [`ReadError::Closed`], so that no caller waits forever.
+pub(crate) struct ReadReply(Option<ReadCallback>);
+
+type ReadCallback = Box<dyn FnOnce(Result<AuditBatch, ReadError>) + Send>;
+
+impl ReadReply {
+    pub(crate) fn new(done: impl FnOnce(Result<AuditBatch, ReadError>) + Send + 'static) -> Self {
+        Self(Some(Box::new(done)))
+    }
+
+    pub(crate) fn send(mut self, page: Result<AuditBatch, ReadError>) {
+        if let Some(done) = self.0.take() {
+            done(page);
+        }
+    }
+}
+
+impl Drop for ReadReply {
+    fn drop(&mut self) {
+        if let Some(done) = self.0.take() {
+            done(Err(ReadError::Closed));
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! The journal: stored form, audit log, upgrades, and what survives kills, power cuts and damaged disks.
+
+#![cfg(test)]
+
+mod durability;
+mod embedded;
+mod stored;
+mod trail;
+mod upgrade;

@@ -1,0 +1,271 @@
+//! Parsing of operations on the fleet.
+
+use forewarn_control::{ApproveWord, FailureWord, NamedCommand, SettingsChange, UnenrolledWord};
+use forewarn_types::Span;
+
+use super::fleet::{fleet_operation, profile, upgrading};
+use super::{choice, known, name, rollout};
+use crate::error::StoryError;
+use crate::line_reader::{LineReader, Token};
+use crate::statement::{ApprovedBy, Operation, PolicyRule, RolloutOperation};
+
+/// Every word with which a statement may begin, for suggestions.
+const VERBS: &[&str] = &[
+    "host",
+    "vm",
+    "availabilityset",
+    "service",
+    "scaleset",
+    "machine",
+    "instance",
+    "remove",
+    "poll",
+    "restart",
+    "redeploy",
+    "delete",
+    "reimage",
+    "evict",
+    "stop",
+    "start",
+    "deallocate",
+    "update",
+    "migrate",
+    "reboot",
+    "rollout",
+    "pause",
+    "resume",
+    "change",
+    "degrade",
+    "fail",
+    "recover",
+    "approve",
+    "cancel",
+    "force",
+    "brake",
+    "policy",
+    "model",
+    "profile",
+    "upgrade",
+    "forget",
+    "move",
+    "revise",
+    "upgrading",
+    "set",
+    "jam",
+    "advance",
+    "step",
+    "crash",
+    "expect",
+    "refused",
+    "at",
+];
+
+pub(super) fn operation(line: &mut LineReader<'_>, verb: Token<'_>) -> Result<Operation, StoryError> {
+    if let Some(commands) = fleet_operation(line, verb)? {
+        return Ok(Operation::Perform(commands));
+    }
+    if let Some(command) = machine_operation(line, verb)? {
+        return Ok(Operation::Perform(vec![command]));
+    }
+    if let Some(command) = host_operation(line, verb)? {
+        return Ok(Operation::Perform(vec![command]));
+    }
+    Ok(match verb.text {
+        "approve" => approve(line)?,
+        "cancel" => match line.take_if("rollout") {
+            Some(_) => Operation::Rollout(RolloutOperation::Cancel),
+            None => Operation::Cancel(name(line, "an event, such as E1, or `rollout`")?),
+        },
+        "rollout" => Operation::Perform(vec![rollout::start(line)?]),
+        "pause" | "resume" | "change" => Operation::Rollout(rollout::operation(line, verb.text)?),
+        "force" => Operation::Force(name(line, "an event, such as E1")?),
+        "brake" => Operation::Perform(vec![match choice(line, &["on", "off"])? {
+            "on" => NamedCommand::BrakeOn {},
+            _ => NamedCommand::BrakeOff {},
+        }]),
+        "policy" => policy(line)?,
+        "model" => {
+            let scale_set = known(line, "a scale set")?;
+            let (terminate, os_image) = profile(line)?;
+            Operation::Perform(vec![NamedCommand::ChangeModel { scale_set, terminate, os_image }])
+        }
+        "revise" => {
+            Operation::Perform(vec![NamedCommand::ReviseModel { scale_set: known(line, "a scale set")? }])
+        }
+        "upgrading" => {
+            let scale_set = known(line, "a scale set")?;
+            let upgrade = upgrading(line)?;
+            Operation::Perform(vec![NamedCommand::ChangeUpgradePolicy { scale_set, upgrade }])
+        }
+        "set" => Operation::Perform(vec![NamedCommand::ChangeSettings(setting(line)?)]),
+        _ => return Err(line.error_at(verb, unknown(verb.text))),
+    })
+}
+
+/// Parses an operation on one machine; `None` if the verb is another.
+fn machine_operation(line: &mut LineReader<'_>, verb: Token<'_>) -> Result<Option<NamedCommand>, StoryError> {
+    let known = |line: &mut LineReader<'_>| known(line, "a machine");
+    Ok(Some(match verb.text {
+        "restart" => NamedCommand::Restart { machine: known(line)? },
+        "redeploy" => NamedCommand::Redeploy { machine: known(line)? },
+        "delete" => NamedCommand::Delete { machine: known(line)? },
+        "reimage" => NamedCommand::Reimage { machine: known(line)? },
+        "evict" => NamedCommand::Evict { machine: known(line)? },
+        "stop" => NamedCommand::Stop { machine: known(line)? },
+        "start" => NamedCommand::Start { machine: known(line)? },
+        "deallocate" => NamedCommand::Deallocate { machine: known(line)? },
+        "forget" => forget(line)?,
+        "move" => move_machine(line)?,
+        "upgrade" => NamedCommand::UpgradeInstance { machine: known(line)? },
+        "jam" => NamedCommand::Jam { machine: known(line)? },
+        "profile" => {
+            let machine = known(line)?;
+            let (terminate, os_image) = profile(line)?;
+            NamedCommand::ChangeProfile { machine, terminate, os_image }
+        }
+        _ => return Ok(None),
+    }))
+}
+
+/// Reads `forget web_0`, or `forget host h1`.
+fn forget(line: &mut LineReader<'_>) -> Result<NamedCommand, StoryError> {
+    Ok(match line.take_if("host") {
+        Some(_) => NamedCommand::ForgetHost { host: known(line, "a host")? },
+        None => NamedCommand::Forget { machine: known(line, "a machine or `host`")? },
+    })
+}
+
+/// Reads `move web_0 to h2`, or `move web_0 to h2 force`.
+fn move_machine(line: &mut LineReader<'_>) -> Result<NamedCommand, StoryError> {
+    let machine = known(line, "a machine")?;
+    line.need_word("to")?;
+    let host = known(line, "a host")?;
+    Ok(NamedCommand::Move { machine, host, force: line.take_if("force").is_some() })
+}
+
+/// Parses an operation on hosts; `None` if the verb is another.
+fn host_operation(line: &mut LineReader<'_>, verb: Token<'_>) -> Result<Option<NamedCommand>, StoryError> {
+    if verb.text == "update" {
+        return Ok(Some(match choice(line, &["host", "network"])? {
+            "host" => NamedCommand::UpdateHosts { hosts: hosts(line)? },
+            _ => NamedCommand::UpdateNetwork { hosts: hosts(line)? },
+        }));
+    }
+    if !["migrate", "reboot", "degrade", "fail", "recover"].contains(&verb.text) {
+        return Ok(None);
+    }
+    line.need_word("host")?;
+    Ok(Some(match verb.text {
+        "migrate" => NamedCommand::MigrateHosts { hosts: hosts(line)? },
+        "reboot" => NamedCommand::RebootHosts { hosts: hosts(line)? },
+        "degrade" => degrade(line)?,
+        "fail" => NamedCommand::FailHost { host: known(line, "a host")? },
+        _ => NamedCommand::RecoverHost { host: known(line, "a host")? },
+    }))
+}
+
+/// All remaining words, at least one.
+fn hosts(line: &mut LineReader<'_>) -> Result<Vec<String>, StoryError> {
+    let mut all = vec![known(line, "a host")?];
+    while let Some(word) = line.take() {
+        all.push(word.text.to_owned());
+    }
+    Ok(all)
+}
+
+fn degrade(line: &mut LineReader<'_>) -> Result<NamedCommand, StoryError> {
+    let host = known(line, "a host")?;
+    let fails_in = match line.take_if("fails") {
+        Some(_) => {
+            line.need_word("in")?;
+            Some(Span(line.need_duration()?))
+        }
+        None => None,
+    };
+    Ok(NamedCommand::DegradeHost { host, fails_in })
+}
+
+fn approve(line: &mut LineReader<'_>) -> Result<Operation, StoryError> {
+    let mut what = vec![name(line, "a tenant, or events such as E1")?];
+    while line.take_if("by").is_none() {
+        what.push(name(line, "`by`")?);
+    }
+    let by = match line.take_if("owner") {
+        Some(_) => {
+            line.need_word("of")?;
+            ApprovedBy::OwnerOf(name(line, "a tenant")?)
+        }
+        None => ApprovedBy::Machine(name(line, "a machine, or `owner of` a tenant")?),
+    };
+    Ok(Operation::Approve { what, by })
+}
+
+fn policy(line: &mut LineReader<'_>) -> Result<Operation, StoryError> {
+    let tenant = name(line, "a tenant")?;
+    let rule = match choice(line, &["restart", "redeploy", "alldown"])? {
+        "restart" => PolicyRule::Restart,
+        "redeploy" => PolicyRule::Redeploy,
+        _ => PolicyRule::AllDown,
+    };
+    let approve = match choice(line, &["automatic", "asked"])? {
+        "automatic" => ApproveWord::Automatic,
+        _ => ApproveWord::Asked,
+    };
+    Ok(Operation::Policy { tenant, rule, approve })
+}
+
+fn setting(line: &mut LineReader<'_>) -> Result<SettingsChange, StoryError> {
+    let mut change = SettingsChange::default();
+    match choice(line, &["unenrolled", "useroperations", "failure"])? {
+        "unenrolled" => {
+            change.unenrolled = Some(match choice(line, &["runs", "waits"])? {
+                "runs" => UnenrolledWord::Runs,
+                _ => UnenrolledWord::Waits,
+            });
+        }
+        "useroperations" => change.user_operations_max = Some(user_operations(line)?),
+        _ => {
+            change.failure = Some(match choice(line, &["reboot", "redeploy"])? {
+                "reboot" => FailureWord::Reboot,
+                _ => FailureWord::Redeploy,
+            });
+        }
+    }
+    Ok(change)
+}
+
+/// Parses a limit. In a command, 0 means unlimited; a story has a word for it.
+fn user_operations(line: &mut LineReader<'_>) -> Result<u16, StoryError> {
+    if line.take_if("unlimited").is_some() {
+        return Ok(0);
+    }
+    let location = line.peek();
+    match (line.need_number()?, location) {
+        (0, Some(word)) => Err(line.error_at(word, "expected a number from 1, or `unlimited`")),
+        (number, _) => Ok(number),
+    }
+}
+
+fn unknown(verb: &str) -> String {
+    let near =
+        VERBS.iter().min_by_key(|known| distance(known, verb)).filter(|known| distance(known, verb) <= 2);
+    match near {
+        Some(near) => format!("unknown statement; did you mean `{near}`?"),
+        None => "unknown statement".to_owned(),
+    }
+}
+
+/// The edit distance of two words.
+fn distance(one: &str, other: &str) -> usize {
+    let other: Vec<char> = other.chars().collect();
+    let mut row: Vec<usize> = (0..=other.len()).collect();
+    for (i, a) in one.chars().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
+        for (j, b) in other.iter().enumerate() {
+            let change = diagonal + usize::from(a != *b);
+            diagonal = row[j + 1];
+            row[j + 1] = change.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[other.len()]
+}

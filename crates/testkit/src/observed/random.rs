@@ -1,0 +1,389 @@
+//! Random fleets and random operations on them.
+
+use std::time::Duration;
+
+use forewarn_lifecycle::*;
+use proptest::prelude::*;
+
+use super::ObservedCluster;
+
+/// A random operation. Numbers are taken modulo the number of existing objects.
+#[derive(Clone, Debug)]
+pub enum RandomOperation {
+    Advance(u32),
+    StepWall(i32),
+    Poll(u8),
+    User(u8, u8),
+    DeleteNotified(u8),
+    Power(u8, PowerChange),
+    HostWork(HostWork, Vec<u8>, u16),
+    PauseRollout(u8, Announced),
+    ResumeRollout(u8),
+    ChangeRollout(u8, u16, u8, u8),
+    CancelRollout,
+    Degrade(u8, u16),
+    Fail(u8),
+    Recover(u8),
+    ApproveAll(u8),
+    ApproveOne(u8, u8),
+    ApproveMixed(u8, u8),
+    Cancel(u8),
+    Force(u8),
+    Complete(u8, Report),
+    CompleteAll,
+    Brake(Brake),
+    Terminate(u8, u16),
+    Upgrade(u8),
+    UpgradePolicy(u8, u8),
+    Revise(u8),
+    Policy(u8, u8),
+    Settings(u8),
+    AdmitInstance(u8, u8),
+    Forget(u8),
+    Move(u8, u8, PlannedWork),
+    /// Everything that waits is readable only that many milliseconds later.
+    Late(u32, Exposure),
+}
+
+pub fn random_operations() -> impl Strategy<Value = Vec<RandomOperation>> {
+    prop::collection::vec(random_operation(), 10..70)
+}
+
+fn random_operation() -> impl Strategy<Value = RandomOperation> {
+    use RandomOperation as H;
+    let work = prop::sample::select(vec![
+        HostWork::Update,
+        HostWork::NetworkUpdate,
+        HostWork::Migration,
+        HostWork::Restart,
+    ]);
+    let power = prop::sample::select(vec![PowerChange::Stop, PowerChange::Start, PowerChange::Deallocate]);
+    let announced = prop::sample::select(vec![Announced::Stays, Announced::TakenBack]);
+    let planned = prop::sample::select(vec![PlannedWork::Refuses, PlannedWork::GivesWay]);
+    let report = prop_oneof![9 => Just(Report::Done), 1 => Just(Report::Failed)];
+    prop_oneof![
+        10 => prop_oneof![1u32..40, 100u32..1_000, 100u32..40_000, Just(86_500)].prop_map(H::Advance),
+        2 => (-4_000i32..4_000).prop_map(H::StepWall),
+        4 => any::<u8>().prop_map(H::Poll),
+        14 => (any::<u8>(), 0u8..5).prop_map(|(machine, what)| H::User(machine, what)),
+        8 => any::<u8>().prop_map(H::DeleteNotified),
+        3 => (any::<u8>(), power).prop_map(|(machine, change)| H::Power(machine, change)),
+        8 => (work, prop::collection::vec(any::<u8>(), 1..6), terms_bits()).prop_map(|(work, hosts, terms)| {
+            H::HostWork(work, hosts, terms)
+        }),
+        2 => (any::<u8>(), announced).prop_map(|(rollout, announced)| H::PauseRollout(rollout, announced)),
+        4 => any::<u8>().prop_map(H::ResumeRollout),
+        2 => (any::<u8>(), terms_bits(), any::<u8>(), any::<u8>()).prop_map(|(rollout, terms, add, remove)| {
+            H::ChangeRollout(rollout, terms, add, remove)
+        }),
+        1 => Just(H::CancelRollout),
+        3 => (any::<u8>(), 0u16..600).prop_map(|(host, minutes)| H::Degrade(host, minutes)),
+        2 => any::<u8>().prop_map(H::Fail),
+        2 => any::<u8>().prop_map(H::Recover),
+        5 => any::<u8>().prop_map(H::ApproveAll),
+        6 => (any::<u8>(), any::<u8>()).prop_map(|(tenant, event)| H::ApproveOne(tenant, event)),
+        3 => (any::<u8>(), any::<u8>()).prop_map(|(tenant, event)| H::ApproveMixed(tenant, event)),
+        2 => any::<u8>().prop_map(H::Cancel),
+        1 => any::<u8>().prop_map(H::Force),
+        6 => (any::<u8>(), report).prop_map(|(action, report)| H::Complete(action, report)),
+        5 => Just(H::CompleteAll),
+        1 => prop::sample::select(vec![Brake::On, Brake::Off, Brake::Off]).prop_map(H::Brake),
+        2 => (any::<u8>(), 250u16..950).prop_map(|(set, seconds)| H::Terminate(set, seconds)),
+        2 => any::<u8>().prop_map(H::Upgrade),
+        3 => (any::<u8>(), 0u8..16).prop_map(|(set, bits)| H::UpgradePolicy(set, bits)),
+        4 => any::<u8>().prop_map(H::Revise),
+        1 => (any::<u8>(), 0u8..8).prop_map(|(tenant, bits)| H::Policy(tenant, bits)),
+        1 => (0u8..8).prop_map(H::Settings),
+        2 => (any::<u8>(), any::<u8>()).prop_map(|(set, host)| H::AdmitInstance(set, host)),
+        2 => any::<u8>().prop_map(H::Forget),
+        4 => (any::<u8>(), any::<u8>(), planned).prop_map(|(machine, host, planned)| {
+            H::Move(machine, host, planned)
+        }),
+        2 => (0u32..1_200_000, exposures()).prop_map(|(millis, exposure)| H::Late(millis, exposure)),
+    ]
+}
+
+pub fn exposures() -> impl Strategy<Value = Exposure> {
+    let margin = prop_oneof![Just(0), 0u64..100_000].prop_map(Duration::from_millis);
+    prop_oneof![margin.prop_map(|margin| Exposure::Unread { margin }), Just(Exposure::PerhapsRead)]
+}
+
+/// The layout of a random fleet.
+#[derive(Clone, Debug)]
+pub struct Layout {
+    hosts: u8,
+    zones: u16,
+    domains: u16,
+    machines: Vec<(u8, u8, u8)>,
+    enrolled: Vec<bool>,
+}
+
+pub fn layouts() -> impl Strategy<Value = Layout> {
+    let machines = prop::collection::vec((any::<u8>(), any::<u8>(), any::<u8>()), 4..20);
+    let enrolled = prop::collection::vec(prop::bool::weighted(0.8), 8);
+    (3u8..8, 1u16..3, 2u16..4, machines, enrolled).prop_map(|(hosts, zones, domains, machines, enrolled)| {
+        Layout { hosts, zones, domains, machines, enrolled }
+    })
+}
+
+fn name(text: &str) -> Name {
+    Name::new(text).expect("a good name")
+}
+
+/// Builds the fleet. A placement that the rules refuse is left out.
+pub fn build(layout: &Layout) -> ObservedCluster {
+    let mut world = ObservedCluster::new();
+    for host in 0..layout.hosts {
+        let zone = Some(Zone(u16::from(host) % layout.zones));
+        world.submit(Command::AdmitHost { name: name(&format!("h{host}")), zone }).expect("a new host");
+    }
+    let policy = Policy::default();
+    for (text, set) in [("shop", SetShape::CloudService), ("db", SetShape::AvailabilitySet)] {
+        world.submit(Command::AdmitTenant { name: name(text), set, policy }).expect("a new tenant");
+    }
+    let model = Profile { terminate: Some(TerminateNotice::MIN), os_image: OsImageNotice::On };
+    for (text, priority, model) in [
+        ("web", Priority::Regular, model),
+        ("batch", Priority::Spot(EvictionPolicy::Delete), Profile::default()),
+    ] {
+        let (orchestration, upgrade) = (Orchestration::Uniform, UpgradePolicy::Manual);
+        let set =
+            Command::AdmitScaleSet { name: name(text), orchestration, priority, upgrade, model, policy };
+        world.submit(set).expect("a new scale set");
+    }
+    for (number, &(tenant, host, domain)) in layout.machines.iter().enumerate() {
+        let placement = Placement {
+            host: HostId(u32::from(host % layout.hosts)),
+            update_domain: UpdateDomain(u16::from(domain) % layout.domains),
+            fault_domain: FaultDomain(u16::from(domain / 16) % 3),
+        };
+        drop(world.submit(admission(tenant % 6, number, placement)));
+    }
+    let tenants: Vec<_> = world.cluster.tenants().map(|(id, _)| id).collect();
+    for (tenant, enrolled) in tenants.into_iter().zip(layout.enrolled.iter().cycle()) {
+        if *enrolled {
+            world.poll(tenant);
+        }
+    }
+    world
+}
+
+fn admission(tenant: u8, number: usize, placement: Placement) -> Command {
+    let (priority, profile, policy) = (Priority::Regular, Profile::default(), Policy::default());
+    let terminate = Profile { terminate: Some(TerminateNotice::MAX), ..profile };
+    let text = name(&format!("vm{number}"));
+    let spot = Priority::Spot(EvictionPolicy::Deallocate);
+    match tenant {
+        0 => Command::AdmitMachine { tenant: TenantId(0), name: text, placement, priority, profile },
+        1 => {
+            Command::AdmitMachine { tenant: TenantId(1), name: text, placement, priority, profile: terminate }
+        }
+        2 => Command::AdmitInstance { scale_set: ScaleSetId(0), placement, number: None },
+        3 => Command::AdmitInstance { scale_set: ScaleSetId(1), placement, number: None },
+        4 => Command::AdmitStandalone { name: text, placement, priority, profile, policy },
+        _ => Command::AdmitStandalone { name: text, placement, priority: spot, profile, policy },
+    }
+}
+
+fn pick<T: Copy>(all: &[T], number: u8) -> Option<T> {
+    (!all.is_empty()).then(|| all[usize::from(number) % all.len()])
+}
+
+impl ObservedCluster {
+    /// Performs an operation, unless the rules refuse it.
+    pub fn happen(&mut self, operation: &RandomOperation) {
+        use RandomOperation as Op;
+        let machines: Vec<_> = self.cluster.machines().map(|(id, _)| id).collect();
+        let hosts: Vec<_> = self.cluster.hosts().map(|(id, _)| id).collect();
+        let tenants: Vec<_> = self.cluster.tenants().map(|(id, _)| id).collect();
+        let busy: Vec<_> =
+            self.cluster.tenants().filter(|(_, t)| !t.events().is_empty()).map(|(id, _)| id).collect();
+        let rollouts: Vec<_> = self.cluster.rollouts().map(|(id, _)| id).collect();
+        let plans: Vec<_> = self.cluster.maintenances().map(|maintenance| maintenance.plan.id).collect();
+        let command = match operation {
+            Op::Advance(seconds) => return self.advance(Duration::from_secs((*seconds).into())),
+            Op::StepWall(seconds) => return self.step_wall((*seconds).into()),
+            Op::Poll(number) => return self.poll(pick(&tenants, *number).expect("some tenant")),
+            Op::CompleteAll => return self.complete_all(),
+            Op::Late(millis, exposure) => Some(self.read_late(*millis, *exposure)),
+            Op::ApproveAll(tenant) => self.approval(pick(&busy, *tenant), None),
+            Op::ApproveOne(tenant, event) => self.approval(pick(&busy, *tenant), Some(*event)),
+            Op::ApproveMixed(tenant, event) => self.mixed_approval(pick(&tenants, *tenant), *event),
+            Op::User(number, what) => pick(&machines, *number).map(|machine| user_command(machine, *what)),
+            Op::DeleteNotified(number) => pick(&self.notified(), *number).map(Command::Delete),
+            Op::Power(number, change) => {
+                pick(&machines, *number).map(|machine| Command::ChangePower { machine, change: *change })
+            }
+            Op::HostWork(work, numbers, terms) => {
+                let hosts = numbers.iter().filter_map(|number| pick(&hosts, *number)).collect();
+                Some(Command::Rollout { work: *work, hosts, terms: terms_of(*terms) })
+            }
+            Op::PauseRollout(number, announced) => pick(&rollouts, *number)
+                .map(|rollout| Command::PauseRollout { rollout, announced: *announced }),
+            Op::ResumeRollout(number) => pick(&rollouts, *number).map(Command::ResumeRollout),
+            Op::ChangeRollout(number, terms, add, remove) => pick(&rollouts, *number)
+                .map(|rollout| self.rollout_change(rollout, terms_of(*terms), *add, *remove)),
+            Op::CancelRollout => rollouts.first().copied().map(Command::CancelRollout),
+            Op::Degrade(number, minutes) => pick(&hosts, *number).map(|host| Command::DegradeHost {
+                host,
+                fails_in: (*minutes > 0).then(|| Duration::from_mins((*minutes).into())),
+            }),
+            Op::Fail(number) => pick(&hosts, *number).map(Command::FailHost),
+            Op::Recover(number) => pick(&hosts, *number).map(Command::RecoverHost),
+            Op::Cancel(number) => pick(&plans, *number).map(Command::Cancel),
+            Op::Force(number) => pick(&plans, *number).map(Command::ForceStart),
+            Op::Complete(number, report) => self.completion(*number, *report),
+            Op::Brake(brake) => Some(Command::Brake(*brake)),
+            Op::Terminate(set, seconds) => Some(model_change(*set, *seconds)),
+            Op::Upgrade(number) => pick(&machines, *number).map(Command::UpgradeInstance),
+            Op::UpgradePolicy(set, bits) => Some(upgrade_change(*set, *bits)),
+            Op::Revise(set) => Some(Command::ReviseModel(one_of_two(*set))),
+            Op::Policy(number, bits) => pick(&tenants, *number).map(|tenant| policy_change(tenant, *bits)),
+            Op::Settings(bits) => Some(Command::ChangeSettings(settings_of(*bits))),
+            Op::AdmitInstance(set, host) => pick(&hosts, *host).map(|host| Command::AdmitInstance {
+                scale_set: one_of_two(*set),
+                placement: Placement { host, update_domain: UpdateDomain(0), fault_domain: FaultDomain(0) },
+                number: None,
+            }),
+            Op::Forget(number) => pick(&machines, *number).map(Command::Forget),
+            Op::Move(number, host, planned) => self.record_move(*number, *host, *planned),
+        };
+        if let Some(command) = command {
+            drop(self.submit(command));
+            self.settle();
+        }
+    }
+
+    /// Lets time pass before pending announcements can be read.
+    fn read_late(&mut self, millis: u32, exposure: Exposure) -> Command {
+        self.pass(Duration::from_millis(millis.into()));
+        let maintenances = self.cluster.maintenances().map(|maintenance| maintenance.plan.id).collect();
+        Command::EnsureNotice { maintenances, exposure }
+    }
+
+    /// Completes some action in progress.
+    fn completion(&self, number: u8, report: Report) -> Option<Command> {
+        let actions: Vec<_> = self.cluster.unfinished().collect();
+        let Action { maintenance, machine, .. } = pick(&actions, number)?;
+        Some(Command::Complete { maintenance, machine, report })
+    }
+
+    /// Records a move of some machine to some host.
+    fn record_move(&self, machine: u8, host: u8, planned: PlannedWork) -> Option<Command> {
+        let machines: Vec<_> = self.cluster.machines().map(|(id, _)| id).collect();
+        let hosts: Vec<_> = self.cluster.hosts().map(|(id, _)| id).collect();
+        Some(Command::Move { machine: pick(&machines, machine)?, to: pick(&hosts, host)?, planned })
+    }
+
+    /// The machines with a Terminate notice.
+    fn notified(&self) -> Vec<MachineId> {
+        let notified = self.cluster.machines().filter(|(_, machine)| machine.profile.terminate.is_some());
+        notified.map(|(id, _)| id).collect()
+    }
+
+    /// Adds some hosts, removes some, or neither.
+    fn rollout_change(&self, rollout: RolloutId, terms: RolloutTerms, add: u8, remove: u8) -> Command {
+        let hosts: Vec<_> = self.cluster.hosts().map(|(id, _)| id).collect();
+        let waiting = self.cluster.rollout(rollout).map_or(&[][..], |known| &known.waiting);
+        let remove = pick(waiting, remove).into_iter().filter(|_| remove.is_multiple_of(3)).collect();
+        let add = pick(&hosts, add).into_iter().filter(|_| add.is_multiple_of(2)).collect();
+        Command::ChangeRollout { rollout, terms, add, remove }
+    }
+
+    fn approval(&self, tenant: Option<TenantId>, which: Option<u8>) -> Option<Command> {
+        let tenant = tenant?;
+        let all: Vec<_> = self.cluster.tenant(tenant)?.events().iter().map(Event::id).collect();
+        let events = match which {
+            Some(number) => vec![pick(&all, number)?],
+            None => all,
+        };
+        Some(Command::Approve { tenant, events, by: self.approver(tenant) })
+    }
+
+    /// Own events, and one of another tenant or of none.
+    fn mixed_approval(&self, tenant: Option<TenantId>, number: u8) -> Option<Command> {
+        let tenant = tenant?;
+        let others = self.cluster.tenants().filter(|(id, _)| *id != tenant);
+        let mut foreign: Vec<_> =
+            others.flat_map(|(_, other)| other.events().iter().map(Event::id)).collect();
+        foreign.push(EventId::parse("00000000-0000-4000-8000-000000000000").expect("a GUID"));
+        let mut events: Vec<_> = self.cluster.tenant(tenant)?.events().iter().map(Event::id).collect();
+        events.push(pick(&foreign, number)?);
+        Some(Command::Approve { tenant, events, by: self.approver(tenant) })
+    }
+
+    fn approver(&self, tenant: TenantId) -> Approver {
+        let machines = self.cluster.tenant(tenant).map_or(&[][..], Tenant::machines);
+        machines.first().map_or(Approver::Owner, |machine| Approver::Machine(*machine))
+    }
+}
+
+/// Half of the rollouts have almost no terms.
+fn terms_bits() -> impl Strategy<Value = u16> {
+    prop_oneof![Just(0), any::<u16>()]
+}
+
+/// Every pair of bits is one of the terms.
+fn terms_of(bits: u16) -> RolloutTerms {
+    let pair = |place: u16| usize::from(bits >> (2 * place) & 3);
+    let nights = Window::new(Weekdays::ALL, 22 * 60, 2 * 60, 60).expect("a window");
+    let mornings =
+        Window::new(Weekdays::from_bits(0b1_1111).expect("days"), 300, 420, -300).expect("a window");
+    let limit = |number: usize| u16::try_from(number).ok().and_then(std::num::NonZeroU16::new);
+    RolloutTerms {
+        hosts_at_once: limit(pair(0)),
+        tenant_share: [None, Percent::new(30), Percent::new(50), Percent::new(100)][pair(1)],
+        fault_domains: [FaultDomains::Any, FaultDomains::OneAtATime][pair(2) % 2],
+        windows: [vec![], vec![], vec![nights], vec![mornings, nights]][pair(3)].clone(),
+        pause_between: Duration::from_secs([0, 0, 300, 7_200][pair(4)]),
+        confirm: [Confirm::Never, Confirm::Never, Confirm::First, Confirm::Each][pair(5)],
+        health: [HealthGate::Awaited, HealthGate::Ignored][pair(6) % 2],
+        stop_after: [limit(1), None, limit(2), limit(3)][pair(7)],
+    }
+}
+
+fn user_command(machine: MachineId, what: u8) -> Command {
+    match what {
+        0 => Command::Restart(machine),
+        1 => Command::Redeploy(machine),
+        2 => Command::Delete(machine),
+        3 => Command::Evict(machine),
+        _ => Command::Reimage(machine),
+    }
+}
+
+fn model_change(set: u8, seconds: u16) -> Command {
+    let terminate = TerminateNotice::from_seconds(seconds.into());
+    let model = Profile { terminate, os_image: OsImageNotice::On };
+    Command::ChangeModel { scale_set: one_of_two(set), model }
+}
+
+/// Mostly batches: of all sizes, with and without a pause.
+fn upgrade_change(set: u8, bits: u8) -> Command {
+    let percent = [1, 20, 50, 100][usize::from(bits & 3)];
+    let pause = Duration::from_secs([0, 30, 600, 43_200][usize::from(bits >> 2 & 3)]);
+    let upgrade = match bits {
+        0 => UpgradePolicy::Manual,
+        3 => UpgradePolicy::Automatic,
+        _ => UpgradePolicy::Rolling { batch: Percent::new(percent).expect("a share"), pause },
+    };
+    Command::ChangeUpgradePolicy { scale_set: one_of_two(set), upgrade }
+}
+
+fn one_of_two(set: u8) -> ScaleSetId {
+    ScaleSetId(u32::from(set % 2))
+}
+
+fn policy_change(tenant: TenantId, bits: u8) -> Command {
+    let chosen = |bit: u8| if bits & bit == 0 { Approve::WhenAsked } else { Approve::Automatically };
+    let policy = Policy { user_restart: chosen(1), user_redeploy: chosen(2), all_instances_down: chosen(4) };
+    Command::ChangePolicy { tenant, policy }
+}
+
+fn settings_of(bits: u8) -> Settings {
+    Settings {
+        unenrolled: if bits & 1 == 0 { Unenrolled::RunAtOnce } else { Unenrolled::WaitAnyway },
+        user_operations_max: (bits & 2 != 0).then_some(3),
+        failure: if bits & 4 == 0 { FailureKind::Reboot } else { FailureKind::Redeploy },
+    }
+}
