@@ -114,9 +114,9 @@ fn run_cargo(words: &[&str]) -> Result<Outcome> {
 /// With nextest where it is installed: it runs the tests of all packages side by side.
 fn run_tests(environment: &[(&str, &str)]) -> Result<Outcome> {
     let words: &[_] = if has_nextest() {
-        &["nextest", "run", "--workspace", "--locked"]
+        &["nextest", "run", "--workspace", "--locked", "--no-fail-fast"]
     } else {
-        &["test", "--workspace", "--locked", "--all-targets"]
+        &["test", "--workspace", "--locked", "--all-targets", "--no-fail-fast"]
     };
     let mut tests = cargo();
     // A variable of the caller's would make the promises weaker than they read, or one run unlike the next.

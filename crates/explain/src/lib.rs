@@ -291,7 +291,9 @@ impl ExplanationContext<'_> {
     fn request_view(&self, command: &AuditEntry) -> RequestView {
         let (number, at) = (command.number, command.at);
         if (self.viewer.may_read)(command) {
-            let text = command.text.strip_prefix("requested: ").unwrap_or(&command.text).to_owned();
+            // Entries of an earlier version have the second prefix.
+            let stripped = ["requested: ", "asked for: "].iter().find_map(|it| command.text.strip_prefix(it));
+            let text = stripped.unwrap_or(&command.text).to_owned();
             return RequestView { number, at, by: command.by.clone(), text };
         }
         RequestView {

@@ -343,9 +343,9 @@ impl Agent {
 
 /// Logs malformed events, up to a limit.
 fn log_skipped(events: &[MalformedEvent]) {
-    for MalformedEvent { id, error: problem } in events.iter().take(SKIPPED_LOGGED_MAX) {
-        let (event, problem) = (id.map_or("unknown".to_owned(), |id| id.to_string()), one_line(problem));
-        tracing::warn!(event, problem, "skipped malformed event");
+    for MalformedEvent { id, error } in events.iter().take(SKIPPED_LOGGED_MAX) {
+        let (event, error) = (id.map_or("unknown".to_owned(), |id| id.to_string()), one_line(error));
+        tracing::warn!(event, error, "skipped malformed event");
     }
     if let Some(more) = events.len().checked_sub(SKIPPED_LOGGED_MAX).filter(|more| *more > 0) {
         tracing::warn!(more, "skipped more malformed events");

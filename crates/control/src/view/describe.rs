@@ -24,7 +24,7 @@ pub(crate) fn start(cause: StartCause) -> &'static str {
         StartCause::Automatic => "the policy of its tenant",
         StartCause::Failure => "the failure of its host",
         StartCause::Forced => "an operator",
-        StartCause::AtOnce => "no enrolled tenant",
+        StartCause::AtOnce => "the lack of an enrolled tenant",
     }
 }
 
@@ -135,7 +135,7 @@ fn in_the_way(obstacle: Obstacle) -> &'static str {
         Obstacle::FaultDomain => "another fault domain of a tenant is in planned work",
         Obstacle::Events => "a tenant has the maximum number of events",
         Obstacle::NoHost => "no other host can take a machine",
-        Obstacle::Full => "the limit of hosts at once is reached",
+        Obstacle::Full => "the group has reached its maximum size",
     }
 }
 

@@ -18,6 +18,8 @@ pub struct Outcome {
     pub events: Vec<EventView>,
     /// Tenants that get no notice because they are not enrolled. If no tenant of the work is enrolled, the work
     /// starts at once; otherwise their machines wait with those of the others.
+    // Receipts that an earlier version stored have the alias.
+    #[serde(alias = "untold")]
     pub unnotified: Vec<String>,
     /// Numbers of the work that it made.
     pub work: Vec<u64>,

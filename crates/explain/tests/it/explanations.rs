@@ -7,6 +7,14 @@ use forewarn_lifecycle::*;
 
 use crate::tale::*;
 
+#[test]
+fn a_request_that_an_earlier_version_recorded_is_shown_without_its_prefix() {
+    let (mut tale, id) = restarted();
+    let command = tale.trail.iter_mut().find(|entry| entry.kind == "command").unwrap();
+    std::sync::Arc::make_mut(command).text = "asked for: restart".to_owned();
+    assert_eq!(tale.event(&id).unwrap().request.unwrap().text, "restart");
+}
+
 /// promise: C6
 #[test]
 fn an_event_is_explained_from_its_announcement_to_long_after_its_end() {

@@ -175,7 +175,7 @@ pub(crate) struct ApprovalArgs {
     /// Approval of redeployments by the owner [default: asked]
     #[arg(long, value_enum, value_name = "MODE")]
     redeploy: Option<ApprovalMode>,
-    /// Approval of all events while no machine of the tenant runs [default: asked]
+    /// Approval of all events while no machine of the tenant runs [default: automatic]
     #[arg(long, value_enum, value_name = "MODE")]
     all_down: Option<ApprovalMode>,
 }

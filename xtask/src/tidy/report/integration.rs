@@ -49,7 +49,8 @@ pub(super) fn harness_lines(texts: &Texts) -> Measure {
 
 fn only_declares_modules(text: &str) -> bool {
     let is_declaration = |line: &str| {
-        line.is_empty() || line.starts_with("//") || line.starts_with('#') || line.starts_with("mod ")
+        let starts = ["//", "#", "mod ", "pub(crate) mod "];
+        line.is_empty() || starts.iter().any(|start| line.starts_with(start))
     };
     text.lines().all(is_declaration)
 }
@@ -66,7 +67,7 @@ mod tests {
             file("crates/forewarn/Cargo.toml", "[package]\nname = \"forewarn\"\n"),
             file("crates/forewarn/src/main.rs", "fn main() {}\n"),
             file("crates/forewarn/tests/a.rs", "#[test]\nfn a() {}\n"),
-            file("crates/forewarn/tests/b/main.rs", "//! B.\n\nmod c;\nmod d;\n"),
+            file("crates/forewarn/tests/b/main.rs", "//! B.\n\nmod c;\npub(crate) mod d;\n"),
             file("crates/forewarn/tests/b/c.rs", "#[test]\nfn c() {}\n"),
             file("crates/forewarn/tests/b/d.rs", "fn d() {}\n"),
         ]);

@@ -163,9 +163,10 @@ fn name(Identity { pid, start }: Identity) -> String {
     format!("{}/{pid}/{start}", boot().unwrap_or_default())
 }
 
-/// The signalled processes of this boot.
+/// The signalled processes of this boot. An earlier agent stored them as `told`.
 fn signalled_processes(memory: Option<&Value>) -> Vec<Identity> {
-    let signalled = memory.and_then(|memory| memory.get("signalled")?.as_object());
+    let signalled =
+        memory.and_then(|memory| memory.get("signalled").or_else(|| memory.get("told"))?.as_object());
     let names = signalled.into_iter().flat_map(|signalled| signalled.keys());
     let read = |text: &str| {
         let mut parts = text.rsplitn(3, '/');

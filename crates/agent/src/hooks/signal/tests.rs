@@ -146,6 +146,17 @@ async fn only_the_signalled_process_is_resumed() {
 }
 
 #[tokio::test(flavor = "current_thread")]
+async fn the_undo_state_of_an_earlier_agent_is_read() {
+    let server = TestServer::new().await;
+    let work = server.work("send = 'QUIT'\nundo = 'USR1'");
+    let pid = server.child.id();
+    let start = Process::find(i32::try_from(pid).unwrap()).unwrap().unwrap().identity.start;
+    let signalled = format!("{}/{pid}/{start}", boot().unwrap());
+    assert_eq!(server.undo(&work, Some(json!({ "told": { signalled: true } }))).await.result, Ok(()));
+    until("the process is resumed", || server.received().contains("USR1").then_some(())).await;
+}
+
+#[tokio::test(flavor = "current_thread")]
 async fn files_that_say_nothing_useful_are_reasons() {
     let server = TestServer::new().await;
     let (pid, work) = (server.pid_file(), server.work("send = 'QUIT'"));

@@ -28,14 +28,16 @@ fn repeat(server: &TestServer) -> RawResponse {
     ask(api, &format!("POST /v1/commands HTTP/1.1\r\nHost: {api}\r\n{key}{fields}\r\n{body}")).unwrap()
 }
 
-/// A body without the members that depend on the attempts of this process to reach a webhook. `last_entry` of a webhook
-/// was called `told`.
+/// A body without the members that depend on the attempts of this process to reach a webhook. The previous version
+/// wrote `told` for `last_entry`, and `untold` for `unnotified`.
 fn durable(body: &str) -> Value {
     let mut value = serde_json::from_str::<Value>(body).unwrap_or_else(|_| body.into());
     if let Some(members) = value.as_object_mut() {
         ["problem", "error", "failing_since"].iter().for_each(|key| drop(members.remove(*key)));
-        if let Some(number) = members.remove("told") {
-            members.insert("last_entry".to_owned(), number);
+        for (old, new) in [("told", "last_entry"), ("untold", "unnotified")] {
+            if let Some(value) = members.remove(old) {
+                members.insert(new.to_owned(), value);
+            }
         }
     }
     value
