@@ -8,7 +8,7 @@
 //! | the program as a server, ended with the test | [`TestServer`] |
 //! | directories, with settings for `forewarn serve` or without | [`ServeDir`], [`TestDir`] |
 //! | HTTP as bytes; requests of an operator; TLS (feature `tls`) | [`raw_http`], [`operator`], `tls` |
-//! | conditions that become true | [`wait_until`] |
+//! | conditions that become true; progress of a process | [`wait_until`], [`io_calls`] |
 //! | documents of machines, written a second time | [`documents`] |
 //! | machines that are network namespaces | [`network`] |
 //! | agents in such machines | [`agents`] |
@@ -62,4 +62,4 @@ pub use raw_http::{NEWEST, RawConnection, RawResponse, approve, ask, get, post, 
 pub use running_command::RunningCommand;
 pub use serve_dir::{SOLO_FLEET, ServeDir};
 pub use server::TestServer;
-pub use wait::{DEADLINE, wait_until, wait_until_for};
+pub use wait::{DEADLINE, io_calls, wait_for_io_calls, wait_until, wait_until_for};

@@ -9,6 +9,7 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpSocket;
 use tokio::sync::watch;
+use tokio::time::MissedTickBehavior;
 
 use forewarn_testkit::wait_until;
 
@@ -55,7 +56,10 @@ impl Drop for Flood {
 }
 
 async fn keep_open(target: SocketAddr, source: Ipv4Addr, opened: Arc<AtomicUsize>) {
+    let mut attempts = tokio::time::interval(AGAIN);
+    attempts.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
+        attempts.tick().await;
         let socket = TcpSocket::new_v4().unwrap();
         socket.bind((source, 0).into()).unwrap();
         if let Ok(mut stream) = socket.connect(target).await
@@ -65,6 +69,5 @@ async fn keep_open(target: SocketAddr, source: Ipv4Addr, opened: Arc<AtomicUsize
             // Until the agent closes it.
             stream.read_to_end(&mut Vec::new()).await.ok();
         }
-        tokio::time::sleep(AGAIN).await;
     }
 }

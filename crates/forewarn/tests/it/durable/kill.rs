@@ -4,13 +4,13 @@
 //! `FOREWARN_KILL_ROUNDS` says how many times, `FOREWARN_KILL_SEED` what the clients do; both are printed when it fails.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use crate::durable::place::{MACHINES, Place};
 use forewarn_testkit::Random;
 use forewarn_testkit::operator::advance;
 use forewarn_testkit::random_client::{Endpoints, RandomClient, Time, UNAVAILABLE};
-use forewarn_testkit::{DEADLINE, TestServer};
+use forewarn_testkit::{DEADLINE, TestServer, io_calls, wait_for_io_calls};
 
 fn number(name: &str, usual: u64) -> u64 {
     std::env::var(name).map_or(usual, |text| text.parse().expect("a number"))
@@ -18,6 +18,12 @@ fn number(name: &str, usual: u64) -> u64 {
 
 /// Fifteen minutes of notice in three seconds: within a few rounds.
 const FAST: [&str; 2] = ["--clock", "300x"];
+
+/// Reads and writes of a start: a server has done at least 76 when it is ready.
+const START_CALLS: u64 = 70;
+
+/// Reads and writes of some commits.
+const CALLS_BEFORE_KILL: u64 = 16;
 
 /// What a run has come to.
 struct Run {
@@ -38,7 +44,7 @@ impl Run {
         // A start can be killed, too, and then must not have done anything by halves.
         for _ in 0..self.random.below(3) {
             let mut child = self.place.launch(more);
-            self.pause(60_000);
+            wait_for_io_calls(child.id(), self.random.below(START_CALLS));
             child.kill().unwrap();
             child.wait().unwrap();
         }
@@ -50,17 +56,12 @@ impl Run {
         server
     }
 
-    /// A moment that no clock of ours has anything to do with: nobody waits for anything here.
-    fn pause(&mut self, micros_max: u64) {
-        std::thread::sleep(Duration::from_micros(self.random.below(micros_max)));
-    }
-
-    /// Lets the clients work until so much is answered, and then a little, and kills the server.
+    /// Lets the clients work until so much is answered, and the server then do a few more reads and writes; kills it there.
     fn kill(&mut self, server: TestServer, time: Time) {
         let doors = Endpoints::of(&server);
         let wanted = 1 + self.random.below(60);
         let answered = AtomicU64::new(0);
-        let extra = Duration::from_micros(self.random.below(5_000));
+        let more = self.random.below(CALLS_BEFORE_KILL);
         std::thread::scope(|scope| {
             let mut threads = Vec::new();
             for client in &mut self.clients {
@@ -75,7 +76,10 @@ impl Run {
             while answered.load(Ordering::Relaxed) < wanted && goes_on() {
                 std::thread::yield_now();
             }
-            std::thread::sleep(extra);
+            let calls = io_calls(server.id()) + more;
+            while io_calls(server.id()) < calls && goes_on() {
+                std::thread::yield_now();
+            }
             server.kill();
         });
         let answered = answered.into_inner();

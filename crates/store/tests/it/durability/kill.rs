@@ -3,12 +3,14 @@
 use std::fs;
 use std::path::Path;
 use std::process::Child;
-use std::time::{Duration, Instant};
 
 use forewarn_store::{Journal, OpenError, SyncMode, check};
 
 use crate::durability::writer::{append, command, inspect, options};
-use forewarn_testkit::Random;
+use forewarn_testkit::{Random, io_calls, wait_for_io_calls, wait_until};
+
+/// Reads and writes of some commits.
+const CALLS_BEFORE_KILL: usize = 100;
 
 /// How often; a longer run sets it.
 fn rounds() -> usize {
@@ -31,11 +33,7 @@ fn start(directory: &Path, acks: &Path) -> Child {
 
 /// Waits until the writer has answered that number.
 fn wait_for_ack(acks: &Path, number: u64) {
-    let begin = Instant::now();
-    while last_ack(acks).is_none_or(|last| last < number) {
-        assert!(begin.elapsed() < Duration::from_secs(60), "the writer does not go on");
-        std::thread::sleep(Duration::from_millis(1));
-    }
+    wait_until("the writer goes on", || last_ack(acks).filter(|last| *last >= number));
 }
 
 /// promise: D1, D4, C5
@@ -47,10 +45,10 @@ fn whatever_was_answered_survives_the_death_of_the_process() {
     let mut most = 0;
     for round in 0..rounds() {
         let mut child = start(&directory, &acks);
-        // Some commits, however slow the disk is, and then a random moment.
+        // Some commits, however slow the disk is, and then a random point between its reads and writes.
         let wanted = last_ack(&acks).unwrap() + 5 + random.index(10) as u64;
         wait_for_ack(&acks, wanted);
-        std::thread::sleep(Duration::from_micros(random.index(10_000) as u64));
+        wait_for_io_calls(child.id(), io_calls(child.id()) + random.index(CALLS_BEFORE_KILL) as u64);
         child.kill().unwrap();
         child.wait().unwrap();
         let acked = last_ack(&acks).unwrap();
