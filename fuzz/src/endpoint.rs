@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use forewarn_control::{Fleet, NamedCommand, UnlistedObjects, difference};
+use forewarn_control::{Fleet, NamedCommand};
 use forewarn_lifecycle::{Command, Seed, TenantId, Timestamp};
 use forewarn_metadata::fuzzing::{Script, serve_script};
 use forewarn_metadata::{Endpoint, Identity, IdentityToken, Settings};
-use forewarn_server::{Clock, ControlHandle, Speed, Telemetry};
+use forewarn_server::{Clock, ControlHandle, Speed, Telemetry, admit_fleet_if_empty};
 use tokio::runtime::Runtime;
 
 const FLEET: &str = "
@@ -60,10 +60,7 @@ async fn start() -> Arc<Endpoint<ControlHandle>> {
     let clock = Clock::virtual_at(Timestamp::from_millis(START_MILLIS), Speed(0));
     let engine = ControlHandle::simulated(Seed([9; 16]), clock);
     let fleet = Fleet::parse(FLEET).expect("a fleet");
-    let differences =
-        difference(&Fleet::default(), &fleet, UnlistedObjects::Keep).expect("a fleet that can be");
-    let commands: Vec<_> = differences.into_iter().filter_map(|difference| difference.command).collect();
-    engine.run_commands(commands).await.expect("a fleet that is accepted");
+    admit_fleet_if_empty(&engine, &fleet).await.expect("a fleet that is accepted");
     for tenant in [TenantId(0), TenantId(1)] {
         engine.submit(Command::Enrol(tenant)).await.expect("a tenant of that fleet");
     }

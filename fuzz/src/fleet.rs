@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use forewarn_control::{Fleet, MachineDetails, Resolved, Site, UnlistedObjects, difference, fleet_of};
+use forewarn_control::{
+    CurrentFleet, Difference, Fleet, FleetFileError, MachineDetails, Resolved, Site, UnlistedObjects,
+    difference,
+};
 use forewarn_lifecycle::{Change, Cluster, Command, MachineId, Now, Seed, Steady, Timestamp};
 
 /// Commands of one file that are carried out: enough to reach every rule, few enough for one step of fuzzing.
@@ -25,27 +28,25 @@ pub(crate) fn examine(bytes: &[u8]) -> String {
     }
 }
 
+fn start_of_time() -> Now {
+    Now { wall: Timestamp::from_millis(START_MILLIS), steady: Steady::START }
+}
+
 fn first_line(text: &str) -> String {
     text.lines().next().unwrap_or_default().to_owned()
 }
 
 /// Carries out what the file asks for. If all of it was accepted, the cluster is what the file says.
 fn admit(fleet: &Fleet) -> Result<usize, String> {
-    let differences =
-        difference(&Fleet::default(), fleet, UnlistedObjects::Keep).map_err(|bad| bad.to_string())?;
-    let again = difference(fleet, fleet, UnlistedObjects::Remove).map_err(|bad| bad.to_string())?;
-    assert!(again.is_empty(), "a fleet differs from itself: {again:?}");
-    let count = differences.len();
     let mut admitted =
         Admitted { cluster: Cluster::new(Seed([7; 16])), details: BTreeMap::new(), site: Site::default() };
+    let differences = admitted.difference(fleet, UnlistedObjects::Keep).map_err(|bad| bad.to_string())?;
+    let count = differences.len();
     for command in differences.into_iter().filter_map(|one| one.command).take(COMMANDS_MAX) {
         admitted.carry_out(command.resolve(&admitted.cluster).map_err(|bad| bad.to_string())?)?;
     }
     if count <= COMMANDS_MAX {
-        let nothing = MachineDetails::default();
-        let details = |machine: MachineId| admitted.details.get(&machine).unwrap_or(&nothing);
-        let now = fleet_of(&admitted.cluster, &admitted.site, details);
-        let rest = difference(&now, fleet, UnlistedObjects::Remove);
+        let rest = admitted.difference(fleet, UnlistedObjects::Remove);
         assert!(rest.as_ref().is_ok_and(Vec::is_empty), "admitted, and not the same: {rest:?}");
     }
     Ok(count)
@@ -58,6 +59,17 @@ struct Admitted {
 }
 
 impl Admitted {
+    fn difference(&self, fleet: &Fleet, rest: UnlistedObjects) -> Result<Vec<Difference>, FleetFileError> {
+        let details = |machine: MachineId| self.details.get(&machine);
+        let current = CurrentFleet {
+            cluster: &self.cluster,
+            site: &self.site,
+            details: &details,
+            now: start_of_time(),
+        };
+        difference(current, fleet, rest)
+    }
+
     fn carry_out(&mut self, resolved: Resolved) -> Result<(), String> {
         match resolved {
             Resolved::Rules(command) => drop(self.decide(&command)?),
@@ -79,7 +91,7 @@ impl Admitted {
     }
 
     fn decide(&mut self, command: &Command) -> Result<Vec<Change>, String> {
-        let now = Now { wall: Timestamp::from_millis(START_MILLIS), steady: Steady::START };
+        let now = start_of_time();
         let changes = self.cluster.decide(now, command).map_err(|refusal| refusal.to_string())?;
         changes.iter().for_each(|change| drop(self.cluster.evolve(now, change)));
         Ok(changes)

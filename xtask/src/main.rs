@@ -48,8 +48,12 @@ cargo xtask <command>
   bench metadata    measure the cost of a poll, compared with nginx sending the same bytes; two minutes
   bench hostile     measure how much a hostile VM slows down the others; two minutes
   bench agent       measure the resources and the latency of an agent; four minutes
+  bench streams     measure durable commands in several clusters, also beside an apply of a large fleet; four minutes
+        [--base FILE] compare with that build of forewarn, in turn
+        [--machines N] [--added M]  the large fleet, and the machines that join it [default: 100000, 10000]
+        [--seconds T] the time of each measurement [default: 5]
         [--save]      also write the results to bench/RESULTS.md
-        [--program FILE]  metadata only: measure that build of forewarn
+        [--program FILE]  metadata and streams only: measure that build of forewarn
   fuzz [TARGET]     fuzz every parser of untrusted bytes, or one of them
         [--seconds N] for each target, from a random seed [default: 60]
         [--fixed]     use the seed and number of runs of the test command: the same inputs each time
@@ -81,7 +85,8 @@ fn main() -> ExitCode {
 }
 
 fn run(mut words: Words) -> Result<Outcome> {
-    let Some(command) = words.next() else {
+    let command = words.next().filter(|_| !words.ask_for_help());
+    let Some(command) = command else {
         println!("{HELP}");
         return Ok(Outcome::Passed);
     };

@@ -97,6 +97,8 @@ fn long(steps: &mut Steps) {
     steps.run("cost of polls", bench::measure_polls);
     steps.run("hostile machine", bench::measure_hostile);
     steps.run("cost of an agent", bench::measure_agent);
+    steps.run("commands in clusters", bench::measure_streams);
+    steps.run("large fleets", bench::measure_fleets);
 }
 
 /// What tests run besides cargo. Without it, the tests that need it say that they were skipped.

@@ -34,6 +34,11 @@ impl Words {
         Self(words)
     }
 
+    /// True if one of the words is an option for help, as in `bench streams --help`.
+    pub(crate) fn ask_for_help(&self) -> bool {
+        self.0.iter().any(|word| matches!(word.as_str(), "--help" | "-h"))
+    }
+
     /// Rejects a word that is left over.
     pub(crate) fn done(mut self) -> anyhow::Result<()> {
         self.next().map_or(Ok(()), |word| Err(Usage::unknown(&word).into()))
@@ -75,6 +80,12 @@ mod tests {
         assert!(problem.is::<Usage>());
         assert!(problem.to_string().starts_with("unknown word: core\n  hint: "));
         assert!(words("").done().is_ok());
+    }
+
+    #[test]
+    fn help_may_follow_a_command() {
+        assert!(words("bench streams --help").ask_for_help() && words("-h").ask_for_help());
+        assert!(!words("bench streams --save").ask_for_help());
     }
 
     #[test]

@@ -56,8 +56,7 @@ pub(super) fn check_new_name(cluster: &Cluster, name: &str, named: NameOwner) ->
 
 /// Describes the owner of a name.
 fn taken_by(cluster: &Cluster, name: &str, named: NameOwner) -> Option<String> {
-    let is_it = |other: &Name| other.as_str().eq_ignore_ascii_case(name);
-    if let Some((_, tenant)) = cluster.tenants().find(|(_, tenant)| is_it(&tenant.name)) {
+    if let Some((_, tenant)) = cluster.tenants_named_in_any_case(name).next() {
         return Some(match tenant.shape {
             Shape::StandaloneMachine => "a virtual machine".to_owned(),
             Shape::CloudService => "a cloud service".to_owned(),
@@ -68,7 +67,7 @@ fn taken_by(cluster: &Cluster, name: &str, named: NameOwner) -> Option<String> {
     if named != NameOwner::Machine {
         return None;
     }
-    if let Some((_, machine)) = cluster.machines().find(|(_, machine)| is_it(&machine.name)) {
+    if let Some((_, machine)) = cluster.machines_named_in_any_case(name).next() {
         let tenant = cluster.tenant(machine.tenant)?;
         return Some(format!("a virtual machine of '{}'", tenant.name));
     }
@@ -85,9 +84,8 @@ fn instance_of<'a>(cluster: &'a Cluster, name: &str) -> Option<&'a Name> {
 
 /// The tenant of a resource id, in any case.
 pub(super) fn tenant_of(cluster: &Cluster, id: &ResourceId) -> Option<TenantId> {
-    let is_it = |other: &Name| other.as_str().eq_ignore_ascii_case(id.name());
     let exact = cluster.tenant_named(id.name());
-    exact.or_else(|| cluster.tenants().find(|(_, tenant)| is_it(&tenant.name)).map(|(id, _)| id))
+    exact.or_else(|| cluster.tenants_named_in_any_case(id.name()).next().map(|(id, _)| id))
 }
 
 /// Error for a reference to a resource that does not exist.

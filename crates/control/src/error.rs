@@ -38,6 +38,11 @@ pub enum ControlError {
     /// A resource group is in one cluster.
     #[error("resource group {0} belongs to another cluster\n  hint: choose another name")]
     GroupTaken(String),
+    /// The request begins to use a resource group that its cluster has not claimed: [`claims_needed`] names it.
+    ///
+    /// [`claims_needed`]: crate::claims_needed
+    #[error("the cluster has not claimed a resource group of the request")]
+    Unclaimed,
     /// A time beyond the last one that documents can show.
     #[error("time is out of range: the last year is 9989")]
     EndOfTime,
@@ -58,6 +63,9 @@ pub enum ControlError {
     /// Only an empty cluster can be removed.
     #[error("cluster {0} is not empty\n  hint: remove its hosts and tenants first")]
     ClusterInUse(String),
+    /// The driver of the cluster has failed. Its documents are still served.
+    #[error("the cluster has failed: {0}\n  hint: restart the server, and report this with its log")]
+    ClusterFailed(String),
     /// The cluster does not exist.
     #[error("no such cluster")]
     NoSuchCluster,

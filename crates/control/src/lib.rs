@@ -1,14 +1,16 @@
 //! The control plane: its durable state, its requests, and the decisions. Pure: no I/O, no clock, no randomness.
 //!
 //! ```text
-//!   Request ──▶ decide(&ControlState, Environment) ──▶ Decision: records, effects, audit entries, reply
-//!   Record  ──▶ ControlState::apply ──▶ Effect         the only writer, live and in replay
+//!   ClusterRequest ──▶ decide_in_cluster(&ClusterState, &SharedState, …) ──▶ Decision: records, effects, …
+//!   SharedRequest  ──▶ decide_shared(&SharedState, …)                    ──▶ Decision
+//!   Record         ──▶ ClusterState::apply, SharedState::apply           ──▶ Effect: the only writers
 //! ```
 //!
 //! The state is the shared state and the clusters ([`Stream`]); every record, request and audit entry belongs to one
-//! of them. A cluster has the rules of `forewarn-lifecycle`, which know numbers. Operators know names: a
-//! [`NamedCommand`] is resolved into a command of the rules, and the state is shown as views. The operator API, the
-//! command line, fleet files and stories use the same commands.
+//! of them, and a decision changes one of them: clusters do not wait for each other. A cluster has the rules of
+//! `forewarn-lifecycle`, which know numbers. Operators know names: a [`NamedCommand`] is resolved into a command of the
+//! rules, and the state is shown as views. The operator API, the command line, fleet files and stories use the same
+//! commands.
 //!
 //! ```
 //! use forewarn_control::NamedCommand;
@@ -22,6 +24,7 @@ pub mod access;
 pub mod audit;
 pub mod command;
 pub mod decision;
+mod effect;
 mod error;
 pub mod fleet_file;
 pub mod limits;
@@ -44,7 +47,8 @@ pub mod view;
 pub use access::{Denied, Permit};
 pub use audit::*;
 pub use command::*;
-pub use decision::{Decision, Environment, HypervisorKind, decide};
+pub use decision::{ClusterRemoval, Decision, Environment, HypervisorKind, decide_in_cluster, decide_shared};
+pub use effect::{Effect, FinishedWork, PlannedWork};
 pub use error::{ControlError, RefusedCommand};
 pub use fleet_file::*;
 pub use outcomes::{RecentOutcomes, WorkOutcome};
@@ -52,8 +56,8 @@ pub use placement::*;
 pub use receipts::{NewReceipt, Receipt, ReceiptRow, Receipts, StoredResponse};
 pub use record::{ClusterEntry, Entry, Record};
 pub use state::{
-    ClusterState, ControlState, DetailsTable, Effect, FinishedWork, INCARNATION_STEP, PlannedWork,
-    RestoringState, StateRow,
+    ClosedBy, ClusterState, ControlState, DetailsTable, INCARNATION_STEP, RestoringCluster, RestoringState,
+    StateRow, claims_needed, missing_claims, unused_claims,
 };
 pub use stream::{ClusterId, Stream};
 pub use view::*;

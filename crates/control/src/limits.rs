@@ -14,6 +14,12 @@ pub const TOKENS_MAX: usize = 1_000;
 /// Clusters to which one token is limited.
 pub const CLUSTERS_PER_SCOPE_MAX: usize = 100;
 
+/// Claims in one change: far fewer bytes than a record may have.
+pub(crate) const CLAIMS_PER_CHANGE_MAX: usize = 100;
+
+/// Bytes in the location of a resource group.
+pub const LOCATION_BYTES_MAX: usize = 1_024;
+
 /// Tenants to which one token is limited.
 pub const TENANTS_PER_SCOPE_MAX: usize = 100;
 
@@ -49,6 +55,9 @@ pub const OPERATION_WAITS_MAX: usize = 10_000;
 
 pub const WEBHOOKS_MAX: usize = 100;
 
+/// Removed clusters whose messages may be undelivered: those of further ones are lost.
+pub const CLUSTERS_UNDELIVERED_MAX: usize = 1_000;
+
 /// Characters of the value of `Authorization`.
 pub const AUTHORIZATION_BYTES_MAX: usize = 4_096;
 
@@ -58,6 +67,12 @@ pub const RECEIPTS_MAX: usize = 10_000;
 
 /// Bytes of these receipts.
 pub const RECEIPTS_BYTES_MAX: usize = 16 * 1024 * 1024;
+
+/// Receipts of one cluster.
+pub const CLUSTER_RECEIPTS_MAX: usize = 1_000;
+
+/// Bytes of the receipts of one cluster.
+pub const CLUSTER_RECEIPTS_BYTES_MAX: usize = 1024 * 1024;
 
 /// Time for which a receipt is stored, on the steady clock.
 pub const RECEIPT_KEPT_FOR: Duration = Duration::from_hours(24);

@@ -13,44 +13,41 @@ use crate::audit::{AuditEntry, Chain, NewAuditEntry, moved};
 use crate::receipts::{NewReceipt, StoredResponse};
 use crate::record::{ClusterEntry, Entry, Record};
 use crate::request::Reply;
-use crate::state::{ClusterState, ControlState};
+use crate::state::ClusterState;
 use crate::stream::ClusterId;
 use crate::view::Outcome;
 
-/// A maintenance of a cluster that is announced.
-pub type AnnouncedWork = (ClusterId, MaintenanceId);
-
-/// Times of announcements that have moved.
+/// Times of announcements of one cluster that have moved.
 #[derive(Debug, Default)]
 pub struct MovedTimes {
     /// Records of the moves.
     pub records: Vec<Record>,
     /// The former and the new end of each notice.
-    by_work: BTreeMap<AnnouncedWork, (Timestamp, Timestamp)>,
+    by_work: BTreeMap<MaintenanceId, (Timestamp, Timestamp)>,
     /// The new end of the notice of each event, by its id as people read it.
     by_event: BTreeMap<String, (Timestamp, Steady)>,
 }
 
 impl MovedTimes {
-    /// Moves the times of announcements that have less than their minimum notice left. `written` are the records that
-    /// announced them: receipts among these that show a time which has moved are stored again, with the new time.
+    /// Moves the times of announcements of a cluster that have less than their minimum notice left. `written` are the
+    /// records that announced them: receipts among these that show a time which has moved are stored again, with the
+    /// new time.
     #[must_use]
     pub fn decide(
-        state: &ControlState,
+        id: ClusterId,
+        state: &ClusterState,
         now: Now,
         margin: Duration,
-        announced: &BTreeSet<AnnouncedWork>,
+        announced: &BTreeSet<MaintenanceId>,
         written: &[Record],
     ) -> Self {
-        let mut times = Self::default();
-        for (id, maintenances) in by_cluster(announced) {
-            let Some(rules) = state.cluster(id).map(ClusterState::rules) else { continue };
-            let command = Command::EnsureNotice { maintenances, exposure: Exposure::Unread { margin } };
-            let changes = rules.decide(now, &command).unwrap_or_default();
-            changes.into_iter().for_each(|change| times.record(rules, now, id, change));
-        }
+        let (mut times, rules) = (Self::default(), state.rules());
+        let maintenances = announced.iter().copied().collect();
+        let command = Command::EnsureNotice { maintenances, exposure: Exposure::Unread { margin } };
+        let changes = rules.decide(now, &command).unwrap_or_default();
+        changes.into_iter().for_each(|change| times.record(rules, now, id, change));
         if !times.is_empty() {
-            times.move_receipts(now, written);
+            times.move_receipts(now, id, written);
         }
         times
     }
@@ -60,7 +57,7 @@ impl MovedTimes {
         let Some(known) = rules.maintenance(maintenance) else { return };
         let announcements = known.plan.parts.iter().filter_map(|part| part.announcement.as_ref());
         self.by_event.extend(announcements.map(|one| (one.id.to_string(), (to, steady_due))));
-        self.by_work.insert((id, maintenance), (known.plan.not_before, to));
+        self.by_work.insert(maintenance, (known.plan.not_before, to));
         self.records.push(Record::rules(now, id, change));
     }
 
@@ -76,14 +73,14 @@ impl MovedTimes {
         self.by_work.is_empty()
     }
 
-    fn move_receipts(&mut self, now: Now, written: &[Record]) {
+    fn move_receipts(&mut self, now: Now, id: ClusterId, written: &[Record]) {
         let mut latest = BTreeMap::new();
         for record in written {
-            if let Entry::Cluster(id, ClusterEntry::ReceiptKept(new)) = &record.entry {
-                latest.insert((*id, &new.by, &new.key), new);
+            if let Entry::Cluster(_, ClusterEntry::ReceiptKept(new)) = &record.entry {
+                latest.insert((&new.by, &new.key), new);
             }
         }
-        for ((id, ..), former) in latest {
+        for former in latest.into_values() {
             let Some(new) = self.receipt_with_new_times(former) else { continue };
             self.records.push(Record::in_cluster(now, id, ClusterEntry::ReceiptKept(new)));
         }
@@ -113,8 +110,7 @@ impl MovedTimes {
     }
 
     fn fact_with_new_time(&self, entry: &AuditEntry) -> Option<NewAuditEntry> {
-        let announced = (ClusterId(entry.cluster_number), MaintenanceId(entry.work?));
-        let (from, to) = self.by_work.get(&announced)?;
+        let (from, to) = self.by_work.get(&MaintenanceId(entry.work?))?;
         moved(entry, *from, *to)
     }
 
@@ -142,14 +138,4 @@ impl MovedTimes {
             (plan.not_before, plan.steady_due) = *end;
         }
     }
-}
-
-/// The announced maintenances of each cluster.
-#[must_use]
-pub fn by_cluster(announced: &BTreeSet<AnnouncedWork>) -> BTreeMap<ClusterId, Vec<MaintenanceId>> {
-    let mut clusters = BTreeMap::<_, Vec<_>>::new();
-    for (id, maintenance) in announced {
-        clusters.entry(*id).or_default().push(*maintenance);
-    }
-    clusters
 }

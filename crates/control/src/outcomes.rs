@@ -7,7 +7,7 @@ use std::sync::Arc;
 use forewarn_lifecycle::paged::{PagedMap, PagedSet};
 use forewarn_lifecycle::{MaintenanceId, Name};
 
-use crate::state::{Effect, FinishedWork, PlannedWork};
+use crate::effect::{Effect, FinishedWork, PlannedWork};
 use crate::view::{Ending, FailureView};
 
 /// Results that are remembered.
@@ -18,7 +18,7 @@ const REMEMBERED_MAX: usize = 4_096;
 pub struct RecentOutcomes {
     finished: PagedMap<MaintenanceId, Arc<WorkOutcome>>,
     /// Tenants of work that is not finished.
-    tenants: PagedMap<MaintenanceId, Vec<Name>>,
+    tenants: PagedMap<MaintenanceId, Arc<[Name]>>,
     /// Work that is not finished and has failed for a machine.
     failing: PagedSet<MaintenanceId>,
 }
@@ -30,7 +30,7 @@ pub struct WorkOutcome {
     /// Machines for which it failed, each with the name of its tenant: the first of each tenant.
     pub failures: Vec<(Name, FailureView)>,
     /// Names of its tenants, which may be gone; of scale sets for their placement groups.
-    pub tenants: Vec<Name>,
+    pub tenants: Arc<[Name]>,
 }
 
 impl RecentOutcomes {
@@ -43,7 +43,7 @@ impl RecentOutcomes {
     /// Takes note of an effect on the work of this cluster.
     pub fn follow(&mut self, effect: &Effect) {
         if let Effect::WorkPlanned(PlannedWork { work, tenants, .. }) = effect {
-            self.tenants.insert(*work, tenants.clone());
+            self.tenants.insert(*work, tenants.as_slice().into());
         } else if let Effect::WorkFailed(_, work) = effect {
             self.failing.insert(*work);
         } else if let Effect::WorkFinished(finished) = effect {

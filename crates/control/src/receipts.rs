@@ -15,7 +15,8 @@ use forewarn_lifecycle::paged::{PagedMap, PagedSet};
 use forewarn_lifecycle::{BadRows, Steady};
 
 use crate::limits::{
-    ANSWER_BYTES_MAX, BY_BYTES_MAX, KEY_BYTES_MAX, RECEIPT_KEPT_FOR, RECEIPTS_BYTES_MAX, RECEIPTS_MAX,
+    ANSWER_BYTES_MAX, BY_BYTES_MAX, CLUSTER_RECEIPTS_BYTES_MAX, CLUSTER_RECEIPTS_MAX, KEY_BYTES_MAX,
+    RECEIPT_KEPT_FOR, RECEIPTS_BYTES_MAX, RECEIPTS_MAX,
 };
 use crate::refusal::Refusal;
 use crate::rows::check_number_known;
@@ -56,6 +57,18 @@ pub struct Receipts {
     callers: PagedMap<Arc<str>, Caller>,
     bytes: usize,
     next: u64,
+}
+
+/// Room for receipts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ReceiptRoom {
+    count: usize,
+    bytes: usize,
+}
+
+impl ReceiptRoom {
+    pub(crate) const SHARED: Self = Self { count: RECEIPTS_MAX, bytes: RECEIPTS_BYTES_MAX };
+    pub(crate) const CLUSTER: Self = Self { count: CLUSTER_RECEIPTS_MAX, bytes: CLUSTER_RECEIPTS_BYTES_MAX };
 }
 
 /// One row of the stored form of receipts.
@@ -128,7 +141,7 @@ impl Receipts {
     }
 
     /// Stores a receipt. Removes those that are too old, then the oldest of the caller that has the most.
-    pub(crate) fn keep(&mut self, at: Steady, new: &NewReceipt) {
+    pub(crate) fn keep(&mut self, room: ReceiptRoom, at: Steady, new: &NewReceipt) {
         let NewReceipt { by, key, fingerprint, answer } = new.clone();
         let number = self.next;
         self.next = self.next.saturating_add(1);
@@ -136,7 +149,7 @@ impl Receipts {
         while let Some((&oldest, _)) = self.kept.first().filter(|(_, oldest)| !oldest.is_fresh(at)) {
             self.remove(oldest);
         }
-        while let Some(largest) = self.largest_if_full() {
+        while let Some(largest) = self.largest_if_full(room) {
             self.remove_oldest_of(&largest);
         }
     }
@@ -176,10 +189,10 @@ impl Receipts {
     }
 
     /// The caller with the most receipts if there are too many in all, or with the most bytes if those are too many.
-    fn largest_if_full(&self) -> Option<Arc<str>> {
-        let size: fn(&Caller) -> usize = if self.bytes > RECEIPTS_BYTES_MAX {
+    fn largest_if_full(&self, room: ReceiptRoom) -> Option<Arc<str>> {
+        let size: fn(&Caller) -> usize = if self.bytes > room.bytes {
             |caller| caller.bytes
-        } else if self.kept.len() > RECEIPTS_MAX {
+        } else if self.kept.len() > room.count {
             |caller| caller.numbers.len()
         } else {
             return None;
@@ -235,7 +248,7 @@ mod tests {
 
     fn keep(receipts: &mut Receipts, receipt: Receipt) {
         let Receipt { by, key, fingerprint, at, answer } = receipt;
-        receipts.keep(at, &NewReceipt { by, key, fingerprint, answer });
+        receipts.keep(ReceiptRoom::SHARED, at, &NewReceipt { by, key, fingerprint, answer });
     }
 
     /// promise: S4
@@ -321,5 +334,23 @@ mod tests {
         for key in 0..share {
             assert!(receipts.find("token small", &key.to_string(), Steady::START).is_some(), "{key}");
         }
+    }
+
+    /// promise: C2
+    #[test]
+    fn a_cluster_has_less_room_than_the_shared_state() {
+        let mut receipts = Receipts::default();
+        for number in 0..=CLUSTER_RECEIPTS_MAX {
+            let new = NewReceipt {
+                by: "socket".to_owned(),
+                key: number.to_string(),
+                fingerprint: [0; 32],
+                answer: StoredResponse([].into()),
+            };
+            receipts.keep(ReceiptRoom::CLUSTER, Steady::START, &new);
+        }
+        assert_eq!(receipts.kept.len(), CLUSTER_RECEIPTS_MAX);
+        assert!(receipts.find("socket", "0", Steady::START).is_none());
+        assert!(receipts.find("socket", "1", Steady::START).is_some());
     }
 }

@@ -4,8 +4,9 @@ use forewarn_lifecycle::{Change, MachineId, MaintenanceId, Now};
 
 use crate::command::{MachineDetails, Site};
 use crate::receipts::NewReceipt;
+use crate::request::IdempotencyKey;
 use crate::resources::ResourceChange;
-use crate::shared;
+use crate::shared::{self, Boot, Progress};
 use crate::stream::{ClusterId, Stream};
 
 /// One entry of the journal.
@@ -48,6 +49,21 @@ pub enum ClusterEntry {
     ReceiptKept(NewReceipt),
     /// A change of the resources.
     Resource(ResourceChange),
+    /// The clocks showed the time of this record: they never go back over a restart.
+    Clock,
+    /// The steady clock belongs to that boot of the computer.
+    Booted(Boot),
+    /// Messages of the cluster were delivered to a webhook, by number, up to there.
+    WebhookAdvanced { webhook: u32, progress: Progress },
+    /// A webhook, by number, was removed: its progress is forgotten.
+    WebhookForgotten(u32),
+    /// The cluster is closed: the shared state removes it. Nothing follows.
+    Closed {
+        /// The caller that removes it.
+        by: String,
+        /// The key of its request.
+        once: Option<IdempotencyKey>,
+    },
 }
 
 /// Announcements in one record: far fewer than a record may hold.
@@ -72,10 +88,28 @@ impl Record {
         Self::in_cluster(now, id, ClusterEntry::Rules(change))
     }
 
-    /// The clocks showed this time.
+    /// The clocks showed this time, in the shared state.
     #[must_use]
     pub fn clock(now: Now) -> Self {
-        Self::shared(now, shared::Change::Clock)
+        Self::clock_in(now, Stream::Shared)
+    }
+
+    /// The clocks showed this time.
+    #[must_use]
+    pub fn clock_in(now: Now, stream: Stream) -> Self {
+        match stream {
+            Stream::Shared => Self::shared(now, shared::Change::Clock),
+            Stream::Cluster(id) => Self::in_cluster(now, id, ClusterEntry::Clock),
+        }
+    }
+
+    /// The steady clock belongs to that boot of the computer.
+    #[must_use]
+    pub fn booted(now: Now, stream: Stream, boot: Boot) -> Self {
+        match stream {
+            Stream::Shared => Self::shared(now, shared::Change::Booted(boot)),
+            Stream::Cluster(id) => Self::in_cluster(now, id, ClusterEntry::Booted(boot)),
+        }
     }
 
     /// The part of the state that the record belongs to.
@@ -87,17 +121,13 @@ impl Record {
         }
     }
 
-    /// Records that end a batch and name announcements that no VM may have read. Announcements of a cluster follow
-    /// each other.
+    /// Records that end a batch of a cluster and name announcements that no VM may have read.
     pub fn unread(
         now: Now,
-        announcements: &[(ClusterId, MaintenanceId)],
+        id: ClusterId,
+        announcements: &[MaintenanceId],
     ) -> impl Iterator<Item = Self> + use<'_> {
-        let clusters = announcements.chunk_by(|(one, _), (other, _)| one == other);
-        let parts = clusters.flat_map(|cluster| cluster.chunks(UNREAD_PER_RECORD_MAX));
-        parts.map(move |part| {
-            let unread = part.iter().map(|(_, maintenance)| *maintenance).collect();
-            Self::in_cluster(now, part[0].0, ClusterEntry::Unread(unread))
-        })
+        let parts = announcements.chunks(UNREAD_PER_RECORD_MAX);
+        parts.map(move |part| Self::in_cluster(now, id, ClusterEntry::Unread(part.to_vec())))
     }
 }

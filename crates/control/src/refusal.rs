@@ -37,8 +37,8 @@ pub enum Refusal {
     AnswerTooLong { max: usize },
     #[error("the object has another resource id: {0}")]
     LinkTaken(String),
-    #[error("a resource in another cluster has this id: {0}")]
-    IdTaken(String),
+    #[error("resource group {0} belongs to another cluster\n  hint: choose another name")]
+    GroupTaken(String),
     #[error("operation name is taken: {0}")]
     OperationTaken(String),
     #[error("no such webhook: {0}\n  hint: `forewarn webhook ls` shows them")]

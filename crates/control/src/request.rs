@@ -11,8 +11,11 @@ use serde::{Deserialize, Deserializer, Serialize};
 use crate::access::Permit;
 use crate::command::{ClockChange, NamedCommand};
 use crate::placement::ScaleSetCommand;
+use crate::resource_id::GroupId;
 use crate::resources::{Body, Link, Operation};
-use crate::shared::{Authorization, Filter, Progress, Role, Schema, Scope, TokenHash};
+use crate::shared::{
+    Authorization, Filter, NewClaim, Progress, Role, Schema, Scope, TokenHash, UndeliveredMessages,
+};
 use crate::stream::{ClusterId, Stream};
 use crate::view::Outcome;
 
@@ -64,6 +67,41 @@ pub enum ClusterRequest {
     },
     /// Removes the first resource that is marked for removal and has nothing left.
     Sweep,
+    /// Messages of the cluster were delivered to webhooks, by number. Progress that would go back is ignored;
+    /// progress of webhooks that no longer exist is forgotten. Other webhooks of the cluster without progress begin
+    /// with the next entry of its audit log.
+    AdvanceWebhooks(Vec<(u32, Progress)>),
+    /// Closes a cluster, which must be empty: the first of two steps that remove it. A closed cluster accepts no
+    /// other request; closing it again changes nothing.
+    Close {
+        /// The caller that removes the cluster.
+        by: String,
+        /// The key of its request, for the second step.
+        #[serde(deserialize_with = "Option::deserialize")]
+        once: Option<IdempotencyKey>,
+    },
+}
+
+/// Commands of a request that is large.
+const LARGE_COMMANDS_MIN: usize = 64;
+
+impl ClusterRequest {
+    /// Returns true if the decision takes long: its time grows with the number of commands.
+    #[must_use]
+    pub fn is_large(&self) -> bool {
+        let commands = match self {
+            Self::Commands(batch) => batch.commands.len(),
+            Self::Transaction { transaction, .. } => transaction.commands.len(),
+            // It becomes one command for each instance.
+            Self::ScaleSet { .. } => LARGE_COMMANDS_MIN,
+            Self::Rules(_)
+            | Self::Report { .. }
+            | Self::Sweep
+            | Self::AdvanceWebhooks(_)
+            | Self::Close { .. } => 1,
+        };
+        commands >= LARGE_COMMANDS_MIN
+    }
 }
 
 /// A request to the state that clusters share.
@@ -84,8 +122,26 @@ pub enum SharedRequest {
         #[serde(deserialize_with = "Option::deserialize")]
         per_minute: Option<u32>,
     },
-    /// Messages were delivered to webhooks.
-    AdvanceWebhooks(Vec<(u32, Progress)>),
+    /// Gives resource groups to a cluster: all of them, or none. A cluster takes claims before it commits a request
+    /// that needs them.
+    TakeClaims { cluster: ClusterId, claims: Vec<NewClaim> },
+    /// Takes resource groups from the cluster that has them, after it has committed that it no longer uses them.
+    ReleaseClaims { cluster: ClusterId, groups: Vec<GroupId> },
+    /// Removes a closed cluster: the second of two steps.
+    RemoveClosed {
+        cluster: ClusterId,
+        /// The caller that removes it.
+        by: String,
+        /// The key of its request.
+        #[serde(deserialize_with = "Option::deserialize")]
+        once: Option<IdempotencyKey>,
+        /// Its messages that webhooks may not have got yet.
+        undelivered: UndeliveredMessages,
+    },
+    /// Messages of a removed cluster were delivered to webhooks, by number. Progress that would go back is ignored.
+    AdvanceUndelivered { cluster: ClusterId, reports: Vec<(u32, Progress)> },
+    /// All messages of a removed cluster were delivered to a webhook, by number.
+    EndUndelivered { cluster: ClusterId, webhook: u32 },
 }
 
 /// Commands by name: all of them are carried out, or none.
@@ -243,7 +299,8 @@ pub enum Administration {
         /// Its name from now on.
         name: Name,
     },
-    /// Removes an empty cluster.
+    /// Removes an empty cluster. It is carried out in two steps: [`ClusterRequest::Close`], then
+    /// [`SharedRequest::RemoveClosed`].
     RemoveCluster(Name),
     IssueToken {
         /// Its number, which must be the next one.

@@ -171,15 +171,15 @@ pub struct MachineExplanation {
     pub history: Vec<HistoryEntry>,
     /// Cursor of older entries: `before` of the next request. Absent on the last page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub next: Option<u64>,
-    /// Number of the last entry that was removed by retention.
-    pub swept: u64,
+    pub next: Option<String>,
+    /// True if entries were removed by retention: the history may have been longer.
+    pub swept: bool,
 }
 
 /// A request that caused an event or an entry.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RequestView {
-    /// Number of its audit entry.
+    /// Number of its audit entry, within the cluster.
     pub number: u64,
     /// Time of the request.
     pub at: Moment,

@@ -38,7 +38,7 @@ pub fn explain_machine(
         hints: Vec::new(),
         history,
         next: None,
-        swept: 0,
+        swept: false,
     };
     match machine {
         ExplainedMachine::Existing(id, details) => context.existing(id, details, &mut explanation)?,

@@ -3,7 +3,7 @@
 use forewarn_control::resource_id::SCALE_SETS;
 use forewarn_control::view::deletion::length;
 use forewarn_control::view::describe::join_names;
-use forewarn_control::{ScaleSetSummary, event_view, instances, leaving, scale_set_summary};
+use forewarn_control::{ScaleSetSummary, event_view, instances, scale_set_summary};
 use forewarn_lifecycle::{EventKind, Priority, ScaleSet, ScaleSetId, Tenant};
 use forewarn_types::Moment;
 use schemars::JsonSchema;
@@ -50,7 +50,7 @@ impl ExplanationContext<'_> {
     fn existing_set(&self, id: ScaleSetId, set: &ScaleSet) -> ScaleSetExplanation {
         let tenants: Vec<_> = set.groups.iter().filter_map(|group| self.cluster.tenant(*group)).collect();
         let refused = self.refused([Resource::ScaleSet(id)]);
-        let view = scale_set_summary(self.cluster, id, &leaving(self.cluster));
+        let view = scale_set_summary(self.cluster, id);
         ScaleSetExplanation {
             name: set.name.to_string(),
             cluster: self.name.to_owned(),

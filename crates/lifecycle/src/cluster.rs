@@ -9,14 +9,15 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use forewarn_types::{
-    ActionName, Event, EventId, HostId, MachineId, MaintenanceId, Name, Now, RolloutId, ScaleSetId, Seed,
-    TenantId, Zone,
+    ActionName, Event, EventId, HostId, MachineId, MaintenanceId, Now, RolloutId, ScaleSetId, Seed, TenantId,
+    Zone,
 };
 
 use crate::agenda::{Agenda, Deadline};
 use crate::command::Refusal;
-use crate::fleet::{Health, Host, Machine, Power, ScaleSet};
-use crate::maintenance::{Action, Cause, Hold, Impact, Maintenance, Part};
+use crate::fleet::{Health, Host, HostLoad, Machine, Power, ScaleSet};
+use crate::maintenance::{Action, Cause, Hold, Impact, Maintenance};
+use crate::name_index::NameIndex;
 use crate::paged::{PagedMap, PagedSet};
 use crate::policy::{Approve, Brake, Settings};
 use crate::rollout::{EndedRollout, HostResult, Rollout};
@@ -42,17 +43,24 @@ pub struct Cluster {
     /// Recently ended rollouts, in the order in which they ended.
     pub(crate) ended_rollouts: Vec<(RolloutId, Arc<EndedRollout>)>,
 
-    pub(crate) host_names: PagedMap<Name, HostId>,
-    pub(crate) tenant_names: PagedMap<Name, TenantId>,
-    pub(crate) scale_set_names: PagedMap<Name, ScaleSetId>,
+    pub(crate) host_names: NameIndex<HostId>,
+    pub(crate) tenant_names: NameIndex<TenantId>,
+    pub(crate) scale_set_names: NameIndex<ScaleSetId>,
+    pub(crate) machine_names: NameIndex<MachineId>,
     /// Healthy hosts by zone: candidates for moved machines.
     pub(crate) healthy: PagedSet<(Option<Zone>, HostId)>,
+    /// Healthy hosts by zone and number of machines: candidates for new machines.
+    pub(crate) healthy_by_load: PagedSet<(Option<Zone>, HostLoad, HostId)>,
     /// Hosts that are degraded or have failed.
     pub(crate) unhealthy: PagedSet<HostId>,
     /// The maintenances of each machine.
     pub(crate) pending: PagedSet<(MachineId, MaintenanceId)>,
     /// The maintenance and the tenant of each visible event.
     pub(crate) events: PagedMap<EventId, (MaintenanceId, TenantId)>,
+    /// Visible events that wait for the approval of their tenants.
+    pub(crate) unapproved: PagedSet<(MaintenanceId, TenantId)>,
+    /// The number of unfinished actions in each part of a started maintenance.
+    pub(crate) unfinished_counts: PagedMap<(MaintenanceId, TenantId), u32>,
     /// Maintenances that have started and not ended.
     pub(crate) running: PagedSet<MaintenanceId>,
     /// Maintenances that could start but are held.
@@ -100,13 +108,17 @@ impl Cluster {
             maintenances: PagedMap::new(),
             rollouts: PagedMap::new(),
             ended_rollouts: Vec::new(),
-            host_names: PagedMap::new(),
-            tenant_names: PagedMap::new(),
-            scale_set_names: PagedMap::new(),
+            host_names: NameIndex::new(),
+            tenant_names: NameIndex::new(),
+            scale_set_names: NameIndex::new(),
+            machine_names: NameIndex::new(),
             healthy: PagedSet::new(),
+            healthy_by_load: PagedSet::new(),
             unhealthy: PagedSet::new(),
             pending: PagedSet::new(),
             events: PagedMap::new(),
+            unapproved: PagedSet::new(),
+            unfinished_counts: PagedMap::new(),
             running: PagedSet::new(),
             held: PagedSet::new(),
             agenda: Agenda::default(),
@@ -142,10 +154,10 @@ impl Cluster {
         self.seed = seed;
     }
 
-    /// The secret of another cluster, derived from the secret of this one.
+    /// The secret that ids and names in this cluster derive from.
     #[must_use]
-    pub fn seed_of_cluster(&self, number: u32) -> Seed {
-        self.seed.nth(number)
+    pub fn seed(&self) -> Seed {
+        self.seed
     }
 
     /// A host.
@@ -193,26 +205,57 @@ impl Cluster {
     /// The host of that name.
     #[must_use]
     pub fn host_named(&self, name: &str) -> Option<HostId> {
-        self.host_names.get(name).copied()
+        let mut candidates = self.host_names.candidates(name);
+        candidates.find(|id| self.host(*id).is_some_and(|host| host.name.as_str() == name))
     }
 
     /// The tenant of that name.
     #[must_use]
     pub fn tenant_named(&self, name: &str) -> Option<TenantId> {
-        self.tenant_names.get(name).copied()
+        self.tenants_named_in_any_case(name)
+            .find(|(_, tenant)| tenant.name.as_str() == name)
+            .map(|(id, _)| id)
     }
 
     /// The scale set of that name.
     #[must_use]
     pub fn scale_set_named(&self, name: &str) -> Option<ScaleSetId> {
-        self.scale_set_names.get(name).copied()
+        self.scale_sets_named_in_any_case(name).find(|(_, set)| set.name.as_str() == name).map(|(id, _)| id)
     }
 
-    /// The machine of that name in a tenant.
+    /// The machine of that name in a tenant. Costs the machines of the tenant or those of the name, whichever are
+    /// fewer.
     #[must_use]
     pub fn machine_named(&self, tenant: TenantId, name: &str) -> Option<MachineId> {
-        let machines = self.tenant(tenant)?.machines().iter().copied();
-        machines.into_iter().find(|id| self.machine(*id).is_some_and(|machine| machine.name.as_str() == name))
+        let is_it = |id: &MachineId| {
+            self.machine(*id).is_some_and(|one| one.tenant == tenant && one.name.as_str() == name)
+        };
+        // Every machine that is sought is in both lists, so the end of either ends the search.
+        let of_tenant = self.tenant(tenant)?.machines().iter().copied();
+        of_tenant.zip(self.machine_names.candidates(name)).flat_map(|(one, other)| [one, other]).find(is_it)
+    }
+
+    /// The machines of that name, in the order in which they joined. Other machines cost nothing.
+    pub fn machines_named(&self, name: &str) -> impl Iterator<Item = (MachineId, &Machine)> {
+        self.machines_named_in_any_case(name).filter(move |(_, machine)| machine.name.as_str() == name)
+    }
+
+    /// The machines of that name, whatever the case of its letters.
+    pub fn machines_named_in_any_case(&self, name: &str) -> impl Iterator<Item = (MachineId, &Machine)> {
+        let named = self.machine_names.candidates(name).filter_map(|id| Some((id, self.machine(id)?)));
+        named.filter(move |(_, machine)| machine.name.as_str().eq_ignore_ascii_case(name))
+    }
+
+    /// The tenants of that name, whatever the case of its letters.
+    pub fn tenants_named_in_any_case(&self, name: &str) -> impl Iterator<Item = (TenantId, &Tenant)> {
+        let named = self.tenant_names.candidates(name).filter_map(|id| Some((id, self.tenant(id)?)));
+        named.filter(move |(_, tenant)| tenant.name.as_str().eq_ignore_ascii_case(name))
+    }
+
+    /// The scale sets of that name, whatever the case of its letters.
+    pub fn scale_sets_named_in_any_case(&self, name: &str) -> impl Iterator<Item = (ScaleSetId, &ScaleSet)> {
+        let named = self.scale_set_names.candidates(name).filter_map(|id| Some((id, self.scale_set(id)?)));
+        named.filter(move |(_, set)| set.name.as_str().eq_ignore_ascii_case(name))
     }
 
     /// The visible event with that id, and its tenant.
@@ -321,6 +364,12 @@ impl Cluster {
         self.agenda.silences(now)
     }
 
+    /// The number of unfinished actions in the part of a tenant in started work.
+    #[must_use]
+    pub fn unfinished_in(&self, maintenance: MaintenanceId, tenant: TenantId) -> u32 {
+        self.unfinished_counts.get(&(maintenance, tenant)).copied().unwrap_or(0)
+    }
+
     /// Actions that were requested and not reported as finished. After a crash they are requested again.
     pub fn unfinished(&self) -> impl Iterator<Item = Action> {
         self.running.iter().filter_map(|id| self.maintenance(*id)).flat_map(Maintenance::actions)
@@ -397,7 +446,7 @@ impl Cluster {
         let Some(known) = self.machine(machine) else { return false };
         let Cause::HostWork { hosts, .. } = cause else { return true };
         let failed = self.host(known.host).is_none_or(|host| host.health == Health::Failed);
-        hosts.contains(&known.host) && known.power != Power::Deallocated && !failed
+        hosts.binary_search(&known.host).is_ok() && known.power != Power::Deallocated && !failed
     }
 
     /// Returns true if no machine of the tenant runs, and its policy counts that as an approval.
@@ -417,11 +466,5 @@ impl Cluster {
             |id: &HostId| rollout.past.get(id).is_some_and(|outcome| *outcome != HostResult::Skipped);
         let unhealthy = self.unhealthy.iter().copied();
         unhealthy.filter(move |id| (worked_on(id) || carrying.contains(id)) && !rollout.excused.contains(id))
-    }
-
-    /// The event of a part, while the event is visible.
-    pub(crate) fn event_of(&self, part: &Part) -> Option<&Event> {
-        let announcement = part.announcement.as_ref()?;
-        self.tenant(part.tenant)?.event(announcement.id)
     }
 }

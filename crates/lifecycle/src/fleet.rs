@@ -29,6 +29,9 @@ pub struct Host {
     pub(crate) machines: Vec<MachineId>,
 }
 
+/// The number of machines of a host, as far as it matters for the choice of a host.
+pub(crate) type HostLoad = u16;
+
 /// The health of a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Health {
@@ -205,6 +208,11 @@ impl Host {
     #[must_use]
     pub fn machines(&self) -> &[MachineId] {
         &self.machines
+    }
+
+    /// The number of its machines: the limit on them fits.
+    pub(crate) fn load(&self) -> HostLoad {
+        HostLoad::try_from(self.machines.len()).unwrap_or(HostLoad::MAX)
     }
 
     pub(crate) fn add(&mut self, machine: MachineId) {

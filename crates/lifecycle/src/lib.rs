@@ -50,11 +50,14 @@ mod evolve;
 mod fleet;
 pub mod limits;
 mod maintenance;
+mod name_index;
 mod notice;
 pub mod paged;
+mod parts;
 mod percent;
 mod placement;
 mod policy;
+mod reads;
 mod rollout;
 mod row_ids;
 mod rows;
@@ -63,6 +66,7 @@ mod simulated_machines;
 pub mod simulator;
 mod table;
 mod tenant;
+mod waiting_hosts;
 mod window;
 
 pub use agenda::{Attention, Deadline};
@@ -79,12 +83,14 @@ pub use forewarn_types::{
     StartCause, Steady, TenantId, Timestamp, UpdateDomain, Zone,
 };
 pub use maintenance::{
-    Action, Cause, Hold, HostWork, Impact, Maintenance, Part, Plan, PowerChange, Report, Stage, Wait,
-    Withdrawal,
+    Action, Cause, Hold, HostWork, Impact, Maintenance, Plan, PowerChange, Report, Stage, Wait, Withdrawal,
 };
 pub use notice::minimum_notice;
+pub use parts::{Part, Parts};
 pub use percent::Percent;
 pub use policy::{Approve, Brake, FailureKind, Policy, Settings, Unenrolled};
+#[cfg(debug_assertions)]
+pub use reads::reads;
 pub use rollout::{
     Announced, Confirm, EndedRollout, FaultDomains, HealthGate, HostResult, Obstacle, Pause, Rollout,
     RolloutEnd, RolloutTerms, Standing,
@@ -92,4 +98,5 @@ pub use rollout::{
 pub use rows::{BadRows, Head, HostRow, MachineRow, Restoring, Row, TenantRow};
 pub use simulated_machines::SimulatedMachines;
 pub use tenant::{Enrolment, Shape, Tenant};
+pub use waiting_hosts::WaitingHosts;
 pub use window::{Weekdays, Window};

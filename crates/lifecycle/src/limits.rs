@@ -44,8 +44,8 @@ pub const MACHINES_PER_GROUP_MAX: usize = 2 * MACHINES_PER_HOST_MAX;
 /// Hosts of a rollout that are looked at to form its next group: those that have waited longest.
 pub const HOSTS_TRIED_PER_GROUP_MAX: usize = 1_000;
 
-/// Hosts in one rollout.
-pub const HOSTS_PER_ROLLOUT_MAX: usize = 10_000;
+/// Hosts in one rollout: as many as a cluster has.
+pub const HOSTS_PER_ROLLOUT_MAX: usize = HOSTS_MAX;
 
 /// Simultaneous rollouts in one cluster.
 pub const ROLLOUTS_MAX: usize = 64;
@@ -73,3 +73,6 @@ pub const PAUSE_BETWEEN_MAX: Duration = Duration::from_hours(7 * 24);
 
 /// Ended rollouts that are still remembered.
 pub const ENDED_ROLLOUTS_MAX: usize = 32;
+
+/// Hosts of all ended rollouts that are still remembered. The last rollout is remembered with all of its hosts.
+pub const ENDED_ROLLOUT_HOSTS_MAX: usize = 320_000;

@@ -3,18 +3,18 @@
 //! A maintenance that affects machines of several tenants starts for all of them together. A tenant that is not
 //! enrolled has a part without an event: its machines are worked on and delay nothing.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::Duration;
 
 use forewarn_types::{
     Announcement, EventKind, EventSource, HostId, MachineId, MaintenanceId, Reason, RolloutId, StartCause,
-    Steady, TenantId, Timestamp, UpdateDomain,
+    Steady, TenantId, Timestamp,
 };
 use serde::{Deserialize, Serialize};
 
 use crate::fleet::{EvictionPolicy, OsImageNotice, TerminateNotice};
 use crate::notice::minimum_notice;
+use crate::paged::PagedMap;
+use crate::parts::{Part, Parts};
 use crate::policy::FailureKind;
 use crate::tenant::WorkKind;
 
@@ -40,22 +40,7 @@ pub struct Plan {
     /// The same on the steady clock.
     pub steady_due: Steady,
     /// The parts, one for each tenant. A part that has ended or is withdrawn is removed.
-    pub parts: Vec<Part>,
-}
-
-/// The machines of one tenant in a maintenance. They lie in one update domain.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Part {
-    /// The tenant of the machines.
-    pub tenant: TenantId,
-    /// Their update domain.
-    pub update_domain: UpdateDomain,
-    /// The machines, in the order of `Resources`.
-    pub machines: Vec<MachineId>,
-    /// The event of the tenant; `None` if it is not enrolled.
-    #[serde(with = "crate::shared_announcement")]
-    pub announcement: Option<Arc<Announcement>>,
+    pub parts: Parts,
 }
 
 /// The cause of a maintenance, which determines the work.
@@ -133,7 +118,7 @@ pub enum Stage {
         /// The cause of its start.
         cause: StartCause,
         /// Actions that were requested and not reported as finished.
-        actions: BTreeMap<MachineId, Action>,
+        actions: PagedMap<MachineId, Action>,
     },
 }
 
@@ -288,6 +273,12 @@ impl Cause {
         self.event_template().is_some()
     }
 
+    /// The kind of the event that an enrolled tenant gets; `None` if the cause makes no event.
+    #[must_use]
+    pub fn event_kind(&self) -> Option<EventKind> {
+        self.event_template().map(|template| template.kind)
+    }
+
     /// The event that an enrolled tenant gets; `None` if the cause makes no event.
     pub(crate) fn event_template(&self) -> Option<EventTemplate> {
         use {EventKind as K, EventSource::Platform, EventSource::User, Reason as R};
@@ -409,7 +400,7 @@ impl Plan {
     /// The part of a tenant, if the plan touches it.
     #[must_use]
     pub fn part(&self, tenant: TenantId) -> Option<&Part> {
-        self.parts.iter().find(|part| part.tenant == tenant)
+        self.parts.get(tenant)
     }
 
     /// The hosts that it empties or interrupts.

@@ -1,12 +1,15 @@
 //! The choice of a host for a machine.
 //!
-//! On one host all machines of a tenant share one update domain. A moving machine counts on both hosts.
+//! The hosts for new machines are ranked by the number of their machines. On one host all machines of a tenant share one
+//! update domain. A moving machine counts on both hosts.
 
-use forewarn_types::{HostId, MachineId, TenantId, UpdateDomain};
+use std::ops::Bound;
+
+use forewarn_types::{HostId, MachineId, TenantId, UpdateDomain, Zone};
 
 use crate::cluster::Cluster;
 use crate::command::Refusal;
-use crate::fleet::{Health, Host, Machine};
+use crate::fleet::{Health, Host, HostLoad, Machine};
 use crate::limits::{MACHINES_PER_HOST_MAX, PLACEMENT_TRIES_MAX};
 
 /// A move that is being decided and is not in the state yet.
@@ -19,6 +22,59 @@ pub(crate) struct Move {
 }
 
 impl Cluster {
+    /// The zones of healthy hosts; `None` stands for hosts without a zone.
+    pub fn host_zones(&self) -> impl Iterator<Item = Option<Zone>> {
+        let after = |zone: &Option<Zone>| {
+            let last = Bound::Excluded((*zone, HostLoad::MAX, HostId(u32::MAX)));
+            self.healthy_by_load.range((last, Bound::Unbounded)).next().map(|(zone, ..)| *zone)
+        };
+        let first = self.healthy_by_load.first().map(|(zone, ..)| *zone);
+        std::iter::successors(first, after)
+    }
+
+    /// The healthy hosts of a zone, or without one: the fewest machines first, then in the order in which they joined.
+    /// The first ones cost nothing but themselves.
+    pub fn healthy_hosts_by_load(&self, zone: Option<Zone>) -> impl Iterator<Item = (HostId, &Host)> {
+        let all = (zone, 0, HostId(0))..=(zone, HostLoad::MAX, HostId(u32::MAX));
+        self.healthy_by_load.range(all).filter_map(|(_, _, id)| Some((*id, self.host(*id)?)))
+    }
+
+    /// Lists a host, which is in the table, as a candidate for machines.
+    pub(crate) fn list_healthy(&mut self, id: HostId) {
+        let Some(host) = self.hosts.get(&id) else { return };
+        self.healthy.insert((host.zone, id));
+        self.healthy_by_load.insert((host.zone, host.load(), id));
+    }
+
+    /// Removes a host, which is still in the table, from the candidates for machines.
+    pub(crate) fn unlist_healthy(&mut self, id: HostId) {
+        let Some(host) = self.hosts.get(&id) else { return };
+        self.healthy.remove(&(host.zone, id));
+        self.healthy_by_load.remove(&(host.zone, host.load(), id));
+    }
+
+    /// Adds a machine to the list of a host.
+    pub(crate) fn list_on_host(&mut self, machine: MachineId, id: HostId) {
+        self.change_host(id, |host| host.add(machine));
+    }
+
+    /// Removes a machine from the list of a host. Returns the health of the host.
+    pub(crate) fn unlist_on_host(&mut self, machine: MachineId, id: HostId) -> Option<Health> {
+        self.change_host(id, |host| host.remove(machine))
+    }
+
+    /// Changes the machines of a host, and its rank among the candidates for new ones.
+    fn change_host(&mut self, id: HostId, change: impl FnOnce(&mut Host)) -> Option<Health> {
+        let host = self.hosts.get_mut(&id)?;
+        let before = host.load();
+        change(host);
+        if host.health == Health::Healthy && host.load() != before {
+            self.healthy_by_load.remove(&(host.zone, before, id));
+            self.healthy_by_load.insert((host.zone, host.load(), id));
+        }
+        Some(host.health)
+    }
+
     /// Another host that can take the machine: healthy, in the same zone, with room, without announced work, and
     /// without another update domain of its tenant. The search starts after the machine's own host and wraps around;
     /// `avoid` is sorted.

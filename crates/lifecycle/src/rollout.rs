@@ -21,6 +21,7 @@ use serde::{Deserialize, Serialize};
 use crate::maintenance::HostWork;
 use crate::paged::{PagedMap, PagedSet};
 use crate::percent::Percent;
+use crate::waiting_hosts::WaitingHosts;
 use crate::window::Window;
 
 /// Work over many hosts, group by group: hosts on which no tenant has two update domains go together.
@@ -33,7 +34,7 @@ pub struct Rollout {
     /// Time of its planning.
     pub planned_at: Timestamp,
     /// The hosts that have not been announced yet, in the order in which they were named.
-    pub waiting: Vec<HostId>,
+    pub waiting: WaitingHosts,
     /// Results of the hosts that it has processed.
     pub past: PagedMap<HostId, HostResult>,
     /// Current step, or the condition that it waits for.
@@ -250,6 +251,11 @@ impl Rollout {
             | Standing::Brake
             | Standing::Paused => None,
         }
+    }
+
+    /// The number of hosts that wait or have been processed.
+    pub(crate) fn host_count(&self) -> usize {
+        self.waiting.len() + self.past.len()
     }
 
     /// The time of the next check; `None` unless it waits for time alone.

@@ -231,22 +231,24 @@ impl Cluster {
         let HostRow { id, name, zone, health, rollout, work, machines } = row;
         known(&id.0, &self.next.host)?;
         new(self.hosts.get(&id))?;
-        new(self.host_names.insert(name.clone(), id).as_ref())?;
+        new(self.host_named(name.as_str()).as_ref())?;
+        self.host_names.insert(name.as_str(), id);
         if !machines.is_sorted_by(|one, other| one < other) {
             return Err(BadRows("the machines of a host are not in ascending order"));
         }
+        self.hosts.insert(id, Host { name, zone, health, rollout, work, machines });
         match health {
-            Health::Healthy => drop(self.healthy.insert((zone, id))),
+            Health::Healthy => self.list_healthy(id),
             Health::Degraded | Health::Failed => drop(self.unhealthy.insert(id)),
         }
-        self.hosts.insert(id, Host { name, zone, health, rollout, work, machines });
         Ok(())
     }
 
     fn restore_scale_set(&mut self, id: ScaleSetId, set: ScaleSet) -> Result<(), BadRows> {
         known(&id.0, &self.next.scale_set)?;
         new(self.scale_sets.get(&id))?;
-        new(self.scale_set_names.insert(set.name.clone(), id).as_ref())?;
+        new(self.scale_set_named(set.name.as_str()).as_ref())?;
+        self.scale_set_names.insert(set.name.as_str(), id);
         self.scale_sets.insert(id, set);
         self.list_batch(id);
         Ok(())
@@ -287,20 +289,30 @@ impl Cluster {
                 }
             }
         }
-        new(self.maintenances.insert(id, Arc::new(maintenance)).as_ref())
+        let parts = plan.parts.clone();
+        new(self.maintenances.insert(id, Arc::new(maintenance)).as_ref())?;
+        for part in &parts {
+            self.count_actions(id, part);
+        }
+        Ok(())
     }
 
     fn restore_tenant(&mut self, row: TenantRow) -> Result<(), BadRows> {
         let TenantRow { id, name, shape, policy, enrolment, incarnation, machines, events, ended } = row;
         known(&id.0, &self.next.tenant)?;
         new(self.tenants.get(&id))?;
-        new(self.tenant_names.insert(name.clone(), id).as_ref())?;
+        new(self.tenant_named(name.as_str()).as_ref())?;
+        self.tenant_names.insert(name.as_str(), id);
         let mut visible = Vec::with_capacity(events.len());
         for (maintenance, phase) in events {
             let part = self.maintenances.get(&maintenance).and_then(|work| work.plan.part(id));
             let announcement = part.and_then(|part| part.announcement.clone());
             let announcement = announcement.ok_or(BadRows("an event was never announced"))?;
-            visible.push(Event { announcement, maintenance, phase });
+            let event = Event { announcement, maintenance, phase };
+            if event.is_unapproved() {
+                self.unapproved.insert((maintenance, id));
+            }
+            visible.push(event);
         }
         if let Enrolment::Enabled { silent_at } = enrolment
             && visible.is_empty()
@@ -325,6 +337,7 @@ impl Cluster {
             Attention::Due => self.agenda.add(Steady::START, Due::Stranded(id)),
             Attention::Waits => {}
         }
+        self.machine_names.insert(machine.name.as_str(), id);
         self.machines.insert(id, machine);
         Ok(())
     }

@@ -8,6 +8,8 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
+use crate::reads::count_read;
+
 /// Rows in one page: enough that there are few pages, few enough that a last row does not keep much alive.
 const ROWS: usize = 32;
 
@@ -54,6 +56,7 @@ impl<K: RowNumber, V> Table<K, V> {
 
     pub(crate) fn get(&self, key: &K) -> Option<&V> {
         let (chapter, page, row) = position(key.row());
+        count_read();
         self.chapters.get(chapter)?.as_ref()?.slots[page].as_ref()?.slots[row].as_ref()
     }
 
@@ -76,6 +79,7 @@ impl<K: RowNumber, V> Table<K, V> {
             let rows = rows.map(move |(row, value)| (number * ROWS + row, value));
             rows.filter(move |(row, _)| *row >= first)
                 .filter_map(|(row, value)| Some((K::numbered(row), value.as_ref()?)))
+                .inspect(|_| count_read())
         })
     }
 }

@@ -11,12 +11,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use forewarn_imds::RequestError;
-use forewarn_types::{MachineId, Now};
+use forewarn_types::Now;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::Instant;
 
 use crate::body::Collector;
-use crate::callers::Caller;
+use crate::callers::{Caller, CallerId};
 use crate::connections::ConnectionGuard;
 use crate::control_plane::ControlPlane;
 use crate::counts::Awaited;
@@ -227,7 +227,7 @@ impl<C: ControlPlane, S: ClientStream> Connection<C, S> {
             return false;
         }
         let endpoint = &self.endpoint;
-        let generation = endpoint.control.directory().generation();
+        let generation = endpoint.control.generation();
         let Some(CachedRequest { caller, action, rules, .. }) = self.cache.get(&self.input, generation)
         else {
             return false;
@@ -353,7 +353,7 @@ impl<C: ControlPlane, S: ClientStream> Connection<C, S> {
         let code = response.code();
         self.endpoint.counts.count_response(rules.path, code);
         if (400..500).contains(&code) {
-            self.delay_error(rules.machine).await;
+            self.delay_error(rules.caller).await;
         }
         self.output.clear();
         response.write(&mut self.output, now.wall, rules.connection_mode, rules.body_mode);
@@ -362,8 +362,8 @@ impl<C: ControlPlane, S: ClientStream> Connection<C, S> {
 
     /// Delays rejections for a machine that has caused too many: its number of connections is limited, so it slows
     /// down.
-    async fn delay_error(&self, machine: Option<MachineId>) {
-        let Some(delay) = machine.and_then(|machine| self.endpoint.error_delay(machine)) else { return };
+    async fn delay_error(&self, caller: Option<CallerId>) {
+        let Some(delay) = caller.and_then(|caller| self.endpoint.error_delay(caller)) else { return };
         tokio::select! {
             () = tokio::time::sleep(delay) => {}
             () = self.guard.stopping() => {}

@@ -1,23 +1,39 @@
-//! The control plane behind the endpoint: its clock, the callers that it has published, and the two requests that
-//! change its state.
+//! The control plane behind the endpoint: its clock, look-ups of callers, and the two requests that change its state.
 
 use std::error::Error;
 use std::fmt::Debug;
+use std::net::IpAddr;
+use std::sync::Arc;
 
-use forewarn_imds::{BadStartRequest, RequestError};
-use forewarn_types::{ClusterId, EventId, Now, TenantId};
+use forewarn_imds::{BadStartRequest, Instance, RequestError};
+use forewarn_types::{ClusterId, EventId, Name, Now, TenantId};
 
-use crate::callers::{Caller, Directory};
+use crate::callers::Caller;
 
 /// Seconds until a client should try again after too many requests, or while nothing can be written.
 pub(crate) const RETRY_AFTER_SECONDS: u32 = 1;
 
-/// The control plane behind the endpoint. A poll uses only its clock and its directory, which never wait.
+/// The control plane behind the endpoint. A poll uses only its clock and its look-ups, which never wait.
 pub trait ControlPlane: Clone + Debug + Send + Sync + 'static {
     fn now(&self) -> Now;
 
-    /// Machines that may call, each with the slot of its tenant's document.
-    fn directory(&self) -> &Directory;
+    /// Number that changes whenever a look-up may have another result.
+    fn generation(&self) -> u64;
+
+    /// The machine of a cluster with that address.
+    fn caller_at(&self, cluster: ClusterId, address: IpAddr) -> Option<Arc<Caller>>;
+
+    /// The machine with that name: `name` or `tenant/name` in the default cluster, or `cluster/tenant/name`.
+    fn caller_named(&self, name: &str) -> Option<Arc<Caller>>;
+
+    /// The cluster with that name.
+    fn cluster_named(&self, name: &str) -> Option<ClusterId>;
+
+    /// The instance metadata of a machine. None if it was deleted meanwhile.
+    fn instance(&self, caller: &Caller) -> Option<Instance>;
+
+    /// The names of the machines of the tenant of a machine.
+    fn members(&self, caller: &Caller) -> Vec<Name>;
 
     /// Enables Scheduled Events for a tenant. Returns once that is durable and published.
     fn enrol(

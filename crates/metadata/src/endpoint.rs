@@ -6,10 +6,9 @@ use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwapOption;
 use forewarn_imds::RequestError;
-use forewarn_types::MachineId;
 use prometheus_client::metrics::gauge::Gauge;
 
-use crate::callers::{Caller, CountGuard, LimitedCount, LoadGuard, LoadKind};
+use crate::callers::{Caller, CallerId, CountGuard, LimitedCount, LoadGuard, LoadKind};
 use crate::control_plane::ControlPlane;
 use crate::counts::{EndpointCounts, Path};
 use crate::limits::Limits;
@@ -20,10 +19,7 @@ use crate::response::BodyMode;
 use crate::response_rules::ResponseRules;
 use crate::route::{Action, route};
 use crate::settings::{Identity, NetworkIdentity, Settings};
-use crate::throttle::Throttle;
-
-/// Pseudo-machine of all unknown callers, which share the limits of one machine. No real machine has this number.
-const UNKNOWN_CALLERS: MachineId = MachineId(u32::MAX);
+use crate::throttle::{Throttle, ThrottleByName};
 
 /// The metadata endpoint: state that its listeners and connections share.
 #[derive(Debug)]
@@ -36,6 +32,8 @@ pub struct Endpoint<C> {
     open_connections: Arc<LimitedCount>,
     unknown_callers: Arc<LimitedCount>,
     pub(crate) accept_failures: Arc<Throttle>,
+    /// By cluster: each listener logs its own.
+    unknown_clusters: Arc<ThrottleByName>,
     /// The same endpoint with newer settings, for new connections.
     successor: ArcSwapOption<Self>,
 }
@@ -78,7 +76,8 @@ impl<C: ControlPlane> Endpoint<C> {
     pub fn new(control: C, settings: Settings, counts: Arc<EndpointCounts>) -> Arc<Self> {
         let limiter = settings.limits.map(|limits| Arc::new(Limiter::new(limits.rate)));
         let errors = settings.limits.map(|limits| Arc::new(Limiter::new(limits.errors)));
-        let (open_connections, unknown_callers, accept_failures, successor) = Default::default();
+        let (open_connections, unknown_callers, successor) = Default::default();
+        let (accept_failures, unknown_clusters) = Default::default();
         Arc::new(Self {
             control,
             settings,
@@ -88,6 +87,7 @@ impl<C: ControlPlane> Endpoint<C> {
             open_connections,
             unknown_callers,
             accept_failures,
+            unknown_clusters,
             successor,
         })
     }
@@ -117,6 +117,7 @@ impl<C: ControlPlane> Endpoint<C> {
             open_connections: Arc::clone(&self.open_connections),
             unknown_callers: Arc::clone(&self.unknown_callers),
             accept_failures: Arc::clone(&self.accept_failures),
+            unknown_clusters: Arc::clone(&self.unknown_clusters),
             successor: ArcSwapOption::empty(),
         })));
     }
@@ -140,7 +141,7 @@ impl<C: ControlPlane> Endpoint<C> {
         };
         let (mut share, mut unknown_guard) = (None, None);
         if let Some(limits) = &self.settings.limits {
-            let is_full = match identity.by_network(self.control.directory(), peer) {
+            let is_full = match self.network_identity(identity, peer) {
                 NetworkIdentity::Caller(caller) => {
                     share = LoadGuard::take(&caller, LoadKind::Connection, limits.connections);
                     share.is_none()
@@ -162,13 +163,31 @@ impl<C: ControlPlane> Endpoint<C> {
     }
 
     /// Delay of a rejection for a machine that has had too many of them.
-    pub(crate) fn error_delay(&self, machine: MachineId) -> Option<Duration> {
+    pub(crate) fn error_delay(&self, caller: CallerId) -> Option<Duration> {
         let (limits, errors) = (self.settings.limits?, self.errors.as_ref()?);
-        if errors.take(machine, Instant::now()) {
+        if errors.take(caller, Instant::now()) {
             return None;
         }
         self.counts.delayed.inc();
         Some(limits.error_delay)
+    }
+
+    /// Identifies the caller by listener and address.
+    fn network_identity(&self, identity: &Identity, peer: Option<IpAddr>) -> NetworkIdentity {
+        let caller = match identity {
+            Identity::Address { cluster } => match self.control.cluster_named(cluster.as_str()) {
+                Some(id) => peer.and_then(|peer| self.control.caller_at(id, peer)),
+                None => {
+                    if let Some(unlogged) = self.unknown_clusters.pass(cluster) {
+                        tracing::warn!(%cluster, unlogged, "machine rejected: its listener names an unknown cluster");
+                    }
+                    None
+                }
+            },
+            Identity::Machine(name) => self.control.caller_named(name),
+            Identity::Prefix { .. } => return NetworkIdentity::Undetermined,
+        };
+        caller.map_or(NetworkIdentity::Unknown, NetworkIdentity::Caller)
     }
 
     /// Parses the start of a buffer, with all checks in their order.
@@ -179,12 +198,12 @@ impl<C: ControlPlane> Endpoint<C> {
         peer: Option<IpAddr>,
         cache: &mut RequestCache<Arc<Caller>>,
     ) -> ParseOutcome {
-        let generation = self.control.directory().generation();
+        let generation = self.control.generation();
         if let Some(CachedRequest { caller, action, rules, .. }) = cache.get(input, generation) {
             let action = Ok((Arc::clone(caller), action.clone()));
             return ParseOutcome::Request(ParsedRequest { action, rules: *rules, head_bytes: input.len() });
         }
-        let network_identity = identity.by_network(self.control.directory(), peer);
+        let network_identity = self.network_identity(identity, peer);
         match request::read(input, &self.settings.host_names) {
             Ok(None) => ParseOutcome::Partial,
             Ok(Some(head)) => {
@@ -197,9 +216,9 @@ impl<C: ControlPlane> Endpoint<C> {
             Err(problem) => {
                 let is_head = input.trim_ascii_start().starts_with(b"HEAD ");
                 let body_mode = if is_head { BodyMode::HeadOnly } else { BodyMode::Whole };
-                let (problem, machine) = match network_identity {
-                    NetworkIdentity::Unknown => (RequestError::UnknownCaller, Some(UNKNOWN_CALLERS)),
-                    NetworkIdentity::Caller(caller) => (problem, Some(caller.machine)),
+                let (problem, caller) = match network_identity {
+                    NetworkIdentity::Unknown => (RequestError::UnknownCaller, Some(CallerId::UNKNOWN)),
+                    NetworkIdentity::Caller(caller) => (problem, Some(caller.id())),
                     NetworkIdentity::Undetermined => (problem, None),
                 };
                 let rules = ResponseRules {
@@ -208,7 +227,7 @@ impl<C: ControlPlane> Endpoint<C> {
                     body: Body::NONE,
                     expects_continue: false,
                     path: Path::Other,
-                    machine,
+                    caller,
                 };
                 ParseOutcome::Malformed { problem, rules }
             }
@@ -225,12 +244,16 @@ impl<C: ControlPlane> Endpoint<C> {
         let caller = match network_identity {
             NetworkIdentity::Caller(caller) => Some((caller, path)),
             NetworkIdentity::Unknown => None,
-            NetworkIdentity::Undetermined => identity.by_path(self.control.directory(), path),
+            NetworkIdentity::Undetermined => identity
+                .name_in_path(path)
+                .and_then(|(name, rest)| Some((self.control.caller_named(name)?, rest))),
         };
-        let machine = caller.as_ref().map_or(UNKNOWN_CALLERS, |(caller, _)| caller.machine);
+        let id = caller.as_ref().map_or(CallerId::UNKNOWN, |(caller, _)| caller.id());
         let (path, action) = match caller {
             Some((caller, path)) => {
-                let has = |version, path: &str| caller.instance.has(version, path);
+                let has = |version, path: &str| {
+                    self.control.instance(&caller).is_some_and(|instance| instance.has(version, path))
+                };
                 let (path, action) = route(head, path, &self.settings, has);
                 (path, action.map(|action| (caller, action)))
             }
@@ -242,8 +265,11 @@ impl<C: ControlPlane> Endpoint<C> {
             body: head.body,
             expects_continue: head.expects_continue && head.body != Body::NONE,
             path,
-            machine: Some(machine),
+            caller: Some(id),
         };
         ParsedRequest { action, rules, head_bytes: head.bytes }
     }
 }
+
+#[cfg(test)]
+mod tests;

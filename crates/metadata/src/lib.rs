@@ -11,8 +11,8 @@
 //!                                          └───────────────────────────────────────┘
 //! ```
 //!
-//! The control plane publishes callers and documents in the [`Directory`]; a poll reads them and touches nothing else.
-//! An approval goes to the [`ControlPlane`].
+//! The control plane publishes its state; the [`Directory`] has the callers and documents that were made from it. A poll
+//! reads them and touches nothing else. An approval goes to the [`ControlPlane`].
 //!
 //! Limits and time-outs use real time, whatever clock the rules run on; only `Date` shows that clock.
 
@@ -45,7 +45,7 @@ mod target;
 mod threads;
 mod throttle;
 
-pub use callers::{Caller, Directory, Poll};
+pub use callers::{Caller, CallerId, Directory, DirectoryChanges, Poll, PublishedState};
 pub use control_plane::{ApprovalError, ControlPlane, EnrolError};
 pub use counts::EndpointCounts;
 pub use endpoint::Endpoint;

@@ -41,7 +41,7 @@ impl ListenAddress {
         let sockets = match self {
             Self::Tcp(address) => open_tcp(*address, None, threads).map_err(listen)?,
             Self::Interface { name, address } => open_tcp(*address, Some(name), threads).map_err(listen)?,
-            Self::Unix { path, .. } if *identity == Identity::Address => {
+            Self::Unix { path, .. } if matches!(*identity, Identity::Address { .. }) => {
                 return Err(ListenError::NoAddresses { path: path.clone() });
             }
             Self::Unix { path, mode } => {
@@ -121,9 +121,14 @@ fn bind_to_interface(_: &Socket, _: &str) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use forewarn_types::Name;
+
+    fn by_address() -> Identity {
+        Identity::Address { cluster: Name::new("default").expect("a name") }
+    }
 
     fn open(address: &str, threads: usize) -> Result<Vec<Listener>, ListenError> {
-        ListenAddress::Tcp(address.parse().expect("an address")).open(Identity::Address, threads)
+        ListenAddress::Tcp(address.parse().expect("an address")).open(by_address(), threads)
     }
 
     #[test]
@@ -169,7 +174,7 @@ mod tests {
     #[test]
     fn callers_of_a_unix_socket_need_another_identity_than_an_address() {
         let address_to_open = ListenAddress::Unix { path: "s".into(), mode: 0o660 };
-        let error = address_to_open.open(Identity::Address, 1).expect_err("callers cannot be identified");
+        let error = address_to_open.open(by_address(), 1).expect_err("callers cannot be identified");
         assert!(error.to_string().starts_with("callers of a Unix socket have no address: s\n  hint: "));
     }
 }

@@ -81,7 +81,7 @@ impl<C: ControlPlane> Endpoint<C> {
         };
         let counts = &self.counts;
         if let Some(limiter) = &self.limiter
-            && !limiter.take(caller.machine, Instant::now())
+            && !limiter.take(caller.id(), Instant::now())
         {
             return Err(too_many(&counts.limited_rate));
         }
@@ -107,7 +107,7 @@ impl<C: ControlPlane> Endpoint<C> {
             // The request is in flight during the check. A rejection is repeated and counted on the usual path.
             let _guard = LoadGuard::take(caller, LoadKind::InFlight, limits.in_flight)?;
             let limiter = self.limiter.as_ref();
-            if limiter.is_some_and(|limiter| !limiter.take(caller.machine, Instant::now())) {
+            if limiter.is_some_and(|limiter| !limiter.take(caller.id(), Instant::now())) {
                 return None;
             }
         }
@@ -185,14 +185,17 @@ impl<C: ControlPlane> Endpoint<C> {
                 response
             }
             Action::Instance { path, version, format } => {
-                match (caller.instance.answer(version, &path, format), format) {
+                let Some(instance) = self.control.instance(caller) else {
+                    return RequestError::UnknownCaller.into();
+                };
+                match (instance.answer(version, &path, format), format) {
                     (Ok(body), Format::Json) => Response::Json(body.into()),
                     (Ok(body), Format::Text) => Response::Text(body),
                     (Err(problem), Format::Json | Format::Text) => problem.into(),
                 }
             }
             Action::Versions => Response::Json(versions_body().into()),
-            Action::Members => Response::Json(members(&caller.slot.read().members).into()),
+            Action::Members => Response::Json(members(&self.control.members(caller)).into()),
             Action::Token { resource } => self.token(caller, &resource),
         }
     }
@@ -213,8 +216,10 @@ impl<C: ControlPlane> Endpoint<C> {
         match &self.settings.identity_token {
             IdentityToken::Off => RequestError::NotFound.into(),
             IdentityToken::Unsigned { directory } => {
-                let (id, resource_id) = (&caller.instance.vm_id, &caller.instance.resource_id);
-                let holder = TokenHolder { id, resource_id };
+                let Some(instance) = self.control.instance(caller) else {
+                    return RequestError::UnknownCaller.into();
+                };
+                let holder = TokenHolder { id: &instance.vm_id, resource_id: &instance.resource_id };
                 Response::Json(unsigned_token(directory, &holder, resource, SystemTime::now()).into())
             }
         }

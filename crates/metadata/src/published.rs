@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 
 use arc_swap::{ArcSwap, Guard};
 use forewarn_imds::{Document, Edition};
-use forewarn_types::{ClusterId, Name, Steady, TenantId};
+use forewarn_types::{ClusterId, Steady, TenantId};
 use tokio::sync::Notify;
 
 /// Slot in which a tenant's document is published.
@@ -27,8 +27,6 @@ pub struct PublishedDocument {
     pub document: Document,
     /// True if Scheduled Events are enabled for the tenant. If not, its next poll enables them.
     pub enrolled: bool,
-    /// Names of its machines.
-    pub members: Box<[Name]>,
     /// Last audit entry before the publication: the document reflects everything up to it.
     pub last_audit_entry: u64,
     prepared: [OnceLock<PreparedResponse>; Edition::ALL.len()],
@@ -48,8 +46,8 @@ pub const SERVER: &str = concat!("forewarn/", env!("CARGO_PKG_VERSION"), " IMDS"
 impl PublishedDocument {
     /// A document to be published.
     #[must_use]
-    pub fn new(document: Document, enrolled: bool, members: Box<[Name]>, last_audit_entry: u64) -> Self {
-        Self { document, enrolled, members, last_audit_entry, prepared: Default::default() }
+    pub fn new(document: Document, enrolled: bool, last_audit_entry: u64) -> Self {
+        Self { document, enrolled, last_audit_entry, prepared: Default::default() }
     }
 
     /// The response to a GET of that edition, without the date.

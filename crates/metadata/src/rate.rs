@@ -6,7 +6,9 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use forewarn_types::MachineId;
+use forewarn_types::{ClusterId, MachineId};
+
+use crate::callers::CallerId;
 
 /// Rate limit of one machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,7 +40,7 @@ pub(crate) struct Limiter {
 
 #[derive(Debug)]
 struct Shard {
-    full_at: HashMap<u32, Instant>,
+    full_at: HashMap<u64, Instant>,
     sweep_at: usize,
 }
 
@@ -56,15 +58,17 @@ impl Limiter {
     }
 
     /// Takes one request out of the bucket of a machine. Returns false if the bucket is empty.
-    pub(crate) fn take(&self, MachineId(machine): MachineId, now: Instant) -> bool {
+    pub(crate) fn take(&self, caller: CallerId, now: Instant) -> bool {
+        let CallerId { cluster: ClusterId(cluster), machine: MachineId(machine) } = caller;
+        let key = u64::from(cluster) << u32::BITS | u64::from(machine);
         // A shard is consistent at every moment, even if a holder of the lock panicked.
         let shard = &self.shards[machine as usize % SHARDS];
         let mut shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
-        let full_at = shard.full_at.get(&machine).copied().unwrap_or(now).max(now) + self.refill;
+        let full_at = shard.full_at.get(&key).copied().unwrap_or(now).max(now) + self.refill;
         if full_at - now > self.depth {
             return false;
         }
-        shard.full_at.insert(machine, full_at);
+        shard.full_at.insert(key, full_at);
         shard.sweep(now);
         true
     }
@@ -83,15 +87,29 @@ impl Shard {
 mod tests {
     use super::*;
 
+    fn caller(cluster: u32, machine: u32) -> CallerId {
+        CallerId { cluster: ClusterId(cluster), machine: MachineId(machine) }
+    }
+
     #[test]
     fn a_burst_passes_and_then_five_a_second() {
         let limiter = Limiter::new(Rate::default());
         let start = Instant::now();
-        let passed = |machine, now| (0..100).filter(|_| limiter.take(MachineId(machine), now)).count();
+        let passed = |machine, now| (0..100).filter(|_| limiter.take(caller(0, machine), now)).count();
         assert_eq!(passed(1, start), 20);
         assert_eq!(passed(65, start), 20, "another machine in the same shard");
         assert_eq!(passed(1, start + Duration::from_secs(1)), 5);
         assert_eq!(passed(1, start + Duration::from_secs(60)), 20);
+    }
+
+    /// promise: M4
+    #[test]
+    fn machines_of_two_clusters_with_the_same_number_have_their_own_limits() {
+        let limiter = Limiter::new(Rate { per_second: 1, burst: 1 });
+        let now = Instant::now();
+        assert!(limiter.take(caller(0, 1), now));
+        assert!(!limiter.take(caller(0, 1), now));
+        assert!(limiter.take(caller(1, 1), now));
     }
 
     #[test]
@@ -101,7 +119,7 @@ mod tests {
         let machines = u32::try_from(SWEPT_FROM * SHARDS).expect("a small number");
         for machine in 0..machines {
             let later = start + Duration::from_secs(u64::from(machine));
-            assert!(limiter.take(MachineId(machine), later));
+            assert!(limiter.take(caller(0, machine), later));
         }
         let entries = limiter.shards[63].lock().expect("not poisoned").full_at.len();
         assert!(entries <= 1, "{entries}");

@@ -75,7 +75,7 @@ mod tests {
         body: Body::NONE,
         expects_continue: false,
         path: Path::Events,
-        machine: None,
+        caller: None,
     };
 
     fn poll(edition: Edition) -> Action {

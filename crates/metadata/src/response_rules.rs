@@ -1,6 +1,6 @@
 //! Response rules: facts about a request that its response depends on.
 
-use forewarn_types::MachineId;
+use crate::callers::CallerId;
 
 use crate::counts::Path;
 use crate::request::{Body, ConnectionMode};
@@ -16,5 +16,5 @@ pub(crate) struct ResponseRules {
     /// Path under which it is counted.
     pub path: Path,
     /// Machine whose rejections may be delayed; `None` while the caller is unknown.
-    pub machine: Option<MachineId>,
+    pub caller: Option<CallerId>,
 }

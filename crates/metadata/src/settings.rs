@@ -1,12 +1,12 @@
 //! Settings of the endpoint, and the identification of callers.
 
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use forewarn_imds::Edition;
+use forewarn_types::Name;
 
-use crate::callers::{Caller, Directory};
+use crate::callers::Caller;
 use crate::limits::{ConnectionLimits, Limits};
 
 /// Settings that an operator may choose.
@@ -61,11 +61,15 @@ pub enum IdentityToken {
 /// Identification of callers on a listener.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Identity {
-    Address,
-    /// All callers are this machine: `name`, or `tenant/name`.
+    /// By the source address, among the machines of one cluster.
+    Address {
+        /// Name of the cluster. If no cluster has it, all callers are unknown.
+        cluster: Name,
+    },
+    /// All callers are this machine: `name` or `tenant/name` in the default cluster, or `cluster/tenant/name`.
     Machine(String),
-    /// By the path: `/vm/NAME/metadata/…` or `/vm/TENANT/NAME/metadata/…`. Only for listeners that no untrusted client
-    /// reaches.
+    /// By the path: `/vm/NAME/metadata/…` or `/vm/TENANT/NAME/metadata/…` for the default cluster, and
+    /// `/vm/CLUSTER/TENANT/NAME/metadata/…`. Only for listeners that no untrusted client reaches.
     Prefix {
         /// Machine of a request without a prefix; `None` to reject it.
         default: Option<String>,
@@ -73,23 +77,10 @@ pub enum Identity {
 }
 
 impl Identity {
-    /// Identifies the caller by listener and address.
-    pub(crate) fn by_network(&self, directory: &Directory, peer: Option<IpAddr>) -> NetworkIdentity {
-        let caller = match self {
-            Self::Address => peer.and_then(|peer| directory.at(peer)),
-            Self::Machine(name) => directory.named(name),
-            Self::Prefix { .. } => return NetworkIdentity::Undetermined,
-        };
-        caller.map_or(NetworkIdentity::Unknown, NetworkIdentity::Caller)
-    }
-
-    /// Identifies the caller by the path. Returns it with the rest of the path.
-    pub(crate) fn by_path<'a>(&self, directory: &Directory, path: &'a str) -> Option<(Arc<Caller>, &'a str)> {
+    /// The name of the caller by the path, with the rest of the path.
+    pub(crate) fn name_in_path<'a>(&'a self, path: &'a str) -> Option<(&'a str, &'a str)> {
         let Self::Prefix { default } = self else { return None };
-        match prefixed(path) {
-            Some((name, rest)) => Some((directory.named(name)?, rest)),
-            None => Some((directory.named(default.as_deref()?)?, path)),
-        }
+        prefixed(path).or_else(|| Some((default.as_deref()?, path)))
     }
 }
 

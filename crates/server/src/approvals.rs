@@ -1,19 +1,56 @@
-//! The control plane as the metadata endpoint sees it: approvals and enrolments become commands to the driver.
+//! The control plane as the metadata endpoint sees it: look-ups read the snapshot, approvals and enrolments become
+//! commands to the driver.
+
+use std::net::IpAddr;
+use std::sync::Arc;
 
 use forewarn_control::ControlError;
-use forewarn_lifecycle::{Approver, Command, EventId, Now, Refusal, TenantId};
-use forewarn_metadata::{ApprovalError, Caller, ControlPlane, Directory, EnrolError};
+use forewarn_control::shared::SharedState;
+use forewarn_imds::Instance;
+use forewarn_lifecycle::{
+    Approver, Cluster, Command, EventId, MachineId, Name, Now, Refusal, Tenant, TenantId,
+};
+use forewarn_metadata::{ApprovalError, Caller, CallerId, ControlPlane, EnrolError};
 use forewarn_types::ClusterId;
 
 use crate::control_handle::ControlHandle;
+use crate::instance::instance_of;
 
 impl ControlPlane for ControlHandle {
     fn now(&self) -> Now {
         self.clock().now()
     }
 
-    fn directory(&self) -> &Directory {
-        Self::directory(self)
+    fn generation(&self) -> u64 {
+        self.directory().generation()
+    }
+
+    fn caller_at(&self, cluster: ClusterId, address: IpAddr) -> Option<Arc<Caller>> {
+        let machine = self.snapshot_guard().state.cluster(cluster)?.machine_at(&address)?;
+        self.caller(CallerId { cluster, machine })
+    }
+
+    fn caller_named(&self, name: &str) -> Option<Arc<Caller>> {
+        let snapshot = self.snapshot_guard();
+        let (cluster, name) = split_cluster(snapshot.state.shared(), name)?;
+        let machine = machine_named(snapshot.state.cluster(cluster)?.rules(), name)?;
+        self.caller(CallerId { cluster, machine })
+    }
+
+    fn cluster_named(&self, name: &str) -> Option<ClusterId> {
+        self.snapshot_guard().state.shared().cluster_named(name)
+    }
+
+    fn instance(&self, caller: &Caller) -> Option<Instance> {
+        let (snapshot, CallerId { cluster, machine }) = (self.snapshot_guard(), caller.id());
+        instance_of(snapshot.state.cluster(cluster)?, machine, &snapshot.identity.nth(cluster.0))
+    }
+
+    fn members(&self, caller: &Caller) -> Vec<Name> {
+        let snapshot = self.snapshot_guard();
+        let Some(state) = snapshot.state.cluster(caller.slot.cluster) else { return Vec::new() };
+        let machines = state.rules().tenant(caller.slot.tenant).into_iter().flat_map(Tenant::machines);
+        machines.filter_map(|id| Some(state.rules().machine(*id)?.name.clone())).collect()
     }
 
     async fn enrol(&self, cluster: ClusterId, tenant: TenantId) -> Result<(), EnrolError> {
@@ -27,6 +64,29 @@ impl ControlPlane for ControlHandle {
         match self.of(caller.slot.cluster).submit(approve).await {
             Ok(_) => Ok(()),
             Err(error) => Err(refused(&error)),
+        }
+    }
+}
+
+/// Splits a name before the tenant. A name in the default cluster has no cluster: names of other clusters take none
+/// from its machines.
+fn split_cluster<'a>(shared: &SharedState, name: &'a str) -> Option<(ClusterId, &'a str)> {
+    match name.split_once('/') {
+        Some((cluster, rest)) if rest.contains('/') => {
+            let id = shared.cluster_named(cluster).filter(|id| *id != ClusterId::DEFAULT)?;
+            Some((id, rest))
+        }
+        Some(_) | None => Some((ClusterId::DEFAULT, name)),
+    }
+}
+
+/// The machine `tenant/name`, or the only one with a name.
+fn machine_named(rules: &Cluster, name: &str) -> Option<MachineId> {
+    match name.split_once('/') {
+        Some((tenant, machine)) => rules.machine_named(rules.tenant_named(tenant)?, machine),
+        None => {
+            let mut found = rules.machines_named(name);
+            found.next().filter(|_| found.next().is_none()).map(|(id, _)| id)
         }
     }
 }
@@ -56,6 +116,8 @@ fn refused(error: &ControlError) -> ApprovalError {
         | ControlError::EndOfTime
         | ControlError::ScaleSetError(_)
         | ControlError::Outdated
+        | ControlError::Unclaimed
+        | ControlError::ClusterFailed(_)
         | ControlError::Unavailable => ApprovalError::Unavailable,
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use forewarn_control::ControlState;
+use forewarn_control::{ClusterState, ControlState};
 use forewarn_lifecycle::{Now, Steady};
 
 use crate::clock::{CLOCK_END, Clock, ClockKind, later};
@@ -13,9 +13,8 @@ const AHEAD: Duration = Duration::from_secs(10);
 /// Time between two records of the steady clock while something waits on it.
 const RECORD_INTERVAL: Duration = Duration::from_mins(1);
 
-/// The time to record, if the clocks would otherwise go back, or stand still, over a restart: a running virtual clock
-/// is recorded ahead of time, before anyone sees it; the steady clock every minute while something waits on it.
-pub(crate) fn to_record(clock: &Clock, recorded: Now, state: &ControlState) -> Option<Now> {
+/// The time to record of a running virtual clock: ahead of time, before a reader sees it.
+pub(crate) fn to_record_ahead(clock: &Clock, recorded: Now) -> Option<Now> {
     let now = clock.now();
     match clock.kind() {
         ClockKind::Virtual => {
@@ -23,11 +22,15 @@ pub(crate) fn to_record(clock: &Clock, recorded: Now, state: &ControlState) -> O
             let is_due = later(now, ahead / 2).steady > recorded.steady && !ahead.is_zero();
             is_due.then(|| later(now, ahead))
         }
-        ClockKind::Real => {
-            let is_due = now.steady.since(recorded.steady) >= RECORD_INTERVAL;
-            (is_due && is_busy(state)).then_some(now)
-        }
+        ClockKind::Real => None,
     }
+}
+
+/// The time to record of a real clock, in a cluster in which something waits on it: it would otherwise stand still over
+/// a restart.
+pub(crate) fn to_record_in_cluster(now: Now, recorded: Now, state: &ClusterState) -> Option<Now> {
+    let is_due = now.steady.since(recorded.steady) >= RECORD_INTERVAL;
+    (is_due && is_busy(state)).then_some(now)
 }
 
 /// An advance of a virtual clock.
@@ -53,7 +56,7 @@ impl ClockAdvance {
     /// time alone changes no document.
     pub(crate) fn next_stop(self, now: Now, due: Option<Duration>, state: &ControlState) -> Option<Now> {
         let left = self.end.map(|end| end.since(now.steady));
-        if left == Some(Duration::ZERO) || left.is_none() && !is_busy(state) {
+        if left == Some(Duration::ZERO) || left.is_none() && !state.clusters().any(|(_, one)| is_busy(one)) {
             return None;
         }
         let next = due.into_iter().chain(left).min()?;
@@ -61,10 +64,10 @@ impl ClockAdvance {
     }
 }
 
-/// Returns true if time alone may change a document: something is announced or under way.
-fn is_busy(state: &ControlState) -> bool {
-    let mut rules = state.clusters().map(|(_, one)| one.rules());
-    rules.any(|rules| rules.maintenances().next().is_some() || rules.rollouts().next().is_some())
+/// Returns true if time alone may change a document of a cluster: something is announced or under way.
+pub(crate) fn is_busy(state: &ClusterState) -> bool {
+    let rules = state.rules();
+    rules.maintenances().next().is_some() || rules.rollouts().next().is_some()
 }
 
 /// The end of a span on a whole second, as every time in a document is: an advance by the time that is left gets there.

@@ -3,16 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use forewarn_control::{Effect, RecentOutcomes};
+use forewarn_control::{ClusterId, Effect, RecentOutcomes};
 use forewarn_lifecycle::simulator::{Completion, Environment};
 use forewarn_lifecycle::{MachineId, MaintenanceId, Now, Report, SimulatedMachines, Steady, TenantId};
-use forewarn_metadata::DocumentSlot;
+use forewarn_metadata::Directory;
 
-use crate::publication::PublishedCluster;
+use crate::publication::ClusterPublication;
 use crate::snapshot::ClusterRuntimeView;
 
 /// The runtime state of one cluster.
-#[derive(Default)]
 pub(crate) struct ClusterRuntime {
     pub(crate) simulator: SimulatedMachines,
     /// Simulated machines whose next action fails.
@@ -21,13 +20,26 @@ pub(crate) struct ClusterRuntime {
     pub(crate) impact_tasks: BTreeSet<(MaintenanceId, MachineId)>,
     /// Reasons why impact tasks retry.
     delays: Arc<BTreeMap<(MaintenanceId, MachineId), String>>,
-    pub(crate) published: PublishedCluster,
+    pub(crate) publication: ClusterPublication,
     outcomes: RecentOutcomes,
     /// Number of decisions that have changed the cluster.
     pub(crate) revision: u64,
 }
 
 impl ClusterRuntime {
+    /// The runtime state of a cluster whose driver starts now.
+    pub(crate) fn new(id: ClusterId, directory: Arc<Directory>, now: Steady) -> Self {
+        Self {
+            simulator: SimulatedMachines::default(),
+            jammed: BTreeSet::new(),
+            impact_tasks: BTreeSet::new(),
+            delays: Arc::default(),
+            publication: ClusterPublication::new(id, directory, now),
+            outcomes: RecentOutcomes::default(),
+            revision: 0,
+        }
+    }
+
     /// Records an effect on the work of the cluster.
     pub(crate) fn follow_work(&mut self, effect: &Effect) {
         self.outcomes.follow(effect);
@@ -48,14 +60,16 @@ impl ClusterRuntime {
         was_delayed
     }
 
-    /// The part that readers see.
-    pub(crate) fn view(&self) -> ClusterRuntimeView {
+    /// The part that readers see, and the number of the last audit entry.
+    pub(crate) fn view(&self, audit_end: u64) -> ClusterRuntimeView {
         ClusterRuntimeView {
             revision: self.revision,
             next_simulated: self.simulator.next(),
             outcomes: self.outcomes.clone(),
             delays: Arc::clone(&self.delays),
-            listed: self.published.listed().clone(),
+            directory: Arc::clone(self.publication.directory()),
+            audit_end,
+            document_changes: self.publication.document_changes(),
         }
     }
 }
@@ -72,6 +86,6 @@ impl Environment for ClusterRuntime {
     }
 
     fn last_heard(&self, tenant: TenantId, _: Now) -> Option<Steady> {
-        Some(self.published.document(tenant).map_or(Steady::START, DocumentSlot::last_request))
+        Some(self.publication.last_request(tenant))
     }
 }

@@ -3,14 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use forewarn_control::ClusterId;
 use forewarn_control::ControlError;
-use forewarn_control::request::{ClusterRequest, Request};
+use forewarn_control::request::ClusterRequest;
 use forewarn_hypervisor::{DriverRequest, DriverResponse, Program};
 use forewarn_lifecycle::{Action, Report};
 use tokio::sync::{mpsc, oneshot, watch};
 
-use crate::message::Message;
+use crate::message::ClusterMessage;
 
 /// First and longest pause between attempts.
 const PAUSE_MIN: Duration = Duration::from_millis(500);
@@ -24,9 +23,8 @@ pub(crate) struct ImpactTask {
     pub(crate) program: Program,
     /// None if the machine is gone: nothing is left to do.
     pub(crate) order: Option<DriverRequest>,
-    pub(crate) cluster: ClusterId,
     pub(crate) action: Action,
-    pub(crate) driver: mpsc::WeakSender<Message>,
+    pub(crate) driver: mpsc::WeakSender<ClusterMessage>,
     /// No order is repeated once the server stops: the next server repeats it.
     pub(crate) stop: watch::Receiver<bool>,
 }
@@ -41,8 +39,7 @@ impl ImpactTask {
         if let Some(driver) = self.driver.upgrade() {
             let Action { maintenance, machine, .. } = self.action;
             // The driver may have stopped.
-            let cluster = self.cluster;
-            drop(driver.send(Message::ImpactOver { cluster, work: maintenance, machine }).await);
+            drop(driver.send(ClusterMessage::ImpactOver { work: maintenance, machine }).await);
         }
     }
 
@@ -78,17 +75,15 @@ impl ImpactTask {
             let Action { maintenance, machine, .. } = self.action;
             let times = if tries == 1 { "once" } else { "several times" };
             let reason = format!("tried {times}, last: {message}");
-            let cluster = self.cluster;
-            drop(driver.send(Message::ImpactDelayed { cluster, work: maintenance, machine, reason }).await);
+            drop(driver.send(ClusterMessage::ImpactDelayed { work: maintenance, machine, reason }).await);
         }
     }
 
     async fn report(&mut self, report: ClusterRequest) {
         let mut pause = PAUSE_MIN;
         while let Some(driver) = self.driver.upgrade() {
-            let request = Request::Cluster(self.cluster, report.clone());
-            let (reply, result) = oneshot::channel();
-            if driver.send(Message::Request { request, reply }).await.is_err() {
+            let (request, (reply, result)) = (Box::new(report.clone()), oneshot::channel());
+            if driver.send(ClusterMessage::Request { request, reply }).await.is_err() {
                 return;
             }
             drop(driver);

@@ -1,4 +1,4 @@
-//! The journal of a driver: in memory or in a directory, and reopened after a failure.
+//! The journal of a server, which all of its drivers write: in memory or in a directory, and reopened after a failure.
 //!
 //! ```text
 //!   healthy ──append fails──▶ broken: nothing is decided, published state is still read
@@ -6,32 +6,41 @@
 //!      └──reopened, replayed─────┘ with growing pauses
 //!         and written
 //! ```
+//!
+//! A driver holds the journal that it started with ([`StreamJournal`]). After a failure it cannot write before it gets
+//! the reopened journal together with the state that was replayed.
 
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use forewarn_control::{AuditEntry, ControlState, Record};
+use forewarn_control::{AuditEntry, Record, Stream};
 use forewarn_lifecycle::{Now, Seed};
 use forewarn_store::{
-    AUDIT_RETENTION, AppendError, AuditLogReader, CopyError, IfMissing, Journal, Options, Reach, Recovered,
+    AUDIT_RETENTION, AppendError, Appended, AuditCheck, AuditLogReader, CopyError, IfMissing, Journal,
+    Options, Reach, Recovered, StreamState,
 };
 use tokio::sync::oneshot;
 
 #[cfg(test)]
 use crate::driver::SlowDisk;
+use crate::long_work::run_long_work;
 
 /// First and longest pause before the journal is reopened.
 const PAUSE_MIN: Duration = Duration::from_millis(100);
 const PAUSE_MAX: Duration = Duration::from_secs(30);
 
-/// The journal of a driver.
+/// Records and audit entries that take long to encode.
+const MANY_ITEMS_MIN: usize = 256;
+
+/// The journal of a server.
 #[derive(Debug)]
 pub(crate) struct JournalHandle {
     /// The directory. None if the journal is in memory.
     directory: Option<PathBuf>,
     /// None after a failure.
-    journal: Option<Journal>,
+    journal: Option<Arc<OpenJournal>>,
     retry: Retry,
     /// Retention time of audit entries.
     audit_keep: Duration,
@@ -39,6 +48,39 @@ pub(crate) struct JournalHandle {
     reached: Option<Reach>,
     #[cfg(test)]
     slow_disk: SlowDisk,
+}
+
+/// The journal as the driver of one stream uses it.
+#[derive(Clone, Debug)]
+pub(crate) struct StreamJournal {
+    stream: Stream,
+    is_durable: bool,
+    /// None after a failure.
+    journal: Option<Arc<OpenJournal>>,
+    #[cfg(test)]
+    slow_disk: SlowDisk,
+}
+
+/// A journal between its opening and its failure.
+#[derive(Debug)]
+struct OpenJournal {
+    journal: Journal,
+    /// The first error that a driver got.
+    reported: OnceLock<String>,
+}
+
+impl OpenJournal {
+    fn new(journal: Journal) -> Arc<Self> {
+        Arc::new(Self { journal, reported: OnceLock::new() })
+    }
+}
+
+impl Deref for OpenJournal {
+    type Target = Journal;
+
+    fn deref(&self) -> &Journal {
+        &self.journal
+    }
 }
 
 #[derive(Debug)]
@@ -66,12 +108,23 @@ impl JournalHandle {
         let retry = Retry { at: Instant::now(), pause: PAUSE_MIN };
         Self {
             directory,
-            journal: Some(journal),
+            journal: Some(OpenJournal::new(journal)),
             retry,
             audit_keep: AUDIT_RETENTION,
             reached: None,
             #[cfg(test)]
             slow_disk: SlowDisk::default(),
+        }
+    }
+
+    /// The journal for the driver of a stream.
+    pub(crate) fn of(&self, stream: Stream) -> StreamJournal {
+        StreamJournal {
+            stream,
+            is_durable: self.directory.is_some(),
+            journal: self.journal.clone(),
+            #[cfg(test)]
+            slow_disk: self.slow_disk.clone(),
         }
     }
 
@@ -84,80 +137,30 @@ impl JournalHandle {
         self.journal.is_none()
     }
 
-    /// The failure that the journal found by itself, without an append.
-    pub(crate) fn failure(&self) -> Option<AppendError> {
-        self.journal.as_ref()?.failure()
+    /// The failure that the journal has found, or a driver has reported.
+    pub(crate) fn failure(&self) -> Option<String> {
+        let journal = self.journal.as_ref()?;
+        journal.failure().map(|error| error.to_string()).or_else(|| journal.reported.get().cloned())
     }
 
-    /// Drops the journal after a failure.
+    /// Results of the verification of the audit log.
+    pub(crate) fn audit_check(&self) -> AuditCheck {
+        self.journal.as_ref().map(|journal| journal.audit_check()).unwrap_or_default()
+    }
+
+    /// Closes the journal after a failure.
     pub(crate) fn give_up(&mut self) {
         if let Some(journal) = self.journal.take() {
             self.reached = journal.reach();
+            // The failure is known.
+            drop(journal.close());
         }
-    }
-
-    pub(crate) fn append(
-        &mut self,
-        records: &[Record],
-        audit: &[Arc<AuditEntry>],
-    ) -> Result<(), AppendError> {
-        #[cfg(test)]
-        self.slow_disk.check()?;
-        match &mut self.journal {
-            _ if records.is_empty() && audit.is_empty() => return Ok(()),
-            Some(journal) => journal.append(records, audit)?,
-            None => return Err(AppendError::Closed),
-        }
-        #[cfg(test)]
-        self.slow_disk.pass(&self.audit_reader());
-        Ok(())
-    }
-
-    /// Appends records, and replaces the last audit entries, which are hidden.
-    pub(crate) fn rewrite(
-        &mut self,
-        records: &[Record],
-        audit: &[Arc<AuditEntry>],
-    ) -> Result<(), AppendError> {
-        let journal = self.journal.as_mut().ok_or(AppendError::Closed)?;
-        journal.rewrite(records, audit)?;
-        #[cfg(test)]
-        self.slow_disk.pass(&self.audit_reader());
-        Ok(())
-    }
-
-    /// Hides audit entries from readers until [`Self::show_all_entries`].
-    pub(crate) fn hide_entries_after(&self, number: u64) {
-        if let Some(journal) = &self.journal {
-            journal.hide_entries_after(number);
-        }
-    }
-
-    pub(crate) fn show_all_entries(&self) {
-        if let Some(journal) = &self.journal {
-            journal.show_all_entries();
-        }
-        #[cfg(test)]
-        self.slow_disk.pass_at_publication();
+        self.wait();
     }
 
     /// A reader of the audit log.
     pub(crate) fn audit_reader(&self) -> AuditLogReader {
-        self.journal.as_ref().map_or_else(AuditLogReader::closed, Journal::audit_log_reader)
-    }
-
-    pub(crate) fn fold_if_wanted(&mut self, state: &ControlState) {
-        if let Some(journal) = self.journal.as_mut().filter(|journal| journal.wants_fold()) {
-            journal.fold(state.clone());
-        }
-    }
-
-    pub(crate) fn copy(&self, to: &Path, reply: oneshot::Sender<Result<(), CopyError>>) {
-        match &self.journal {
-            // The caller may have gone; the copy exists all the same.
-            Some(journal) => journal.copy_then(to, move |copied| drop(reply.send(copied))),
-            None => drop(reply.send(Err(CopyError::Closed))),
-        }
+        self.journal.as_ref().map_or_else(AuditLogReader::closed, |journal| journal.audit_log_reader())
     }
 
     pub(crate) fn close(&mut self) {
@@ -168,12 +171,13 @@ impl JournalHandle {
         }
     }
 
-    /// Time until the journal is reopened. None if it works.
+    /// Time until the journal is reopened. None if it works, or was in memory.
     pub(crate) fn until_retry(&self) -> Option<Duration> {
-        self.is_broken().then(|| self.retry.at.saturating_duration_since(Instant::now()))
+        (self.is_broken() && self.directory.is_some())
+            .then(|| self.retry.at.saturating_duration_since(Instant::now()))
     }
 
-    pub(crate) fn wait(&mut self) {
+    fn wait(&mut self) {
         self.retry.at = Instant::now() + self.retry.pause;
         self.retry.pause = (self.retry.pause * 2).min(PAUSE_MAX);
     }
@@ -186,7 +190,7 @@ impl JournalHandle {
         let options = Options { audit_retention: audit_keep, reached, ..Options::new(identity, now) };
         match open_and_write(directory, options) {
             Ok((journal, found)) => {
-                self.journal = Some(journal);
+                self.journal = Some(OpenJournal::new(journal));
                 self.retry.pause = PAUSE_MIN;
                 Some(found)
             }
@@ -199,6 +203,121 @@ impl JournalHandle {
     }
 }
 
+impl StreamJournal {
+    /// The same journal for another stream.
+    pub(crate) fn of(&self, stream: Stream) -> Self {
+        Self { stream, ..self.clone() }
+    }
+
+    /// Returns true if the journal outlives the process.
+    pub(crate) fn is_durable(&self) -> bool {
+        self.is_durable
+    }
+
+    pub(crate) fn is_broken(&self) -> bool {
+        self.journal.is_none()
+    }
+
+    /// The failure that the journal has found, perhaps without an append.
+    pub(crate) fn failure(&self) -> Option<AppendError> {
+        self.journal.as_ref()?.failure()
+    }
+
+    /// Reports a failure to the supervisor, and drops the journal.
+    pub(crate) fn give_up(&mut self, error: &AppendError) {
+        if let Some(journal) = self.journal.take() {
+            // Another driver may have reported one.
+            drop(journal.reported.set(error.to_string()));
+        }
+    }
+
+    /// Appends records and audit entries, and waits until they are durable. Many of them are encoded on another thread.
+    pub(crate) async fn append(
+        &self,
+        records: &mut Vec<Record>,
+        audit: &[Arc<AuditEntry>],
+    ) -> Result<Appended, AppendError> {
+        #[cfg(test)]
+        self.slow_disk.check()?;
+        let journal = self.journal.as_ref().ok_or(AppendError::Closed)?;
+        let (done, result) = oneshot::channel();
+        // The driver waits for the result below.
+        let done = move |outcome| drop(done.send(outcome));
+        if records.len() + audit.len() < MANY_ITEMS_MIN {
+            journal.append_then(self.stream, records, audit, done);
+        } else {
+            let (journal, stream) = (Arc::clone(journal), self.stream);
+            let (taken, audit) = (std::mem::take(records), audit.to_vec());
+            *records = run_long_work(move || {
+                journal.append_then(stream, &taken, &audit, done);
+                taken
+            })
+            .await;
+        }
+        let appended = result.await.unwrap_or(Err(AppendError::Closed))?;
+        #[cfg(test)]
+        self.slow_disk.pass(&self.audit_reader());
+        Ok(appended)
+    }
+
+    /// Appends records, and replaces the last audit entries, which are hidden.
+    pub(crate) async fn rewrite(
+        &self,
+        records: &[Record],
+        audit: &[Arc<AuditEntry>],
+    ) -> Result<(), AppendError> {
+        let journal = self.journal.as_ref().ok_or(AppendError::Closed)?;
+        let (done, result) = oneshot::channel();
+        journal.rewrite_then(self.stream, records, audit, move |outcome| drop(done.send(outcome)));
+        result.await.unwrap_or(Err(AppendError::Closed))?;
+        #[cfg(test)]
+        self.slow_disk.pass(&self.audit_reader());
+        Ok(())
+    }
+
+    /// Hides audit entries of the stream from readers until [`Self::show_all_entries`].
+    pub(crate) fn hide_entries_after(&self, number: u64) {
+        if let Some(journal) = &self.journal {
+            journal.hide_entries_after(self.stream, number);
+        }
+    }
+
+    pub(crate) fn show_all_entries(&self) {
+        if let Some(journal) = &self.journal {
+            journal.show_all_entries(self.stream);
+        }
+        #[cfg(test)]
+        self.slow_disk.pass_at_publication();
+    }
+
+    /// A reader of the audit log.
+    #[cfg(test)]
+    fn audit_reader(&self) -> AuditLogReader {
+        self.journal.as_ref().map_or_else(AuditLogReader::closed, |journal| journal.audit_log_reader())
+    }
+
+    pub(crate) fn fold_if_wanted(&self, state: impl FnOnce() -> StreamState) {
+        if let Some(journal) = self.journal.as_ref().filter(|journal| journal.wants_fold(self.stream)) {
+            journal.fold(self.stream, state());
+        }
+    }
+
+    /// Deletes everything of the stream except its audit entries.
+    pub(crate) fn forget(&self) {
+        if let Some(journal) = &self.journal {
+            journal.forget(self.stream);
+        }
+    }
+
+    pub(crate) fn copy(&self, to: &Path, reply: oneshot::Sender<Result<(), CopyError>>) {
+        match &self.journal {
+            // The caller may have gone; the copy exists all the same.
+            Some(journal) => journal.copy_then(to, move |copied| drop(reply.send(copied))),
+            None => drop(reply.send(Err(CopyError::Closed))),
+        }
+    }
+}
+
 /// Opens a failed journal and records the clocks, which may be later than any record.
 fn open_and_write(
     directory: &Path,
@@ -206,9 +325,7 @@ fn open_and_write(
 ) -> Result<(Journal, Recovered), Box<dyn std::error::Error>> {
     // A missing disk is not an empty one.
     let options = Options { missing: IfMissing::Refuse, ..options };
-    let (mut journal, found) = Journal::open(directory, &options)?;
-    let mut records = vec![Record::clock(options.now)];
-    records.extend(Record::unread(options.now, &found.unread));
-    journal.append(&records, &[])?;
+    let (journal, found) = Journal::open(directory, &options)?;
+    journal.append(Stream::Shared, &[Record::clock(options.now)], &[])?;
     Ok((journal, found))
 }

@@ -1,15 +1,15 @@
-//! Server library: driver, journal, clock, metadata endpoint, operator API, extensions and webhooks.
+//! Server library: drivers, journal, clock, metadata endpoint, operator API, extensions and webhooks.
 //!
 //! ```text
-//!    VM ──HTTP──▶ metadata ┐                                    ┌─▶ store      (durable first)
+//!    VM ──HTTP──▶ metadata ┐  (1 task per cluster)              ┌─▶ store      (durable first)
 //!                          ├─▶ driver ──▶ lifecycle ──▶ changes ┤
-//!  operator ───▶ operator  ┘  (1 task)    decide/evolve         └─▶ hypervisor (then act)
+//!  operator ───▶ operator  ┘              decide/evolve         └─▶ hypervisor (then act)
 //!                     ▲                                               │
 //!                     └──────── published documents ◀─────────────────┘  completion returns as a command
 //! ```
 //!
-//! One task owns the state. Results are journaled before they are answered, published or carried out. A read never
-//! waits for the driver.
+//! One task owns the state of a cluster; another one owns the state that clusters share. Results are journaled before
+//! they are answered, published or carried out. A read never waits for a driver.
 
 mod api_listener;
 mod approvals;
@@ -18,9 +18,11 @@ mod bound_extension;
 mod broadcasts;
 mod clients;
 mod clock;
+mod clock_driver;
 mod clock_policy;
 mod clock_watch;
 mod cluster_runtime;
+mod clusters;
 mod control_handle;
 mod descriptors;
 mod driver;
@@ -30,6 +32,7 @@ mod impact_task;
 mod initial_state;
 mod instance;
 mod journal;
+mod long_work;
 mod message;
 pub mod operator;
 mod publication;
@@ -37,15 +40,20 @@ mod refused_entry;
 mod rejections;
 mod resource_groups;
 mod service;
+mod shared_driver;
 mod snapshot;
 mod stale;
 mod start_error;
+mod stream_thread;
+mod supervisor;
 mod telemetry;
 pub mod tls;
 mod webhooks;
 
 pub use api_listener::{ApiListener, issue_token};
-pub use clients::{ClientLimits, ConnectionRefusal, RefusalFormat};
+pub use clients::{
+    ClientLimits, ConnectionRefusal, RefusalFormat, TooManyConnections, authenticate_connection,
+};
 pub use clock::{CLOCK_END, Clock, ClockKind, ClockPlan, Speed};
 pub use control_handle::ControlHandle;
 pub use descriptors::{Descriptors, OpenConnections};

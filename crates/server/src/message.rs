@@ -1,35 +1,30 @@
-//! Messages to the driver: requests to the control plane and to the driver itself, and their replies.
+//! Messages to the tasks of a server, and their replies.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
-use forewarn_control::ClusterId;
-use forewarn_control::request::{Reply, Request, RequestContext};
-use forewarn_control::{ClockChange, ControlError};
+use forewarn_control::request::{ClusterRequest, Reply, RequestContext, SharedRequest};
+use forewarn_control::shared::SharedState;
+use forewarn_control::{ClockChange, ClusterId, ClusterState, ControlError};
 use forewarn_lifecycle::{MachineId, MaintenanceId, Now};
 use forewarn_store::CopyError;
 use forewarn_types::Span;
 use tokio::sync::oneshot;
 
 use crate::clock::Speed;
+use crate::initial_state::StreamStart;
 
-/// A message to the driver.
-pub(crate) enum Message {
+/// The sender of a reply to a request.
+pub(crate) type ReplySender = oneshot::Sender<Result<Reply, ControlError>>;
+
+/// A message to the driver of a cluster.
+pub(crate) enum ClusterMessage {
     /// A request, replied to once its result is durable and published.
     Request {
-        request: Request,
-        reply: oneshot::Sender<Result<Reply, ControlError>>,
-    },
-    /// A change of the virtual clock, replied to once everything on the way is done.
-    SetClock {
-        command: ClockCommand,
-        context: RequestContext,
-        reply: oneshot::Sender<Result<Now, ControlError>>,
-    },
-    /// A copy of the journal.
-    Copy {
-        to: PathBuf,
-        reply: oneshot::Sender<Result<(), CopyError>>,
+        request: Box<ClusterRequest>,
+        reply: ReplySender,
     },
     /// VMs can read documents from now on.
     DocumentsReadable {
@@ -41,16 +36,72 @@ pub(crate) enum Message {
     },
     /// An impact task has ended.
     ImpactOver {
-        cluster: ClusterId,
         work: MaintenanceId,
         machine: MachineId,
     },
     /// An impact task retries.
     ImpactDelayed {
-        cluster: ClusterId,
         work: MaintenanceId,
         machine: MachineId,
         reason: String,
+    },
+    /// The journal was opened again.
+    Reopened {
+        start: StreamStart<ClusterState>,
+        reply: oneshot::Sender<()>,
+    },
+    Stop {
+        reply: oneshot::Sender<()>,
+    },
+    /// The driver panics.
+    #[cfg(test)]
+    Panic,
+    /// The driver no longer knows the end of its audit log.
+    #[cfg(test)]
+    BreakChain,
+}
+
+/// A message to the driver of the shared stream.
+pub(crate) enum SharedMessage {
+    /// A request, replied to once its result is durable and published.
+    Request {
+        request: Box<SharedRequest>,
+        reply: ReplySender,
+    },
+    /// Records that the clocks show this time.
+    RecordClock {
+        now: Now,
+        reply: oneshot::Sender<Result<(), ControlError>>,
+    },
+    /// The journal was opened again.
+    Reopened {
+        start: StreamStart<SharedState>,
+        /// The clusters of the journal.
+        clusters: Vec<(ClusterId, StreamStart<ClusterState>)>,
+        /// The clusters that have started now.
+        reply: oneshot::Sender<BTreeSet<ClusterId>>,
+    },
+    /// A copy of the journal.
+    Copy {
+        to: PathBuf,
+        reply: oneshot::Sender<Result<(), CopyError>>,
+    },
+    /// Replied to at once.
+    Ping {
+        reply: oneshot::Sender<()>,
+    },
+    Stop {
+        reply: oneshot::Sender<()>,
+    },
+}
+
+/// A message to the driver of the clock.
+pub(crate) enum ClockMessage {
+    /// A change of the virtual clock, replied to once everything on the way is done.
+    Set {
+        command: ClockCommand,
+        context: Box<RequestContext>,
+        reply: oneshot::Sender<Result<Now, ControlError>>,
     },
     Stop {
         reply: oneshot::Sender<()>,
@@ -80,29 +131,11 @@ impl ClockCommand {
     }
 }
 
-impl Message {
-    /// Rejects a message that needs a journal. A message that does not is returned.
-    pub(crate) fn reject_without_journal(self) -> Option<Self> {
-        // Callers may have gone.
-        match self {
-            Self::Request { reply, .. } => drop(reply.send(Err(ControlError::Unavailable))),
-            Self::SetClock { reply, .. } => drop(reply.send(Err(ControlError::Unavailable))),
-            Self::Copy { reply, .. } => drop(reply.send(Err(CopyError::Closed))),
-            Self::DocumentsReadable { .. }
-            | Self::Settle { .. }
-            | Self::ImpactOver { .. }
-            | Self::ImpactDelayed { .. }
-            | Self::Stop { .. } => return Some(self),
-        }
-        None
-    }
-}
-
 /// Replies to requests. They are sent once everything that is due is done, so that a caller who reads after a reply
 /// sees the consequences of the request.
 #[derive(Default)]
 pub(crate) struct PendingReplies {
-    pub(crate) replies: Vec<(oneshot::Sender<Result<Reply, ControlError>>, Reply)>,
+    pub(crate) replies: Vec<(ReplySender, Result<Reply, ControlError>)>,
     /// Callers that wait until everything before their message is done.
     pub(crate) waiting: Vec<oneshot::Sender<()>>,
 }
@@ -115,7 +148,7 @@ impl PendingReplies {
 
     pub(crate) fn send(self) {
         // The callers may have gone; what was decided stays.
-        self.replies.into_iter().for_each(|(reply, result)| drop(reply.send(Ok(result))));
+        self.replies.into_iter().for_each(|(reply, result)| drop(reply.send(result)));
         self.waiting.into_iter().for_each(|reply| reply.send(()).unwrap_or_default());
     }
 
@@ -124,5 +157,12 @@ impl PendingReplies {
         // The callers may have gone.
         let rejected = self.replies.into_iter();
         rejected.for_each(|(reply, _)| drop(reply.send(Err(ControlError::Unavailable))));
+    }
+}
+
+impl<S> StreamStart<S> {
+    /// The state, for a reader that keeps it.
+    pub(crate) fn state(&self) -> Arc<S> {
+        Arc::clone(&self.state)
     }
 }

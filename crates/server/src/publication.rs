@@ -1,153 +1,100 @@
-//! Publication of one cluster: its documents, and its machines as callers of the metadata endpoint, follow the durable
-//! state.
+//! Publication of one cluster: the documents that VMs have read follow the durable state.
+//!
+//! The snapshot is the published state. The directory of the metadata endpoint makes callers and documents from it when
+//! a VM needs them, so a machine that never polls costs nothing here.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use forewarn_control::ClusterId;
-use forewarn_control::{ClusterState, ControlState, document_of};
-use forewarn_lifecycle::paged::PagedMap;
-use forewarn_lifecycle::{MachineId, Seed, Steady, TenantId};
-use forewarn_metadata::{Caller, Directory, DocumentSlot, PublishedDocument};
+use forewarn_control::{ClusterId, ClusterState, document_of};
+use forewarn_lifecycle::{MachineId, Steady, TenantId};
+use forewarn_metadata::{CallerId, Directory, DirectoryChanges, PublishedDocument, PublishedState};
 
-use crate::instance::instance_of;
-use crate::snapshot::ListedMachine;
+use crate::broadcasts::Broadcasts;
 
-/// The published documents of a cluster, and its machines that are listed as callers.
-#[derive(Default)]
-pub(crate) struct PublishedCluster {
-    documents: BTreeMap<TenantId, Arc<DocumentSlot>>,
-    listed: PagedMap<MachineId, ListedMachine>,
+/// The published documents of a cluster.
+pub(crate) struct ClusterPublication {
+    id: ClusterId,
+    directory: Arc<Directory>,
+    /// The silence of tenants begins at this time: earlier polls are unknown.
+    resumed: Steady,
+    /// Number of changes of documents.
+    document_changes: u64,
 }
 
-impl PublishedCluster {
-    /// The document of a tenant.
-    pub(crate) fn document(&self, tenant: TenantId) -> Option<&DocumentSlot> {
-        self.documents.get(&tenant).map(|slot| &**slot)
+/// Changes of a batch that are to be published.
+#[derive(Debug, Default)]
+pub(crate) struct PublicationChanges {
+    /// Tenants with new documents, or gone.
+    pub(crate) tenants: BTreeSet<TenantId>,
+    pub(crate) gone_machines: Vec<MachineId>,
+    /// Machines are new, or have other names or addresses.
+    pub(crate) names: bool,
+}
+
+impl ClusterPublication {
+    pub(crate) fn new(id: ClusterId, directory: Arc<Directory>, now: Steady) -> Self {
+        Self { id, directory, resumed: now, document_changes: 0 }
     }
 
-    pub(crate) fn documents(&self) -> impl Iterator<Item = &DocumentSlot> {
-        self.documents.values().map(|slot| &**slot)
+    /// The number of changes of documents.
+    pub(crate) fn document_changes(&self) -> u64 {
+        self.document_changes
     }
 
-    /// Machines that are listed.
-    pub(crate) fn listed(&self) -> &PagedMap<MachineId, ListedMachine> {
-        &self.listed
+    pub(crate) fn directory(&self) -> &Arc<Directory> {
+        &self.directory
     }
 
-    /// Withdraws the document of a tenant that is gone.
-    pub(crate) fn withdraw(&mut self, tenant: TenantId) {
-        self.documents.remove(&tenant);
+    /// The last request of a machine of a tenant.
+    pub(crate) fn last_request(&self, tenant: TenantId) -> Steady {
+        let slot = self.directory.known_document(self.id, tenant);
+        slot.map_or(self.resumed, |slot| slot.last_request().max(self.resumed))
+    }
+
+    /// Counts the documents that a batch changes, for the snapshot that is published next.
+    pub(crate) fn count_changes(
+        &mut self,
+        changes: &PublicationChanges,
+        former: &ClusterState,
+        state: &ClusterState,
+    ) {
+        let incarnation =
+            |state: &ClusterState, tenant| state.rules().tenant(tenant).map(|tenant| tenant.incarnation);
+        let differs = |tenant: &&TenantId| incarnation(former, **tenant) != incarnation(state, **tenant);
+        self.document_changes += changes.tenants.iter().filter(differs).count() as u64;
+    }
+
+    /// Publishes the changes of a batch, which are in the snapshot.
+    pub(crate) fn publish_changes(&self, broadcasts: &Broadcasts, changes: PublicationChanges) {
+        let PublicationChanges { tenants, gone_machines, names } = changes;
+        let is_renamed = names || !gone_machines.is_empty();
+        let changes = DirectoryChanges { tenants: tenants.into_iter().collect(), gone_machines };
+        self.directory.follow(broadcasts, self.id, changes);
+        if is_renamed {
+            self.directory.names_changed();
+        }
+    }
+
+    /// Publishes a state that was replaced as a whole and is in the snapshot: after a start, or after the journal was
+    /// opened again.
+    pub(crate) fn publish_all(&mut self, broadcasts: &Broadcasts, now: Steady) {
+        self.resumed = now;
+        self.document_changes += 1;
+        self.directory.follow_all(broadcasts, self.id);
     }
 }
 
-/// The published part of a cluster, and the state that it follows.
-pub(crate) struct ClusterPublication<'a> {
-    pub(crate) id: ClusterId,
-    pub(crate) state: &'a ControlState,
-    /// Ids of machines are made of it.
-    pub(crate) identity: Seed,
-    /// Number of the last audit entry.
-    pub(crate) audit_end: u64,
-    pub(crate) directory: &'a Directory,
-    pub(crate) published: &'a mut PublishedCluster,
-}
-
-impl ClusterPublication<'_> {
-    fn cluster(&self) -> Option<&ClusterState> {
-        self.state.cluster(self.id)
+impl PublishedState for Broadcasts {
+    fn tenant_of(&self, CallerId { cluster, machine }: CallerId) -> Option<TenantId> {
+        let snapshot = self.snapshot.load();
+        Some(snapshot.state.cluster(cluster)?.rules().machine(machine)?.tenant)
     }
 
-    /// Publishes every document, and lists every machine. The silence of a tenant begins now: earlier polls are
-    /// unknown.
-    pub(crate) fn publish_all(&mut self, now: Steady) {
-        let tenants = self.state.cluster(self.id).into_iter().flat_map(|one| one.rules().tenants());
-        for (tenant, _) in tenants {
-            self.publish(tenant);
-            self.published.document(tenant).into_iter().for_each(|slot| slot.record_request(now));
-        }
-        self.list_all();
-    }
-
-    /// Publishes the document of a tenant.
-    pub(crate) fn publish(&mut self, tenant_id: TenantId) {
-        let Some(rules) = self.cluster().map(ClusterState::rules) else { return };
-        let Some(tenant) = rules.tenant(tenant_id) else { return };
-        let machines = tenant.machines().iter().filter_map(|id| rules.machine(*id));
-        let members = machines.map(|machine| machine.name.clone()).collect();
-        let (document, enrolled) = (document_of(tenant), tenant.is_enrolled());
-        let published = PublishedDocument::new(document, enrolled, members, self.audit_end);
-        let documents = &mut self.published.documents;
-        match documents.get(&tenant_id) {
-            Some(slot) => slot.publish(published),
-            None => {
-                drop(documents.insert(tenant_id, Arc::new(DocumentSlot::new(self.id, tenant_id, published))));
-            }
-        }
-    }
-
-    /// Withdraws documents of tenants that are gone, and callers.
-    pub(crate) fn withdraw_gone(&mut self) {
-        let rules = self.state.cluster(self.id).map(ClusterState::rules);
-        let PublishedCluster { documents, listed } = &mut *self.published;
-        documents.retain(|tenant, _| rules.is_some_and(|all| all.tenant(*tenant).is_some()));
-        let is_gone = |machine: &MachineId| rules.is_none_or(|all| all.machine(*machine).is_none());
-        let gone: Vec<_> = listed.keys().copied().filter(is_gone).collect();
-        gone.into_iter().for_each(|machine| drop(self.unlist(machine)));
-    }
-
-    pub(crate) fn list_all(&mut self) {
-        let machines = self.state.cluster(self.id).into_iter().flat_map(|one| one.rules().machines());
-        machines.for_each(|(machine, _)| self.list(machine));
-    }
-
-    /// Lists a machine that is new, or has new details. The document of its tenant names its members.
-    pub(crate) fn list_with_document(&mut self, machine: MachineId) {
-        let is_listed = self.published.listed.contains_key(&machine);
-        let tenant = self.cluster().and_then(|one| Some(one.rules().machine(machine)?.tenant));
-        tenant.filter(|_| !is_listed).into_iter().for_each(|tenant| self.publish(tenant));
-        self.list(machine);
-    }
-
-    /// Removes a machine that is gone from the callers, and from the document of its tenant.
-    pub(crate) fn remove(&mut self, machine: MachineId) {
-        if let Some(gone) = self.unlist(machine) {
-            self.publish(gone.caller.slot.tenant);
-        }
-    }
-
-    /// Lists a machine as a caller. It stays listed throughout, if it was before.
-    fn list(&mut self, machine: MachineId) {
-        let Some(listed) = self.listing(machine) else { return };
-        self.directory.add(&listed.caller, &listed.addresses);
-        let (kept, full_name) = (listed.addresses.clone(), listed.caller.full_name.clone());
-        if let Some(former) = self.published.listed.insert(machine, listed) {
-            self.directory.forget_name(&former.caller, &full_name);
-            let left: Vec<_> = former.addresses.iter().filter(|old| !kept.contains(old)).copied().collect();
-            self.directory.forget(&former.caller, &left);
-        }
-    }
-
-    fn listing(&self, machine: MachineId) -> Option<ListedMachine> {
-        let cluster = self.cluster()?;
-        let addresses = cluster.details_of(machine).addresses.as_slice().into();
-        let instance = instance_of(cluster, machine, &self.identity.nth(self.id.0))?;
-        let tenant_id = cluster.rules().machine(machine)?.tenant;
-        let tenant = cluster.rules().tenant(tenant_id)?;
-        let slot = Arc::clone(self.published.documents.get(&tenant_id)?);
-        let former = self.published.listed.get(&machine).map(|former| &*former.caller);
-        let name = &instance.name;
-        let full_name = match self.id {
-            ClusterId::DEFAULT => format!("{}/{name}", tenant.name),
-            id => format!("{}/{}/{name}", self.state.shared().cluster_name(id)?, tenant.name),
-        };
-        let caller = Arc::new(Caller::new(machine, full_name.into(), slot, instance, former));
-        Some(ListedMachine { caller, addresses })
-    }
-
-    fn unlist(&mut self, machine: MachineId) -> Option<ListedMachine> {
-        let listed = self.published.listed.remove(&machine)?;
-        self.directory.remove(&listed.caller, &listed.addresses);
-        Some(listed)
+    fn document_of(&self, cluster: ClusterId, tenant: TenantId) -> Option<PublishedDocument> {
+        let snapshot = self.snapshot.load();
+        let tenant = snapshot.state.cluster(cluster)?.rules().tenant(tenant)?;
+        let audit_end = snapshot.runtimes.get(&cluster).map_or(0, |runtime| runtime.audit_end);
+        Some(PublishedDocument::new(document_of(tenant), tenant.is_enrolled(), audit_end))
     }
 }

@@ -5,7 +5,7 @@
 
 use forewarn_control::ClusterId;
 use forewarn_control::Site;
-use forewarn_control::resource_id::{GroupId, ResourceId};
+use forewarn_control::resource_id::GroupId;
 use forewarn_control::resources::{Leaving, Link, Resource};
 use serde_json::{Value, json};
 
@@ -63,16 +63,7 @@ pub fn group_in_cluster(state: &State<'_>, id: &GroupId) -> Option<ResourceGroup
 /// The group of a machine, tenant or scale set: the one chosen by a client, or that of the cluster's fleet.
 #[must_use]
 pub fn group_of(state: &State<'_>, link: Link) -> GroupId {
-    let home = match link {
-        Link::Machine(machine) => state.details.get(&machine).and_then(|details| details.home.as_ref()),
-        Link::Tenant(_) | Link::ScaleSet(_) => None,
-    };
-    let subscription = state.site.subscription.clone();
-    if let Some(home) = home {
-        return GroupId { subscription, name: home.resource_group.clone() };
-    }
-    let entry = state.durable.resources().linked(link).and_then(|(_, entry)| ResourceId::parse(&entry.id));
-    entry.map_or_else(|| GroupId { subscription, name: state.site.resource_group.clone() }, |id| id.group)
+    state.durable.group_of(link)
 }
 
 /// An entry that is being removed counts as removed once no operation is open on it.

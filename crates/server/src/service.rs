@@ -1,7 +1,8 @@
 //! A running server: driver, metadata endpoint, operator API and extensions.
 //!
 //! ```text
-//!   control thread     driver (owns the state), operator API, extensions, signals
+//!   control thread     operator API, extensions, signals
+//!   streams            responses without an end, with a low priority
 //!   metadata-0 … n     one thread per core, each with its own sockets
 //! ```
 
@@ -28,6 +29,7 @@ use crate::operator::{self, HostNames};
 use crate::refused_entry::refused_place;
 use crate::snapshot::State;
 use crate::start_error::StartError;
+use crate::stream_thread::StreamThread;
 use crate::telemetry::Telemetry;
 use crate::tls::{PendingCertificate, Source, Tls, TlsError};
 use crate::webhooks::{WebhookSettings, WebhookSupervisor, WebhooksShared};
@@ -98,6 +100,8 @@ pub struct Service {
     api: Vec<RunningListener>,
     stop: watch::Sender<bool>,
     supervisor: WebhookSupervisor,
+    /// Ends when it is dropped.
+    _streams: StreamThread,
     metadata_url: Option<String>,
     first_token: Option<String>,
 }
@@ -114,21 +118,27 @@ impl Plan {
     }
 }
 
+/// The kind of the driver, for operators.
+fn driver_kind(hypervisor: &Hypervisor) -> DriverKind {
+    match hypervisor {
+        Hypervisor::Simulated => DriverKind::Simulated,
+        Hypervisor::Program(_) => DriverKind::Program,
+    }
+}
+
 impl Service {
     /// Starts the server. When this returns, all listeners accept connections.
     ///
     /// # Errors
     /// Returns an error if the fleet is rejected, or a listener cannot be opened.
     pub async fn start(plan: Plan) -> Result<Self, StartError> {
-        let driver = match &plan.hypervisor {
-            Hypervisor::Simulated => DriverKind::Simulated,
-            Hypervisor::Program(_) => DriverKind::Program,
-        };
+        let driver = driver_kind(&plan.hypervisor);
         let budget = Budget::new(&plan);
         let (seed, clock, hypervisor) = (plan.seed, plan.clock, plan.hypervisor);
         let control = match &plan.data_dir {
             Some(data) => ControlHandle::open_keeping(data, seed, clock, hypervisor, plan.audit_keep)?,
-            None => ControlHandle::in_memory(seed, Clock::new_for(clock), hypervisor),
+            None => ControlHandle::start_in_memory(seed, Clock::new_for(clock), hypervisor)
+                .map_err(StartError::Threads)?,
         };
         admit_fleet_if_empty(&control, &plan.fleet).await?;
         let telemetry = Telemetry::new();
@@ -159,13 +169,16 @@ impl Service {
         let webhooks = WebhooksShared::new(control.clone(), &plan.webhooks, &telemetry);
         let supervisor = WebhookSupervisor::start(Arc::clone(&webhooks), stop.subscribe());
         let counts = telemetry.register(ClientCounts::new);
+        let streams = StreamThread::start().map_err(StartError::Threads)?;
         let context = |limits: &LimitsCell| ListenerContext {
             control: control.clone(),
             counts: counts.clone(),
             limits: Arc::clone(limits),
             stop: stop.subscribe(),
+            streams: streams.handle(),
         };
-        let shared = operator::api(control.clone(), about, telemetry, webhooks, plan.data_dir, stopped);
+        let shared = operator::api(control.clone(), about, telemetry, webhooks, plan.data_dir);
+        streams.handle().spawn(shared.run_feed(stopped));
         let operators = OperatorListeners { shared, host_names, extensions: &extensions };
         let (api, tls) = operators.start(&control, &plan.api, &context(&budget.api))?;
         let host_names = operators.host_names;
@@ -182,6 +195,7 @@ impl Service {
             api,
             stop,
             supervisor,
+            _streams: streams,
             metadata_url,
             first_token,
         })
@@ -358,7 +372,8 @@ pub async fn admit_fleet_if_empty(control: &ControlHandle, fleet: &Fleet) -> Res
     if !control.look(is_empty)? {
         return Ok(());
     }
-    let differences = difference(&Fleet::default(), fleet, UnlistedObjects::Keep)?;
+    let compare = |state: &State<'_>| state.with_fleet(|now| difference(now, fleet, UnlistedObjects::Keep));
+    let differences = control.look(compare)??;
     let commands: Vec<_> = differences.iter().filter_map(|one| one.command.clone()).collect();
     if commands.is_empty() {
         return Ok(());
@@ -381,7 +396,7 @@ fn open(
 fn prefix(listeners: &[(ListenAddress, Identity)]) -> (bool, Option<String>) {
     let mut defaults = listeners.iter().filter_map(|(_, identity)| match identity {
         Identity::Prefix { default } => Some(default.clone()),
-        Identity::Address | Identity::Machine(_) => None,
+        Identity::Address { .. } | Identity::Machine(_) => None,
     });
     defaults.next().map_or((false, None), |default| (true, default))
 }

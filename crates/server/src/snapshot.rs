@@ -1,26 +1,25 @@
-//! Snapshots: the state as it was after a commit. The driver publishes one after each commit; readers never wait for
-//! the driver.
+//! Snapshots: the state as it was after a commit. Each driver publishes its part after each of its commits; readers
+//! never wait for a driver.
 
 use std::collections::BTreeMap;
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use forewarn_control::ClusterId;
 use forewarn_control::shared::SharedState;
-use forewarn_control::{ClusterState, ControlState, DetailsTable, RecentOutcomes, Site};
+use forewarn_control::{ClusterState, ControlState, CurrentFleet, DetailsTable, RecentOutcomes, Site};
 use forewarn_explain::Poll;
 use forewarn_lifecycle::paged::PagedMap;
 use forewarn_lifecycle::{Cluster, MachineId, MaintenanceId, Name, Now, Seed, Steady};
-use forewarn_metadata::Caller;
+use forewarn_metadata::{CallerId, Directory};
 use forewarn_types::Moment;
 
 /// The state after a commit.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
     pub(crate) state: ControlState,
-    pub(crate) runtimes: BTreeMap<ClusterId, ClusterRuntimeView>,
-    /// Number of decisions that have changed anything.
+    pub(crate) runtimes: PagedMap<ClusterId, Arc<ClusterRuntimeView>>,
+    /// Number of decisions that have changed the state that clusters share.
     pub(crate) revision: u64,
     /// Secret seed of machine ids.
     pub(crate) identity: Seed,
@@ -35,14 +34,12 @@ pub(crate) struct ClusterRuntimeView {
     pub(crate) next_simulated: Option<Steady>,
     pub(crate) outcomes: RecentOutcomes,
     pub(crate) delays: Arc<BTreeMap<(MaintenanceId, MachineId), String>>,
-    pub(crate) listed: PagedMap<MachineId, ListedMachine>,
-}
-
-/// A machine that is listed as a caller of the metadata endpoint.
-#[derive(Clone, Debug)]
-pub(crate) struct ListedMachine {
-    pub(crate) caller: Arc<Caller>,
-    pub(crate) addresses: Arc<[IpAddr]>,
+    /// Machines that have called the metadata endpoint.
+    pub(crate) directory: Arc<Directory>,
+    /// Number of the last audit entry that the state reflects.
+    pub(crate) audit_end: u64,
+    /// Number of changes of documents.
+    pub(crate) document_changes: u64,
 }
 
 /// A cluster in a snapshot, at a time.
@@ -63,8 +60,7 @@ pub struct State<'a> {
     /// The state of its rules.
     pub cluster: &'a Cluster,
     pub now: Now,
-    /// Time on the clock until time alone changes something in any cluster.
-    pub next_in: Option<Duration>,
+    snapshot: &'a Snapshot,
     /// Location and resource group of the cluster.
     pub site: &'a Site,
     /// Details of machines that have some.
@@ -77,28 +73,45 @@ pub struct State<'a> {
     pub polls: Polls<'a>,
     /// Revision of the cluster: a request that was planned for it can be made to depend on it.
     pub revision: u64,
-    /// Revision of all clusters and of the state that they share.
-    pub server_revision: u64,
+    /// Revision of the state that clusters share.
+    pub shared_revision: u64,
 }
 
 /// Last polls of the machines of a cluster.
 #[derive(Clone, Copy, Debug)]
-pub struct Polls<'a>(&'a PagedMap<MachineId, ListedMachine>);
+pub struct Polls<'a> {
+    cluster: ClusterId,
+    directory: &'a Directory,
+}
 
 impl Polls<'_> {
     /// The last poll of a machine since the server started.
     #[must_use]
     pub fn of(&self, machine: MachineId) -> Option<Poll> {
-        let forewarn_metadata::Poll { at, edition, last_audit_entry } =
-            self.0.get(&machine)?.caller.last_poll()?;
+        let caller = self.directory.known_caller(CallerId { cluster: self.cluster, machine })?;
+        let forewarn_metadata::Poll { at, edition, last_audit_entry } = caller.last_poll()?;
         Some(Poll { at: Moment(at), edition, last_entry: last_audit_entry })
+    }
+}
+
+impl State<'_> {
+    /// Calls `look` with the fleet of the cluster.
+    pub fn with_fleet<T>(&self, look: impl FnOnce(CurrentFleet<'_>) -> T) -> T {
+        let details = |machine: MachineId| self.details.get(&machine);
+        look(CurrentFleet { cluster: self.cluster, site: self.site, details: &details, now: self.now })
+    }
+
+    /// Time on the clock until time alone changes something in any cluster.
+    #[must_use]
+    pub fn next_in(&self) -> Option<Duration> {
+        self.snapshot.next_after(self.now)
     }
 }
 
 impl Snapshot {
     /// A state whose driver has not started: no document is published yet, and no machine is listed.
     pub(crate) fn new(state: ControlState, identity: Seed) -> Self {
-        Self { state, runtimes: BTreeMap::new(), revision: 0, identity, clock_limit: None }
+        Self { state, runtimes: PagedMap::new(), revision: 0, identity, clock_limit: None }
     }
 
     /// A cluster at a time.
@@ -116,22 +129,71 @@ impl Snapshot {
             durable,
             cluster: durable.rules(),
             now,
-            next_in: self.next_after(now),
+            snapshot: self,
             site: durable.site(),
             details: durable.details(),
             outcomes: &runtime.outcomes,
             delays: &runtime.delays,
-            polls: Polls(&runtime.listed),
+            polls: Polls { cluster: id, directory: &runtime.directory },
             revision: runtime.revision,
-            server_revision: self.revision,
+            shared_revision: self.revision,
         })
+    }
+
+    /// Replaces the state of a cluster. A cluster that was removed stays so.
+    pub(crate) fn update_cluster(
+        &mut self,
+        id: ClusterId,
+        state: &Arc<ClusterState>,
+        runtime: &Arc<ClusterRuntimeView>,
+    ) {
+        if self.state.cluster(id).is_some() {
+            self.state = self.state.with_cluster(id, Arc::clone(state));
+            self.runtimes.insert(id, Arc::clone(runtime));
+        }
+    }
+
+    /// Sets the runtime state of a cluster that has none.
+    pub(crate) fn show_runtime(&mut self, id: ClusterId, runtime: &Arc<ClusterRuntimeView>) {
+        if !self.runtimes.contains_key(&id) {
+            self.runtimes.insert(id, Arc::clone(runtime));
+        }
+    }
+
+    /// Removes a cluster.
+    pub(crate) fn remove_cluster(&mut self, id: ClusterId) {
+        self.state = self.state.without_cluster(id);
+        self.runtimes.remove(&id);
+    }
+
+    /// The number of changes of documents in all clusters.
+    pub(crate) fn document_changes(&self) -> u64 {
+        self.runtimes.values().map(|runtime| runtime.document_changes).sum()
+    }
+
+    /// The clusters in which something is due at a time.
+    pub(crate) fn clusters_due(&self, now: Now) -> Vec<ClusterId> {
+        let waits = self.waits(now).filter(|(_, wait)| wait.is_zero());
+        waits.map(|(id, _)| id).collect()
     }
 
     /// Time on the clock until something is due.
     pub(crate) fn next_after(&self, now: Now) -> Option<Duration> {
-        let clusters = self.state.clusters();
-        let rules = clusters.filter_map(|(_, state)| Some(state.rules().next_deadline()?.wait(now)));
-        let machines = self.runtimes.values().filter_map(|view| Some(view.next_simulated?.since(now.steady)));
-        rules.chain(machines).min()
+        self.waits(now).map(|(_, wait)| wait).min()
+    }
+
+    /// The same without anything that is due already: it is done, or its cluster has failed.
+    pub(crate) fn next_later_than(&self, now: Now) -> Option<Duration> {
+        self.waits(now).map(|(_, wait)| wait).filter(|wait| !wait.is_zero()).min()
+    }
+
+    /// Time on the clock until something is due in each cluster.
+    fn waits(&self, now: Now) -> impl Iterator<Item = (ClusterId, Duration)> {
+        self.state.clusters().filter_map(move |(id, state)| {
+            let rules = state.rules().next_deadline().map(|deadline| deadline.wait(now));
+            let view = self.runtimes.get(&id);
+            let simulated = view.and_then(|view| Some(view.next_simulated?.since(now.steady)));
+            Some((id, rules.into_iter().chain(simulated).min()?))
+        })
     }
 }

@@ -8,14 +8,16 @@ use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 use forewarn_control::ClusterId;
-use forewarn_control::Record;
 use forewarn_control::{Chain, NewAuditEntry, Subject};
+use forewarn_control::{Record, Stream};
 use forewarn_lifecycle::{
     Change, FaultDomain, HostId, Machine, MachineId, Name, Now, Policy, Power, Priority, Profile, Seed,
     Shape, Steady, TenantId, Timestamp, UpdateDomain,
 };
-use forewarn_store::{AuditQuery, Direction, Journal, Options};
+use forewarn_store::{AuditQuery, Direction, Journal, Options, StreamState};
 use forewarn_types::Moment;
+
+const CLUSTER: Stream = Stream::Cluster(ClusterId::DEFAULT);
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
 
@@ -28,12 +30,14 @@ fn main() -> Outcome {
     let options = Options::new(Seed([7; 16]), Now::at_millis(0));
     fill(directory, &options, machines, &mut out)?;
     let begin = Instant::now();
-    let (mut journal, found) = Journal::open(directory, &options)?;
+    let (journal, found) = Journal::open(directory, &options)?;
     let took = begin.elapsed();
     let bytes = std::fs::metadata(directory.join("journal.db"))?.len();
     writeln!(out, "opened in {took:?}: {} records replayed, {} MB", found.replayed, bytes / 1_000_000)?;
-    commit(&mut journal, machines, &mut out)?;
-    tell(&mut journal, found.audit_chain, machines, &mut out)?;
+    commit(&journal, machines, &mut out)?;
+    commit_streams(&journal, &mut out)?;
+    let chain = found.audit_ends.get(&CLUSTER).copied().unwrap_or_default();
+    tell(&journal, chain, machines, &mut out)?;
     journal.close()?;
     Ok(())
 }
@@ -41,17 +45,19 @@ fn main() -> Outcome {
 /// Admits machines, a hundred with each commit.
 fn fill(directory: &Path, options: &Options, machines: u32, out: &mut impl Write) -> Outcome {
     let begin = Instant::now();
-    let (mut journal, found) = Journal::open(directory, options)?;
+    let (journal, found) = Journal::open(directory, options)?;
     writeln!(out, "made in {:?}", begin.elapsed())?;
     let mut state = found.state;
     let begin = Instant::now();
     for first in (0..machines).step_by(100) {
         let records: Vec<_> = (first..first + 100).flat_map(machine).collect();
-        journal.append(&records, &[])?;
+        journal.append(CLUSTER, &records, &[])?;
         records.iter().for_each(|record| drop(state.apply(record)));
-        if journal.wants_fold() {
+        if journal.wants_fold(CLUSTER)
+            && let Some(cluster) = state.cluster_arc(ClusterId::DEFAULT)
+        {
             let begin = Instant::now();
-            journal.fold(state.clone());
+            journal.fold(CLUSTER, StreamState::Cluster(cluster));
             writeln!(out, "the state of {} machines given away in {:?}", first + 100, begin.elapsed())?;
         }
     }
@@ -60,11 +66,11 @@ fn fill(directory: &Path, options: &Options, machines: u32, out: &mut impl Write
 }
 
 /// One small commit after the other, and then as many as fit together.
-fn commit(journal: &mut Journal, machines: u32, out: &mut impl Write) -> Outcome {
+fn commit(journal: &Journal, machines: u32, out: &mut impl Write) -> Outcome {
     let mut times = Vec::new();
     for number in 0..2_000 {
         let begin = Instant::now();
-        journal.append(&[heard(number % machines)], &[])?;
+        journal.append(CLUSTER, &[heard(number % machines)], &[])?;
         times.push(begin.elapsed());
     }
     times.sort_unstable();
@@ -75,7 +81,8 @@ fn commit(journal: &mut Journal, machines: u32, out: &mut impl Write) -> Outcome
     let (tell, told) = mpsc::channel();
     for number in 0..20_000 {
         let tell = tell.clone();
-        journal.append_then(&[heard(number % machines)], &[], move |result| drop(tell.send(result)));
+        let heard = heard(number % machines);
+        journal.append_then(CLUSTER, &[heard], &[], move |result| drop(tell.send(result)));
     }
     drop(tell);
     let answered = u32::try_from(told.iter().filter(Result::is_ok).count())?;
@@ -84,12 +91,32 @@ fn commit(journal: &mut Journal, machines: u32, out: &mut impl Write) -> Outcome
     Ok(())
 }
 
+/// Rounds in which each of a thousand streams has one commit in flight. No cluster has these streams, so that the next
+/// opening removes them.
+fn commit_streams(journal: &Journal, out: &mut impl Write) -> Outcome {
+    let begin = Instant::now();
+    for _ in 0..20 {
+        let (tell, told) = mpsc::channel();
+        for id in (1..=1_000).map(ClusterId) {
+            let tell = tell.clone();
+            let change = Change::Heard { tenant: TenantId(0), at: Steady::from_millis(5) };
+            let record = Record::rules(Now::at_millis(5), id, change);
+            journal.append_then(Stream::Cluster(id), &[record], &[], move |result| drop(tell.send(result)));
+        }
+        drop(tell);
+        told.iter().collect::<Result<Vec<_>, _>>()?;
+    }
+    let rate = 20_000.0 / begin.elapsed().as_secs_f64();
+    writeln!(out, "1,000 streams: {rate:.0} batches/s")?;
+    Ok(())
+}
+
 /// Commits that are told of, one by one; then many, and reading them.
-fn tell(journal: &mut Journal, mut chain: Chain, machines: u32, out: &mut impl Write) -> Outcome {
+fn tell(journal: &Journal, mut chain: Chain, machines: u32, out: &mut impl Write) -> Outcome {
     let mut times = Vec::new();
     for number in 0..2_000 {
         let begin = Instant::now();
-        journal.append(&[heard(number)], &[Arc::new(chain.seal(told(number, machines)))])?;
+        journal.append(CLUSTER, &[heard(number)], &[Arc::new(chain.seal(told(number, machines)))])?;
         times.push(begin.elapsed());
     }
     times.sort_unstable();
@@ -101,7 +128,7 @@ fn tell(journal: &mut Journal, mut chain: Chain, machines: u32, out: &mut impl W
     while number < ENTRIES {
         let entries: Vec<_> =
             (0..100).map(|more| Arc::new(chain.seal(told(number + more, machines)))).collect();
-        journal.append(&[], &entries)?;
+        journal.append(CLUSTER, &[], &entries)?;
         number += 100;
     }
     writeln!(out, "{ENTRIES} entries, 100 with each commit, in {:?}", begin.elapsed())?;

@@ -1,10 +1,10 @@
 //! Reading the audit log while the journal is in use.
 
-use std::sync::mpsc::{self, SyncSender, TrySendError};
+use std::sync::mpsc;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use crate::audit_log::{AuditBatch, AuditQuery, ReadError, ReadReply, RecentEntries, SUBJECTS_PER_QUERY_MAX};
-use crate::committer_request::CommitterRequest;
+use crate::committer_request::CommitterQueue;
 
 /// A handle that queries the audit log of a journal. After the journal is closed it returns [`ReadError::Closed`]; a
 /// journal that is opened again has another reader.
@@ -15,7 +15,7 @@ pub struct AuditLogReader(ReaderSource);
 enum ReaderSource {
     Memory(Weak<Mutex<RecentEntries>>),
     /// Weak, so that a reader does not keep the committer running when the journal is closed.
-    Embedded(Weak<SyncSender<CommitterRequest>>),
+    Embedded(Weak<CommitterQueue>),
 }
 
 impl AuditLogReader {
@@ -29,7 +29,7 @@ impl AuditLogReader {
         Self(ReaderSource::Memory(Arc::downgrade(recent)))
     }
 
-    pub(crate) fn of_committer(requests: Option<&Arc<SyncSender<CommitterRequest>>>) -> Self {
+    pub(crate) fn of_committer(requests: Option<&Arc<CommitterQueue>>) -> Self {
         Self(ReaderSource::Embedded(requests.map(Arc::downgrade).unwrap_or_default()))
     }
 
@@ -51,11 +51,9 @@ impl AuditLogReader {
             }),
             ReaderSource::Embedded(requests) => {
                 let reply = ReadReply::new(done);
-                let Some(requests) = requests.upgrade() else { return reply.send(Err(ReadError::Closed)) };
-                match requests.try_send(CommitterRequest::Read { query, reply }) {
-                    Ok(()) => {}
-                    Err(TrySendError::Full(request)) => request.refuse_as_busy(),
-                    Err(TrySendError::Disconnected(request)) => request.refuse(),
+                match requests.upgrade() {
+                    Some(requests) => requests.send_read(query, reply),
+                    None => reply.send(Err(ReadError::Closed)),
                 }
             }
         }

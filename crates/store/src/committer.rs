@@ -1,84 +1,51 @@
 //! The committer: the one thread that writes.
 //!
-//! It owns the only connection. It takes all pending requests, commits them batch, and calls each back when the
-//! commit is on the disk: the higher the load, the more goes into one sync. Any error ends it: the outcome of a failed
-//! write is unknown, so nothing more is written through this connection, not even on close.
+//! It owns the only connection. It takes all pending requests, commits them in one transaction, and calls each back
+//! when the commit is on the disk: the higher the load, the more goes into one sync. Any error ends it: the outcome of
+//! a failed write is unknown, so nothing more is written through this connection, not even on close.
 //!
-//! Each commit is also recorded in `journal.reach` ([`ReachFile`]), and is acknowledged only if the files are still
-//! under their names ([`NamedFiles`]). About once a second, also without requests, the thread checks the names and
-//! syncs the record.
+//! ```text
+//!   small appends of all streams ──┐
+//!   a slice of a large append    ──┴▶ one transaction ──▶ callbacks
+//! ```
+//!
+//! A large append is written in slices, so that small ones do not wait for it. Its records count once the last slice
+//! has changed the heading of the stream; until then they are leftovers that the next opening removes.
+//!
+//! Each commit is also recorded in `journal.reach` ([`crate::reach::ReachFile`]), and is acknowledged only if the files
+//! are still under their names ([`crate::files::NamedFiles`]). About once a second, also without requests, the thread
+//! checks the names and syncs the record.
 
 use std::collections::VecDeque;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{RecvTimeoutError, TryRecvError};
+use std::thread::{self, JoinHandle};
 
-use forewarn_control::{AuditEntry, Chain, ENTRY_BYTES_MAX};
 use rusqlite::Connection;
 
-use crate::audit_log::{
-    AuditQuery, AuditSweeper, ReadError, ReadReply, chain_before, read_page, rewrite_entry, write_entry,
+use crate::audit_log::{AuditQuery, ReadReply};
+use crate::commit::{CHECK_INTERVAL, CommitState};
+use crate::committer_request::{
+    Append, CloseCallback, CommitterInbox, CommitterRequest, CopyCallback, PendingWrite,
 };
-use crate::committer_request::{Append, AppendCallback, AuditWrite, CommitterRequest};
-use crate::copy::copy_database;
-use crate::database::{
-    Heading, LogAfterCheckpoint, checkpoint, keep_log_on_close, write_heading, write_record,
-};
-use crate::error::{AppendError, CopyError};
-use crate::files::{Directory, NamedFiles};
-use crate::fold::{FOLD_BYTES_PER_COMMIT, FoldProgress, Folding, sweep};
-use crate::options::Options;
-use crate::reach::{Reach, ReachFile};
-use forewarn_control::ControlState;
+use crate::copy::{UnpublishedCopy, copy_database};
+use crate::error::CopyError;
+use crate::files::Directory;
+use crate::stream_key::StreamKey;
 
-/// A write that may share a commit with others.
-enum PendingWrite {
-    Append(Append),
-    Fold(Box<ControlState>),
-}
-
-/// Status of the committer that other threads read.
-#[derive(Debug)]
-pub(crate) struct CommitterStatus {
-    pub(crate) wants_fold: AtomicBool,
-    /// Number of the last durable record.
-    pub(crate) last: AtomicU64,
-    /// End of the durable and recorded journal.
-    pub(crate) reach: Mutex<Reach>,
-    /// Error that ended the committer.
-    pub(crate) failure: Mutex<Option<AppendError>>,
-    /// Last audit entry that readers see, if it is durable.
-    pub(crate) entries_shown_to: AtomicU64,
-}
-
-/// An open journal: everything that the committer writes to, and the lock.
-pub(crate) struct OpenJournal {
-    pub(crate) connection: Connection,
-    pub(crate) reach: ReachFile,
-    pub(crate) files: NamedFiles,
-    pub(crate) directory: Directory,
-}
-
-/// Interval between two checks of the files.
-const CHECK_INTERVAL: Duration = Duration::from_secs(1);
-
-const REQUESTS_PER_COMMIT_MAX: usize = 64;
-
-const PENDING_READS_MAX: usize = 64;
-
-/// Bytes that a commit adds to its content: the pages around it.
-const COMMIT_BYTES: u64 = 3 * 4_096;
-
-/// The same for audit entries, which are also in the index.
-const ENTRY_COMMIT_BYTES: u64 = 10 * 4_096;
+/// Requests, and bytes, of one round.
+const REQUESTS_PER_COMMIT_MAX: usize = 1_024;
+const BYTES_PER_COMMIT_MAX: usize = 1 << 20;
 
 pub(crate) struct Committer {
     connection: Connection,
-    requests: Receiver<CommitterRequest>,
+    inbox: CommitterInbox,
     reads: PendingReads,
+    queue: WriteQueue,
     work: CommitState,
+    /// Gives a copy its name.
+    publishing: Option<JoinHandle<()>>,
     /// Locked until the connection is closed.
     _directory: Directory,
 }
@@ -87,84 +54,120 @@ pub(crate) struct Committer {
 #[derive(Default)]
 struct PendingReads(VecDeque<(AuditQuery, ReadReply)>);
 
-struct CommitState {
-    heading: Heading,
-    swept: u64,
-    sweeper: AuditSweeper,
-    folding: Option<Folding>,
-    options: Options,
-    /// Approximate size of the write-ahead log.
-    log_bytes: u64,
-    shared: Arc<CommitterStatus>,
-    health: Health,
-    reach: ReachFile,
-    files: NamedFiles,
-    /// Time of the last check of the files.
-    files_checked: Instant,
+/// Writes that wait for their commit. Those of one stream keep their order.
+#[derive(Default)]
+struct WriteQueue {
+    /// Writes of the next commit.
+    batch: Vec<PendingWrite>,
+    batch_bytes: usize,
+    /// Streams with a large append: one of them has its turn in each commit.
+    backlogs: VecDeque<Backlog>,
 }
 
-/// State of the committer: after a failure nothing is written any more.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Health {
-    Well,
-    Failed(AppendError),
+/// A large append, and the writes to its stream after it.
+struct Backlog {
+    stream: StreamKey,
+    writes: VecDeque<PendingWrite>,
+}
+
+impl WriteQueue {
+    fn add(&mut self, write: PendingWrite) {
+        let stream = write.stream();
+        if let Some(backlog) = self.backlogs.iter_mut().find(|backlog| backlog.stream == stream) {
+            backlog.writes.push_back(write);
+        } else if write.is_large() {
+            self.backlogs.push_back(Backlog { stream, writes: VecDeque::from([write]) });
+        } else {
+            self.batch_bytes += write.bytes();
+            self.batch.push(write);
+        }
+    }
+
+    fn is_full(&self) -> bool {
+        self.batch_bytes >= BYTES_PER_COMMIT_MAX
+    }
+
+    fn is_empty(&self) -> bool {
+        self.batch.is_empty() && self.backlogs.is_empty()
+    }
+
+    /// The writes of the next commit, and a large append of which it writes a slice.
+    fn take_round(&mut self) -> (Vec<PendingWrite>, Option<&mut Append>) {
+        let mut batch = self.take_batch();
+        if let Some(mut backlog) = self.backlogs.pop_front() {
+            batch.extend(backlog.writes.pop_front_if(|write| !write.is_large()));
+            if !backlog.writes.is_empty() {
+                self.backlogs.push_back(backlog);
+            }
+        }
+        let next = self.backlogs.back_mut().and_then(|backlog| backlog.writes.front_mut());
+        (batch, next.and_then(PendingWrite::as_large_append))
+    }
+
+    /// Everything, in its order: it is rejected.
+    fn take_all(&mut self) -> Vec<PendingWrite> {
+        let mut all = self.take_batch();
+        all.extend(self.backlogs.drain(..).flat_map(|backlog| backlog.writes));
+        all
+    }
+
+    fn take_batch(&mut self) -> Vec<PendingWrite> {
+        self.batch_bytes = 0;
+        std::mem::take(&mut self.batch)
+    }
+
+    /// Commits the batch, and a slice of a large append.
+    fn commit_round(&mut self, work: &mut CommitState, connection: &Connection) {
+        if !work.is_well() {
+            return work.commit(connection, self.take_all(), None);
+        }
+        let next = self.backlogs.front().and_then(|backlog| backlog.writes.front());
+        if next.is_some_and(PendingWrite::ends_with_many_entries) {
+            // Entries are not divided: small appends go first.
+            work.commit(connection, self.take_batch(), None);
+        }
+        let (batch, large) = self.take_round();
+        work.commit(connection, batch, large);
+    }
 }
 
 impl Committer {
     pub(crate) fn new(
-        written: OpenJournal,
-        requests: Receiver<CommitterRequest>,
-        (heading, swept): (Heading, u64),
-        options: &Options,
-    ) -> (Self, Arc<CommitterStatus>) {
-        let OpenJournal { connection, reach, files, directory } = written;
-        let shared = Arc::new(CommitterStatus {
-            wants_fold: AtomicBool::new(false),
-            last: AtomicU64::new(heading.last),
-            reach: Mutex::new(Reach::of(&heading)),
-            failure: Mutex::new(None),
-            // Readers see every entry.
-            entries_shown_to: AtomicU64::new(u64::MAX),
-        });
-        let work = CommitState {
-            heading,
-            swept,
-            sweeper: AuditSweeper::new(options.audit_retention),
-            folding: None,
-            options: *options,
-            log_bytes: 0,
-            shared: Arc::clone(&shared),
-            health: Health::Well,
-            reach,
-            files,
-            files_checked: Instant::now(),
-        };
-        work.publish_status();
-        (Self { connection, requests, reads: PendingReads::default(), work, _directory: directory }, shared)
+        connection: Connection,
+        directory: Directory,
+        inbox: CommitterInbox,
+        work: CommitState,
+    ) -> Self {
+        let (reads, queue) = (PendingReads::default(), WriteQueue::default());
+        Self { connection, inbox, reads, queue, work, publishing: None, _directory: directory }
     }
 
-    /// Runs until the journal is closed, or all senders are gone.
     pub(crate) fn run(mut self) {
         let mut closing = None;
         while closing.is_none() {
-            let first = if self.reads.0.is_empty() {
-                self.requests.recv_timeout(CHECK_INTERVAL).map_err(|error| match error {
+            let first = if self.reads.0.is_empty() && self.queue.backlogs.is_empty() {
+                self.inbox.requests.recv_timeout(CHECK_INTERVAL).map_err(|error| match error {
                     RecvTimeoutError::Timeout => TryRecvError::Empty,
                     RecvTimeoutError::Disconnected => TryRecvError::Disconnected,
                 })
             } else {
-                self.requests.try_recv()
+                self.inbox.requests.try_recv()
             };
             match first {
-                Ok(first) => closing = self.execute(first),
+                Ok(first) => closing = self.take(first),
                 Err(TryRecvError::Empty) => {}
                 Err(TryRecvError::Disconnected) => break,
             }
-            self.reads.serve_one(&self.connection, &self.work);
+            self.commit_round();
+            self.serve_one_read();
+            self.work.verify_if_due(&self.connection);
             self.work.check_files_if_due();
         }
-        let Self { connection, mut work, _directory: directory, .. } = self;
-        work.look();
+        self.commit_all();
+        let Self { connection, mut work, publishing, _directory: directory, .. } = self;
+        // The callback of a copy is called before that of the close request.
+        drop(publishing.map(JoinHandle::join));
+        work.check_files();
         work.finish(&connection);
         work.check(connection.close().map_err(|(_, error)| error));
         drop(directory);
@@ -173,278 +176,170 @@ impl Committer {
         }
     }
 
-    /// Executes a request and those that wait behind it. Returns the callback of a close request.
-    fn execute(&mut self, first: CommitterRequest) -> Option<AppendCallback> {
+    /// Takes a request and those that wait behind it. Returns the callback of a close request.
+    fn take(&mut self, first: CommitterRequest) -> Option<CloseCallback> {
         let mut next = Some(first);
-        let (mut batch, mut taken) = (Vec::new(), 0);
+        let mut taken = 0;
         while let Some(request) = next.take() {
             match request {
-                CommitterRequest::Append(append) => self.work.take(&self.connection, append, &mut batch),
-                CommitterRequest::Fold(state) => batch.push(PendingWrite::Fold(state)),
-                CommitterRequest::Read { query, reply } => self.reads.add(query, reply),
+                CommitterRequest::Write(write) => self.queue.add(write),
+                CommitterRequest::Read { query, reply } => self.reads.0.push_back((query, reply)),
                 CommitterRequest::Copy { to, done } => {
-                    self.work.commit(&self.connection, std::mem::take(&mut batch));
-                    let (copied, closing) = self.copy(&to);
-                    done(copied);
+                    // A copy has everything that was acknowledged; the rest of the queue goes on meanwhile.
+                    self.commit_round();
+                    let closing = self.copy_if_free(&to, done);
                     if closing.is_some() {
                         return closing;
                     }
                 }
                 CommitterRequest::Close { done } => {
-                    self.work.commit(&self.connection, batch);
+                    self.commit_all();
                     return Some(done);
                 }
             }
             taken += 1;
-            if taken < REQUESTS_PER_COMMIT_MAX {
-                next = self.requests.try_recv().ok();
+            if taken < REQUESTS_PER_COMMIT_MAX && !self.queue.is_full() {
+                next = self.inbox.requests.try_recv().ok();
             }
         }
-        self.work.commit(&self.connection, batch);
         None
     }
 
+    fn commit_round(&mut self) {
+        self.queue.commit_round(&mut self.work, &self.connection);
+    }
+
+    /// Commits everything that waits.
+    fn commit_all(&mut self) {
+        while !self.queue.is_empty() {
+            self.commit_round();
+        }
+    }
+
+    fn serve_one_read(&mut self) {
+        self.reads.serve_one(&self.connection, &self.inbox, &self.work);
+    }
+
+    /// Copies the journal. The copy is synced and renamed on another thread, one at a time.
+    fn copy_if_free(&mut self, to: &Path, done: CopyCallback) -> Option<CloseCallback> {
+        if self.publishing.as_ref().is_some_and(|thread| !thread.is_finished()) {
+            done(Err(CopyError::Busy));
+            return None;
+        }
+        let (copied, closing) = self.copy(to);
+        match copied {
+            Ok(copy) => self.publishing = publish_elsewhere(copy, done),
+            Err(error) => done(Err(error)),
+        }
+        closing
+    }
+
     /// Copies some pages, commits pending requests, copies some more: only the request for the copy waits for it.
-    fn copy(&mut self, to: &Path) -> (Result<(), CopyError>, Option<AppendCallback>) {
+    fn copy(&mut self, to: &Path) -> (Result<UnpublishedCopy, CopyError>, Option<CloseCallback>) {
         let mut closing = None;
-        let Self { connection, requests, reads, work, .. } = self;
+        let Self { connection, inbox, reads, queue, work, .. } = self;
         let copied = copy_database(connection, to, || {
-            let (mut batch, mut taken) = (Vec::new(), 0);
+            let mut taken = 0;
             while taken < REQUESTS_PER_COMMIT_MAX
+                && !queue.is_full()
                 && closing.is_none()
-                && let Ok(request) = requests.try_recv()
+                && let Ok(request) = inbox.requests.try_recv()
             {
                 match request {
-                    CommitterRequest::Append(append) => work.take(connection, append, &mut batch),
-                    CommitterRequest::Fold(state) => batch.push(PendingWrite::Fold(state)),
-                    CommitterRequest::Read { query, reply } => reads.add(query, reply),
+                    CommitterRequest::Write(write) => queue.add(write),
+                    CommitterRequest::Read { query, reply } => reads.0.push_back((query, reply)),
                     CommitterRequest::Copy { done, .. } => done(Err(CopyError::Busy)),
                     CommitterRequest::Close { done } => closing = Some(done),
                 }
                 taken += 1;
             }
-            work.commit(connection, batch);
-            reads.serve_one(connection, work);
+            queue.commit_round(work, connection);
+            reads.serve_one(connection, inbox, work);
+            work.verify_if_due(connection);
             work.check_files_if_due();
-            if work.health == Health::Well { Ok(()) } else { Err(CopyError::Closed) }
+            if work.is_well() { Ok(()) } else { Err(CopyError::Closed) }
         });
         (copied, closing)
     }
 }
 
-impl PendingReads {
-    fn add(&mut self, query: AuditQuery, reply: ReadReply) {
-        if self.0.len() < PENDING_READS_MAX {
-            self.0.push_back((query, reply));
-        } else {
-            reply.send(Err(ReadError::Busy));
-        }
-    }
+/// Publishes a copy and calls back, on another thread.
+fn publish_elsewhere(copy: UnpublishedCopy, done: CopyCallback) -> Option<JoinHandle<()>> {
+    let thread = thread::Builder::new().name("forewarn-copy".to_owned());
+    // Without a thread, dropping the callback tells the caller that the copy has failed.
+    thread.spawn(move || done(copy.publish())).ok()
+}
 
-    fn serve_one(&mut self, connection: &Connection, work: &CommitState) {
+impl PendingReads {
+    fn serve_one(&mut self, connection: &Connection, inbox: &CommitterInbox, work: &CommitState) {
         let Some((query, reply)) = self.0.pop_front() else { return };
-        reply.send(match work.health {
-            Health::Well => {
-                let shown_to = work.shared.entries_shown_to.load(Ordering::Acquire);
-                read_page(connection, &work.heading, &query, shown_to)
-            }
-            Health::Failed(_) => Err(ReadError::Closed),
-        });
+        inbox.reads.fetch_sub(1, Ordering::Relaxed);
+        reply.send(work.read(connection, &query));
     }
 }
 
-impl CommitState {
-    /// Adds an append to the next commit. One that rewrites entries is committed alone, after those before it.
-    fn take(&mut self, connection: &Connection, append: Append, batch: &mut Vec<PendingWrite>) {
-        match append.mode {
-            AuditWrite::Append => batch.push(PendingWrite::Append(append)),
-            AuditWrite::Rewrite => {
-                self.commit(connection, std::mem::take(batch));
-                self.commit(connection, vec![PendingWrite::Append(append)]);
-            }
-        }
+#[cfg(test)]
+mod tests {
+    use forewarn_control::{ClusterId, Stream};
+
+    use super::*;
+    use crate::committer_request::{AppendReply, AuditWrite};
+
+    fn append(cluster: u32, records: usize) -> PendingWrite {
+        PendingWrite::Append(Append {
+            stream: Stream::Cluster(ClusterId(cluster)).into(),
+            records: vec![vec![0; 10]; records],
+            staged: 0,
+            entries: Vec::new(),
+            mode: AuditWrite::Append,
+            clock: None,
+            reply: AppendReply::new(Box::new(drop)),
+        })
     }
 
-    /// Commits all writes batch, and calls their callbacks.
-    fn commit(&mut self, connection: &Connection, batch: Vec<PendingWrite>) {
-        let (mut contents, mut entries, mut waiting) = (Vec::new(), Vec::new(), Vec::new());
-        let mut write_mode = AuditWrite::Append;
-        for write in batch {
-            match write {
-                PendingWrite::Append(Append { records, entries: appended, mode, clock, done }) => {
-                    write_mode = mode;
-                    clock.into_iter().for_each(|now| self.heading.record_time(now));
-                    let last = appended.last().map(|entry| entry.at.0);
-                    self.sweeper.record_time(clock.map(|now| now.wall).max(last));
-                    contents.extend(records);
-                    entries.extend(appended);
-                    waiting.push(done);
-                }
-                PendingWrite::Fold(state) => {
-                    let base = self.heading.last + contents.len() as u64;
-                    self.folding = Some(Folding::begin(*state, self.heading.generation + 1, base));
-                }
-            }
-        }
-        match self.health {
-            Health::Well if !contents.is_empty() || !entries.is_empty() => {
-                match self.lines(connection, &entries, write_mode) {
-                    Ok(lines) => {
-                        let written = self.write(connection, &contents, &lines, write_mode);
-                        self.check(written);
-                        self.record_reach();
-                    }
-                    Err(error) => self.fail(error),
-                }
-            }
-            Health::Well | Health::Failed(_) => {}
-        }
-        self.publish_status();
-        let outcome = self.outcome();
-        waiting.into_iter().for_each(|done| done(outcome.clone()));
-        if self.health == Health::Well && self.log_bytes > self.options.log_bytes {
-            self.log_bytes = 0;
-            self.check(checkpoint(connection, LogAfterCheckpoint::Reused));
-        }
+    /// Streams and numbers of records of the next commit, and the stream of the large append with its rest.
+    type Round = (Vec<(StreamKey, usize)>, Option<(StreamKey, usize)>);
+
+    /// Takes a round, and stages all but the last records of its large append.
+    fn round(queue: &mut WriteQueue) -> Round {
+        let (batch, large) = queue.take_round();
+        let batch = batch.iter().map(|write| (write.stream(), write.bytes() / 10)).collect();
+        let large = large.map(|large| {
+            large.staged = large.records.len() - 1;
+            (large.stream, large.records.len())
+        });
+        (batch, large)
     }
 
-    /// Serialises entries, and verifies that they continue the chain.
-    fn lines<'a>(
-        &self,
-        connection: &Connection,
-        entries: &'a [Arc<AuditEntry>],
-        write_mode: AuditWrite,
-    ) -> Result<Vec<(&'a AuditEntry, String)>, AppendError> {
-        let mut chain = match write_mode {
-            AuditWrite::Append => self.heading.audit_chain,
-            AuditWrite::Rewrite => chain_before(connection, &self.heading, entries)?,
-        };
-        let line = |entry: &'a Arc<AuditEntry>| {
-            chain.verify(entry)?;
-            let line = entry.to_line();
-            if line.len() > ENTRY_BYTES_MAX {
-                return Err(AppendError::TooLarge(line.len()));
-            }
-            Ok((&**entry, line))
-        };
-        entries.iter().map(line).collect()
+    #[test]
+    fn small_writes_do_not_wait_for_large_ones_of_other_streams() {
+        let mut queue = WriteQueue::default();
+        for (cluster, records) in [(1, 1), (2, 1_000), (1, 2), (2, 3), (3, 4), (4, 2_000)] {
+            queue.add(append(cluster, records));
+        }
+        let [one, two, three, four] = [1, 2, 3, 4].map(|id| StreamKey::from(Stream::Cluster(ClusterId(id))));
+        assert_eq!(round(&mut queue), (vec![(one, 1), (one, 2), (three, 4)], Some((two, 1_000))));
+        // The streams take turns.
+        assert_eq!(round(&mut queue), (vec![], Some((four, 2_000))));
+        // The stream is still behind.
+        queue.add(append(2, 5));
+        queue.add(append(3, 6));
+        assert_eq!(round(&mut queue), (vec![(three, 6), (two, 1_000)], None));
+        assert_eq!(round(&mut queue), (vec![(four, 2_000)], None));
+        assert_eq!(round(&mut queue), (vec![(two, 3)], None));
+        assert_eq!(round(&mut queue), (vec![(two, 5)], None));
+        assert!(queue.is_empty());
+        queue.add(append(2, 7));
+        assert_eq!(round(&mut queue), (vec![(two, 7)], None));
     }
 
-    fn write(
-        &mut self,
-        connection: &Connection,
-        contents: &[Vec<u8>],
-        lines: &[(&AuditEntry, String)],
-        write_mode: AuditWrite,
-    ) -> rusqlite::Result<()> {
-        let transaction = connection.unchecked_transaction()?;
-        for content in contents {
-            self.heading.last += 1;
-            write_record(&transaction, self.heading.last, content)?;
-            self.log_bytes += content.len() as u64;
-        }
-        if let Some(folding) = &mut self.folding {
-            self.log_bytes += FOLD_BYTES_PER_COMMIT;
-            match folding.go_on(&transaction, &mut self.heading)? {
-                FoldProgress::Goes => {}
-                FoldProgress::Done => self.folding = None,
-            }
-        }
-        for (entry, line) in lines {
-            self.log_bytes += match write_mode {
-                AuditWrite::Append => write_entry(&transaction, entry, line)?,
-                AuditWrite::Rewrite => rewrite_entry(&transaction, entry, line)?,
-            };
-        }
-        if let Some((entry, _)) = lines.last() {
-            self.heading.audit_chain = Chain::at(entry).unwrap_or(self.heading.audit_chain);
-            self.log_bytes += ENTRY_COMMIT_BYTES;
-        }
-        self.sweeper.go_on(&transaction, &mut self.heading, lines.len())?;
-        sweep(&transaction, &self.heading, &mut self.swept)?;
-        write_heading(&transaction, &self.heading)?;
-        self.log_bytes += COMMIT_BYTES;
-        transaction.commit()
-    }
-
-    /// Records that a commit is durable, if it went into files that still have their names.
-    fn record_reach(&mut self) {
-        if self.health != Health::Well {
-            return;
-        }
-        let mut reach = Reach::of(&self.heading);
-        if self.shared.entries_shown_to.load(Ordering::Acquire) < reach.audit_chain.number {
-            // Hidden entries may still be rewritten: record the last entry before them.
-            reach.audit_chain = self.shared.reach.lock().unwrap_or_else(PoisonError::into_inner).audit_chain;
-        }
-        let named = self.files.check_written();
-        match named.and_then(|()| self.reach.record(&reach).map_err(|error| (&error).into())) {
-            Ok(()) => *self.shared.reach.lock().unwrap_or_else(PoisonError::into_inner) = reach,
-            Err(error) => self.fail(error),
-        }
-    }
-
-    fn check_files_if_due(&mut self) {
-        if self.files_checked.elapsed() >= CHECK_INTERVAL {
-            self.look();
-        }
-    }
-
-    /// Checks that all files still have their names, and syncs the record of the reach.
-    fn look(&mut self) {
-        self.files_checked = Instant::now();
-        if self.health != Health::Well {
-            return;
-        }
-        let files_checked = self.files.check();
-        let synced = files_checked.and_then(|()| self.reach.sync().map_err(|error| (&error).into()));
-        if let Err(error) = synced {
-            self.fail(error);
-        }
-    }
-
-    /// Prepares the close: a healthy journal has no log afterwards.
-    fn finish(&mut self, connection: &Connection) {
-        match self.health {
-            Health::Well => {
-                self.check(checkpoint(connection, LogAfterCheckpoint::Emptied));
-                if let Err(error) = self.reach.sync() {
-                    self.fail((&error).into());
-                }
-            }
-            Health::Failed(AppendError::Moved(_)) => {
-                // No write has failed: if the directory is put back, all commits are in the journal, also those of a
-                // log without a name. The file that is under the name of the log now may belong to another journal.
-                drop(checkpoint(connection, LogAfterCheckpoint::Emptied));
-                drop(keep_log_on_close(connection));
-            }
-            // The next opening decides about the rest of a failed write in the log.
-            Health::Failed(_) => drop(keep_log_on_close(connection)),
-        }
-    }
-
-    fn check(&mut self, result: rusqlite::Result<()>) {
-        if let Err(error) = result {
-            self.fail(AppendError::from(&error));
-        }
-    }
-
-    /// Marks the committer as failed: nothing is written any more.
-    fn fail(&mut self, error: AppendError) {
-        *self.shared.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error.clone());
-        self.health = Health::Failed(error);
-    }
-
-    fn outcome(&self) -> Result<(), AppendError> {
-        match &self.health {
-            Health::Well => Ok(()),
-            Health::Failed(error) => Err(error.clone()),
-        }
-    }
-
-    fn publish_status(&self) {
-        let long = self.heading.last - self.heading.base >= self.options.fold_after.max(self.heading.rows);
-        self.shared.wants_fold.store(long && self.folding.is_none(), Ordering::Relaxed);
-        self.shared.last.store(self.heading.last, Ordering::Relaxed);
+    #[test]
+    fn everything_is_taken_in_its_order() {
+        let mut queue = WriteQueue::default();
+        [(2, 1_000), (1, 1), (2, 2)]
+            .into_iter()
+            .for_each(|(cluster, records)| queue.add(append(cluster, records)));
+        let records: Vec<_> = queue.take_all().iter().map(|write| write.bytes() / 10).collect();
+        assert_eq!((records, queue.is_empty()), (vec![1, 1_000, 2], true));
     }
 }

@@ -11,21 +11,34 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
 
 use crate::codec::seal::{self, SealLocation};
-use crate::codec::stored_struct;
 use crate::error::OpenError;
 use crate::files::{self, FileHeader};
 use crate::log_check::{LogState, check_log};
-use forewarn_control::Chain;
-use forewarn_lifecycle::{Now, Seed, Timestamp};
+use crate::stream_key::StreamKey;
 
 /// `FWRN`: application id of the file, for programs that identify files.
 const APPLICATION: i64 = 0x4657_524e;
 
 /// Format of the journal: its tables, and the stored form of records and of the state. It only grows; a journal of an
 /// older format is upgraded on opening.
-pub(crate) const FORMAT: i64 = 1;
+pub(crate) const FORMAT: i64 = 2;
 
-const SCHEMA: [&str; 6] = [
+const SCHEMA: [&str; 8] = [
+    "CREATE TABLE heading (one INTEGER PRIMARY KEY CHECK (one = 1), content BLOB NOT NULL) STRICT",
+    "CREATE TABLE stream (stream INTEGER PRIMARY KEY, content BLOB NOT NULL) STRICT",
+    "CREATE TABLE record (stream INTEGER, number INTEGER, content BLOB NOT NULL, \
+     PRIMARY KEY (stream, number)) STRICT, WITHOUT ROWID",
+    "CREATE TABLE chunk (stream INTEGER, generation INTEGER, number INTEGER, content BLOB NOT NULL, \
+     PRIMARY KEY (stream, generation, number)) STRICT, WITHOUT ROWID",
+    "CREATE TABLE trail (position INTEGER PRIMARY KEY, stream INTEGER NOT NULL, number INTEGER NOT NULL, \
+     at INTEGER NOT NULL, content BLOB NOT NULL) STRICT",
+    "CREATE UNIQUE INDEX trail_number ON trail (stream, number)",
+    "CREATE TABLE subject (subject TEXT, position INTEGER, PRIMARY KEY (subject, position)) STRICT, WITHOUT ROWID",
+    "CREATE TABLE hour (hour INTEGER PRIMARY KEY, first INTEGER NOT NULL, last INTEGER NOT NULL) STRICT",
+];
+
+/// The tables of formats 0 and 1.
+const OLD_SCHEMA: [&str; 6] = [
     "CREATE TABLE heading (one INTEGER PRIMARY KEY CHECK (one = 1), content BLOB NOT NULL) STRICT",
     "CREATE TABLE record (number INTEGER PRIMARY KEY, content BLOB NOT NULL) STRICT",
     "CREATE TABLE chunk (place INTEGER PRIMARY KEY, content BLOB NOT NULL) STRICT",
@@ -33,6 +46,12 @@ const SCHEMA: [&str; 6] = [
     "CREATE TABLE subject (subject TEXT, number INTEGER, PRIMARY KEY (subject, number)) STRICT, WITHOUT ROWID",
     "CREATE TABLE hour (hour INTEGER PRIMARY KEY, first INTEGER NOT NULL, last INTEGER NOT NULL) STRICT",
 ];
+
+/// Bytes of a seal.
+const SEAL_BYTES: usize = 9;
+
+/// Prepared statements of a connection: more than this crate has.
+const STATEMENTS_MAX: usize = 64;
 
 /// Time at which a commit reaches the disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -47,61 +66,10 @@ pub enum SyncMode {
 /// Depth of the check of a file before it is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CheckDepth {
-    /// The structure of every page.
+    /// The structure of every page: a page that two tables use would be found when a write has destroyed one of them.
     Quick,
     /// Also the content of the pages.
     Thorough,
-}
-
-/// The heading of a journal, which every commit rewrites.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Heading {
-    /// Seed of machine ids. It never changes, not even by an import.
-    pub(crate) identity: Seed,
-    /// Creation time of the journal.
-    pub(crate) created: Timestamp,
-    /// Highest value of each clock.
-    pub(crate) clock: Now,
-    /// Number of the last record.
-    pub(crate) last: u64,
-    /// Number of the last record that is part of the stored state.
-    pub(crate) base: u64,
-    /// Generation of the rows that are the stored state.
-    pub(crate) generation: u64,
-    /// Number of its chunks.
-    pub(crate) chunks: u64,
-    /// Number of its rows.
-    pub(crate) rows: u64,
-    /// End of the audit log: detects a truncated one.
-    pub(crate) audit_chain: Chain,
-    /// Last audit entry that was swept: verification begins after it.
-    pub(crate) swept: Chain,
-}
-
-stored_struct! {
-    Heading { identity, created, clock, last, base, generation, chunks, rows, audit_chain, swept }
-    Chain { number, hash }
-}
-
-impl Heading {
-    /// The heading of a new journal.
-    pub(crate) fn new(identity: Seed, now: Now) -> Self {
-        let (last, base, generation, chunks, rows) = (0, 0, 0, 0, 0);
-        let (audit_chain, swept) = (Chain::default(), Chain::default());
-        let created = now.wall;
-        Self { identity, created, clock: now, last, base, generation, chunks, rows, audit_chain, swept }
-    }
-
-    /// Records the time of the clocks.
-    pub(crate) fn record_time(&mut self, now: Now) {
-        self.clock.wall = self.clock.wall.max(now.wall);
-        self.clock.steady = self.clock.steady.max(now.steady);
-    }
-}
-
-/// Primary key of a chunk: generations follow each other.
-pub(crate) fn chunk_position(generation: u64, number: u64) -> i64 {
-    (generation.cast_signed() << 32) | (number & 0xffff_ffff).cast_signed()
 }
 
 /// Opens an existing journal. `check` may refuse it while the file and its log are still unchanged.
@@ -111,7 +79,7 @@ pub(crate) fn open(
     depth: CheckDepth,
     check: impl FnOnce(&Connection) -> Result<(), OpenError>,
 ) -> Result<Connection, OpenError> {
-    check_header(path, files::read_header(path)?)?;
+    let format = check_header(path, files::read_header(path)?)?;
     let log = files::with_suffix(path, "-wal");
     match check_log(&log).map_err(OpenError::io("read the log", &log))? {
         LogState::Sound => {}
@@ -134,7 +102,7 @@ pub(crate) fn open(
     // Rewrites and syncs everything that a failed write of an earlier process may have left. Also takes the lock.
     checkpoint(&connection, LogAfterCheckpoint::Emptied).map_err(failed)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false).map_err(failed)?;
-    check_structure(&connection, path, depth)?;
+    check_structure(&connection, path, depth, format)?;
     Ok(connection)
 }
 
@@ -145,11 +113,11 @@ pub(crate) fn keep_log_on_close(connection: &Connection) -> rusqlite::Result<()>
 
 /// Opens a copy that no process writes to, and leaves it unchanged.
 pub(crate) fn open_copy(path: &Path) -> Result<Connection, OpenError> {
-    check_header(path, files::read_header(path)?)?;
+    let format = check_header(path, files::read_header(path)?)?;
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags);
     let connection = connection.map_err(|source| OpenError::database(path, source))?;
-    check_structure(&connection, path, CheckDepth::Thorough)?;
+    check_structure(&connection, path, CheckDepth::Thorough, format)?;
     Ok(connection)
 }
 
@@ -192,6 +160,7 @@ fn set_up(connection: &Connection, sync: SyncMode) -> rusqlite::Result<()> {
     connection.pragma_update_and_check(None, "mmap_size", 0, |_| Ok(())).optional()?;
     connection.pragma_update_and_check(None, "wal_autocheckpoint", 0, |_| Ok(()))?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
+    connection.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
     Ok(())
 }
 
@@ -217,9 +186,10 @@ pub(crate) fn checkpoint(connection: &Connection, log: LogAfterCheckpoint) -> ru
     Err(rusqlite::Error::SqliteFailure(busy, None))
 }
 
-fn check_header(path: &Path, header: Option<FileHeader>) -> Result<(), OpenError> {
+/// The format of a journal; fails if it is not one that this program knows.
+fn check_header(path: &Path, header: Option<FileHeader>) -> Result<i64, OpenError> {
     match header {
-        Some(FileHeader { application: APPLICATION, version: 0..=FORMAT }) => Ok(()),
+        Some(FileHeader { application: APPLICATION, version: format @ 0..=FORMAT }) => Ok(format),
         Some(FileHeader { application: APPLICATION, version: found }) => {
             Err(OpenError::Newer { path: path.to_owned(), found, known: FORMAT })
         }
@@ -227,7 +197,12 @@ fn check_header(path: &Path, header: Option<FileHeader>) -> Result<(), OpenError
     }
 }
 
-fn check_structure(connection: &Connection, path: &Path, depth: CheckDepth) -> Result<(), OpenError> {
+fn check_structure(
+    connection: &Connection,
+    path: &Path,
+    depth: CheckDepth,
+    format: i64,
+) -> Result<(), OpenError> {
     let failed = |source| OpenError::database(path, source);
     let query = match depth {
         CheckDepth::Quick => "PRAGMA quick_check(1)",
@@ -240,36 +215,61 @@ fn check_structure(connection: &Connection, path: &Path, depth: CheckDepth) -> R
     let mut statement = connection.prepare("SELECT sql FROM sqlite_schema ORDER BY rowid").map_err(failed)?;
     let tables = statement.query_map([], |row| row.get::<_, String>(0)).map_err(failed)?;
     let tables = tables.collect::<rusqlite::Result<Vec<_>>>().map_err(failed)?;
-    if tables != SCHEMA {
+    let expected = if format == FORMAT { &SCHEMA[..] } else { &OLD_SCHEMA[..] };
+    if tables != expected {
         Err(OpenError::damaged(path, "its tables are not those of forewarn"))
     } else {
         Ok(())
     }
 }
 
-pub(crate) fn write_heading(connection: &Connection, heading: &Heading) -> rusqlite::Result<()> {
-    let content = seal::seal(SealLocation::Head, heading);
-    let sql = "INSERT INTO heading (one, content) VALUES (1, ?1) ON CONFLICT DO UPDATE SET content = ?1";
-    connection.prepare_cached(sql)?.execute(params![content])?;
+/// The content of a row, in its second column.
+pub(crate) fn blob<'a>(
+    row: &'a rusqlite::Row<'_>,
+    path: &Path,
+    bytes_max: usize,
+) -> Result<&'a [u8], OpenError> {
+    let value = row.get_ref(1).map_err(|source| OpenError::database(path, source))?;
+    let bytes = value.as_blob().map_err(|error| OpenError::damaged(path, error.to_string()))?;
+    if bytes.len() > bytes_max + SEAL_BYTES {
+        return Err(OpenError::damaged(path, format!("a value is too large: {} bytes", bytes.len())));
+    }
+    Ok(bytes)
+}
+
+pub(crate) fn write_record(
+    connection: &Connection,
+    stream: StreamKey,
+    number: u64,
+    content: &[u8],
+) -> rusqlite::Result<()> {
+    let sealed = seal::seal_bytes(SealLocation::StreamRecord { stream, number }, content);
+    let sql = "INSERT INTO record (stream, number, content) VALUES (?1, ?2, ?3)";
+    connection.prepare_cached(sql)?.execute(params![stream.column(), number.cast_signed(), sealed])?;
     Ok(())
 }
 
-pub(crate) fn write_record(connection: &Connection, number: u64, content: &[u8]) -> rusqlite::Result<()> {
-    let sealed = seal::seal_bytes(SealLocation::Record(number), content);
-    let sql = "INSERT INTO record (number, content) VALUES (?1, ?2)";
-    connection.prepare_cached(sql)?.execute(params![number.cast_signed(), sealed])?;
+/// Removes the records of a stream after that number.
+pub(crate) fn remove_records_after(
+    connection: &Connection,
+    stream: StreamKey,
+    number: u64,
+) -> rusqlite::Result<()> {
+    let sql = "DELETE FROM record WHERE stream = ?1 AND number > ?2";
+    connection.prepare_cached(sql)?.execute(params![stream.column(), number.cast_signed()])?;
     Ok(())
 }
 
 pub(crate) fn write_chunk(
     connection: &Connection,
-    generation: u64,
-    number: u64,
+    stream: StreamKey,
+    (generation, number): (u64, u64),
     content: &[u8],
 ) -> rusqlite::Result<()> {
-    let sealed = seal::seal_bytes(SealLocation::Chunk { generation, number }, content);
-    let sql = "INSERT INTO chunk (place, content) VALUES (?1, ?2)";
-    connection.prepare_cached(sql)?.execute(params![chunk_position(generation, number), sealed])?;
+    let sealed = seal::seal_bytes(SealLocation::StreamChunk { stream, generation, number }, content);
+    let sql = "INSERT INTO chunk (stream, generation, number, content) VALUES (?1, ?2, ?3, ?4)";
+    let (generation, number) = (generation.cast_signed(), number.cast_signed());
+    connection.prepare_cached(sql)?.execute(params![stream.column(), generation, number, sealed])?;
     Ok(())
 }
 

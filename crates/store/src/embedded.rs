@@ -2,36 +2,41 @@
 
 use std::path::Path;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::{self, SyncSender};
-use std::sync::{Arc, PoisonError};
+use std::sync::mpsc;
+use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 
-use forewarn_control::{AuditEntry, ControlState, Record};
+use forewarn_control::{AuditEntry, Chain, ENTRY_BYTES_MAX, Record, Stream};
 use forewarn_lifecycle::Now;
 
+use crate::audit_check::AuditCheck;
 use crate::audit_log_reader::AuditLogReader;
 use crate::codec::{RECORD_BYTES_MAX, to_bytes};
-use crate::committer::{Committer, CommitterStatus, OpenJournal};
-use crate::committer_request::{Append, AppendCallback, AuditWrite, CommitterRequest};
-use crate::creation::create;
-use crate::database::{CheckDepth, Heading};
+use crate::commit::CommitState;
+use crate::committer::Committer;
+use crate::committer_request::{
+    Append, AppendCallback, AppendReply, Appended, AuditWrite, CommitterQueue, CommitterRequest,
+    PendingWrite, StreamState, check_stream,
+};
+use crate::committer_status::CommitterStatus;
+use crate::creation::create_empty;
+use crate::database::CheckDepth;
 use crate::error::{AppendError, CopyError, OpenError};
 use crate::files::{Directory, NamedFiles};
+use crate::heading::later;
+use crate::lock::lock;
 use crate::options::{IfMissing, Options};
 use crate::reach::{self, Reach, ReachFile};
-use crate::recover::{Recovered, open_and_recover, read_swept};
+use crate::recover::{Recovered, open_and_recover, remove_leftovers};
 use crate::upgrade;
-
-/// Requests that wait for the committer; the sender of one more blocks.
-const REQUESTS_WAITING_MAX: usize = 256;
 
 /// Handle of a journal in a directory.
 #[derive(Debug)]
 pub struct Embedded {
     /// `None` after the committer has ended.
-    requests: Option<Arc<SyncSender<CommitterRequest>>>,
-    thread: Option<JoinHandle<()>>,
-    shared: Arc<CommitterStatus>,
+    requests: Option<Arc<CommitterQueue>>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+    status: Arc<CommitterStatus>,
 }
 
 impl Embedded {
@@ -41,102 +46,87 @@ impl Embedded {
             IfMissing::Refuse => Directory::with_journal(path)?,
         };
         if !directory.has_journal()? {
-            create(
-                &directory,
-                Heading::new(options.seed, options.now),
-                ControlState::new(options.seed),
-                &[],
-            )?;
+            create_empty(&directory, options)?;
         }
         let journal = directory.journal();
         let recorded = reach::read(&directory)?;
         let due: Vec<_> =
             recorded.map(|recorded| recorded.reach).into_iter().chain(options.reached).collect();
-        upgrade::upgrade_if_old(&directory, &due)?;
-        let (connection, heading, recovered) =
+        upgrade::upgrade_if_old(&directory, &due, |_, _| ())?;
+        let (connection, headings, recovered) =
             open_and_recover(&directory, (options.sync, CheckDepth::Quick), &due)?;
-        let swept = read_swept(&connection, &heading);
-        let swept = swept.map_err(|source| OpenError::database(&journal, source))?;
-        let reach = ReachFile::open(&directory, recorded, &Reach::of(&heading))?;
+        let unknown = remove_leftovers(&connection, &headings, &recovered.state);
+        let unknown = unknown.map_err(|source| OpenError::database(&journal, source))?;
+        let reach = ReachFile::open(&directory, recorded, &Reach::of(&headings.journal))?;
         let files = NamedFiles::of(&directory)?;
-        let (requests, inbox) = mpsc::sync_channel(REQUESTS_WAITING_MAX);
-        let written = OpenJournal { connection, reach, files, directory };
-        let (committer, shared) = Committer::new(written, inbox, (heading, swept), options);
+        let (requests, inbox) = CommitterQueue::new();
+        let work = CommitState::new(headings, &unknown, (reach, files), options);
+        let status = Arc::clone(work.status());
+        let committer = Committer::new(connection, directory, inbox, work);
         let thread = thread::Builder::new().name("forewarn-journal".to_owned());
         let thread = thread.spawn(move || committer.run());
         let thread = thread.map_err(OpenError::io("start the thread of", &journal))?;
-        Ok((Self { requests: Some(Arc::new(requests)), thread: Some(thread), shared }, recovered))
+        let thread = Mutex::new(Some(thread));
+        Ok((Self { requests: Some(Arc::new(requests)), thread, status }, recovered))
     }
 
-    pub(crate) fn append(&self, records: &[Record], entries: &[Arc<AuditEntry>]) -> Result<(), AppendError> {
-        self.append_and_wait(records, entries, AuditWrite::Append)
-    }
-
-    pub(crate) fn rewrite(&self, records: &[Record], entries: &[Arc<AuditEntry>]) -> Result<(), AppendError> {
-        self.append_and_wait(records, entries, AuditWrite::Rewrite)
-    }
-
-    fn append_and_wait(
+    /// Appends or rewrites, and waits for the outcome.
+    pub(crate) fn append(
         &self,
-        records: &[Record],
-        entries: &[Arc<AuditEntry>],
+        stream: Stream,
+        (records, entries): (&[Record], &[Arc<AuditEntry>]),
         mode: AuditWrite,
-    ) -> Result<(), AppendError> {
-        if records.is_empty() && entries.is_empty() {
-            return Ok(());
-        }
+    ) -> Result<Appended, AppendError> {
         let (sender, receiver) = mpsc::sync_channel(1);
         // The caller waits for the result below.
-        self.send_append(records, entries, mode, Box::new(move |result| drop(sender.send(result))));
+        let done = Box::new(move |result| drop(sender.send(result)));
+        self.append_then(stream, (records, entries), mode, done);
         receiver.recv().unwrap_or(Err(AppendError::Closed))
     }
 
-    pub(crate) fn append_then(&self, records: &[Record], entries: &[Arc<AuditEntry>], done: AppendCallback) {
-        self.send_append(records, entries, AuditWrite::Append, done);
-    }
-
-    pub(crate) fn show_entries_to(&self, number: u64) {
-        self.shared.entries_shown_to.store(number, Ordering::Release);
-    }
-
-    fn send_append(
+    pub(crate) fn append_then(
         &self,
-        records: &[Record],
-        entries: &[Arc<AuditEntry>],
+        stream: Stream,
+        (records, entries): (&[Record], &[Arc<AuditEntry>]),
         mode: AuditWrite,
         done: AppendCallback,
     ) {
-        let mut contents = Vec::with_capacity(records.len());
-        let mut clock: Option<Now> = None;
-        for record in records {
-            let content = to_bytes(record);
-            if content.len() > RECORD_BYTES_MAX {
-                return done(Err(AppendError::TooLarge(content.len())));
+        let reply = AppendReply::new(done);
+        match encode(stream, records, entries) {
+            Ok((records, entries, clock)) => {
+                let stream = stream.into();
+                let append = Append { stream, records, staged: 0, entries, mode, clock, reply };
+                self.write(PendingWrite::Append(append));
             }
-            contents.push(content);
-            clock = Some(clock.map_or(record.now, |clock| later(clock, record.now)));
+            Err(error) => reply.send(Err(error)),
         }
-        self.send(CommitterRequest::Append(Append {
-            records: contents,
-            entries: entries.to_vec(),
-            mode,
-            clock,
-            done,
-        }));
+    }
+
+    pub(crate) fn hide_entries_after(&self, stream: Stream, number: u64) {
+        lock(&self.status.hidden).insert(stream.into(), number);
+    }
+
+    pub(crate) fn show_all_entries(&self, stream: Stream) {
+        lock(&self.status.hidden).remove(&stream.into());
     }
 
     pub(crate) fn audit_log_reader(&self) -> AuditLogReader {
         AuditLogReader::of_committer(self.requests.as_ref())
     }
 
-    pub(crate) fn wants_fold(&self) -> bool {
-        self.shared.wants_fold.load(Ordering::Relaxed)
+    pub(crate) fn wants_fold(&self, stream: Stream) -> bool {
+        lock(&self.status.wants_fold).contains(&stream.into())
     }
 
-    pub(crate) fn fold(&self, state: ControlState) {
+    pub(crate) fn fold(&self, stream: Stream, state: StreamState) {
+        let stream = stream.into();
         // Not again before the committer has seen this one.
-        self.shared.wants_fold.store(false, Ordering::Relaxed);
-        self.send(CommitterRequest::Fold(Box::new(state)));
+        lock(&self.status.wants_fold).remove(&stream);
+        self.write(PendingWrite::Fold { stream, state });
+    }
+
+    pub(crate) fn forget(&self, stream: Stream) {
+        self.write(PendingWrite::Forget { stream: stream.into() });
     }
 
     pub(crate) fn copy_then(&self, to: &Path, done: Box<dyn FnOnce(Result<(), CopyError>) + Send>) {
@@ -145,36 +135,43 @@ impl Embedded {
 
     /// The end of the durable journal.
     pub(crate) fn reach(&self) -> Reach {
-        *self.shared.reach.lock().unwrap_or_else(PoisonError::into_inner)
+        *lock(&self.status.reach)
     }
 
     /// The error that ended the committer, if any.
     pub(crate) fn failure(&self) -> Option<AppendError> {
-        self.shared.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        lock(&self.status.failure).clone()
+    }
+
+    pub(crate) fn audit_check(&self) -> AuditCheck {
+        lock(&self.status.audit_check).clone()
     }
 
     pub(crate) fn length(&self) -> u64 {
-        self.shared.last.load(Ordering::Relaxed)
+        self.status.records.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn close(mut self) -> Result<(), AppendError> {
+    pub(crate) fn close(&self) -> Result<(), AppendError> {
         let (sender, receiver) = mpsc::sync_channel(1);
         self.send(CommitterRequest::Close { done: Box::new(move |result| drop(sender.send(result))) });
         let closed = receiver.recv().unwrap_or(Err(AppendError::Closed));
-        self.end();
+        self.join();
         closed
     }
 
+    fn write(&self, write: PendingWrite) {
+        self.send(CommitterRequest::Write(write));
+    }
+
     fn send(&self, request: CommitterRequest) {
-        let Some(requests) = &self.requests else { return request.refuse() };
-        if let Err(mpsc::SendError(request)) = requests.send(request) {
-            request.refuse();
+        match &self.requests {
+            Some(requests) => requests.send(request),
+            None => request.refuse(),
         }
     }
 
-    fn end(&mut self) {
-        self.requests = None;
-        if let Some(thread) = self.thread.take() {
+    fn join(&self) {
+        if let Some(thread) = lock(&self.thread).take() {
             // If it panicked, every waiting caller has got `Closed`.
             drop(thread.join());
         }
@@ -183,10 +180,50 @@ impl Embedded {
 
 impl Drop for Embedded {
     fn drop(&mut self) {
-        self.end();
+        // The committer ends when nothing can send any more.
+        self.requests = None;
+        self.join();
     }
 }
 
-fn later(one: Now, other: Now) -> Now {
-    Now { wall: one.wall.max(other.wall), steady: one.steady.max(other.steady) }
+type EncodedAppend = (Vec<Vec<u8>>, Vec<(Arc<AuditEntry>, String)>, Option<Now>);
+
+/// Verifies that entries continue the first one. The committer verifies the first: hashing takes time, and others wait
+/// for the committer.
+fn verify_later_entries(entries: &[Arc<AuditEntry>]) -> Result<(), AppendError> {
+    let Some((first, later)) = entries.split_first() else { return Ok(()) };
+    if later.is_empty() {
+        return Ok(());
+    }
+    let mut chain = Chain::at(first)?;
+    Ok(later.iter().try_for_each(|entry| chain.verify(entry))?)
+}
+
+/// The stored form of records and entries, and the latest time of the records.
+fn encode(
+    stream: Stream,
+    records: &[Record],
+    entries: &[Arc<AuditEntry>],
+) -> Result<EncodedAppend, AppendError> {
+    check_stream(stream, records, entries)?;
+    let mut contents = Vec::with_capacity(records.len());
+    let mut clock: Option<Now> = None;
+    for record in records {
+        let content = to_bytes(record);
+        if content.len() > RECORD_BYTES_MAX {
+            return Err(AppendError::TooLarge(content.len()));
+        }
+        contents.push(content);
+        clock = Some(clock.map_or(record.now, |clock| later(clock, record.now)));
+    }
+    verify_later_entries(entries)?;
+    let mut lines = Vec::with_capacity(entries.len());
+    for entry in entries {
+        let line = entry.to_line();
+        if line.len() > ENTRY_BYTES_MAX {
+            return Err(AppendError::TooLarge(line.len()));
+        }
+        lines.push((Arc::clone(entry), line));
+    }
+    Ok((contents, lines, clock))
 }

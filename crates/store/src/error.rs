@@ -79,8 +79,8 @@ pub enum OpenError {
 
 /// A failed append: nothing of it was acknowledged, published or performed.
 ///
-/// The journal accepts nothing more. The owner drops it with its state, opens it again, and continues from the
-/// recovered state, which may or may not include the last append: it was not acknowledged.
+/// Unless [`Self::is_of_the_append`], the journal accepts nothing more. The owner drops it with its state, opens it
+/// again, and continues from the recovered state, which may or may not include the last append: it was not acknowledged.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AppendError {
     #[error(
@@ -98,7 +98,10 @@ pub enum AppendError {
     /// A record exceeds every size that the rules produce.
     #[error("a record is too large for the journal: {0} bytes")]
     TooLarge(usize),
-    /// An audit entry does not continue the chain.
+    /// A record or an audit entry belongs to another stream.
+    #[error("a record or an audit entry belongs to another stream")]
+    OtherStream,
+    /// An audit entry does not continue the chain of its stream.
     #[error("the audit chain would be broken: {0}")]
     Unchained(#[from] forewarn_control::BrokenLink),
     /// An audit entry would replace one with another number or other subjects.
@@ -107,6 +110,17 @@ pub enum AppendError {
     /// An earlier append has failed, or the journal was closed.
     #[error("the journal is closed: open it again")]
     Closed,
+}
+
+impl AppendError {
+    /// Returns true if the append itself is at fault: the journal still accepts others.
+    #[must_use]
+    pub fn is_of_the_append(&self) -> bool {
+        match self {
+            Self::TooLarge(_) | Self::OtherStream | Self::Unchained(_) | Self::OtherEntry => true,
+            Self::Full | Self::Failed(_) | Self::Moved(_) | Self::Closed => false,
+        }
+    }
 }
 
 /// Reason why a journal could not be copied.

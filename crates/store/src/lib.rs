@@ -1,51 +1,65 @@
 //! The journal: decided changes, each with its time, in the order of their decision.
 //!
-//! The owner of a cluster appends a batch, and only then publishes, responds and acts. A failed append has no effect:
-//! the owner drops its state and the journal, opens it again, and continues from the recovered state.
+//! Each stream ([`Stream`]: the shared state, or a cluster) has records, a stored state and an audit log of its own. Its
+//! owner appends a batch, and only then publishes, responds and acts. A failed append has no effect: the owners drop
+//! their states and the journal, open it again, and continue from the recovered state.
 //!
 //! ```text
-//!   append ──▶ committer (one thread, one connection) ──▶ journal.db-wal ──▶ journal.db
-//!                    │ many batches, one commit, one sync
-//!                    └──▶ done: durable
+//!   append (stream a) ──┐
+//!   append (stream b) ──┼▶ committer (one thread, one connection) ──▶ journal.db-wal ──▶ journal.db
+//!   append (stream c) ──┘        │ many batches, one commit, one sync
+//!                                └──▶ done: durable
 //! ```
 //!
-//! So that opening does not replay the whole history, the owner folds its state from time to time ([`Journal::fold`]);
-//! the state then replaces all records before it. The audit log is written with the records ([`AuditLogReader`]);
-//! nothing is derived from it.
+//! So that opening does not replay the whole history, the owner of a stream folds its state from time to time
+//! ([`Journal::fold`]); the state then replaces all records before it. Audit entries are written with the records
+//! ([`AuditLogReader`]); nothing is derived from them.
 
+mod audit_check;
 mod audit_log;
 mod audit_log_reader;
 mod codec;
+mod commit;
 mod committer;
 mod committer_request;
+mod committer_status;
 mod copy;
+mod copy_sync;
 mod creation;
 mod database;
 mod embedded;
 mod error;
 mod files;
 mod fold;
+mod heading;
+mod lock;
 mod log_check;
 mod loss;
+mod old_journal;
 mod options;
 mod reach;
 mod recover;
+mod stream_key;
 mod transfer;
 mod upgrade;
 
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use forewarn_control::{AuditEntry, ControlState, Record};
+use forewarn_control::{AuditEntry, Record, Stream};
 
 use audit_log::RecentEntries;
+use committer_request::{AuditWrite, check_stream};
 
+pub use audit_check::AuditCheck;
 pub use audit_log::{
-    AUDIT_RETENTION, AuditBatch, AuditQuery, Direction, PAGE_ENTRIES_MAX, RECENT_ENTRIES_MAX, ReadError,
-    SUBJECTS_PER_QUERY_MAX,
+    AUDIT_RETENTION, AuditBatch, AuditQuery, Direction, LoggedEntry, PAGE_ENTRIES_MAX, RECENT_ENTRIES_MAX,
+    ReadError, SUBJECTS_PER_QUERY_MAX,
 };
 pub use audit_log_reader::AuditLogReader;
 pub use codec::{Malformed, record_from_content, record_from_stored, record_to_stored};
+pub use committer_request::{Appended, StreamState};
 pub use database::SyncMode;
 pub use embedded::Embedded;
 pub use error::{AppendError, CopyError, OpenError};
@@ -55,7 +69,7 @@ pub use reach::Reach;
 pub use recover::Recovered;
 pub use transfer::{CheckReport, check, export, import};
 
-/// A journal of records and audit entries.
+/// A journal of records and audit entries. Its streams are written independently of each other.
 #[derive(Debug)]
 pub enum Journal {
     /// In memory, for the lifetime of the process.
@@ -67,21 +81,25 @@ pub enum Journal {
 #[derive(Debug, Default)]
 pub struct InMemory {
     /// Number of appended records.
-    length: u64,
+    length: AtomicU64,
     recent: Arc<Mutex<RecentEntries>>,
 }
 
 impl InMemory {
-    fn append(&mut self, records: &[Record], entries: &[Arc<AuditEntry>]) -> Result<(), AppendError> {
-        self.recent().keep(entries)?;
-        self.length += records.len() as u64;
-        Ok(())
-    }
-
-    fn rewrite(&mut self, records: &[Record], entries: &[Arc<AuditEntry>]) -> Result<(), AppendError> {
-        self.recent().rewrite(entries)?;
-        self.length += records.len() as u64;
-        Ok(())
+    fn append(
+        &self,
+        stream: Stream,
+        (records, entries): (&[Record], &[Arc<AuditEntry>]),
+        mode: AuditWrite,
+    ) -> Result<Appended, AppendError> {
+        check_stream(stream, records, entries)?;
+        let mut recent = self.recent();
+        let first_position = match mode {
+            AuditWrite::Append => recent.keep(stream, entries)?,
+            AuditWrite::Rewrite => recent.rewrite(stream, entries)?,
+        };
+        self.length.fetch_add(records.len() as u64, Ordering::Relaxed);
+        Ok(Appended { first_position })
     }
 
     fn recent(&self) -> MutexGuard<'_, RecentEntries> {
@@ -105,58 +123,92 @@ impl Journal {
         Ok((Self::Embedded(embedded), recovered))
     }
 
-    /// Appends records and their audit entries, all or none, and waits until they are as durable as this journal can
-    /// make them. Entries continue the chain of [`Recovered::audit_chain`].
+    /// Appends records of a stream and their audit entries, all or none, and waits until they are as durable as this
+    /// journal can make them. Entries continue the chain of the stream in [`Recovered::audit_ends`].
     ///
     /// # Errors
-    /// Fails if they could not be written. The journal accepts nothing more then.
-    pub fn append(&mut self, records: &[Record], entries: &[Arc<AuditEntry>]) -> Result<(), AppendError> {
-        match self {
-            Self::Memory(memory) => memory.append(records, entries),
-            Self::Embedded(embedded) => embedded.append(records, entries),
-        }
-    }
-
-    /// Appends without waiting: `done` is called with the outcome, perhaps on another thread. Appends that arrive
-    /// meanwhile are committed together.
-    pub fn append_then(
-        &mut self,
+    /// Fails if they could not be written. The journal accepts nothing more then, except after
+    /// [`AppendError::TooLarge`] and [`AppendError::OtherStream`].
+    pub fn append(
+        &self,
+        stream: Stream,
         records: &[Record],
         entries: &[Arc<AuditEntry>],
-        done: impl FnOnce(Result<(), AppendError>) + Send + 'static,
-    ) {
+    ) -> Result<Appended, AppendError> {
         match self {
-            Self::Memory(memory) => done(memory.append(records, entries)),
-            Self::Embedded(embedded) => embedded.append_then(records, entries, Box::new(done)),
+            Self::Memory(memory) => memory.append(stream, (records, entries), AuditWrite::Append),
+            Self::Embedded(embedded) => embedded.append(stream, (records, entries), AuditWrite::Append),
         }
     }
 
-    /// Appends records, and replaces the last audit entries by as many others, which differ in text and notices only.
-    /// No reader has seen those ([`Self::hide_entries_after`]). All or none; waits like [`Self::append`].
+    /// Appends without waiting: `done` is called once with the outcome, perhaps on another thread, which it must not
+    /// block. Appends that arrive meanwhile, of any stream, are committed together; those of one stream in their order.
+    pub fn append_then(
+        &self,
+        stream: Stream,
+        records: &[Record],
+        entries: &[Arc<AuditEntry>],
+        done: impl FnOnce(Result<Appended, AppendError>) + Send + 'static,
+    ) {
+        self.write_then(stream, (records, entries), AuditWrite::Append, done);
+    }
+
+    /// Appends records of a stream, and replaces its last audit entries by as many others, which differ in text and
+    /// notices only. No reader has seen those ([`Self::hide_entries_after`]). All or none; waits like [`Self::append`].
     ///
     /// # Errors
     /// Fails if they could not be written, or the entries have other subjects. The journal accepts nothing more then.
-    pub fn rewrite(&mut self, records: &[Record], entries: &[Arc<AuditEntry>]) -> Result<(), AppendError> {
+    pub fn rewrite(
+        &self,
+        stream: Stream,
+        records: &[Record],
+        entries: &[Arc<AuditEntry>],
+    ) -> Result<Appended, AppendError> {
         match self {
-            Self::Memory(memory) => memory.rewrite(records, entries),
-            Self::Embedded(embedded) => embedded.rewrite(records, entries),
+            Self::Memory(memory) => memory.append(stream, (records, entries), AuditWrite::Rewrite),
+            Self::Embedded(embedded) => embedded.append(stream, (records, entries), AuditWrite::Rewrite),
         }
     }
 
-    /// Hides entries with a greater number from readers, durable or not.
-    pub fn hide_entries_after(&self, number: u64) {
-        self.show_entries_to(number);
+    /// Rewrites without waiting, as [`Self::append_then`] appends.
+    pub fn rewrite_then(
+        &self,
+        stream: Stream,
+        records: &[Record],
+        entries: &[Arc<AuditEntry>],
+        done: impl FnOnce(Result<Appended, AppendError>) + Send + 'static,
+    ) {
+        self.write_then(stream, (records, entries), AuditWrite::Rewrite, done);
     }
 
-    /// Makes every durable entry visible to readers.
-    pub fn show_all_entries(&self) {
-        self.show_entries_to(u64::MAX);
-    }
-
-    fn show_entries_to(&self, number: u64) {
+    fn write_then(
+        &self,
+        stream: Stream,
+        content: (&[Record], &[Arc<AuditEntry>]),
+        mode: AuditWrite,
+        done: impl FnOnce(Result<Appended, AppendError>) + Send + 'static,
+    ) {
         match self {
-            Self::Memory(memory) => memory.recent().show_to(number),
-            Self::Embedded(embedded) => embedded.show_entries_to(number),
+            Self::Memory(memory) => done(memory.append(stream, content, mode)),
+            Self::Embedded(embedded) => embedded.append_then(stream, content, mode, Box::new(done)),
+        }
+    }
+
+    /// Hides entries of a stream with a greater number from readers, durable or not. A reader of all streams sees nothing
+    /// from the first hidden position on, so that it misses no entry that appears later; a reader of another stream
+    /// sees that stream as it is.
+    pub fn hide_entries_after(&self, stream: Stream, number: u64) {
+        match self {
+            Self::Memory(memory) => memory.recent().hide_after(stream, number),
+            Self::Embedded(embedded) => embedded.hide_entries_after(stream, number),
+        }
+    }
+
+    /// Makes every durable entry of a stream visible to readers.
+    pub fn show_all_entries(&self, stream: Stream) {
+        match self {
+            Self::Memory(memory) => memory.recent().show_all(stream),
+            Self::Embedded(embedded) => embedded.show_all_entries(stream),
         }
     }
 
@@ -169,21 +221,30 @@ impl Journal {
         }
     }
 
-    /// Returns true if there are enough records for [`Self::fold`].
+    /// Returns true if a stream has enough records for [`Self::fold`].
     #[must_use]
-    pub fn wants_fold(&self) -> bool {
+    pub fn wants_fold(&self, stream: Stream) -> bool {
         match self {
             Self::Memory(_) => false,
-            Self::Embedded(embedded) => embedded.wants_fold(),
+            Self::Embedded(embedded) => embedded.wants_fold(stream),
         }
     }
 
-    /// Replaces all records before by the state, which must be the result of everything appended so far. It is written
-    /// beside later appends, a little with each.
-    pub fn fold(&mut self, state: ControlState) {
+    /// Replaces all records of a stream by the state, which must be the result of everything that was appended to the
+    /// stream so far. It is written beside later appends of any stream, a little with each.
+    pub fn fold(&self, stream: Stream, state: StreamState) {
         match self {
             Self::Memory(_) => {}
-            Self::Embedded(embedded) => embedded.fold(state),
+            Self::Embedded(embedded) => embedded.fold(stream, state),
+        }
+    }
+
+    /// Removes the records and the stored state of a cluster that no longer exists, a few with each later commit. Its
+    /// audit entries stay until their retention ends, and are all visible. Nothing is appended to the stream afterwards.
+    pub fn forget(&self, stream: Stream) {
+        match self {
+            Self::Memory(memory) => memory.recent().show_all(stream),
+            Self::Embedded(embedded) => embedded.forget(stream),
         }
     }
 
@@ -196,12 +257,12 @@ impl Journal {
         }
     }
 
-    /// Waits until every append is durable, empties the log, and releases the directory. Dropping a journal does the
-    /// same without reporting errors.
+    /// Waits until every earlier append is durable, empties the log, and releases the directory. Dropping a journal does
+    /// the same without reporting errors. Later requests get [`AppendError::Closed`].
     ///
     /// # Errors
     /// Fails if something could not be written.
-    pub fn close(self) -> Result<(), AppendError> {
+    pub fn close(&self) -> Result<(), AppendError> {
         match self {
             Self::Memory(_) => Ok(()),
             Self::Embedded(embedded) => embedded.close(),
@@ -227,11 +288,20 @@ impl Journal {
         }
     }
 
-    /// Number of durable records in the life of the journal.
+    /// Results of the verification of the audit log since the journal was opened.
+    #[must_use]
+    pub fn audit_check(&self) -> AuditCheck {
+        match self {
+            Self::Memory(_) => AuditCheck::default(),
+            Self::Embedded(embedded) => embedded.audit_check(),
+        }
+    }
+
+    /// Number of durable records in the life of the journal, of all streams.
     #[must_use]
     pub fn length(&self) -> u64 {
         match self {
-            Self::Memory(memory) => memory.length,
+            Self::Memory(memory) => memory.length.load(Ordering::Relaxed),
             Self::Embedded(embedded) => embedded.length(),
         }
     }
@@ -239,18 +309,21 @@ impl Journal {
 
 #[cfg(test)]
 mod tests {
+    use forewarn_control::ClusterId;
     use forewarn_lifecycle::Now;
 
     use super::*;
 
     #[test]
     fn a_journal_counts_what_it_was_given() {
-        let mut journal = Journal::memory();
+        let journal = Journal::memory();
         let record = Record::clock(Now::at_millis(5));
-        journal.append(&[record.clone(), record], &[]).unwrap();
-        journal.append(&[], &[]).unwrap();
+        journal.append(Stream::Shared, &[record.clone(), record.clone()], &[]).unwrap();
+        journal.append(Stream::Shared, &[], &[]).unwrap();
+        let cluster = Stream::Cluster(ClusterId::DEFAULT);
+        assert_eq!(journal.append(cluster, &[record], &[]), Err(AppendError::OtherStream));
         assert_eq!(journal.length(), 2);
-        assert!(!journal.wants_fold());
+        assert!(!journal.wants_fold(Stream::Shared));
         journal.close().unwrap();
     }
 }

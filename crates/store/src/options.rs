@@ -11,8 +11,8 @@ use crate::reach::Reach;
 /// Number of records after which the state is folded, unless the state has more rows than that.
 pub const FOLD_AFTER: u64 = 10_000;
 
-/// Size of the log after which a checkpoint runs.
-pub const LOG_BYTES: u64 = 4 << 20;
+/// Size of the log after which a checkpoint runs: commits wait for it, so it is rare even under load.
+pub const LOG_BYTES: u64 = 16 << 20;
 
 /// Treatment of a directory without a journal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

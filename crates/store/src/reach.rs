@@ -26,9 +26,9 @@ use rusqlite::Connection;
 use crate::audit_log::link_at;
 use crate::codec::seal::{self, SealLocation};
 use crate::codec::stored_struct;
-use crate::database::Heading;
 use crate::error::OpenError;
 use crate::files::{Directory, remove_if_there, rename_durably, with_suffix};
+use crate::heading::{Headings, JournalHeading};
 
 /// Distance of the blocks: no disk writes both at once.
 const BLOCK_BYTES: usize = 4_096;
@@ -41,22 +41,30 @@ const USED_BYTES: usize = 512;
 pub struct Reach {
     /// Creation time of the journal: distinguishes one journal from another.
     pub created: Timestamp,
-    /// Number of the last record.
+    /// Number of records of all streams.
     pub records: u64,
-    /// Number and hash of the last audit entry.
+    /// Position and hash of the last audit entry.
     pub audit_chain: Chain,
 }
 
 stored_struct! { Reach { created, records, audit_chain } }
 
 impl Reach {
-    pub(crate) fn of(heading: &Heading) -> Self {
-        Self { created: heading.created, records: heading.last, audit_chain: heading.audit_chain }
+    pub(crate) fn of(heading: &JournalHeading) -> Self {
+        Self { created: heading.created, records: heading.records, audit_chain: heading.audit_end }
     }
 
-    /// Describes the first difference that shows that the journal with this heading has lost commits.
-    pub(crate) fn shortfall(&self, connection: &Connection, heading: &Heading) -> Option<String> {
-        let found = Self::of(heading);
+    /// Describes the first difference that shows that the journal with these headings has lost commits.
+    pub(crate) fn shortfall(&self, connection: &Connection, headings: &Headings) -> Option<String> {
+        self.shortfall_of(Self::of(&headings.journal), |position| link_at(connection, headings, position))
+    }
+
+    /// The same for a journal that ends there; `link_at` returns position and hash of an entry.
+    pub(crate) fn shortfall_of(
+        &self,
+        found: Self,
+        link_at: impl FnOnce(u64) -> Option<Chain>,
+    ) -> Option<String> {
         if found.created != self.created {
             let (found, due) = (Moment(found.created), Moment(self.created));
             return Some(format!("it was created at {found}, and the journal of this directory at {due}"));
@@ -67,21 +75,8 @@ impl Reach {
                 found.records, found.audit_chain.number, self.records, self.audit_chain.number
             ));
         }
-        let link = link_at(connection, heading, self.audit_chain.number)?;
+        let link = link_at(self.audit_chain.number)?;
         (link != self.audit_chain).then(|| format!("audit entry {} is not the acknowledged one", link.number))
-    }
-
-    /// Fails if the journal ends before this reach.
-    pub(crate) fn check(
-        &self,
-        directory: &Directory,
-        connection: &Connection,
-        heading: &Heading,
-    ) -> Result<(), OpenError> {
-        match self.shortfall(connection, heading) {
-            Some(what) => Err(OpenError::Short { path: directory.path().to_owned(), what }),
-            None => Ok(()),
-        }
     }
 }
 

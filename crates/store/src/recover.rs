@@ -1,67 +1,47 @@
-//! Recovery: reads the stored state and then every record after it, and checks all of them.
+//! Recovery: reads the stored state of each stream and then every record after it, and checks all of them.
+//!
+//! The shared stream comes first: it names the clusters. Then each cluster is read by itself.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::sync::Arc;
 
-use forewarn_control::Chain;
-use forewarn_control::ClusterId;
+use forewarn_control::{Chain, ClusterEntry, ClusterId, ClusterState, ControlState, Entry, Record};
+use forewarn_control::{RestoringCluster, StateRow, Stream, shared};
 use forewarn_lifecycle::{BadRows, MaintenanceId, Now, Seed, Timestamp};
 use rusqlite::{Connection, params};
 
 use crate::audit_log::check_ends;
-use crate::codec::old::{OldRecord, OldRow, RowUpgrade};
-use crate::codec::seal::{self, Content, SealLocation};
-use crate::codec::{Malformed, RECORD_BYTES_MAX, Reader, Stored, from_bytes};
-use crate::database::{self, CheckDepth, Heading, SyncMode, chunk_position};
+use crate::codec::seal::{self, SealLocation};
+use crate::codec::{RECORD_BYTES_MAX, Reader, Stored};
+use crate::database::{self, CheckDepth, SyncMode, blob, remove_records_after};
 use crate::error::OpenError;
 use crate::files::Directory;
 use crate::fold::CHUNK_BYTES;
+use crate::heading::{Headings, StreamHeading};
+use crate::old_journal;
 use crate::reach::Reach;
-use forewarn_control::{ClusterEntry, Entry, Record};
-use forewarn_control::{ControlState, RestoringState, StateRow};
+use crate::stream_key::StreamKey;
 
 /// Content of a journal.
 #[derive(Debug)]
 pub struct Recovered {
-    /// The state after the last record.
+    /// The state of all streams after their last records.
     pub state: ControlState,
     /// Seed of machine ids, which never changes, not even by an import.
     pub identity: Seed,
     /// Creation time of the journal.
     pub created: Timestamp,
-    /// Highest value of each clock: later times are greater.
+    /// Highest value of each clock in any stream: later times are greater.
     pub clock: Now,
-    /// Number of records that were replayed on top of the stored state.
+    /// Number of records that were replayed on top of the stored states.
     pub replayed: u64,
-    /// End of the audit log: the next entry continues it.
-    pub audit_chain: Chain,
-    /// Announcements of the last batch: no VM may have read them.
+    /// End of the audit log of each stream of the state: the next entry continues it.
+    pub audit_ends: BTreeMap<Stream, Chain>,
+    /// Position of the newest audit entry of all streams; 0 without entries.
+    pub audit_head: u64,
+    /// Announcements at the end of a stream: no VM may have read them.
     pub unread: Vec<(ClusterId, MaintenanceId)>,
-}
-
-/// Bytes of a seal.
-const SEAL_BYTES: usize = 9;
-
-/// A record as stored.
-enum StoredRecord {
-    Present(Record),
-    Old(OldRecord),
-}
-
-impl StoredRecord {
-    fn read(number: u64, sealed: &[u8]) -> Result<Self, Malformed> {
-        match seal::open_any(SealLocation::Record(number), sealed)? {
-            Content::Present(content) => from_bytes(content).map(Self::Present),
-            Content::Old(content) => from_bytes(content).map(Self::Old),
-        }
-    }
-
-    /// The records of the present format. `state` is the state before it.
-    fn upgraded(self, state: &ControlState) -> Vec<Record> {
-        match self {
-            Self::Present(record) => vec![record],
-            Self::Old(record) => record.upgraded(state),
-        }
-    }
 }
 
 /// Opens the journal of a directory and reads everything. A journal that ends before one of the reaches is refused and
@@ -70,159 +50,255 @@ pub(crate) fn open_and_recover(
     directory: &Directory,
     (sync, depth): (SyncMode, CheckDepth),
     due: &[Reach],
-) -> Result<(Connection, Heading, Recovered), OpenError> {
+) -> Result<(Connection, Headings, Recovered), OpenError> {
     let journal = directory.journal();
     let connection = database::open(&journal, sync, depth, |connection| {
-        // A damaged heading is reported below, with the rest of the damage.
-        let Ok(heading) = read_heading(connection, &journal) else { return Ok(()) };
-        due.iter().try_for_each(|reach| reach.check(directory, connection, &heading))
+        // Damaged headings are reported below, with the rest of the damage.
+        let Ok(headings) = read_headings(connection, &journal) else { return Ok(()) };
+        match due.iter().find_map(|reach| reach.shortfall(connection, &headings)) {
+            Some(what) => Err(OpenError::Short { path: directory.path().to_owned(), what }),
+            None => Ok(()),
+        }
     })?;
-    let (heading, recovered) = recover(&connection, &journal)?;
-    Ok((connection, heading, recovered))
+    let (headings, recovered) = recover(&connection, &journal)?;
+    Ok((connection, headings, recovered))
 }
 
-/// Reads everything, and checks that it is complete.
-pub(crate) fn recover(connection: &Connection, path: &Path) -> Result<(Heading, Recovered), OpenError> {
-    let heading = read_heading(connection, path)?;
-    let mut state = read_state(connection, path, &heading)?;
-    let (mut expected, mut unread) = (heading.base, Vec::new());
-    read_records(connection, path, heading.base, |number, stored| {
-        expected += 1;
-        if number != expected {
-            return Err(OpenError::damaged(path, format!("record {expected} is missing")));
+fn read_headings(connection: &Connection, path: &Path) -> Result<Headings, OpenError> {
+    if is_old(connection, path)? {
+        old_journal::read_headings(connection, path)
+    } else {
+        Headings::read(connection, path)
+    }
+}
+
+fn is_old(connection: &Connection, path: &Path) -> Result<bool, OpenError> {
+    old_journal::is_old(connection).map_err(|source| OpenError::database(path, source))
+}
+
+/// Reads everything, and checks that it is complete. The journal may be of an older format.
+pub(crate) fn recover(connection: &Connection, path: &Path) -> Result<(Headings, Recovered), OpenError> {
+    let headings = read_headings(connection, path)?;
+    let is_old = is_old(connection, path)?;
+    let (state, unread) = if is_old {
+        old_journal::read_state(connection, path, &headings)?
+    } else {
+        JournalReader { connection, path }.read_streams(&headings)?
+    };
+    check_ends(connection, path, &headings)?;
+    let end_of = |stream: Stream| match headings.get(stream.into()) {
+        Some(heading) => (stream, heading.audit_chain),
+        // Every stream continues the common log.
+        None if is_old => (stream, headings.journal.audit_end),
+        None => (stream, Chain::default()),
+    };
+    let audit_ends = streams_of(&state).map(end_of).collect();
+    let replayed = headings.streams().filter(|(key, _)| is_known(&state, *key));
+    let replayed = replayed.map(|(_, heading)| heading.last - heading.base).sum();
+    let (identity, created, clock) =
+        (headings.journal.identity, headings.journal.created, headings.journal.clock);
+    let audit_head = headings.journal.audit_end.number;
+    let recovered = Recovered { state, identity, created, clock, replayed, audit_ends, audit_head, unread };
+    Ok((headings, recovered))
+}
+
+fn streams_of(state: &ControlState) -> impl Iterator<Item = Stream> {
+    std::iter::once(Stream::Shared).chain(state.clusters().map(|(id, _)| Stream::Cluster(id)))
+}
+
+/// Returns true if a stream is part of the state. The common log has records in a journal without streams only.
+fn is_known(state: &ControlState, key: StreamKey) -> bool {
+    match key.stream() {
+        Some(Stream::Shared) => true,
+        Some(Stream::Cluster(id)) => state.cluster(id).is_some(),
+        None => key == StreamKey::COMMON,
+    }
+}
+
+/// Removes records beyond the end of their stream, and everything without a heading. Returns the streams with a heading
+/// that are no part of the state: their clusters were removed.
+pub(crate) fn remove_leftovers(
+    connection: &Connection,
+    headings: &Headings,
+    state: &ControlState,
+) -> rusqlite::Result<Vec<StreamKey>> {
+    for table in ["record", "chunk"] {
+        let next = format!("SELECT min(stream) FROM {table} WHERE stream > ?1");
+        let mut found = i64::MIN;
+        while let Some(stream) = connection.query_row(&next, params![found], |row| row.get(0))? {
+            found = stream;
+            if headings.get(StreamKey::from_column(stream)).is_none() {
+                connection.execute(&format!("DELETE FROM {table} WHERE stream = ?1"), params![stream])?;
+            }
         }
-        for record in stored.upgraded(&state) {
-            state.apply(&record);
-            match record.entry {
-                Entry::Cluster(id, ClusterEntry::Unread(more)) => {
-                    unread.extend(more.into_iter().map(|maintenance| (id, maintenance)));
-                }
+    }
+    for (key, heading) in headings.streams() {
+        remove_records_after(connection, key, heading.last)?;
+    }
+    Ok(headings.streams().map(|(key, _)| key).filter(|key| !is_known(state, *key)).collect())
+}
+
+/// Reads the streams of a journal.
+struct JournalReader<'a> {
+    connection: &'a Connection,
+    path: &'a Path,
+}
+
+impl JournalReader<'_> {
+    fn damaged(&self, what: impl Into<String>) -> OpenError {
+        OpenError::damaged(self.path, what)
+    }
+
+    /// Reads the shared stream, and then each cluster that it names.
+    fn read_streams(
+        &self,
+        headings: &Headings,
+    ) -> Result<(ControlState, Vec<(ClusterId, MaintenanceId)>), OpenError> {
+        let heading =
+            headings.get(StreamKey::SHARED).ok_or_else(|| self.damaged("it has no shared stream"))?;
+        let mut restoring = shared::Restoring::default();
+        self.read_rows(StreamKey::SHARED, heading, |row| match row {
+            StateRow::Shared(row) => restoring.add(row),
+            StateRow::Rules(_)
+            | StateRow::Site(_)
+            | StateRow::Described(..)
+            | StateRow::Failed(..)
+            | StateRow::Receipt(_)
+            | StateRow::Resource(_)
+            | StateRow::Booted(_)
+            | StateRow::Webhook(..)
+            | StateRow::Closed(..)
+            | StateRow::Cluster(_) => Err(BadRows("a row is not of the shared state")),
+        })?;
+        let shared = restoring.finish().map_err(|error| self.damaged(error.to_string()))?;
+        let mut state = ControlState::from_parts(Arc::new(shared), []);
+        self.read_records(StreamKey::SHARED, heading, |record| drop(state.apply(record)))?;
+        let ids: BTreeSet<_> = state.shared().clusters().map(|(id, _)| id).collect();
+        let clusters = ids.iter().map(|id| Ok((*id, self.read_cluster(*id, headings, &state)?)));
+        let clusters = clusters.collect::<Result<Vec<_>, OpenError>>()?;
+        let mut state = ControlState::from_parts(state.shared_arc(), clusters);
+        let mut unread = Vec::new();
+        for id in ids {
+            let key = Stream::Cluster(id).into();
+            let Some(heading) = headings.get(key) else { continue };
+            unread.extend(self.replay_cluster(key, heading, &mut state)?.into_iter().map(|work| (id, work)));
+        }
+        Ok((state, unread))
+    }
+
+    /// Applies the records of a cluster. Returns the announcements at their end.
+    fn replay_cluster(
+        &self,
+        key: StreamKey,
+        heading: &StreamHeading,
+        state: &mut ControlState,
+    ) -> Result<Vec<MaintenanceId>, OpenError> {
+        let mut unread = Vec::new();
+        self.read_records(key, heading, |record| {
+            drop(state.apply(record));
+            match &record.entry {
+                Entry::Cluster(_, ClusterEntry::Unread(more)) => unread.extend(more),
                 Entry::Cluster(..) | Entry::Shared(_) => unread.clear(),
             }
-        }
-        Ok(())
-    })?;
-    if expected != heading.last {
-        let what = format!("it ends with record {expected} instead of {}", heading.last);
-        return Err(OpenError::damaged(path, what));
+        })?;
+        Ok(unread)
     }
-    check_ends(connection, path, &heading)?;
-    let Heading { identity, created, clock, audit_chain, .. } = heading;
-    let replayed = heading.last - heading.base;
-    let recovered = Recovered { state, identity, created, clock, replayed, audit_chain, unread };
-    Ok((heading, recovered))
-}
 
-/// Number of the record before the first one that still exists.
-pub(crate) fn read_swept(connection: &Connection, heading: &Heading) -> rusqlite::Result<u64> {
-    let first: Option<i64> = connection.query_row("SELECT min(number) FROM record", [], |row| row.get(0))?;
-    let before = first.map(|first| first.cast_unsigned().saturating_sub(1));
-    Ok(before.unwrap_or(heading.base).min(heading.base))
-}
-
-fn read_heading(connection: &Connection, path: &Path) -> Result<Heading, OpenError> {
-    let sql = "SELECT content FROM heading";
-    let content: Vec<u8> = match connection.query_row(sql, [], |row| row.get(0)) {
-        Err(rusqlite::Error::QueryReturnedNoRows) => {
-            return Err(OpenError::damaged(path, "it has no heading"));
-        }
-        other => other.map_err(|source| OpenError::database(path, source))?,
-    };
-    let opened = seal::open(SealLocation::Head, &content);
-    opened.map_err(|error| OpenError::damaged(path, format!("the heading: {error}")))
-}
-
-fn read_state(connection: &Connection, path: &Path, heading: &Heading) -> Result<ControlState, OpenError> {
-    let failed = |source| OpenError::database(path, source);
-    let mut rows = RowReader::default();
-    let sql = "SELECT place, content FROM chunk WHERE place >= ?1 AND place < ?2 ORDER BY place";
-    let mut statement = connection.prepare(sql).map_err(failed)?;
-    let generation = heading.generation;
-    let (from, to) = (chunk_position(generation, 0), chunk_position(generation + 1, 0));
-    let mut chunks = statement.query(params![from, to]).map_err(failed)?;
-    let mut number = 0;
-    while let Some(row) = chunks.next().map_err(failed)? {
-        let sealed = blob(row, path, CHUNK_BYTES + RECORD_BYTES_MAX)?;
-        let place = SealLocation::Chunk { generation, number };
-        let wrong = |error: &dyn std::fmt::Display| {
-            OpenError::damaged(path, format!("part {number} of the stored state: {error}"))
-        };
-        let content = seal::open_any(place, sealed).map_err(|error| wrong(&error))?;
-        rows.add(&content, wrong)?;
-        number += 1;
-    }
-    if (number, rows.count()) != (heading.chunks, heading.rows) {
-        return Err(OpenError::damaged(path, "a part of the stored state is missing"));
-    }
-    rows.finish().map_err(|error| OpenError::damaged(path, error.to_string()))
-}
-
-/// A state that is being read from its chunks.
-#[derive(Default)]
-pub(crate) struct RowReader {
-    restoring: RestoringState,
-    upgrade: RowUpgrade,
-    count: u64,
-}
-
-impl RowReader {
-    /// Adds the rows of a chunk.
-    pub(crate) fn add<E>(
-        &mut self,
-        content: &Content<'_>,
-        wrong: impl Fn(&dyn std::fmt::Display) -> E,
-    ) -> Result<(), E> {
-        let (Content::Present(bytes) | Content::Old(bytes)) = content;
-        let mut input = Reader::new(bytes);
-        while input.left() > 0 {
-            let rows = match content {
-                Content::Present(_) => StateRow::read(&mut input).map(|row| vec![row]),
-                Content::Old(_) => OldRow::read(&mut input).map(|row| self.upgrade.upgrade(row)),
-            };
-            for row in rows.map_err(|error| wrong(&error))? {
-                self.restoring.add(row).map_err(|error| wrong(&error))?;
+    /// The stored state of a cluster.
+    fn read_cluster(
+        &self,
+        id: ClusterId,
+        headings: &Headings,
+        state: &ControlState,
+    ) -> Result<Arc<ClusterState>, OpenError> {
+        let key = Stream::Cluster(id).into();
+        match headings.get(key).filter(|heading| heading.generation > 0) {
+            Some(heading) => {
+                let mut restoring = RestoringCluster::new(id);
+                self.read_rows(key, heading, |row| restoring.add(row))?;
+                let cluster = restoring.finish().map_err(|error| self.damaged(error.to_string()))?;
+                Ok(Arc::new(cluster))
             }
-            self.count += 1;
+            None => {
+                initial_cluster(state, id).ok_or_else(|| self.damaged(format!("{key} has no stored state")))
+            }
+        }
+    }
+
+    /// Reads the rows of the stored state of a stream.
+    fn read_rows(
+        &self,
+        stream: StreamKey,
+        heading: &StreamHeading,
+        mut add: impl FnMut(StateRow) -> Result<(), BadRows>,
+    ) -> Result<(), OpenError> {
+        let failed = |source| OpenError::database(self.path, source);
+        let sql = "SELECT number, content FROM chunk WHERE stream = ?1 AND generation = ?2 ORDER BY number";
+        let mut statement = self.connection.prepare_cached(sql).map_err(failed)?;
+        let generation = heading.generation;
+        let mut chunks =
+            statement.query(params![stream.column(), generation.cast_signed()]).map_err(failed)?;
+        let (mut number, mut count) = (0, 0);
+        while let Some(row) = chunks.next().map_err(failed)? {
+            let sealed = blob(row, self.path, CHUNK_BYTES + RECORD_BYTES_MAX)?;
+            let wrong = |error: &dyn std::fmt::Display| {
+                self.damaged(format!("part {number} of the stored state of {stream}: {error}"))
+            };
+            let location = SealLocation::StreamChunk { stream, generation, number };
+            let content = seal::open_bytes(location, sealed).map_err(|error| wrong(&error))?;
+            let mut input = Reader::new(content);
+            while input.left() > 0 {
+                let row = StateRow::read(&mut input).map_err(|error| wrong(&error))?;
+                add(row).map_err(|error| wrong(&error))?;
+                count += 1;
+            }
+            number += 1;
+        }
+        if (number, count) != (heading.chunks, heading.rows) {
+            return Err(self.damaged(format!("a part of the stored state of {stream} is missing")));
         }
         Ok(())
     }
 
-    /// Number of rows so far, as stored.
-    pub(crate) fn count(&self) -> u64 {
-        self.count
-    }
-
-    /// The state, once all chunks are added.
-    pub(crate) fn finish(self) -> Result<ControlState, BadRows> {
-        self.restoring.finish()
+    /// Reads the records of a stream after its stored state, up to the end in its heading.
+    fn read_records(
+        &self,
+        stream: StreamKey,
+        heading: &StreamHeading,
+        mut each: impl FnMut(&Record),
+    ) -> Result<(), OpenError> {
+        let failed = |source| OpenError::database(self.path, source);
+        let sql = "SELECT number, content FROM record WHERE stream = ?1 AND number > ?2 AND number <= ?3 \
+                   ORDER BY number";
+        let mut statement = self.connection.prepare_cached(sql).map_err(failed)?;
+        let range = params![stream.column(), heading.base.cast_signed(), heading.last.cast_signed()];
+        let mut rows = statement.query(range).map_err(failed)?;
+        let mut expected = heading.base;
+        while let Some(row) = rows.next().map_err(failed)? {
+            let number = row.get::<_, i64>(0).map_err(failed)?.cast_unsigned();
+            expected += 1;
+            if number != expected {
+                return Err(self.damaged(format!("record {expected} of {stream} is missing")));
+            }
+            let sealed = blob(row, self.path, RECORD_BYTES_MAX)?;
+            let wrong =
+                |error: &dyn std::fmt::Display| self.damaged(format!("record {number} of {stream}: {error}"));
+            let location = SealLocation::StreamRecord { stream, number };
+            let record: Record = seal::open(location, sealed).map_err(|error| wrong(&error))?;
+            if StreamKey::from(record.stream()) != stream {
+                return Err(wrong(&"it belongs to another stream"));
+            }
+            each(&record);
+        }
+        if expected != heading.last {
+            let what = format!("{stream} ends with record {expected} instead of {}", heading.last);
+            return Err(self.damaged(what));
+        }
+        Ok(())
     }
 }
 
-fn read_records(
-    connection: &Connection,
-    path: &Path,
-    base: u64,
-    mut each: impl FnMut(u64, StoredRecord) -> Result<(), OpenError>,
-) -> Result<(), OpenError> {
-    let failed = |source| OpenError::database(path, source);
-    let sql = "SELECT number, content FROM record WHERE number > ?1 ORDER BY number";
-    let mut statement = connection.prepare(sql).map_err(failed)?;
-    let mut rows = statement.query(params![base.cast_signed()]).map_err(failed)?;
-    while let Some(row) = rows.next().map_err(failed)? {
-        let number = row.get::<_, i64>(0).map_err(failed)?.cast_unsigned();
-        let sealed = blob(row, path, RECORD_BYTES_MAX)?;
-        let record = StoredRecord::read(number, sealed)
-            .map_err(|error| OpenError::damaged(path, format!("record {number}: {error}")))?;
-        each(number, record)?;
-    }
-    Ok(())
-}
-
-fn blob<'a>(row: &'a rusqlite::Row<'_>, path: &Path, bytes_max: usize) -> Result<&'a [u8], OpenError> {
-    let value = row.get_ref(1).map_err(|source| OpenError::database(path, source))?;
-    let bytes = value.as_blob().map_err(|error| OpenError::damaged(path, error.to_string()))?;
-    if bytes.len() > bytes_max + SEAL_BYTES {
-        return Err(OpenError::damaged(path, format!("a value is too large: {} bytes", bytes.len())));
-    }
-    Ok(bytes)
+/// The state of a cluster that has no stored state yet: it is as it was created.
+fn initial_cluster(state: &ControlState, id: ClusterId) -> Option<Arc<ClusterState>> {
+    state.cluster_arc(id).or_else(|| state.shared().initial_cluster(id).map(Arc::new))
 }

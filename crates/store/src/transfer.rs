@@ -3,13 +3,13 @@
 //! An imported state is old, and machines may have seen later events. So it does not continue unchanged: incarnations
 //! take a step that the lost past cannot have reached, visible events are announced again under new ids, later ids and
 //! action names use another seed (known work keeps its action names), and the brake is on until an operator releases
-//! it. The audit log stays with its old journal; a new one begins.
+//! it. The audit logs stay with their old journal; new ones begin.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufReader, Read, Write};
 use std::path::Path;
 
-use forewarn_control::Chain;
 use forewarn_lifecycle::{Cluster, Now, Seed, Timestamp};
 use rusqlite::Connection;
 
@@ -17,20 +17,22 @@ use crate::audit_log::check_audit_log;
 use crate::codec::seal::{self, SealLocation};
 use crate::codec::{RECORD_BYTES_MAX, stored_struct};
 use crate::creation::create;
-use crate::database::{self, CheckDepth, Heading, SyncMode};
+use crate::database::{self, CheckDepth, SyncMode};
 use crate::error::OpenError;
 use crate::files::{Directory, read_header};
 use crate::fold::{CHUNK_BYTES, next_chunk};
+use crate::heading::{Headings, JournalHeading};
+use crate::old_journal::RowReader;
 use crate::options::Options;
 use crate::reach;
-use crate::recover::{Recovered, RowReader, open_and_recover, recover};
+use crate::recover::{Recovered, open_and_recover, recover};
 use forewarn_control::ControlState;
 
 /// First line of an export, with its format.
-const FIRST_LINE: &[u8] = b"forewarn export 1\n";
+const FIRST_LINE: &[u8] = b"forewarn export 2\n";
 
-/// First line of an export of format 0.
-const OLD_FIRST_LINE: &[u8] = b"forewarn export 0\n";
+/// First lines of exports of older formats.
+const OLD_FIRST_LINES: [&[u8]; 2] = [b"forewarn export 0\n", b"forewarn export 1\n"];
 
 /// Summary of a healthy journal.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,11 +40,11 @@ pub struct CheckReport {
     pub created: Timestamp,
     /// Highest value of each clock.
     pub clock: Now,
-    /// Records in its life.
+    /// Records of all streams in its life.
     pub records: u64,
     /// Records that an opening replays.
     pub replayed: u64,
-    /// Number of the newest audit entry.
+    /// Position of the newest audit entry.
     pub entries: u64,
     /// Number of audit entries that are stored and verified.
     pub entries_kept: u64,
@@ -69,15 +71,15 @@ stored_struct! { ExportHeader { identity, created, clock, rows } }
 /// Fails if it is in use or damaged.
 pub fn check(directory: &Path) -> Result<CheckReport, OpenError> {
     let owned = Directory::with_journal(directory)?;
-    let (connection, heading, recovered) = open_complete(&owned)?;
-    let entries_kept = check_audit_log(&connection, &owned.journal(), &heading)?;
+    let (connection, headings, recovered) = open_complete(&owned)?;
+    let entries_kept = check_audit_log(&connection, &owned.journal(), &headings)?;
     let Recovered { state, created, clock, replayed, .. } = recovered;
     Ok(CheckReport {
         created,
         clock,
-        records: heading.last,
+        records: headings.journal.records,
         replayed,
-        entries: heading.audit_chain.number,
+        entries: headings.journal.audit_end.number,
         entries_kept,
         hosts: count(&state, |cluster| cluster.hosts().count()),
         tenants: count(&state, |cluster| cluster.tenants().count()),
@@ -86,7 +88,7 @@ pub fn check(directory: &Path) -> Result<CheckReport, OpenError> {
 }
 
 /// Opens a journal that no server uses, and refuses one that has lost commits.
-fn open_complete(directory: &Directory) -> Result<(Connection, Heading, Recovered), OpenError> {
+fn open_complete(directory: &Directory) -> Result<(Connection, Headings, Recovered), OpenError> {
     let recorded = reach::read(directory)?;
     let due: Vec<_> = recorded.map(|recorded| recorded.reach).into_iter().collect();
     open_and_recover(directory, (SyncMode::EachCommit, CheckDepth::Thorough), &due)
@@ -126,9 +128,9 @@ pub fn import(source: &Path, directory: &Path, options: &Options) -> Result<(), 
     let Recovered { state, identity, clock, .. } = recovered;
     let state = state.with_new_audit_log().renewed(options.seed);
     let state = state.map_err(|error| OpenError::damaged(source, error.to_string()))?;
-    let heading = Heading { clock, ..Heading::new(identity, options.now) };
-    let unread = state.announced();
-    create(&directory, heading, state, &unread)
+    let mut heading = JournalHeading::new(identity, options.now);
+    heading.clock = clock;
+    create(&directory, heading, &state, &state.announced())
 }
 
 fn write_export(recovered: Recovered, out: &mut impl Write) -> io::Result<()> {
@@ -152,11 +154,15 @@ fn write_frame(out: &mut impl Write, sealed: &[u8]) -> io::Result<()> {
     out.write_all(sealed)
 }
 
+fn is_first_line(line: &[u8]) -> bool {
+    line == FIRST_LINE || OLD_FIRST_LINES.contains(&line)
+}
+
 fn read_export(source: &Path) -> Result<Recovered, OpenError> {
     let file = File::open(source).map_err(OpenError::io("open", source))?;
     let mut input = BufReader::new(file);
     let mut first = [0; FIRST_LINE.len()];
-    if input.read_exact(&mut first).is_err() || ![FIRST_LINE, OLD_FIRST_LINE].contains(&first.as_slice()) {
+    if input.read_exact(&mut first).is_err() || !is_first_line(&first) {
         return Err(OpenError::Foreign(source.to_owned()));
     }
     let wrong = |error: &dyn std::fmt::Display| OpenError::damaged(source, error.to_string());
@@ -176,8 +182,9 @@ fn read_export(source: &Path) -> Result<Recovered, OpenError> {
         return Err(wrong(&"bytes follow its end"));
     }
     let state = reader.finish().map_err(|error| wrong(&error))?;
-    let (audit_chain, unread) = (Chain::default(), Vec::new());
-    Ok(Recovered { state, identity, created, clock, replayed: 0, audit_chain, unread })
+    // An import begins new audit logs.
+    let (audit_ends, audit_head, unread) = (BTreeMap::new(), 0, Vec::new());
+    Ok(Recovered { state, identity, created, clock, replayed: 0, audit_ends, audit_head, unread })
 }
 
 fn read_frame(input: &mut impl Read, source: &Path) -> Result<Vec<u8>, OpenError> {

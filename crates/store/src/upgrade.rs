@@ -1,11 +1,12 @@
 //! Upgrading a journal of an older format when it is opened.
 //!
 //! The state is read in the older format, and written into a new journal in the present one. The audit log is copied
-//! byte for byte, so that its entries still verify. The old journal stays beside the new one as `journal.format-N.db`.
+//! byte for byte, so that its entries still verify; the log of each stream continues it. The old journal stays beside
+//! the new one as `journal.format-N.db`.
 //!
 //! ```text
-//!   journal.db (format 0) ──read──▶ state ──▶ journal.new (format 1)
-//!        │ second name: journal.format-0.db        │ rename
+//!   journal.db (format 1) ──read──▶ state ──▶ journal.new (format 2)
+//!        │ second name: journal.format-1.db        │ rename
 //!        └──────────── replaced by ◀───────────────┘
 //! ```
 //!
@@ -15,50 +16,73 @@
 use rusqlite::Connection;
 use rusqlite::types::Value;
 
-use crate::creation::write_unread;
-use crate::database::{self, CheckDepth, FORMAT, Heading, SyncMode, write_heading};
+use crate::creation::{add_streams, write_state};
+use crate::database::{self, CheckDepth, FORMAT, SyncMode};
 use crate::error::OpenError;
-use crate::files::{Directory, read_header};
-use crate::fold::Folding;
+use crate::files::{Directory, read_header, remove_if_there};
+use crate::heading::{Headings, StreamHeading};
 use crate::reach::Reach;
 use crate::recover::{Recovered, open_and_recover};
+use crate::stream_key::StreamKey;
 
-/// Tables of the audit log. Their content is the same in every format.
+/// Tables of the audit log, as the views of [`crate::old_journal`] show them.
 const AUDIT_TABLES: [(&str, &str); 3] = [
-    ("SELECT number, at, content FROM trail", "INSERT INTO trail VALUES (?1, ?2, ?3)"),
-    ("SELECT subject, number FROM subject", "INSERT INTO subject VALUES (?1, ?2)"),
-    ("SELECT hour, first, last FROM hour", "INSERT INTO hour VALUES (?1, ?2, ?3)"),
+    (
+        "SELECT position, stream, number, at, content FROM trail",
+        "INSERT INTO trail (position, stream, number, at, content) VALUES (?1, ?2, ?3, ?4, ?5)",
+    ),
+    ("SELECT subject, position FROM subject", "INSERT INTO subject (subject, position) VALUES (?1, ?2)"),
+    ("SELECT hour, first, last FROM hour", "INSERT INTO hour (hour, first, last) VALUES (?1, ?2, ?3)"),
 ];
 
 /// Upgrades the journal of a directory if it has an older format. A journal that ends before one of the reaches is
-/// refused.
-pub(crate) fn upgrade_if_old(directory: &Directory, due: &[Reach]) -> Result<(), OpenError> {
+/// refused. Returns the result of `inspect` about the old journal.
+pub(crate) fn upgrade_if_old<T>(
+    directory: &Directory,
+    due: &[Reach],
+    inspect: impl FnOnce(&Connection, &Headings) -> T,
+) -> Result<Option<T>, OpenError> {
     let journal = directory.journal();
-    let Some(header) = read_header(&journal)?.filter(|header| header.version < FORMAT) else { return Ok(()) };
-    let (old, heading, recovered) =
+    let header = read_header(&journal)?.filter(|header| header.version < FORMAT);
+    let Some(header) = header else { return Ok(None) };
+    let (old, headings, recovered) =
         open_and_recover(directory, (SyncMode::EachCommit, CheckDepth::Thorough), due)?;
+    let inspected = inspect(&old, &headings);
     let new = directory.new_journal()?;
-    let connection = database::create(&new)?;
-    write(&old, &connection, heading, recovered).map_err(|source| OpenError::database(&new, source))?;
-    database::complete(connection, &new)?;
+    let created = database::create(&new).and_then(|connection| {
+        let written = write(&old, &connection, &headings, &recovered);
+        written.map_err(|source| OpenError::database(&new, source))?;
+        database::complete(connection, &new)
+    });
+    if let Err(error) = created {
+        // It may have filled the disk. The old journal is unchanged.
+        drop(remove_if_there(&new));
+        return Err(error);
+    }
     old.close().map_err(|(_, source)| OpenError::database(&journal, source))?;
     directory.keep_old(header.version)?;
-    directory.publish(&new)
+    directory.publish(&new)?;
+    Ok(Some(inspected))
 }
 
 /// Writes a journal with the same content, in one transaction.
 fn write(
     old: &Connection,
     new: &Connection,
-    mut heading: Heading,
-    recovered: Recovered,
+    former: &Headings,
+    recovered: &Recovered,
 ) -> rusqlite::Result<()> {
     let Recovered { state, unread, .. } = recovered;
     let transaction = new.unchecked_transaction()?;
     AUDIT_TABLES.iter().try_for_each(|(from, to)| copy_table(old, &transaction, from, to))?;
-    Folding::begin(state, heading.generation + 1, heading.last).finish(&transaction, &mut heading)?;
-    write_unread(&transaction, &mut heading, &unread)?;
-    write_heading(&transaction, &heading)?;
+    let mut headings = Headings::new(former.journal.clone());
+    if let Some(common) = former.get(StreamKey::COMMON).filter(|common| common.audit_chain.number > 0) {
+        let (audit_chain, swept) = (common.audit_chain, common.swept);
+        let empty = StreamHeading::new(common.clock, common.begin);
+        headings.insert(StreamKey::COMMON, StreamHeading { audit_chain, swept, ..empty });
+    }
+    add_streams(&mut headings, state, former.journal.audit_end);
+    write_state(&transaction, &mut headings, state, unread)?;
     transaction.commit()
 }
 

@@ -123,7 +123,7 @@ impl TestCluster {
     /// The view of the scale set `web`.
     pub fn view(&self) -> ScaleSetView {
         let id = self.rules.scale_set_named("web").unwrap();
-        scale_set_view(&self.rules, id, &leaving(&self.rules)).unwrap()
+        scale_set_view(&self.rules, id).unwrap()
     }
 
     /// Host, update domain and fault domain of each instance of `web`.
@@ -207,7 +207,20 @@ impl TestCluster {
     }
 
     pub fn fleet(&self) -> Fleet {
-        let none = MachineDetails::default();
-        fleet_of(&self.rules, &self.site, |machine| self.details.get(&machine).unwrap_or(&none))
+        self.with_current(|current| current.fleet())
+    }
+
+    /// The differences that turn its fleet into that one.
+    pub fn difference(
+        &self,
+        wanted: &Fleet,
+        rest: UnlistedObjects,
+    ) -> Result<Vec<Difference>, FleetFileError> {
+        self.with_current(|current| difference(current, wanted, rest))
+    }
+
+    fn with_current<T>(&self, look: impl FnOnce(CurrentFleet<'_>) -> T) -> T {
+        let details = |machine: MachineId| self.details.get(&machine);
+        look(CurrentFleet { cluster: &self.rules, site: &self.site, details: &details, now: self.now })
     }
 }

@@ -1,6 +1,7 @@
 //! Random histories of a shared state: few names, so that they collide, and clocks that jump.
 
 use forewarn_control::refusal::Refusal;
+use forewarn_control::resource_id::GroupId;
 use forewarn_control::shared::*;
 use forewarn_control::{ClusterId, NewReceipt, Site, StoredResponse};
 use forewarn_lifecycle::{EventKind, Name, Now, Seed, Steady, Timestamp};
@@ -32,13 +33,17 @@ enum Wanted {
 
 impl JournaledState {
     pub fn new() -> Self {
-        Self { shared: SharedState::new(), journal: Vec::new(), now: Now::at_millis(1_000_000_000) }
+        Self {
+            shared: SharedState::new(Seed([4; 16])),
+            journal: Vec::new(),
+            now: Now::at_millis(1_000_000_000),
+        }
     }
 
     pub fn submit(&mut self, command: &Command) -> Result<Vec<Change>, Refusal> {
         let changes = self.shared.decide(self.now, command)?;
         for change in &changes {
-            self.shared.evolve(self.now, change);
+            self.shared.apply(self.now, change);
             self.journal.push((self.now, change.clone()));
         }
         Ok(changes)
@@ -129,6 +134,10 @@ fn commands() -> impl Strategy<Value = Command> {
         create,
         rename,
         clusters().prop_map(Command::RemoveCluster),
+        (clusters(), prop::collection::vec(claims(), 0..4))
+            .prop_map(|(cluster, claims)| Command::TakeClaims { cluster, claims }),
+        (clusters(), prop::collection::vec(groups(), 0..4))
+            .prop_map(|(cluster, groups)| Command::ReleaseClaims { cluster, groups }),
         names().prop_map(Command::RevokeToken),
         receipt,
         webhooks().prop_map(Command::Webhook),
@@ -141,28 +150,54 @@ pub fn webhooks() -> impl Strategy<Value = WebhookCommand> {
     let kinds =
         prop_oneof![Just(Reach::All), few(prop::sample::select(vec![EventKind::Freeze, EventKind::Preempt]))];
     let schemas = prop::sample::select(Schema::ALL.to_vec());
-    let add = (names(), urls, schemas, scopes(), kinds, any::<bool>(), 0..50u64);
-    let add = add.prop_map(|(name, url, schema, scope, kinds, has_secret, cursor)| {
+    let add = (names(), urls, schemas, scopes(), kinds, any::<bool>());
+    let add = add.prop_map(|(name, url, schema, scope, kinds, has_secret)| {
         let authorization = has_secret.then(|| Authorization::new("Bearer s3cret").unwrap());
         let (url, filter, by) = (Url::parse(url).unwrap(), Filter { scope, kinds }, "socket".to_owned());
-        WebhookCommand::Add(Box::new(WebhookDefinition {
-            name,
-            url,
-            schema,
-            filter,
-            authorization,
-            cursor,
-            by,
-        }))
+        WebhookCommand::Add(Box::new(WebhookDefinition { name, url, schema, filter, authorization, by }))
     });
     let confirm = (0..6u32, prop::option::of(1..100u32));
     let confirm = confirm.prop_map(|(webhook, per_minute)| WebhookCommand::Confirm { webhook, per_minute });
+    let messages = (0..3u8, deliveries()).prop_map(|(west, progress)| UndeliveredMessages {
+        site: Site { location: format!("west{west}"), ..Site::default() },
+        progress,
+    });
+    let keep = (clusters(), messages)
+        .prop_map(|(cluster, messages)| WebhookCommand::KeepUndelivered { cluster, messages });
+    let advance = (clusters(), 0..6u32, progress()).prop_map(|(cluster, webhook, progress)| {
+        WebhookCommand::AdvanceUndelivered { cluster, webhook, progress }
+    });
+    let end = (clusters(), 0..6u32)
+        .prop_map(|(cluster, webhook)| WebhookCommand::EndUndelivered { cluster, webhook });
+    let remove = names().prop_map(WebhookCommand::Remove);
+    prop_oneof![3 => add, 2 => confirm, 1 => remove, 3 => keep, 2 => advance, 1 => end]
+}
+
+/// Progress of webhooks in a cluster, by number.
+pub fn deliveries() -> impl Strategy<Value = Vec<(u32, Progress)>> {
+    prop::collection::vec((0..6u32, progress()), 0..4)
+}
+
+fn progress() -> impl Strategy<Value = Progress> {
     let failing = (0..1_000_000i64, 0..90u64)
         .prop_map(|(millis, head)| DeliveryFailure { since: Timestamp::from_millis(millis), head });
-    let progress = (0..90u64, 0..9u64, prop::option::of(failing))
-        .prop_map(|(cursor, lost, failing)| Progress { cursor, lost, failing });
-    let advance = prop::collection::vec((0..6u32, progress), 0..4).prop_map(WebhookCommand::Advance);
-    prop_oneof![3 => add, 2 => confirm, 4 => advance, 1 => names().prop_map(WebhookCommand::Remove)]
+    (0..90u64, 0..9u64, prop::option::of(failing)).prop_map(|(cursor, lost, failing)| Progress {
+        cursor,
+        lost,
+        failing,
+    })
+}
+
+pub fn claims() -> impl Strategy<Value = NewClaim> {
+    (groups(), 0..3u8).prop_map(|(group, west)| NewClaim { group, location: format!("west{west}") })
+}
+
+/// Groups in any spelling.
+pub fn groups() -> impl Strategy<Value = GroupId> {
+    (0..6u8, any::<bool>()).prop_map(|(number, is_upper)| {
+        let name = if is_upper { format!("G{number}") } else { format!("g{number}") };
+        GroupId { subscription: "s".to_owned(), name }
+    })
 }
 
 fn names() -> impl Strategy<Value = Name> {

@@ -39,6 +39,7 @@ struct Book {
     refuses: Option<String>,
     /// From that notification on nobody is answered.
     stalls_at: Option<usize>,
+    is_stopped: bool,
 }
 
 /// A request, and what it was answered.
@@ -60,13 +61,25 @@ impl WebhookReceiver {
         Self::start_with(Arc::new(|stream| Box::new(stream)))
     }
 
+    /// Starts at a fixed address, as soon as no other test listens there.
+    pub fn start_at(address: &str) -> Self {
+        let listener = wait_until(&format!("{address} is free"), || TcpListener::bind(address).ok());
+        Self::listen(listener, Arc::new(|stream| Box::new(stream)))
+    }
+
     pub fn start_with(secure: Arc<Secure>) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        Self::listen(TcpListener::bind("127.0.0.1:0").unwrap(), secure)
+    }
+
+    fn listen(listener: TcpListener, secure: Arc<Secure>) -> Self {
         let (address, shared) = (listener.local_addr().unwrap(), Arc::default());
         let receiver = Self { address, shared };
         let own = receiver.clone();
         thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
+                if own.book().is_stopped {
+                    return;
+                }
                 let (own, secure) = (own.clone(), Arc::clone(&secure));
                 // Whoever hangs up has had enough.
                 thread::spawn(move || drop(own.converse(secure(stream))));
@@ -107,6 +120,13 @@ impl WebhookReceiver {
     pub fn stalls_at(&self, count: Option<usize>) {
         self.book().stalls_at = count;
         self.shared.1.notify_all();
+    }
+
+    /// Stops to listen, so that another one can listen at its address.
+    pub fn stop(&self) {
+        self.book().is_stopped = true;
+        // The thread that accepts connections sees it with the next one.
+        drop(TcpStream::connect(self.address));
     }
 
     /// Every request.

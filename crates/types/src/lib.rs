@@ -37,7 +37,7 @@ pub use ids::{
     ActionName, ClusterId, EventId, FaultDomain, HostId, MachineId, MaintenanceId, RolloutId, ScaleSetId,
     Seed, TenantId, UpdateDomain, Zone,
 };
-pub use names::{BadName, Name, derived_name};
+pub use names::{BadName, Name, caseless_hash, derived_name};
 pub use out_of_range::OutOfRange;
 pub use span::{Moment, NotAMoment, NotASpan, Span, parse_duration, show_duration};
 pub use time::{Now, Steady, Timestamp};

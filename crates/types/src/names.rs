@@ -16,6 +16,19 @@ use crate::limits::NAME_BYTES_MAX;
 #[serde(try_from = "String")]
 pub struct Name(Arc<str>);
 
+/// The FNV-1a hash of a text, in which the case of ASCII letters makes no difference. The same on every computer.
+///
+/// ```
+/// use forewarn_types::caseless_hash;
+/// assert_eq!(caseless_hash("Web"), caseless_hash("wEB"));
+/// assert_eq!(caseless_hash("a"), 0xe40c_292c);
+/// ```
+#[must_use]
+pub fn caseless_hash(text: &str) -> u32 {
+    let mix = |hash: u32, byte: u8| (hash ^ u32::from(byte.to_ascii_lowercase())).wrapping_mul(0x0100_0193);
+    text.bytes().fold(0x811c_9dc5, mix)
+}
+
 /// The reason why a text is not a name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadName {

@@ -2,9 +2,11 @@
 
 mod agent;
 mod core;
+mod fleet;
 mod hostile;
 mod metadata;
 mod results;
+mod streams;
 
 use anyhow::Result;
 
@@ -38,9 +40,11 @@ pub(crate) fn command(mut words: Words) -> Result<Outcome> {
         Some("metadata") => metadata::command(words),
         Some("hostile") => hostile::run(Keep::read(words)?),
         Some("agent") => agent::run(Keep::read(words)?),
+        Some("streams") => streams::command(words),
+        Some("fleet") => fleet::command(words),
         Some(other) => Err(Usage::unknown(other).into()),
         None => {
-            let hint = "cargo xtask bench core, metadata, hostile, or agent";
+            let hint = "cargo xtask bench core, metadata, hostile, agent, streams, or fleet";
             Err(Usage::new(&format!("no benchmark named\n  hint: {hint}")).into())
         }
     }
@@ -64,4 +68,14 @@ pub(crate) fn measure_hostile() -> Result<Outcome> {
 /// Measures an agent.
 pub(crate) fn measure_agent() -> Result<Outcome> {
     agent::run(Keep::Nothing)
+}
+
+/// Measures fleets of a thousand machines to a million.
+pub(crate) fn measure_fleets() -> Result<Outcome> {
+    fleet::run(&fleet::FleetOptions::default())
+}
+
+/// Measures commands in several clusters.
+pub(crate) fn measure_streams() -> Result<Outcome> {
+    streams::run(&streams::StreamsOptions::default())
 }

@@ -20,10 +20,8 @@ use axum::response::{IntoResponse, Response};
 use axum::{Json, Router};
 use forewarn_control::Permit;
 use forewarn_imds::{TokenHolder, unsigned_token};
-use forewarn_server::operator::{
-    Access, ForeignRequest, HostNames, TokenError, authenticate_connection, bearer, find_token, foreign,
-};
-use forewarn_server::{ControlHandle, ExtensionMount, Scheme, TlsListener};
+use forewarn_server::operator::{Access, ForeignRequest, HostNames, TokenError, bearer, find_token, foreign};
+use forewarn_server::{ControlHandle, ExtensionMount, Scheme, TlsListener, authenticate_connection};
 use serde_json::json;
 
 use super::login::{self, Credentials, Login, LoginDirectory};
@@ -85,7 +83,9 @@ impl ArmEndpoint {
             None => match self.admit(&request) {
                 Ok(permit) => {
                     let (mut request, permit) = (request, Arc::new(permit));
-                    authenticate_connection(&request, &permit);
+                    if authenticate_connection(&request, &permit).is_err() {
+                        return busy();
+                    }
                     request.extensions_mut().insert(permit);
                     super::respond(State(self.context.clone()), request).await
                 }
@@ -218,6 +218,16 @@ impl ArmEndpoint {
         let body = unsigned_token(&self.login.directory, &holder, &resource, SystemTime::now());
         Ok(([(header::CONTENT_TYPE, "application/json")], body).into_response())
     }
+}
+
+/// 503 for a token with too many connections. The client loses this one.
+fn busy() -> Response {
+    let refused =
+        ArmError::new(503, "ServerBusy", "The access token has too many connections. Try again later.");
+    let mut response = show(&refused);
+    response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+    response
 }
 
 fn foreign_error(why: ForeignRequest) -> ArmError {

@@ -73,7 +73,7 @@ pub(super) async fn in_location(
 /// Number of resources of each kind within the permit.
 async fn usages(context: &ArmContext, request: &ArmRequest) -> Result<Response, ArmError> {
     let (mut machines, mut sets, mut scale_sets) = (0, 0, 0);
-    for control in control_handles_of(context, request).await? {
+    for (_, control) in control_handles_of(context, request).await? {
         let permit = std::sync::Arc::clone(&request.permit);
         let look = move |state: &State<'_>| {
             let cluster = state.cluster;

@@ -28,7 +28,10 @@ pub(crate) fn of_problem(problem: &ControlError) -> ArmError {
         ControlError::EndOfTime | ControlError::NotPretending | ControlError::RealClock => {
             ArmError::new(409, "OperationNotAllowed", text)
         }
-        ControlError::Outdated | ControlError::Unavailable => ArmError::new(503, "ServiceUnavailable", text),
+        ControlError::Outdated
+        | ControlError::Unclaimed
+        | ControlError::ClusterFailed(_)
+        | ControlError::Unavailable => ArmError::new(503, "ServiceUnavailable", text),
     }
 }
 

@@ -17,9 +17,10 @@ use forewarn_server::State;
 use forewarn_server::{ResourceGroup, group_in_cluster, group_of, groups_with_id};
 use serde_json::{Value, json};
 
-use super::compute::{self, Removal};
+use super::compute::{self, ComputeKind, Removal};
+use super::page::{PAGE_MAX, PageItems, key_of_page};
 use super::request::{ArmRequest, encoded};
-use super::scopes::{check_subscription, cluster_for, find_group, groups_of, no_group};
+use super::scopes::{check_subscription, cluster_for, find_group, groups_of, groups_prefix, no_group};
 use super::{ArmContext, errors, responses};
 use crate::{ArmError, is_gone, merge, normal_location};
 
@@ -33,12 +34,20 @@ pub(super) async fn list(
     subscription: &str,
 ) -> Result<Response, ArmError> {
     request.version()?;
-    let (wanted, permit) = (subscription.to_owned(), Arc::clone(&request.permit));
-    let look = move |state: &State<'_>| {
-        check_subscription(state, &permit, &wanted)?;
-        Ok(groups_of(state, &permit, &wanted).iter().map(|group| shown(state, group)).collect())
+    let from = key_of_page(request, &groups_prefix(subscription))?;
+    let mut page = PageItems::default();
+    let look = |state: &State<'_>| {
+        check_subscription(state, &request.permit, subscription)?;
+        for (key, group) in groups_of(state, &request.permit, (subscription, &from), PAGE_MAX + 1) {
+            if !page.visit() {
+                return Ok(Some(key));
+            }
+            page.push(shown(state, &group));
+        }
+        Ok(None)
     };
-    context.control.look(look).map_err(|problem| errors::of_problem(&problem))?.map(responses::list)
+    let next = context.control.look(look).map_err(|problem| errors::of_problem(&problem))??;
+    Ok(page.response(request, next))
 }
 
 pub(super) async fn one(
@@ -72,9 +81,12 @@ async fn put(context: &ArmContext, request: &ArmRequest, id: GroupId) -> Result<
     let look = move |state: &State<'_>| {
         check_subscription(state, &permit, &wanted.subscription)?;
         let known = find_group(state, &permit, &wanted)?;
-        // A group outside the permit exists: do not create it again.
-        if known.is_none() && (is_patch || !groups_with_id(state, &wanted).is_empty()) {
+        if known.is_none() && is_patch {
             return Err(no_group(&wanted.name));
+        }
+        // A group outside the permit exists: do not create it again.
+        if known.is_none() && !groups_with_id(state, &wanted).is_empty() {
+            return Err(errors::of_problem(&ControlError::GroupTaken(wanted.name.clone())));
         }
         let cluster = match (&known, place) {
             (Some(group), _) => Some(group.cluster),
@@ -151,7 +163,8 @@ async fn remove(context: &ArmContext, request: &ArmRequest, id: GroupId) -> Resu
     let operation = transacted.operation.ok_or_else(|| errors::of_problem(&ControlError::Unavailable))?;
     let (base, subscription, name) = (&request.base, encoded(&id.subscription), &operation.name);
     let query = encoded(request.parameter("api-version").unwrap_or("2021-04-01"));
-    let location = format!("{base}/subscriptions/{subscription}/operationresults/{name}?api-version={query}");
+    let path = format!("{base}/subscriptions/{subscription}/operationresults/{name}");
+    let location = format!("{path}?api-version={query}&c={}", operation.cluster.0);
     Ok(responses::ask_again(&location))
 }
 
@@ -165,8 +178,10 @@ fn links_of(state: &State<'_>, group: &GroupId) -> Vec<Link> {
             tenant.is_none_or(|tenant| tenant.shape != Shape::StandaloneMachine) || is_gone(cluster, *id)
         }
     };
-    let all = compute::links(state).filter(|link| !goes_with_a_set(link));
-    all.filter(|link| group_of(state, *link).key() == group.key()).collect()
+    let kinds = ComputeKind::ALL.into_iter();
+    let all = kinds.flat_map(|kind| compute::candidates(state, kind, Some(group), 0)).map(|(_, link)| link);
+    let own = all.filter(|link| compute::is_resource(state, *link) && !goes_with_a_set(link));
+    own.filter(|link| group_of(state, *link).key() == group.key()).collect()
 }
 
 /// Other entries of a group; they are removed at once.

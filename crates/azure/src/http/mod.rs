@@ -20,6 +20,7 @@ mod groups;
 mod login;
 mod opaque_resources;
 mod operations;
+mod page;
 mod public_routes;
 mod rejections;
 mod request;
@@ -38,6 +39,7 @@ use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use forewarn_control::ClusterId;
 use forewarn_control::resource_id::GroupId;
 use forewarn_control::resources::Body as StoredBody;
 use forewarn_server::{ControlHandle, Scheme, State as ClusterState};
@@ -131,7 +133,7 @@ pub(crate) async fn serve(context: &ArmContext, request: ArmRequest) -> Result<R
         }
         ["subscriptions", _, "resourcegroups", _, "resources"] if is_get => {
             let (group, control) = context.group(&request, (&request.path[1], &request.path[3])).await?;
-            resources::list(&request, Some(group.id), vec![control]).await
+            resources::list(&request, Some(group.id), vec![(group.cluster, control)]).await
         }
         ["subscriptions", _, "resourcegroups", _] => {
             let id = GroupId { subscription: request.path[1].clone(), name: request.path[3].clone() };
@@ -194,13 +196,13 @@ async fn in_group(context: &ArmContext, request: &ArmRequest) -> Result<Response
 async fn control_handles_of(
     context: &ArmContext,
     request: &ArmRequest,
-) -> Result<Vec<ControlHandle>, ArmError> {
+) -> Result<Vec<(ClusterId, ControlHandle)>, ArmError> {
     let (wanted, permit) = (request.path[1].clone(), Arc::clone(&request.permit));
     let look = move |state: &ClusterState<'_>| {
         scopes::clusters_of(state, &permit, &wanted).map(|(id, _)| id).collect::<Vec<_>>()
     };
     let clusters = context.control.look(look).map_err(|problem| errors::of_problem(&problem))?;
-    Ok(clusters.into_iter().map(|cluster| context.control.of(cluster)).collect())
+    Ok(clusters.into_iter().map(|cluster| (cluster, context.control.of(cluster))).collect())
 }
 
 /// Error for a feature that real ARM has and this server has not.

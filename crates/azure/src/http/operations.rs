@@ -2,8 +2,8 @@
 
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use forewarn_control::Permit;
 use forewarn_control::resources::{Operation, OperationResult};
+use forewarn_control::{ClusterId, Permit};
 use forewarn_server::State;
 use forewarn_types::Moment;
 use serde_json::{Value, json};
@@ -39,8 +39,14 @@ pub(super) async fn result(
 /// The operation, if the permit allows reading it.
 async fn find(context: &ArmContext, request: &ArmRequest, name: &str) -> Result<Operation, ArmError> {
     let (wanted, permit) = (name.to_lowercase(), std::sync::Arc::clone(&request.permit));
+    // Addresses of older versions do not name the cluster.
+    let cluster = request.parameter("c").and_then(|number| number.parse().ok()).map(ClusterId);
     let look = move |state: &State<'_>| {
-        state.all.operation(&wanted).filter(|operation| may_read(state, &permit, operation)).cloned()
+        let found = match cluster {
+            Some(id) => state.all.cluster(id).and_then(|cluster| cluster.resources().operation(&wanted)),
+            None => state.all.operation(&wanted),
+        };
+        found.filter(|operation| may_read(state, &permit, operation)).cloned()
     };
     let found = context.control.look(look).map_err(|problem| errors::of_problem(&problem))?;
     found.ok_or_else(|| ArmError::new(404, "NotFound", format!("The operation '{name}' could not be found.")))

@@ -1,44 +1,82 @@
 //! All resources of a resource group or a subscription in one list: `az resource list`.
 
-use std::sync::Arc;
+use std::fmt;
 
 use axum::response::Response;
-use forewarn_control::Permit;
 use forewarn_control::resource_id::{GroupId, ResourceId};
-use forewarn_control::resources::Link;
+use forewarn_control::resources::{Link, Resource};
 use forewarn_control::shared::Role;
+use forewarn_control::{ClusterId, Permit};
 use forewarn_server::State;
 use forewarn_server::{ControlHandle, group_of};
 use serde_json::{Value, json};
 
 use super::compute::{self, ComputeKind, found};
+use super::errors;
+use super::page::{PageItems, bad_token, cluster_of_page, number, token_of};
 use super::request::ArmRequest;
-use super::{errors, responses};
 use crate::{ApiVersion, ArmError, Expand};
-
-/// Resources of one list; clients with more list them by type.
-const LISTED_MAX: usize = 5_000;
 
 /// Lists the resources of a group, or of clusters.
 pub(super) async fn list(
     request: &ArmRequest,
     group: Option<GroupId>,
-    handles: Vec<ControlHandle>,
+    handles: Vec<(ClusterId, ControlHandle)>,
 ) -> Result<Response, ArmError> {
     let limits = request.parameter("$filter").map(limits).transpose()?.unwrap_or_default();
-    let wanted = Arc::new(ResourceFilter { group, limits });
-    let mut items = Vec::new();
-    for control in handles {
-        let (permit, version, wanted) =
-            (Arc::clone(&request.permit), request.version()?, Arc::clone(&wanted));
-        let look = move |state: &State<'_>| all_of(state, (&permit, version), &wanted);
-        items.extend(control.look(look).map_err(|problem| errors::of_problem(&problem))?);
+    let (wanted, asker) = (ResourceFilter { group, limits }, (&*request.permit, request.version()?));
+    let (begin, place) = cluster_of_page(request)?;
+    let place = place.map_or(Ok(ListPlace::FIRST), ListPlace::parse)?;
+    let mut page = PageItems::default();
+    for (cluster, control) in handles.iter().filter(|(cluster, _)| *cluster >= begin) {
+        let from = if *cluster == begin { &place } else { &ListPlace::FIRST };
+        let next = control.look(|state| fill(state, asker, &wanted, from, &mut page));
+        if let Some(next) = next.map_err(|problem| errors::of_problem(&problem))? {
+            return Ok(page.response(request, Some(token_of(*cluster, next))));
+        }
     }
-    if items.len() > LISTED_MAX {
-        let message = format!("There are more than {LISTED_MAX} resources; list them by type.");
-        return Err(ArmError::new(400, "ResponseTooLarge", message));
+    Ok(page.response(request, None::<String>))
+}
+
+/// A place in the list of a cluster: first its scale sets, availability sets and machines, each by number, then its
+/// opaque resources by key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum ListPlace {
+    Compute(ComputeKind, u32),
+    Opaque(String),
+}
+
+impl ListPlace {
+    const FIRST: Self = Self::Compute(ComputeKind::ScaleSet, 0);
+
+    fn parse(text: &str) -> Result<Self, ArmError> {
+        let (word, rest) = text.split_once('-').ok_or_else(bad_token)?;
+        if word == OPAQUE {
+            return Ok(Self::Opaque(rest.to_lowercase()));
+        }
+        let kind = ComputeKind::ALL.into_iter().find(|kind| word_of(*kind) == word);
+        Ok(Self::Compute(kind.ok_or_else(bad_token)?, number(rest)?))
     }
-    Ok(responses::list(items))
+}
+
+impl fmt::Display for ListPlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Compute(kind, number) => write!(f, "{}-{number}", word_of(*kind)),
+            Self::Opaque(key) => write!(f, "{OPAQUE}-{key}"),
+        }
+    }
+}
+
+/// Word for opaque resources in a token.
+const OPAQUE: &str = "r";
+
+fn word_of(kind: ComputeKind) -> &'static str {
+    match kind {
+        ComputeKind::ScaleSet => "s",
+        ComputeKind::AvailabilitySet => "a",
+        ComputeKind::Machine => "m",
+    }
 }
 
 /// Filter of a list.
@@ -57,6 +95,18 @@ impl ResourceFilter {
         };
         self.group.as_ref().is_none_or(|wanted| wanted.key() == group.key())
             && self.limits.iter().all(is_within)
+    }
+
+    /// The group that all resources are in, if the list is limited to one.
+    fn only_group(&self, subscription: &str) -> Option<GroupId> {
+        let named = || self.limit(Limit::Group).map(str::to_owned);
+        let named = || Some(GroupId { subscription: subscription.to_owned(), name: named()? });
+        self.group.clone().or_else(named)
+    }
+
+    /// The value that all resources have in a member.
+    fn limit(&self, limit: Limit) -> Option<&str> {
+        self.limits.iter().find(|(known, _)| *known == limit).map(|(_, value)| value.as_str())
     }
 
     /// A complete resource passes.
@@ -117,40 +167,112 @@ fn limits(filter: &str) -> Result<Vec<(Limit, String)>, ArmError> {
     filter.split(" and ").map(|clause| limit(clause).ok_or_else(unclear)).collect()
 }
 
-/// Resources of a cluster that pass, at most one more than a list may have.
-fn all_of(state: &State<'_>, asker: (&Permit, ApiVersion), wanted: &ResourceFilter) -> Vec<Value> {
-    let compute = compute::links(state).filter_map(|link| {
-        let group = group_of(state, link);
-        // Filter by id first: rendering a resource is expensive.
-        let id = name_of(state, link).map(|(kind, name)| {
-            let (namespace, kind) = kind.text().split_once('/').unwrap_or_default();
-            group.resource(namespace, kind, name)
-        })?;
-        let begun = json!({ "id": id.to_string(), "name": id.name(), "type": id.kind() });
-        let found = wanted.may_have(&group, &begun).then(|| found(state, asker, link, &group)).flatten()?;
-        let shown = short(&compute::show(state, asker, &found, Expand::Nothing));
-        wanted.has(&shown).then_some(shown)
-    });
-    let mut items: Vec<_> = compute.take(LISTED_MAX + 1).collect();
-    if asker.0.check_all_tenants(Role::Viewer).is_err() {
-        // Opaque resources belong to no tenant.
-        return items;
-    }
-    let written = state.all.resources_below("/subscriptions/");
-    let written = written.filter(|(_, entry)| entry.cluster == state.id && entry.link.is_none());
-    let opaque = written.filter_map(|(_, entry)| {
-        let id = ResourceId::parse(&entry.id)?;
-        let is_resource = !id.namespace.eq_ignore_ascii_case("Microsoft.Resources") && id.parts.len() == 1;
-        let mut shown = json!({ "id": entry.id, "name": id.name(), "type": id.kind() });
-        if !is_resource || !wanted.may_have(&id.group, &shown) {
-            return None;
+/// Fills a page with the resources of a cluster that pass. Returns the place of the next page.
+fn fill(
+    state: &State<'_>,
+    asker: (&Permit, ApiVersion),
+    wanted: &ResourceFilter,
+    from: &ListPlace,
+    page: &mut PageItems,
+) -> Option<ListPlace> {
+    let key = match from {
+        ListPlace::Opaque(key) => key.as_str(),
+        ListPlace::Compute(from, first) => {
+            for kind in ComputeKind::ALL.into_iter().skip_while(|kind| kind != from) {
+                let first = if kind == *from { *first } else { 0 };
+                let next = fill_compute(state, asker, wanted, (kind, first), page);
+                if next.is_some() {
+                    return next;
+                }
+            }
+            ""
         }
-        copy(&serde_json::from_slice(&entry.body.0).unwrap_or_default(), &mut shown);
-        wanted.has(&shown).then_some(shown)
-    });
-    let room = (LISTED_MAX + 1).saturating_sub(items.len());
-    items.extend(opaque.take(room));
-    items
+    };
+    // Opaque resources belong to no tenant.
+    if asker.0.check_all_tenants(Role::Viewer).is_err() {
+        None
+    } else {
+        fill_opaque(state, wanted, key, page)
+    }
+}
+
+fn fill_compute(
+    state: &State<'_>,
+    asker: (&Permit, ApiVersion),
+    wanted: &ResourceFilter,
+    (kind, first): (ComputeKind, u32),
+    page: &mut PageItems,
+) -> Option<ListPlace> {
+    if wanted.limit(Limit::Kind).is_some_and(|wanted| !wanted.eq_ignore_ascii_case(kind.text())) {
+        return None;
+    }
+    let group = wanted.only_group(&state.site.subscription);
+    let candidates = match wanted.limit(Limit::Name) {
+        Some(name) => Box::new(compute::candidates_named(state, kind, name, first).into_iter()),
+        None => compute::candidates(state, kind, group.as_ref(), first),
+    };
+    for (number, link) in candidates {
+        if !page.visit() {
+            return Some(ListPlace::Compute(kind, number));
+        }
+        if let Some(item) = compute_item(state, asker, wanted, link) {
+            page.push(item);
+        }
+    }
+    None
+}
+
+/// A compute resource, if it passes.
+fn compute_item(
+    state: &State<'_>,
+    asker: (&Permit, ApiVersion),
+    wanted: &ResourceFilter,
+    link: Link,
+) -> Option<Value> {
+    if !compute::is_resource(state, link) {
+        return None;
+    }
+    let group = group_of(state, link);
+    // Filter by id first: rendering a resource is expensive.
+    let id = name_of(state, link).map(|(kind, name)| {
+        let (namespace, kind) = kind.text().split_once('/').unwrap_or_default();
+        group.resource(namespace, kind, name)
+    })?;
+    let begun = json!({ "id": id.to_string(), "name": id.name(), "type": id.kind() });
+    let found = wanted.may_have(&group, &begun).then(|| found(state, asker, link, &group)).flatten()?;
+    let shown = short(&compute::show(state, asker, &found, Expand::Nothing));
+    wanted.has(&shown).then_some(shown)
+}
+
+fn fill_opaque(
+    state: &State<'_>,
+    wanted: &ResourceFilter,
+    from: &str,
+    page: &mut PageItems,
+) -> Option<ListPlace> {
+    let group = wanted.only_group(&state.site.subscription);
+    let prefix = group.map_or_else(|| "/subscriptions/".to_owned(), |group| format!("{}/", group.key()));
+    for (key, entry) in state.durable.resources().below_from(&prefix, from) {
+        if !page.visit() {
+            return Some(ListPlace::Opaque(key.to_owned()));
+        }
+        if let Some(item) = opaque_item(wanted, entry) {
+            page.push(item);
+        }
+    }
+    None
+}
+
+/// An opaque resource, if it passes.
+fn opaque_item(wanted: &ResourceFilter, entry: &Resource) -> Option<Value> {
+    let id = ResourceId::parse(&entry.id).filter(|_| entry.link.is_none())?;
+    let is_resource = !id.namespace.eq_ignore_ascii_case("Microsoft.Resources") && id.parts.len() == 1;
+    let mut shown = json!({ "id": entry.id, "name": id.name(), "type": id.kind() });
+    if !is_resource || !wanted.may_have(&id.group, &shown) {
+        return None;
+    }
+    copy(&serde_json::from_slice(&entry.body.0).unwrap_or_default(), &mut shown);
+    wanted.has(&shown).then_some(shown)
 }
 
 /// Kind and name of a compute resource.

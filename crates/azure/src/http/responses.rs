@@ -72,11 +72,12 @@ pub(crate) fn later(mut response: Response) -> Response {
     response
 }
 
-/// Address of an operation, with the host name of the client's request.
+/// Address of an operation, with the host name of the client's request. `c` is the number of its cluster.
 fn address(request: &ArmRequest, subscription: &str, operation: &Operation) -> String {
-    let version = request.parameter("api-version").unwrap_or("2022-11-01");
-    let (base, name, subscription) = (&request.base, &operation.name, encoded(subscription));
-    format!("{base}/subscriptions/{subscription}/{OPERATIONS}/{name}?api-version={}", encoded(version))
+    let version = encoded(request.parameter("api-version").unwrap_or("2022-11-01"));
+    let (base, subscription) = (&request.base, encoded(subscription));
+    let (name, cluster) = (&operation.name, operation.cluster.0);
+    format!("{base}/subscriptions/{subscription}/{OPERATIONS}/{name}?api-version={version}&c={cluster}")
 }
 
 fn insert(response: &mut Response, name: HeaderName, value: &str) {

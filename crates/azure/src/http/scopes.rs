@@ -1,5 +1,7 @@
 //! Subscriptions and resource groups of a request: the clusters that have them, within the permit.
 
+use std::collections::BTreeMap;
+
 use forewarn_control::ClusterId;
 use forewarn_control::Permit;
 use forewarn_control::Site;
@@ -44,22 +46,31 @@ pub(crate) fn find_group(
     Ok(groups.pop())
 }
 
-/// The groups of a subscription within the permit, in the order of their names.
-pub(crate) fn groups_of(state: &State<'_>, permit: &Permit, subscription: &str) -> Vec<ResourceGroup> {
-    let prefix = format!("/subscriptions/{}/resourcegroups/", subscription.to_lowercase());
-    let entries = state.all.resources_below(&prefix);
-    let own = entries.filter(|(key, entry)| !key[prefix.len()..].contains('/') && !is_removed(state, entry));
-    let own = own.filter_map(|(_, entry)| ResourceGroup::of_entry(entry));
-    let mut groups: Vec<_> = own.filter(|group| permit.reaches(group.cluster)).collect();
-    for (cluster, other) in state.all.clusters().filter(|(cluster, _)| permit.reaches(*cluster)) {
-        let group = ResourceGroup::of_site(cluster, other.site());
-        let is_new = |group: &ResourceGroup| groups.iter().all(|known| known.id.key() != group.id.key());
-        if other.site().subscription.eq_ignore_ascii_case(subscription) && is_new(&group) {
-            groups.push(group);
+/// Key prefix of the groups of a subscription.
+pub(crate) fn groups_prefix(subscription: &str) -> String {
+    format!("/subscriptions/{}/resourcegroups/", subscription.to_lowercase())
+}
+
+/// Groups of a subscription within the permit, by key, from a key on: `max` of them, if there are so many. Further ones
+/// and the resources in groups cost nothing.
+pub(crate) fn groups_of(
+    state: &State<'_>,
+    permit: &Permit,
+    (subscription, from): (&str, &str),
+    max: usize,
+) -> Vec<(String, ResourceGroup)> {
+    let entries = state.all.resources_directly_below(&groups_prefix(subscription), from);
+    let own = entries.filter(|(_, entry)| permit.reaches(entry.cluster) && !is_removed(state, entry));
+    let own = own.filter_map(|(key, entry)| Some((key.to_owned(), ResourceGroup::of_entry(entry)?)));
+    let mut groups: BTreeMap<_, _> = own.take(max).collect();
+    for (cluster, site) in clusters_of(state, permit, subscription) {
+        let group = ResourceGroup::of_site(cluster, site);
+        let key = group.id.key();
+        if key.as_str() >= from {
+            groups.entry(key).or_insert(group);
         }
     }
-    groups.sort_by_key(|group| group.id.key());
-    groups
+    groups.into_iter().take(max).collect()
 }
 
 /// The cluster for a new group: that of the location, or else the first.

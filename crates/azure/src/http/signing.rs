@@ -187,7 +187,7 @@ fn random() -> io::Result<[u8; KEY_BYTES]> {
 mod tests {
     use super::*;
     use forewarn_control::shared::{Command, Role, Scope, TokenHash};
-    use forewarn_lifecycle::{Name, Now};
+    use forewarn_lifecycle::{Name, Now, Seed};
     use proptest::prelude::*;
     use sha2::{Digest, Sha256};
     use std::os::unix::fs::PermissionsExt;
@@ -196,7 +196,7 @@ mod tests {
 
     /// A shared state with one token of that text.
     fn shared_with(text: &str, expires: Option<i64>) -> SharedState {
-        let (mut shared, now) = (SharedState::new(), Now::at_millis(0));
+        let (mut shared, now) = (SharedState::new(Seed([1; 16])), Now::at_millis(0));
         let command = Command::IssueToken {
             number: shared.next_token(),
             name: Name::new("ci").unwrap(),
@@ -207,7 +207,7 @@ mod tests {
             by: "socket".to_owned(),
         };
         let changes = shared.decide(now, &command).unwrap();
-        changes.iter().for_each(|change| shared.evolve(now, change));
+        changes.iter().for_each(|change| drop(shared.apply(now, change)));
         shared
     }
 
@@ -231,7 +231,7 @@ mod tests {
         let expired = Err(TokenError::Expired(Name::new("ci").unwrap()));
         assert_eq!(at(Duration::from_hours(1), 0), expired);
         assert_eq!(at(Duration::ZERO, 5_000), expired);
-        let unbound = SharedState::default();
+        let unbound = SharedState::new(Seed([1; 16]));
         let revoked = signer.admit(&unbound, &text, Purpose::Access, (now, WALL));
         assert_eq!(revoked, Err(TokenError::Invalid));
     }

@@ -1,7 +1,5 @@
 //! Actions on machines, as Azure names them, and their commands.
 
-use std::collections::BTreeSet;
-
 use forewarn_lifecycle::{Cluster, Machine, MachineId, Power, Shape};
 
 use crate::error::ArmError;
@@ -115,20 +113,18 @@ pub fn plan_instances(
         InstanceSelection::These(these) => return plan_action(cluster, action, these),
         InstanceSelection::All(all) => all,
     };
-    let is_busy = busy(cluster);
     let willing = |id: &&MachineId| {
         let machine = cluster.machine(**id);
-        let can = machine.is_some_and(|machine| can(action, machine, is_busy.contains(*id)));
+        let can = machine.is_some_and(|machine| can(action, machine, is_busy(cluster, **id)));
         can && !protection(**id).from_actions
     };
     let willing: Vec<_> = all.iter().filter(willing).copied().collect();
     plan_action(cluster, action, &willing)
 }
 
-/// Machines with pending work that excludes other work.
-pub(crate) fn busy(cluster: &Cluster) -> BTreeSet<MachineId> {
-    let work = cluster.maintenances().filter(|work| work.plan.cause.is_requested());
-    work.flat_map(|work| work.plan.machines()).collect()
+/// The machine has pending work that excludes other work.
+pub(crate) fn is_busy(cluster: &Cluster, machine: MachineId) -> bool {
+    cluster.pending_of(machine).any(|work| work.plan.cause.is_requested())
 }
 
 /// The machine's state allows the action.

@@ -7,9 +7,8 @@
 use forewarn_lifecycle::{Cluster, Command, HostId, Name, TenantId};
 
 use super::scope::is_in_scope;
-use crate::command::{
-    NamedCommand, Resolved, find_event, find_host, find_machine, find_scale_set, find_tenant,
-};
+use crate::command::lookup::machine_if_known;
+use crate::command::{NamedCommand, Resolved, find_event};
 use crate::shared::{Reach, Role};
 
 /// The object of a command.
@@ -152,13 +151,13 @@ pub(crate) fn named_host(command: &NamedCommand) -> Option<&str> {
 pub(crate) fn tenants_of(command: &NamedCommand, cluster: &Cluster) -> Option<Vec<TenantId>> {
     match subject(command) {
         CommandTarget::Machine(name) => {
-            let machine = find_machine(cluster, name).ok()?;
+            let machine = machine_if_known(cluster, name)?;
             Some(vec![cluster.machine(machine)?.tenant])
         }
-        CommandTarget::Tenant(name) => Some(vec![find_tenant(cluster, name).ok()?]),
+        CommandTarget::Tenant(name) => Some(vec![cluster.tenant_named(name)?]),
         CommandTarget::ScaleSet(name, host) => {
-            find_host(cluster, host).ok()?;
-            Some(cluster.scale_set(find_scale_set(cluster, name).ok()?)?.groups.clone())
+            cluster.host_named(host)?;
+            Some(cluster.scale_set(cluster.scale_set_named(name)?)?.groups.clone())
         }
         CommandTarget::Event(id) => {
             let (tenant, event) = find_event(cluster, id).ok()?;

@@ -9,8 +9,8 @@ use crate::audit::notice::Notice;
 /// Bytes of a command as JSON; of a larger command, only the length and the hash are stored.
 pub const COMMAND_BYTES_MAX: usize = 256 << 10;
 
-/// Tenants, machines, hosts or events of one entry, and their bytes as JSON. The longest list, the hosts of a
-/// rollout, fits.
+/// Tenants, machines, hosts or events of one entry, and their bytes as JSON. Work has fewer of each; the entry of a
+/// rollout lists its first hosts, and the entries of its groups list all of them.
 pub const NAMES_PER_ENTRY_MAX: usize = 10_000;
 const NAMES_BYTES_MAX: usize = 900 << 10;
 

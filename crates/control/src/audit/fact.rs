@@ -11,10 +11,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::audit::log::{AuditEntry, NewAuditEntry};
+use crate::audit::notice::part_of_machine;
 use crate::command::lookup::full_name;
 use crate::command::upgrade::UpgradeWord;
+use crate::stream::{ClusterId, Stream};
 use crate::view::deletion::unannounced;
-use crate::view::describe::{approver, cause, join_names, start};
+use crate::view::describe::{approver, cause, join_first, start};
 use crate::view::rollout::describe_rollout_change;
 use forewarn_types::Moment;
 
@@ -97,6 +99,7 @@ impl AuditFact {
             command,
             notices: Vec::new(),
             reason,
+            stream: Some(Stream::Cluster(ClusterId(cluster_number))),
         }
     }
 }
@@ -224,9 +227,15 @@ impl FactWriter<'_> {
         }
     }
 
+    /// A fact about a plan. It affects no object yet.
+    fn of_plan(&self, kind: &str, plan: &Plan, text: String) -> AuditFact {
+        let (work, rollout) = (Some(plan.id.0), plan.cause.rollout().map(|rollout| rollout.0));
+        AuditFact { work, rollout, ..self.plain(kind, text) }
+    }
+
     /// A fact about some parts of a plan: their tenants, machines and events, and the hosts of the work.
     fn of_parts(&self, kind: &str, plan: &Plan, parts: &[&Part], text: &str) -> AuditFact {
-        let mut fact = self.plain(kind, format!("{} {text}", self.what(plan, parts)));
+        let mut fact = self.of_plan(kind, plan, format!("{} {text}", self.what(plan, parts)));
         let mut hosts: BTreeSet<_> = plan.cause.hosts().iter().copied().collect();
         for part in parts {
             fact.tenants.push(self.tenant(part.tenant));
@@ -237,8 +246,6 @@ impl FactWriter<'_> {
             }
         }
         fact.hosts = hosts.into_iter().map(|host| self.host(host)).collect();
-        fact.work = Some(plan.id.0);
-        fact.rollout = plan.cause.rollout().map(|rollout| rollout.0);
         fact
     }
 
@@ -271,7 +278,7 @@ impl FactWriter<'_> {
     }
 
     fn planned(&self, plan: &Plan) -> AuditFact {
-        let is_announced = plan.parts.iter().any(|part| part.announcement.is_some());
+        let is_announced = plan.is_announced();
         let (kind, how) =
             if is_announced { ("announced", "is announced") } else { ("planned", "is planned") };
         let until = if is_announced { until(plan.not_before) } else { String::new() };
@@ -313,11 +320,9 @@ impl FactWriter<'_> {
         let mut fact = self.of_work("started", work, &how);
         let destinations: BTreeSet<_> =
             actions.iter().filter_map(|action| action.impact.destination()).collect();
-        for host in destinations.into_iter().map(|host| self.host(host)) {
-            if !fact.hosts.contains(&host) {
-                fact.hosts.push(host);
-            }
-        }
+        let listed: BTreeSet<_> = fact.hosts.iter().cloned().collect();
+        let destinations = destinations.into_iter().map(|host| self.host(host));
+        fact.hosts.extend(destinations.filter(|host| !listed.contains(host)));
         fact
     }
 
@@ -326,6 +331,7 @@ impl FactWriter<'_> {
         let Some(Maintenance { plan, .. }) = self.cluster.maintenance(work) else {
             return self.of_work("withdrawn", work, text);
         };
+        let tenants: BTreeSet<_> = tenants.iter().collect();
         let parts: Vec<_> = plan.parts.iter().filter(|part| tenants.contains(&part.tenant)).collect();
         self.of_parts("withdrawn", plan, &parts, text)
     }
@@ -336,10 +342,15 @@ impl FactWriter<'_> {
             Report::Done => "completed for",
             Report::Failed => "failed for",
         };
-        let mut fact = self.of_work("completed", work, &format!("{how} {}", self.machine(machine)));
+        let text = format!("{how} {}", self.machine(machine));
+        let Some(maintenance) = self.cluster.maintenance(work) else {
+            let fact = self.of_work("completed", work, &text);
+            return AuditFact { machines: vec![full_name(self.cluster, machine)], ..fact };
+        };
+        let plan = &maintenance.plan;
+        let mut fact = self.of_plan("completed", plan, format!("{} {text}", self.what_is_left(plan)));
         fact.machines = vec![full_name(self.cluster, machine)];
-        let Some(maintenance) = self.cluster.maintenance(work) else { return fact };
-        let part = maintenance.plan.parts.iter().find(|part| part.machines.contains(&machine));
+        let part = part_of_machine(self.cluster, plan, machine);
         let announcement = part.and_then(|part| part.announcement.as_ref());
         fact.tenants = part.map(|part| self.tenant(part.tenant)).into_iter().collect();
         fact.events = announcement.map(|announcement| announcement.id.to_string()).into_iter().collect();
@@ -355,11 +366,20 @@ impl FactWriter<'_> {
 
     /// The impact and the machines of work: `Freeze of web_0 (update of h1)`.
     fn what(&self, plan: &Plan, parts: &[&Part]) -> String {
-        let machines = parts.iter().flat_map(|part| &part.machines);
-        let machines: Vec<_> = machines.map(|machine| self.machine(*machine)).collect();
-        let (machines, cause) = (join_names(&machines), cause(self.cluster, &plan.cause));
-        match plan.parts.iter().find_map(|part| part.announcement.as_ref()) {
-            Some(announcement) => format!("{} of {machines} ({cause})", announcement.kind.as_str()),
+        let count = parts.iter().map(|part| part.machines.len()).sum();
+        self.what_about(plan, parts.iter().copied(), count)
+    }
+
+    /// The same for all parts that have not ended.
+    fn what_is_left(&self, plan: &Plan) -> String {
+        self.what_about(plan, plan.parts.iter(), plan.parts.machine_count())
+    }
+
+    fn what_about<'p>(&self, plan: &Plan, parts: impl Iterator<Item = &'p Part>, count: usize) -> String {
+        let machines = parts.flat_map(|part| &part.machines).map(|machine| self.machine(*machine));
+        let (machines, cause) = (join_first(machines, count), cause(self.cluster, &plan.cause));
+        match plan.cause.event_kind().filter(|_| plan.is_announced()) {
+            Some(kind) => format!("{} of {machines} ({cause})", kind.as_str()),
             None => format!("{cause}, for {machines},"),
         }
     }

@@ -1,4 +1,5 @@
-//! The audit log: requests and their effects, one entry after the other, chained by hash.
+//! The audit log: requests and their effects, one entry after the other, chained by hash. Each stream has a chain of its
+//! own; servers of older versions wrote one chain for all streams, the *common log*.
 //!
 //! It has three kinds of readers: auditors (who requested what), explanations (the history of a machine), and
 //! `watch`. An entry cannot be changed, removed or inserted without changing every hash after it. Nothing is stored
@@ -43,7 +44,7 @@ pub const ENTRY_BYTES_MAX: usize = 5 << 20;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AuditEntry {
-    /// Number of the entry: from 1, without gaps.
+    /// Number of the entry within its stream: without gaps, from 1 or from the end of the common log.
     pub number: u64,
     /// Time of the entry.
     pub at: Moment,
@@ -76,7 +77,7 @@ pub struct AuditEntry {
     /// Number of the rollout.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rollout: Option<u64>,
-    /// Number of the entry of the command that caused this one.
+    /// Number of the entry of the command that caused this one, in the same stream.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub because: Option<u64>,
     /// The command, as it was requested.
@@ -88,24 +89,12 @@ pub struct AuditEntry {
     /// The reason of a failure, as the driver program gave it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// The chain of the entry. Absent in the common log, which servers of older versions wrote for all streams.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stream: Option<Stream>,
     /// SHA-256 over the hash before and all of the above, in lower-case hexadecimal digits.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub hash: String,
-}
-
-/// A page of the audit log.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct AuditPage {
-    /// Entries, in the requested order.
-    pub items: Vec<AuditEntry>,
-    /// Cursor of the next page: `before` of the next request, or `after` if the oldest come first. Absent on the last
-    /// page. A page with a cursor may be short or empty: the work for one page has a limit.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub next: Option<u64>,
-    /// Number of the newest entry.
-    pub head: u64,
-    /// Number of the last entry that was removed by retention.
-    pub swept: u64,
 }
 
 /// An entry before it has its number and its hash. Fields are those of [`AuditEntry`].
@@ -128,10 +117,11 @@ pub struct NewAuditEntry {
     pub command: Option<Value>,
     pub notices: Vec<Notice>,
     pub reason: Option<String>,
+    pub stream: Option<Stream>,
 }
 
 impl Default for NewAuditEntry {
-    /// An empty entry at the beginning of time.
+    /// An empty entry of the common log, at the beginning of time.
     fn default() -> Self {
         let (cluster, by, kind, text) = <(String, String, String, String)>::default();
         let (tenants, machines, hosts, events) = <(Vec<_>, Vec<_>, Vec<_>, Vec<_>)>::default();
@@ -154,6 +144,7 @@ impl Default for NewAuditEntry {
             command,
             notices: Vec::new(),
             reason: None,
+            stream: None,
         }
     }
 }
@@ -163,7 +154,17 @@ impl From<AuditEntry> for NewAuditEntry {
     fn from(entry: AuditEntry) -> Self {
         let AuditEntry { at, cluster, cluster_number, by, kind, text, tenants, machines, hosts, .. } = entry;
         let AuditEntry {
-            events, work, rollout, because, command, notices, reason, number: _, hash: _, ..
+            events,
+            work,
+            rollout,
+            because,
+            command,
+            notices,
+            reason,
+            stream,
+            number: _,
+            hash: _,
+            ..
         } = entry;
         Self {
             at,
@@ -182,6 +183,7 @@ impl From<AuditEntry> for NewAuditEntry {
             command,
             notices,
             reason,
+            stream,
         }
     }
 }
@@ -225,6 +227,15 @@ pub enum BrokenLink {
     /// The hash of the entry does not match.
     #[error("audit entry {0}, or the one before it, was changed: its hash is wrong")]
     Hash(u64),
+    /// An entry of the common log after the first of a stream: streams continue the common log, which has ended.
+    #[error("audit entry {0} of the common log comes after the end of that log")]
+    Late(u64),
+    /// The chain ends before an entry that is known to exist.
+    #[error("audit entry {expected} is missing: the last one is entry {last}")]
+    Short { expected: u64, last: u64 },
+    /// The chain begins after an entry that is known to exist.
+    #[error("audit entry {expected} is missing: the first one is entry {first}")]
+    Begun { expected: u64, first: u64 },
 }
 
 impl Chain {
@@ -233,8 +244,14 @@ impl Chain {
     /// # Errors
     /// Fails if its hash is malformed.
     pub fn at(entry: &AuditEntry) -> Result<Self, BrokenLink> {
-        let hash = parse_hash(&entry.hash).ok_or(BrokenLink::Hash(entry.number))?;
-        Ok(Self { number: entry.number, hash })
+        Self::from_hex(entry.number, &entry.hash).ok_or(BrokenLink::Hash(entry.number))
+    }
+
+    /// The chain that ends with that number and hash, in hexadecimal digits as entries show it. None if the hash is
+    /// malformed.
+    #[must_use]
+    pub fn from_hex(number: u64, hash: &str) -> Option<Self> {
+        parse_hash(hash).map(|hash| Self { number, hash })
     }
 
     /// Seals the next entry. Content beyond the limits is cut, and the entry says so.
@@ -253,7 +270,7 @@ impl Chain {
             events,
             ..
         } = new;
-        let NewAuditEntry { work, rollout, because, command, notices, reason, .. } = new;
+        let NewAuditEntry { work, rollout, because, command, notices, reason, stream, .. } = new;
         let (number, hash) = (self.number + 1, String::new());
         let mut entry = AuditEntry {
             number,
@@ -273,6 +290,7 @@ impl Chain {
             command,
             notices,
             reason,
+            stream,
             hash,
         };
         *self = Self { number, hash: self.hash_of(&entry.to_line()) };
@@ -321,10 +339,13 @@ impl fmt::Debug for Chain {
 }
 
 impl AuditEntry {
-    /// The part of the state that the entry belongs to.
+    /// The part of the state that the entry belongs to. In the common log, the cluster tells it.
     #[must_use]
-    pub fn stream(&self) -> Stream {
-        if self.cluster.is_empty() { Stream::Shared } else { Stream::Cluster(ClusterId(self.cluster_number)) }
+    pub fn belongs_to(&self) -> Stream {
+        self.stream.unwrap_or_else(|| {
+            let cluster = Stream::Cluster(ClusterId(self.cluster_number));
+            if self.cluster.is_empty() { Stream::Shared } else { cluster }
+        })
     }
 
     /// The entry as one line of compact JSON, without the end of the line.
@@ -348,7 +369,7 @@ impl AuditEntry {
         all.extend(self.events.iter().map(named).map(|(cluster, id)| Subject::Event { cluster, id }));
         all.extend(self.work.map(|number| Subject::Work { cluster: cluster(), number }));
         all.extend(self.rollout.map(|number| Subject::Rollout { cluster: cluster(), number }));
-        all.extend(self.because.map(Subject::Because));
+        all.extend(self.because.map(|number| Subject::Because { stream: self.stream, number }));
         all.sort_unstable();
         all.dedup();
         all
@@ -375,7 +396,7 @@ impl AuditEntry {
             Subject::Event { cluster, id } => among(&self.events, cluster, id),
             Subject::Work { cluster, number } => of(cluster) && self.work == Some(*number),
             Subject::Rollout { cluster, number } => of(cluster) && self.rollout == Some(*number),
-            Subject::Because(number) => self.because == Some(*number),
+            Subject::Because { stream, number } => self.stream == *stream && self.because == Some(*number),
         }
     }
 }
@@ -418,8 +439,11 @@ pub enum Subject {
         cluster: String,
         number: u64,
     },
-    /// Entries that were caused by that entry.
-    Because(u64),
+    /// Entries that were caused by an entry of the same chain; no stream: of the common log.
+    Because {
+        stream: Option<Stream>,
+        number: u64,
+    },
 }
 
 impl fmt::Display for Subject {
@@ -435,7 +459,8 @@ impl fmt::Display for Subject {
             Self::Event { cluster, id } => of_cluster(out, cluster, "event", id),
             Self::Work { cluster, number } => of_cluster(out, cluster, "work", number),
             Self::Rollout { cluster, number } => of_cluster(out, cluster, "rollout", number),
-            Self::Because(number) => write!(out, "because:{number}"),
+            Self::Because { stream: None, number } => write!(out, "because:{number}"),
+            Self::Because { stream: Some(stream), number } => write!(out, "{stream}/because:{number}"),
         }
     }
 }

@@ -3,6 +3,8 @@
 //!
 //! The event, its machines and its tenant may have been removed when a message is made; only the audit entry is left.
 
+use std::collections::BTreeSet;
+
 use forewarn_lifecycle::{
     Announcement, Change, Cluster, MachineId, Maintenance, MaintenanceId, Part, Plan, ScaleSetId, Shape,
     TenantId,
@@ -109,24 +111,24 @@ pub fn notices(cluster: &Cluster, change: &Change, context: NoticeContext<'_>) -
             let Some(Maintenance { plan, .. }) = cluster.maintenance(*maintenance) else { return Vec::new() };
             let mut all = writer.of_parts(plan, NoticeStatus::Started, |_| true);
             // Work with nothing left to do completes when it starts.
-            let is_over = |part: &Part| !actions.iter().any(|action| part.machines.contains(&action.machine));
+            let busy: BTreeSet<_> = actions.iter().map(|action| action.machine).collect();
+            let is_over = |part: &Part| !part.machines.iter().any(|machine| busy.contains(machine));
             all.extend(writer.of_parts(plan, NoticeStatus::Completed, is_over));
             all
         }
         Change::Withdrawn { maintenance, tenants, .. } => {
             let Some(Maintenance { plan, .. }) = cluster.maintenance(*maintenance) else { return Vec::new() };
-            writer.of_parts(plan, NoticeStatus::Canceled, |part| tenants.contains(&part.tenant))
+            let parts = tenants.iter().filter_map(|tenant| plan.part(*tenant));
+            writer.of_some_parts(plan, NoticeStatus::Canceled, parts)
         }
         Change::Completed { maintenance, machine, .. } => {
             let Some(known) = cluster.maintenance(*maintenance) else { return Vec::new() };
             if known.action(*machine).is_none() {
                 return Vec::new();
             }
-            let is_over = |part: &Part| {
-                let mut others = part.machines.iter().filter(|other| *other != machine);
-                part.machines.contains(machine) && !others.any(|other| known.action(*other).is_some())
-            };
-            writer.of_parts(&known.plan, NoticeStatus::Completed, is_over)
+            let part = part_of_machine(cluster, &known.plan, *machine);
+            let over = part.filter(|part| cluster.unfinished_in(*maintenance, part.tenant) == 1);
+            writer.of_some_parts(&known.plan, NoticeStatus::Completed, over.into_iter())
         }
         Change::Planned(_)
         | Change::SeedSet(_)
@@ -170,6 +172,14 @@ fn starts_at_once(plan: &Plan, decided: &[Change]) -> bool {
         .any(|change| matches!(change, Change::Started { maintenance, .. } if *maintenance == plan.id))
 }
 
+/// The part of a plan that names a machine. A machine that other work has deleted is found by search.
+pub(crate) fn part_of_machine<'a>(cluster: &Cluster, plan: &'a Plan, machine: MachineId) -> Option<&'a Part> {
+    match cluster.machine(machine) {
+        Some(known) => plan.part(known.tenant),
+        None => plan.parts.iter().find(|part| part.machines.contains(&machine)),
+    }
+}
+
 struct NoticeWriter<'a> {
     cluster: &'a Cluster,
     context: NoticeContext<'a>,
@@ -177,7 +187,15 @@ struct NoticeWriter<'a> {
 
 impl NoticeWriter<'_> {
     fn of_parts(&self, plan: &Plan, status: NoticeStatus, is_meant: impl Fn(&Part) -> bool) -> Vec<Notice> {
-        let parts = plan.parts.iter().filter(|part| is_meant(part));
+        self.of_some_parts(plan, status, plan.parts.iter().filter(|part| is_meant(part)))
+    }
+
+    fn of_some_parts<'p>(
+        &self,
+        plan: &Plan,
+        status: NoticeStatus,
+        parts: impl Iterator<Item = &'p Part>,
+    ) -> Vec<Notice> {
         let announced = parts.filter_map(|part| Some((part, part.announcement.as_ref()?)));
         announced.map(|(part, announcement)| self.notice(plan, part, announcement, status)).collect()
     }

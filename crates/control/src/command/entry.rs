@@ -249,6 +249,22 @@ fn is_false(value: &bool) -> bool {
     !value
 }
 
+impl ScaleSetEntry {
+    /// The scale set alone: instances are admitted one by one.
+    pub(crate) fn without_instances(&self) -> Self {
+        Self {
+            name: self.name.clone(),
+            orchestration: self.orchestration,
+            upgrade: self.upgrade,
+            spot: self.spot,
+            terminate: self.terminate,
+            os_image: self.os_image,
+            policy: self.policy,
+            instances: Vec::new(),
+        }
+    }
+}
+
 impl Default for PolicyEntry {
     fn default() -> Self {
         Policy::default().into()

@@ -30,8 +30,8 @@ fn hint(similar: Option<&str>) -> String {
 /// Unique names in the hint about an ambiguous name.
 pub(crate) const SHOWN_MAX: usize = 3;
 
-/// Names that are compared to find a similar one.
-const COMPARED_MAX: usize = 10_000;
+/// Names that are compared to find a similar one: a lookup that fails costs the same in every larger cluster.
+const COMPARED_MAX: usize = 1_000;
 
 /// Maximum edit distance of similar names.
 const DISTANCE_MAX: usize = 2;
@@ -64,33 +64,40 @@ pub fn find_scale_set(cluster: &Cluster, name: &str) -> Result<ScaleSetId, Looku
 }
 
 /// The machine with a name: `tenant/name`, or a name that only one machine has. A scale set stands for all its
-/// placement groups: callers need not know the placement group of an instance.
+/// placement groups: callers need not know the placement group of an instance. Machines of other names cost nothing.
 ///
 /// # Errors
 /// Fails if there is none, or several.
 pub fn find_machine(cluster: &Cluster, name: &str) -> Result<MachineId, LookupError> {
+    if let Some(machine) = machine_if_known(cluster, name) {
+        return Ok(machine);
+    }
     let all = || cluster.machines().map(|(_, machine)| machine.name.as_str());
     if let Some((tenant, machine)) = name.split_once('/') {
-        if tenant.is_empty() || machine.is_empty() {
-            return Err(nothing("machine", name, all()));
+        let is_named = !tenant.is_empty() && !machine.is_empty();
+        if is_named && cluster.scale_set_named(tenant).is_none() {
+            find_tenant(cluster, tenant)?;
         }
-        let scale_set = cluster.scale_set_named(tenant).and_then(|id| cluster.scale_set(id));
-        let tenants = match scale_set {
-            Some(scale_set) => scale_set.groups.clone(),
-            None => vec![find_tenant(cluster, tenant)?],
-        };
-        let found = tenants.into_iter().find_map(|tenant| cluster.machine_named(tenant, machine));
-        return found.ok_or_else(|| nothing("machine", name, all()));
+        return Err(nothing("machine", name, all()));
     }
-    let mut found = cluster.machines().filter(|(_, machine)| machine.name.as_str() == name);
-    match (found.next(), found.next()) {
-        (Some((id, _)), None) => Ok(id),
-        (None, _) => Err(nothing("machine", name, all())),
-        (Some(first), Some(second)) => {
-            let shown = [first, second].into_iter().chain(found).take(SHOWN_MAX);
-            let full = shown.map(|(id, _)| full_name(cluster, id)).collect();
-            Err(LookupError::Several { name: name.to_owned(), tenants: full })
-        }
+    let shown = cluster.machines_named(name).take(SHOWN_MAX);
+    let tenants: Vec<_> = shown.map(|(id, _)| full_name(cluster, id)).collect();
+    if tenants.is_empty() {
+        return Err(nothing("machine", name, all()));
+    }
+    Err(LookupError::Several { name: name.to_owned(), tenants })
+}
+
+/// The machine with a name, as [`find_machine`] finds it. A name that is not found costs nothing more.
+pub(crate) fn machine_if_known(cluster: &Cluster, name: &str) -> Option<MachineId> {
+    let Some((tenant, machine)) = name.split_once('/') else {
+        let mut named = cluster.machines_named(name);
+        let (id, _) = named.next()?;
+        return named.next().is_none().then_some(id);
+    };
+    match cluster.scale_set_named(tenant).and_then(|id| cluster.scale_set(id)) {
+        Some(set) => set.groups.iter().find_map(|group| cluster.machine_named(*group, machine)),
+        None => cluster.machine_named(cluster.tenant_named(tenant)?, machine),
     }
 }
 

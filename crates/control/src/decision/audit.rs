@@ -2,93 +2,77 @@
 
 use std::sync::Arc;
 
-use forewarn_lifecycle::{Approver, Change, Cluster, Command, MachineId};
+use forewarn_lifecycle::{Approver, Change, Cluster, Command, MachineId, Now};
 use forewarn_types::Moment;
 use serde_json::{Value, json};
 
 use super::attribution::Attribution;
-use super::draft::Draft;
+use super::draft::{ClusterDraft, Draft, SharedDraft};
 use crate::audit::{AuditFact, NewAuditEntry};
-use crate::command::{NamedCommand, find_event, find_machine, full_name};
+use crate::command::lookup::machine_if_known;
+use crate::command::{NamedCommand, find_event, full_name};
 use crate::push::{Notice, NoticeContext, Owner, notices};
 use crate::request::RequestContext;
 use crate::resource_id::ResourceId;
 use crate::resources::Link;
-use crate::state::ClusterState;
-use crate::stream::ClusterId;
+use crate::stream::Stream;
 
 /// Maximum length of a request in words.
 const PHRASE_CHARACTERS_MAX: usize = 200;
 
-impl Draft<'_> {
+impl ClusterDraft<'_> {
     /// Adds the entry of a request to a cluster, unless it continues another. Returns the number of the entry.
     pub(super) fn audit_commands(
         &mut self,
-        id: ClusterId,
         commands: &[NamedCommand],
         machine: Option<MachineId>,
         context: &RequestContext,
     ) -> Option<u64> {
         match context.because {
             Some(entry) => {
-                self.attribution = Attribution { by: context.by.clone(), because: Some(entry), reason: None };
+                self.draft.attribution =
+                    Attribution { by: context.by.clone(), because: Some(entry), reason: None };
                 Some(entry)
             }
             None => {
                 let asked = context.asked.clone().unwrap_or_else(|| commands_json(commands));
-                Some(self.audit_request(Some(id), &context.by, &asked, machine))
+                Some(self.audit_request(&context.by, &asked, machine))
             }
         }
     }
 
     /// Adds the entry of a request. `machine` is the machine that it names, if that was found already. Returns its
     /// number.
-    pub(super) fn audit_request(
-        &mut self,
-        id: Option<ClusterId>,
-        by: &str,
-        asked: &Value,
-        machine: Option<MachineId>,
-    ) -> u64 {
-        let cluster = id.and_then(|id| self.state.shared().cluster_name(id));
-        let entry = NewAuditEntry {
-            at: Moment(self.now().wall),
-            cluster: cluster.map(ToString::to_string).unwrap_or_default(),
-            cluster_number: id.map(|id| id.0).unwrap_or_default(),
-            by: by.to_owned(),
-            kind: "command".to_owned(),
-            text: format!("requested: {}", phrase(asked)),
-            command: Some(asked.clone()),
-            ..NewAuditEntry::default()
-        };
-        let entry = match id.and_then(|id| self.state.cluster(id)) {
-            Some(cluster) => subjects(cluster.rules(), asked, machine, entry),
-            None => entry,
-        };
-        self.seal(entry);
-        self.attribution = Attribution { because: Some(self.audit_end.number), ..Attribution::default() };
-        self.audit_end.number
+    fn audit_request(&mut self, by: &str, asked: &Value, machine: Option<MachineId>) -> u64 {
+        let entry = request_entry(self.now(), by, asked);
+        let stream = Some(Stream::Cluster(self.id));
+        let entry = NewAuditEntry { cluster: self.name(), cluster_number: self.id.0, stream, ..entry };
+        let entry = subjects(self.rules(), asked, machine, entry);
+        self.draft.seal_request(entry)
+    }
+
+    /// The name of the cluster.
+    fn name(&self) -> String {
+        self.shared.cluster_name(self.id).map(ToString::to_string).unwrap_or_default()
     }
 
     /// An approval is attributed to the machine that sent it.
-    pub(super) fn attribute_to_machine(&mut self, id: ClusterId, command: &Command) {
+    pub(super) fn attribute_to_machine(&mut self, command: &Command) {
         let Command::Approve { by: Approver::Machine(machine), .. } = command else { return };
-        let rules = self.state.cluster(id).map(ClusterState::rules);
-        let name = rules.map(|rules| full_name(rules, *machine)).unwrap_or_default();
-        self.attribution = Attribution { by: format!("machine {name}"), ..Attribution::default() };
+        let name = full_name(self.rules(), *machine);
+        self.draft.attribution = Attribution { by: format!("machine {name}"), ..Attribution::default() };
     }
 
     /// Adds the entry of a fact about a cluster.
-    pub(super) fn audit_fact(&mut self, id: ClusterId, fact: AuditFact, notices: Vec<Notice>) {
-        let cluster = self.state.shared().cluster_name(id).map(ToString::to_string).unwrap_or_default();
-        let Attribution { by, because, .. } = &self.attribution;
-        let entry = fact.into_entry((id.0, &cluster), by, *because);
-        self.seal(NewAuditEntry { notices, ..entry });
+    pub(super) fn audit_fact(&mut self, fact: AuditFact, notices: Vec<Notice>) {
+        let Attribution { by, because, .. } = &self.draft.attribution;
+        let entry = fact.into_entry((self.id.0, &self.name()), by, *because);
+        self.draft.seal(NewAuditEntry { notices, ..entry });
     }
 
     /// Messages for webhooks about a change. Resources that clients of Azure have written are named by their ids.
-    pub(super) fn notices(&self, id: ClusterId, change: &Change, decided: &[Change]) -> Vec<Notice> {
-        let Some(cluster) = self.state.cluster(id) else { return Vec::new() };
+    pub(super) fn notices(&self, change: &Change, decided: &[Change]) -> Vec<Notice> {
+        let cluster = self.cluster();
         let id_of = |owner: Owner| {
             let link = match owner {
                 Owner::Machine(machine) => Link::Machine(machine),
@@ -100,10 +84,38 @@ impl Draft<'_> {
         let failure_of = |work, machine| cluster.failure(work, machine).map(str::to_owned);
         notices(cluster.rules(), change, NoticeContext { decided, id_of: &id_of, failure_of: &failure_of })
     }
+}
 
+impl SharedDraft<'_> {
+    /// Adds the entry of a request to the shared state. Returns its number.
+    pub(super) fn audit_request(&mut self, by: &str, asked: &Value) -> u64 {
+        let entry = NewAuditEntry { stream: Some(Stream::Shared), ..request_entry(self.now(), by, asked) };
+        self.seal_request(entry)
+    }
+}
+
+impl<S> Draft<'_, S> {
     fn seal(&mut self, entry: NewAuditEntry) {
         let entry = self.audit_end.seal(entry);
         self.audit.push(Arc::new(entry));
+    }
+
+    /// Adds the entry of a request: its effects follow from it.
+    fn seal_request(&mut self, entry: NewAuditEntry) -> u64 {
+        self.seal(entry);
+        self.attribution = Attribution { because: Some(self.audit_end.number), ..Attribution::default() };
+        self.audit_end.number
+    }
+}
+
+fn request_entry(now: Now, by: &str, asked: &Value) -> NewAuditEntry {
+    NewAuditEntry {
+        at: Moment(now.wall),
+        by: by.to_owned(),
+        kind: "command".to_owned(),
+        text: format!("requested: {}", phrase(asked)),
+        command: Some(asked.clone()),
+        ..NewAuditEntry::default()
     }
 }
 
@@ -160,7 +172,7 @@ fn subjects(
         let items = command.get(key).and_then(Value::as_array).into_iter().flatten();
         items.filter_map(Value::as_str).map(str::to_owned).collect::<Vec<_>>()
     };
-    let machine = text("machine").and_then(|name| machine.or_else(|| find_machine(cluster, name).ok()));
+    let machine = text("machine").and_then(|name| machine.or_else(|| machine_if_known(cluster, name)));
     let tenant_of = |id: MachineId| {
         let machine = cluster.machine(id)?;
         Some(cluster.tenant(machine.tenant)?.name.to_string())

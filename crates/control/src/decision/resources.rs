@@ -3,41 +3,26 @@
 
 use forewarn_lifecycle::{Change, Command, MachineId, MaintenanceId, Shape, Withdrawal};
 
-use super::draft::Draft;
+use super::draft::ClusterDraft;
 use crate::command::ResourceGroupRef;
 use crate::error::ControlError;
-use crate::record::{ClusterEntry, Entry};
-use crate::refusal::Refusal;
+use crate::record::ClusterEntry;
 use crate::resource_id::ResourceId;
 use crate::resources::{Leaving, Link, OperationResult, Resource, ResourceCommand};
-use crate::shared;
 use crate::state::ClusterState;
-use crate::stream::ClusterId;
 
-impl Draft<'_> {
+impl ClusterDraft<'_> {
     /// Decides and applies a change of the resources of a cluster. Returns the number of changes.
-    pub(super) fn change_resources(
-        &mut self,
-        id: ClusterId,
-        command: &ResourceCommand,
-    ) -> Result<usize, ControlError> {
-        let changes = self.cluster(id)?.resources().decide(self.now(), id, command)?;
+    pub(super) fn change_resources(&mut self, command: &ResourceCommand) -> Result<usize, ControlError> {
+        let changes = self.cluster().resources().decide(self.now(), self.id, command)?;
         let count = changes.len();
-        changes.into_iter().for_each(|change| self.write_in_cluster(id, ClusterEntry::Resource(change)));
-        Ok(count)
-    }
-
-    /// Decides and applies a change of the shared state. Returns the number of changes.
-    pub(super) fn change_shared(&mut self, command: &shared::Command) -> Result<usize, Refusal> {
-        let changes = self.state.shared().decide(self.now(), command)?;
-        let count = changes.len();
-        changes.into_iter().for_each(|change| self.write(Entry::Shared(change)));
+        changes.into_iter().for_each(|change| self.write(ClusterEntry::Resource(change)));
         Ok(count)
     }
 
     /// The resource group and the location that a client has given a machine, or its scale set.
-    pub(super) fn home_of(&self, id: ClusterId, machine: MachineId) -> Option<ResourceGroupRef> {
-        let cluster = self.cluster(id).ok()?;
+    pub(super) fn home_of(&self, machine: MachineId) -> Option<ResourceGroupRef> {
+        let cluster = self.cluster();
         let (rules, resources) = (cluster.rules(), cluster.resources());
         let own = resources.linked(Link::Machine(machine));
         let of_set = || match rules.tenant(rules.machine(machine)?.tenant)?.shape {
@@ -56,20 +41,20 @@ impl Draft<'_> {
 
     /// Changes resources after a change of the rules: operations end, and resources go with the objects that they
     /// stand for.
-    pub(super) fn follow_up(&mut self, id: ClusterId, change: &Change) {
-        let command = self.work_ended(id, change).or_else(|| self.gone_with(id, change));
+    pub(super) fn follow_up(&mut self, change: &Change) {
+        let command = self.work_ended(change).or_else(|| self.gone_with(change));
         if let Some(command) = command {
-            let followed = self.change_resources(id, &command);
+            let followed = self.change_resources(&command);
             debug_assert!(followed.is_ok(), "the resources refuse what follows from the rules: {followed:?}");
         }
     }
 
     /// Work that has started, or was withdrawn, ends operations that wait for it.
-    fn work_ended(&self, id: ClusterId, change: &Change) -> Option<ResourceCommand> {
+    fn work_ended(&self, change: &Change) -> Option<ResourceCommand> {
         let (maintenance, result) = if let Change::Started { maintenance, .. } = change {
             (*maintenance, OperationResult::Succeeded)
         } else if let Change::Withdrawn { maintenance, why, .. } = change {
-            (self.is_gone(id, *maintenance).then_some(*maintenance)?, result_of(*why))
+            (self.is_gone(*maintenance).then_some(*maintenance)?, result_of(*why))
         } else {
             return None;
         };
@@ -77,7 +62,7 @@ impl Draft<'_> {
     }
 
     /// The resource of an object goes with the object.
-    fn gone_with(&self, id: ClusterId, change: &Change) -> Option<ResourceCommand> {
+    fn gone_with(&self, change: &Change) -> Option<ResourceCommand> {
         let link = if let Change::Completed { machine, .. } | Change::MachineForgotten(machine) = change {
             Link::Machine(*machine)
         } else if let Change::TenantRemoved(tenant) = change {
@@ -87,16 +72,16 @@ impl Draft<'_> {
         } else {
             return None;
         };
-        self.resource_if_gone(id, link).map(ResourceCommand::Remove)
+        self.resource_if_gone(link).map(ResourceCommand::Remove)
     }
 
-    fn is_gone(&self, cluster: ClusterId, maintenance: MaintenanceId) -> bool {
-        self.rules(cluster).is_ok_and(|rules| rules.maintenance(maintenance).is_none())
+    fn is_gone(&self, maintenance: MaintenanceId) -> bool {
+        self.rules().maintenance(maintenance).is_none()
     }
 
     /// The id of the resource of an object that the rules no longer know.
-    fn resource_if_gone(&self, id: ClusterId, link: Link) -> Option<String> {
-        let cluster = self.cluster(id).ok()?;
+    fn resource_if_gone(&self, link: Link) -> Option<String> {
+        let cluster = self.cluster();
         let rules = cluster.rules();
         let is_there = match link {
             Link::Machine(machine) => rules.machine(machine).is_some(),
@@ -109,25 +94,25 @@ impl Draft<'_> {
 
     /// Removes the first resource of a cluster that is marked for removal and has nothing left. Returns false if
     /// there is none.
-    pub(super) fn sweep(&mut self, id: ClusterId) -> bool {
-        let Ok(cluster) = self.cluster(id) else { return false };
+    pub(super) fn sweep(&mut self) -> bool {
+        let cluster = self.cluster();
         let leaving: Vec<_> = cluster.resources().leaving().map(str::to_owned).collect();
-        leaving.iter().any(|key| self.sweep_one(id, key))
+        leaving.iter().any(|key| self.sweep_one(key))
     }
 
-    fn sweep_one(&mut self, id: ClusterId, key: &str) -> bool {
-        let Ok(cluster) = self.cluster(id) else { return false };
+    fn sweep_one(&mut self, key: &str) -> bool {
+        let cluster = self.cluster();
         let Some(resource) = cluster.resources().get(key).cloned() else { return false };
         let command = match fate(cluster, key, &resource) {
             RemovalState::Waits => return false,
             // The resource goes with the object that it stands for, unless something still needs that.
             RemovalState::Goes(Some(command)) => {
-                return self.change(id, &command).is_ok_and(|it| !it.is_empty());
+                return self.change(&command).is_ok_and(|it| !it.is_empty());
             }
             RemovalState::Goes(None) => ResourceCommand::Remove(resource.id),
             RemovalState::Stays => ResourceCommand::Mark { id: resource.id, leaving: Leaving::Stays },
         };
-        self.change_resources(id, &command).is_ok_and(|changes| changes > 0)
+        self.change_resources(&command).is_ok_and(|changes| changes > 0)
     }
 }
 
@@ -164,17 +149,16 @@ fn fate(cluster: &ClusterState, key: &str, resource: &Resource) -> RemovalState 
 }
 
 fn fate_of_group(cluster: &ClusterState, key: &str) -> RemovalState {
-    let (mut any, mut any_leaves) = (false, false);
-    for (_, inside) in cluster.resources().below(&format!("{key}/")) {
-        any = true;
-        any_leaves |= inside.leaving == Leaving::Leaves
-            || matches!(inside.link, Some(Link::Machine(machine)) if cluster.rules().is_leaving(machine));
+    let leaves = |inside: &Resource| {
+        inside.leaving == Leaving::Leaves
+            || matches!(inside.link, Some(Link::Machine(machine)) if cluster.rules().is_leaving(machine))
+    };
+    let mut inside = cluster.resources().below(&format!("{key}/")).map(|(_, inside)| inside).peekable();
+    if inside.peek().is_none() {
+        return RemovalState::Goes(None);
     }
-    match (any, any_leaves) {
-        (false, _) => RemovalState::Goes(None),
-        (true, true) => RemovalState::Waits,
-        (true, false) => RemovalState::Stays,
-    }
+    // A group that waits is examined with every decision: the first resource that leaves is enough.
+    if inside.any(leaves) { RemovalState::Waits } else { RemovalState::Stays }
 }
 
 /// The future of a resource that is marked for removal.

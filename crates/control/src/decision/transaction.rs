@@ -2,7 +2,7 @@
 
 use forewarn_lifecycle::{EventId, MachineId, MaintenanceId, Stage};
 
-use super::draft::Draft;
+use super::draft::{ClusterDraft, check_token};
 use crate::command::{CommandError, MachineDetails, find_machine, find_scale_set, find_tenant};
 use crate::error::ControlError;
 use crate::limits::OPERATION_WAITS_MAX;
@@ -10,46 +10,45 @@ use crate::record::ClusterEntry;
 use crate::refusal::Refusal;
 use crate::request::{LinkTarget, Reply, RequestContext, ResourceWrite, Transaction, TransactionOutcome};
 use crate::resources::{Leaving, Link, NewOperation, Operation, ResourceCommand};
-use crate::stream::ClusterId;
 
 /// Names of operations are made like ids of events, of a secret of their own.
 const OPERATIONS: u8 = 3;
 
-impl Draft<'_> {
+impl ClusterDraft<'_> {
     pub(super) fn transaction(
         &mut self,
-        id: ClusterId,
         transaction: &Transaction,
         context: &RequestContext,
     ) -> Result<Reply, ControlError> {
-        self.check_token(context)?;
-        self.check_revision(context)?;
+        check_token(self.shared, self.now(), context)?;
+        self.draft.check_revision(context)?;
         let Transaction { commands, writes, asked, operation } = transaction;
-        self.check_room(id, writes)?;
+        self.check_room(writes)?;
         if let Some(about) = operation {
-            self.cluster(id)?.resources().check_room_for_operation(about, commands.len())?;
+            self.cluster().resources().check_room_for_operation(about, commands.len())?;
         }
         let context = RequestContext { asked: asked.clone(), ..context.clone() };
-        let single = self.resolve_single(id, commands).transpose()?;
-        let outcome = self.carry_out_for(id, commands, single, &context)?;
-        writes.iter().try_for_each(|write| self.write_resource(id, write))?;
-        let open = |about: &String| self.open_operation(id, (about, context.token), &outcome.work);
+        let single = self.resolve_single(commands).transpose()?;
+        let outcome = self.carry_out_for(commands, single, &context)?;
+        writes.iter().try_for_each(|write| self.write_resource(write))?;
+        let open = |about: &String| self.open_operation((about, context.token), &outcome.work);
         let operation = operation.as_ref().map(open).transpose()?;
         Ok(Reply::Transacted(TransactionOutcome { outcome, operation }))
     }
 
-    fn check_room(&self, cluster: ClusterId, writes: &[ResourceWrite]) -> Result<(), Refusal> {
+    fn check_room(&self, writes: &[ResourceWrite]) -> Result<(), Refusal> {
         let put = writes.iter().filter_map(|write| match write {
             ResourceWrite::Put { id, body, notes, .. } => Some((id, body, notes)),
             ResourceWrite::Remove(_) | ResourceWrite::Leave(_) => None,
         });
-        self.state.check_room(cluster, put)
+        self.cluster().resources().check_room(put)
     }
 
-    fn write_resource(&mut self, cluster: ClusterId, write: &ResourceWrite) -> Result<(), ControlError> {
+    fn write_resource(&mut self, write: &ResourceWrite) -> Result<(), ControlError> {
         let (command, link) = match write {
             ResourceWrite::Put { id, link, body, notes } => {
-                let link = link.as_ref().map(|link| self.linked(cluster, link)).transpose()?;
+                self.check_claim_of_resource(id, body)?;
+                let link = link.as_ref().map(|link| self.linked(link)).transpose()?;
                 let (id, body, notes) = (id.clone(), body.clone(), notes.clone());
                 (ResourceCommand::Put { id, link, body, notes }, link)
             }
@@ -58,25 +57,25 @@ impl Draft<'_> {
                 (ResourceCommand::Mark { id: id.clone(), leaving: Leaving::Leaves }, None)
             }
         };
-        self.change_resources(cluster, &command)?;
-        link.into_iter().try_for_each(|link| self.set_resource_groups(cluster, link))
+        self.change_resources(&command)?;
+        link.into_iter().try_for_each(|link| self.set_resource_groups(link))
     }
 
     /// Machines show the resource group of their own resource, or of that of their scale set.
-    fn set_resource_groups(&mut self, cluster: ClusterId, link: Link) -> Result<(), ControlError> {
-        for machine in self.machines_of(cluster, link)? {
-            let known = self.cluster(cluster)?.details_of(machine);
-            let home = self.home_of(cluster, machine);
+    fn set_resource_groups(&mut self, link: Link) -> Result<(), ControlError> {
+        for machine in self.machines_of(link)? {
+            let known = self.cluster().details_of(machine);
+            let home = self.home_of(machine);
             if home.is_some() && known.home != home {
                 let details = MachineDetails { home, ..known.clone() };
-                self.write_in_cluster(cluster, ClusterEntry::Described { machine, details });
+                self.write(ClusterEntry::Described { machine, details });
             }
         }
         Ok(())
     }
 
-    fn machines_of(&self, cluster: ClusterId, link: Link) -> Result<Vec<MachineId>, ControlError> {
-        let rules = self.rules(cluster)?;
+    fn machines_of(&self, link: Link) -> Result<Vec<MachineId>, ControlError> {
+        let rules = self.rules();
         Ok(match link {
             Link::Machine(machine) => vec![machine],
             Link::Tenant(_) => Vec::new(),
@@ -88,8 +87,8 @@ impl Draft<'_> {
         })
     }
 
-    fn linked(&self, cluster: ClusterId, link: &LinkTarget) -> Result<Link, ControlError> {
-        let rules = self.rules(cluster)?;
+    fn linked(&self, link: &LinkTarget) -> Result<Link, ControlError> {
+        let rules = self.rules();
         let unknown = |unknown| ControlError::from(CommandError::Unknown(unknown));
         Ok(match link {
             LinkTarget::Known(link) => *link,
@@ -101,32 +100,29 @@ impl Draft<'_> {
 
     fn open_operation(
         &mut self,
-        cluster: ClusterId,
         (about, token): (&str, Option<u32>),
         work: &[u64],
     ) -> Result<Operation, ControlError> {
-        let rules = self.rules(cluster)?;
+        let rules = self.rules();
         let waits = |id: &MaintenanceId| {
             let work = rules.maintenance(*id);
             work.is_some_and(|work| matches!(work.stage, Stage::Waiting(_)) && work.plan.cause.is_requested())
         };
         let waits = work.iter().copied().map(MaintenanceId).filter(waits).take(OPERATION_WAITS_MAX).collect();
-        let (number, name) = self.new_operation_name(cluster)?;
+        let (number, name) = self.new_operation_name()?;
         let about = about.to_owned();
         let new = NewOperation { number, name: name.clone(), about, waits, token };
-        self.change_resources(cluster, &ResourceCommand::Open(new))?;
-        self.cluster(cluster)?.resources().operation(&name).cloned().ok_or(ControlError::Unavailable)
+        self.change_resources(&ResourceCommand::Open(new))?;
+        self.cluster().resources().operation(&name).cloned().ok_or(ControlError::Unavailable)
     }
 
-    /// The number and the name of the next operation. Names are unique over all clusters: numbers of operations of
-    /// older versions were too, so that a name which another cluster has is passed over.
-    fn new_operation_name(&self, id: ClusterId) -> Result<(u64, String), ControlError> {
-        let identity = self.environment.identity;
-        let mut secret = if id == ClusterId::DEFAULT { identity } else { identity.nth(id.0) };
+    /// The number and the name of the next operation.
+    fn new_operation_name(&self) -> Result<(u64, String), ControlError> {
+        let mut secret = self.rules().seed();
         secret.0[0] ^= OPERATIONS;
         let name = |number| EventId::nth(&secret, number).to_string().to_lowercase();
-        let mut numbers =
-            (self.cluster(id)?.resources().next_operation()..).map(|number| (number, name(number)));
-        numbers.find(|(_, name)| self.state.operation(name).is_none()).ok_or(ControlError::Unavailable)
+        let resources = self.cluster().resources();
+        let mut numbers = (resources.next_operation()..).map(|number| (number, name(number)));
+        numbers.find(|(_, name)| resources.operation(name).is_none()).ok_or(ControlError::Unavailable)
     }
 }

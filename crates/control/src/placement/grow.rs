@@ -7,7 +7,6 @@ use forewarn_lifecycle::{Cluster, HostId, Orchestration, ScaleSet};
 use crate::command::entry::InstanceEntry;
 use crate::command::named::NamedCommand;
 use crate::placement::bounds::Bounds;
-use crate::placement::instances::leaving;
 use crate::placement::scale_set_error::ScaleSetError;
 use crate::placement::spread::Spread;
 
@@ -19,7 +18,7 @@ pub(crate) fn grow(
     wanted: usize,
     bounds: &Bounds,
 ) -> Result<Vec<NamedCommand>, ScaleSetError> {
-    let places = Spread::new(cluster, kind, bounds, &leaving(cluster)).places(wanted);
+    let places = Spread::new(cluster, kind, bounds).places(wanted);
     if places.len() < wanted {
         return Err(ScaleSetError::NoHost { set: name.to_owned(), wanted, missing: wanted - places.len() });
     }

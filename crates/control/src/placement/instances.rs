@@ -1,6 +1,4 @@
-//! The instances of a scale set, and the machines that are being removed.
-
-use std::collections::BTreeSet;
+//! The instances of a scale set.
 
 use forewarn_lifecycle::limits::{MACHINES_PER_TENANT_MAX, PLACEMENT_GROUPS_PER_SCALE_SET_MAX};
 use forewarn_lifecycle::{Cluster, MachineId, ScaleSet, Tenant};
@@ -12,13 +10,6 @@ const _: () =
     assert!(INSTANCES_MAX as usize == MACHINES_PER_TENANT_MAX, "a flexible scale set can have them");
 const _: () =
     assert!(INSTANCES_MAX as usize == 100 * PLACEMENT_GROUPS_PER_SCALE_SET_MAX, "so can a uniform one");
-
-/// The machines that are being removed: deleted, or evicted for good.
-#[must_use]
-pub fn leaving(cluster: &Cluster) -> BTreeSet<MachineId> {
-    let work = cluster.maintenances().filter(|work| work.plan.cause.deletes_machine());
-    work.flat_map(|work| work.plan.machines()).collect()
-}
 
 /// The instances of a scale set, by number.
 pub fn instances(cluster: &Cluster, set: &ScaleSet) -> Vec<(u32, MachineId)> {

@@ -1,6 +1,7 @@
 //! Placement: hosts for new machines, and scale sets that grow and shrink.
 
 mod bounds;
+mod candidate_hosts;
 mod grow;
 pub(crate) mod instances;
 pub(crate) mod scale_set;
@@ -8,7 +9,7 @@ mod scale_set_error;
 mod shrink;
 mod spread;
 
-pub use instances::{INSTANCES_MAX, instances, leaving};
+pub use instances::{INSTANCES_MAX, instances};
 pub use scale_set::{
     DeleteInstances, InstanceSelection, NewScaleSet, PolicyChange, Scale, ScaleSetChange, ScaleSetCommand,
     Upgrade, scale,

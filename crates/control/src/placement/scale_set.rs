@@ -25,7 +25,7 @@ use crate::command::terms::AllWord;
 use crate::command::upgrade::UpgradeWord;
 use crate::placement::bounds::Bounds;
 use crate::placement::grow::grow;
-use crate::placement::instances::{INSTANCES_MAX, instances, leaving};
+use crate::placement::instances::{INSTANCES_MAX, instances};
 use crate::placement::scale_set_error::ScaleSetError;
 use crate::placement::shrink::{ScaleIn, pick_for_scale_in};
 use forewarn_types::{Span, list};
@@ -273,8 +273,7 @@ pub fn scale(
 ) -> Result<Vec<NamedCommand>, ScaleSetError> {
     check(to.capacity)?;
     let bounds = Bounds::new(cluster, to.hosts.as_deref(), &to.zones, to.fault_domains)?;
-    let leaving = leaving(cluster);
-    let staying = instances(cluster, set).into_iter().filter(|(_, id)| !leaving.contains(id)).count();
+    let staying = instances(cluster, set).into_iter().filter(|(_, id)| !cluster.is_leaving(*id)).count();
     let capacity = usize::from(to.capacity);
     if staying >= capacity {
         let going = pick_for_scale_in(cluster, set, staying - capacity, how)?;
@@ -336,9 +335,8 @@ fn upgrade(cluster: &Cluster, set: &ScaleSet, upgrade: &Upgrade) -> Result<Vec<N
 }
 
 fn delete(cluster: &Cluster, set: &ScaleSet, names: &[String]) -> Result<Vec<NamedCommand>, ScaleSetError> {
-    let leaving = leaving(cluster);
     let chosen = chosen(set, &instances(cluster, set), names)?;
-    let staying = chosen.into_iter().filter(|(_, id)| !leaving.contains(id));
+    let staying = chosen.into_iter().filter(|(_, id)| !cluster.is_leaving(*id));
     Ok(staying.map(|(number, _)| delete_one(set, number)).collect())
 }
 

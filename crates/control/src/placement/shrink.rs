@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use forewarn_lifecycle::{Cluster, FaultDomain, MachineId, ScaleSet, Zone};
 
-use crate::placement::instances::{instances, leaving};
+use crate::placement::instances::instances;
 use crate::placement::scale_set_error::ScaleSetError;
 
 /// Choice of the instances to remove.
@@ -77,8 +77,7 @@ impl RemainingInstances {
         };
         let mut remaining =
             Self { free: BTreeMap::new(), in_zones: BTreeMap::new(), in_domains: BTreeMap::new() };
-        let leaving = leaving(cluster);
-        for (number, id) in instances(cluster, set).into_iter().filter(|(_, id)| !leaving.contains(id)) {
+        for (number, id) in instances(cluster, set).into_iter().filter(|(_, id)| !cluster.is_leaving(*id)) {
             let Some(domain) = domain(id) else { continue };
             *remaining.in_zones.entry(domain.0).or_default() += 1;
             *remaining.in_domains.entry(domain).or_default() += 1;

@@ -9,18 +9,18 @@
 //!
 //! If zones are named, the zone with the fewest instances of the scale set comes first.
 //!
-//! Only hosts qualify on which the rules would admit a new machine: healthy, without announced work, with room.
+//! Only hosts qualify on which the rules would admit a new machine: healthy, without announced work, with room. Hosts
+//! that have no instance and get none cost nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use forewarn_lifecycle::limits::{
-    FAULT_DOMAINS_MAX, MACHINES_PER_HOST_MAX, MACHINES_PER_PLACEMENT_GROUP_MAX, MACHINES_PER_TENANT_MAX,
-    UPDATE_DOMAINS_MAX,
+    FAULT_DOMAINS_MAX, MACHINES_PER_PLACEMENT_GROUP_MAX, MACHINES_PER_TENANT_MAX, UPDATE_DOMAINS_MAX,
 };
-use forewarn_lifecycle::{Cluster, Health, HostId, MachineId, Orchestration, ScaleSet, TenantId, Zone};
+use forewarn_lifecycle::{Cluster, HostId, Orchestration, ScaleSet, TenantId, Zone};
 
 use crate::placement::bounds::Bounds;
-use crate::placement::instances::leaving;
+use crate::placement::candidate_hosts::{CandidateHosts, GroupIndex, HostCapacity, HostRank};
 
 /// Update domains over which a scale set is spread; more, if it has instances in more.
 pub const UPDATE_DOMAINS: u16 = 5;
@@ -59,9 +59,8 @@ pub fn place_machine(cluster: &Cluster, wanted: &PlacementConstraints) -> Option
         update_domains: wanted.update_domains.clamp(1, UPDATE_DOMAINS_MAX),
         fault_domains: wanted.fault_domains.clamp(1, FAULT_DOMAINS_MAX),
     };
-    let leaving = leaving(cluster);
-    let members = target.members(cluster, &leaving);
-    Spread::of(cluster, &target, members, &bounds, &leaving).places(1).pop()
+    let members = target.members(cluster);
+    Spread::of(cluster, &target, members, &bounds).places(1).pop()
 }
 
 /// The tenants to spread, in order, and the numbers of domains.
@@ -73,25 +72,10 @@ struct SpreadTarget<'a> {
 }
 
 impl SpreadTarget<'_> {
-    fn members(&self, cluster: &Cluster, leaving: &BTreeSet<MachineId>) -> Vec<GroupMembers> {
-        self.groups.iter().map(|id| members(cluster, *id, leaving)).collect()
+    fn members(&self, cluster: &Cluster) -> Vec<GroupMembers> {
+        self.groups.iter().map(|id| members(cluster, *id)).collect()
     }
 }
-
-/// A host that can take instances.
-#[derive(Clone, Debug, Default)]
-struct HostCapacity {
-    /// Its zone, if zones are named.
-    zone: Option<Zone>,
-    /// Instances of the scale set.
-    of_set: usize,
-    machines: usize,
-    /// The domains of each placement group on this host.
-    domains: BTreeMap<GroupIndex, (u16, u16)>,
-}
-
-/// A placement group, by its index in the scale set.
-type GroupIndex = usize;
 
 /// The instances of a placement group.
 #[derive(Clone, Debug, Default)]
@@ -105,9 +89,8 @@ struct GroupMembers {
 }
 
 /// A scale set, or another tenant, that grows.
-#[derive(Clone, Debug)]
-pub(crate) struct Spread {
-    hosts_with_room: BTreeMap<HostId, HostCapacity>,
+pub(crate) struct Spread<'a> {
+    hosts: CandidateHosts<'a>,
     groups: Vec<GroupMembers>,
     group_max: usize,
     update_domains: u16,
@@ -117,10 +100,7 @@ pub(crate) struct Spread {
 /// Hosts in the order of preference.
 type HostQueue = BTreeSet<HostRank>;
 
-/// Rank of a host: instances of the scale set, all machines, and its number.
-type HostRank = (usize, usize, HostId);
-
-/// The hosts that a placement group may use, by zone if zones are named.
+/// The hosts in use that a placement group may use, by zone if zones are named.
 #[derive(Clone, Debug, Default)]
 struct GroupHosts {
     free: BTreeMap<Option<Zone>, HostQueue>,
@@ -128,14 +108,13 @@ struct GroupHosts {
     taken: BTreeMap<(Option<Zone>, u16), HostQueue>,
 }
 
-impl Spread {
+impl<'a> Spread<'a> {
     /// An existing scale set, or a new one. Instances that are being deleted hold their hosts, and count for nothing
     /// else.
     pub(crate) fn new(
-        cluster: &Cluster,
+        cluster: &'a Cluster,
         (orchestration, set): (Orchestration, Option<&ScaleSet>),
         bounds: &Bounds,
-        leaving: &BTreeSet<MachineId>,
     ) -> Self {
         let group_max = match orchestration {
             Orchestration::Uniform => MACHINES_PER_PLACEMENT_GROUP_MAX,
@@ -144,7 +123,7 @@ impl Spread {
         let groups = set.map_or(&[][..], |set| &set.groups);
         let (update_domains, fault_domains) = (UPDATE_DOMAINS, FAULT_DOMAINS);
         let mut target = SpreadTarget { groups, group_max, update_domains, fault_domains };
-        let members = target.members(cluster, leaving);
+        let members = target.members(cluster);
         let count = |of: fn(&GroupMembers) -> &BTreeMap<u16, usize>, least: u16| {
             let used = members.iter().filter_map(|group| of(group).keys().next_back());
             used.max().map_or(least, |last| least.max(last.saturating_add(1)))
@@ -154,18 +133,17 @@ impl Spread {
             Some(wanted) => wanted.clamp(1, FAULT_DOMAINS_MAX),
             None => count(|group| &group.fault_domains, fault_domains),
         };
-        Self::of(cluster, &target, members, bounds, leaving)
+        Self::of(cluster, &target, members, bounds)
     }
 
     fn of(
-        cluster: &Cluster,
-        target: &SpreadTarget,
+        cluster: &'a Cluster,
+        target: &SpreadTarget<'_>,
         groups: Vec<GroupMembers>,
         bounds: &Bounds,
-        leaving: &BTreeSet<MachineId>,
     ) -> Self {
         Self {
-            hosts_with_room: hosts_with_room(cluster, target.groups, bounds, leaving),
+            hosts: CandidateHosts::new(cluster, target.groups, bounds),
             groups,
             group_max: target.group_max,
             update_domains: target.update_domains,
@@ -198,8 +176,8 @@ impl Spread {
     /// Places for up to that many new instances of one placement group.
     fn fill(&mut self, group: GroupIndex, count: usize) -> Vec<MachinePlacement> {
         let mut queues = GroupHosts::default();
-        for (id, room) in self.hosts_with_room.iter().filter(|(_, room)| room.has_room()) {
-            queues.add(room, room.domains.get(&group).map(|(update_domain, _)| *update_domain), *id);
+        for (id, room) in self.hosts.in_use().filter(|(_, room)| room.has_room()) {
+            queues.add(room, room.domains.get(&group).map(|(update_domain, _)| *update_domain), id);
         }
         let mut places = Vec::new();
         while places.len() < count {
@@ -209,8 +187,8 @@ impl Spread {
             let fault_domain = self.fault_domain(group, host);
             let place = MachinePlacement { host, update_domain, fault_domain };
             self.groups[group].add(update_domain, fault_domain, zone);
-            if let Some(room) = self.hosts_with_room.get_mut(&host) {
-                room.add(group, place);
+            if let Some(room) = self.hosts.take(zone, host) {
+                room.add(group, (update_domain, fault_domain));
                 if room.has_room() {
                     queues.add(room, Some(update_domain), host);
                 }
@@ -228,36 +206,24 @@ impl Spread {
         let in_zone = |zone: Option<Zone>| -> usize {
             self.groups.iter().filter_map(|members| members.zones.get(&zone)).sum()
         };
-        let mut zones: Vec<_> = queues.zones().into_iter().collect();
+        let zones: BTreeSet<_> = queues.zones().chain(self.hosts.zones()).collect();
+        let mut zones: Vec<_> = zones.into_iter().collect();
         zones.sort_by_key(|zone| in_zone(*zone));
         zones.into_iter().find_map(|zone| {
-            domains.iter().find_map(|domain| Some((zone, *domain, queues.first(zone, *domain)?)))
+            let unused = self.hosts.first_unused(zone);
+            domains.iter().find_map(|domain| {
+                let rank = queues.first(zone, *domain).into_iter().chain(unused).min()?;
+                Some((zone, *domain, rank))
+            })
         })
     }
 
     /// The fault domain that the placement group has on that host, or its emptiest one.
     fn fault_domain(&self, group: GroupIndex, host: HostId) -> u16 {
-        let known = self.hosts_with_room.get(&host).and_then(|room| room.domains.get(&group));
+        let known = self.hosts.get(host).and_then(|room| room.domains.get(&group));
         let counts = &self.groups[group].fault_domains;
         let fewest = (0..self.fault_domains).min_by_key(|domain| counts.get(domain).copied().unwrap_or(0));
         known.map_or(fewest.unwrap_or(0), |(_, fault_domain)| *fault_domain)
-    }
-}
-
-impl HostCapacity {
-    fn has_room(&self) -> bool {
-        self.machines < MACHINES_PER_HOST_MAX
-    }
-
-    /// Rank of the host.
-    fn rank(&self, id: HostId) -> (usize, usize, HostId) {
-        (self.of_set, self.machines, id)
-    }
-
-    fn add(&mut self, group: GroupIndex, place: MachinePlacement) {
-        self.of_set += 1;
-        self.machines += 1;
-        self.domains.entry(group).or_insert((place.update_domain, place.fault_domain));
     }
 }
 
@@ -275,11 +241,11 @@ impl GroupHosts {
         self.taken.entry((zone, update_domain)).or_default().remove(&turn);
     }
 
-    fn zones(&self) -> BTreeSet<Option<Zone>> {
-        self.free.keys().copied().chain(self.taken.keys().map(|(zone, _)| *zone)).collect()
+    fn zones(&self) -> impl Iterator<Item = Option<Zone>> {
+        self.free.keys().copied().chain(self.taken.keys().map(|(zone, _)| *zone))
     }
 
-    /// The next host for that update domain.
+    /// The next host in use for that update domain.
     fn first(&self, zone: Option<Zone>, update_domain: u16) -> Option<HostRank> {
         let own = self.taken.get(&(zone, update_domain)).and_then(HostQueue::first);
         let free = self.free.get(&zone).and_then(HostQueue::first);
@@ -296,42 +262,16 @@ impl GroupMembers {
     }
 }
 
-fn members(cluster: &Cluster, group: TenantId, leaving: &BTreeSet<MachineId>) -> GroupMembers {
+fn members(cluster: &Cluster, group: TenantId) -> GroupMembers {
     let machines = cluster.tenant(group).map_or(&[][..], |tenant| tenant.machines());
     let mut members = GroupMembers::default();
     for (_, machine) in machines
         .iter()
         .filter_map(|id| Some((id, cluster.machine(*id)?)))
-        .filter(|(id, _)| !leaving.contains(id))
+        .filter(|(id, _)| !cluster.is_leaving(**id))
     {
         let zone = cluster.host(machine.host).and_then(|host| host.zone);
         members.add(machine.update_domain.0, machine.fault_domain.0, zone);
     }
     GroupMembers { count: machines.len(), ..members }
-}
-
-/// The hosts on which the rules would admit a new machine.
-fn hosts_with_room(
-    cluster: &Cluster,
-    groups: &[TenantId],
-    bounds: &Bounds,
-    leaving: &BTreeSet<MachineId>,
-) -> BTreeMap<HostId, HostCapacity> {
-    let mut hosts_with_room = BTreeMap::new();
-    for (id, host) in cluster.hosts() {
-        let is_open = host.health == Health::Healthy && host.work.is_none();
-        if !is_open || !bounds.admit(id, host.zone) {
-            continue;
-        }
-        let zone = host.zone.filter(|_| !bounds.zones.is_empty());
-        let mut room = HostCapacity { zone, machines: host.machines().len(), ..HostCapacity::default() };
-        for (machine_id, machine) in host.machines().iter().filter_map(|id| Some((id, cluster.machine(*id)?)))
-        {
-            let Some(group) = groups.iter().position(|group| *group == machine.tenant) else { continue };
-            room.of_set += usize::from(!leaving.contains(machine_id));
-            room.domains.entry(group).or_insert((machine.update_domain.0, machine.fault_domain.0));
-        }
-        hosts_with_room.insert(id, room);
-    }
-    hosts_with_room
 }

@@ -4,11 +4,17 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
+use crate::command::Site;
+
 /// Characters of an id, and of each of its parts.
 const ID_CHARS_MAX: usize = 2_048;
 const PART_CHARS_MAX: usize = 260;
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A resource group.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct GroupId {
     pub subscription: String,
     /// The name of the group.
@@ -35,6 +41,23 @@ pub struct ResourceId {
 }
 
 impl GroupId {
+    /// The group of a site.
+    #[must_use]
+    pub fn of_site(site: &Site) -> Self {
+        Self { subscription: site.subscription.clone(), name: site.resource_group.clone() }
+    }
+
+    /// The group of an id: that of a resource, or of the group itself. Doubled slashes are accepted.
+    #[must_use]
+    pub fn containing(id: &str) -> Option<Self> {
+        let mut parts = id.split('/').filter(|part| !part.is_empty());
+        let is_subscription = parts.next()?.eq_ignore_ascii_case("subscriptions");
+        let subscription = parts.next()?.to_owned();
+        let is_group = parts.next()?.eq_ignore_ascii_case("resourcegroups");
+        let name = parts.next()?.to_owned();
+        (is_subscription && is_group).then_some(Self { subscription, name })
+    }
+
     /// Lookup key: the id in lower case.
     #[must_use]
     pub fn key(&self) -> String {
@@ -141,6 +164,19 @@ mod tests {
         let other = SUBNET.replace("resourceGroups", "RESOURCEGROUPS").replace("/v/", "//V/") + "/";
         assert_eq!(ResourceId::parse(&other).unwrap().key(), id.key());
         assert_eq!(id.parent().unwrap().child("subnets", "a"), id);
+    }
+
+    #[test]
+    fn a_group_is_found_in_its_own_id_and_in_those_of_its_resources() {
+        let group = GroupId { subscription: "s".to_owned(), name: "g".to_owned() };
+        assert_eq!(GroupId::containing(SUBNET), Some(group.clone()));
+        assert_eq!(GroupId::containing(&group.to_string()), Some(group.clone()));
+        assert_eq!(GroupId::containing("//Subscriptions/s/RESOURCEGROUPS//g/"), Some(group));
+        for other in
+            ["", "/subscriptions/s/resourceGroups", "/subscriptions/s/providers/N/type/name", "/g/a/b/c"]
+        {
+            assert_eq!(GroupId::containing(other), None, "{other}");
+        }
     }
 
     #[test]

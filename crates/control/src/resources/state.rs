@@ -60,9 +60,7 @@ impl Resources {
 
     /// Resources whose key begins with a prefix, by key.
     pub fn below<'a>(&'a self, prefix: &str) -> impl Iterator<Item = (&'a str, &'a Resource)> + use<'a> {
-        let prefix: Arc<str> = prefix.into();
-        let from = self.resources.range(Arc::clone(&prefix)..);
-        from.take_while(move |(key, _)| key.starts_with(&*prefix)).map(|(key, one)| (&**key, &**one))
+        self.below_from(prefix, "")
     }
 
     /// The resource that stands for an object of the rules, with its key.
@@ -70,6 +68,40 @@ impl Resources {
     pub fn linked(&self, link: Link) -> Option<(&str, &Resource)> {
         let key = self.links.get(&link)?;
         self.get(key).map(|resource| (&**key, resource))
+    }
+
+    /// The objects of the rules that resources stand for.
+    pub fn links(&self) -> impl Iterator<Item = Link> {
+        self.links.keys().copied()
+    }
+
+    /// Resources whose key begins with a prefix, from a key on. Earlier ones cost nothing.
+    pub fn below_from<'a>(
+        &'a self,
+        prefix: &str,
+        from: &str,
+    ) -> impl Iterator<Item = (&'a str, &'a Resource)> + use<'a> {
+        let prefix: Arc<str> = prefix.into();
+        let from = self.resources.range(Arc::from(from.max(&*prefix))..);
+        from.take_while(move |(key, _)| key.starts_with(&*prefix)).map(|(key, one)| (&**key, &**one))
+    }
+
+    /// Resources directly below a prefix, from a key on. Those inside of others cost nothing.
+    pub fn directly_below<'a>(
+        &'a self,
+        prefix: &str,
+        from: &str,
+    ) -> impl Iterator<Item = (&'a str, &'a Resource)> + use<'a> {
+        let prefix = prefix.to_owned();
+        let mut entries = self.below_from(&prefix, from);
+        std::iter::from_fn(move || {
+            loop {
+                let (key, resource) = entries.next()?;
+                let Some(end) = key[prefix.len()..].find('/') else { return Some((key, resource)) };
+                // The character after a slash: the first key that is not inside.
+                entries = self.below_from(&prefix, &format!("{}0", &key[..prefix.len() + end]));
+            }
+        })
     }
 
     /// The keys of resources that are marked for removal.

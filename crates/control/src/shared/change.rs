@@ -4,7 +4,9 @@ use forewarn_lifecycle::{Name, Seed};
 
 use crate::command::Site;
 use crate::receipts::NewReceipt;
+use crate::resource_id::GroupId;
 use crate::shared::boot::Boot;
+use crate::shared::claim::NewClaim;
 use crate::shared::token::Token;
 use crate::shared::webhook::WebhookChange;
 use crate::stream::ClusterId;
@@ -12,7 +14,7 @@ use crate::stream::ClusterId;
 /// A change of the state that clusters share. Applying it cannot fail.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// A cluster was created.
+    /// A cluster was created, and has the group of its site.
     ClusterCreated {
         cluster: ClusterId,
         name: Name,
@@ -27,7 +29,7 @@ pub enum Change {
         /// Its name from now on.
         name: Name,
     },
-    /// A cluster was removed. Tokens that were limited to it and others are limited to the others.
+    /// A cluster was removed, with its claims. Tokens that were limited to it and others are limited to the others.
     ClusterRemoved(ClusterId),
     /// A token was issued.
     TokenIssued(Token),
@@ -41,4 +43,8 @@ pub enum Change {
     Clock,
     /// The steady clock belongs to that boot of the computer.
     Booted(Boot),
+    /// A cluster has these resource groups.
+    ClaimsTaken { cluster: ClusterId, claims: Vec<NewClaim> },
+    /// A cluster no longer has these resource groups.
+    ClaimsReleased { cluster: ClusterId, groups: Vec<GroupId> },
 }

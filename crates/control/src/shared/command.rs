@@ -4,6 +4,8 @@ use forewarn_lifecycle::{Name, Seed, Timestamp};
 
 use crate::command::Site;
 use crate::receipts::NewReceipt;
+use crate::resource_id::GroupId;
+use crate::shared::claim::NewClaim;
 use crate::shared::token::{Role, Scope, TokenHash};
 use crate::shared::webhook::WebhookCommand;
 use crate::stream::ClusterId;
@@ -23,7 +25,7 @@ pub enum Command {
         /// Its name from now on.
         name: Name,
     },
-    /// Removes a cluster, which the caller has checked to be empty. Tokens that are limited to it are revoked.
+    /// Removes a cluster, which the caller has closed. Tokens that are limited to it are revoked.
     RemoveCluster(ClusterId),
     /// Issues a token. It replaces an expired token of the same name.
     IssueToken {
@@ -47,4 +49,14 @@ pub enum Command {
     KeepReceipt(NewReceipt),
     /// A command to webhooks.
     Webhook(WebhookCommand),
+    /// Gives resource groups to a cluster: all of them, or none.
+    TakeClaims {
+        cluster: ClusterId,
+        claims: Vec<NewClaim>,
+    },
+    /// Takes resource groups from the cluster that has them.
+    ReleaseClaims {
+        cluster: ClusterId,
+        groups: Vec<GroupId>,
+    },
 }

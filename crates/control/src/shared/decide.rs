@@ -36,6 +36,8 @@ impl SharedState {
             Command::Webhook(command) => {
                 Ok(self.decide_webhook(now, command)?.into_iter().map(Change::Webhook).collect())
             }
+            Command::TakeClaims { cluster, claims } => self.decide_take(*cluster, claims),
+            Command::ReleaseClaims { cluster, groups } => Ok(self.decide_release(*cluster, groups)),
         }
     }
 
@@ -99,7 +101,7 @@ impl SharedState {
         Ok(is_new.then(|| Change::ReceiptKept(new.clone())).into_iter().collect())
     }
 
-    fn known_cluster(&self, id: ClusterId) -> Result<&Name, Refusal> {
+    pub(crate) fn known_cluster(&self, id: ClusterId) -> Result<&Name, Refusal> {
         self.cluster_name(id).ok_or(Refusal::NoSuchCluster(id))
     }
 

@@ -1,14 +1,16 @@
-//! The shared state: names of clusters, tokens, webhooks, receipts, and the boot of the computer.
+//! The shared state: names of clusters, tokens, webhooks, claims, receipts, and the boot of the computer.
 
 use std::sync::Arc;
 
-use forewarn_lifecycle::Name;
-use forewarn_lifecycle::paged::PagedMap;
+use forewarn_lifecycle::paged::{PagedMap, PagedSet};
+use forewarn_lifecycle::{Name, Seed};
 
+use crate::command::Site;
 use crate::receipts::Receipts;
 use crate::shared::boot::Boot;
+use crate::shared::claim::Claim;
 use crate::shared::token::Token;
-use crate::shared::webhook::Webhook;
+use crate::shared::webhook::{UndeliveredMessages, Webhook};
 use crate::stream::ClusterId;
 
 /// The state that clusters share.
@@ -17,14 +19,23 @@ use crate::stream::ClusterId;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SharedState {
     pub(crate) next: Counters,
+    /// The secret that the secrets of new clusters derive from.
+    pub(crate) secret: Seed,
     pub(crate) clusters: PagedMap<ClusterId, Name>,
+    /// The secret and the site that clusters began with.
+    pub(crate) origins: PagedMap<ClusterId, Arc<(Seed, Site)>>,
+    /// Claims of resource groups, by key.
+    pub(crate) claims: PagedMap<Arc<str>, Arc<Claim>>,
     pub(crate) tokens: PagedMap<u32, Arc<Token>>,
     pub(crate) webhooks: PagedMap<u32, Arc<Webhook>>,
+    /// Messages of removed clusters that are not delivered.
+    pub(crate) undelivered: PagedMap<ClusterId, Arc<UndeliveredMessages>>,
     pub(crate) receipts: Receipts,
     pub(crate) boot: Option<Boot>,
 
     pub(crate) cluster_names: PagedMap<Name, ClusterId>,
     pub(crate) token_names: PagedMap<Name, u32>,
+    pub(crate) cluster_claims: PagedSet<(ClusterId, Arc<str>)>,
 }
 
 /// The next number of each kind; none is used twice.
@@ -36,31 +47,32 @@ pub struct Counters {
     pub webhook: u32,
 }
 
-impl Default for SharedState {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 impl SharedState {
-    /// One cluster, no tokens, no webhooks, no receipts.
+    /// One cluster, no tokens, no webhooks, no receipts. The secrets of clusters derive from the secret; that of the
+    /// default cluster is the secret itself.
     #[must_use]
-    pub fn new() -> Self {
-        let mut shared = Self::without_clusters(Counters::default());
-        shared.cluster_created(ClusterId::DEFAULT, &default_name());
+    pub fn new(secret: Seed) -> Self {
+        let mut shared = Self { secret, ..Self::without_clusters(Counters::default()) };
+        shared.cluster_created(ClusterId::DEFAULT, &default_name(), (secret, &Site::default()));
         shared
     }
 
+    /// A state whose secret and clusters follow.
     pub(crate) fn without_clusters(next: Counters) -> Self {
         Self {
             next,
+            secret: Seed([0; 16]),
+            origins: PagedMap::new(),
+            claims: PagedMap::new(),
             clusters: PagedMap::new(),
             tokens: PagedMap::new(),
             webhooks: PagedMap::new(),
+            undelivered: PagedMap::new(),
             receipts: Receipts::default(),
             boot: None,
             cluster_names: PagedMap::new(),
             token_names: PagedMap::new(),
+            cluster_claims: PagedSet::default(),
         }
     }
 
@@ -85,6 +97,11 @@ impl SharedState {
     #[must_use]
     pub fn next_cluster(&self) -> ClusterId {
         ClusterId(self.next.cluster)
+    }
+
+    /// The secret of the cluster that will be created next.
+    pub(crate) fn next_seed(&self) -> Seed {
+        self.secret.nth(self.next.cluster)
     }
 
     /// Every token, also those that have expired, in the order in which they were issued.
@@ -122,9 +139,19 @@ impl SharedState {
         self.boot
     }
 
-    /// The state continues on another computer.
-    pub(crate) fn forget_boot(&mut self) {
-        self.boot = None;
+    /// The state continues on another computer, with other secrets: clusters do not begin anew.
+    pub(crate) fn renew(&mut self, secret: Seed) {
+        (self.secret, self.boot) = (secret, None);
+        self.forget_origins();
+    }
+
+    /// The audit logs begin anew: those of removed clusters are gone.
+    pub(crate) fn forget_undelivered(&mut self) {
+        self.undelivered = PagedMap::new();
+    }
+
+    pub(crate) fn forget_origins(&mut self) {
+        self.origins = PagedMap::new();
     }
 }
 
@@ -135,12 +162,12 @@ pub(crate) fn default_name() -> Name {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::command::Site;
     use crate::receipts::{NewReceipt, StoredResponse};
+    use crate::resource_id::GroupId;
     use crate::shared::{
-        Change, Handshake, Progress, Restoring, Role, Schema, Scope, TokenHash, WebhookChange,
+        Change, Handshake, NewClaim, Progress, Restoring, Role, Schema, Scope, TokenHash, WebhookChange,
     };
-    use forewarn_lifecycle::{Now, Seed, Steady, Timestamp};
+    use forewarn_lifecycle::{Now, Steady, Timestamp};
 
     const NOW: Now = Now { wall: Timestamp::from_millis(0), steady: Steady::START };
     /// So many of each kind that they take several pages.
@@ -174,7 +201,6 @@ mod tests {
             created: NOW.wall,
             by: "socket".to_owned(),
             handshake: Handshake::Wanted,
-            progress: Progress::from(0),
         }
     }
 
@@ -183,14 +209,23 @@ mod tests {
         Change::ReceiptKept(NewReceipt { by, key, fingerprint: [0; 32], answer: StoredResponse([].into()) })
     }
 
+    fn group(number: u32) -> GroupId {
+        GroupId { subscription: "s".to_owned(), name: format!("group-{number}") }
+    }
+
     /// One of each kind.
-    fn additions(number: u32) -> [Change; 4] {
+    fn additions(number: u32) -> [Change; 5] {
+        let cluster = ClusterId(number + 1);
         [
             Change::ClusterCreated {
-                cluster: ClusterId(number + 1),
+                cluster,
                 name: name(&format!("cluster-{number}")),
                 seed: Seed([0; 16]),
-                site: Site::default(),
+                site: Site { resource_group: format!("of-cluster-{number}"), ..Site::default() },
+            },
+            Change::ClaimsTaken {
+                cluster,
+                claims: vec![NewClaim { group: group(number), location: "west".to_owned() }],
             },
             Change::TokenIssued(token(number, &[number % 2 + 1, 1])),
             receipt(number),
@@ -199,20 +234,29 @@ mod tests {
     }
 
     fn later_changes() -> Vec<Change> {
-        let progress = Progress::from(9);
-        let webhooks = [
-            WebhookChange::Removed(1),
-            WebhookChange::Confirmed { webhook: 2, per_minute: None },
-            WebhookChange::Advanced { webhook: 3, progress },
-        ];
+        let webhooks = [WebhookChange::Removed(1), WebhookChange::Confirmed { webhook: 2, per_minute: None }];
         let others = [
+            Change::ClaimsReleased { cluster: ClusterId(4), groups: vec![group(3)] },
             Change::ClusterRenamed { cluster: ClusterId(2), name: name("renamed") },
             Change::TokenRevoked(3),
             Change::ClusterRemoved(ClusterId(1)),
         ];
         let booted = Change::Booted(Boot { id: [1; 16], offset_millis: 5 });
         let changes = webhooks.into_iter().map(Change::Webhook).chain([booted]);
-        changes.chain(additions(COUNT)).chain(others).collect()
+        let removed = after_removal(ClusterId(1)).into_iter().map(Change::Webhook);
+        changes.chain(additions(COUNT)).chain(others).chain(removed).collect()
+    }
+
+    fn after_removal(cluster: ClusterId) -> [WebhookChange; 4] {
+        let (webhook, progress) = (4, Progress::from(9));
+        let of_webhooks = vec![(webhook, Progress::from(1)), (5, Progress::from(2))];
+        let messages = UndeliveredMessages { site: Site::default(), progress: of_webhooks };
+        [
+            WebhookChange::Undelivered { cluster, messages },
+            WebhookChange::UndeliveredAdvanced { cluster, webhook, progress },
+            WebhookChange::Delivered { cluster, webhook },
+            WebhookChange::Removed(5),
+        ]
     }
 
     /// The same state without shared memory.
@@ -225,28 +269,28 @@ mod tests {
     /// promise: C1
     #[test]
     fn a_copy_stays_as_it_was_whatever_changes_later() {
-        let mut shared = SharedState::new();
-        (0..COUNT).flat_map(additions).for_each(|change| shared.evolve(NOW, &change));
+        let mut shared = SharedState::new(Seed([3; 16]));
+        (0..COUNT).flat_map(additions).for_each(|change| drop(shared.apply(NOW, &change)));
         for change in later_changes() {
             let copy = shared.clone();
             let before = rebuilt(&copy);
-            shared.evolve(NOW, &change);
+            shared.apply(NOW, &change);
             assert_eq!(copy, before, "{change:?}");
             assert_ne!(shared, before, "{change:?}");
         }
         let copy = shared.clone();
         let before = rebuilt(&copy);
-        shared.begin_audit_log();
+        shared.renew(Seed([9; 16]));
         assert_eq!(copy, before);
         assert_ne!(shared, before);
     }
 
     #[test]
     fn a_copy_shares_unchanged_parts() {
-        let mut shared = SharedState::new();
-        (0..COUNT).flat_map(additions).for_each(|change| shared.evolve(NOW, &change));
+        let mut shared = SharedState::new(Seed([3; 16]));
+        (0..COUNT).flat_map(additions).for_each(|change| drop(shared.apply(NOW, &change)));
         let copy = shared.clone();
-        shared.evolve(NOW, &Change::Webhook(WebhookChange::Confirmed { webhook: 6, per_minute: None }));
+        shared.apply(NOW, &Change::Webhook(WebhookChange::Confirmed { webhook: 6, per_minute: None }));
         let is_shared =
             |number| std::ptr::eq(shared.find_webhook(number).unwrap(), copy.find_webhook(number).unwrap());
         assert!(is_shared(7) && !is_shared(6));

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use forewarn_lifecycle::{BadRows, Name, Now, Timestamp};
 
-use super::webhook::{Handshake, Progress, Webhook, WebhookChange, WebhookCommand, WebhookDefinition};
+use super::webhook::{Handshake, Webhook, WebhookChange, WebhookCommand, WebhookDefinition};
 use crate::limits::WEBHOOKS_MAX;
 use crate::receipts::check_by;
 use crate::refusal::Refusal;
@@ -33,16 +33,6 @@ impl SharedState {
         self.webhooks().find(|webhook| webhook.name.as_str() == name)
     }
 
-    /// The audit log begins anew with entry 1: webhooks get messages about all of its entries.
-    pub fn begin_audit_log(&mut self) {
-        let begun = |(number, mut webhook): (u32, Arc<Webhook>)| {
-            let lost = webhook.progress.lost;
-            Arc::make_mut(&mut webhook).progress = Progress { lost, ..Progress::from(0) };
-            (number, webhook)
-        };
-        self.webhooks = std::mem::take(&mut self.webhooks).into_iter().map(begun).collect();
-    }
-
     pub(crate) fn decide_webhook(&self, now: Now, command: &WebhookCommand) -> WebhookDecision {
         match command {
             WebhookCommand::Add(new) => self.add_webhook(now.wall, new),
@@ -50,33 +40,48 @@ impl SharedState {
             WebhookCommand::Confirm { webhook, per_minute } => {
                 Ok(self.confirm_webhook(*webhook, *per_minute))
             }
-            WebhookCommand::Advance(reports) => self.advance_webhooks(reports),
+            WebhookCommand::KeepUndelivered { cluster, messages } => {
+                Ok(self.keep_undelivered(*cluster, messages))
+            }
+            WebhookCommand::AdvanceUndelivered { cluster, webhook, progress } => {
+                Ok(self.advance_undelivered(*cluster, *webhook, *progress))
+            }
+            WebhookCommand::EndUndelivered { cluster, webhook } => {
+                Ok(self.end_undelivered(*cluster, *webhook))
+            }
         }
     }
 
-    pub(crate) fn evolve_webhook(&mut self, now: Now, change: &WebhookChange) {
+    pub(crate) fn apply_to_webhook(&mut self, now: Now, change: &WebhookChange) {
         match change {
-            WebhookChange::Added(webhook) => {
+            WebhookChange::Added(webhook) | WebhookChange::AddedWithProgress(webhook, _) => {
                 self.next.webhook = self.next.webhook.max(webhook.number.saturating_add(1));
                 self.webhooks.insert(webhook.number, Arc::clone(webhook));
             }
-            WebhookChange::Removed(number) => drop(self.webhooks.remove(number)),
+            WebhookChange::Removed(number) => {
+                self.webhooks.remove(number);
+                self.forget_undelivered_to(*number);
+            }
             WebhookChange::Confirmed { webhook, per_minute } => {
                 if let Some(webhook) = self.webhooks.get_mut(webhook) {
                     Arc::make_mut(webhook).handshake =
                         Handshake::Done { at: now.wall, per_minute: *per_minute };
                 }
             }
-            WebhookChange::Advanced { webhook, progress } => {
-                if let Some(webhook) = self.webhooks.get_mut(webhook) {
-                    Arc::make_mut(webhook).progress = *progress;
-                }
+            // The state of each cluster has the progress.
+            WebhookChange::Advanced { .. } => {}
+            WebhookChange::Undelivered { cluster, messages } => {
+                self.undelivered.insert(*cluster, Arc::new(messages.clone()));
             }
+            WebhookChange::UndeliveredAdvanced { cluster, webhook, progress } => {
+                self.undelivered_advanced(*cluster, *webhook, *progress);
+            }
+            WebhookChange::Delivered { cluster, webhook } => self.undelivered_ended(*cluster, *webhook),
         }
     }
 
     fn add_webhook(&self, created: Timestamp, new: &WebhookDefinition) -> WebhookDecision {
-        let WebhookDefinition { name, url, schema, filter, authorization, cursor, by } = new.clone();
+        let WebhookDefinition { name, url, schema, filter, authorization, by } = new.clone();
         check_by(&by)?;
         if self.webhook_named(name.as_str()).is_some() {
             return Err(Refusal::NameTaken(name));
@@ -91,9 +96,8 @@ impl SharedState {
         }
         Refusal::check(self.webhooks.len() + 1, WEBHOOKS_MAX, "webhooks")?;
         check_number(self.next.webhook, "webhooks")?;
-        let (number, handshake, progress) = (self.next.webhook, Handshake::Wanted, Progress::from(cursor));
-        let webhook =
-            Webhook { number, name, url, schema, filter, authorization, created, by, handshake, progress };
+        let (number, handshake) = (self.next.webhook, Handshake::Wanted);
+        let webhook = Webhook { number, name, url, schema, filter, authorization, created, by, handshake };
         Ok(vec![WebhookChange::Added(Arc::new(webhook))])
     }
 
@@ -111,27 +115,9 @@ impl SharedState {
         }
     }
 
-    /// Ignores progress that would go back, and progress of webhooks that was removed.
-    fn advance_webhooks(&self, reports: &[(u32, Progress)]) -> WebhookDecision {
-        Refusal::check(reports.len(), WEBHOOKS_MAX, "webhooks")?;
-        let is_news = |(number, progress): &&(u32, Progress)| {
-            self.find_webhook(*number).is_some_and(|webhook| goes_on(webhook.progress, *progress))
-        };
-        let advanced = |(webhook, progress): &(u32, Progress)| WebhookChange::Advanced {
-            webhook: *webhook,
-            progress: *progress,
-        };
-        Ok(reports.iter().filter(is_news).map(advanced).collect())
-    }
-
     pub(crate) fn restore_webhook(&mut self, webhook: Webhook) -> Result<(), BadRows> {
         check_number_known(&webhook.number, &self.next.webhook)?;
         check_new(self.webhook_named(webhook.name.as_str()))?;
         check_new(self.webhooks.insert(webhook.number, Arc::new(webhook)).as_ref())
     }
-}
-
-/// Returns true if the second continues the first, and differs from it.
-fn goes_on(before: Progress, after: Progress) -> bool {
-    after.cursor >= before.cursor && after.lost >= before.lost && after != before
 }

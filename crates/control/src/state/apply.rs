@@ -1,17 +1,23 @@
-//! Applying records: the only code that changes a [`ControlState`].
+//! Applying records: the only code that changes a [`ClusterState`], and with it a [`ControlState`].
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use forewarn_lifecycle::{
     Change, Cluster, Effect as RulesEffect, MachineId, MaintenanceId, Name, Now, Report, Shape, TenantId,
 };
 
-use super::effect::{Effect, FinishedWork, PlannedWork};
+use super::cluster::ClosedBy;
 use super::{ClusterState, ControlState};
+use crate::command::MachineDetails;
 use crate::command::lookup::full_name;
+use crate::effect::{Effect, FinishedWork, PlannedWork};
+use crate::receipts::ReceiptRoom;
 use crate::record::{ClusterEntry, Entry, Record};
-use crate::shared;
+use crate::resource_id::GroupId;
+use crate::resources::{Link, ResourceChange};
+use crate::shared::{self, Progress, WebhookChange};
 use crate::stream::ClusterId;
 use crate::view::{Ending, FAILURES_MAX, FailureView};
 
@@ -20,100 +26,170 @@ impl ControlState {
     ///
     /// Replay ignores the effects; [`Cluster::unfinished`] lists actions that are still owed.
     pub fn apply(&mut self, record: &Record) -> Vec<Effect> {
-        let mut effects = Vec::new();
         match &record.entry {
-            Entry::Shared(change) => self.apply_shared(record.now, change, &mut effects),
-            Entry::Cluster(id, change) => self.apply_to_cluster(record.now, *id, change, &mut effects),
+            Entry::Shared(change) => self.apply_shared(record.now, change),
+            Entry::Cluster(id, entry) => match self.clusters.get_mut(id) {
+                Some(cluster) => Arc::make_mut(cluster).apply(*id, record.now, entry),
+                None => Vec::new(),
+            },
+        }
+    }
+
+    /// Clusters appear and disappear with their names.
+    fn apply_shared(&mut self, now: Now, change: &shared::Change) -> Vec<Effect> {
+        use shared::Change as Step;
+        let effects = Arc::make_mut(&mut self.shared).apply(now, change);
+        match change {
+            Step::ClusterCreated { cluster, .. } => {
+                let initial = self.shared.initial_cluster(*cluster);
+                self.clusters.extend(initial.map(|initial| (*cluster, Arc::new(initial))));
+            }
+            Step::ClusterRemoved(cluster) => drop(self.clusters.remove(cluster)),
+            Step::Webhook(WebhookChange::AddedWithProgress(webhook, progress)) => {
+                self.set_progress(webhook.number, *progress);
+            }
+            Step::Webhook(WebhookChange::Advanced { webhook, progress }) => {
+                if self.shared.find_webhook(*webhook).is_some() {
+                    self.set_progress(*webhook, *progress);
+                }
+            }
+            Step::Webhook(
+                WebhookChange::Added(_)
+                | WebhookChange::Removed(_)
+                | WebhookChange::Confirmed { .. }
+                | WebhookChange::Undelivered { .. }
+                | WebhookChange::UndeliveredAdvanced { .. }
+                | WebhookChange::Delivered { .. },
+            )
+            | Step::ClusterRenamed { .. }
+            | Step::TokenIssued(_)
+            | Step::TokenRevoked(_)
+            | Step::ReceiptKept(_)
+            | Step::Clock
+            | Step::Booted(_)
+            | Step::ClaimsTaken { .. }
+            | Step::ClaimsReleased { .. } => {}
         }
         effects
     }
 
-    fn apply_to_cluster(
-        &mut self,
-        now: Now,
-        id: ClusterId,
-        change: &ClusterEntry,
-        effects: &mut Vec<Effect>,
-    ) {
-        let Some(state) = self.clusters.get_mut(&id).map(Arc::make_mut) else { return };
-        match change {
-            ClusterEntry::Rules(change) => self.apply_change(now, id, change, effects),
+    /// Sets the progress of a webhook in every cluster, as records and rows of older versions do.
+    pub(super) fn set_progress(&mut self, webhook: u32, progress: Progress) {
+        let clusters = std::mem::take(&mut self.clusters);
+        let advanced = |(id, mut cluster): (ClusterId, Arc<ClusterState>)| {
+            Arc::make_mut(&mut cluster).webhooks.insert(webhook, progress);
+            (id, cluster)
+        };
+        self.clusters = clusters.into_iter().map(advanced).collect();
+    }
+
+    /// The state after records of an older version, in which all clusters had one progress: clusters that were created
+    /// after it was recorded have it too. The default cluster always has it.
+    #[must_use]
+    pub fn with_common_progress(mut self) -> Self {
+        let default = self.clusters.get(&ClusterId::DEFAULT);
+        let common: Vec<_> = default.into_iter().flat_map(|cluster| cluster.webhooks()).collect();
+        common.into_iter().for_each(|(webhook, progress)| self.set_progress(webhook, progress));
+        self
+    }
+}
+
+impl ClusterState {
+    /// Applies an entry. It cannot fail: an entry about something that was removed changes nothing. `id` is the number
+    /// of this cluster. Replay ignores the effects.
+    pub fn apply(&mut self, id: ClusterId, now: Now, entry: &ClusterEntry) -> Vec<Effect> {
+        match entry {
+            ClusterEntry::Rules(change) => return self.apply_change(now, id, change),
             ClusterEntry::Described { machine, details } => {
-                let former = state.details.insert(*machine, details.clone());
-                self.claims.release_addresses(id, *machine, &former.unwrap_or_default());
-                self.claims.claim_addresses(id, *machine, details);
-                effects.push(Effect::MachineChanged(id, *machine));
+                let describe = |state: &mut Self| state.details.insert(*machine, details.clone());
+                let former = self.regroup(&[Link::Machine(*machine)], describe);
+                self.release_addresses(*machine, &former.unwrap_or_default());
+                self.add_addresses(*machine, details);
+                return vec![Effect::MachineChanged(id, *machine)];
             }
             ClusterEntry::Site(site) => {
-                state.site = site.clone();
-                effects.push(Effect::ClusterChanged(id));
+                self.site = site.clone();
+                return vec![Effect::ClusterChanged(id), Effect::ClaimsChanged(id)];
             }
-            ClusterEntry::Unread(_) => {}
+            ClusterEntry::Unread(_) | ClusterEntry::Clock => {}
             ClusterEntry::Failed { maintenance, machine, reason } => {
-                state.failures.insert((*maintenance, *machine), reason.clone());
+                self.failures.insert((*maintenance, *machine), reason.clone());
             }
-            ClusterEntry::ReceiptKept(new) => state.receipts.keep(now.steady, new),
+            ClusterEntry::ReceiptKept(new) => self.receipts.keep(ReceiptRoom::CLUSTER, now.steady, new),
             ClusterEntry::Resource(change) => {
-                state.resources.apply(now, change);
-                self.claims.follow(id, change);
+                let links = self.links_changed_by(change);
+                self.regroup(&links, |state| state.resources.apply(now, change));
+                return self.follow_resources(id, change);
+            }
+            ClusterEntry::Booted(boot) => self.boot = Some(*boot),
+            ClusterEntry::WebhookAdvanced { webhook, progress } => {
+                self.webhooks.insert(*webhook, *progress);
+            }
+            ClusterEntry::WebhookForgotten(webhook) => drop(self.webhooks.remove(webhook)),
+            ClusterEntry::Closed { by, once } => {
+                self.closed = Some(ClosedBy { by: by.clone(), once: once.clone() });
+                return vec![Effect::ClusterClosed(id)];
             }
         }
+        Vec::new()
     }
 
-    fn cluster_mut(&mut self, id: ClusterId) -> Option<&mut ClusterState> {
-        self.clusters.get_mut(&id).map(Arc::make_mut)
-    }
-
-    fn apply_change(&mut self, now: Now, id: ClusterId, change: &Change, effects: &mut Vec<Effect>) {
-        let Some(state) = self.cluster_mut(id) else { return };
-        for effect in state.rules.evolve(now, change) {
+    fn apply_change(&mut self, now: Now, id: ClusterId, change: &Change) -> Vec<Effect> {
+        let mut effects = Vec::new();
+        for effect in self.rules.evolve(now, change) {
             effects.push(match effect {
                 RulesEffect::Publish(tenant) => Effect::Publish(id, tenant),
                 RulesEffect::Unpublish(tenant) => Effect::Unpublish(id, tenant),
                 RulesEffect::Perform(action) => Effect::Perform(id, action),
             });
         }
-        effects.extend(state.follow_work(id, change));
+        effects.extend(self.follow_work(id, change));
         if let Change::MachineAdmitted { machine, .. } = change {
             effects.push(Effect::MachineChanged(id, *machine));
         }
         // A machine is removed with its last action, or when it is forgotten.
         if let Change::Completed { machine, .. } | Change::MachineForgotten(machine) = change
-            && state.rules.machine(*machine).is_none()
+            && self.rules.machine(*machine).is_none()
         {
-            let gone = state.details.remove(machine);
+            let gone = self.regroup(&[Link::Machine(*machine)], |state| state.details.remove(machine));
+            self.release_addresses(*machine, &gone.unwrap_or_default());
             effects.push(Effect::MachineGone(id, *machine));
-            self.claims.release_addresses(id, *machine, &gone.unwrap_or_default());
+        }
+        effects
+    }
+
+    /// A machine has these addresses.
+    pub(super) fn add_addresses(&mut self, machine: MachineId, details: &MachineDetails) {
+        let addresses = details.addresses.iter().map(IpAddr::to_canonical);
+        self.addresses.extend(addresses.map(|address| (address, machine)));
+    }
+
+    /// Releases the addresses of a machine, except those that another machine has taken over.
+    fn release_addresses(&mut self, machine: MachineId, former: &MachineDetails) {
+        for address in former.addresses.iter().map(IpAddr::to_canonical) {
+            if self.addresses.get(&address) == Some(&machine) {
+                self.addresses.remove(&address);
+            }
         }
     }
 
-    /// Clusters appear and disappear with their names.
-    fn apply_shared(&mut self, now: Now, change: &shared::Change, effects: &mut Vec<Effect>) {
-        use shared::Change as Step;
-        Arc::make_mut(&mut self.shared).evolve(now, change);
-        match change {
-            Step::ClusterCreated { cluster, seed, site, .. } => {
-                self.clusters.insert(*cluster, Arc::new(ClusterState::new(*seed, site.clone())));
-                effects.push(Effect::ClusterCreated(*cluster));
+    /// A group without resources may be free; the location of a group is that of its resource.
+    fn follow_resources(&self, id: ClusterId, change: &ResourceChange) -> Vec<Effect> {
+        let group_of = |key: &str| GroupId::containing(key).map(|group| group.key());
+        let has_changed = match change {
+            ResourceChange::Put(resource) => {
+                group_of(&resource.id).is_some_and(|group| group == resource.key())
             }
-            Step::ClusterRemoved(cluster) => {
-                if let Some(gone) = self.clusters.remove(cluster) {
-                    self.claims.release_all(*cluster, &gone);
-                }
-                effects.push(Effect::ClusterGone(*cluster));
+            ResourceChange::Removed(key) => {
+                group_of(key).is_some_and(|group| group == *key || !self.uses_group(&group))
             }
-            Step::ClusterRenamed { cluster, .. } => effects.push(Effect::ClusterChanged(*cluster)),
-            Step::TokenIssued(_)
-            | Step::TokenRevoked(_)
-            | Step::Webhook(_)
-            | Step::ReceiptKept(_)
-            | Step::Clock
-            | Step::Booted(_) => {}
-        }
+            ResourceChange::Marked { .. } | ResourceChange::Opened(_) | ResourceChange::WorkEnded { .. } => {
+                false
+            }
+        };
+        if has_changed { vec![Effect::ClaimsChanged(id)] } else { Vec::new() }
     }
-}
 
-impl ClusterState {
     /// Effects of a change, which the rules have applied, on planned work. Forgets the failures of work that is
     /// finished.
     fn follow_work(&mut self, id: ClusterId, change: &Change) -> Vec<Effect> {

@@ -1,14 +1,20 @@
 //! The durable state of one cluster.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 
 use forewarn_lifecycle::paged::PagedMap;
 use forewarn_lifecycle::{Cluster, MachineId, MaintenanceId, Seed};
 
 use super::details::DetailsTable;
+use super::member_index::MemberIndex;
 use crate::command::{MachineDetails, Site};
 use crate::receipts::Receipts;
+use crate::request::IdempotencyKey;
+use crate::resource_id::GroupId;
 use crate::resources::Resources;
+use crate::shared::{Boot, Progress, SharedState, UndeliveredMessages};
+use crate::stream::ClusterId;
 
 /// The durable state of one cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,6 +25,23 @@ pub struct ClusterState {
     pub(super) failures: PagedMap<(MaintenanceId, MachineId), String>,
     pub(super) receipts: Receipts,
     pub(super) resources: Resources,
+    /// Progress of deliveries to webhooks, by number.
+    pub(super) webhooks: PagedMap<u32, Progress>,
+    pub(super) boot: Option<Boot>,
+    pub(super) closed: Option<ClosedBy>,
+    /// Index: the machines that have addresses.
+    pub(super) addresses: PagedMap<IpAddr, MachineId>,
+    /// Index: the members of resource groups that clients have chosen.
+    pub(super) members: MemberIndex,
+}
+
+/// The request that has closed a cluster.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClosedBy {
+    /// The caller.
+    pub by: String,
+    /// The key of its request.
+    pub once: Option<IdempotencyKey>,
 }
 
 /// The details of a machine that has none.
@@ -35,6 +58,11 @@ impl ClusterState {
             failures: PagedMap::default(),
             receipts: Receipts::default(),
             resources: Resources::default(),
+            webhooks: PagedMap::default(),
+            boot: None,
+            closed: None,
+            addresses: PagedMap::default(),
+            members: MemberIndex::default(),
         }
     }
 
@@ -74,15 +102,82 @@ impl ClusterState {
         &self.resources
     }
 
+    /// The machine that has an address.
+    #[must_use]
+    pub fn machine_at(&self, address: &IpAddr) -> Option<MachineId> {
+        self.addresses.get(&address.to_canonical()).copied()
+    }
+
+    /// The progress of deliveries to a webhook. None if the cluster has had no event since the webhook was added, or is
+    /// not in its scope.
+    #[must_use]
+    pub fn webhook_progress(&self, webhook: u32) -> Option<Progress> {
+        self.webhooks.get(&webhook).copied()
+    }
+
+    /// The progress of deliveries to every webhook that has some, by number.
+    pub fn webhooks(&self) -> impl Iterator<Item = (u32, Progress)> {
+        self.webhooks.iter().map(|(number, progress)| (*number, *progress))
+    }
+
+    /// Messages that webhooks may not have got when the cluster is removed.
+    #[must_use]
+    pub fn undelivered(&self) -> UndeliveredMessages {
+        UndeliveredMessages { site: self.site.clone(), progress: self.webhooks().collect() }
+    }
+
+    /// The boot of the computer that the steady clock of the cluster last belonged to.
+    #[must_use]
+    pub fn boot(&self) -> Option<Boot> {
+        self.boot
+    }
+
+    /// The request that has closed the cluster, if it is closed.
+    #[must_use]
+    pub fn closed(&self) -> Option<&ClosedBy> {
+        self.closed.as_ref()
+    }
+
+    /// Returns true if the cluster has neither hosts nor tenants.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.rules.hosts().next().is_none() && self.rules.tenants().next().is_none()
+    }
+
+    /// Returns true if the cluster uses a resource group: as that of its site, or for resources. `key` is the id of
+    /// the group in lower case.
+    pub(crate) fn uses_group(&self, key: &str) -> bool {
+        GroupId::of_site(&self.site).key() == key
+            || self.resources.get(key).is_some()
+            || self.resources.below(&format!("{key}/")).next().is_some()
+    }
+
     /// The reason why some work, which is not finished, failed for a machine.
     #[must_use]
     pub fn failure(&self, work: MaintenanceId, machine: MachineId) -> Option<&str> {
         self.failures.get(&(work, machine)).map(String::as_str)
     }
 
+    /// Every announcement that waits.
+    #[must_use]
+    pub fn announced(&self) -> Vec<MaintenanceId> {
+        let waiting = self.rules.maintenances().filter(|maintenance| maintenance.wait().is_some());
+        let announced = waiting.filter(|maintenance| maintenance.plan.is_announced());
+        announced.map(|maintenance| maintenance.plan.id).collect()
+    }
+
     /// The failures of some work that is not finished: machines and reasons.
     pub fn failures_of(&self, work: MaintenanceId) -> impl Iterator<Item = (MachineId, &str)> {
         let all = self.failures.range((work, MachineId(0))..=(work, MachineId(u32::MAX)));
         all.map(|((_, machine), reason)| (*machine, reason.as_str()))
+    }
+}
+
+impl SharedState {
+    /// The state that a cluster began with: its state if its stream has no record. None if the cluster does not
+    /// exist, or was created by an older version or imported: its stream has a stored state.
+    #[must_use]
+    pub fn initial_cluster(&self, id: ClusterId) -> Option<ClusterState> {
+        self.origins.get(&id).map(|origin| ClusterState::new(origin.0, origin.1.clone()))
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use forewarn_lifecycle::{BadRows, Brake, EventId, MaintenanceId, Restoring, Row, Seed};
+use forewarn_lifecycle::{BadRows, Brake, EventId, MaintenanceId, Part, Restoring, Row, Seed};
 
 use super::{ClusterState, ControlState};
 use crate::stream::ClusterId;
@@ -16,30 +16,35 @@ impl ControlState {
     /// # Errors
     /// Fails if the state is inconsistent.
     pub fn renewed(self, seed: Seed) -> Result<Self, BadRows> {
-        let Self { mut shared, clusters, claims } = self;
-        Arc::make_mut(&mut shared).forget_boot();
+        let Self { mut shared, clusters } = self;
+        Arc::make_mut(&mut shared).renew(seed);
         let renew = |(id, cluster): (ClusterId, Arc<ClusterState>)| {
             let renewed = Arc::unwrap_or_clone(cluster).renewed(seed.nth(id.0))?;
             Ok((id, Arc::new(renewed)))
         };
         let clusters = clusters.into_iter().map(renew).collect::<Result<_, BadRows>>()?;
-        Ok(Self { shared, clusters, claims })
+        Ok(Self { shared, clusters })
     }
 
-    /// The state with a new, empty audit log: webhooks begin with its first entry.
+    /// The state with new, empty audit logs: webhooks begin with their first entries, and get no more messages of
+    /// removed clusters.
     #[must_use]
-    pub fn with_new_audit_log(mut self) -> Self {
-        Arc::make_mut(&mut self.shared).begin_audit_log();
-        self
+    pub fn with_new_audit_log(self) -> Self {
+        let begun = |(id, mut cluster): (ClusterId, Arc<ClusterState>)| {
+            let progress = cluster.webhooks.iter().map(|(number, it)| (*number, it.in_new_audit_log()));
+            Arc::make_mut(&mut cluster).webhooks = progress.collect();
+            (id, cluster)
+        };
+        let mut shared = self.shared;
+        Arc::make_mut(&mut shared).forget_undelivered();
+        Self { shared, clusters: self.clusters.into_iter().map(begun).collect() }
     }
 
     /// Every announcement that waits. In a renewed state each has a new id, which no VM has read.
     #[must_use]
     pub fn announced(&self) -> Vec<(ClusterId, MaintenanceId)> {
         let of_cluster = |(id, cluster): (ClusterId, &ClusterState)| {
-            let waiting = cluster.rules.maintenances().filter(|maintenance| maintenance.wait().is_some());
-            let announced = waiting.filter(|maintenance| maintenance.plan.is_announced());
-            announced.map(|maintenance| (id, maintenance.plan.id)).collect::<Vec<_>>()
+            cluster.announced().into_iter().map(move |maintenance| (id, maintenance))
         };
         self.clusters().flat_map(of_cluster).collect()
     }
@@ -65,11 +70,15 @@ impl ClusterState {
                 }
                 Row::FormerSeed(_) => continue,
                 Row::Maintenance(maintenance) => {
-                    let parts = maintenance.plan.parts.iter_mut();
-                    for announcement in parts.filter_map(|part| part.announcement.as_mut()) {
-                        Arc::make_mut(announcement).id = EventId::nth(&seed, next);
-                        next += 1;
-                    }
+                    let mut renewed = |mut part: Part| {
+                        if let Some(announcement) = &mut part.announcement {
+                            Arc::make_mut(announcement).id = EventId::nth(&seed, next);
+                            next += 1;
+                        }
+                        part
+                    };
+                    let parts = maintenance.plan.parts.iter().cloned();
+                    maintenance.plan.parts = parts.map(&mut renewed).collect();
                 }
                 Row::Tenant(tenant) => {
                     tenant.incarnation = tenant.incarnation.saturating_add(INCARNATION_STEP);
@@ -83,6 +92,6 @@ impl ClusterState {
             }
             restoring.add(row)?;
         }
-        Ok(Self { rules: restoring.finish()?, ..self })
+        Ok(Self { rules: restoring.finish()?, boot: None, ..self })
     }
 }

@@ -5,13 +5,16 @@ use std::sync::Arc;
 use forewarn_lifecycle::paged::PagedMap;
 use forewarn_lifecycle::{BadRows, MachineId, MaintenanceId, Restoring, Row};
 
-use super::claims::Claims;
+use super::cluster::ClosedBy;
 use super::details::DetailsTable;
+use super::member_index::MemberIndex;
 use super::{ClusterState, ControlState};
 use crate::command::{MachineDetails, Site};
 use crate::receipts::{ReceiptRow, Receipts};
+use crate::request::IdempotencyKey;
 use crate::resources::{ResourceRow, Resources};
-use crate::shared;
+use crate::rows::check_new;
+use crate::shared::{self, Boot, Progress, RestoredShared};
 use crate::stream::ClusterId;
 
 /// One row of the state. Rows of a cluster follow the row that names it.
@@ -26,9 +29,16 @@ pub enum StateRow {
     Resource(ResourceRow),
     Cluster(ClusterId),
     Shared(shared::Row),
+    /// The boot of the computer that the steady clock of a cluster belongs to.
+    Booted(Boot),
+    /// The progress of a webhook, by number.
+    Webhook(u32, Progress),
+    /// The caller that has closed a cluster, and the key of its request.
+    Closed(String, Option<IdempotencyKey>),
 }
 
-/// A state that is being built from rows.
+/// A state that is being built from rows of all streams, perhaps of an older version: claims, the secret of the shared
+/// state and the progress of webhooks in clusters are derived if it had none.
 #[derive(Debug, Default)]
 pub struct RestoringState {
     shared: shared::Restoring,
@@ -37,8 +47,9 @@ pub struct RestoringState {
     current: Option<RestoringCluster>,
 }
 
+/// A state of a cluster that is being built from its rows.
 #[derive(Debug, Default)]
-struct RestoringCluster {
+pub struct RestoringCluster {
     id: ClusterId,
     rules: Restoring,
     site: Site,
@@ -46,6 +57,9 @@ struct RestoringCluster {
     failures: PagedMap<(MaintenanceId, MachineId), String>,
     receipts: Receipts,
     resources: Resources,
+    webhooks: PagedMap<u32, Progress>,
+    boot: Option<Boot>,
+    closed: Option<ClosedBy>,
 }
 
 impl ControlState {
@@ -60,8 +74,8 @@ impl ControlState {
 }
 
 impl ClusterState {
-    /// Rows of the rules come first.
-    fn into_rows(self) -> impl Iterator<Item = StateRow> + Send + 'static {
+    /// The state of a cluster as rows. Rows of the rules come first.
+    pub fn into_rows(self) -> impl Iterator<Item = StateRow> + Send + 'static {
         let rules = self.rules.into_rows().map(StateRow::Rules);
         let details =
             self.details.into_rows().map(|(machine, details)| StateRow::Described(machine, details));
@@ -69,8 +83,74 @@ impl ClusterState {
         let failures = failures.map(|((work, machine), reason)| StateRow::Failed(work, machine, reason));
         let receipts = self.receipts.into_rows().map(StateRow::Receipt);
         let resources = self.resources.into_rows().map(StateRow::Resource);
-        let shell = details.chain(failures).chain(receipts).chain(resources);
-        rules.chain([StateRow::Site(self.site)]).chain(shell)
+        let webhooks = self.webhooks.into_iter();
+        let webhooks = webhooks.map(|(webhook, progress)| StateRow::Webhook(webhook, progress));
+        let boot = self.boot.map(StateRow::Booted);
+        let closed = self.closed.map(|ClosedBy { by, once }| StateRow::Closed(by, once));
+        let shell = details.chain(failures).chain(receipts).chain(resources).chain(webhooks);
+        rules.chain([StateRow::Site(self.site)]).chain(shell).chain(boot).chain(closed)
+    }
+}
+
+impl RestoringCluster {
+    /// A cluster whose rows come next.
+    #[must_use]
+    pub fn new(id: ClusterId) -> Self {
+        Self { id, ..Self::default() }
+    }
+
+    /// Takes the next row.
+    ///
+    /// # Errors
+    /// Fails if it does not fit to those before it, or is not a row of a cluster.
+    pub fn add(&mut self, row: StateRow) -> Result<(), BadRows> {
+        match row {
+            StateRow::Rules(row) => self.rules.add(row)?,
+            StateRow::Site(site) => self.site = site,
+            StateRow::Described(machine, details) => drop(self.details.insert(machine, details)),
+            StateRow::Failed(work, machine, reason) => drop(self.failures.insert((work, machine), reason)),
+            StateRow::Receipt(row) => self.receipts.restore(row)?,
+            StateRow::Resource(row) => {
+                if row.cluster().is_some_and(|cluster| cluster != self.id) {
+                    return Err(BadRows("a resource is in another cluster"));
+                }
+                self.resources.restore(row)?;
+            }
+            StateRow::Booted(boot) => self.boot = Some(boot),
+            StateRow::Webhook(webhook, progress) => {
+                check_new(self.webhooks.insert(webhook, progress).as_ref())?;
+            }
+            StateRow::Closed(by, once) => self.closed = Some(ClosedBy { by, once }),
+            StateRow::Shared(_) | StateRow::Cluster(_) => return Err(BadRows("a row is not of a cluster")),
+        }
+        Ok(())
+    }
+
+    /// The state, once all rows were taken.
+    ///
+    /// # Errors
+    /// Fails if some are missing.
+    pub fn finish(self) -> Result<ClusterState, BadRows> {
+        let Self { id: _, rules, site, details, failures, receipts, resources, webhooks, boot, closed } =
+            self;
+        let (rules, addresses) = (rules.finish()?, PagedMap::default());
+        let mut state = ClusterState {
+            rules,
+            site,
+            details,
+            failures,
+            receipts,
+            resources,
+            webhooks,
+            boot,
+            closed,
+            addresses,
+            members: MemberIndex::default(),
+        };
+        let details = state.details.clone();
+        details.iter().for_each(|(machine, details)| state.add_addresses(machine, details));
+        state.list_members();
+        Ok(state)
     }
 }
 
@@ -81,27 +161,24 @@ impl RestoringState {
     /// Fails if it does not fit to those before it.
     pub fn add(&mut self, row: StateRow) -> Result<(), BadRows> {
         match row {
-            StateRow::Rules(row) => self.current()?.rules.add(row)?,
-            StateRow::Site(site) => self.current()?.site = site,
-            StateRow::Described(machine, details) => drop(self.current()?.details.insert(machine, details)),
-            StateRow::Failed(work, machine, reason) => {
-                self.current()?.failures.insert((work, machine), reason);
-            }
-            StateRow::Receipt(row) => self.current()?.receipts.restore(row)?,
-            StateRow::Resource(row) => {
-                let current = self.current()?;
-                if row.cluster().is_some_and(|cluster| cluster != current.id) {
-                    return Err(BadRows("a resource is in another cluster"));
-                }
-                current.resources.restore(row)?;
-            }
-            StateRow::Shared(row) => self.shared.add(row)?,
+            StateRow::Shared(row) => self.shared.add(row),
             StateRow::Cluster(id) => {
                 self.close_current()?;
-                self.current = Some(RestoringCluster { id, ..RestoringCluster::default() });
+                self.current = Some(RestoringCluster::new(id));
+                Ok(())
+            }
+            row @ (StateRow::Rules(_)
+            | StateRow::Site(_)
+            | StateRow::Described(..)
+            | StateRow::Failed(..)
+            | StateRow::Receipt(_)
+            | StateRow::Resource(_)
+            | StateRow::Booted(_)
+            | StateRow::Webhook(..)
+            | StateRow::Closed(..)) => {
+                self.current.as_mut().ok_or(BadRows("a row belongs to no cluster"))?.add(row)
             }
         }
-        Ok(())
     }
 
     /// The state, once all rows were taken.
@@ -110,25 +187,18 @@ impl RestoringState {
     /// Fails if some are missing.
     pub fn finish(mut self) -> Result<ControlState, BadRows> {
         self.close_current()?;
-        let shared = self.shared.finish()?;
+        let RestoredShared { shared, is_complete, progress } = self.shared.finish_any()?;
         if !shared.clusters().map(|(id, _)| id).eq(self.clusters.keys().copied()) {
             return Err(BadRows("the clusters are not those of the shared state"));
         }
-        let mut claims = Claims::default();
-        self.clusters.iter().for_each(|(id, cluster)| claims.claim_all(*id, cluster));
-        Ok(ControlState { shared: Arc::new(shared), clusters: self.clusters, claims })
-    }
-
-    fn current(&mut self) -> Result<&mut RestoringCluster, BadRows> {
-        self.current.as_mut().ok_or(BadRows("a row belongs to no cluster"))
+        let mut state = ControlState::from_parts(Arc::new(shared), self.clusters);
+        progress.into_iter().for_each(|(webhook, progress)| state.set_progress(webhook, progress));
+        Ok(if is_complete { state } else { state.with_derived_secret().with_derived_claims() })
     }
 
     fn close_current(&mut self) -> Result<(), BadRows> {
         let Some(current) = self.current.take() else { return Ok(()) };
-        let RestoringCluster { id, rules, site, details, failures, receipts, resources } = current;
-        let rules = rules.finish()?;
-        let cluster = ClusterState { rules, site, details, failures, receipts, resources };
-        match self.clusters.insert(id, Arc::new(cluster)) {
+        match self.clusters.insert(current.id, Arc::new(current.finish()?)) {
             Some(_) => Err(BadRows("a cluster is there twice")),
             None => Ok(()),
         }

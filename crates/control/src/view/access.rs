@@ -21,6 +21,9 @@ pub struct ClusterView {
     pub machines: u64,
     /// State of the brake.
     pub brake: BrakeWord,
+    /// The reason why the cluster takes no requests: its driver has failed. Absent if it works.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
 }
 
 /// A new cluster.
@@ -163,7 +166,8 @@ pub fn cluster_view(name: &Name, cluster: &Cluster, sees: Option<&dyn Fn(TenantI
         }
     };
     let (tenants, machines) = (count(tenants), count(machines));
-    ClusterView { name: name.to_string(), hosts, tenants, machines, brake: cluster.brake().into() }
+    let (name, brake) = (name.to_string(), cluster.brake().into());
+    ClusterView { name, hosts, tenants, machines, brake, failure: None }
 }
 
 /// View of the settings of a cluster.

@@ -49,8 +49,7 @@ pub fn cause(cluster: &Cluster, cause: &Cause) -> String {
                 HostWork::Migration => "live migration from",
                 HostWork::Restart => "restart of",
             };
-            let names: Vec<_> = hosts.iter().map(|id| host(*id)).collect();
-            format!("{what} {}", join_names(&names))
+            format!("{what} {}", join_first(hosts.iter().map(|id| host(*id)), hosts.len()))
         }
         Cause::DegradedHost { host: id, .. } => format!("{} is expected to fail", host(*id)),
         Cause::FailedHost { host: id, .. } => format!("{} has failed", host(*id)),
@@ -63,10 +62,15 @@ const NAMES_PER_SENTENCE_MAX: usize = 8;
 /// The names, or the first of them and the number of the others.
 #[must_use]
 pub fn join_names(names: &[String]) -> String {
-    match names.split_at_checked(NAMES_PER_SENTENCE_MAX) {
-        Some((first, rest)) if rest.len() > 1 => format!("{} and {} more", first.join(", "), rest.len()),
-        Some(_) | None => names.join(", "),
-    }
+    join_first(names.iter().cloned(), names.len())
+}
+
+/// The same for `count` names, of which only the first are made.
+pub(crate) fn join_first(names: impl Iterator<Item = String>, count: usize) -> String {
+    let rest = count.saturating_sub(NAMES_PER_SENTENCE_MAX);
+    let listed = if rest > 1 { NAMES_PER_SENTENCE_MAX } else { count };
+    let first = names.take(listed).collect::<Vec<_>>().join(", ");
+    if rest > 1 { format!("{first} and {rest} more") } else { first }
 }
 
 /// The obstacle or the progress of work, in words.

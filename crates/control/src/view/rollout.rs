@@ -65,7 +65,7 @@ pub fn rollout_view(cluster: &Cluster, now: Now, id: RolloutId) -> Option<Rollou
         terms: TermsEntry::from(&rollout.terms),
         planned_at: Moment(rollout.planned_at),
         ended_at: ended.map(|ended| Moment(ended.at)),
-        waiting: host_names(cluster, rollout.waiting.iter().copied()),
+        waiting: host_names(cluster, rollout.waiting.iter()),
         current: rollout.current().map(|work| work.0),
         current_hosts: work
             .map(|work| host_names(cluster, work.plan.hosts().iter().copied()))

@@ -114,16 +114,12 @@ pub struct AvailabilitySetView {
     pub machines: Vec<MemberView>,
 }
 
-/// Summary of a scale set; `leaving` are the machines that are being removed.
+/// Summary of a scale set.
 #[must_use]
-pub fn scale_set_summary(
-    cluster: &Cluster,
-    id: ScaleSetId,
-    leaving: &BTreeSet<MachineId>,
-) -> Option<ScaleSetSummary> {
+pub fn scale_set_summary(cluster: &Cluster, id: ScaleSetId) -> Option<ScaleSetSummary> {
     let set = cluster.scale_set(id)?;
     let all = instances(cluster, set);
-    let going = all.iter().filter(|(_, id)| leaving.contains(id)).count();
+    let going = all.iter().filter(|(_, id)| cluster.is_leaving(*id)).count();
     let outdated = all.iter().filter_map(|(_, id)| cluster.machine(*id));
     let (terminate, os_image) = notices(set.model);
     let tenants = set.groups.iter().filter_map(|group| cluster.tenant(*group));
@@ -146,26 +142,16 @@ pub fn scale_set_summary(
 
 /// View of a scale set with its instances.
 #[must_use]
-pub fn scale_set_view(
-    cluster: &Cluster,
-    id: ScaleSetId,
-    leaving: &BTreeSet<MachineId>,
-) -> Option<ScaleSetView> {
-    let summary = scale_set_summary(cluster, id, leaving)?;
+pub fn scale_set_view(cluster: &Cluster, id: ScaleSetId) -> Option<ScaleSetView> {
+    let summary = scale_set_summary(cluster, id)?;
     let set = cluster.scale_set(id)?;
-    let view = |(number, id)| instance(cluster, set, number, id, leaving);
+    let view = |(number, id)| instance(cluster, set, number, id);
     Some(ScaleSetView { summary, instances: instances(cluster, set).into_iter().filter_map(view).collect() })
 }
 
-fn instance(
-    cluster: &Cluster,
-    set: &ScaleSet,
-    number: u32,
-    id: MachineId,
-    leaving: &BTreeSet<MachineId>,
-) -> Option<InstanceView> {
+fn instance(cluster: &Cluster, set: &ScaleSet, number: u32, id: MachineId) -> Option<InstanceView> {
     let model = cluster.machine(id)?.model_version;
-    let member = member(cluster, id, leaving)?;
+    let member = member(cluster, id)?;
     Some(InstanceView { id: number, model, latest: model == set.model_version, member })
 }
 
@@ -188,14 +174,10 @@ pub fn availability_set_summary(cluster: &Cluster, id: TenantId) -> Option<Avail
 
 /// View of an availability set with its machines.
 #[must_use]
-pub fn availability_set_view(
-    cluster: &Cluster,
-    id: TenantId,
-    leaving: &BTreeSet<MachineId>,
-) -> Option<AvailabilitySetView> {
+pub fn availability_set_view(cluster: &Cluster, id: TenantId) -> Option<AvailabilitySetView> {
     let summary = availability_set_summary(cluster, id)?;
     let machines = availability_set(cluster, id)?.machines();
-    let machines = machines.iter().filter_map(|id| member(cluster, *id, leaving)).collect();
+    let machines = machines.iter().filter_map(|id| member(cluster, *id)).collect();
     Some(AvailabilitySetView { summary, machines })
 }
 
@@ -203,7 +185,7 @@ fn availability_set(cluster: &Cluster, id: TenantId) -> Option<&Tenant> {
     cluster.tenant(id).filter(|tenant| tenant.shape == Shape::AvailabilitySet)
 }
 
-fn member(cluster: &Cluster, id: MachineId, leaving: &BTreeSet<MachineId>) -> Option<MemberView> {
+fn member(cluster: &Cluster, id: MachineId) -> Option<MemberView> {
     let machine = machine_view(cluster, id, &MachineDetails::default())?;
     Some(MemberView {
         name: machine.name,
@@ -215,7 +197,7 @@ fn member(cluster: &Cluster, id: MachineId, leaving: &BTreeSet<MachineId>) -> Op
         spot: machine.spot,
         terminate: machine.terminate,
         os_image: machine.os_image,
-        leaving: leaving.contains(&id),
+        leaving: cluster.is_leaving(id),
         events: machine.events,
     })
 }

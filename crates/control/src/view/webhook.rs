@@ -1,5 +1,7 @@
 //! Webhooks: request bodies and views.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -73,8 +75,8 @@ pub struct WebhookView {
     pub error: Option<String>,
     /// Time since when deliveries fail, on the clock of the computer.
     pub failing_since: Option<Moment>,
-    /// Number of the last audit entry that was delivered, or excluded by the filter.
-    pub last_entry: u64,
+    /// By cluster: number of the last entry of its audit log that was delivered, or excluded by the filter.
+    pub last_entries: BTreeMap<String, u64>,
     /// Number of events that were delivered since the server started.
     pub delivered: u64,
     /// Number of events that were not delivered: attempts failed for a day, or the entries were removed.

@@ -10,7 +10,7 @@ use forewarn_testkit::TestCluster;
 
 /// Carries out every command that gives a cluster that fleet.
 pub(crate) fn apply(town: &mut TestCluster, wanted: &Fleet, unmentioned: UnlistedObjects) -> Vec<Difference> {
-    let differences = difference(&town.fleet(), wanted, unmentioned).unwrap();
+    let differences = town.difference(wanted, unmentioned).unwrap();
     for command in differences.iter().filter_map(|difference| difference.command.as_ref()) {
         town.perform(command);
     }
@@ -159,7 +159,7 @@ fn what_cannot_change_is_an_error() {
     for (words, change) in changes {
         let mut wanted = town.fleet();
         change(&mut wanted);
-        let bad = difference(&town.fleet(), &wanted, UnlistedObjects::Keep).expect_err(words).to_string();
+        let bad = town.difference(&wanted, UnlistedObjects::Keep).expect_err(words).to_string();
         assert!(bad.starts_with(words) && bad.contains("hint: delete it first"), "{words}: {bad}");
     }
 }
@@ -180,7 +180,7 @@ fn nothing_is_there_twice() {
     for change in twice {
         let mut wanted = fleet();
         change(&mut wanted);
-        let bad = difference(&Fleet::default(), &wanted, UnlistedObjects::Keep).unwrap_err().to_string();
+        let bad = TestCluster::empty().difference(&wanted, UnlistedObjects::Keep).unwrap_err().to_string();
         assert!(bad.ends_with(" is listed twice"), "{bad}");
     }
 }
@@ -188,11 +188,9 @@ fn nothing_is_there_twice() {
 /// promise: C4
 #[test]
 fn an_error_of_an_entry_names_its_line() {
-    let line = |text: &str| match difference(
-        &town_with_everything().fleet(),
-        &Fleet::parse(text).unwrap(),
-        UnlistedObjects::Keep,
-    ) {
+    let line = |text: &str| match town_with_everything()
+        .difference(&Fleet::parse(text).unwrap(), UnlistedObjects::Keep)
+    {
         Err(FleetFileError::Entry { place, .. }) => place.line_in_file(text),
         other => panic!("{text}: {other:?}"),
     };
@@ -228,7 +226,7 @@ fn town_with_everything() -> TestCluster {
 /// promise: C4
 #[test]
 fn every_difference_names_its_entry() {
-    let differences = difference(&Fleet::default(), &fleet(), UnlistedObjects::Keep).unwrap();
+    let differences = TestCluster::empty().difference(&fleet(), UnlistedObjects::Keep).unwrap();
     let places: Vec<_> = differences.iter().map(|one| one.place.pointer()).collect();
     let expected = [
         "/site",
@@ -245,7 +243,7 @@ fn every_difference_names_its_entry() {
     ];
     assert_eq!(places, expected);
     let town = town_with_everything();
-    let removals = difference(&town.fleet(), &Fleet::default(), UnlistedObjects::Remove).unwrap();
+    let removals = town.difference(&Fleet::default(), UnlistedObjects::Remove).unwrap();
     assert!(removals.iter().all(|one| one.place.pointer().is_empty()), "{removals:?}");
 }
 
@@ -261,7 +259,7 @@ fn instances_are_admitted_by_number_in_whatever_order_a_file_lists_them() {
     assert_eq!(texts(&done)[2..], instances);
     assert_eq!(done[2].place.pointer(), "/scale_set/0/instance/2", "the entry of the file");
     for unmentioned in [UnlistedObjects::Keep, UnlistedObjects::Remove] {
-        assert_eq!(difference(&town.fleet(), &wanted, unmentioned), Ok(Vec::new()));
+        assert_eq!(town.difference(&wanted, unmentioned), Ok(Vec::new()));
     }
 }
 
@@ -301,7 +299,7 @@ fn a_machine_leaves_a_host_before_another_one_of_its_tenant_comes_there() {
     let mut wanted = town.fleet();
     wanted.availability_sets[0].machines[0].host = "h3".to_owned();
     wanted.availability_sets[0].machines[1].host = "h2".to_owned();
-    let both = difference(&town.fleet(), &wanted, UnlistedObjects::Keep).unwrap();
+    let both = town.difference(&wanted, UnlistedObjects::Keep).unwrap();
     assert_eq!(texts(&both), ["~ db/db-0: host h2 -> h3", "~ db/db-1: host h3 -> h2"]);
 }
 
@@ -315,7 +313,7 @@ fn every_part_that_cannot_be_changed_is_named_at_once() {
     wanted.vms[0].update_domain = 3;
     wanted.availability_sets[0].machines[0].fault_domain = 2;
     wanted.scale_sets[0].instances[1].update_domain = 4;
-    let said = difference(&town.fleet(), &wanted, UnlistedObjects::Keep).unwrap_err().to_string();
+    let said = town.difference(&wanted, UnlistedObjects::Keep).unwrap_err().to_string();
     assert_eq!(
         said,
         "these cannot be changed: the zone of h1, the update domain of solo, the fault domain of db/db-0, the update domain of \
@@ -385,9 +383,14 @@ fn an_instance_is_told_from_a_machine_of_the_same_name() {
 #[test]
 fn what_a_file_does_not_say_of_the_site_stays() {
     let site = |text: &str| Fleet::parse(text).unwrap();
-    let current = site("[site]\nlocation = 'a'\nsubscription = 's'\nresource_group = 'g'");
+    let mut town = TestCluster::empty();
+    apply(
+        &mut town,
+        &site("[site]\nlocation = 'a'\nsubscription = 's'\nresource_group = 'g'"),
+        UnlistedObjects::Keep,
+    );
     let todo = |wanted: &str| {
-        let todo = difference(&current, &site(wanted), UnlistedObjects::Remove).unwrap();
+        let todo = town.difference(&site(wanted), UnlistedObjects::Remove).unwrap();
         todo.into_iter().map(|one| (one.text, one.command)).collect::<Vec<_>>()
     };
     assert_eq!(todo(""), []);
@@ -403,7 +406,7 @@ fn what_is_not_mentioned_stays_unless_it_is_to_go() {
     let mut town = TestCluster::empty();
     apply(&mut town, &fleet(), UnlistedObjects::Keep);
     let mut wanted = Fleet { site: town.site.clone().into(), ..Fleet::default() };
-    assert_eq!(difference(&town.fleet(), &wanted, UnlistedObjects::Keep), Ok(Vec::new()));
+    assert_eq!(town.difference(&wanted, UnlistedObjects::Keep), Ok(Vec::new()));
     wanted.hosts = fleet().hosts[..1].to_vec();
     let first = apply(&mut town, &wanted, UnlistedObjects::Remove);
     let expected = [

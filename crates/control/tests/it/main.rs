@@ -2,11 +2,18 @@
 
 #![cfg(test)]
 
+mod chains;
+mod claims;
+mod closing;
 mod commands;
+mod deliveries;
 mod documents;
+mod fleet_cost;
 mod fleets;
 mod happenings;
 mod lists;
+mod lookups;
+mod old_data;
 mod placement;
 mod promises;
 mod pushes;
@@ -19,6 +26,8 @@ mod resources;
 mod rollouts;
 mod rules;
 mod schemas;
+#[allow(unreachable_pub, reason = "shared by the modules of this test")]
+mod streams;
 mod trail;
 mod views;
 mod webhooks;

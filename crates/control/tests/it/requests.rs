@@ -132,7 +132,11 @@ impl Seen {
                     SharedRequest::SetClock { order, .. } => self.note("ClockChange", order),
                     SharedRequest::KeepReceipt { .. }
                     | SharedRequest::ConfirmWebhook { .. }
-                    | SharedRequest::AdvanceWebhooks(_) => {}
+                    | SharedRequest::TakeClaims { .. }
+                    | SharedRequest::ReleaseClaims { .. }
+                    | SharedRequest::RemoveClosed { .. }
+                    | SharedRequest::AdvanceUndelivered { .. }
+                    | SharedRequest::EndUndelivered { .. } => {}
                 }
             }
         }
@@ -153,7 +157,10 @@ impl Seen {
                     }
                 }
             }
-            ClusterRequest::Report { .. } | ClusterRequest::Sweep => {}
+            ClusterRequest::Report { .. }
+            | ClusterRequest::Sweep
+            | ClusterRequest::AdvanceWebhooks(_)
+            | ClusterRequest::Close { .. } => {}
         }
     }
 }

@@ -40,7 +40,9 @@ fn expiring(command: Command, at: Timestamp) -> Command {
         | Command::RemoveCluster(_)
         | Command::RevokeToken(_)
         | Command::KeepReceipt(_)
-        | Command::Webhook(_) => command,
+        | Command::Webhook(_)
+        | Command::TakeClaims { .. }
+        | Command::ReleaseClaims { .. } => command,
     }
 }
 
@@ -194,7 +196,7 @@ fn a_cluster_that_goes_without_its_tokens_takes_them_along() {
     world.submit(&create("north")).unwrap();
     let command = issue(&world, "one", Role::Operator, only_clusters(&[1]));
     world.submit(&command).unwrap();
-    world.shared.evolve(world.now, &Change::ClusterRemoved(ClusterId(1)));
+    world.shared.apply(world.now, &Change::ClusterRemoved(ClusterId(1)));
     assert_eq!(world.shared.tokens().count(), 0);
     assert_eq!(world.shared.token_named("one"), None);
 }

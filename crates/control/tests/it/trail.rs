@@ -119,7 +119,7 @@ fn what_is_missing_or_comes_again_is_named() {
 #[test]
 fn whatever_is_changed_is_noticed() {
     let entries = sealed(3);
-    let changes: [fn(&mut AuditEntry); 16] = [
+    let changes: [fn(&mut AuditEntry); 17] = [
         |entry| entry.at.0 = Timestamp::from_millis(entry.at.0.millis() + 1),
         |entry| entry.cluster.push('x'),
         |entry| entry.by.push('x'),
@@ -134,6 +134,7 @@ fn whatever_is_changed_is_noticed() {
         |entry| entry.because = Some(0),
         |entry| entry.command = None,
         |entry| entry.notices.push(notice(1)),
+        |entry| entry.stream = Some(Stream::Shared),
         |entry| entry.hash.replace_range(..1, if entry.hash.starts_with('0') { "1" } else { "0" }),
         |entry| entry.hash = entry.hash.to_uppercase(),
     ];
@@ -279,8 +280,11 @@ fn tales() -> impl Strategy<Value = NewAuditEntry> {
     let lists = (names(), names(), names(), names());
     let numbers = (any::<Option<u64>>(), any::<Option<u64>>(), any::<Option<u64>>());
     let reason = prop::option::of(any::<String>());
-    (any::<(i64, u32)>(), texts, lists, numbers, (prop::option::of(values()), reason)).prop_map(
-        |((millis, cluster_number), (cluster, by, kind, text), lists, numbers, (command, reason))| {
+    let stream = prop::option::of(any::<Option<u32>>()).prop_map(|stream| {
+        stream.map(|cluster| cluster.map_or(Stream::Shared, |number| Stream::Cluster(ClusterId(number))))
+    });
+    (any::<(i64, u32)>(), texts, lists, numbers, (prop::option::of(values()), reason, stream)).prop_map(
+        |((millis, cluster_number), (cluster, by, kind, text), lists, numbers, (command, reason, stream))| {
             let (work, rollout, because) = numbers;
             let at = Moment(Timestamp::from_millis(millis));
             let (tenants, machines, hosts, events) = lists;
@@ -301,6 +305,7 @@ fn tales() -> impl Strategy<Value = NewAuditEntry> {
                 command,
                 notices: Vec::new(),
                 reason,
+                stream,
             }
         },
     )

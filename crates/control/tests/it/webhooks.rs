@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use forewarn_control::limits::*;
 use forewarn_control::shared::*;
 use forewarn_control::{ClusterId, Site};
-use forewarn_lifecycle::{EventKind, Name, Seed, Timestamp};
+use forewarn_lifecycle::{EventKind, Name, Seed};
 use forewarn_testkit::shared_state::JournaledState;
 use forewarn_url::Url;
 
@@ -22,7 +22,6 @@ fn new(text: &str) -> WebhookDefinition {
         schema: Schema::CloudEvents,
         filter: Filter::default(),
         authorization: Some(Authorization::new("Bearer s3cret").unwrap()),
-        cursor: 7,
         by: "socket".to_owned(),
     }
 }
@@ -38,17 +37,13 @@ fn refused(world: &mut JournaledState, command: &Command) -> String {
     why
 }
 
-fn told(cursor: u64, lost: u64) -> Progress {
-    Progress { cursor, lost, failing: None }
-}
-
 #[test]
-fn a_webhook_is_added_confirmed_told_and_removed() {
+fn a_webhook_is_added_confirmed_and_removed() {
     let mut world = JournaledState::new();
     world.submit(&add("ops")).unwrap();
     let webhook = world.shared.webhook_named("ops").unwrap().clone();
     assert_eq!((webhook.number, webhook.created, webhook.by.as_str()), (0, world.now.wall, "socket"));
-    assert_eq!((webhook.handshake, webhook.progress), (Handshake::Wanted, Progress::from(7)));
+    assert_eq!(webhook.handshake, Handshake::Wanted);
     assert_eq!(refused(&mut world, &add("ops")), "the name is taken: ops");
 
     let confirm = Command::Webhook(WebhookCommand::Confirm { webhook: 0, per_minute: Some(60) });
@@ -59,44 +54,12 @@ fn a_webhook_is_added_confirmed_told_and_removed() {
     assert_eq!(world.submit(&confirm).unwrap(), [], "once is enough");
     assert_eq!(world.shared.find_webhook(0).unwrap().handshake, done);
 
-    world.submit(&Command::Webhook(WebhookCommand::Advance(vec![(0, told(9, 0)), (4, told(1, 1))]))).unwrap();
-    assert_eq!(world.shared.find_webhook(0).unwrap().progress, told(9, 0));
-
     world.submit(&Command::Webhook(WebhookCommand::Remove(name("ops")))).unwrap();
     let gone = refused(&mut world, &Command::Webhook(WebhookCommand::Remove(name("ops"))));
     assert!(gone.starts_with("no such webhook: ops\n  hint: "), "{gone}");
     assert_eq!(world.submit(&confirm).unwrap(), []);
-    assert_eq!(world.submit(&Command::Webhook(WebhookCommand::Advance(vec![(0, told(10, 0))]))).unwrap(), []);
     world.submit(&add("ops")).unwrap();
     assert_eq!(world.shared.webhook_named("ops").map(|webhook| webhook.number), Some(1));
-}
-
-#[test]
-fn a_webhook_does_not_go_back() {
-    let mut world = JournaledState::new();
-    world.submit(&add("ops")).unwrap();
-    let mut advance = |progress| {
-        world.submit(&Command::Webhook(WebhookCommand::Advance(vec![(0, progress)]))).unwrap().len()
-    };
-    assert_eq!(advance(told(7, 0)), 0, "it is so already");
-    assert_eq!(advance(told(6, 1)), 0);
-    assert_eq!(advance(told(9, 2)), 1);
-    assert_eq!(advance(told(10, 1)), 0);
-    let failing = Some(DeliveryFailure { since: Timestamp::from_millis(5), head: 12 });
-    assert_eq!(advance(Progress { failing, ..told(9, 2) }), 1);
-    assert_eq!(advance(Progress { failing, ..told(9, 2) }), 0);
-    assert_eq!(advance(told(9, 2)), 1, "it is well again");
-}
-
-#[test]
-fn a_trail_that_begins_anew_is_told_from_its_beginning() {
-    let mut world = JournaledState::new();
-    world.submit(&add("ops")).unwrap();
-    let failing = Some(DeliveryFailure { since: Timestamp::from_millis(5), head: 12 });
-    let progress = Progress { failing, ..told(9, 2) };
-    world.submit(&Command::Webhook(WebhookCommand::Advance(vec![(0, progress)]))).unwrap();
-    world.shared.begin_audit_log();
-    assert_eq!(world.shared.find_webhook(0).unwrap().progress, told(0, 2));
 }
 
 /// promise: W1
@@ -178,11 +141,6 @@ fn there_are_not_too_many_webhooks() {
         world.submit(&add(&format!("w{number}"))).unwrap();
     }
     assert_eq!(refused(&mut world, &add("more")), "too many webhooks: at most 100");
-    let many = vec![(0, told(9, 0)); WEBHOOKS_MAX + 1];
-    assert_eq!(
-        refused(&mut world, &Command::Webhook(WebhookCommand::Advance(many))),
-        "too many webhooks: at most 100"
-    );
     world.submit(&Command::Webhook(WebhookCommand::Remove(name("w7")))).unwrap();
     world.submit(&add("more")).unwrap();
 }

@@ -49,8 +49,11 @@ const KEY_BYTES: usize = 16;
 /// The pauses before a change with unknown result is retried.
 const RETRY_PAUSES: [Duration; 2] = [Duration::from_millis(500), Duration::from_secs(2)];
 
-/// The status of a temporary rejection.
+/// The status of a rejection that may be temporary.
 const UNAVAILABLE: u16 = 503;
+
+/// The problem type of a cluster that has failed.
+const CLUSTER_FAILED: &str = "/problems/cluster-failed";
 
 /// A client of one server.
 pub(crate) struct Client {
@@ -229,12 +232,13 @@ impl Client {
         for pause in RETRY_PAUSES {
             let response = self.send(method.clone(), path, &headers, body.clone());
             is_uncertain |= match &response {
-                Ok((status, _)) => *status == UNAVAILABLE,
+                Ok(response) => is_temporary(response),
                 Err(error) => error.is::<ConnectionLost>(),
             };
             match response {
                 // The server may have executed the change, and may be restarting.
-                Err(_) | Ok((UNAVAILABLE, _)) if is_uncertain => std::thread::sleep(pause),
+                Err(_) if is_uncertain => std::thread::sleep(pause),
+                Ok(response) if is_temporary(&response) => std::thread::sleep(pause),
                 response => return parse(&response?),
             }
         }
@@ -347,7 +351,14 @@ fn parse<T: DeserializeOwned>((status, body): &(u16, Bytes)) -> Result<T> {
     Err(api_error(*status, body))
 }
 
-fn api_error(status: u16, body: &Bytes) -> anyhow::Error {
+/// Returns true if a retry may help. For a cluster that has failed, only a restart of the server helps.
+fn is_temporary((status, body): &(u16, Bytes)) -> bool {
+    let kind = || serde_json::from_slice::<serde_json::Value>(body).unwrap_or_default()["type"].take();
+    *status == UNAVAILABLE && kind() != CLUSTER_FAILED
+}
+
+/// The error of an error response.
+pub(crate) fn api_error(status: u16, body: &Bytes) -> anyhow::Error {
     let problem: serde_json::Value = serde_json::from_slice(body).unwrap_or_default();
     let detail = match (&problem["detail"], &problem["error"]) {
         (serde_json::Value::String(detail), _) => detail.clone(),
@@ -393,6 +404,13 @@ mod tests {
         ] {
             assert!(shown(wrong).unwrap_err().is::<InvalidServerUrl>(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_cluster_that_has_failed_is_not_tried_again() {
+        let body = |kind: &str| Bytes::from(format!(r#"{{"type":"/problems/{kind}","status":503}}"#));
+        assert!(is_temporary(&(503, body("unavailable"))) && is_temporary(&(503, Bytes::new())));
+        assert!(!is_temporary(&(503, body("cluster-failed"))) && !is_temporary(&(409, body("refused"))));
     }
 
     #[test]

@@ -2,11 +2,11 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use forewarn_control::{ClockView, ServerView};
+use forewarn_control::{ClockView, ClusterView, ServerView};
 use forewarn_http_client::{Bytes, Method};
 
 use super::report::DoctorReport;
-use crate::client::{ApiError, Client};
+use crate::client::{ApiError, Client, api_error};
 use crate::operator::{GlobalOptions, az};
 
 /// The timeout of each request.
@@ -41,6 +41,7 @@ pub(super) fn check(report: &mut DoctorReport, options: &GlobalOptions) {
     report.ok("api", format!("{client} responds ({})", about.mode));
     version(report, &about);
     ready(report, &client);
+    clusters(report, &client);
     clocks(report, &client);
     for url in &about.metadata {
         metadata(report, url);
@@ -63,15 +64,39 @@ fn version(report: &mut DoctorReport, about: &ServerView) {
 fn ready(report: &mut DoctorReport, client: &Client) {
     match client.send(Method::GET, "/readyz", &[], Bytes::new()) {
         Ok((200, _)) => report.ok("ready", "the server can write"),
-        Ok((status, _)) => report.finding(
-            "ready",
-            format!("/readyz responds with status {status}"),
-            "the server rejects changes: its disk is full or has failed",
-            "df -h; journalctl -u forewarn -n 50",
-        ),
+        Ok((status, body)) => {
+            // The reason may be a full disk, a driver that does not respond, or that all clusters have failed.
+            let error = api_error(status, &body).context("not ready");
+            report.error(
+                "ready",
+                &error,
+                "the server rejects changes",
+                "df -h; journalctl -u forewarn -n 50",
+            );
+        }
         Err(error) => {
             report.error("ready", &error, "the server may be stopping", "systemctl status forewarn");
         }
+    }
+}
+
+/// Checks that the drivers of all clusters work. A server with a failed cluster is ready if another one works.
+fn clusters(report: &mut DoctorReport, client: &Client) {
+    let clusters: Vec<ClusterView> = match client.pages("/v1/clusters") {
+        Ok(clusters) => clusters,
+        Err(error) => {
+            let remedy = "systemctl status forewarn";
+            return report.error("clusters", &error, "clusters may have failed", remedy);
+        }
+    };
+    if clusters.iter().all(|cluster| cluster.failure.is_none()) {
+        return report.ok("clusters", "no cluster has failed");
+    }
+    for ClusterView { name, failure, .. } in clusters {
+        let Some(reason) = failure else { continue };
+        let why = "it serves documents, but rejects changes and starts nothing";
+        let remedy = "systemctl restart forewarn, and report this with journalctl -u forewarn";
+        report.finding("clusters", format!("the cluster {name} has failed: {reason}"), why, remedy);
     }
 }
 

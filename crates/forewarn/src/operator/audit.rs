@@ -1,14 +1,15 @@
 //! `forewarn audit`: the audit log. `ls` and `export` need a server; `verify` also works on an exported file.
 
+mod expectation;
 mod verify;
 
 use std::fs::{self, File};
 use std::io::{self, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
-use forewarn_control::{AuditEntry, AuditPage};
+use forewarn_control::{AuditEntry, AuditPage, Stream};
 use forewarn_types::Moment;
 use serde_json::{Value, json};
 
@@ -17,7 +18,8 @@ use super::sentences;
 use super::session::{Session, escaped, print};
 use super::watch::caller;
 use super::{Name, OutputFormat, visible};
-use verify::{VerifiedLog, Verifier};
+use expectation::{Expectation, divided};
+use verify::Verifier;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -40,20 +42,21 @@ pub(crate) enum Command {
     /// List entries of the audit log, latest first
     #[command(before_help = EXAMPLES)]
     Ls(AuditFilter),
-    /// Export the complete audit log to a file, one JSON entry per line
+    /// Export the audit log to a file, one JSON entry per line; with --cluster, only what verifies that cluster
     #[command(before_help = EXPORT_EXAMPLES)]
     Export {
         /// Export file, must not exist yet; `-` writes to standard output
         file: PathBuf,
     },
-    /// Verify the hash chain: no entry is changed, missing, inserted or moved
+    /// Verify the hash chains: no entry is changed, missing, inserted or moved
     #[command(before_help = EXPORT_EXAMPLES)]
     Verify {
         /// Exported file, may be a part of the log; `-` reads standard input [default: the audit log of the server]
         file: Option<PathBuf>,
-        /// Expected hash of the last entry
-        #[arg(long, value_name = "HASH")]
-        expect: Option<String>,
+        /// Expected entry of a chain, as `verify` prints it; may be repeated, once per chain. Later entries are allowed,
+        /// unless it is only the HASH of the last entry of a chain
+        #[arg(long, value_name = "STREAM:NUMBER:HASH")]
+        expect: Vec<Expectation>,
     },
 }
 
@@ -95,7 +98,7 @@ pub(super) fn run(session: &Session, command: Command) -> Result<()> {
     match command {
         Command::Ls(filter) => list(session, &filter),
         Command::Export { file } => export(session, &file),
-        Command::Verify { file, expect } => verify(session, file.as_deref(), expect.as_deref()),
+        Command::Verify { file, expect } => verify(session, file.as_deref(), &expect),
     }
 }
 
@@ -108,8 +111,10 @@ fn list(session: &Session, filter: &AuditFilter) -> Result<()> {
         if let Value::Array(more) = page["items"].take() {
             items.extend(more);
         }
-        match page["next"].as_u64() {
-            Some(next) if (items.len() as u64) < filter.limit => before = format!("&before={next}"),
+        match page["next"].as_str() {
+            Some(next) if (items.len() as u64) < filter.limit => {
+                before = format!("&before={}", escaped(next));
+            }
             Some(_) | None => {
                 page["items"] = items.into();
                 break page;
@@ -119,15 +124,20 @@ fn list(session: &Session, filter: &AuditFilter) -> Result<()> {
     session.present(whole, |page: AuditPage| Ok(page.items.iter().map(line).collect()))
 }
 
+/// Characters of the column of clusters.
+const CLUSTER_CHARS: usize = 8;
+
+/// One entry. Its number counts within its cluster, so the cluster is shown with it.
 fn line(entry: &AuditEntry) -> String {
     let because = entry.because.map(|number| format!(" (caused by {number})")).unwrap_or_default();
-    let cluster = match entry.cluster.as_str() {
-        "" | "default" => String::new(),
-        other => format!(" in {other}"),
+    let cluster = match entry.belongs_to() {
+        Stream::Shared => Stream::Shared.to_string(),
+        Stream::Cluster(_) => entry.cluster.clone(),
     };
     let (number, at, kind) = (entry.number, sentences::date(entry.at), &entry.kind);
     let (text, by) = (&entry.text, caller(Some(&entry.by)));
-    format!("{}\n", visible::one_line(&format!("{number:>6}  {at}  {kind:<9}  {text}{cluster}{by}{because}")))
+    let line = format!("{cluster:<CLUSTER_CHARS$} {number:>5}  {at}  {kind:<9}  {text}{by}{because}");
+    format!("{}\n", visible::one_line(&line))
 }
 
 impl AuditFilter {
@@ -167,30 +177,42 @@ fn export(session: &Session, file: &Path) -> Result<()> {
     written
 }
 
-fn verify(session: &Session, file: Option<&Path>, expect: Option<&str>) -> Result<()> {
-    let mut verifier = Verifier::default();
-    match file {
-        None => session.download(EXPORT, |piece| verifier.take(piece))?,
-        Some(file) if file == Path::new("-") => feed(io::stdin().lock(), &mut verifier)?,
-        Some(path) => {
-            let failed = || format!("cannot read the export: {}", path.display());
-            feed(File::open(path).with_context(failed)?, &mut verifier)?;
+fn verify(session: &Session, file: Option<&Path>, expect: &[Expectation]) -> Result<()> {
+    let (entries, last_hashes) = divided(expect)?;
+    let verifier = Verifier::expecting(entries);
+    let verifier = match file {
+        None => {
+            // The server has limited the export to the cluster, which may have had another name.
+            let mut verifier = verifier;
+            session.download(EXPORT, |piece| verifier.take(piece))?;
+            verifier
         }
-    }
-    let verified = verifier.finish()?;
-    if let Some(expected) = expect.filter(|expected| !expected.eq_ignore_ascii_case(&verified.hash)) {
-        bail!(
-            "unexpected last hash: {}, not {expected}\n  hint: there are later entries, or it is another audit log",
-            visible(&verified.hash)
-        );
+        Some(file) => {
+            let mut verifier = verifier.only_of(session.cluster());
+            feed(file, &mut verifier)?;
+            verifier
+        }
+    };
+    let mut verified = verifier.finish()?;
+    for hash in last_hashes {
+        verified.expect_last(hash)?;
     }
     match session.output() {
-        OutputFormat::Json => print(&visible::json(&format!("{:#}\n", summary(&verified)))),
-        OutputFormat::Table | OutputFormat::Wide => print(&sentence(&verified)),
+        OutputFormat::Json => print(&visible::json(&format!("{:#}\n", json!(verified)))),
+        OutputFormat::Table | OutputFormat::Wide => print(&verified.sentences()),
     }
 }
 
-fn feed(from: impl Read, verifier: &mut Verifier) -> Result<()> {
+/// Reads a file; `-` is standard input.
+fn feed(file: &Path, verifier: &mut Verifier) -> Result<()> {
+    if file == Path::new("-") {
+        return feed_all(io::stdin().lock(), verifier);
+    }
+    let failed = || format!("cannot read the export: {}", file.display());
+    feed_all(File::open(file).with_context(failed)?, verifier)
+}
+
+fn feed_all(from: impl Read, verifier: &mut Verifier) -> Result<()> {
     let mut from = BufReader::new(from);
     let mut piece = vec![0; PIECE_BYTES];
     loop {
@@ -203,18 +225,3 @@ fn feed(from: impl Read, verifier: &mut Verifier) -> Result<()> {
 
 /// Bytes of one read.
 const PIECE_BYTES: usize = 64 * 1024;
-
-fn summary(VerifiedLog { entries, first, last, hash }: &VerifiedLog) -> Value {
-    json!({ "entries": entries, "first": first, "last": last, "hash": hash })
-}
-
-fn sentence(VerifiedLog { entries, first, last, hash }: &VerifiedLog) -> String {
-    match (entries, first) {
-        (0, _) => "Nothing to verify: the audit log is empty.\n".to_owned(),
-        (_, 1) => format!("Verified: {entries} entries, from 1 to {last}. The last hash is {hash}.\n"),
-        _ => format!(
-            "Verified: {entries} entries, from {first} to {last}; entries before {first} are missing and not verified. \
-             The last hash is {hash}.\n"
-        ),
-    }
-}

@@ -7,7 +7,8 @@ use forewarn_http_client::Method;
 
 use super::sentences::Wording;
 use super::session::{Session, escaped};
-use super::table::Table;
+use super::table::{Table, Width};
+use super::visible::flat;
 use super::{Name, sentences};
 
 const EXAMPLES: &str = "\
@@ -78,16 +79,21 @@ fn sentence(wording: Wording) -> impl FnOnce(Outcome) -> Result<String> {
     move |outcome| Ok(sentences::outcome(&outcome, &wording))
 }
 
+/// The column of failures is only there if a cluster has failed.
 fn table(clusters: &[ClusterView]) -> String {
-    let mut table = Table::new(&["name", "hosts", "tenants", "machines", "brake"]);
+    let has_failed = clusters.iter().any(|cluster| cluster.failure.is_some());
+    let width = if has_failed { Width::Wide } else { Width::Usual };
+    let headings = ["name", "hosts", "tenants", "machines", "brake"];
+    let mut table = Table::with_more(width, &headings, &["failure"]);
     for cluster in clusters {
-        table.row([
+        let cells = [
             cluster.name.clone(),
             hosts(cluster),
             cluster.tenants.to_string(),
             cluster.machines.to_string(),
             brake(cluster.brake).to_owned(),
-        ]);
+        ];
+        table.row_with_more(cells, [cluster.failure.as_deref().map(flat).unwrap_or_default()]);
     }
     table.to_string()
 }
@@ -101,7 +107,8 @@ fn facts(cluster: ClusterView) -> String {
         ("machines", cluster.machines.to_string()),
         ("brake", brake(cluster.brake).to_owned()),
     ];
-    Table::facts(facts).to_string()
+    let failure = cluster.failure.map(|failure| ("failure", flat(&failure)));
+    Table::facts(facts.into_iter().chain(failure)).to_string()
 }
 
 fn hosts(cluster: &ClusterView) -> String {
@@ -130,5 +137,21 @@ mod tests {
              default  10     6        14        off\n\
              west     -      0        0         on: no event starts\n"
         );
+    }
+
+    #[test]
+    fn a_failure_is_shown_where_there_is_one() {
+        let json = r#"[{"name":"default","hosts":1,"tenants":1,"machines":2,"brake":"off"},
+                       {"name":"west","hosts":0,"tenants":0,"machines":0,"brake":"off","failure":"its driver\nfailed"}]"#;
+        let clusters: Vec<ClusterView> = serde_json::from_str(json).unwrap();
+        assert_eq!(
+            table(&clusters),
+            "NAME     HOSTS  TENANTS  MACHINES  BRAKE  FAILURE\n\
+             default  1      1        2         off    -\n\
+             west     0      0        0         off    its driver; failed\n"
+        );
+        let shown = clusters.into_iter().map(facts).collect::<Vec<_>>();
+        assert!(shown[0].ends_with("brake     off\n"), "{}", shown[0]);
+        assert!(shown[1].ends_with("brake     off\nfailure   its driver; failed\n"), "{}", shown[1]);
     }
 }

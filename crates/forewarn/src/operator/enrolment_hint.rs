@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 use forewarn_control::{MachineView, ServerView, TenantView};
+use forewarn_types::ClusterId;
 
 use super::session::{Session, escaped};
 use super::visible::one_line;
@@ -19,6 +20,8 @@ pub(super) fn hints(session: &Session, tenants: &[String], machine: Option<&str>
     }
     let server: ServerView = session.get("/v1/server")?;
     let Some(url) = server.metadata.first() else { return Ok(()) };
+    // Machines outside of the default cluster are named with their cluster.
+    let cluster = session.cluster().filter(|name| *name != ClusterId::DEFAULT_NAME);
     for name in tenants.iter().take(HINTS_MAX) {
         // A tenant that was just deleted needs no hint.
         let Some(tenant) = session.find::<TenantView>(&format!("/v1/tenants/{}", escaped(name)))? else {
@@ -26,10 +29,12 @@ pub(super) fn hints(session: &Session, tenants: &[String], machine: Option<&str>
         };
         let Some(machine) = member(&tenant, machine) else { continue };
         if server.prefix {
-            let unique = session.find::<MachineView>(&format!("/v1/machines/{}", escaped(machine)))?;
-            let path = match unique {
-                Some(_) => machine.to_owned(),
-                None => format!("{name}/{machine}"),
+            let path = match cluster {
+                Some(cluster) => format!("{cluster}/{name}/{machine}"),
+                None => match session.find::<MachineView>(&format!("/v1/machines/{}", escaped(machine)))? {
+                    Some(_) => machine.to_owned(),
+                    None => format!("{name}/{machine}"),
+                },
             };
             let curl = curl(&format!("{url}/vm/{path}"));
             let hint =

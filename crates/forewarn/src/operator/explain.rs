@@ -62,7 +62,7 @@ pub(super) fn machine(session: &Session, Name(name): &Name, extent: HistoryExten
         return session.show(&path, |explanation| Ok(of_machine(&explanation)));
     }
     let mut whole: Value = session.get(&format!("{path}?limit={HISTORY_ITEMS}"))?;
-    while let Some(before) = whole["next"].as_u64() {
+    while let Some(before) = whole["next"].as_str().map(escaped) {
         let mut more: Value = session.get(&format!("{path}?limit={HISTORY_ITEMS}&before={before}"))?;
         if let (Some(history), Value::Array(older)) =
             (whole["history"].as_array_mut(), more["history"].take())

@@ -50,7 +50,7 @@ pub(crate) struct GlobalOptions {
         help_heading = "Global options"
     )]
     api: String,
-    /// Cluster to work on [default: the first one that the token gives access to]
+    /// Cluster to work on [default: the first one that the token gives access to; for `audit`, all of them]
     #[arg(
         long,
         global = true,

@@ -25,19 +25,17 @@ pub(super) struct Session {
 }
 
 /// Paths that belong to the server, not to a cluster.
-const OF_SERVER: [&str; 7] = [
-    "/v1/audit/export",
-    "/v1/backup",
-    "/v1/clock",
-    "/v1/clusters",
-    "/v1/server",
-    "/v1/tokens",
-    "/v1/webhooks",
-];
+const OF_SERVER: [&str; 6] =
+    ["/v1/backup", "/v1/clock", "/v1/clusters", "/v1/server", "/v1/tokens", "/v1/webhooks"];
 
 impl Session {
     pub(super) fn new(options: &GlobalOptions) -> Result<Self> {
         Ok(Self { client: options.client()?, output: options.output, cluster: options.cluster() })
+    }
+
+    /// The cluster that `--cluster` names.
+    pub(super) fn cluster(&self) -> Option<&str> {
+        self.cluster.as_deref()
     }
 
     /// The path with the cluster as a query parameter.
@@ -192,7 +190,7 @@ mod tests {
         assert_eq!(west.of_cluster("/v1/events?tenant=a"), "/v1/events?tenant=a&cluster=west");
         for path in [
             "/v1/clock",
-            "/v1/audit/export?after=1",
+            "/v1/backup?after=1",
             "/v1/tokens/ci",
             "/v1/clusters?limit=1",
             "/v1/webhooks/a/test",
@@ -200,6 +198,7 @@ mod tests {
             assert_eq!(west.of_cluster(path), path);
         }
         assert_eq!(west.of_cluster("/v1/audit?kind=command"), "/v1/audit?kind=command&cluster=west");
+        assert_eq!(west.of_cluster("/v1/audit/export"), "/v1/audit/export?cluster=west");
         assert_eq!(of(None).of_cluster("/v1/hosts"), "/v1/hosts");
     }
 

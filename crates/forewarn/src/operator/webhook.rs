@@ -1,5 +1,6 @@
 //! `forewarn webhook`: receivers to which events are pushed.
 
+use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{Read, stdin};
@@ -228,13 +229,19 @@ fn facts(webhook: WebhookView) -> String {
         ("state", state(webhook.state).to_owned()),
         ("error", webhook.error.unwrap_or_else(|| "-".to_owned())),
         ("failing since", webhook.failing_since.map_or_else(|| "-".to_owned(), sentences::date)),
-        ("position", format!("entry {} of the audit log", webhook.last_entry)),
+        ("position", position(&webhook.last_entries)),
         ("delivered", format!("{} since the server started", webhook.delivered)),
         ("lost", webhook.lost.to_string()),
         ("created", sentences::date(webhook.created)),
         ("by", webhook.by),
     ];
     Table::facts([("name", webhook.name)].into_iter().chain(facts)).to_string()
+}
+
+/// The last entry of the audit log of each cluster that was delivered.
+fn position(last_entries: &BTreeMap<String, u64>) -> String {
+    let entries = last_entries.iter().map(|(cluster, entry)| format!("entry {entry} of {cluster}"));
+    entries.collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]
@@ -244,11 +251,11 @@ mod tests {
     fn webhooks() -> Vec<WebhookView> {
         let json = r#"[
             {"name":"ops","url":"https://h/x?…","schema":"cloudevents","clusters":null,"tenants":null,"types":null,
-             "authorization":true,"state":"healthy","error":null,"failing_since":null,"last_entry":7,"delivered":3,"lost":0,
+             "authorization":true,"state":"healthy","error":null,"failing_since":null,"last_entries":{"default":7,"west":2},"delivered":3,"lost":0,
              "created":"2026-01-01T00:00:00Z","by":"anyone"},
             {"name":"grid","url":"http://127.0.0.1:9/","schema":"eventgrid","clusters":["west"],"tenants":["web","db"],
              "types":["Freeze","Terminate"],"authorization":false,"state":"failing","error":"it answers 500",
-             "failing_since":"2026-01-01T01:00:00Z","last_entry":7,"delivered":0,"lost":2,"created":"2026-01-01T00:00:00Z",
+             "failing_since":"2026-01-01T01:00:00Z","last_entries":{"default":7,"west":2},"delivered":0,"lost":2,"created":"2026-01-01T00:00:00Z",
              "by":"token ci"}]"#;
         serde_json::from_str(json).unwrap()
     }
@@ -270,6 +277,7 @@ mod tests {
             "error          it answers 500",
             "failing since  2026-01-01 01:00:00Z",
             "types          Freeze, Terminate",
+            "position       entry 7 of default, entry 2 of west",
         ] {
             assert!(shown.lines().any(|found| found == line), "{line}\nin\n{shown}");
         }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 use forewarn_azure::http::{ArmPlan, Credentials, LISTENER};
-use forewarn_control::{Fleet, find_machine};
+use forewarn_control::Fleet;
 use forewarn_lifecycle::{Seed, Timestamp};
 use forewarn_metadata::{FirstAnswer, Identity, IdentityToken, Limits, ListenAddress, Settings};
 use forewarn_server::State;
@@ -21,6 +21,7 @@ use forewarn_types::Moment;
 use super::config::{DIRECTORY, TLS_DIRECTORY, parse_first_answer};
 use super::greeting::{FleetSummary, ServerUrls};
 use super::log::{Detail, Format};
+use super::machine_names::find_in_clusters;
 use super::resources::{cores, take_files};
 use super::{
     HangupAction, log, random_seed, read_fleet, run, with_fleet_line, with_port_hint, write_addresses,
@@ -73,7 +74,7 @@ pub(crate) struct DevArgs {
     /// First response to a tenant: `now` (its events), `empty`, or a delay such as `90s`
     #[arg(long, value_name = "MODE", default_value = "now", value_parser = parse_first_answer)]
     first_answer: FirstAnswer,
-    /// Machine that requests without /vm/NAME come from [default: solo]
+    /// Machine that requests without /vm/NAME come from; outside of the default cluster, CLUSTER/TENANT/NAME [default: solo]
     #[arg(long, value_name = "NAME")]
     default_vm: Option<String>,
     /// Number of threads of the metadata endpoint [default: one per core]
@@ -132,12 +133,12 @@ pub(crate) fn command(arguments: &DevArgs) -> Result<()> {
     let default = arguments.default_vm.clone().or_else(|| default_vm(&plan.fleet));
     let ready = async |service: &Service| {
         if let Some(name) = &arguments.default_vm {
-            check_default(service, name.clone())?;
+            check_default(service, name)?;
         }
         if let Some(file) = &arguments.addresses_file {
             write_addresses(file, service)?;
         }
-        let summarise = move |state: &State<'_>| FleetSummary::of(state.cluster, default.as_deref());
+        let summarise = move |state: &State<'_>| FleetSummary::of(state, default.as_deref());
         let summary = service.control().look(summarise)?;
         let urls = ServerUrls {
             metadata: service.metadata_url().unwrap_or_default(),
@@ -166,10 +167,13 @@ pub(crate) fn command(arguments: &DevArgs) -> Result<()> {
 }
 
 /// Checks that the default machine exists. Without any machine it may be created later.
-fn check_default(service: &Service, name: String) -> Result<()> {
-    let find = move |state: &State<'_>| match state.cluster.machines().next() {
-        Some(_) => find_machine(state.cluster, &name).map(drop),
-        None => Ok(()),
+fn check_default(service: &Service, name: &str) -> Result<()> {
+    let has_machines = |state: &State<'_>| {
+        state.all.clusters().any(|(_, cluster)| cluster.rules().machines().next().is_some())
+    };
+    let find = |state: &State<'_>| match has_machines(state) {
+        true => find_in_clusters(state.all, name).map(drop),
+        false => Ok(()),
     };
     service.control().look(find)?.context("--default-vm")
 }

@@ -5,7 +5,9 @@ use std::path::Path;
 
 use forewarn_control::find_machine;
 use forewarn_lifecycle::{Cluster, MachineId};
-use forewarn_server::Speed;
+use forewarn_server::{Speed, State};
+
+use super::machine_names::{find_in_clusters, split_cluster};
 
 /// The size of the fleet, and machines for examples.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,14 +34,16 @@ pub(super) struct ServerUrls<'a> {
 }
 
 impl FleetSummary {
-    pub(super) fn of(cluster: &Cluster, default: Option<&str>) -> Self {
-        let default = default.filter(|name| find_machine(cluster, name).is_ok()).map(str::to_owned);
+    pub(super) fn of(state: &State<'_>, default: Option<&str>) -> Self {
+        let cluster = state.cluster;
+        let default = default.filter(|name| find_in_clusters(state.all, name).is_ok()).map(str::to_owned);
         let first = || cluster.machines().next().map(|(id, _)| unique_name(cluster, id));
         Self {
             hosts: cluster.hosts().count(),
             tenants: cluster.tenants().count(),
             machines: cluster.machines().count(),
-            example: default.clone().or_else(first),
+            // A command for a machine of another cluster would need --cluster.
+            example: default.clone().filter(|name| split_cluster(name).is_none()).or_else(first),
             default,
         }
     }
@@ -111,7 +115,7 @@ mod tests {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
             let control = forewarn_server::control_with_fleet(&Fleet::parse(fleet).unwrap()).await.unwrap();
-            control.look(move |state| FleetSummary::of(state.cluster, default)).unwrap()
+            control.look(move |state| FleetSummary::of(state, default)).unwrap()
         })
     }
 

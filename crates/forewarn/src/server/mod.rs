@@ -1,8 +1,10 @@
 //! Servers: `forewarn dev` and `forewarn serve`. They differ in their clock, their driver and their listeners.
 
+mod address_listeners;
 pub(crate) mod config;
 pub(crate) mod dev;
 mod greeting;
+mod machine_names;
 mod reload;
 mod resources;
 pub(crate) mod serve;

@@ -6,15 +6,17 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use forewarn_azure::http::{ArmPlan, LISTENER};
 use forewarn_cli_support::log::log_format;
-use forewarn_control::{Fleet, LookupError, find_machine};
+use forewarn_control::{Fleet, LookupError};
 use forewarn_metadata::{Identity, ListenAddress, Settings};
 use forewarn_server::State;
 use forewarn_server::{
     ApiListener, ClockPlan, ControlHandle, Descriptors, Plan, Service, control_with_fleet,
 };
 
+use super::address_listeners::AddressListeners;
 use super::config::{CONFIG_BYTES_MAX, Config, check_driver, check_listeners, has_data};
 use super::log::Detail;
+use super::machine_names::{find_in_clusters, split_cluster};
 use super::reload::ConfigReloader;
 use super::resources::{cores, take_files, warn_of_few_files};
 use super::{
@@ -55,11 +57,12 @@ pub(crate) fn command(arguments: &ServeArgs) -> Result<()> {
     let mut reload = ConfigReloader::new(file.clone(), &text, volume)?;
     let plan = take_files(plan);
     warn_of_few_files(&plan);
-    let machines = machines(&plan);
+    let (machines, by_address) = (machines(&plan), AddressListeners::of(&plan));
     let ready = async |service: &Service| {
         for unknown in unknown(service.control(), machines)? {
             tracing::warn!(error = %unknown, "listener of an unknown machine");
         }
+        by_address.log(service.control())?;
         if let Some(file) = &arguments.addresses_file {
             write_addresses(file, service)?;
         }
@@ -128,7 +131,9 @@ fn checked(config: &Config) -> Result<Plan> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let unknown = runtime.block_on(async {
             let control = control_with_fleet(&plan.fleet).await?;
-            unknown(&control, machines(&plan))
+            // A fleet file has machines of the default cluster only.
+            let machines = machines(&plan).into_iter().filter(|name| split_cluster(name).is_none());
+            unknown(&control, machines.collect())
         });
         let unknown = unknown.map_err(|error| with_fleet_line(error, file));
         let unknown = unknown.with_context(|| format!("in the fleet file {}", file.display()))?;
@@ -155,7 +160,7 @@ fn with_hint(machine: &LookupError) -> String {
 fn machines(plan: &Plan) -> Vec<String> {
     let machines = plan.metadata_listeners.iter().filter_map(|(_, identity)| match identity {
         Identity::Machine(name) => Some(name.clone()),
-        Identity::Address | Identity::Prefix { .. } => None,
+        Identity::Address { .. } | Identity::Prefix { .. } => None,
     });
     machines.collect()
 }
@@ -163,7 +168,7 @@ fn machines(plan: &Plan) -> Vec<String> {
 /// The machines that do not exist.
 fn unknown(control: &ControlHandle, machines: Vec<String>) -> Result<Vec<LookupError>> {
     let find = move |state: &State<'_>| {
-        machines.iter().filter_map(|name| find_machine(state.cluster, name).err()).collect()
+        machines.iter().filter_map(|name| find_in_clusters(state.all, name).err()).collect()
     };
     Ok(control.look(find)?)
 }

@@ -12,7 +12,8 @@ use crate::change::Change;
 use crate::cluster::{Cluster, Counters};
 use crate::command::Refusal;
 use crate::limits::EVENTS_PER_TENANT_MAX;
-use crate::maintenance::{Cause, EventTemplate, Maintenance, Part, Plan, Withdrawal};
+use crate::maintenance::{Cause, EventTemplate, Maintenance, Plan, Withdrawal};
+use crate::parts::Part;
 use crate::placement::Move;
 use crate::window::Window;
 
@@ -69,7 +70,7 @@ impl<'a> Draft<'a> {
         }
         let id = MaintenanceId(self.next.maintenance);
         self.next.maintenance += 1;
-        let plan = Plan { id, cause, not_before, steady_due, parts };
+        let plan = Plan { id, cause, not_before, steady_due, parts: parts.into_iter().collect() };
         self.changes.push(Change::Planned(plan.clone()));
         self.start_if_allowed(&plan);
         Ok(())

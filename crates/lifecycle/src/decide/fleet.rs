@@ -13,7 +13,7 @@ use crate::tenant::Shape;
 impl Draft<'_> {
     pub(super) fn admit_host(&mut self, name: &Name, zone: Option<Zone>) -> Result<(), Refusal> {
         Refusal::check(self.cluster.hosts.len() + 1, HOSTS_MAX, "hosts")?;
-        if self.cluster.host_names.contains_key(name) {
+        if self.cluster.host_named(name.as_str()).is_some() {
             return Err(Refusal::NameTaken(name.clone()));
         }
         let host = HostId(self.next.host);
@@ -122,7 +122,8 @@ impl Draft<'_> {
 
     pub(super) fn check_tenant_name(&self, name: &Name) -> Result<(), Refusal> {
         Refusal::check(self.cluster.tenants.len() + 1, TENANTS_MAX, "tenants")?;
-        if self.cluster.tenant_names.contains_key(name) || self.cluster.scale_set_names.contains_key(name) {
+        let text = name.as_str();
+        if self.cluster.tenant_named(text).is_some() || self.cluster.scale_set_named(text).is_some() {
             return Err(Refusal::NameTaken(name.clone()));
         }
         Ok(())

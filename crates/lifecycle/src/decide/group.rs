@@ -12,9 +12,7 @@ use forewarn_types::{FaultDomain, HostId, MachineId, RolloutId, TenantId, Update
 use super::draft::Draft;
 use crate::command::Refusal;
 use crate::fleet::{Health, Machine};
-use crate::limits::{
-    EVENTS_PER_TENANT_MAX, HOSTS_TRIED_PER_GROUP_MAX, MACHINES_PER_GROUP_MAX, RESOURCES_PER_EVENT_MAX,
-};
+use crate::limits::{EVENTS_PER_TENANT_MAX, MACHINES_PER_GROUP_MAX, RESOURCES_PER_EVENT_MAX};
 use crate::maintenance::{Cause, HostWork};
 use crate::rollout::{FaultDomains, Obstacle, RolloutTerms, Standing};
 use crate::tenant::{Work, WorkKind};
@@ -61,7 +59,7 @@ impl<'a> Group<'a> {
 }
 
 impl Draft<'_> {
-    /// Announces as many waiting hosts as may be worked on together. If no host qualifies, records the first obstacle.
+    /// Announces as many of the first waiting hosts as may be worked on together. If no host qualifies, records the first obstacle.
     pub(super) fn announce_group(
         &mut self,
         rollout: RolloutId,
@@ -70,7 +68,6 @@ impl Draft<'_> {
         waiting: &[HostId],
     ) -> Result<(), Refusal> {
         let mut group = Group::new(terms);
-        let waiting = &waiting[..waiting.len().min(HOSTS_TRIED_PER_GROUP_MAX)];
         let mut avoid = waiting.to_vec();
         avoid.sort_unstable();
         let mut first = None;

@@ -83,6 +83,6 @@ impl Plan {
     /// Returns true if at least one tenant has an event of it.
     #[must_use]
     pub fn is_announced(&self) -> bool {
-        self.parts.iter().any(|part| part.announcement.is_some())
+        self.parts.announced_count() > 0
     }
 }

@@ -8,7 +8,10 @@ use super::draft::Draft;
 use crate::change::Change;
 use crate::command::Refusal;
 use crate::fleet::Health;
-use crate::limits::{HOSTS_PER_ROLLOUT_MAX, PAUSE_BETWEEN_MAX, ROLLOUTS_MAX, WINDOWS_PER_ROLLOUT_MAX};
+use crate::limits::{
+    HOSTS_PER_ROLLOUT_MAX, HOSTS_TRIED_PER_GROUP_MAX, PAUSE_BETWEEN_MAX, ROLLOUTS_MAX,
+    WINDOWS_PER_ROLLOUT_MAX,
+};
 use crate::maintenance::{Cause, HostWork, Maintenance, Withdrawal};
 use crate::policy::Brake;
 use crate::rollout::{Announced, HealthGate, HostResult, Pause, Rollout, RolloutEnd, RolloutTerms, Standing};
@@ -36,7 +39,10 @@ impl<'a> Draft<'a> {
         self.changes.push(Change::RolloutPlanned { rollout, work, terms: planned, hosts: hosts.clone() });
         match self.brake_or_window(work, terms) {
             Some(standing) => self.waits(rollout, standing),
-            None => self.announce_group(rollout, work, terms, &hosts)?,
+            None => {
+                let first: Vec<_> = hosts.iter().copied().take(HOSTS_TRIED_PER_GROUP_MAX).collect();
+                self.announce_group(rollout, work, terms, &first)?;
+            }
         }
         Ok(())
     }
@@ -70,7 +76,8 @@ impl<'a> Draft<'a> {
             self.waits(id, standing);
             return Ok(());
         }
-        self.announce_group(id, rollout.work, &rollout.terms, &rollout.waiting)
+        let first: Vec<_> = rollout.waiting.iter().take(HOSTS_TRIED_PER_GROUP_MAX).collect();
+        self.announce_group(id, rollout.work, &rollout.terms, &first)
     }
 
     pub(super) fn waits(&mut self, rollout: RolloutId, standing: Standing) {
@@ -143,23 +150,23 @@ impl<'a> Draft<'a> {
     ) -> Result<(), Refusal> {
         let rollout = self.cluster.rollout(id).ok_or(Refusal::NoSuchRollout)?;
         check_terms(terms)?;
-        let waiting: BTreeSet<_> = rollout.waiting.iter().copied().collect();
+        let waiting = &rollout.waiting;
         let removed = deduplicated(remove);
         for host in &removed {
             let known = self.cluster.known_host(*host)?;
-            if !waiting.contains(host) {
+            if !waiting.contains(*host) {
                 return Err(Refusal::NotWaiting(known.name.clone()));
             }
         }
         let mut added = deduplicated(add);
-        added.retain(|host| !waiting.contains(host));
+        added.retain(|host| !waiting.contains(*host));
         for host in &added {
             self.check_workable(rollout.work, *host)?;
             if rollout.past.get(host) == Some(&HostResult::Done) {
                 return Err(Refusal::AlreadyDone(self.cluster.known_host(*host)?.name.clone()));
             }
         }
-        let all = rollout.past.len() + waiting.len() + added.len();
+        let all = rollout.host_count() + added.len();
         Refusal::check(all, HOSTS_PER_ROLLOUT_MAX, "hosts in a rollout")?;
         if *terms != rollout.terms || !added.is_empty() || !removed.is_empty() {
             let terms = terms.clone();

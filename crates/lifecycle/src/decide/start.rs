@@ -3,26 +3,19 @@
 //! It starts when every notified tenant has approved, or when the notice is over on both clocks. A held maintenance is
 //! tried again when the reason is gone: late, never lost.
 
-use forewarn_types::{EventKind, MachineId, MaintenanceId, Name, StartCause, Timestamp};
+use forewarn_types::{EventKind, MachineId, MaintenanceId, Name, StartCause, TenantId, Timestamp};
 
 use super::draft::Draft;
 use crate::agenda::Due;
 use crate::change::Change;
 use crate::command::Refusal;
 use crate::fleet::{Health, Machine, Power};
-use crate::maintenance::{Action, Cause, Hold, HostWork, Impact, Part, Plan, PowerChange, Stage, Wait};
+use crate::maintenance::{Action, Cause, Hold, HostWork, Impact, Plan, PowerChange, Stage, Wait};
+use crate::parts::Part;
 use crate::placement::Move;
 use crate::policy::{Approve, Brake, FailureKind, Policy, Unenrolled};
 use crate::tenant::{Progress, Tenant, WorkKind};
 use crate::window;
-
-/// The consent of a tenant to work on its machines; a later variant is stronger.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Consent {
-    NotRequired,
-    Automatic,
-    Approved,
-}
 
 impl Draft<'_> {
     /// Does the first thing that is due.
@@ -93,29 +86,34 @@ impl Draft<'_> {
 
     /// The consent of all tenants: the strongest kind that any of them gave, or none if one has not consented.
     pub(super) fn consent(&self, plan: &Plan) -> Option<StartCause> {
-        let consents = plan.parts.iter().map(|part| self.consent_of(plan, part));
-        let all = consents.collect::<Option<Vec<_>>>()?;
-        Some(match all.into_iter().max().unwrap_or(Consent::NotRequired) {
-            Consent::NotRequired => StartCause::AtOnce,
-            Consent::Automatic => StartCause::Automatic,
-            Consent::Approved => StartCause::Approved,
-        })
+        let announced = plan.parts.announced_count();
+        if announced == 0 {
+            // A tenant that is not enrolled delays nothing where another tenant has an event.
+            let waits = self.cluster.settings.unenrolled == Unenrolled::WaitAnyway && !plan.parts.is_empty();
+            return (!waits).then_some(StartCause::AtOnce);
+        }
+        let mut automatic = 0;
+        for part in self.unapproved_parts(plan) {
+            let tenant = self.cluster.tenant(part.tenant)?;
+            if !approves_itself(&plan.cause, tenant.policy) && !self.cluster.all_down(tenant) {
+                return None;
+            }
+            automatic += 1;
+        }
+        Some(if automatic < announced { StartCause::Approved } else { StartCause::Automatic })
     }
 
-    fn consent_of(&self, plan: &Plan, part: &Part) -> Option<Consent> {
-        let Some(announcement) = &part.announcement else {
-            // A tenant that is not enrolled delays nothing where another tenant has an event.
-            let others_notified = plan.parts.iter().any(|part| part.announcement.is_some());
-            let waits = self.cluster.settings.unenrolled == Unenrolled::WaitAnyway && !others_notified;
-            return (!waits).then_some(Consent::NotRequired);
+    /// The parts with an event that its tenant has not approved. Approved parts cost nothing.
+    fn unapproved_parts<'a>(&'a self, plan: &'a Plan) -> impl Iterator<Item = &'a Part> {
+        let all = (plan.id, TenantId(0))..=(plan.id, TenantId(u32::MAX));
+        let listed = self.cluster.unapproved.range(all).filter_map(|(_, tenant)| plan.parts.get(*tenant));
+        // The events of a plan that this decision has made are not listed yet.
+        let is_new = self.cluster.maintenance(plan.id).is_none();
+        let new = plan.parts.iter().filter(move |_| is_new);
+        let approved_now = |part: &&Part| {
+            part.announcement.as_ref().is_none_or(|announcement| self.approved.contains(&announcement.id))
         };
-        let approved = self.cluster.event_of(part).is_some_and(|event| !event.is_unapproved());
-        if approved || self.approved.contains(&announcement.id) {
-            return Some(Consent::Approved);
-        }
-        let tenant = self.cluster.tenant(part.tenant)?;
-        let automatic = approves_itself(&plan.cause, tenant.policy) || self.cluster.all_down(tenant);
-        automatic.then_some(Consent::Automatic)
+        listed.chain(new).filter(move |part| !approved_now(part))
     }
 
     /// Returns true if no Terminate of the same tenants waits for an approval.

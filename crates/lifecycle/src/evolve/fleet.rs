@@ -13,19 +13,19 @@ use crate::tenant::{Shape, Tenant};
 impl Cluster {
     pub(super) fn host_admitted(&mut self, id: HostId, name: &Name, zone: Option<Zone>) {
         self.next.host = id.0 + 1;
-        self.host_names.insert(name.clone(), id);
+        self.host_names.insert(name.as_str(), id);
         let name = name.clone();
         let new =
             Host { name, zone, health: Health::Healthy, rollout: None, work: None, machines: Vec::new() };
         self.hosts.insert(id, new);
-        self.healthy.insert((zone, id));
+        self.list_healthy(id);
         self.offer_room();
     }
 
     pub(super) fn host_removed(&mut self, id: HostId) {
+        self.unlist_healthy(id);
         if let Some(host) = self.hosts.remove(&id) {
-            self.host_names.remove(&host.name);
-            self.healthy.remove(&(host.zone, id));
+            self.host_names.remove(host.name.as_str(), id);
             self.unhealthy.remove(&id);
             self.recheck_rollouts_awaiting_health();
         }
@@ -34,10 +34,9 @@ impl Cluster {
     pub(super) fn health_changed(&mut self, id: HostId, health: Health) {
         let Some(host) = self.hosts.get_mut(&id) else { return };
         host.health = health;
-        let key = (host.zone, id);
         match health {
             Health::Healthy => {
-                self.healthy.insert(key);
+                self.list_healthy(id);
                 self.unhealthy.remove(&id);
                 self.recheck_rollouts_awaiting_health();
                 self.offer_room();
@@ -45,11 +44,11 @@ impl Cluster {
                 self.machines_on(id).into_iter().for_each(|machine| self.rescue_if_stranded(machine));
             }
             Health::Degraded => {
-                self.healthy.remove(&key);
+                self.unlist_healthy(id);
                 self.unhealthy.insert(id);
             }
             Health::Failed => {
-                self.healthy.remove(&key);
+                self.unlist_healthy(id);
                 self.unhealthy.insert(id);
                 self.postpone_work(id);
                 self.retry_held(Hold::NoHost);
@@ -66,7 +65,7 @@ impl Cluster {
         out: &mut Vec<Effect>,
     ) {
         self.next.tenant = id.0 + 1;
-        self.tenant_names.insert(name.clone(), id);
+        self.tenant_names.insert(name.as_str(), id);
         self.tenants.insert(id, Tenant::new(name.clone(), shape, policy));
         if let Shape::PlacementGroup(set) = shape
             && let Some(set) = self.scale_sets.get_mut(&set)
@@ -86,7 +85,7 @@ impl Cluster {
     pub(super) fn tenant_removed(&mut self, id: TenantId, out: &mut Vec<Effect>) {
         self.forget_silence(id);
         if let Some(tenant) = self.tenants.remove(&id) {
-            self.tenant_names.remove(&tenant.name);
+            self.tenant_names.remove(tenant.name.as_str(), id);
             out.push(Effect::Unpublish(id));
         }
     }
@@ -101,14 +100,13 @@ impl Cluster {
             let number = new.name.instance_number(&set.name);
             set.next_instance = number.unwrap_or(set.next_instance).saturating_add(1);
         }
-        if let Some(host) = self.hosts.get_mut(&new.host) {
-            host.add(id);
-        }
         let mut machine = new.clone();
         if tenant.shape == Shape::StandaloneMachine {
             machine.name = tenant.name.clone();
         }
+        self.machine_names.insert(machine.name.as_str(), id);
         self.machines.insert(id, machine);
+        self.list_on_host(id, new.host);
     }
 
     pub(super) fn profile_changed(&mut self, id: MachineId, model_version: u32, profile: Profile) {
@@ -132,8 +130,10 @@ impl Cluster {
     /// Puts a machine on the host to which an operator moved it.
     pub(super) fn machine_moved(&mut self, id: MachineId, to: HostId) {
         let Some(from) = self.machines.get(&id).map(|machine| machine.host) else { return };
-        let Some(host) = self.hosts.get_mut(&to) else { return };
-        host.add(id);
+        if self.hosts.get(&to).is_none() {
+            return;
+        }
+        self.list_on_host(id, to);
         self.arrive(id, to);
         self.recheck_rollouts_awaiting_health();
         self.rescue_if_stranded(id);
@@ -210,9 +210,7 @@ impl Cluster {
 
     /// Frees the capacity of a host: a machine without a target may move there if the host is healthy.
     fn leave(&mut self, id: MachineId, from: HostId) {
-        let Some(host) = self.hosts.get_mut(&from) else { return };
-        host.remove(id);
-        if host.health == Health::Healthy {
+        if self.unlist_on_host(id, from) == Some(Health::Healthy) {
             self.offer_room();
         }
     }
@@ -226,6 +224,7 @@ impl Cluster {
 
     fn remove_machine(&mut self, id: MachineId) {
         let Some(machine) = self.machines.remove(&id) else { return };
+        self.machine_names.remove(machine.name.as_str(), id);
         if let Some(tenant) = self.tenants.get_mut(&machine.tenant) {
             tenant.machines.retain(|other| *other != id);
         }

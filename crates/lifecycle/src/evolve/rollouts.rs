@@ -1,13 +1,12 @@
 //! Application of changes to rollouts, from the plan to the record of ended ones.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use forewarn_types::{HostId, MachineId, MaintenanceId, Now, RolloutId};
 
 use crate::agenda::Due;
 use crate::cluster::Cluster;
-use crate::limits::ENDED_ROLLOUTS_MAX;
+use crate::limits::{ENDED_ROLLOUT_HOSTS_MAX, ENDED_ROLLOUTS_MAX};
 use crate::maintenance::{Action, Cause, Hold, HostWork, Wait};
 use crate::paged::{PagedMap, PagedSet};
 use crate::rollout::{
@@ -35,12 +34,12 @@ impl Cluster {
         hosts: &[HostId],
     ) {
         self.next.rollout = id.0 + 1;
-        self.claim(hosts, Some(id));
+        self.claim(hosts.iter().copied(), Some(id));
         let rollout = Rollout {
             work,
             terms: terms.clone(),
             planned_at: now.wall,
-            waiting: hosts.to_vec(),
+            waiting: hosts.iter().copied().collect(),
             past: PagedMap::new(),
             standing: Standing::Next,
             pause: None,
@@ -56,9 +55,9 @@ impl Cluster {
     }
 
     /// Gives hosts to a rollout, or sets them free.
-    fn claim(&mut self, hosts: &[HostId], rollout: Option<RolloutId>) {
+    fn claim(&mut self, hosts: impl Iterator<Item = HostId>, rollout: Option<RolloutId>) {
         for host in hosts {
-            if let Some(host) = self.hosts.get_mut(host) {
+            if let Some(host) = self.hosts.get_mut(&host) {
                 host.rollout = rollout;
             }
         }
@@ -118,15 +117,14 @@ impl Cluster {
     ) {
         let Some(rollout) = self.rollouts.get_mut(&id).map(Arc::make_mut) else { return };
         rollout.terms = terms.clone();
-        let removed_set: BTreeSet<_> = removed.iter().collect();
-        rollout.waiting.retain(|host| !removed_set.contains(host));
-        rollout.waiting.extend(added);
+        removed.iter().for_each(|host| rollout.waiting.remove(*host));
         for host in added {
+            rollout.waiting.push(*host);
             rollout.past.remove(host);
         }
         let current = rollout.current();
-        self.claim(removed, None);
-        self.claim(added, Some(id));
+        self.claim(removed.iter().copied(), None);
+        self.claim(added.iter().copied(), Some(id));
         let group = current.and_then(|group| self.maintenances.get(&group));
         let held = group.filter(|group| matches!(group.wait(), Some(Wait::Held(Hold::Window { .. }))));
         if let Some(group) = held.map(|group| group.plan.id) {
@@ -139,12 +137,17 @@ impl Cluster {
     pub(super) fn rollout_ended(&mut self, now: Now, id: RolloutId, how: RolloutEnd) {
         self.unlist_rollout(id);
         let Some(rollout) = self.rollouts.remove(&id) else { return };
-        self.claim(&rollout.waiting, None);
-        if self.ended_rollouts.len() == ENDED_ROLLOUTS_MAX {
-            self.ended_rollouts.remove(0);
-        }
+        self.claim(rollout.waiting.iter(), None);
+        let mut hosts = rollout.host_count();
         self.ended_rollouts
             .push((id, Arc::new(EndedRollout { rollout: Arc::unwrap_or_clone(rollout), at: now.wall, how })));
+        let latest_first = self.ended_rollouts.iter().rev().skip(1);
+        let fits = |(_, ended): &&(RolloutId, Arc<EndedRollout>)| {
+            hosts += ended.rollout.host_count();
+            hosts <= ENDED_ROLLOUT_HOSTS_MAX
+        };
+        let kept = 1 + latest_first.take(ENDED_ROLLOUTS_MAX - 1).take_while(fits).count();
+        self.ended_rollouts.drain(..self.ended_rollouts.len() - kept);
     }
 
     /// A group of a rollout is announced.
@@ -152,7 +155,7 @@ impl Cluster {
         let ill = |host: &&HostId| self.unhealthy.contains(*host);
         let excused: Vec<_> = hosts.iter().filter(ill).copied().collect();
         if let Some(rollout) = self.rollouts.get_mut(&id).map(Arc::make_mut) {
-            rollout.waiting.retain(|host| hosts.binary_search(host).is_err());
+            hosts.iter().for_each(|host| rollout.waiting.remove(*host));
             rollout.excused.extend(excused);
         }
         self.set_standing(id, Standing::Works(group));
@@ -211,7 +214,7 @@ impl Cluster {
                 GroupEnd::Skipped => {
                     rollout.past.extend(hosts.iter().map(|host| (*host, HostResult::Skipped)));
                 }
-                GroupEnd::Postponed => drop(rollout.waiting.splice(0..0, hosts.iter().copied())),
+                GroupEnd::Postponed => rollout.waiting.put_first(hosts),
             }
             if !goes_on {
                 rollout.standing = Standing::Next;

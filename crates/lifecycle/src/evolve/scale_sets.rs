@@ -11,7 +11,7 @@ use crate::tenant::Shape;
 impl Cluster {
     pub(super) fn scale_set_admitted(&mut self, id: ScaleSetId, new: &ScaleSet) {
         self.next.scale_set = id.0 + 1;
-        self.scale_set_names.insert(new.name.clone(), id);
+        self.scale_set_names.insert(new.name.as_str(), id);
         self.scale_sets.insert(id, new.clone());
     }
 
@@ -30,7 +30,7 @@ impl Cluster {
     pub(super) fn scale_set_removed(&mut self, id: ScaleSetId) {
         self.unlist_batch(id);
         if let Some(set) = self.scale_sets.remove(&id) {
-            self.scale_set_names.remove(&set.name);
+            self.scale_set_names.remove(set.name.as_str(), id);
         }
     }
 

@@ -11,7 +11,8 @@ use crate::agenda::Due;
 use crate::change::Effect;
 use crate::cluster::Cluster;
 use crate::limits::EVENTS_PER_TENANT_MAX;
-use crate::maintenance::{Action, Cause, Hold, Maintenance, Part, Plan, Report, Stage, Wait, Withdrawal};
+use crate::maintenance::{Action, Cause, Hold, Maintenance, Plan, Report, Stage, Wait, Withdrawal};
+use crate::parts::Part;
 use crate::tenant::{Progress, Shape, Work};
 
 impl Cluster {
@@ -52,14 +53,17 @@ impl Cluster {
             tenant.announce(Event { announcement: Arc::clone(announcement), maintenance: plan.id, phase });
             self.next.event += 1;
             self.events.insert(announcement.id, (plan.id, part.tenant));
+            self.unapproved.insert((plan.id, part.tenant));
             out.push(Effect::Publish(part.tenant));
         }
     }
 
     pub(super) fn approved(&mut self, tenant: TenantId, event: EventId, given: Approval) {
         let event = self.tenants.get_mut(&tenant).and_then(|tenant| tenant.event_mut(event));
-        if let Some(Phase::Scheduled { approval, .. }) = event.map(|event| &mut event.phase) {
+        let Some(event) = event else { return };
+        if let Phase::Scheduled { approval, .. } = &mut event.phase {
             *approval = Some(given);
+            self.unapproved.remove(&(event.maintenance, tenant));
         }
     }
 
@@ -126,7 +130,14 @@ impl Cluster {
         self.running.insert(id);
         let parts = maintenance.plan.parts.clone();
         self.group_started(id, actions);
+        let mut idle = Vec::new();
         for part in &parts {
+            if self.count_actions(id, part) == 0 {
+                idle.push(part.tenant);
+            }
+            if part.announcement.is_some() {
+                self.unapproved.remove(&(id, part.tenant));
+            }
             let Some(tenant) = self.tenants.get_mut(&part.tenant) else { continue };
             tenant.work_runs(id);
             if let Some(announcement) = &part.announcement {
@@ -138,12 +149,12 @@ impl Cluster {
             }
         }
         for action in actions {
-            if let Some(host) = action.impact.destination().and_then(|to| self.hosts.get_mut(&to)) {
-                host.add(action.machine);
+            if let Some(to) = action.impact.destination() {
+                self.list_on_host(action.machine, to);
             }
             out.push(Effect::Perform(*action));
         }
-        self.end_parts(now, id, out);
+        self.end_parts(now, id, &idle, GroupEnd::Skipped, out);
     }
 
     /// Approved Terminates start when none of the same tenant waits for an approval any more.
@@ -163,17 +174,14 @@ impl Cluster {
         why: Withdrawal,
         out: &mut Vec<Effect>,
     ) {
-        let Some(maintenance) = self.maintenances.get_mut(&id).map(Arc::make_mut) else { return };
-        let over: Vec<_> =
-            maintenance.plan.parts.extract_if(.., |part| tenants.contains(&part.tenant)).collect();
-        for part in &over {
-            self.end_part(now, id, part, out);
+        if !self.maintenances.contains_key(&id) {
+            return;
         }
         // The remaining tenants may all have approved, and withdrawn machines may be part of other work now.
         self.recheck(id);
-        self.advance_rollouts();
         let unstarted = if why == Withdrawal::Postponed { GroupEnd::Postponed } else { GroupEnd::Skipped };
-        self.finish_if_empty(now, id, unstarted);
+        self.end_parts(now, id, tenants, unstarted, out);
+        self.advance_rollouts();
     }
 
     pub(super) fn completed(
@@ -187,6 +195,7 @@ impl Cluster {
         let Some(maintenance) = self.maintenances.get_mut(&id).map(Arc::make_mut) else { return };
         let Stage::Running { actions, .. } = &mut maintenance.stage else { return };
         let Some(action) = actions.remove(&machine) else { return };
+        let tenant = self.tenant_in(id, machine);
         let from = self.machines.get(&machine).map(|machine| machine.host);
         match report {
             Report::Done => self.apply(machine, action.impact),
@@ -198,7 +207,41 @@ impl Cluster {
         }
         self.recheck_held_work_of(machine);
         from.into_iter().chain(to).for_each(|host| self.advance_rollout_of(host));
-        self.end_parts(now, id, out);
+        if let Some(tenant) = tenant
+            && self.action_ended(id, tenant) == 0
+        {
+            self.end_parts(now, id, &[tenant], GroupEnd::Skipped, out);
+        }
+    }
+
+    /// The tenant of the part that names a machine. A machine that other work has deleted is found by search.
+    fn tenant_in(&self, id: MaintenanceId, machine: MachineId) -> Option<TenantId> {
+        let known = self.machines.get(&machine).map(|machine| machine.tenant);
+        let parts = &self.maintenances.get(&id)?.plan.parts;
+        let search = || parts.iter().find(|part| part.machines.contains(&machine)).map(|part| part.tenant);
+        known.or_else(search)
+    }
+
+    /// Counts the unfinished actions of a part.
+    pub(crate) fn count_actions(&mut self, id: MaintenanceId, part: &Part) -> u32 {
+        let Some(maintenance) = self.maintenances.get(&id) else { return 0 };
+        let unfinished = part.machines.iter().filter(|machine| maintenance.action(**machine).is_some());
+        let count = u32::try_from(unfinished.count()).unwrap_or(u32::MAX);
+        if count > 0 {
+            self.unfinished_counts.insert((id, part.tenant), count);
+        }
+        count
+    }
+
+    /// Records the end of an action of a part. Returns the number of its unfinished actions.
+    fn action_ended(&mut self, id: MaintenanceId, tenant: TenantId) -> u32 {
+        let Some(count) = self.unfinished_counts.get_mut(&(id, tenant)) else { return 0 };
+        *count -= 1;
+        let left = *count;
+        if left == 0 {
+            self.unfinished_counts.remove(&(id, tenant));
+        }
+        left
     }
 
     /// Has the next ticks recheck held work that names a machine.
@@ -209,22 +252,31 @@ impl Cluster {
         held.into_iter().for_each(|id| self.recheck(id));
     }
 
-    /// Ends every part of a started maintenance that has no unfinished action, and the maintenance with its last part.
-    fn end_parts(&mut self, now: Now, id: MaintenanceId, out: &mut Vec<Effect>) {
-        let Some(maintenance) = self.maintenances.get_mut(&id).map(Arc::make_mut) else { return };
-        let Stage::Running { actions, .. } = &maintenance.stage else { return };
-        let is_over = |part: &mut Part| !part.machines.iter().any(|machine| actions.contains_key(machine));
-        let over: Vec<_> = maintenance.plan.parts.extract_if(.., is_over).collect();
-        for part in &over {
-            self.end_part(now, id, part, out);
+    /// Ends the parts of some tenants, and the maintenance with its last part.
+    fn end_parts(
+        &mut self,
+        now: Now,
+        id: MaintenanceId,
+        tenants: &[TenantId],
+        unstarted: GroupEnd,
+        out: &mut Vec<Effect>,
+    ) {
+        for tenant in tenants {
+            let Some(maintenance) = self.maintenances.get_mut(&id).map(Arc::make_mut) else { return };
+            if let Some(part) = maintenance.plan.parts.remove(*tenant) {
+                self.end_part(now, id, &part, out);
+            }
         }
-        self.finish_if_empty(now, id, GroupEnd::Skipped);
+        self.finish_if_empty(now, id, unstarted);
     }
 
     fn end_part(&mut self, now: Now, id: MaintenanceId, part: &Part, out: &mut Vec<Effect>) {
         for machine in &part.machines {
             self.pending.remove(&(*machine, id));
             self.recheck_model(now, *machine);
+        }
+        if part.announcement.is_some() {
+            self.unapproved.remove(&(id, part.tenant));
         }
         let Some(tenant) = self.tenants.get_mut(&part.tenant) else { return };
         tenant.remove_work(id);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::{slice, vec};
 
 use super::page::{Branch, Page, branch_index};
+use crate::reads::count_read;
 
 /// Entries of a map from some key on. Holds one leaf at a time; the next leaf is found from the root.
 pub struct Iter<'a, K, V> {
@@ -64,6 +65,7 @@ impl<'a, K: Ord, V> Iterator for Iter<'a, K, V> {
     fn next(&mut self) -> Option<Self::Item> {
         loop {
             if let Some((key, value)) = self.leaf.next() {
+                count_read();
                 return Some((key, value));
             }
             let first = self.next_leaf?;

@@ -24,6 +24,8 @@ pub use set::PagedSet;
 
 use page::{Branch, Insertion, Page};
 
+use crate::reads::count_read;
+
 /// An ordered map whose copies share memory.
 ///
 /// ```
@@ -90,6 +92,7 @@ impl<K: Ord, V> PagedMap<K, V> {
     where
         K: Borrow<Q>,
     {
+        count_read();
         let mut page = self.root.as_deref()?;
         loop {
             match page {

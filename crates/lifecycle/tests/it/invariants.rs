@@ -10,6 +10,7 @@
     reason = "a test world may be blunt"
 )]
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use forewarn_lifecycle::*;
@@ -111,6 +112,50 @@ fn check_notice(
     for part in &is.plan.parts {
         let incarnation = |cluster: &Cluster| cluster.tenant(part.tenant).map(|tenant| tenant.incarnation);
         prop_assert_eq!(incarnation(before), incarnation(&world.cluster));
+    }
+    Ok(())
+}
+
+/// Every machine is found by its name, in its tenant, in any case; and no other machine is.
+fn check_names(cluster: &Cluster) -> Result<(), TestCaseError> {
+    for (id, machine) in cluster.machines() {
+        let name = machine.name.as_str();
+        let all = || cluster.machines().filter(|(_, other)| other.name == machine.name);
+        prop_assert!(cluster.machines_named(name).eq(all()), "{}", name);
+        prop_assert!(cluster.machines_named_in_any_case(&name.to_uppercase()).eq(all()), "{}", name);
+        prop_assert_eq!(cluster.machine_named(machine.tenant, name), Some(id));
+    }
+    for (id, tenant) in cluster.tenants() {
+        prop_assert_eq!(cluster.tenant_named(tenant.name.as_str()), Some(id));
+        prop_assert_eq!(cluster.machine_named(id, "none"), None);
+    }
+    for (id, host) in cluster.hosts() {
+        prop_assert_eq!(cluster.host_named(host.name.as_str()), Some(id));
+    }
+    for (id, set) in cluster.scale_sets() {
+        prop_assert_eq!(cluster.scale_set_named(set.name.as_str()), Some(id));
+    }
+    prop_assert_eq!(cluster.machines_named("none").count(), 0);
+    Ok(())
+}
+
+/// The healthy hosts of each zone are ranked by the number of their machines.
+fn check_ranks_of_hosts(cluster: &Cluster) -> Result<(), TestCaseError> {
+    let healthy = || cluster.hosts().filter(|(_, host)| host.health == Health::Healthy);
+    let zones: BTreeSet<_> = healthy().map(|(_, host)| host.zone).collect();
+    prop_assert!(cluster.host_zones().eq(zones.iter().copied()));
+    for zone in zones {
+        let mut ranked: Vec<_> = healthy().filter(|(_, host)| host.zone == zone).collect();
+        ranked.sort_by_key(|(id, host)| (host.machines().len(), *id));
+        prop_assert!(cluster.healthy_hosts_by_load(zone).eq(ranked));
+    }
+    for (id, host) in cluster.hosts() {
+        let is_coming = |machine: MachineId| {
+            let mut actions = cluster.pending_of(machine).filter_map(|pending| pending.action(machine));
+            actions.any(|action| action.impact.destination() == Some(id))
+        };
+        let listed = cluster.machines().filter(|(machine, known)| known.host == id || is_coming(*machine));
+        prop_assert!(listed.map(|(machine, _)| machine).eq(host.machines().iter().copied()));
     }
     Ok(())
 }
@@ -270,6 +315,17 @@ proptest! {
                 }
                 prop_assert_eq!(&restoring.finish().expect("a head"), &cluster);
             }
+        }
+    }
+
+    #[test]
+    fn indexes_find_what_a_scan_finds(layout in layouts(), history in random_operations()) {
+        let world = live(&layout, &history);
+        let mut cluster = Cluster::new(Seed([7; 16]));
+        for (now, change) in &world.journal {
+            cluster.evolve(*now, change);
+            check_names(&cluster)?;
+            check_ranks_of_hosts(&cluster)?;
         }
     }
 

@@ -131,7 +131,7 @@ fn a_tenant_sees_a_limited_number_of_events_but_a_failure_is_never_refused() {
     // Planned work waits until the tenant can get an event, and delays no other tenant.
     bare.submit(update).unwrap();
     let rollout = bare.cluster.rollout(RolloutId(0)).unwrap();
-    assert_eq!((rollout.current(), &rollout.waiting[..]), (None, &[HostId(0)][..]));
+    assert_eq!((rollout.current(), rollout.waiting.iter().collect()), (None, vec![HostId(0)]));
     bare.submit(Command::Cancel(MaintenanceId(0))).unwrap();
     bare.settle();
     assert!(bare.cluster.rollout(RolloutId(0)).unwrap().current().is_some());

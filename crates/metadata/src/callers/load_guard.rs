@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::directory::Caller;
+use super::caller::Caller;
 use super::load::LoadKind;
 
 /// One unit of load of a machine, returned on drop.

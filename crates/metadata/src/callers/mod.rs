@@ -1,11 +1,14 @@
-//! The machines that may call: their directory, their load and their last polls.
+//! The machines that have called: their directory, their load and their last polls.
 
+mod caller;
 mod directory;
 mod last_poll;
 mod load;
 mod load_guard;
+mod shards;
 
-pub use directory::{Caller, Directory};
+pub use caller::{Caller, CallerId};
+pub use directory::{Directory, DirectoryChanges, PublishedState};
 pub use last_poll::Poll;
 pub(crate) use load::{CountGuard, LimitedCount, LoadKind};
 pub(crate) use load_guard::LoadGuard;

@@ -33,10 +33,13 @@ impl HttpBody for RequestBody {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
         let Self { body, state } = self.get_mut();
-        let frame = Pin::new(body).poll_frame(context);
+        let frame = Pin::new(&mut *body).poll_frame(context);
         match &frame {
             Poll::Pending => state.pass(Stage::Handling, Stage::Body),
             Poll::Ready(_) => state.pass(Stage::Body, Stage::Handling),
+        }
+        if matches!(frame, Poll::Ready(None)) || body.is_end_stream() {
+            state.body_ended();
         }
         frame
     }

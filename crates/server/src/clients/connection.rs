@@ -1,75 +1,105 @@
 //! One connection: handshake, requests one after the other, and its end.
+//!
+//! ```text
+//!   handshake ─▶ idle ─▶ requests in the HTTP library ─▶ end
+//!                  ▲        │              │
+//!                  └────────┘              └─▶ a response without an end: detached
+//! ```
+//!
+//! An idle connection has no HTTP library: its buffers are most of the memory of a connection.
 
 use std::convert::Infallible;
-use std::future::{Future, poll_fn};
-use std::pin::{Pin, pin};
+use std::future::{pending, poll_fn};
+use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::Poll;
 
 use axum::body::Body;
-use axum::http::{Request, Response};
-use hyper::body::Incoming;
+use axum::http::{Request, Response, Version, header};
+use hyper::body::{Body as HttpBody, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::{Service, service_fn};
 use hyper_util::rt::TokioIo;
 use hyper_util::service::TowerToHyperService;
-use tokio::sync::{Semaphore, watch};
-use tokio::time::{Instant, Sleep};
 use tokio_rustls::TlsAcceptor;
 
-use super::LimitsCell;
 use super::bodies::{RequestBody, ResponseBody};
-use super::connection_state::{ConnectionState, Deadline};
-use super::counts::{Limit, ListenerCounts};
-use super::limits::{ClientLimits, HEAD_BYTES_MAX, HEAD_FIELDS_MAX};
-use super::refusal::{ConnectionRefusal, RefusalFormat};
+use super::connection_state::{ConnectionState, Reuse};
+use super::connection_watch::{ConnectionWatch, Interruption};
+use super::counts::Limit;
+use super::detached::{DetachedStream, EndlessResponse, can_detach, is_endless};
+use super::holder::ConnectionHandle;
+use super::limits::{HEAD_BYTES_MAX, HEAD_FIELDS_MAX};
+use super::listener_shared::ListenerShared;
+use super::refusal::ConnectionRefusal;
 use super::stage::Stage;
 use super::stream::{Duplex, TrackedStream};
-use crate::tls::{Tls, shake_hands};
+use super::table::TableEntry;
+use crate::tls::shake_hands;
 
-/// State that all connections of a listener share.
-#[derive(Debug)]
-pub(super) struct ListenerShared {
-    pub(super) router: axum::Router,
-    pub(super) refusal_format: RefusalFormat,
-    pub(super) tls: Option<Arc<Tls>>,
-    pub(super) limits: LimitsCell,
-    pub(super) counts: ListenerCounts,
-    /// Rejections that may be sent at once; a further client is closed without a response.
-    pub(super) refusals: Semaphore,
-    pub(super) stop: watch::Receiver<bool>,
-}
-
-/// Event outside the protocol that ends a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Interruption {
-    /// Another connection takes its entry in the table.
-    Replaced,
-    /// The client took too long.
-    Late(Deadline),
-    Stopping,
+/// The end of a series of requests.
+enum SeriesEnd {
+    /// The connection is idle.
+    Idle(TrackedStream),
+    /// A response without an end has begun.
+    Endless(TrackedStream, Response<Body>),
+    Closed,
 }
 
 impl ListenerShared {
-    /// Serves a connection to its end.
-    pub(super) async fn serve(&self, stream: Duplex, state: &Arc<ConnectionState>) {
-        let limits = **self.limits.load();
-        let mut guard = ConnectionWatch::new(state, limits, self.stop.clone());
-        let stream = match self.prepare(stream, &mut guard).await {
-            Ok(Some(stream)) => stream,
-            Ok(None) => return,
-            Err(interruption) => return self.count(interruption),
+    /// Serves a connection to its end, or to a response without an end.
+    pub(super) async fn serve(
+        self: Arc<Self>,
+        stream: Duplex,
+        state: Arc<ConnectionState>,
+        entry: TableEntry,
+    ) -> Option<DetachedStream> {
+        let mut watch = ConnectionWatch::new(&state, self.limits(), self.stop.clone());
+        let stream = match self.prepare(stream, &mut watch).await {
+            Ok(stream) => stream?,
+            Err(interruption) => {
+                self.count(interruption);
+                return None;
+            }
         };
         state.enter(Stage::New);
-        let service = service_fn(|request| self.respond(state, request));
-        let io = TokioIo::new(TrackedStream { stream, state: Arc::clone(state) });
+        let mut idle = TrackedStream::new(stream, &state);
+        loop {
+            match watch.run(idle.wait()).await {
+                Ok(Ok(())) => {}
+                // The client has disconnected.
+                Ok(Err(_)) => return None,
+                Err(interruption) => {
+                    self.end(interruption, &state, idle).await;
+                    return None;
+                }
+            }
+            match self.serve_requests(idle, &state, &mut watch).await {
+                SeriesEnd::Idle(stream) => idle = stream,
+                SeriesEnd::Endless(stream, response) => {
+                    return Some(DetachedStream { stream, response, state, shared: self, entry });
+                }
+                SeriesEnd::Closed => return None,
+            }
+        }
+    }
+
+    /// Serves requests until the connection is idle.
+    async fn serve_requests(
+        self: &Arc<Self>,
+        stream: TrackedStream,
+        state: &Arc<ConnectionState>,
+        watch: &mut ConnectionWatch,
+    ) -> SeriesEnd {
+        let endless = EndlessResponse::default();
+        let service = service_fn(|request| self.respond(state, &endless, request));
         let mut builder = http1::Builder::new();
         builder.max_buf_size(HEAD_BYTES_MAX).max_header_size(HEAD_BYTES_MAX).max_headers(HEAD_FIELDS_MAX);
-        let mut connection = builder.serve_connection(io, service);
+        let mut connection = builder.serve_connection(TokioIo::new(stream), service);
         let end = poll_fn(|context| {
             // A replaced connection begins no request: the request would be carried out without a response.
-            if !is_busy(state.stage()) && guard.is_replaced(context) {
-                return Poll::Ready(Some(Interruption::Replaced));
+            if !is_busy(state.stage()) && watch.is_replaced(context) {
+                return Poll::Ready(LibraryEnd::Interrupted(Interruption::Replaced));
             }
             loop {
                 // After a protocol error or a disconnect, the library has sent its response already.
@@ -77,39 +107,55 @@ impl ListenerShared {
                     if done.is_err_and(|error| error.is_parse_too_large()) {
                         self.counts.ended(Limit::HeadBytes);
                     }
-                    return Poll::Ready(None);
+                    return Poll::Ready(LibraryEnd::Closed);
                 }
-                match guard.poll(context) {
+                if endless.is_some() || state.is_idle() {
+                    return Poll::Ready(LibraryEnd::Left);
+                }
+                match watch.poll(context) {
                     Poll::Pending => return Poll::Pending,
                     Poll::Ready(Interruption::Stopping) if is_busy(state.stage()) => {
                         Pin::new(&mut connection).graceful_shutdown();
                     }
-                    Poll::Ready(other) => return Poll::Ready(Some(other)),
+                    Poll::Ready(other) => return Poll::Ready(LibraryEnd::Interrupted(other)),
                 }
             }
         });
-        if let Some(interruption) = end.await {
-            self.count(interruption);
-            let stream = connection.into_parts().io.into_inner().stream;
-            if let Some(refusal) = refusal(interruption, state.stage()) {
-                self.refuse(refusal, stream).await;
+        let end = end.await;
+        if end == LibraryEnd::Closed {
+            return SeriesEnd::Closed;
+        }
+        let parts = connection.into_parts();
+        let stream = parts.io.into_inner().with_unread(&parts.read_buf);
+        match (end, endless.take()) {
+            (LibraryEnd::Interrupted(interruption), _) => {
+                self.end(interruption, state, stream).await;
+                SeriesEnd::Closed
             }
+            (LibraryEnd::Closed | LibraryEnd::Left, Some(response)) => SeriesEnd::Endless(stream, response),
+            (LibraryEnd::Closed | LibraryEnd::Left, None) => SeriesEnd::Idle(stream),
         }
     }
 
-    /// Sends a rejection, unless too many are being sent.
-    pub(super) async fn refuse(&self, refusal: ConnectionRefusal, stream: Duplex) {
-        if let Ok(_permit) = self.refusals.try_acquire() {
-            refusal.send(self.refusal_format, stream).await;
+    /// Counts the end of a connection, and sends a rejection if the client waits for a response.
+    async fn end(&self, interruption: Interruption, state: &ConnectionState, stream: TrackedStream) {
+        self.count(interruption);
+        if let Some(refusal) = refusal(interruption, state.stage()) {
+            let wait = self.refusals.try_acquire().ok();
+            refusal.send(self.refusal_format, stream.into_inner(), wait).await;
         }
     }
 
-    /// Rejects a client without an entry in the table. A TLS client gets the response after the handshake.
+    /// Rejects a client without an entry in the table. A TLS client gets the response after the handshake; if too many
+    /// handshakes of rejected clients are under way, it is closed.
     pub(super) async fn refuse_newcomer(&self, stream: Duplex, state: &Arc<ConnectionState>) {
-        let Ok(_permit) = self.refusals.try_acquire() else { return };
-        let mut guard = ConnectionWatch::new(state, **self.limits.load(), self.stop.clone());
-        if let Ok(Some(stream)) = self.prepare(stream, &mut guard).await {
-            ConnectionRefusal::Busy.send(self.refusal_format, stream).await;
+        let wait = self.refusals.try_acquire().ok();
+        if wait.is_none() && self.tls.is_some() {
+            return;
+        }
+        let mut watch = ConnectionWatch::new(state, self.limits(), self.stop.clone());
+        if let Ok(Some(stream)) = self.prepare(stream, &mut watch).await {
+            ConnectionRefusal::Busy.send(self.refusal_format, stream, wait).await;
         }
     }
 
@@ -117,47 +163,56 @@ impl ListenerShared {
     async fn prepare(
         &self,
         stream: Duplex,
-        guard: &mut ConnectionWatch,
+        watch: &mut ConnectionWatch,
     ) -> Result<Option<Duplex>, Interruption> {
         let (tls, stream) = match (&self.tls, stream) {
             (Some(tls), Duplex::Tcp(stream)) => (tls, stream),
             (Some(_) | None, stream) => return Ok(Some(stream)),
         };
-        let mut handshake = pin!(shake_hands(stream, TlsAcceptor::from(tls.current())));
-        poll_fn(|context| match handshake.as_mut().poll(context) {
-            Poll::Ready(Ok(stream)) => Poll::Ready(Ok(Some(Duplex::Tls(Box::new(stream))))),
-            Poll::Ready(Err(error)) => {
+        // The handshake is large, and most of the time of a connection it is over.
+        match watch.run(Box::pin(shake_hands(stream, TlsAcceptor::from(tls.current())))).await? {
+            Ok(stream) => Ok(Some(Duplex::Tls(Box::new(stream)))),
+            Err(error) => {
                 tracing::debug!(%error, "TLS handshake failed");
-                Poll::Ready(Ok(None))
+                Ok(None)
             }
-            Poll::Pending => guard.poll(context).map(Err),
-        })
-        .await
+        }
     }
 
     async fn respond(
-        &self,
+        self: &Arc<Self>,
         state: &Arc<ConnectionState>,
+        endless: &EndlessResponse,
         request: Request<Incoming>,
     ) -> Result<Response<ResponseBody>, Infallible> {
         state.enter(Stage::Handling);
+        let can_detach = can_detach(&request);
+        state.set_reuse(reuse(&request));
         let (mut parts, body) = request.into_parts();
-        parts.extensions.insert(Arc::clone(state));
+        parts.extensions.insert(ConnectionHandle::new(self, state));
         let body = Body::new(RequestBody { body, state: Arc::clone(state) });
         let router = TowerToHyperService::new(self.router.clone());
         let response = router.call(Request::from_parts(parts, body)).await?;
         state.enter(Stage::Response);
+        if response.headers().contains_key(header::CONNECTION) {
+            state.set_reuse(Reuse::Unknown);
+        }
+        if can_detach && is_endless(&response) {
+            endless.set(response);
+            // The connection leaves the library at once, and drops this future.
+            return pending().await;
+        }
         Ok(response.map(|body| ResponseBody { body, state: Arc::clone(state) }))
     }
+}
 
-    fn count(&self, interruption: Interruption) {
-        match interruption {
-            Interruption::Late(Deadline { is_silence: true, .. }) => self.counts.ended(Limit::Silence),
-            Interruption::Late(Deadline { stage, .. }) => self.counts.ended(Limit::of(stage)),
-            // The table has counted it already.
-            Interruption::Replaced | Interruption::Stopping => {}
-        }
-    }
+/// The end of the HTTP library on a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum LibraryEnd {
+    /// The connection is idle, or has a response without an end.
+    Left,
+    Closed,
+    Interrupted(Interruption),
 }
 
 /// Rejection of a request that is cut off, if no part of a response was sent.
@@ -179,54 +234,21 @@ fn refusal(interruption: Interruption, stage: Stage) -> Option<ConnectionRefusal
     }
 }
 
+/// Reuse of a connection after a request. A request with unusual framing stays in the HTTP library, which may close the
+/// connection: bytes after it must not be taken for a request.
+fn reuse(request: &Request<Incoming>) -> Reuse {
+    let unusual = [header::CONNECTION, header::TRANSFER_ENCODING, header::EXPECT, header::UPGRADE];
+    let has_unusual = unusual.iter().any(|name| request.headers().contains_key(name));
+    let lengths = request.headers().get_all(header::CONTENT_LENGTH).iter().count();
+    if has_unusual || lengths > 1 || request.version() != Version::HTTP_11 {
+        return Reuse::Unknown;
+    }
+    if request.body().is_end_stream() { Reuse::Certain } else { Reuse::AfterBody }
+}
+
 fn is_busy(stage: Stage) -> bool {
     match stage {
         Stage::Handling | Stage::Body | Stage::Response | Stage::Flush => true,
         Stage::Handshake | Stage::New | Stage::Idle | Stage::Head => false,
-    }
-}
-
-/// Watch over one connection: its deadline, its replacement, and the stop of the server.
-struct ConnectionWatch {
-    state: Arc<ConnectionState>,
-    limits: ClientLimits,
-    alarm: Pin<Box<Sleep>>,
-    replaced: Pin<Box<dyn Future<Output = ()> + Send>>,
-    stopped: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
-}
-
-impl ConnectionWatch {
-    fn new(state: &Arc<ConnectionState>, limits: ClientLimits, mut stop: watch::Receiver<bool>) -> Self {
-        let closing = Arc::clone(state);
-        // An error means that the sender is gone: the server stops.
-        let stopped = Box::pin(async move { drop(stop.wait_for(|stop| *stop).await) });
-        Self {
-            state: Arc::clone(state),
-            limits,
-            alarm: Box::pin(tokio::time::sleep_until(Instant::now())),
-            replaced: Box::pin(async move { closing.closed().await }),
-            stopped: Some(stopped),
-        }
-    }
-
-    /// Returns true if another connection has taken the entry. It must not be polled again after that.
-    fn is_replaced(&mut self, context: &mut Context<'_>) -> bool {
-        self.replaced.as_mut().poll(context).is_ready()
-    }
-
-    /// The next interruption. The stop of the server is returned once.
-    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Interruption> {
-        if self.is_replaced(context) {
-            return Poll::Ready(Interruption::Replaced);
-        }
-        if self.stopped.as_mut().is_some_and(|stopped| stopped.as_mut().poll(context).is_ready()) {
-            self.stopped = None;
-            return Poll::Ready(Interruption::Stopping);
-        }
-        let deadline = self.state.deadline(&self.limits);
-        if self.alarm.deadline() != deadline.at {
-            self.alarm.as_mut().reset(deadline.at);
-        }
-        self.alarm.as_mut().poll(context).map(|()| Interruption::Late(deadline))
     }
 }

@@ -12,7 +12,7 @@ use forewarn_control::Permit;
 
 /// State of one connection, shared by its task, its stream, its bodies and the table of the listener.
 #[derive(Debug)]
-pub(crate) struct ConnectionState {
+pub(super) struct ConnectionState {
     facts: Mutex<StateFields>,
     closing: Notify,
 }
@@ -26,8 +26,21 @@ struct StateFields {
     /// Time of the last byte, in either direction.
     progress: Instant,
     permit: Option<Arc<Permit>>,
+    reuse: Reuse,
     is_closed: bool,
     open: OpenCount,
+}
+
+/// Reuse of the connection after the current request. Only the HTTP library knows the rules: this is the part of them
+/// that is certain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reuse {
+    /// The library may close the connection after the response.
+    Unknown,
+    /// The next bytes are a new request, once the body of this one was read.
+    AfterBody,
+    /// The next bytes are a new request.
+    Certain,
 }
 
 /// Deadline of a connection in its stage.
@@ -48,6 +61,7 @@ impl ConnectionState {
             request_since: now,
             progress: now,
             permit: None,
+            reuse: Reuse::Unknown,
             is_closed: false,
             open,
         };
@@ -91,8 +105,31 @@ impl ConnectionState {
         self.facts().progress = Instant::now();
     }
 
+    pub(super) fn set_reuse(&self, reuse: Reuse) {
+        self.facts().reuse = reuse;
+    }
+
+    /// Records that the body of the request was read to its end.
+    pub(super) fn body_ended(&self) {
+        let mut facts = self.facts();
+        if facts.reuse == Reuse::AfterBody {
+            facts.reuse = Reuse::Certain;
+        }
+    }
+
+    /// Returns true if the connection waits for a new request.
+    pub(super) fn is_idle(&self) -> bool {
+        let facts = self.facts();
+        facts.stage == Stage::Idle && facts.reuse == Reuse::Certain
+    }
+
+    /// Number of the token that the last request has authenticated with.
+    pub(super) fn token(&self) -> Option<u32> {
+        self.facts().permit.as_ref().and_then(|permit| permit.token)
+    }
+
     /// Records that a request on this connection has authenticated.
-    pub(crate) fn authenticate(&self, permit: &Arc<Permit>) {
+    pub(super) fn authenticate(&self, permit: &Arc<Permit>) {
         let mut facts = self.facts();
         facts.open.authenticate();
         facts.permit = Some(Arc::clone(permit));

@@ -209,6 +209,8 @@ pub(crate) enum Reason {
     Address,
     /// Its user has too many connections.
     User,
+    /// Its token has too many connections.
+    Token,
     /// Too many TLS handshakes are under way.
     Handshakes,
     /// The process has no file descriptor left.
@@ -216,13 +218,15 @@ pub(crate) enum Reason {
 }
 
 impl Reason {
-    const ALL: [Self; 5] = [Self::Full, Self::Address, Self::User, Self::Handshakes, Self::Descriptors];
+    const ALL: [Self; 6] =
+        [Self::Full, Self::Address, Self::User, Self::Token, Self::Handshakes, Self::Descriptors];
 
     pub(super) const fn as_str(self) -> &'static str {
         match self {
             Self::Full => "full",
             Self::Address => "address",
             Self::User => "user",
+            Self::Token => "token",
             Self::Handshakes => "handshakes",
             Self::Descriptors => "descriptors",
         }

@@ -23,6 +23,8 @@ pub struct ClientLimits {
     /// Connections from one address that have not authenticated; IPv6 addresses count by their /64 network, callers of
     /// a Unix socket by their user.
     pub per_address: u32,
+    /// Connections that have authenticated with one token, and those of one user of a Unix socket.
+    pub per_token: u32,
     /// Time for a TLS handshake.
     pub handshake: Duration,
     /// Time between two requests, and before the first, on a connection that has not authenticated.
@@ -42,8 +44,9 @@ pub struct ClientLimits {
 impl Default for ClientLimits {
     fn default() -> Self {
         Self {
-            max: 1_024,
+            max: 1_536,
             per_address: 64,
+            per_token: 1_152,
             handshake: Duration::from_secs(10),
             idle: Duration::from_secs(30),
             idle_authenticated: Duration::from_mins(5),
@@ -56,9 +59,9 @@ impl Default for ClientLimits {
 }
 
 impl ClientLimits {
-    /// Connections per user of a Unix socket: half of all, so that another user finds room.
-    pub(super) const fn per_user(&self) -> u32 {
-        self.max.div_ceil(2)
+    /// Connections with one token, or of one user: at most three quarters of all, so that another one finds room.
+    pub(super) fn per_holder(&self) -> u32 {
+        self.per_token.min(self.max - self.max / 4)
     }
 
     /// Time that a connection may stay in a stage. None where only silence ends it.

@@ -5,6 +5,7 @@
 //!               │
 //!               └─▶ task: TLS handshake ─▶ requests ─▶ router
 //!                     state: stage, deadline, token
+//!                       └─▶ a response without an end: a task on the thread of streams
 //! ```
 //!
 //! A client that has not authenticated cannot keep others out: it has few connections per address,
@@ -13,8 +14,12 @@
 mod bodies;
 mod connection;
 mod connection_state;
+mod connection_watch;
 mod counts;
+mod detached;
+mod holder;
 mod limits;
+mod listener_shared;
 mod origin;
 mod refusal;
 mod stage;
@@ -29,21 +34,24 @@ use arc_swap::ArcSwap;
 use forewarn_metadata::Throttle;
 use rustix::io::Errno;
 use tokio::net::{TcpListener, UnixListener};
+use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, watch};
-use tokio::task::JoinSet;
+use tokio::task::{JoinError, JoinSet};
 
 use crate::control_handle::ControlHandle;
 use crate::tls::Tls;
-use connection::ListenerShared;
-pub(crate) use connection_state::ConnectionState;
+use connection_state::ConnectionState;
 pub(crate) use counts::ClientCounts;
+use detached::DetachedStream;
+pub(crate) use detached::EndlessBody;
 use forewarn_control::Permit;
+pub use holder::{TooManyConnections, authenticate_connection};
 pub use limits::ClientLimits;
+use listener_shared::ListenerShared;
 use origin::Origin;
 pub use refusal::{ConnectionRefusal, RefusalFormat};
 use stage::Stage;
 use stream::Duplex;
-use table::Table;
 
 /// Limits that may change while a server runs.
 pub(crate) type LimitsCell = Arc<ArcSwap<ClientLimits>>;
@@ -51,7 +59,7 @@ pub(crate) type LimitsCell = Arc<ArcSwap<ClientLimits>>;
 /// Pause after a connection could not be accepted, usually for lack of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// Maximum rejections that a listener sends at once.
+/// Maximum rejections of a listener that wait until their client has read them.
 const REFUSALS_MAX: usize = 64;
 
 /// A socket that listens.
@@ -68,6 +76,8 @@ pub(crate) struct ListenerContext {
     pub(crate) counts: ClientCounts,
     pub(crate) limits: LimitsCell,
     pub(crate) stop: watch::Receiver<bool>,
+    /// The thread of streams.
+    pub(crate) streams: Handle,
 }
 
 /// A listener with its connections.
@@ -75,10 +85,12 @@ pub(crate) struct Clients {
     socket: Socket,
     control: ControlHandle,
     shared: Arc<ListenerShared>,
-    table: Arc<Table>,
-    pressure: Throttle,
+    streams: Handle,
     failures: Throttle,
 }
+
+/// Tasks of connections. A task may return a stream, which continues on another thread.
+type Connections = JoinSet<Option<DetachedStream>>;
 
 impl Clients {
     /// A listener; `name` is its label in metrics and in the log.
@@ -89,26 +101,34 @@ impl Clients {
         router: axum::Router,
         context: ListenerContext,
     ) -> Self {
-        let ListenerContext { control, counts, limits, stop } = context;
+        let ListenerContext { control, counts, limits, stop, streams } = context;
         let tls = match &socket {
             Socket::Tcp(_, tls) => tls.clone(),
             Socket::Unix(_) => None,
         };
-        let (counts, refusals) = (counts.of(name), Semaphore::new(REFUSALS_MAX));
-        let shared = Arc::new(ListenerShared { router, refusal_format, tls, limits, counts, refusals, stop });
-        let (table, pressure, failures) = Default::default();
-        Self { socket, control, shared, table, pressure, failures }
+        let shared = ListenerShared {
+            router,
+            refusal_format,
+            tls,
+            limits,
+            counts: counts.of(name),
+            table: Arc::default(),
+            refusals: Semaphore::new(REFUSALS_MAX),
+            pressure: Throttle::default(),
+            stop,
+        };
+        Self { socket, control, shared: Arc::new(shared), streams, failures: Throttle::default() }
     }
 
     /// Serves until the server stops; then closes idle connections and waits until the others have their responses.
     pub(crate) async fn run(self) {
-        let mut connections = JoinSet::new();
+        let mut connections = Connections::new();
         let mut stop = self.shared.stop.clone();
         let mut stopped = std::pin::pin!(async move { drop(stop.wait_for(|stop| *stop).await) });
         loop {
             tokio::select! {
                 () = &mut stopped => break,
-                Some(_) = connections.join_next() => {}
+                Some(ended) = connections.join_next() => detach(&mut connections, ended, &self.streams),
                 accepted = self.accept() => match accepted {
                     Ok((stream, origin)) => self.take(&mut connections, stream, origin),
                     Err(error) => self.fail(&error).await,
@@ -116,7 +136,9 @@ impl Clients {
             }
         }
         drop(self.socket);
-        while connections.join_next().await.is_some() {}
+        while let Some(ended) = connections.join_next().await {
+            detach(&mut connections, ended, &self.streams);
+        }
     }
 
     async fn accept(&self) -> io::Result<(Duplex, Origin)> {
@@ -134,29 +156,26 @@ impl Clients {
     }
 
     /// Starts the task of a connection, or rejects it.
-    fn take(&self, connections: &mut JoinSet<()>, stream: Duplex, origin: Origin) {
-        let Self { shared, .. } = self;
+    fn take(&self, connections: &mut Connections, stream: Duplex, origin: Origin) {
+        let shared = Arc::clone(&self.shared);
         shared.counts.accepted();
         let stage = if shared.tls.is_some() { Stage::Handshake } else { Stage::New };
         let state = ConnectionState::new(stage, shared.counts.open());
-        let limits = **shared.limits.load();
-        let admitted = self.table.admit(&limits, origin, &state, |permit| self.is_valid(permit));
-        let shared = Arc::clone(shared);
-        match admitted {
-            Ok((place, dropped)) => {
+        match shared.table.admit(&shared.limits(), origin, &state, |permit| self.is_valid(permit)) {
+            Ok((entry, dropped)) => {
                 for reason in dropped {
                     shared.counts.dropped(reason);
-                    self.warn(reason.as_str());
+                    shared.warn(reason);
                 }
-                connections.spawn(async move {
-                    shared.serve(stream, &state).await;
-                    drop(place);
-                });
+                connections.spawn(shared.serve(stream, state, entry));
             }
             Err(reason) => {
                 shared.counts.refused(reason);
-                self.warn(reason.as_str());
-                connections.spawn(async move { shared.refuse_newcomer(stream, &state).await });
+                shared.warn(reason);
+                connections.spawn(async move {
+                    shared.refuse_newcomer(stream, &state).await;
+                    None
+                });
             }
         }
     }
@@ -164,13 +183,6 @@ impl Clients {
     /// Returns true if the token of a permit is still valid.
     fn is_valid(&self, permit: &Permit) -> bool {
         self.control.admits(permit)
-    }
-
-    fn warn(&self, reason: &'static str) {
-        if let Some(unlogged) = self.pressure.pass() {
-            let listener = self.shared.counts.listener();
-            tracing::warn!(listener, reason, unlogged, "listener is full; closing connections");
-        }
     }
 
     /// Closes a connection if there is no file descriptor left, and pauses.
@@ -182,11 +194,22 @@ impl Clients {
             tracing::warn!(listener, %error, unlogged, "cannot accept a client connection");
         }
         if is_shortage(error)
-            && let Some(reason) = self.table.relieve(|permit| self.is_valid(permit))
+            && let Some(reason) = self.shared.table.relieve(|permit| self.is_valid(permit))
         {
             counts.dropped(reason);
         }
         tokio::time::sleep(ACCEPT_PAUSE).await;
+    }
+}
+
+/// Continues a connection with a response without an end on the thread of streams.
+fn detach(connections: &mut Connections, ended: Result<Option<DetachedStream>, JoinError>, streams: &Handle) {
+    if let Ok(Some(detached)) = ended {
+        let sending = async move {
+            detached.run().await;
+            None
+        };
+        connections.spawn_on(sending, streams);
     }
 }
 

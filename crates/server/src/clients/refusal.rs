@@ -1,8 +1,13 @@
 //! Responses to rejected connections: 503 if there is no room, 408 if the client was too slow.
 
+use std::future::poll_fn;
+use std::io;
+use std::pin::Pin;
+use std::task::Poll;
 use std::time::Duration;
 
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt, ReadBuf};
+use tokio::sync::SemaphorePermit;
 
 use super::stream::Duplex;
 
@@ -11,6 +16,9 @@ const TAKE_MAX: Duration = Duration::from_secs(2);
 
 /// Bytes of a rejected request that are read: closing with unread bytes would lose the response.
 const UNREAD_BYTES_MAX: u64 = 64 * 1024;
+
+/// Bytes of a rejected request that are read at once.
+const SKIPPED_BYTES: usize = 1_024;
 
 /// Format of the rejections of a listener, which its clients understand.
 #[derive(Clone, Copy, Debug)]
@@ -59,16 +67,41 @@ impl ConnectionRefusal {
         )
     }
 
-    /// Sends the rejection and closes the stream, within a short time.
-    pub(super) async fn send(self, format: RefusalFormat, mut stream: Duplex) {
+    /// Sends the rejection and closes the stream, within a short time. With a permit, the client has time to read it.
+    pub(super) async fn send(
+        self,
+        format: RefusalFormat,
+        mut stream: Duplex,
+        wait: Option<SemaphorePermit<'_>>,
+    ) {
         let send = async {
             stream.write_all(self.bytes(format).as_bytes()).await?;
             stream.shutdown().await?;
-            tokio::io::copy(&mut stream.take(UNREAD_BYTES_MAX), &mut tokio::io::sink()).await
+            let mut rest = stream.take(UNREAD_BYTES_MAX);
+            match wait {
+                Some(_) => tokio::io::copy(&mut rest, &mut tokio::io::sink()).await.map(drop),
+                None => skip_received(&mut rest).await,
+            }
         };
         // The client may have disconnected.
         drop(tokio::time::timeout(TAKE_MAX, send).await);
     }
+}
+
+/// Reads the bytes that have arrived, and waits for no others.
+async fn skip_received(stream: &mut (impl AsyncRead + Unpin)) -> io::Result<()> {
+    let mut bytes = [0; SKIPPED_BYTES];
+    poll_fn(|context| {
+        loop {
+            let mut buffer = ReadBuf::new(&mut bytes);
+            match Pin::new(&mut *stream).poll_read(context, &mut buffer) {
+                Poll::Ready(Ok(())) if !buffer.filled().is_empty() => {}
+                Poll::Ready(ended) => return Poll::Ready(ended),
+                Poll::Pending => return Poll::Ready(Ok(())),
+            }
+        }
+    })
+    .await
 }
 
 #[cfg(test)]

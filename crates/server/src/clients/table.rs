@@ -84,6 +84,25 @@ impl Table {
         Ok((TableEntry { number, table: Arc::clone(self) }, dropped))
     }
 
+    /// Checks that a token may have one more connection: this one, which has authenticated with it. If there are too
+    /// many, the oldest idle one with the same token is closed, and the reason is returned.
+    pub(super) fn hold(
+        &self,
+        limits: &ClientLimits,
+        state: &Arc<ConnectionState>,
+        token: Option<u32>,
+    ) -> Result<Option<Reason>, Reason> {
+        let Some(token) = token else { return Ok(None) };
+        let mut rows = self.rows();
+        let own = rows.with_token(token, state);
+        if own.len() < usize::try_from(limits.per_holder()).unwrap_or(usize::MAX) {
+            return Ok(None);
+        }
+        let idle = oldest_idle(own.iter()).ok_or(Reason::Token)?;
+        rows.close(idle);
+        Ok(Some(Reason::Token))
+    }
+
     /// Closes one connection, for lack of file descriptors.
     pub(super) fn relieve(&self, is_valid: impl Fn(&Permit) -> bool) -> Option<Reason> {
         let mut rows = self.rows();
@@ -101,20 +120,22 @@ impl Table {
 impl Rows {
     /// Number of connections below which no limit can be reached.
     fn quick(&self, limits: &ClientLimits) -> usize {
-        let least = limits.max.min(limits.per_address).min(limits.per_user());
+        let least = limits.max.min(limits.per_address).min(limits.per_holder());
         usize::try_from(least).unwrap_or(usize::MAX).min(HANDSHAKES_MAX)
     }
 
     fn connections(&self, is_valid: &impl Fn(&Permit) -> bool) -> Vec<ConnectionInfo> {
-        let connection =
-            |(number, (origin, state)): (&u64, &(Origin, Arc<ConnectionState>))| ConnectionInfo {
-                number: *number,
-                origin: *origin,
-                stage: state.stage(),
-                since: state.since(),
-                is_authenticated: state.has(is_valid),
-            };
+        let connection = |(number, (origin, state)): (&u64, &(Origin, Arc<ConnectionState>))| {
+            ConnectionInfo::new(*number, *origin, state, is_valid)
+        };
         self.open.iter().map(connection).collect()
+    }
+
+    /// Connections that have authenticated with a token, but for one.
+    fn with_token(&self, token: u32, but: &Arc<ConnectionState>) -> Vec<ConnectionInfo> {
+        let others = self.open.iter().filter(|(_, (_, state))| !Arc::ptr_eq(state, but));
+        let own = others.filter(|(_, (_, state))| state.token() == Some(token));
+        own.map(|(number, (origin, state))| ConnectionInfo::new(*number, *origin, state, |_| true)).collect()
     }
 
     fn close(&mut self, number: u64) {
@@ -131,6 +152,11 @@ impl Drop for TableEntry {
 }
 
 impl ConnectionInfo {
+    fn new(number: u64, origin: Origin, state: &ConnectionState, is_valid: impl Fn(&Permit) -> bool) -> Self {
+        let (stage, since) = (state.stage(), state.since());
+        Self { number, origin, stage, since, is_authenticated: state.has(is_valid) }
+    }
+
     /// Returns true if it may be replaced although it is not idle.
     fn is_weak(&self) -> bool {
         !self.is_authenticated && self.stage != Stage::Handling
@@ -144,7 +170,7 @@ impl ConnectionInfo {
 fn decide(limits: &ClientLimits, origin: Origin, stage: Stage, connections: &[ConnectionInfo]) -> Admission {
     let reached = |count: usize, limit: u32| count >= usize::try_from(limit).unwrap_or(usize::MAX);
     let own = || connections.iter().filter(|other| other.origin == origin);
-    if matches!(origin, Origin::User(_)) && reached(own().count(), limits.per_user()) {
+    if matches!(origin, Origin::User(_)) && reached(own().count(), limits.per_holder()) {
         let own: Vec<_> = own().copied().collect();
         return replace(weakest(&own), Reason::User);
     }

@@ -1,54 +1,63 @@
-//! Handle to the driver for the rest of the server.
+//! Handle to the drivers for the rest of the server.
 //!
-//! Changes are requests to the driver. Reads use the snapshot of the last commit and never wait for the driver. A
-//! request that was planned on a snapshot carries the revision of its cluster: if the cluster has changed, it is
-//! planned again.
+//! Changes are requests to the driver of a cluster, or to that of the shared stream. Reads use the snapshot of the last
+//! commits and never wait for a driver. A request that was planned on a snapshot carries the revision of its cluster:
+//! if the cluster has changed, it is planned again.
 
+mod cluster_changes;
 mod opening;
+mod reading;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use forewarn_control::ClusterId;
-use forewarn_control::decision::find_refused;
 use forewarn_control::request::{
     Administration, ClusterRequest, CommandBatch, DecidedChanges, Reply, Request, RequestContext,
     SharedRequest, Transaction, TransactionOutcome,
 };
-use forewarn_control::shared::{Progress, SharedState};
-use forewarn_control::{
-    AuditEntry, Chain, ControlError, ControlState, Environment, HypervisorKind, NamedCommand, Outcome,
-    Permit, RefusedCommand, ScaleSetCommand,
-};
+use forewarn_control::shared::Progress;
+use forewarn_control::{ClusterId, ControlError, ControlState, Outcome, ScaleSetCommand};
 use forewarn_lifecycle::{Command, Now, Seed};
 use forewarn_metadata::Directory;
-use forewarn_store::{AuditBatch, AuditQuery, CopyError, ReadError};
-use tokio::sync::{Mutex, broadcast, mpsc, oneshot, watch};
+use forewarn_store::{AuditCheck, CopyError};
+use tokio::sync::{Mutex, mpsc, oneshot};
 
 use crate::broadcasts::Broadcasts;
 use crate::clock::{Clock, ClockKind};
-use crate::driver::Driver;
+use crate::clusters::{ClusterLink, ClusterRegistry};
+use crate::driver::DriverContext;
 use crate::hypervisor::Hypervisor;
 use crate::initial_state::InitialState;
 use crate::journal::JournalHandle;
-use crate::message::{ClockCommand, Message};
+use crate::message::{ClockCommand, ClockMessage, ClusterMessage, SharedMessage};
 use crate::rejections::RecentRejections;
 use crate::snapshot::{Snapshot, State};
+use crate::supervisor::{Inboxes, StopRequest, Supervisor};
 
-/// A handle to the driver, and to one cluster.
-#[derive(Clone, Debug)]
+/// A handle to the drivers, and to one cluster.
+#[derive(Clone)]
 pub struct ControlHandle {
     /// The cluster of requests; by default the first one.
     cluster: ClusterId,
-    messages: mpsc::Sender<Message>,
-    clock: Clock,
-    directory: Arc<Directory>,
-    broadcasts: Broadcasts,
-    hypervisor: HypervisorKind,
-    rejections: Arc<RecentRejections>,
-    /// Held while a request is planned and decided, so that planned requests do not outdate each other.
+    parts: Arc<ControlParts>,
+}
+
+/// Everything that the handles of a server share.
+struct ControlParts {
+    clusters: ClusterRegistry,
+    clock_messages: mpsc::Sender<ClockMessage>,
+    /// The server stops when no handle is left.
+    stop: mpsc::Sender<StopRequest>,
+    context: DriverContext,
+    #[cfg(test)]
+    is_durable: bool,
+    rejections: RecentRejections,
+    /// Held while a request to the shared stream is planned and decided, so that planned requests do not outdate each
+    /// other.
     planning: Arc<Mutex<()>>,
+    /// The runtime of the drivers.
+    runtime: tokio::runtime::Handle,
 }
 
 /// A revision that no state has.
@@ -57,99 +66,97 @@ const NO_REVISION: u64 = u64::MAX;
 /// Attempts to plan a request while the cluster keeps changing.
 const PLANS_MAX: usize = 64;
 
-/// Aborts the process if the driver panics: the service manager restarts it from the journal.
-struct AbortOnPanic;
+/// Messages that wait for the driver of the shared stream, or of the clock.
+const MESSAGES_WAITING_MAX: usize = 1_024;
 
-impl Drop for AbortOnPanic {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            tracing::error!("driver panicked; aborting");
-            std::process::abort();
-        }
+impl std::fmt::Debug for ControlHandle {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("ControlHandle").field("cluster", &self.cluster).finish_non_exhaustive()
     }
 }
 
-/// Messages that wait for the driver.
-const MESSAGES_WAITING_MAX: usize = 1_024;
-
 impl ControlHandle {
-    /// Starts the driver of a new, simulated cluster in memory.
+    /// Starts the drivers of a new, simulated server in memory.
     #[must_use]
     pub fn simulated(seed: Seed, clock: Clock) -> Self {
         Self::simulated_on(ControlState::new(seed), seed, clock)
     }
 
-    /// Starts the driver of a simulated state in memory.
+    /// Starts the drivers of a simulated state in memory.
     #[must_use]
     pub fn simulated_on(state: ControlState, seed: Seed, clock: Clock) -> Self {
-        let journal = JournalHandle::in_memory();
-        let (control, driving) =
-            Self::prepare(InitialState::new(state, seed), journal, clock, Hypervisor::Simulated);
-        tokio::spawn(driving);
-        control
+        Self::spawn(&InitialState::new(state, seed), JournalHandle::in_memory(), clock, Hypervisor::Simulated)
     }
 
-    /// Starts the driver of a new cluster in memory, on the current runtime.
+    /// Starts the drivers of a new server in memory, on the current runtime.
     #[must_use]
     pub fn in_memory(seed: Seed, clock: Clock, hypervisor: Hypervisor) -> Self {
         let initial = InitialState::new(ControlState::new(seed), seed);
-        let (control, driving) = Self::prepare(initial, JournalHandle::in_memory(), clock, hypervisor);
-        tokio::spawn(driving);
+        Self::spawn(&initial, JournalHandle::in_memory(), clock, hypervisor)
+    }
+
+    /// Starts the drivers and their supervisor on the current runtime.
+    fn spawn(initial: &InitialState, journal: JournalHandle, clock: Clock, hypervisor: Hypervisor) -> Self {
+        let (control, supervising) = Self::prepare(initial, journal, clock, hypervisor);
+        tokio::spawn(supervising);
         control
     }
 
+    /// Starts the drivers on the current runtime. The supervisor has to be run.
     fn prepare(
-        initial: InitialState,
+        initial: &InitialState,
         journal: JournalHandle,
         clock: Clock,
         hypervisor: Hypervisor,
     ) -> (Self, impl Future<Output = ()> + Send + 'static) {
-        let (messages, inbox) = mpsc::channel(MESSAGES_WAITING_MAX);
-        let directory = Arc::new(Directory::default());
+        let (shared, shared_inbox) = mpsc::channel(MESSAGES_WAITING_MAX);
+        let (clock_messages, clock_inbox) = mpsc::channel(MESSAGES_WAITING_MAX);
+        let (stop, stop_requests) = mpsc::channel(1);
         let broadcasts = Broadcasts::new(Snapshot::new(initial.state.clone(), initial.identity));
-        broadcasts.set_audit_reader(journal.audit_reader());
-        let kind = hypervisor.kind();
-        let own = messages.downgrade();
-        let machines = (clock.clone(), hypervisor);
-        let driver = Driver::new(initial, journal, machines, Arc::clone(&directory), broadcasts.clone(), own);
-        let control = Self {
-            cluster: ClusterId::DEFAULT,
-            messages,
-            clock,
-            directory,
-            broadcasts,
-            hypervisor: kind,
-            rejections: Arc::default(),
+        broadcasts.begin(journal.audit_reader(), initial.audit_head);
+        let (identity, readers) = (initial.identity, initial.readers);
+        let machines = (clock, hypervisor);
+        let context = DriverContext::new(identity, machines, broadcasts, shared.downgrade(), readers);
+        let parts = ControlParts {
+            clusters: ClusterRegistry::default(),
+            clock_messages: clock_messages.clone(),
+            stop,
+            context: context.clone(),
+            #[cfg(test)]
+            is_durable: journal.is_durable(),
+            rejections: RecentRejections::default(),
             planning: Arc::default(),
+            runtime: tokio::runtime::Handle::current(),
         };
-        let driving = async move {
-            let _abort_on_panic = AbortOnPanic;
-            driver.run(inbox).await;
-        };
-        (control, driving)
+        let control = Self { cluster: ClusterId::DEFAULT, parts: Arc::new(parts) };
+        let inboxes = Inboxes { shared: shared_inbox, clock: clock_inbox };
+        let senders = (shared, clock_messages);
+        let clusters = control.parts.clusters.clone();
+        let supervisor = Supervisor::start(initial, journal, context, clusters, senders, inboxes);
+        (control, supervisor.run(stop_requests))
     }
 
     /// A handle to another cluster, which may not exist.
     #[must_use]
     pub fn of(&self, cluster: ClusterId) -> Self {
-        Self { cluster, ..self.clone() }
+        Self { cluster, parts: Arc::clone(&self.parts) }
     }
 
     #[must_use]
     pub fn clock(&self) -> &Clock {
-        &self.clock
+        &self.parts.context.clock
     }
 
     /// Callers of the metadata endpoint.
     #[must_use]
     pub fn directory(&self) -> &Arc<Directory> {
-        &self.directory
+        &self.parts.context.directory
     }
 
     /// Requests that were rejected lately, for explanations.
     #[must_use]
     pub fn rejections(&self) -> &RecentRejections {
-        &self.rejections
+        &self.parts.rejections
     }
 
     /// Sends a request. The reply comes once the result is durable and published.
@@ -157,7 +164,22 @@ impl ControlHandle {
     /// # Errors
     /// Returns an error if the request is rejected, or the journal cannot be written.
     pub async fn request(&self, request: Request) -> Result<Reply, ControlError> {
-        self.call(|reply| Message::Request { request, reply }).await?
+        match request {
+            Request::Cluster(id, request) => self.link(id)?.request(request).await,
+            Request::Shared(SharedRequest::Administer {
+                change: Administration::RemoveCluster(cluster),
+                context,
+            }) => self.remove_cluster(cluster, context).await,
+            Request::Shared(SharedRequest::Administer {
+                change: Administration::RenameCluster { cluster, name },
+                context,
+            }) => self.rename_cluster(cluster, name, context).await,
+            Request::Shared(request) => self.parts.context.request_shared(request).await,
+        }
+    }
+
+    fn link(&self, id: ClusterId) -> Result<ClusterLink, ControlError> {
+        self.parts.clusters.get(id).ok_or(ControlError::NoSuchCluster)
     }
 
     /// A request to the cluster of this handle.
@@ -227,7 +249,8 @@ impl ControlHandle {
         context: RequestContext,
         plan: impl Fn(&State<'_>) -> Result<(Transaction, T), E>,
     ) -> Result<Result<(TransactionOutcome, T), E>, ControlError> {
-        let _planning = self.planning.lock().await;
+        let planning = self.link(self.cluster)?.planning;
+        let _planning = planning.lock().await;
         for _ in 0..PLANS_MAX {
             let (planned, revision) = self.look(|state| (plan(state), state.revision))?;
             let (transaction, besides) = match planned {
@@ -257,7 +280,11 @@ impl ControlHandle {
         check: impl Fn(&State<'_>) -> Result<u64, ControlError>,
         request: impl Fn(u64) -> Request,
     ) -> Result<Outcome, ControlError> {
-        let _planning = self.planning.lock().await;
+        let planning = match request(NO_REVISION) {
+            Request::Cluster(id, _) => self.link(id)?.planning,
+            Request::Shared(_) => Arc::clone(&self.parts.planning),
+        };
+        let _planning = planning.lock().await;
         for _ in 0..PLANS_MAX {
             let checked = self.look(&check)?;
             let revision = checked.as_ref().copied().unwrap_or(NO_REVISION);
@@ -283,110 +310,71 @@ impl ControlHandle {
         self.request(Request::Shared(request)).await.map(drop)
     }
 
-    /// Records messages that were delivered to webhooks.
+    /// Records messages of the cluster that were delivered to webhooks. Other webhooks without progress begin. The
+    /// progress of a removed cluster is in the shared state.
     ///
     /// # Errors
     /// Returns an error if the journal cannot be written.
     pub(crate) async fn advance_webhooks(&self, reports: Vec<(u32, Progress)>) -> Result<(), ControlError> {
-        self.request(Request::Shared(SharedRequest::AdvanceWebhooks(reports))).await.map(drop)
+        match self.cluster_request(ClusterRequest::AdvanceWebhooks(reports.clone())).await {
+            Err(ControlError::NoSuchCluster) => {
+                let request = SharedRequest::AdvanceUndelivered { cluster: self.cluster, reports };
+                self.request(Request::Shared(request)).await.map(drop)
+            }
+            result => result.map(drop),
+        }
     }
 
-    /// The state that clusters share: names, tokens, webhooks, receipts, resources.
-    #[must_use]
-    pub fn shared(&self) -> Arc<SharedState> {
-        self.broadcasts.snapshot.load().state.shared_arc()
-    }
-
-    /// Checks that the token behind a permit is still valid, with the same role and scope.
-    #[must_use]
-    pub fn admits(&self, permit: &Permit) -> bool {
-        let shared = self.shared();
-        permit.stands(|number| shared.find_token(number), self.clock.now().wall)
-    }
-
-    /// A handle to the cluster of that name.
+    /// Records that a webhook has got all messages of the cluster, which was removed.
     ///
     /// # Errors
-    /// Returns an error if there is none.
-    pub fn named(&self, cluster: &str) -> Result<Self, ControlError> {
-        let found = self.shared().cluster_named(cluster).ok_or(ControlError::NoSuchCluster);
-        found.map(|cluster| self.of(cluster))
+    /// Returns an error if the journal cannot be written.
+    pub(crate) async fn end_undelivered(&self, webhook: u32) -> Result<(), ControlError> {
+        let request = SharedRequest::EndUndelivered { cluster: self.cluster, webhook };
+        self.request(Request::Shared(request)).await.map(drop)
     }
 
-    /// Decides commands without carrying them out.
+    /// Waits until everything that is due now is done, in all clusters that have not failed.
     ///
     /// # Errors
-    /// Returns an error if one would be rejected.
-    pub fn rehearse(&self, commands: &[NamedCommand]) -> Result<(), ControlError> {
-        self.find_refused(commands).map_or(Ok(()), |refused| Err(refused.error))
-    }
-
-    /// Finds the first command that would be rejected.
-    #[must_use]
-    pub fn find_refused(&self, commands: &[NamedCommand]) -> Option<RefusedCommand> {
-        let snapshot = self.snapshot();
-        let environment = Environment {
-            now: self.clock.now(),
-            identity: snapshot.identity,
-            audit: Chain::default(),
-            hypervisor: self.hypervisor,
-            revision: 0,
-            jammed: &std::collections::BTreeSet::new(),
-        };
-        find_refused(&snapshot.state, &environment, self.cluster, commands)
-    }
-
-    /// Entries that are added to the audit log from now on, of all clusters.
-    #[must_use]
-    pub fn entries(&self) -> broadcast::Receiver<Arc<AuditEntry>> {
-        self.broadcasts.audit_entries.subscribe()
-    }
-
-    /// Number of the last audit entry whose consequences are published.
-    #[must_use]
-    pub(crate) fn published_entry(&self) -> u64 {
-        self.broadcasts.published()
-    }
-
-    /// Reads the audit log, without the driver.
-    ///
-    /// # Errors
-    /// Returns an error if it cannot be read now.
-    pub async fn read_audit_log(&self, query: AuditQuery) -> Result<AuditBatch, ReadError> {
-        let (reply, result) = oneshot::channel();
-        // The caller may have gone.
-        self.broadcasts.reader.load().read_then(query, move |page| drop(reply.send(page)));
-        result.await.unwrap_or(Err(ReadError::Closed))
-    }
-
-    /// A number that grows with every commit.
-    #[must_use]
-    pub fn commits(&self) -> watch::Receiver<u64> {
-        self.broadcasts.commits.subscribe()
-    }
-
-    /// The state after the last commit.
-    #[must_use]
-    pub fn snapshot(&self) -> Arc<Snapshot> {
-        self.broadcasts.snapshot.load_full()
-    }
-
-    /// Reads the cluster as it was after the last commit. It does not wait for the driver.
-    ///
-    /// # Errors
-    /// Returns an error if there is no such cluster.
-    pub fn look<T>(&self, look: impl FnOnce(&State<'_>) -> T) -> Result<T, ControlError> {
-        let snapshot = self.snapshot();
-        let state = snapshot.cluster(self.cluster, self.clock.now()).ok_or(ControlError::NoSuchCluster)?;
-        Ok(look(&state))
-    }
-
-    /// Waits until everything that is due now is done.
-    ///
-    /// # Errors
-    /// Returns an error if the driver has ended.
+    /// Returns an error if the drivers have ended.
     pub async fn settled(&self) -> Result<(), ControlError> {
-        self.call(|reply| Message::Settle { reply }).await
+        let running = self.parts.clusters.all();
+        let settled = self.parts.clusters.ask_all(|reply| ClusterMessage::Settle { reply }).await;
+        let is_running = |link: &ClusterLink| link.failure.get().is_none();
+        if settled.is_empty() && running.values().any(is_running) {
+            return Err(ControlError::Unavailable);
+        }
+        Ok(())
+    }
+
+    /// Waits until the driver of the shared stream responds.
+    ///
+    /// # Errors
+    /// Returns an error if it has ended, or every cluster has failed.
+    pub async fn responds(&self) -> Result<(), ControlError> {
+        let failures = self.parts.clusters.failures();
+        if let Some((_, reason)) =
+            failures.first().filter(|_| failures.len() == self.parts.clusters.all().len())
+        {
+            return Err(ControlError::ClusterFailed(reason.clone()));
+        }
+        let shared = self.parts.context.shared.upgrade().ok_or(ControlError::Unavailable)?;
+        let (reply, response) = oneshot::channel();
+        shared.send(SharedMessage::Ping { reply }).await.map_err(|_| ControlError::Unavailable)?;
+        response.await.map_err(|_| ControlError::Unavailable)
+    }
+
+    /// The reason why the cluster of this handle has failed, if it has.
+    #[must_use]
+    pub fn failure(&self) -> Option<String> {
+        self.parts.clusters.get(self.cluster)?.failure.get().cloned()
+    }
+
+    /// Clusters whose driver has failed, with the reasons.
+    #[must_use]
+    pub fn failed_clusters(&self) -> Vec<(ClusterId, String)> {
+        self.parts.clusters.failures()
     }
 
     /// Sets a virtual clock. The reply comes once everything that is due on the way is done.
@@ -406,22 +394,31 @@ impl ControlHandle {
         command: ClockCommand,
         context: RequestContext,
     ) -> Result<Now, ControlError> {
-        if self.clock.kind() == ClockKind::Real {
+        if self.parts.context.clock.kind() == ClockKind::Real {
             return Err(ControlError::RealClock);
         }
-        self.call(|reply| Message::SetClock { command, context, reply }).await?
+        let (reply, result) = oneshot::channel();
+        let message = ClockMessage::Set { command, context: Box::new(context), reply };
+        self.parts.clock_messages.send(message).await.map_err(|_| ControlError::Unavailable)?;
+        result.await.map_err(|_| ControlError::Unavailable)?
     }
 
     /// Reason why the journal cannot be written. None if it can.
     #[must_use]
     pub fn write_error(&self) -> Option<String> {
-        self.broadcasts.write_error.borrow().clone()
+        self.parts.context.broadcasts.write_error.borrow().clone()
+    }
+
+    /// Results of the verification of the audit log since the journal was opened, about a second old.
+    #[must_use]
+    pub fn audit_check(&self) -> AuditCheck {
+        self.parts.context.broadcasts.audit_check.borrow().clone()
     }
 
     /// Number of steps of the wall clock, and of pauses of the process, since the start.
     #[must_use]
     pub fn clock_steps(&self) -> u64 {
-        self.broadcasts.clock_steps.load(Ordering::Relaxed)
+        self.parts.context.broadcasts.clock_steps.load(Ordering::Relaxed)
     }
 
     /// Copies the journal to a file that does not exist yet.
@@ -429,19 +426,20 @@ impl ControlHandle {
     /// # Errors
     /// Returns an error if the journal is in memory, or the copy cannot be written.
     pub async fn copy(&self, to: PathBuf) -> Result<(), CopyError> {
-        self.call(|reply| Message::Copy { to, reply }).await.unwrap_or(Err(CopyError::Closed))
-    }
-
-    /// Stops the driver: everything that was answered is durable, and the journal is unlocked.
-    pub async fn stop(&self) {
-        // No reply: it has stopped already.
-        drop(self.call(|reply| Message::Stop { reply }).await);
-    }
-
-    async fn call<T>(&self, message: impl FnOnce(oneshot::Sender<T>) -> Message) -> Result<T, ControlError> {
         let (reply, result) = oneshot::channel();
-        self.messages.send(message(reply)).await.map_err(|_| ControlError::Unavailable)?;
-        result.await.map_err(|_| ControlError::Unavailable)
+        match self.parts.context.shared.upgrade() {
+            Some(shared) => drop(shared.send(SharedMessage::Copy { to, reply }).await),
+            None => return Err(CopyError::Closed),
+        }
+        result.await.unwrap_or(Err(CopyError::Closed))
+    }
+
+    /// Stops the drivers: everything that was answered is durable, and the journal is unlocked.
+    pub async fn stop(&self) {
+        let (reply, stopped) = oneshot::channel();
+        // No reply: they have stopped already.
+        drop(self.parts.stop.send(StopRequest(reply)).await);
+        drop(stopped.await);
     }
 }
 

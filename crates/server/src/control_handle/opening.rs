@@ -1,10 +1,12 @@
 //! Control handles on a journal.
 
+use std::io;
+use std::num::NonZeroUsize;
 use std::path::Path;
 use std::time::Duration;
 
-#[cfg(test)]
 use forewarn_control::ControlState;
+use forewarn_control::shared::Boot;
 use forewarn_lifecycle::{Now, Seed, Steady};
 use forewarn_store::{AUDIT_RETENTION, Journal, OpenError, Options};
 
@@ -13,27 +15,39 @@ use crate::clock::{Clock, ClockPlan, wall, whole_second};
 use crate::hypervisor::Hypervisor;
 use crate::initial_state::{InitialState, Readers};
 use crate::journal::JournalHandle;
-use crate::message::Message;
+use crate::message::ClusterMessage;
+use crate::supervisor::abort_on_panic;
+
+/// Fewest threads of the drivers: a long decision in one cluster leaves others to the rest.
+const DRIVER_THREADS_MIN: usize = 4;
 
 impl ControlHandle {
     /// A control handle in memory, on a slow disk.
     #[cfg(test)]
     pub(crate) fn on_slow_disk(seed: Seed, clock: Clock, disk: crate::driver::SlowDisk) -> Self {
-        let journal_handle = JournalHandle::in_memory().with_slow_disk(disk);
-        let (control, driving) = Self::prepare(
-            InitialState::new(ControlState::new(seed), seed),
-            journal_handle,
-            clock,
-            Hypervisor::Simulated,
-        );
-        tokio::spawn(driving);
-        control
+        let journal = JournalHandle::in_memory().with_slow_disk(disk);
+        let initial = InitialState::new(ControlState::new(seed), seed);
+        Self::spawn(&initial, journal, clock, Hypervisor::Simulated)
     }
 
-    /// Opens or creates the journal of a directory, and starts the thread of its driver. The seed is for a new journal.
+    /// A second driver of the clock, which a test steps.
+    #[cfg(test)]
+    pub(crate) fn clock_driver(&self) -> crate::clock_driver::ClockDriver {
+        let (context, clusters) = (self.parts.context.clone(), self.parts.clusters.clone());
+        crate::clock_driver::ClockDriver::new(context, clusters, self.parts.is_durable, self.clock().now())
+    }
+
+    /// Sends a message to the driver of a cluster.
+    #[cfg(test)]
+    pub(crate) async fn send_to_cluster(&self, id: forewarn_control::ClusterId, message: ClusterMessage) {
+        self.link(id).expect("a cluster").messages.send(message).await.expect("a driver");
+    }
+
+    /// Opens or creates the journal of a directory, and starts its drivers on threads of their own. The seed is for a
+    /// new journal.
     ///
     /// # Errors
-    /// Returns an error if the journal cannot be opened, or the thread cannot be started.
+    /// Returns an error if the journal cannot be opened, or the threads cannot be started.
     pub fn open(
         directory: &Path,
         seed: Seed,
@@ -46,7 +60,7 @@ impl ControlHandle {
     /// The same, with a retention time of audit entries. Nothing starts before [`Self::documents_are_readable`].
     ///
     /// # Errors
-    /// Returns an error if the journal cannot be opened, or the thread cannot be started.
+    /// Returns an error if the journal cannot be opened, or the threads cannot be started.
     pub fn open_keeping(
         directory: &Path,
         seed: Seed,
@@ -71,30 +85,61 @@ impl ControlHandle {
         };
         let options = Options { audit_retention: audit_keep, ..Options::new(seed, start) };
         let (journal, found) = Journal::open(directory, &options)?;
-        let clock = Clock::resumed(clock, found.clock, found.state.shared().boot());
-        let journal_handle = JournalHandle::in_directory(directory.to_owned(), journal, audit_keep);
-        let initial = InitialState {
-            state: found.state,
-            identity: found.identity,
-            audit_end: found.audit_chain,
-            unread: found.unread,
-            readers,
-            recorded: found.clock,
+        let clock = Clock::resumed(clock, found.clock, latest_boot(&found.state));
+        let journal = JournalHandle::in_directory(directory.to_owned(), journal, audit_keep);
+        let initial = InitialState::recovered(found, readers);
+        Self::on_own_threads(&initial, journal, clock, hypervisor).map_err(|source| OpenError::Io {
+            doing: "start the threads of",
+            path: directory.to_owned(),
+            source,
+        })
+    }
+
+    /// Starts the drivers of a new server in memory, on threads of their own.
+    ///
+    /// # Errors
+    /// Returns an error if the threads cannot be started.
+    pub fn start_in_memory(seed: Seed, clock: Clock, hypervisor: Hypervisor) -> io::Result<Self> {
+        let initial = InitialState::new(ControlState::new(seed), seed);
+        Self::on_own_threads(&initial, JournalHandle::in_memory(), clock, hypervisor)
+    }
+
+    /// Starts the drivers and their supervisor on threads of their own: a long decision, or a hanging disk, blocks
+    /// writers of its cluster only.
+    fn on_own_threads(
+        initial: &InitialState,
+        journal: JournalHandle,
+        clock: Clock,
+        hypervisor: Hypervisor,
+    ) -> io::Result<Self> {
+        let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(cores.max(DRIVER_THREADS_MIN))
+            .thread_name("driver")
+            .enable_all()
+            .build()?;
+        let (control, supervising) = {
+            let _on_runtime = runtime.enter();
+            Self::prepare(initial, journal, clock, hypervisor)
         };
-        let (control, driving) = Self::prepare(initial, journal_handle, clock, hypervisor);
-        let failed =
-            |source| OpenError::Io { doing: "start the thread of", path: directory.to_owned(), source };
-        // The driver has its own thread: a hanging disk blocks writers only.
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
-        let thread = std::thread::Builder::new().name("driver".to_owned());
-        thread.spawn(move || runtime.block_on(driving)).map_err(failed)?;
+        let thread = std::thread::Builder::new().name("supervisor".to_owned());
+        thread.spawn(move || runtime.block_on(abort_on_panic("supervisor", supervising)))?;
         Ok(control)
     }
 
-    /// Tells the driver that VMs can read documents from now on. Announcements that no VM may have read before give
-    /// their whole notice from this moment on.
+    /// Tells the drivers that VMs can read documents from now on. Announcements that no VM may have read before give
+    /// their whole notice from this moment on. When this returns, everything that an earlier process has left half done
+    /// is complete: unused claims are released, closed clusters removed.
     pub async fn documents_are_readable(&self) {
-        // Without a reply, the driver has stopped, or reopens its journal and knows.
-        drop(self.call(|reply| Message::DocumentsReadable { reply }).await);
+        self.parts.context.readers_are_present();
+        self.parts.clusters.ask_all(|reply| ClusterMessage::DocumentsReadable { reply }).await;
+        self.parts.context.finish_removals().await;
     }
+}
+
+/// The boot of the computer that the streams have recorded last: the one by which the steady clock is latest.
+fn latest_boot(state: &ControlState) -> Option<Boot> {
+    let of_clusters = state.clusters().filter_map(|(_, cluster)| cluster.boot());
+    let boots = state.shared().boot().into_iter().chain(of_clusters);
+    boots.max_by_key(|boot| boot.offset_millis)
 }

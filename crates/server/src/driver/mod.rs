@@ -1,70 +1,85 @@
-//! The driver: the one task that owns the state.
+//! The driver of a cluster: the one task that owns its state.
 //!
 //! It takes messages in batches. It decides each request, appends the records of the batch to the journal, and then
-//! publishes, replies and acts. Between batches it sleeps until something is due.
+//! publishes, replies and acts. Between batches it sleeps until something is due. While a commit is under way, further
+//! messages wait; drivers of other clusters go on.
 
 mod batch;
+mod claims;
+mod context;
+#[cfg(test)]
+mod fold_tests;
+#[cfg(test)]
+mod isolation_tests;
 mod notice;
 mod publication;
 mod recovery;
+mod task;
 #[cfg(test)]
 mod tests;
-mod virtual_clock;
+mod time;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use forewarn_control::ClusterId;
-use forewarn_control::notice::AnnouncedWork;
-use forewarn_control::request::{ClusterRequest, Reply, Request};
-use forewarn_control::{Chain, ControlError, ControlState, Decision, Environment, decide};
+use forewarn_control::request::{ClusterRequest, Reply};
+use forewarn_control::{
+    AuditEntry, Chain, ClusterId, ClusterState, ControlError, Decision, Environment, decide_in_cluster,
+};
 use forewarn_hypervisor::DriverRequest;
-use forewarn_lifecycle::{Action, MachineId, Now, Seed, simulator};
-use forewarn_metadata::Directory;
-use tokio::sync::{mpsc, oneshot, watch};
+use forewarn_lifecycle::{Action, MaintenanceId, Now, simulator};
+use forewarn_store::StreamState;
+use tokio::sync::{mpsc, oneshot};
 
-use crate::broadcasts::Broadcasts;
-use crate::clock::Clock;
-use crate::clock_watch::ClockWatch;
 use crate::cluster_runtime::ClusterRuntime;
 use crate::hypervisor::Hypervisor;
 use crate::impact_task::ImpactTask;
 use crate::initial_state::Readers;
-use crate::journal::JournalHandle;
-use crate::message::{Message, PendingReplies};
+use crate::journal::StreamJournal;
+use crate::long_work::{drop_in_background, run_long_work};
+use crate::message::{ClusterMessage, PendingReplies, ReplySender};
 use batch::Batch;
+pub(crate) use context::{ClosedGate, DriverContext};
+pub(crate) use task::start_cluster;
 #[cfg(test)]
 pub(crate) use tests::SlowDisk;
 
 pub(crate) struct Driver {
-    state: ControlState,
-    journal: JournalHandle,
-    /// Seed of machine ids and operation names.
-    identity: Seed,
-    clock: Clock,
-    hypervisor: Hypervisor,
-    runtimes: BTreeMap<ClusterId, ClusterRuntime>,
-    own: mpsc::WeakSender<Message>,
+    id: ClusterId,
+    state: Arc<ClusterState>,
+    journal: StreamJournal,
+    context: DriverContext,
+    runtime: ClusterRuntime,
+    own: mpsc::WeakSender<ClusterMessage>,
     stopping: Option<Stopping>,
-    stop: watch::Sender<bool>,
-    directory: Arc<Directory>,
-    broadcasts: Broadcasts,
-    /// The end of the audit log.
+    /// The end of the audit log of the cluster.
     audit_end: Chain,
     /// The last audit entry that readers may see.
     audit_shown: Chain,
     /// Announcements of earlier batches that no VM may have read.
-    unread: BTreeSet<AnnouncedWork>,
+    unread: BTreeSet<MaintenanceId>,
     readers: Readers,
     /// The clocks as they were last recorded.
     recorded_clock: Now,
-    clock_watch: ClockWatch,
-    /// Number of decisions that have changed anything.
-    revision: u64,
     batch: Batch,
     /// Replies to requests that are durable and published.
     replies: PendingReplies,
+    /// A violated invariant: the driver decides nothing more.
+    violation: Option<String>,
+    /// Audit entries that are durable and not broadcast, after the position of the first.
+    durable: Option<(u64, Vec<Arc<AuditEntry>>)>,
+}
+
+/// A driver that fails between a commit and its publication leaves no gap in the audit log: readers of all clusters
+/// would wait for it.
+impl Drop for Driver {
+    fn drop(&mut self) {
+        self.journal.show_all_entries();
+        if let Some((first_position, entries)) = self.durable.take() {
+            self.context.broadcasts.publish_entries(first_position, entries);
+        }
+    }
 }
 
 /// A caller that waits for the end of the driver.
@@ -74,88 +89,103 @@ struct Stopping {
     until: Instant,
 }
 
-/// The simulated machines whose next action fails, of a request to no cluster.
-static NONE_JAMMED: BTreeSet<MachineId> = BTreeSet::new();
+/// Records of a commit that take long to drop.
+const MANY_RECORDS_MIN: usize = 256;
 
 /// Messages in one batch.
 const BATCH_MAX: usize = 256;
 
-/// Maximum sleep: no timer is trusted for longer.
-const SLEEP_MAX: Duration = Duration::from_secs(1);
-
 impl Driver {
-    /// Runs until it is stopped, or no handle is left.
-    pub(crate) async fn run(mut self, mut inbox: mpsc::Receiver<Message>) {
+    /// Runs until it is stopped, or no handle is left. Fails if an invariant is violated.
+    pub(crate) async fn run(mut self, inbox: &mut mpsc::Receiver<ClusterMessage>) -> Result<(), String> {
         let mut messages = Vec::with_capacity(BATCH_MAX);
-        self.resume();
+        {
+            let _clock_stands = self.context.clock_gate.enter().await;
+            self.resume().await;
+        }
         loop {
             let sleep = tokio::time::sleep(self.until_next());
             tokio::select! {
                 received = inbox.recv_many(&mut messages, BATCH_MAX) => {
                     if received == 0 {
-                        return;
+                        return Ok(());
                     }
                 }
                 () = sleep => {}
             }
+            let _clock_stands = self.context.clock_gate.enter().await;
             self.record_time_if_due();
-            messages.drain(..).for_each(|message| self.handle(message));
-            if self.has_stopped() {
-                return;
+            self.follow_readers();
+            for message in messages.drain(..) {
+                self.handle(message).await;
             }
-            if self.clock_watch.report(&self.clock) {
-                self.broadcasts.count_clock_step();
+            if self.has_stopped().await {
+                return Ok(());
             }
             self.check_journal();
-            self.reopen_journal();
-            self.settle(self.clock.now());
+            self.settle(self.context.clock.now()).await;
+            if let Some(violation) = self.violation.take() {
+                return Err(violation);
+            }
         }
     }
 
-    fn handle(&mut self, message: Message) {
-        let message = if self.journal.is_broken() { message.reject_without_journal() } else { Some(message) };
+    async fn handle(&mut self, message: ClusterMessage) {
         match message {
-            None => {}
-            Some(Message::Request { request, reply }) => match self.decide(self.clock.now(), &request) {
-                Ok(result) => self.batch.pending.replies.push((reply, result)),
-                // The caller may have gone; nothing has changed.
-                Err(error) => drop(reply.send(Err(error))),
-            },
-            Some(Message::SetClock { command, context, reply }) => {
-                // The caller may have gone.
-                reply.send(self.set_clock(command, &context)).ok();
-            }
-            Some(Message::Copy { to, reply }) => {
-                self.commit();
-                self.journal.copy(&to, reply);
-            }
-            Some(Message::DocumentsReadable { reply }) => {
+            ClusterMessage::Request { request, reply } => self.handle_request(request.into(), reply).await,
+            ClusterMessage::DocumentsReadable { reply } => {
                 self.documents_became_readable();
                 self.batch.pending.waiting.push(reply);
             }
-            Some(Message::Settle { reply }) => {
-                self.settle(self.clock.now());
+            ClusterMessage::Settle { reply } => {
+                self.settle(self.context.clock.now()).await;
                 reply.send(()).ok();
             }
-            Some(Message::ImpactOver { cluster, work, machine }) => {
-                self.batch.is_visible |= self.runtime(cluster).end_impact(work, machine);
+            ClusterMessage::ImpactOver { work, machine } => {
+                self.batch.is_visible |= self.runtime.end_impact(work, machine);
             }
-            Some(Message::ImpactDelayed { cluster, work, machine, reason }) => {
-                self.runtime(cluster).delay_impact(work, machine, reason);
+            ClusterMessage::ImpactDelayed { work, machine, reason } => {
+                self.runtime.delay_impact(work, machine, reason);
                 self.batch.is_visible = true;
             }
-            Some(Message::Stop { reply }) => {
-                self.stop.send_replace(true);
-                let until = Instant::now() + self.hypervisor.time_to_stop();
+            ClusterMessage::Reopened { start, reply } => {
+                self.reopen(start).await;
+                reply.send(()).ok();
+            }
+            ClusterMessage::Stop { reply } => {
+                let until = Instant::now() + self.context.hypervisor.time_to_stop();
                 self.stopping = Some(Stopping { reply, until });
             }
+            #[cfg(test)]
+            ClusterMessage::Panic => panic!("a test has made the driver panic"),
+            #[cfg(test)]
+            ClusterMessage::BreakChain => self.audit_end.number += 1,
+        }
+    }
+
+    async fn handle_request(&mut self, request: Arc<ClusterRequest>, reply: ReplySender) {
+        // The callers of refused requests may have gone; nothing has changed.
+        if self.journal.is_broken() || self.journal.failure().is_some() {
+            return drop(reply.send(Err(ControlError::Unavailable)));
+        }
+        match self.decide_request(&request).await {
+            Err(ControlError::Unclaimed) => {
+                let result = self.decide_with_claims(&request).await;
+                // The caller of a refused request may use the groups in another cluster: they are released first.
+                self.batch.pending.replies.push((reply, result));
+            }
+            Err(error) => drop(reply.send(Err(error))),
+            result => self.batch.pending.replies.push((reply, result)),
+        }
+        if request.is_large() {
+            drop_in_background(request);
         }
     }
 
     /// Stops if requested, once no driver program is running or their time is over. An unfinished action is repeated
     /// by the next server.
-    fn has_stopped(&mut self) -> bool {
-        let tasks: Vec<_> = self.runtimes.values().flat_map(|one| &one.impact_tasks).copied().collect();
+    async fn has_stopped(&mut self) -> bool {
+        let tasks = &self.runtime.impact_tasks;
         let is_over = |stopping: &Stopping| tasks.is_empty() || stopping.until <= Instant::now();
         if !self.stopping.as_ref().is_some_and(is_over) {
             return false;
@@ -164,133 +194,152 @@ impl Driver {
             tracing::warn!(%maintenance, %machine, "stopping with a driver program still running");
         }
         // Nothing new starts: the next server does what is due.
-        self.commit();
+        self.commit().await;
         std::mem::take(&mut self.replies).send();
-        self.journal.close();
         // The caller may have gone.
         self.stopping.take().into_iter().for_each(|stopping| stopping.reply.send(()).unwrap_or_default());
         true
     }
 
-    fn runtime(&mut self, id: ClusterId) -> &mut ClusterRuntime {
-        self.runtimes.entry(id).or_default()
+    /// Decides a request: a large one on another thread, so that others are not delayed by it.
+    async fn decide_request(&mut self, request: &Arc<ClusterRequest>) -> Result<Reply, ControlError> {
+        let now = self.context.clock.now();
+        if !request.is_large() {
+            return self.decide(now, request);
+        }
+        let (id, state, shared) = (self.id, Arc::clone(&self.state), self.context.broadcasts.shared());
+        let Environment { now, audit, hypervisor, revision, jammed } = self.environment(now);
+        let (jammed, request) = (jammed.clone(), Arc::clone(request));
+        let decided = run_long_work(move || {
+            let environment = Environment { now, audit, hypervisor, revision, jammed: &jammed };
+            decide_in_cluster(id, &state, &shared, &environment, &request)
+        });
+        let decision = decided.await?;
+        Ok(self.add_decision(now, decision))
     }
 
     /// Decides a request. The result becomes visible with [`Self::commit`].
-    fn decide(&mut self, now: Now, request: &Request) -> Result<Reply, ControlError> {
-        let target = match request {
-            Request::Cluster(id, _) => Some(*id),
-            Request::Shared(_) => None,
-        };
-        let (identity, audit, hypervisor) = (self.identity, self.audit_end, self.hypervisor.kind());
-        let runtime = target.and_then(|id| self.runtimes.get(&id));
-        let of_cluster = runtime.map_or(0, |runtime| runtime.revision);
-        let revision = if target.is_some() { of_cluster } else { self.revision };
-        let jammed = runtime.map_or(&NONE_JAMMED, |runtime| &runtime.jammed);
-        let environment = Environment { now, identity, audit, hypervisor, revision, jammed };
-        let Decision { state, records, effects, audit, audit_end, reply } =
-            decide(&self.state, &environment, request)?;
+    fn decide(&mut self, now: Now, request: &ClusterRequest) -> Result<Reply, ControlError> {
+        let shared = self.context.broadcasts.shared();
+        let decision = decide_in_cluster(self.id, &self.state, &shared, &self.environment(now), request)?;
+        Ok(self.add_decision(now, decision))
+    }
+
+    fn environment(&self, now: Now) -> Environment<'_> {
+        Environment {
+            now,
+            audit: self.audit_end,
+            hypervisor: self.context.hypervisor.kind(),
+            revision: self.runtime.revision,
+            jammed: &self.runtime.jammed,
+        }
+    }
+
+    /// Adds a decision to the batch.
+    fn add_decision(&mut self, now: Now, decision: Decision<ClusterState>) -> Reply {
+        let Decision { state, records, effects, audit, audit_end, reply } = decision;
         (self.state, self.audit_end) = (state, audit_end);
         if !records.is_empty() {
-            self.revision += 1;
-            target.into_iter().for_each(|id| self.runtime(id).revision += 1);
+            self.runtime.revision += 1;
         }
         self.batch.decided = Some(now);
         self.batch.records.extend(records);
         self.batch.audit.extend(audit);
         effects.into_iter().for_each(|effect| self.prepare(effect));
-        Ok(reply)
+        reply
     }
 
     /// Commits the batch: first durable, then published, answered and carried out. If the journal cannot be written,
     /// nothing of it happens.
-    fn commit(&mut self) {
-        let mut batch = std::mem::take(&mut self.batch);
-        if let Err(error) = self.make_durable(&mut batch) {
-            self.handle_journal_failure(&error);
-            batch.pending.reject();
-            return;
-        }
-        let has_written = !batch.records.is_empty() || !batch.audit.is_empty();
-        let actions = self.publish_batch(&batch);
-        self.journal.show_all_entries();
-        let readable = self.clock.now();
-        self.audit_shown = self.audit_end;
-        if has_written || batch.is_visible {
-            self.publish_snapshot();
-        }
-        self.replies.extend(batch.pending);
-        if has_written {
-            self.broadcasts.publish_entries(batch.audit);
-            self.journal.fold_if_wanted(&self.state);
-        }
-        let began = batch.decided.unwrap_or(readable);
-        actions.into_iter().for_each(|(id, action)| self.perform(began, id, action));
-        self.after_publication(batch.announced, readable);
-        if !self.batch.records.is_empty() {
-            self.commit();
+    async fn commit(&mut self) {
+        loop {
+            let mut batch = std::mem::take(&mut self.batch);
+            if let Err(error) = self.make_durable(&mut batch).await {
+                self.handle_append_error(&error);
+                return batch.pending.reject();
+            }
+            self.publish_batch(&mut batch);
+            self.journal.show_all_entries();
+            let readable = self.context.clock.now();
+            self.audit_shown = self.audit_end;
+            self.replies.extend(batch.pending);
+            if let Some((first_position, entries)) = self.durable.take() {
+                self.context.broadcasts.publish_entries(first_position, entries);
+                // A fold drops the record at the end that names announcements which no VM may have read.
+                if self.unread.is_empty() && batch.announced.is_empty() {
+                    self.journal.fold_if_wanted(|| StreamState::Cluster(Arc::clone(&self.state)));
+                }
+            }
+            let began = batch.decided.unwrap_or(readable);
+            batch.actions.into_iter().for_each(|action| self.perform(began, action));
+            self.after_publication(batch.announced, readable);
+            if batch.records.len() >= MANY_RECORDS_MIN {
+                drop_in_background((batch.records, batch.audit));
+            }
+            if batch.claims_changed {
+                self.repair_claims().await;
+            }
+            if self.batch.records.is_empty() {
+                return;
+            }
         }
     }
 
-    fn perform(&mut self, now: Now, id: ClusterId, action: Action) {
-        let Some(cluster) = self.state.cluster(id) else { return };
-        let runtime = self.runtimes.entry(id).or_default();
-        match &self.hypervisor {
+    fn perform(&mut self, now: Now, action: Action) {
+        let rules = self.state.rules();
+        match &self.context.hypervisor {
             Hypervisor::Simulated => {
-                runtime.simulator.begin(cluster.rules(), action, now.steady);
+                self.runtime.simulator.begin(rules, action, now.steady);
                 self.batch.is_visible = true;
             }
             Hypervisor::Program(program) => {
                 if self.stopping.is_none()
-                    && runtime.impact_tasks.insert((action.maintenance, action.machine))
+                    && self.runtime.impact_tasks.insert((action.maintenance, action.machine))
                 {
-                    let order = DriverRequest::of(cluster.rules(), action);
-                    let (program, driver, stop) = (program.clone(), self.own.clone(), self.stop.subscribe());
-                    tokio::spawn(ImpactTask { program, order, cluster: id, action, driver, stop }.run());
+                    let order = DriverRequest::of(rules, action);
+                    let (program, driver) = (program.clone(), self.own.clone());
+                    let stop = self.context.stop.subscribe();
+                    tokio::spawn(ImpactTask { program, order, action, driver, stop }.run());
                 }
             }
         }
     }
 
     /// Does everything that is due at a time, and commits it.
-    fn settle(&mut self, now: Now) {
-        self.commit();
+    async fn settle(&mut self, now: Now) {
+        self.commit().await;
         while self.step(now) {
-            self.commit();
+            self.commit().await;
         }
         if self.batch.is_visible {
-            self.commit();
+            self.commit().await;
         }
         std::mem::take(&mut self.replies).send();
     }
 
     /// Does the first thing that is due. Returns false if nothing is.
     fn step(&mut self, now: Now) -> bool {
-        if self.journal.is_broken() || self.readers == Readers::Absent {
+        if self.journal.is_broken() || self.readers == Readers::Absent || self.violation.is_some() {
             return false;
         }
-        let due = {
-            let (runtimes, mut clusters) = (&mut self.runtimes, self.state.clusters());
-            clusters
-                .find_map(|(id, one)| Some((id, simulator::due(one.rules(), now, runtimes.get_mut(&id)?)?)))
+        let Some(command) = simulator::due(self.state.rules(), now, &mut self.runtime) else {
+            return self.sweep(now);
         };
-        let Some((id, command)) = due else { return self.sweep(now) };
-        match self.decide(now, &Request::Cluster(id, ClusterRequest::Rules(command))) {
+        match self.decide(now, &ClusterRequest::Rules(command)) {
             Ok(_) => true,
             Err(error) => {
-                tracing::error!(cluster = id.0, %error, "rules rejected their own command");
+                self.violation = Some(format!("the rules rejected their own command: {error}"));
                 false
             }
         }
     }
 
-    /// Removes a resource that is being deleted, in any cluster.
+    /// Removes a resource that is being deleted.
     fn sweep(&mut self, now: Now) -> bool {
+        if self.state.resources().leaving().next().is_none() {
+            return false;
+        }
         let before = self.batch.records.len();
-        let clusters = self.state.clusters_to_sweep();
-        clusters.into_iter().any(|id| {
-            let swept = self.decide(now, &Request::Cluster(id, ClusterRequest::Sweep));
-            swept.is_ok() && self.batch.records.len() > before
-        })
+        self.decide(now, &ClusterRequest::Sweep).is_ok() && self.batch.records.len() > before
     }
 }

@@ -13,9 +13,9 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use forewarn_control::Record;
-use forewarn_control::notice::{AnnouncedWork, MovedTimes, by_cluster};
-use forewarn_control::request::{ClusterRequest, Reply, Request};
-use forewarn_lifecycle::{Command, Exposure, Now};
+use forewarn_control::notice::MovedTimes;
+use forewarn_control::request::{ClusterRequest, Reply};
+use forewarn_lifecycle::{Command, Exposure, MaintenanceId, Now};
 use forewarn_store::AppendError;
 
 use super::Driver;
@@ -28,46 +28,51 @@ const COMMIT_USUAL_MAX: Duration = Duration::from_secs(1);
 impl Driver {
     /// Writes a batch. Announcements that become durable with less than their minimum notice get another time in the
     /// next commit, and again if that commit is slow too.
-    pub(super) fn make_durable(&mut self, batch: &mut Batch) -> Result<(), AppendError> {
+    pub(super) async fn make_durable(&mut self, batch: &mut Batch) -> Result<(), AppendError> {
         if batch.records.is_empty() && batch.audit.is_empty() {
             return Ok(());
         }
         let unread: Vec<_> = self.unread.union(&batch.announced).copied().collect();
-        let (mut began, mut started) = (self.clock.now(), Instant::now());
-        batch.records.extend(Record::unread(began, &unread));
+        let clock = self.context.clock.clone();
+        let (mut began, mut started) = (clock.now(), Instant::now());
+        batch.records.extend(Record::unread(began, self.id, &unread));
         if !batch.announced.is_empty() {
             self.journal.hide_entries_after(self.audit_shown.number);
         }
-        self.journal.append(&batch.records, &batch.audit)?;
+        let first_position = self.journal.append(&mut batch.records, &batch.audit).await?.first_position;
+        self.durable = Some((first_position, batch.audit.clone()));
         let mut margin = Duration::ZERO;
         loop {
-            let now = self.clock.now();
-            let mut times = MovedTimes::decide(&self.state, now, margin, &batch.announced, &batch.records);
+            let now = clock.now();
+            let announced = &batch.announced;
+            let mut times = MovedTimes::decide(self.id, &self.state, now, margin, announced, &batch.records);
             if times.is_empty() {
                 return Ok(());
             }
             // A disk that was slow once may have recovered. A disk that is slow again, or a fast clock, stays so.
             margin = margin.saturating_mul(2).max(now.steady.since(began.steady));
             report_slow_commit(started.elapsed(), times.len());
-            batch.pending.replies.iter_mut().for_each(|(_, reply)| times.show_in_reply(reply));
+            let replies = batch.pending.replies.iter_mut().filter_map(|(_, reply)| reply.as_mut().ok());
+            replies.for_each(|reply| times.show_in_reply(reply));
             let mut records = std::mem::take(&mut times.records);
             self.apply(&records).into_iter().for_each(|effect| batch.add(effect));
-            records.extend(Record::unread(now, &unread));
+            records.extend(Record::unread(now, self.id, &unread));
             let moved = times.move_in_audit(&mut batch.audit, self.audit_shown);
             let first = moved.map_or(batch.audit.len(), |(first, _)| first);
             self.audit_end = moved.map_or(self.audit_end, |(_, end)| end);
             (began, started) = (now, Instant::now());
-            self.journal.rewrite(&records, &batch.audit[first..])?;
+            self.journal.rewrite(&records, &batch.audit[first..]).await?;
+            self.durable = Some((first_position, batch.audit.clone()));
             batch.records.extend(records);
         }
     }
 
     /// VMs can read the announcements of a batch. If that took so long that less than the minimum notice is left, it
     /// is unknown which VMs have read them: their starts wait.
-    pub(super) fn after_publication(&mut self, announced: BTreeSet<AnnouncedWork>, readable: Now) {
+    pub(super) fn after_publication(&mut self, announced: BTreeSet<MaintenanceId>, readable: Now) {
         match self.readers {
             Readers::Absent => self.unread.extend(announced),
-            Readers::Present => self.hold_starts(readable, &announced),
+            Readers::Present => self.hold_starts(readable, announced),
         }
     }
 
@@ -77,22 +82,24 @@ impl Driver {
         // A broken journal names them when it is opened again.
         if !self.journal.is_broken() {
             let unread = std::mem::take(&mut self.unread);
-            self.hold_starts(self.clock.now(), &unread);
+            self.hold_starts(self.context.clock.now(), unread);
         }
     }
 
-    fn hold_starts(&mut self, now: Now, announced: &BTreeSet<AnnouncedWork>) {
-        for (id, maintenances) in by_cluster(announced) {
-            let command = Command::EnsureNotice { maintenances, exposure: Exposure::PerhapsRead };
-            match self.decide(now, &Request::Cluster(id, ClusterRequest::Rules(command))) {
-                Ok(Reply::Decided(decided)) if !decided.changes.is_empty() => {
-                    let starts = decided.changes.len();
-                    tracing::warn!(starts, "starts delayed: VMs may not have read their events");
-                }
-                Ok(_) => {}
-                // The cluster may be gone with everything in it.
-                Err(error) => tracing::debug!(%error, "cannot extend the notice"),
+    fn hold_starts(&mut self, now: Now, announced: BTreeSet<MaintenanceId>) {
+        if announced.is_empty() {
+            return;
+        }
+        let (maintenances, exposure) = (announced.into_iter().collect(), Exposure::PerhapsRead);
+        let command = Command::EnsureNotice { maintenances, exposure };
+        match self.decide(now, &ClusterRequest::Rules(command)) {
+            Ok(Reply::Decided(decided)) if !decided.changes.is_empty() => {
+                let starts = decided.changes.len();
+                tracing::warn!(starts, "starts delayed: VMs may not have read their events");
             }
+            Ok(_) => {}
+            // The cluster may be closed, with nothing in it.
+            Err(error) => tracing::debug!(%error, "cannot extend the notice"),
         }
     }
 }

@@ -1,76 +1,66 @@
 //! Starting from a journal, and again after the journal has failed.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use forewarn_control::shared::Change;
-use forewarn_control::{Effect, Record};
-use forewarn_metadata::Directory;
-use forewarn_store::{AppendError, Recovered};
-use tokio::sync::{mpsc, watch};
+use forewarn_control::{ClusterId, ClusterState, Effect, Entry, Record, Stream};
+use forewarn_store::AppendError;
+use tokio::sync::mpsc;
 
-use super::Driver;
 use super::batch::Batch;
-use crate::broadcasts::Broadcasts;
-use crate::clock::Clock;
-use crate::clock_watch::ClockWatch;
-use crate::hypervisor::Hypervisor;
-use crate::initial_state::{InitialState, Readers};
-use crate::journal::JournalHandle;
-use crate::message::{Message, PendingReplies};
+use super::{Driver, DriverContext};
+use crate::cluster_runtime::ClusterRuntime;
+use crate::initial_state::{Readers, StreamStart};
+use crate::message::{ClusterMessage, PendingReplies};
 
 impl Driver {
-    /// A driver of an initial state. Everything is published when this returns.
+    /// A driver of a cluster. Everything is published when this returns.
     pub(crate) fn new(
-        InitialState { state, identity, audit_end, unread, readers, recorded }: InitialState,
-        journal: JournalHandle,
-        (clock, hypervisor): (Clock, Hypervisor),
-        directory: Arc<Directory>,
-        broadcasts: Broadcasts,
-        own: mpsc::WeakSender<Message>,
+        id: ClusterId,
+        start: StreamStart<ClusterState>,
+        context: DriverContext,
+        own: mpsc::WeakSender<ClusterMessage>,
     ) -> Self {
+        let StreamStart { state, journal, audit_end, unread, recorded } = start;
+        let readers = context.readers();
+        let now = context.clock.now().steady;
+        let runtime = ClusterRuntime::new(id, Arc::clone(&context.directory), now);
         let mut driver = Self {
+            id,
             state,
             journal,
-            identity,
-            clock,
-            hypervisor,
-            runtimes: BTreeMap::new(),
+            context,
+            runtime,
             own,
             stopping: None,
-            stop: watch::Sender::new(false),
-            directory,
-            broadcasts,
             audit_end,
             audit_shown: audit_end,
             unread: unread.into_iter().collect(),
             readers,
             recorded_clock: recorded,
-            clock_watch: ClockWatch::default(),
-            revision: 0,
             batch: Batch::default(),
             replies: PendingReplies::default(),
+            violation: None,
+            durable: None,
         };
         driver.publish_all();
         driver
     }
 
-    pub(super) fn resume(&mut self) {
-        let now = self.clock.now();
-        let unfinished: Vec<_> = self.state.unfinished().collect();
-        unfinished.into_iter().for_each(|(id, action)| self.perform(now, id, action));
-        if let Some(boot) = self.clock.boot().filter(|boot| self.state.shared().boot() != Some(*boot))
+    /// Continues from the state of the journal: unfinished actions are carried out again, unused claims released.
+    pub(super) async fn resume(&mut self) {
+        let now = self.context.clock.now();
+        let unfinished: Vec<_> = self.state.rules().unfinished().collect();
+        unfinished.into_iter().for_each(|action| self.perform(now, action));
+        if let Some(boot) = self.context.clock.boot().filter(|boot| self.state.boot() != Some(*boot))
             && self.journal.is_durable()
         {
-            self.record(Record::shared(now, Change::Booted(boot)));
-        }
-        if self.clock_limit().is_some_and(|limit| limit.steady < now.steady) {
-            self.record_clock(now);
+            self.record(Record::booted(now, Stream::Cluster(self.id), boot));
         }
         if self.readers == Readers::Present {
             self.documents_became_readable();
         }
-        self.commit();
+        self.batch.claims_changed = true;
+        self.commit().await;
     }
 
     /// Adds a record that no request has made to the batch.
@@ -81,57 +71,66 @@ impl Driver {
 
     /// Applies records that no request has made: the only place where the driver changes its state itself.
     pub(super) fn apply(&mut self, records: &[Record]) -> Vec<Effect> {
-        records.iter().flat_map(|record| self.state.apply(record)).collect()
+        let state = Arc::make_mut(&mut self.state);
+        let mut effects = Vec::new();
+        for record in records {
+            if let Entry::Cluster(id, entry) = &record.entry {
+                effects.extend(state.apply(*id, record.now, entry));
+            }
+        }
+        effects
     }
 
-    /// Handles a failure of the journal: unwritten decisions are rolled back, published state stays.
-    pub(super) fn handle_journal_failure(&mut self, error: &AppendError) {
+    /// Handles an append that has failed: unwritten decisions are rolled back, published state stays. The journal has
+    /// failed, or the cluster alone.
+    pub(super) fn handle_append_error(&mut self, error: &AppendError) {
         self.roll_back();
-        if self.journal.is_broken() {
-            // It has been reported.
+        if error.is_of_the_append() {
+            self.violation = Some(format!("the journal rejected a commit: {error}"));
             return;
         }
-        tracing::error!(%error, "journal failed; documents are still served");
-        self.journal.give_up();
-        self.journal.wait();
-        self.broadcasts.set_write_error(Some(error.to_string()));
+        // The supervisor broadcasts those that turn out to be durable.
+        self.durable = None;
+        if !self.journal.is_broken() {
+            self.journal.give_up(error);
+            self.context.broadcasts.set_write_error(Some(error.to_string()));
+        }
     }
 
     /// Goes back to the state that was published last: later decisions are not durable.
     fn roll_back(&mut self) {
-        let published = self.broadcasts.snapshot.load();
-        self.state = published.state.clone();
+        let published = self.context.broadcasts.snapshot.load();
+        if let Some(state) = published.state.cluster_arc(self.id) {
+            self.state = state;
+        }
         self.audit_end = self.audit_shown;
-        // The record of the clocks may be among the unwritten ones.
-        self.recorded_clock = published.clock_limit.unwrap_or(self.recorded_clock);
     }
 
-    /// Handles a failure that the journal found by itself: its directory may have been removed.
+    /// VMs can read documents since another driver has learned it.
+    pub(super) fn follow_readers(&mut self) {
+        if self.readers == Readers::Absent && self.context.readers() == Readers::Present {
+            self.documents_became_readable();
+        }
+    }
+
+    /// Handles a failure that the journal found by itself, or through another driver.
     pub(super) fn check_journal(&mut self) {
         if let Some(error) = self.journal.failure() {
-            self.handle_journal_failure(&error);
+            self.handle_append_error(&error);
             std::mem::take(&mut self.batch).pending.reject();
         }
     }
 
-    /// Reopens a failed journal when it is time, and continues from its state.
-    pub(super) fn reopen_journal(&mut self) {
-        let now = self.clock.now();
-        let Some(Recovered { state, audit_chain: audit_end, unread, .. }) =
-            self.journal.reopen(self.identity, now)
-        else {
-            return;
-        };
-        let published = self.broadcasts.published();
-        (self.state, self.audit_end, self.audit_shown, self.recorded_clock) =
-            (state, audit_end, audit_end, now);
+    /// Continues from the state of the journal that was opened again.
+    pub(super) async fn reopen(&mut self, start: StreamStart<ClusterState>) {
+        let StreamStart { state, journal, audit_end, unread, recorded } = start;
+        (self.state, self.journal, self.recorded_clock) = (state, journal, recorded);
+        (self.audit_end, self.audit_shown) = (audit_end, audit_end);
         self.unread = unread.into_iter().collect();
-        self.broadcasts.set_audit_reader(self.journal.audit_reader());
+        std::mem::take(&mut self.batch).pending.reject();
+        self.durable = None;
         self.publish_all();
-        self.broadcasts.publish_missed_entries(&self.journal.audit_reader(), published);
-        self.broadcasts.set_write_error(None);
-        tracing::info!("journal recovered");
         // It may fail again at once.
-        self.resume();
+        self.resume().await;
     }
 }

@@ -2,29 +2,28 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use forewarn_lifecycle::*;
+use forewarn_metadata::ControlPlane;
 use proptest::prelude::*;
 
 use forewarn_control::ClusterId;
-use forewarn_control::request::{
-    ClusterRequest, CommandBatch, IdempotencyKey, Reply, Request, RequestContext,
-};
+use forewarn_control::request::{ClusterRequest, CommandBatch, IdempotencyKey, Reply, RequestContext};
 use forewarn_control::{Chain, ControlError, ControlState};
-use forewarn_store::{AppendError, AuditLogReader, AuditQuery, Journal, Options};
+use forewarn_store::{AppendError, AuditLogReader, AuditQuery};
 use forewarn_types::Moment;
-use tokio::sync::oneshot;
+use tokio::sync::{mpsc, oneshot};
 
-use super::Driver;
+use super::{Driver, DriverContext};
 use crate::broadcasts::Broadcasts;
 use crate::clock::{Clock, Speed, later};
 use crate::control_handle::ControlHandle;
 use crate::hypervisor::Hypervisor;
 use crate::initial_state::InitialState;
 use crate::journal::JournalHandle;
-use crate::message::{ClockCommand, Message};
+use crate::message::{ClockCommand, ClusterMessage};
 use crate::snapshot::Snapshot;
 
 /// A disk, or a process, on which time passes while the driver waits: a virtual clock goes forward with every commit.
@@ -41,7 +40,7 @@ struct Delays {
     /// The last audit entry that was readable after each commit, before publication.
     heads: Mutex<Vec<u64>>,
     /// The next commit reports that it hangs, and waits until the other end is dropped.
-    hang: Mutex<Option<(mpsc::Sender<()>, mpsc::Receiver<()>)>>,
+    hang: Mutex<Option<(std::sync::mpsc::Sender<()>, std::sync::mpsc::Receiver<()>)>>,
     is_full: AtomicBool,
 }
 
@@ -60,8 +59,9 @@ impl SlowDisk {
     }
 
     /// The next commit hangs until the sender is dropped; the receiver gets a message when it does.
-    fn hang(&self) -> (mpsc::Sender<()>, mpsc::Receiver<()>) {
-        let ((release, released), (hangs, hanging)) = (mpsc::channel(), mpsc::channel());
+    fn hang(&self) -> (std::sync::mpsc::Sender<()>, std::sync::mpsc::Receiver<()>) {
+        let ((release, released), (hangs, hanging)) =
+            (std::sync::mpsc::channel(), std::sync::mpsc::channel());
         *self.0.as_ref().unwrap().hang.lock().unwrap() = Some((hangs, released));
         (release, hanging)
     }
@@ -131,102 +131,98 @@ async fn a_read_does_not_wait_for_a_commit_that_hangs() {
     assert_eq!(hosts(), 2, "a read after the answer sees the write");
 }
 
-/// A driver in memory that the test steps, and the last sender to it.
-fn driver_on(clock: Clock, disk: SlowDisk) -> (Driver, tokio::sync::mpsc::Sender<Message>) {
-    driver_with(clock, JournalHandle::in_memory().with_slow_disk(disk))
+/// A driver of the default cluster in memory that the test steps, and the last sender to it.
+fn driver_on(clock: Clock, disk: SlowDisk) -> (Driver, mpsc::Sender<ClusterMessage>) {
+    let (journal, seed) = (JournalHandle::in_memory().with_slow_disk(disk), Seed([5; 16]));
+    let found = InitialState::new(ControlState::new(seed), seed);
+    let context = context_of(&found, clock);
+    let (own, _) = mpsc::channel(1);
+    let (_, start) = found.clusters(&journal).remove(0);
+    (Driver::new(ClusterId::DEFAULT, start, context, own.downgrade()), own)
 }
 
-fn driver_with(clock: Clock, journal: JournalHandle) -> (Driver, tokio::sync::mpsc::Sender<Message>) {
-    let seed = Seed([5; 16]);
-    let found = InitialState::new(ControlState::new(seed), seed);
-    let broadcasts = Broadcasts::new(Snapshot::new(found.state.clone(), seed));
-    let (own, _) = tokio::sync::mpsc::channel(1);
+/// The context of drivers without a driver of the shared stream.
+pub(super) fn context_of(found: &InitialState, clock: Clock) -> DriverContext {
+    let broadcasts = Broadcasts::new(Snapshot::new(found.state.clone(), found.identity));
+    let (shared, _) = mpsc::channel(1);
     let machines = (clock, Hypervisor::Simulated);
-    (Driver::new(found, journal, machines, Arc::default(), broadcasts, own.downgrade()), own)
+    DriverContext::new(found.identity, machines, broadcasts, shared.downgrade(), found.readers)
 }
 
 impl Driver {
     /// Submits a command. The reply comes with the next commit.
-    fn submit(&mut self, command: Command) -> oneshot::Receiver<Result<Reply, ControlError>> {
-        let request = Request::Cluster(ClusterId::DEFAULT, ClusterRequest::Rules(command));
+    pub(super) async fn submit(
+        &mut self,
+        command: Command,
+    ) -> oneshot::Receiver<Result<Reply, ControlError>> {
         let (reply, answer) = oneshot::channel();
-        self.handle(Message::Request { request, reply });
+        let request = Box::new(ClusterRequest::Rules(command));
+        self.handle(ClusterMessage::Request { request, reply }).await;
         answer
     }
 
     fn published_rules(&self) -> Cluster {
-        let snapshot = self.broadcasts.snapshot.load();
+        let snapshot = self.context.broadcasts.snapshot.load();
         snapshot.state.cluster(ClusterId::DEFAULT).unwrap().rules().clone()
     }
 }
 
 /// promise: D3
-#[test]
-fn a_snapshot_never_shows_what_could_not_be_written() {
+#[tokio::test]
+async fn a_snapshot_never_shows_what_could_not_be_written() {
     let clock = Clock::virtual_at(start().wall, Speed(0));
     let disk = SlowDisk::new(clock.clone());
     let (mut driver, _own) = driver_on(clock.clone(), disk.clone());
     let admit = |name| Command::AdmitHost { name: Name::new(name).expect("a name"), zone: None };
-    let mut written = driver.submit(admit("h1"));
-    driver.settle(clock.now());
+    let mut written = driver.submit(admit("h1")).await;
+    driver.settle(clock.now()).await;
     assert!(written.try_recv().unwrap().is_ok());
     let audit_end = driver.audit_end;
     disk.fill();
-    let mut lost = driver.submit(admit("h2"));
-    driver.settle(clock.now());
+    let mut lost = driver.submit(admit("h2")).await;
+    driver.settle(clock.now()).await;
     assert_eq!(lost.try_recv().unwrap(), Err(ControlError::Unavailable));
     // An impact task that repeats its order is shown although nothing can be written.
-    let (cluster, work, machine) = (ClusterId::DEFAULT, MaintenanceId(7), MachineId(7));
+    let (work, machine) = (MaintenanceId(7), MachineId(7));
     let reason = "no answer".to_owned();
-    driver.handle(Message::ImpactDelayed { cluster, work, machine, reason });
-    driver.settle(clock.now());
-    let delays = Arc::clone(&driver.broadcasts.snapshot.load().runtimes[&cluster].delays);
+    driver.handle(ClusterMessage::ImpactDelayed { work, machine, reason }).await;
+    driver.settle(clock.now()).await;
+    let delays = {
+        let snapshot = driver.context.broadcasts.snapshot.load();
+        Arc::clone(&snapshot.runtimes.get(&ClusterId::DEFAULT).unwrap().delays)
+    };
     assert_eq!((delays.len(), driver.published_rules().hosts().count()), (1, 1));
     assert_eq!((driver.audit_end, driver.audit_shown), (audit_end, audit_end));
 }
 
-#[test]
-fn a_simulated_action_that_takes_no_time_is_over_before_the_answer() {
+#[tokio::test]
+async fn a_simulated_action_that_takes_no_time_is_over_before_the_answer() {
     let clock = Clock::virtual_at(start().wall, Speed(0));
     let disk = SlowDisk::new(clock.clone());
     let (mut driver, _own) = driver_on(clock.clone(), disk.clone());
     let [host, machine, ..] = solo_restart();
-    drop((driver.submit(host), driver.submit(machine)));
-    driver.settle(clock.now());
+    drop((driver.submit(host).await, driver.submit(machine).await));
+    driver.settle(clock.now()).await;
     disk.delay(&[5; 5], &[]);
-    let mut answer = driver.submit(Command::Delete(MachineId(0)));
-    driver.settle(clock.now());
+    let mut answer = driver.submit(Command::Delete(MachineId(0))).await;
+    driver.settle(clock.now()).await;
     assert!(answer.try_recv().unwrap().is_ok());
     assert_eq!(driver.published_rules().machines().count(), 0);
 }
 
-/// promise: N4
-#[test]
-fn readers_see_the_time_of_a_stop_before_they_see_what_happens_then() {
-    let place = tempfile::tempdir().unwrap();
-    let clock = Clock::virtual_at(start().wall, Speed(0));
-    let options = Options::new(Seed([5; 16]), clock.now());
-    let (journal, _) = Journal::open(place.path(), &options).unwrap();
-    let journal = JournalHandle::in_directory(place.path().to_owned(), journal, options.audit_retention);
-    let (mut driver, _own) = driver_with(clock.clone(), journal);
-    let stop = later(clock.now(), NOTICE);
-    driver.stop_at(stop, &RequestContext::default()).unwrap();
-    assert_eq!(driver.broadcasts.snapshot.load().clock_limit, Some(stop));
-}
-
-#[test]
-fn a_driver_that_stops_answers_and_starts_nothing() {
+#[tokio::test]
+async fn a_driver_that_stops_answers_and_starts_nothing() {
     let clock = Clock::virtual_at(start().wall, Speed(0));
     let (mut driver, _own) = driver_on(clock.clone(), SlowDisk::default());
     for command in solo_restart() {
-        drop(driver.submit(command));
+        drop(driver.submit(command).await);
     }
-    driver.settle(clock.now());
-    let mut last = driver.submit(Command::AdmitHost { name: Name::new("h2").unwrap(), zone: None });
+    driver.settle(clock.now()).await;
+    let mut last = driver.submit(Command::AdmitHost { name: Name::new("h2").unwrap(), zone: None }).await;
     clock.set(later(clock.now(), NOTICE), Speed(0));
     let (reply, mut stopped) = oneshot::channel();
-    driver.handle(Message::Stop { reply });
-    assert!(driver.has_stopped());
+    driver.handle(ClusterMessage::Stop { reply }).await;
+    assert!(driver.has_stopped().await);
     assert!(last.try_recv().unwrap().is_ok() && stopped.try_recv().is_ok());
     let rules = driver.published_rules();
     assert_eq!(rules.hosts().count(), 2);
@@ -235,7 +231,7 @@ fn a_driver_that_stops_answers_and_starts_nothing() {
 }
 
 /// Wall and steady clocks that differ.
-fn start() -> Now {
+pub(super) fn start() -> Now {
     Now { wall: Timestamp::from_millis(1_767_225_600_000), steady: Steady::from_millis(77) }
 }
 
@@ -259,7 +255,7 @@ async fn announced_on(clock: Clock) -> ControlHandle {
 }
 
 /// One host, one enrolled machine, and its restart.
-fn solo_restart() -> [Command; 4] {
+pub(super) fn solo_restart() -> [Command; 4] {
     let name = |text| Name::new(text).expect("a name");
     let placement =
         Placement { host: HostId(0), update_domain: UpdateDomain(0), fault_domain: FaultDomain(0) };
@@ -361,7 +357,7 @@ const ANNOUNCED: [(&str, &str, u64); 4] = [
 fn published(control: &ControlHandle) -> Vec<Timestamp> {
     let mut times = Vec::new();
     for tenant in ["spot/spot", "notified/notified"] {
-        let caller = control.directory().named(tenant).expect("a machine");
+        let caller = control.caller_named(tenant).expect("a machine");
         for event in &caller.slot.read().document.events {
             let Phase::Scheduled { not_before, .. } = event.phase else { continue };
             times.push(not_before);
@@ -410,8 +406,8 @@ proptest! {
             assert_eq!(again.events, outcome.events);
             let page = control.read_audit_log(AuditQuery::default()).await.expect("an audit log");
             let mut chain = Chain::default();
-            page.entries.iter().for_each(|entry| chain.verify(entry).expect("the chain holds"));
-            let announced = page.entries.iter().find(|entry| entry.kind == "announced").expect("an entry");
+            page.entries.iter().for_each(|entry| chain.verify(&entry.entry).expect("the chain holds"));
+            let announced = page.entries.iter().map(|logged| &logged.entry).find(|entry| entry.kind == "announced").expect("an entry");
             assert!(announced.text.starts_with(kind) && announced.text.ends_with(&shown[0].to_string()), "{}", announced.text);
             let pushed: Vec<_> = announced.notices.iter().filter_map(|notice| notice.not_before).collect();
             assert_eq!(pushed, shown);
@@ -457,7 +453,7 @@ async fn audit_entries_are_hidden_until_their_times_are_final() {
     let mut entries = control.entries();
     control.submit(Command::Evict(MachineId(0))).await.unwrap();
     assert_eq!(disk.heads(), [before; 3], "a reader saw an entry whose time could still move");
-    let heard = entries.recv().await.unwrap();
+    let heard = entries.recv().await.unwrap().entry;
     assert!(heard.number > before && heard.text.ends_with(&Moment(published(&control)[0]).to_string()));
     assert!(
         matches!(entries.try_recv(), Err(tokio::sync::broadcast::error::TryRecvError::Empty)),

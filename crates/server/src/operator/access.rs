@@ -28,12 +28,12 @@ use forewarn_control::request::Administration;
 
 pub(super) type OutcomeResult = Result<Json<Outcome>, ApiProblem>;
 
-/// A cluster, restricted to the tenants of the permit.
-fn visible_cluster(state: &State<'_>, permit: &Permit) -> ClusterView {
+/// A cluster, restricted to the tenants of the permit, and the reason why it takes no requests.
+fn visible_cluster(state: &State<'_>, permit: &Permit, failure: Option<String>) -> ClusterView {
     let sees = |tenant: TenantId| permit.sees(state.cluster, tenant);
     let only: Option<&dyn Fn(TenantId) -> bool> =
         if permit.scope.tenants.is_all() { None } else { Some(&sees) };
-    cluster_view(state.name, state.cluster, only)
+    ClusterView { failure, ..cluster_view(state.name, state.cluster, only) }
 }
 
 pub(super) async fn clusters(
@@ -47,7 +47,8 @@ pub(super) async fn clusters(
     let mut views = Vec::new();
     for id in reached.take(page.wanted()) {
         let permit = Arc::clone(&request.permit);
-        match request.control.of(id).look(move |state| visible_cluster(state, &permit)) {
+        let control = request.control.of(id);
+        match control.look(|state| visible_cluster(state, &permit, control.failure())) {
             Ok(view) => views.push((Cursor(id.0.into()), view)),
             // The cluster was removed meanwhile.
             Err(ControlError::NoSuchCluster) => {}
@@ -65,7 +66,8 @@ pub(super) async fn cluster(
     let none = || no_cluster(Some(&name), &request.permit, &shared);
     let id = shared.cluster_named(&name).filter(|id| request.permit.reaches(*id)).ok_or_else(none)?;
     let permit = Arc::clone(&request.permit);
-    Ok(request.tagged(request.control.of(id).look(move |state| visible_cluster(state, &permit))?))
+    let control = request.control.of(id);
+    Ok(request.tagged(control.look(|state| visible_cluster(state, &permit, control.failure()))?))
 }
 
 pub(super) async fn create_cluster(request: OperatorRequest, body: Bytes) -> OutcomeResult {
@@ -101,8 +103,8 @@ async fn administer_cluster(
 ) -> OutcomeResult {
     let none = || no_cluster(Some(cluster), &request.permit, &request.control.shared());
     let command = make(Name::new(cluster).map_err(|_| none())?);
-    let tag = |state: &State<'_>| Some(tag(&visible_cluster(state, &request.permit)));
     let control = request.control.named(cluster).unwrap_or_else(|_| request.control.clone());
+    let tag = |state: &State<'_>| Some(tag(&visible_cluster(state, &request.permit, control.failure())));
     match request.administer_if(&control, command, body, tag).await? {
         Ok(outcome) => Ok(Json(outcome)),
         Err(ControlError::NoSuchCluster) => Err(none()),

@@ -7,20 +7,22 @@ use axum::body::{Body, Bytes};
 use axum::extract::Query;
 use axum::http::header;
 use axum::response::IntoResponse;
-use forewarn_control::{AuditPage, Subject, find_machine, full_name, schema};
+use forewarn_control::shared::Role;
+use forewarn_control::{AuditPage, Stream, Subject, find_machine, full_name, schema};
 use forewarn_store::{AuditBatch, AuditQuery, Direction, PAGE_ENTRIES_MAX};
 use forewarn_types::Moment;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use tokio_stream::wrappers::ReceiverStream;
 
+use super::audit_cursor::AuditCursor;
 use super::context::OperatorRequest;
-use super::problem::ApiProblem;
+use super::problem::{ApiProblem, ProblemKind};
 use super::visibility::Visibility;
 use super::while_valid::{WhileValid, revoked};
 use crate::control_handle::ControlHandle;
 use crate::snapshot::State;
-use forewarn_control::Denied;
+use forewarn_control::{Denied, Permit};
 
 /// Default and maximum entries of a page.
 const LIMIT: u16 = 100;
@@ -67,10 +69,10 @@ pub(super) struct AuditFilter {
     since: Option<Moment>,
     /// Entries before this time.
     until: Option<Moment>,
-    /// Entries with a greater number: `next` of the previous page, oldest first.
-    after: Option<u64>,
-    /// Entries with a smaller number: `next` of the previous page, newest first.
-    before: Option<u64>,
+    /// Entries after this one: `next` of the previous page, oldest first; or `head` of an earlier one.
+    after: Option<AuditCursor>,
+    /// Entries before this one: `next` of the previous page, newest first.
+    before: Option<AuditCursor>,
     /// Order of entries; default: newest first.
     #[serde(default)]
     order: AuditOrder,
@@ -115,7 +117,9 @@ pub(super) async fn list(
         AuditOrder::Oldest => Direction::OldestFirst,
     };
     let (since, until) = (since.map(|Moment(at)| at), until.map(|Moment(at)| at));
-    let query = AuditQuery { groups, since, until, after, before, direction, limit: limit.into() };
+    let (after, before) = (after.map(|AuditCursor(after)| after), before.map(|AuditCursor(before)| before));
+    let limit = limit.into();
+    let query = AuditQuery { groups, since, until, after, before, direction, limit, ..AuditQuery::default() };
     Ok(Json(read(&request.control, &visibility, query).await?))
 }
 
@@ -130,11 +134,14 @@ async fn read(
     let mut queries = QUERIES_MAX;
     loop {
         query.limit = limit - items.len();
-        let AuditBatch { entries, next, head, swept } = control.read_audit_log(query.clone()).await?;
-        let admitted = entries.into_iter().filter(|entry| visibility.admits(entry));
-        items.extend(admitted.map(Arc::unwrap_or_clone));
+        let AuditBatch { entries, next, head, end, swept } = control.read_audit_log(query.clone()).await?;
+        AuditCursor::check(query.after.max(query.before), end)?;
+        let admitted = entries.into_iter().filter(|logged| visibility.admits(&logged.entry));
+        items.extend(admitted.map(|logged| Arc::unwrap_or_clone(logged.entry)));
         queries -= 1;
         let Some(cursor) = next.filter(|_| items.len() < limit && queries > 0) else {
+            let swept = Some(swept).filter(|swept| *swept > 0).map(AuditCursor::text);
+            let (next, head) = (next.map(AuditCursor::text), AuditCursor::text(head));
             return Ok(AuditPage { items, next, head, swept });
         };
         match query.direction {
@@ -235,7 +242,7 @@ fn full_event_id(request: &OperatorRequest, prefix: &str) -> Result<String, ApiP
                 "no such event: {prefix}\n  hint: a completed event needs its full id"
             ))),
             (Some(one), Some(other)) => Err(ApiProblem::new(
-                super::problem::ProblemKind::Ambiguous,
+                ProblemKind::Ambiguous,
                 format!("several events begin with {prefix}\n  hint: write {one} or {other}"),
             )),
         }
@@ -244,10 +251,14 @@ fn full_event_id(request: &OperatorRequest, prefix: &str) -> Result<String, ApiP
 }
 
 /// Part of the audit log to export.
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 pub(super) struct ExportQuery {
-    /// Entries with a greater number.
-    after: Option<u64>,
+    /// Entries of this cluster, and the common log of older versions, which it may continue; default: all entries.
+    #[schemars(with = "Option<schema::Name>")]
+    #[expect(dead_code, reason = "the extractor of `OperatorRequest` reads it")]
+    cluster: Option<String>,
+    /// Entries after this one: `head` of a page of the audit log.
+    after: Option<AuditCursor>,
 }
 
 /// The audit log up to the start of the request, one entry per line. A read error breaks the response off.
@@ -255,12 +266,40 @@ pub(super) async fn export(
     request: OperatorRequest,
     Query(part): Query<ExportQuery>,
 ) -> Result<impl IntoResponse, ApiProblem> {
-    let first = request.control.read_audit_log(query(part.after, None)).await?;
+    let after = part.after.map(|AuditCursor(after)| after);
+    let first = request.control.read_audit_log(query(after, None)).await?;
+    AuditCursor::check(after, first.end)?;
     let (lines, stream) = tokio::sync::mpsc::channel(PAGES_WAITING_MAX);
-    let control = request.control.clone();
-    tokio::spawn(async move { send(&control, first, &lines).await });
+    let only = request.named.as_ref().map(|_| Stream::Cluster(request.cluster_id()));
+    check_exportable(&request.permit, only, &first)?;
+    let export = AuditExport { control: request.control.clone(), only, lines };
+    tokio::spawn(async move { export.send(first).await });
     let stream = WhileValid::new(&request, ReceiverStream::new(stream)).or_error(Err(revoked()));
     Ok(([(header::CONTENT_TYPE, NDJSON)], Body::from_stream(stream)))
+}
+
+/// Rejects an export with entries of clusters outside the scope of the token. The common log, if there is one, comes
+/// first, and has entries of all clusters.
+pub(super) fn check_exportable(
+    permit: &Permit,
+    only: Option<Stream>,
+    first: &AuditBatch,
+) -> Result<(), ApiProblem> {
+    if permit.check_server(Role::Viewer).is_ok() {
+        return Ok(());
+    }
+    let detail = match only {
+        None => {
+            "the token is limited to some clusters, and the audit log has entries of all of them\n  \
+                 hint: name the cluster to export, or use an unlimited token"
+        }
+        Some(_) if first.entries.first().is_some_and(|logged| logged.entry.stream.is_none()) => {
+            "the token is limited to some clusters, and the common log of older versions, which the export would \
+             contain, has entries of all of them\n  hint: use an unlimited token"
+        }
+        Some(_) => return Ok(()),
+    };
+    Err(ApiProblem::new(ProblemKind::Denied, detail))
 }
 
 /// One JSON value per line.
@@ -270,31 +309,42 @@ fn query(after: Option<u64>, before: Option<u64>) -> AuditQuery {
     AuditQuery { after, before, limit: PAGE_ENTRIES_MAX, ..AuditQuery::default() }
 }
 
-type LineSender = tokio::sync::mpsc::Sender<std::io::Result<Bytes>>;
+/// An export that is being sent.
+struct AuditExport {
+    control: ControlHandle,
+    /// The only stream, besides the common log. None: all.
+    only: Option<Stream>,
+    lines: tokio::sync::mpsc::Sender<std::io::Result<Bytes>>,
+}
 
-/// Sends the pages up to the initial end of the log.
-async fn send(control: &ControlHandle, mut page: AuditBatch, lines: &LineSender) {
-    let end = page.head.saturating_add(1);
-    let mut last = None;
-    loop {
-        let numbers = page.entries.first().map(|entry| entry.number);
-        if let Some((last, next)) = last.zip(numbers)
-            && next != last + 1
-        {
-            // A gap would look like a broken chain.
-            let gone = std::io::Error::other("audit entries were swept before they could be sent");
-            return drop(lines.send(Err(gone)).await);
+impl AuditExport {
+    /// Sends the pages up to the initial end of the log.
+    async fn send(&self, mut page: AuditBatch) {
+        let end = page.head.saturating_add(1);
+        let mut last = None;
+        loop {
+            let first = page.entries.first().map(|logged| logged.position);
+            if let Some((last, next)) = last.zip(first)
+                && next != last + 1
+            {
+                // A gap would look like a broken chain.
+                let gone = std::io::Error::other("audit entries were swept before they could be sent");
+                return drop(self.lines.send(Err(gone)).await);
+            }
+            last = page.entries.last().map(|logged| logged.position).or(last);
+            let is_wanted =
+                |stream: Option<Stream>| self.only.is_none() || stream.is_none() || stream == self.only;
+            let wanted = page.entries.iter().filter(|logged| is_wanted(logged.entry.stream));
+            let text: String = wanted.map(|logged| logged.entry.to_line() + "\n").collect();
+            // The client has disconnected.
+            if !text.is_empty() && self.lines.send(Ok(text.into())).await.is_err() {
+                return;
+            }
+            let Some(next) = page.next else { return };
+            page = match self.control.read_audit_log(query(Some(next), Some(end))).await {
+                Ok(page) => page,
+                Err(error) => return drop(self.lines.send(Err(std::io::Error::other(error))).await),
+            };
         }
-        last = page.entries.last().map(|entry| entry.number).or(last);
-        let text: String = page.entries.iter().map(|entry| entry.to_line() + "\n").collect();
-        // The client has disconnected.
-        if !text.is_empty() && lines.send(Ok(text.into())).await.is_err() {
-            return;
-        }
-        let Some(next) = page.next else { return };
-        page = match control.read_audit_log(query(Some(next), Some(end))).await {
-            Ok(page) => page,
-            Err(error) => return drop(lines.send(Err(std::io::Error::other(error))).await),
-        };
     }
 }

@@ -1,15 +1,18 @@
 //! Visibility of the audit log and of explanations: a server with tokens, over its own listener.
 
 use std::num::NonZeroUsize;
+use std::sync::Arc;
 use std::time::Duration;
 
 use forewarn_control::shared::{Reach, Role, Scope};
-use forewarn_control::{AuditEntry, Fleet};
+use forewarn_control::{AuditEntry, AuditVerifier, Chain, ClusterId, Fleet, NewAuditEntry, Permit, Stream};
 use forewarn_lifecycle::{Command, Name, Seed};
+use forewarn_store::{AuditBatch, LoggedEntry};
 use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
+use super::audit::check_exportable;
 use super::{Secret, hash};
 use crate::api_listener::ApiListener;
 use crate::clock::{ClockPlan, Speed};
@@ -66,12 +69,15 @@ impl AuditTestServer {
 
     /// A token for the given tenants, or for all if none is given.
     async fn token(&self, name: &str, tenants: &[&str]) -> String {
+        let named = tenants.iter().map(|name| Name::new(name).unwrap());
+        let tenants = if tenants.is_empty() { Reach::All } else { named.collect() };
+        self.token_for(name, Scope { tenants, ..Scope::default() }).await
+    }
+
+    async fn token_for(&self, name: &str, scope: Scope) -> String {
         let control = self.service.control();
         let number = control.shared().next_token();
         let text = Secret::new().unwrap().text(number);
-        let named = tenants.iter().map(|name| Name::new(name).unwrap());
-        let reach = if tenants.is_empty() { Reach::All } else { named.collect() };
-        let scope = Scope { tenants: reach, ..Scope::default() };
         let (name, hash) = (Name::new(name).unwrap(), hash(&text));
         let issue =
             Administration::IssueToken { number, name, role: Role::Viewer, scope, hash, expires: None };
@@ -100,6 +106,17 @@ impl AuditTestServer {
     }
 }
 
+/// The chains of an export.
+fn verified(export: &str) -> AuditVerifier {
+    let mut verifier = AuditVerifier::new();
+    for line in export.lines() {
+        let entry: AuditEntry = serde_json::from_str(line).unwrap();
+        assert_eq!(entry.to_line(), line);
+        verifier.verify(&entry).unwrap();
+    }
+    verifier
+}
+
 /// promise: S3
 #[tokio::test(flavor = "multi_thread")]
 async fn a_token_for_tenants_reads_entries_of_no_others() {
@@ -121,14 +138,58 @@ async fn a_token_for_tenants_reads_entries_of_no_others() {
     assert_eq!(status, 403, "{body}");
     let (status, body) = server.get(&all, "/v1/audit/export").await;
     assert_eq!(status, 200);
-    let mut chain = forewarn_control::Chain::default();
-    for line in body.lines() {
-        let entry: AuditEntry = serde_json::from_str(line).unwrap();
-        assert_eq!(entry.to_line(), line);
-        chain.verify(&entry).unwrap();
-    }
-    assert_eq!(chain.number, whole["head"].as_u64().unwrap());
+    let exported = verified(&body);
+    assert_eq!(exported.entries().to_string(), whole["head"].as_str().unwrap());
+    let default = Some(Stream::Cluster(ClusterId::DEFAULT));
+    assert!(exported.chain(default).is_some() && exported.chain(Some(Stream::Shared)).is_some());
+    // The export of a cluster verifies on its own.
+    let (status, body) = server.get(&all, "/v1/audit/export?cluster=default").await;
+    let of_cluster = verified(&body);
+    assert_eq!((status, of_cluster.chain(default)), (200, exported.chain(default)));
+    assert_eq!(of_cluster.chains().count(), 1);
+    assert_eq!(server.get(&all, "/v1/audit/export?cluster=none").await.0, 404);
     server.service.stop().await;
+}
+
+/// promise: S3
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_for_a_cluster_exports_entries_of_no_other() {
+    let server = AuditTestServer::start().await;
+    let control = server.service.control();
+    let create = Administration::CreateCluster(Name::new("west").unwrap());
+    control.administer(create, RequestContext::default()).await.unwrap();
+    let west = ClusterId(1);
+    let host = Command::AdmitHost { name: Name::new("w1").unwrap(), zone: None };
+    control.of(west).submit(host).await.unwrap();
+    let scope = Scope { clusters: [west].into_iter().collect(), ..Scope::default() };
+    let token = server.token_for("w", scope).await;
+    let (status, body) = server.get(&token, "/v1/audit/export?cluster=west").await;
+    assert_eq!(status, 200, "{body}");
+    let exported = verified(&body);
+    assert!(exported.chains().all(|(stream, _)| stream == Some(Stream::Cluster(west))), "{body}");
+    assert!(exported.entries() > 0);
+    let (status, body) = server.get(&token, "/v1/audit/export").await;
+    assert!(status == 403 && body.contains("hint: name the cluster to export"), "{body}");
+    assert_eq!(server.get(&token, "/v1/audit/export?cluster=default").await.0, 404);
+    server.service.stop().await;
+}
+
+/// promise: S3
+#[test]
+fn a_token_for_a_cluster_does_not_export_the_common_log() {
+    let west = ClusterId(1);
+    let mut limited = Permit::unlimited("token w");
+    let check = |permit: &Permit, stream| {
+        let entry = Chain::default().seal(NewAuditEntry { stream, ..NewAuditEntry::default() });
+        let entries = vec![LoggedEntry { position: 1, entry: Arc::new(entry) }];
+        let first = AuditBatch { entries, next: None, head: 1, end: 1, swept: 0 };
+        check_exportable(permit, Some(Stream::Cluster(west)), &first)
+    };
+    assert_eq!(check(&limited, None), Ok(()));
+    limited.scope.clusters = [west].into_iter().collect();
+    assert_eq!(check(&limited, Some(Stream::Cluster(west))), Ok(()));
+    let refused = check(&limited, None).unwrap_err().text();
+    assert!(refused.contains("/problems/denied") && refused.contains("the common log of older versions"));
 }
 
 /// promise: S3

@@ -13,10 +13,10 @@ use axum::http::{HeaderMap, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
-use super::problem::ApiProblem;
+use super::problem::{ApiProblem, ProblemKind};
 use super::token::{self, TokenError};
 use super::{Access, rejection};
-use crate::clients::ConnectionState;
+use crate::clients::authenticate_connection;
 use crate::control_handle::ControlHandle;
 use forewarn_control::Permit;
 use forewarn_url::is_own_host;
@@ -69,24 +69,19 @@ pub(super) async fn check(
         Some(problem) => Err(problem),
         None => admit(&request, &authenticator),
     };
-    match admitted {
-        Err(problem) => problem.into_response(),
-        Ok(permit) => {
-            let mut request = request;
-            if let Some(permit) = permit.map(Arc::new) {
-                authenticate_connection(&request, &permit);
-                request.extensions_mut().insert(permit);
-            }
-            rejection::documented(next.run(request).await).await
+    let permit = match admitted {
+        Ok(permit) => permit.map(Arc::new),
+        Err(problem) => return problem.into_response(),
+    };
+    let mut request = request;
+    if let Some(permit) = permit {
+        if let Err(busy) = authenticate_connection(&request, &permit) {
+            let problem = ApiProblem::new(ProblemKind::Busy, busy.to_string());
+            return ([(header::CONNECTION, "close")], problem).into_response();
         }
+        request.extensions_mut().insert(permit);
     }
-}
-
-/// Records that the connection of a request has authenticated.
-pub fn authenticate_connection(request: &Request, permit: &Arc<Permit>) {
-    if let Some(state) = request.extensions().get::<Arc<ConnectionState>>() {
-        state.authenticate(permit);
-    }
+    rejection::documented(next.run(request).await).await
 }
 
 fn refuse(request: &Request, names: &HostNames) -> Option<ApiProblem> {

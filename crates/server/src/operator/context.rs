@@ -24,6 +24,7 @@ use super::problem::ApiProblem;
 use super::tagged::{Tagged, Tags};
 use crate::control_handle::ControlHandle;
 use crate::snapshot::State;
+use crate::stale::RequestCluster;
 
 /// Query parameter of the cluster.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -65,6 +66,9 @@ impl FromRequestParts<Api> for OperatorRequest {
             None => reached.next(),
         };
         let (cluster, name) = found.ok_or_else(|| no_cluster(named.as_deref(), &permit, &shared))?;
+        if let Some(request) = parts.extensions.get::<RequestCluster>() {
+            request.set(cluster);
+        }
         let line = format!("{} {}", parts.method, parts.uri);
         let (control, headers) = (api.control.of(cluster), parts.headers.clone());
         let cluster = (cluster, name.clone());
@@ -91,6 +95,11 @@ pub(super) fn no_cluster(name: Option<&str>, permit: &Permit, shared: &SharedSta
 }
 
 impl OperatorRequest {
+    /// The cluster of the request.
+    pub(super) fn cluster_id(&self) -> ClusterId {
+        self.cluster.0
+    }
+
     /// Key of the cluster in the audit log.
     pub(super) fn cluster_key(&self) -> String {
         cluster_key(self.cluster.0.0, self.cluster.1.as_str())
@@ -126,7 +135,12 @@ impl OperatorRequest {
     /// Runs commands that the permit allows.
     pub(super) async fn run(&self, commands: Vec<NamedCommand>, body: &[u8]) -> Result<Outcome, ApiProblem> {
         let context = self.checked_context(body, HostNames::FromCaller)?;
-        self.count_outcome(self.control.run_commands(CommandBatch { commands, context }).await)
+        self.run_batch(CommandBatch { commands, context }).await
+    }
+
+    /// Runs commands with their context.
+    pub(super) async fn run_batch(&self, batch: CommandBatch) -> Result<Outcome, ApiProblem> {
+        self.count_outcome(self.control.run_commands(batch).await)
     }
 
     /// Runs commands if the tag of their target matches `If-Match`.
@@ -163,7 +177,7 @@ impl OperatorRequest {
             let change = change.clone();
             Request::Shared(SharedRequest::Administer { change, context })
         };
-        let check = |state: &State<'_>| unchanged(&wanted, tag(state)).map(|()| state.server_revision);
+        let check = |state: &State<'_>| unchanged(&wanted, tag(state)).map(|()| state.shared_revision);
         Ok(control.request_if(check, request).await)
     }
 

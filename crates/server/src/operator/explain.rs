@@ -8,7 +8,7 @@ use axum::extract::{Path, Query};
 use forewarn_control::resource_id::GroupId;
 use forewarn_control::resources::Link;
 use forewarn_control::{
-    AuditEntry, MachineDetails, Subject, find_event, find_machine, find_scale_set, full_name,
+    AuditEntry, MachineDetails, Stream, Subject, find_event, find_machine, find_scale_set, full_name,
 };
 use forewarn_explain::{
     AuditHistory, AzureContext, EventExplanation, ExplainedMachine, ExplanationContext, HistoryLookup,
@@ -20,6 +20,7 @@ use forewarn_store::{AuditBatch, AuditQuery, Direction};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 
+use super::audit_cursor::AuditCursor;
 use super::context::OperatorRequest;
 use super::problem::ApiProblem;
 use super::reads::JsonResult;
@@ -49,8 +50,10 @@ struct ExplanationQuery {
     visibility: Visibility,
     permit: Arc<Permit>,
     history: AuditHistory,
+    /// Position of the next page.
     next: Option<u64>,
-    swept: u64,
+    /// True if entries of the audit log were removed by retention.
+    swept: bool,
 }
 
 pub(super) async fn event(request: OperatorRequest, Path(id): Path<String>) -> JsonResult<EventExplanation> {
@@ -79,8 +82,8 @@ pub(super) struct HistoryQuery {
     /// Maximum number of entries.
     #[schemars(schema_with = "limits")]
     limit: Option<u16>,
-    /// Entries with a smaller number: `next` of the previous response.
-    before: Option<u64>,
+    /// Entries before this one: `next` of the previous response.
+    before: Option<AuditCursor>,
 }
 
 fn limits(_: &mut SchemaGenerator) -> Schema {
@@ -115,7 +118,13 @@ pub(super) async fn machine(
     };
     let full = request.control.look(find)?;
     let subject = |cluster| Subject::Machine { cluster, name: full.clone() };
-    let context = gather(&request, subject, limit.into(), (Direction::NewestFirst, before)).await?;
+    let context = gather(
+        &request,
+        subject,
+        limit.into(),
+        (Direction::NewestFirst, before.map(|AuditCursor(before)| before)),
+    )
+    .await?;
     let explain = move |state: &State<'_>| {
         let ExplanationQuery { visibility, permit, history, next, swept, .. } = &context;
         let found = find_machine(state.cluster, &name);
@@ -135,7 +144,10 @@ pub(super) async fn machine(
             None
         };
         match (explanation, found) {
-            (Some(explanation), _) => Ok(MachineExplanation { next: *next, swept: *swept, ..explanation }),
+            (Some(explanation), _) => {
+                let next = next.map(AuditCursor::text);
+                Ok(MachineExplanation { next, swept: *swept, ..explanation })
+            }
             (None, Err(unknown)) => Err(unknown.into()),
             (None, Ok(_)) => Err(ApiProblem::not_found(format!("no such machine: {name}"))),
         }
@@ -150,7 +162,8 @@ pub(super) async fn scale_set(
     let (visibility, control) = (Visibility::of(&request)?, request.control.clone());
     let cluster = request.control.look(|state| state.name.to_string())?;
     let (permit, history) = (Arc::clone(&request.permit), AuditHistory::default());
-    let context = ExplanationQuery { control, cluster, visibility, permit, history, next: None, swept: 0 };
+    let context =
+        ExplanationQuery { control, cluster, visibility, permit, history, next: None, swept: false };
     let explain = move |state: &State<'_>| {
         let may_know = context.permit.sees_named(&name);
         let explanation = if may_know {
@@ -206,12 +219,13 @@ async fn gather(
     let key = request.cluster_key();
     let groups = vec![vec![subject(key.clone())]];
     let mut query = AuditQuery { groups, direction, before, limit, ..AuditQuery::default() };
-    let (mut entries, mut swept, mut next) = (Vec::new(), 0, None);
+    let (mut entries, mut swept, mut next) = (Vec::new(), false, None);
     for _ in 0..QUERIES_MAX {
         query.limit = limit - entries.len();
         let page = request.control.read_audit_log(query.clone()).await?;
-        entries.extend(page.entries);
-        (swept, next) = (page.swept, page.next);
+        AuditCursor::check(query.after.max(query.before), page.end)?;
+        entries.extend(page.entries.into_iter().map(|logged| logged.entry));
+        (swept, next) = (page.swept > 0, page.next);
         let Some(cursor) = next.filter(|_| entries.len() < limit) else { break };
         match direction {
             Direction::OldestFirst => query.after = Some(cursor),
@@ -245,12 +259,14 @@ async fn look_up(
     let first = |subject| AuditQuery { groups: vec![vec![subject]], limit: 1, ..AuditQuery::default() };
     let query = match wanted {
         HistoryLookup::Entry(number) => {
+            // Within a stream, a query is by number.
+            let stream = Some(Stream::Cluster(request.cluster_id()));
             let (after, before) = (number.checked_sub(1), number.checked_add(1));
-            AuditQuery { after, before, limit: 1, ..AuditQuery::default() }
+            AuditQuery { stream, after, before, limit: 1, ..AuditQuery::default() }
         }
         HistoryLookup::OfWork(number) => first(Subject::Work { cluster, number }),
         HistoryLookup::OfRollout(number) => first(Subject::Rollout { cluster, number }),
     };
     let AuditBatch { entries, .. } = request.control.read_audit_log(query).await?;
-    Ok(entries.into_iter().next())
+    Ok(entries.into_iter().next().map(|logged| logged.entry))
 }

@@ -1,13 +1,15 @@
 //! Handlers of the whole fleet.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use axum::Json;
 use axum::body::Bytes;
 use axum::extract::Query;
+use axum::response::{IntoResponse, Response};
 use forewarn_control::{
-    Difference, DifferenceState, DifferenceView, Fleet, FleetFileError, FleetReport, MachineDetails,
-    NamedCommand, UnlistedObjects, difference, find_machine, fleet_of,
+    Difference, DifferenceState, DifferenceView, Fleet, FleetFileError, FleetReport, NamedCommand,
+    UnlistedObjects, difference, find_machine,
 };
 use forewarn_lifecycle::{Cause, Cluster, MachineId};
 use schemars::JsonSchema;
@@ -17,8 +19,10 @@ use super::body::read;
 use super::context::OperatorRequest;
 use super::problem::ApiProblem;
 use super::tagged::Tagged;
+use crate::long_work::run_long_work;
 use crate::refused_entry::refused_place;
-use forewarn_control::request::{CommandBatch, RequestContext};
+use crate::snapshot::State;
+use forewarn_control::request::{CommandBatch, HostNames, RequestContext};
 
 /// Options of applying a fleet.
 #[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
@@ -50,79 +54,139 @@ impl ApplyOptions {
 }
 
 pub(super) async fn show(request: OperatorRequest) -> Result<Tagged<Fleet>, ApiProblem> {
-    Ok(request.tagged(request.control.look(fleet)?))
+    Ok(request.tagged(request.control.look(|state| state.with_fleet(|current| current.fleet()))?))
 }
 
-/// Changes the fleet to match a file. Containers are removed in a second pass, once they are empty.
+/// Changes the fleet to match a file. Containers are removed in a second pass, once they are empty. Everything that
+/// takes long with a large fleet is done on a thread for long work: requests of others wait for this one.
 pub(super) async fn apply(
     request: OperatorRequest,
     Query(options): Query<ApplyOptions>,
     body: Bytes,
-) -> Result<Json<FleetReport>, ApiProblem> {
-    let wanted: Fleet = read(&body)?;
-    let differences = match compare(&request, &wanted, options)? {
-        Ok(differences) => differences,
-        Err(FleetFileError::Entry { place, text }) => {
-            return Err(ApiProblem::conflict(text).at(&place, &body));
-        }
-        Err(bad @ (FleetFileError::TooLong | FleetFileError::Malformed(_))) => return Err(bad.into()),
-    };
-    let applied: Vec<_> = differences.iter().filter(|one| !options.skips(one)).cloned().collect();
-    let commands: Vec<_> = applied.iter().filter_map(|one| one.command.clone()).collect();
+) -> Result<Response, ApiProblem> {
+    let request = Arc::new(request);
+    let plan = apart((&request, &body), move |request, body| FleetPlan::of(request, options, body)).await?;
+    let (plan, batch) = (Arc::new(plan.0), plan.1);
     if options.dry_run {
-        if let Some(refused) = request.control.find_refused(&commands) {
-            let place = refused_place(&applied, &refused);
-            return Err(ApiProblem::from(refused.error).at(&place, &body));
-        }
-        return Ok(Json(report(&differences, |one| match one.command {
-            Some(_) if options.skips(one) => DifferenceState::Skipped,
-            Some(_) => DifferenceState::Planned,
-            None => DifferenceState::Later,
-        })));
+        let plan = Arc::clone(&plan);
+        return apart((&request, &body), move |request, body| {
+            plan.rehearse(request, body).map(|report| Json(report).into_response())
+        })
+        .await;
     }
     let mut because = None;
-    if !commands.is_empty() {
-        because = match request.run(commands.clone(), &body).await {
+    if !batch.commands.is_empty() {
+        because = match request.run_batch(batch).await {
             Ok(outcome) => outcome.entry,
-            Err(problem) => return Err(located(&request, &applied, &commands, problem, &body)),
+            Err(problem) => {
+                let plan = Arc::clone(&plan);
+                return Err(apart((&request, &body), move |request, body| {
+                    plan.located(request, problem, body)
+                })
+                .await);
+            }
         };
     }
-    let left = compare(&request, &wanted, options)??;
-    let removals: Vec<_> = left.into_iter().filter(is_removal_of_container).collect();
-    for Difference { command, .. } in &removals {
-        // A container that is not empty stays until the next time.
-        if let Some(command) = command {
+    let compared = Arc::clone(&plan);
+    let mut left = apart((&request, &body), move |request, _| compared.compare(request)).await?;
+    let containers = left.iter().filter(|one| is_removal_of_container(one));
+    let containers: Vec<_> = containers.filter_map(|one| one.command.clone()).collect();
+    if !containers.is_empty() {
+        for command in containers {
+            // A container that is not empty stays until the next time.
             let context = RequestContext { because, ..request.permit.context() };
             let outcome =
-                request.control.run_commands(CommandBatch { commands: vec![command.clone()], context }).await;
+                request.control.run_commands(CommandBatch { commands: vec![command], context }).await;
             because = because.or(outcome.ok().and_then(|outcome| outcome.entry));
         }
+        let compared = Arc::clone(&plan);
+        left = apart((&request, &body), move |request, _| compared.compare(request)).await?;
     }
-    let still: BTreeSet<_> =
-        compare(&request, &wanted, options)??.into_iter().map(|one| subject(&one.text)).collect();
-    Ok(Json(report(&differences, |one| {
-        // A repeated request under the same key is not carried out again.
-        match still.contains(&subject(&one.text)) {
-            _ if options.skips(one) => DifferenceState::Skipped,
-            true => DifferenceState::Later,
-            false => DifferenceState::Done,
-        }
-    })))
+    apart((&request, &body), move |_, _| Ok(Json(plan.report(&left)).into_response())).await
 }
 
-/// Adds the position of the rejected entry to a problem, if it is still rejected.
-fn located(
-    request: &OperatorRequest,
-    differences: &[Difference],
-    commands: &[NamedCommand],
-    problem: ApiProblem,
-    body: &[u8],
-) -> ApiProblem {
-    match request.control.find_refused(commands) {
-        Some(refused) if ApiProblem::from(refused.error.clone()) == problem => {
-            problem.at(&refused_place(differences, &refused), body)
+/// Runs some long work for a request.
+async fn apart<T: Send + 'static>(
+    (request, body): (&Arc<OperatorRequest>, &Bytes),
+    work: impl FnOnce(&OperatorRequest, &Bytes) -> T + Send + 'static,
+) -> T {
+    let (request, body) = (Arc::clone(request), body.clone());
+    run_long_work(move || work(&request, &body)).await
+}
+
+/// A fleet file, and its differences from the fleet.
+struct FleetPlan {
+    wanted: Fleet,
+    options: ApplyOptions,
+    differences: Vec<Difference>,
+    /// Differences that are not skipped.
+    applied: Vec<Difference>,
+}
+
+impl FleetPlan {
+    /// The plan of a file, and the commands to carry out.
+    fn of(
+        request: &OperatorRequest,
+        options: ApplyOptions,
+        body: &Bytes,
+    ) -> Result<(Self, CommandBatch), ApiProblem> {
+        let wanted: Fleet = read(body)?;
+        let differences = match compare(request, &wanted, options)? {
+            Ok(differences) => differences,
+            Err(FleetFileError::Entry { place, text }) => {
+                return Err(ApiProblem::conflict(text).at(&place, body));
+            }
+            Err(bad @ (FleetFileError::TooLong | FleetFileError::Malformed(_))) => return Err(bad.into()),
+        };
+        let applied: Vec<_> = differences.iter().filter(|one| !options.skips(one)).cloned().collect();
+        let plan = Self { wanted, options, differences, applied };
+        let context = request.checked_context(body, HostNames::FromCaller)?;
+        let batch = CommandBatch { commands: plan.commands(), context };
+        Ok((plan, batch))
+    }
+
+    fn commands(&self) -> Vec<NamedCommand> {
+        self.applied.iter().filter_map(|one| one.command.clone()).collect()
+    }
+
+    fn compare(&self, request: &OperatorRequest) -> Result<Vec<Difference>, ApiProblem> {
+        Ok(compare(request, &self.wanted, self.options)??)
+    }
+
+    /// Reports the differences, and the first command that would be rejected.
+    fn rehearse(&self, request: &OperatorRequest, body: &[u8]) -> Result<FleetReport, ApiProblem> {
+        if let Some(refused) = request.control.find_refused(&self.commands()) {
+            let place = refused_place(&self.applied, &refused);
+            return Err(ApiProblem::from(refused.error).at(&place, body));
         }
-        Some(_) | None => problem,
+        Ok(report(&self.differences, |one| match one.command {
+            Some(_) if self.options.skips(one) => DifferenceState::Skipped,
+            Some(_) => DifferenceState::Planned,
+            None => DifferenceState::Later,
+        }))
+    }
+
+    /// Reports the differences after they were applied, except those that are left.
+    fn report(&self, left: &[Difference]) -> FleetReport {
+        let left: BTreeSet<_> = left.iter().map(|one| subject(&one.text)).collect();
+        report(&self.differences, |one| {
+            // A repeated request under the same key is not carried out again.
+            match left.contains(&subject(&one.text)) {
+                _ if self.options.skips(one) => DifferenceState::Skipped,
+                true => DifferenceState::Later,
+                false => DifferenceState::Done,
+            }
+        })
+    }
+
+    /// Adds the position of the rejected entry to a problem, if it is still rejected.
+    fn located(&self, request: &OperatorRequest, problem: ApiProblem, body: &[u8]) -> ApiProblem {
+        match request.control.find_refused(&self.commands()) {
+            Some(refused) if ApiProblem::from(refused.error.clone()) == problem => {
+                problem.at(&refused_place(&self.applied, &refused), body)
+            }
+            Some(_) | None => problem,
+        }
     }
 }
 
@@ -136,9 +200,8 @@ fn compare(
         UnmentionedWord::Remove => UnlistedObjects::Remove,
         UnmentionedWord::Forget => UnlistedObjects::Forget,
     };
-    let wanted = wanted.clone();
-    let compare = move |state: &crate::snapshot::State<'_>| {
-        let mut differences = difference(&fleet(state), &wanted, unmentioned)?;
+    let compare = |state: &State<'_>| {
+        let mut differences = state.with_fleet(|current| difference(current, wanted, unmentioned))?;
         differences.iter_mut().for_each(|one| skip_if_busy(state.cluster, one));
         Ok(differences)
     };
@@ -162,8 +225,7 @@ fn is_worked_on(cluster: &Cluster, machine: MachineId) -> bool {
 }
 
 fn is_ending(cluster: &Cluster, machine: MachineId) -> bool {
-    let mut work = cluster.maintenances().filter(|work| matches!(work.plan.cause, Cause::UserDelete(_)));
-    work.any(|work| work.plan.machines().any(|one| one == machine))
+    cluster.pending_of(machine).any(|work| matches!(work.plan.cause, Cause::UserDelete(_)))
 }
 
 fn is_removal_of_container(difference: &Difference) -> bool {
@@ -186,9 +248,4 @@ fn report(differences: &[Difference], state: impl Fn(&Difference) -> DifferenceS
 /// The subject of a difference: the part before the comma.
 fn subject(text: &str) -> String {
     text.split(',').next().unwrap_or(text).to_owned()
-}
-
-fn fleet(state: &crate::snapshot::State<'_>) -> Fleet {
-    let nothing = MachineDetails::default();
-    fleet_of(state.cluster, state.site, |id| state.details.get(&id).unwrap_or(&nothing))
 }

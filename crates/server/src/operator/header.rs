@@ -2,6 +2,8 @@
 
 use serde_json::{Value, json};
 
+use super::seen_entries::SeenEntries;
+
 /// A request header that some route takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Header {
@@ -10,9 +12,6 @@ pub(super) enum Header {
     IfNoneMatch,
     LastEventId,
 }
-
-/// Digits of the number of an audit entry: every number of so many digits fits in a `u64`.
-const NUMBER_DIGITS_MAX: usize = 19;
 
 /// Bytes of an idempotency key.
 const KEY_BYTES_MAX: usize = forewarn_control::limits::KEY_BYTES_MAX;
@@ -38,7 +37,20 @@ impl Header {
             Self::IfNoneMatch => {
                 "`ETag` of an earlier response: the resource is not sent again if it has not changed."
             }
-            Self::LastEventId => "Number of the last received audit entry: later entries are sent first.",
+            Self::LastEventId => {
+                "`id` of the last received event, opaque: entries that are not yet received are sent first."
+            }
+        }
+    }
+
+    /// Remedy for a malformed value.
+    pub(super) const fn hint(self) -> &'static str {
+        match self {
+            Self::IdempotencyKey => "send 1 to 255 visible ASCII characters",
+            Self::IfMatch | Self::IfNoneMatch => {
+                "send the `ETag` of an earlier response as it is, with its quotes"
+            }
+            Self::LastEventId => "send the `id` of the last received event as it is",
         }
     }
 
@@ -51,7 +63,7 @@ impl Header {
                 let tags = text(r#"^(W/)?"[!#-~]*"([ \t]*,[ \t]*(W/)?"[!#-~]*")*$"#);
                 json!({ "anyOf": [{ "type": "string", "const": "*" }, tags] })
             }
-            Self::LastEventId => text("^[0-9]{1,19}$"),
+            Self::LastEventId => text(r"^[0-9]{1,19}(\+[0-9]{1,19}(,[0-9]{1,19}){0,63})?$"),
         }
     }
 
@@ -63,10 +75,7 @@ impl Header {
                     && value.bytes().all(|byte| byte.is_ascii_graphic())
             }
             Self::IfMatch | Self::IfNoneMatch => value == "*" || tags(value).is_some(),
-            Self::LastEventId => {
-                (1..=NUMBER_DIGITS_MAX).contains(&value.len())
-                    && value.bytes().all(|byte| byte.is_ascii_digit())
-            }
+            Self::LastEventId => SeenEntries::parse(value).is_some(),
         }
     }
 }
@@ -114,7 +123,7 @@ mod tests {
             (Header::IdempotencyKey, ["a", "~!", &longest], ["", "a b", &format!("{longest}k")]),
             (Header::IfMatch, ["*", "\"a\"", "W/\"a\", \"b\""], ["", "a", "*, \"a\""]),
             (Header::IfNoneMatch, ["*", "\"a\"", "\"\""], ["", "0", "\"a"]),
-            (Header::LastEventId, ["0", "00", "9999999999999999999"], ["", "-1", "10000000000000000000"]),
+            (Header::LastEventId, ["00", "4+6,7", "9999999999999999999"], ["", "4+", "10000000000000000000"]),
         ] {
             assert!(right.iter().all(|value| header.admits(value)), "{header:?}");
             assert!(!wrong.iter().any(|value| header.admits(value)), "{header:?}");

@@ -7,7 +7,7 @@ use axum::extract::State;
 use super::Api;
 use super::problem::ApiProblem;
 
-/// Deadline of the driver's response.
+/// Deadline of the response of the driver of the shared stream.
 const DRIVER_TIMEOUT: Duration = Duration::from_secs(1);
 
 pub(super) async fn healthz() -> &'static str {
@@ -15,8 +15,8 @@ pub(super) async fn healthz() -> &'static str {
 }
 
 pub(super) async fn readyz(State(api): State<Api>) -> Result<&'static str, ApiProblem> {
-    let settled = tokio::time::timeout(DRIVER_TIMEOUT, api.control.settled()).await;
-    match (api.control.write_error(), settled) {
+    let response = tokio::time::timeout(DRIVER_TIMEOUT, api.control.responds()).await;
+    match (api.control.write_error(), response) {
         (Some(error), _) => Err(ApiProblem::unavailable(error)),
         (None, Ok(Ok(()))) => Ok("ready\n"),
         (None, Ok(Err(error))) => Err(error.into()),

@@ -8,6 +8,7 @@ use axum::http::header;
 use axum::response::IntoResponse;
 use forewarn_imds::Status;
 use forewarn_lifecycle::{Cluster, Health, Power};
+use forewarn_store::AuditCheck;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
@@ -32,6 +33,31 @@ pub(super) struct Metrics {
     clock: Gauge,
     clock_steps: Counter,
     writable: Gauge,
+    failed_clusters: Gauge,
+    audit: AuditMetrics,
+}
+
+/// The verification of the audit log.
+#[derive(Clone, Debug, Default)]
+struct AuditMetrics {
+    verified: Counter,
+    damages: Gauge,
+}
+
+impl AuditMetrics {
+    fn new(registry: &mut Registry) -> Self {
+        let audit = Self::default();
+        let help = "Audit entries that were verified since the journal was opened";
+        registry.register("audit_entries_verified", help, audit.verified.clone());
+        let help = "Damages of the audit log that the verification has found";
+        registry.register("audit_damages", help, audit.damages.clone());
+        audit
+    }
+
+    fn show(&self, check: &AuditCheck) {
+        self.verified.inner().store(check.entries, Ordering::Relaxed);
+        self.damages.set(i64::try_from(check.damages).unwrap_or(i64::MAX));
+    }
 }
 
 impl Metrics {
@@ -66,7 +92,22 @@ impl Metrics {
             "Time of the server's clock, in seconds since 1970",
             clock.clone(),
         );
-        Self { commands, refused, events, hosts, machines, tenants, held, clock, clock_steps, writable }
+        let failed_clusters = Gauge::default();
+        registry.register("clusters_failed", "Clusters whose driver has failed", failed_clusters.clone());
+        Self {
+            commands,
+            refused,
+            events,
+            hosts,
+            machines,
+            tenants,
+            held,
+            clock,
+            clock_steps,
+            writable,
+            failed_clusters,
+            audit: AuditMetrics::new(registry),
+        }
     }
 
     fn show(&self, counts: &FleetCounts) {
@@ -136,7 +177,10 @@ pub(super) async fn metrics(State(api): State<Api>) -> impl IntoResponse {
         counts
     });
     api.webhooks.count();
+    api.metrics.audit.show(&api.control.audit_check());
     api.metrics.writable.set(i64::from(api.control.write_error().is_none()));
+    let failed = i64::try_from(api.control.failed_clusters().len()).unwrap_or(i64::MAX);
+    api.metrics.failed_clusters.set(failed);
     api.metrics.clock_steps.inner().store(api.control.clock_steps(), Ordering::Relaxed);
     // While the journal cannot be written, the gauges keep their last value.
     if let Ok(counts) = counts {

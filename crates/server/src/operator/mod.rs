@@ -11,6 +11,7 @@
 
 mod access;
 mod audit;
+mod audit_cursor;
 mod audit_stream;
 #[cfg(test)]
 mod audit_tests;
@@ -20,6 +21,8 @@ mod body;
 mod context;
 mod decode_errors;
 mod explain;
+#[cfg(test)]
+mod failed_cluster_tests;
 mod fleet;
 mod header;
 mod health;
@@ -35,6 +38,7 @@ mod route;
 mod routes;
 mod scalesets;
 mod schemas;
+mod seen_entries;
 mod settings;
 mod tagged;
 #[cfg(test)]
@@ -63,8 +67,9 @@ use crate::control_handle::ControlHandle;
 use crate::stale::mark_stale;
 use crate::telemetry::Telemetry;
 use crate::webhooks::WebhooksShared;
+use audit_stream::{AuditFeed, StreamMetrics};
 use authenticate::Authenticator;
-pub use authenticate::{ForeignRequest, HostNames, authenticate_connection, bearer, foreign};
+pub use authenticate::{ForeignRequest, HostNames, bearer, foreign};
 use metrics::Metrics;
 use problem::{ApiProblem, ProblemKind};
 use required_permit::RequiredPermit;
@@ -80,12 +85,12 @@ pub(crate) struct Api {
     telemetry: Arc<Telemetry>,
     metrics: Metrics,
     webhooks: Arc<WebhooksShared>,
+    feed: Arc<AuditFeed>,
     data_dir: Option<PathBuf>,
     /// Requests that this listener admits.
     access: Access,
     /// The OpenAPI document, generated on first request.
     openapi: Arc<OnceLock<Bytes>>,
-    stop: watch::Receiver<bool>,
 }
 
 /// Requests that a listener admits.
@@ -98,6 +103,11 @@ pub enum Access {
 }
 
 impl Api {
+    /// Distributes audit entries to streams until the server stops.
+    pub(crate) fn run_feed(&self, stop: watch::Receiver<bool>) -> impl Future<Output = ()> + use<> {
+        Arc::clone(&self.feed).run(stop)
+    }
+
     /// The OpenAPI document of this listener.
     fn openapi(&self) -> Bytes {
         let write = || openapi::document(&routes::routes(), &self.access).to_string().into();
@@ -105,18 +115,19 @@ impl Api {
     }
 }
 
-/// State that all operator listeners share.
+/// State that all operator listeners share. Its feed of audit entries has to be run.
 pub(crate) fn api(
     control: ControlHandle,
     about: ServerView,
     telemetry: Arc<Telemetry>,
     webhooks: Arc<WebhooksShared>,
     data_dir: Option<PathBuf>,
-    stop: watch::Receiver<bool>,
 ) -> Api {
     let metrics = telemetry.register(Metrics::new);
+    let feed = AuditFeed::new(control.clone(), telemetry.register(StreamMetrics::new));
     let (access, openapi) = (Access::Tokens, Arc::default());
-    Api { control, about: Arc::new(about), telemetry, metrics, webhooks, data_dir, access, openapi, stop }
+    let about = Arc::new(about);
+    Api { control, about, telemetry, metrics, webhooks, feed, data_dir, access, openapi }
 }
 
 /// The operator API behind one listener.

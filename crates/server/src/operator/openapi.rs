@@ -233,9 +233,12 @@ fn response(kind: ProblemKind, problem: &Value) -> Value {
         | ProblemKind::NotJson
         | ProblemKind::KeyUsed
         | ProblemKind::TooSlow
+        | ProblemKind::ClusterFailed
         | ProblemKind::Internal => return response,
     };
-    response["headers"] = json!({ header: { "required": true, "schema": { "type": "string" } } });
+    // A cluster that has failed has the same status, and none.
+    let is_required = kind != ProblemKind::Unavailable;
+    response["headers"] = json!({ header: { "required": is_required, "schema": { "type": "string" } } });
     response
 }
 

@@ -58,6 +58,8 @@ pub(super) enum ProblemKind {
     KeyUsed,
     /// Internal error.
     Internal,
+    /// The driver of the cluster has failed. Only a restart of the server helps.
+    ClusterFailed,
     /// The journal cannot be written.
     Unavailable,
     /// The server has too many connections.
@@ -98,7 +100,7 @@ const HINT: &str = "\n  hint: ";
 
 impl ProblemKind {
     /// All kinds, by status.
-    pub(super) const ALL: [Self; 16] = [
+    pub(super) const ALL: [Self; 17] = [
         Self::InvalidRequest,
         Self::Unauthorized,
         Self::Foreign,
@@ -114,6 +116,7 @@ impl ProblemKind {
         Self::KeyUsed,
         Self::Internal,
         Self::Busy,
+        Self::ClusterFailed,
         Self::Unavailable,
     ];
 
@@ -130,7 +133,7 @@ impl ProblemKind {
             Self::TooLong => StatusCode::PAYLOAD_TOO_LARGE,
             Self::NotJson => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::Internal => StatusCode::INTERNAL_SERVER_ERROR,
-            Self::Unavailable | Self::Busy => StatusCode::SERVICE_UNAVAILABLE,
+            Self::ClusterFailed | Self::Unavailable | Self::Busy => StatusCode::SERVICE_UNAVAILABLE,
             Self::TooSlow => StatusCode::REQUEST_TIMEOUT,
         }
     }
@@ -151,6 +154,7 @@ impl ProblemKind {
             Self::TooLong => "/problems/too-long",
             Self::NotJson => "/problems/not-json",
             Self::Internal => "/problems/internal-error",
+            Self::ClusterFailed => "/problems/cluster-failed",
             Self::Unavailable => "/problems/unavailable",
             Self::Busy => "/problems/busy",
             Self::TooSlow => "/problems/too-slow",
@@ -172,6 +176,7 @@ impl ProblemKind {
             Self::TooLong => "The body is too long",
             Self::NotJson => "The body is not JSON",
             Self::Internal => "Internal error",
+            Self::ClusterFailed => "The cluster has failed",
             Self::Unavailable => "The journal cannot be written",
             Self::Busy => "The server has too many connections",
             Self::TooSlow => "The request timed out",
@@ -289,6 +294,7 @@ impl IntoResponse for ApiProblem {
             | ProblemKind::NotJson
             | ProblemKind::KeyUsed
             | ProblemKind::TooSlow
+            | ProblemKind::ClusterFailed
             | ProblemKind::Internal => {}
         }
         response
@@ -321,7 +327,10 @@ impl From<ControlError> for ApiProblem {
             | ControlError::EndOfTime
             | ControlError::NotPretending
             | ControlError::RealClock => ProblemKind::Refused,
-            ControlError::Outdated | ControlError::Unavailable => ProblemKind::Unavailable,
+            ControlError::ClusterFailed(_) => ProblemKind::ClusterFailed,
+            ControlError::Outdated | ControlError::Unclaimed | ControlError::Unavailable => {
+                ProblemKind::Unavailable
+            }
         };
         Self::new(kind, problem.to_string())
     }

@@ -172,7 +172,7 @@ pub(super) async fn clock(request: OperatorRequest) -> JsonResult<ClockView> {
         ClockKind::Virtual => "virtual",
     };
     let Speed(speed) = request.control.clock().speed();
-    let shown = move |state: &crate::snapshot::State<'_>| clock_view(state.now, kind, speed, state.next_in);
+    let shown = move |state: &crate::snapshot::State<'_>| clock_view(state.now, kind, speed, state.next_in());
     Ok(Json(request.control.look(shown)?))
 }
 

@@ -328,6 +328,9 @@ impl Route {
         if self.body.is_some() {
             all.extend([ProblemKind::TooLong, ProblemKind::NotJson]);
         }
+        if all.contains(&ProblemKind::Unavailable) {
+            all.push(ProblemKind::ClusterFailed);
+        }
         all.sort();
         all.dedup();
         all

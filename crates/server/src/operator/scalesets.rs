@@ -13,7 +13,7 @@ use forewarn_control::shared::Role;
 use forewarn_control::{
     AvailabilitySetSummary, AvailabilitySetView, DeleteInstances, Items, LookupError, NewScaleSet, Outcome,
     Scale, ScaleSetChange, ScaleSetCommand, ScaleSetSummary, ScaleSetView, Upgrade, availability_set_summary,
-    availability_set_view, find_scale_set, find_tenant, leaving, scale_set_summary, scale_set_view,
+    availability_set_view, find_scale_set, find_tenant, scale_set_summary, scale_set_view,
 };
 use forewarn_lifecycle::{Cluster, ScaleSetId, Shape, TenantId};
 use serde_json::json;
@@ -162,10 +162,9 @@ fn write_routes() -> Vec<Route> {
 async fn list(request: OperatorRequest, page: Page) -> Result<PageResponse<ScaleSetSummary>, ApiProblem> {
     let permit = Arc::clone(&request.permit);
     let list = move |state: &crate::snapshot::State<'_>| {
-        let leaving = leaving(state.cluster);
         let sets = state.cluster.scale_sets_from(ScaleSetId(page.first_number(u32::MAX)));
         let seen = sets.filter(|(_, set)| permit.sees_named(set.name.as_str()));
-        let summary = |id| scale_set_summary(state.cluster, id, &leaving);
+        let summary = |id| scale_set_summary(state.cluster, id);
         page.fill(seen.filter_map(|(id, _)| Some((Cursor(id.0.into()), summary(id)?))))
     };
     Ok(request.control.look(list)?)
@@ -180,7 +179,7 @@ async fn show(
 }
 
 fn view(cluster: &Cluster, name: &str) -> Result<ScaleSetView, LookupError> {
-    let found = scale_set_view(cluster, find_scale_set(cluster, name)?, &leaving(cluster));
+    let found = scale_set_view(cluster, find_scale_set(cluster, name)?);
     found.ok_or_else(|| LookupError::Nothing { what: "scale set", name: name.to_owned(), similar: None })
 }
 
@@ -205,8 +204,7 @@ async fn show_availability_set(
 ) -> Result<Tagged<AvailabilitySetView>, ApiProblem> {
     check_scope(&request, &name)?;
     look(&request, move |state| {
-        let found =
-            availability_set_view(state.cluster, find_tenant(state.cluster, &name)?, &leaving(state.cluster));
+        let found = availability_set_view(state.cluster, find_tenant(state.cluster, &name)?);
         found.ok_or_else(|| ApiProblem::not_found(format!("not an availability set: {name}")))
     })
 }

@@ -13,7 +13,6 @@ use forewarn_control::request::Administration;
 use forewarn_control::{DriverKind, Fleet, NamedCommand, Permit, ServerView};
 use forewarn_lifecycle::{Name, Seed, Timestamp};
 use serde_json::Value;
-use tokio::sync::watch;
 use tower::ServiceExt;
 
 use super::context::OperatorRequest;
@@ -37,16 +36,14 @@ const FLEET: &str = r#"
     availability_set = [{ name = "db", machine = [{ name = "db-0", host = "h1" }, { name = "db-1", host = "h2" }] }]
 "#;
 
-struct TestServer {
-    control: ControlHandle,
+pub(super) struct TestServer {
+    pub(super) control: ControlHandle,
     shared: super::Api,
     router: Router,
-    /// Dropping the sender stops the server.
-    _stop: watch::Sender<bool>,
 }
 
 impl TestServer {
-    fn new(access: Access) -> Self {
+    pub(super) fn new(access: Access) -> Self {
         let clock = Clock::virtual_at(Timestamp::from_millis(1_767_225_600_000), Speed(0));
         let control = ControlHandle::simulated(Seed([7; 16]), clock);
         let about = ServerView {
@@ -58,12 +55,11 @@ impl TestServer {
             arm: None,
             driver: DriverKind::Simulated,
         };
-        let (stop, stopped) = watch::channel(false);
         let telemetry = Telemetry::new();
         let webhooks = WebhooksShared::new(control.clone(), &WebhookSettings::default(), &telemetry);
-        let shared = api(control.clone(), about, telemetry, webhooks, None, stopped);
+        let shared = api(control.clone(), about, telemetry, webhooks, None);
         let router = router(shared.clone(), access, HostNames::default());
-        Self { control, shared, router, _stop: stop }
+        Self { control, shared, router }
     }
 
     async fn with_fleet() -> Self {
@@ -74,7 +70,7 @@ impl TestServer {
     }
 
     /// Status, headers and body of a response; an error has to be a problem document.
-    async fn send(
+    pub(super) async fn send(
         &self,
         method: Method,
         path: &str,
@@ -193,7 +189,8 @@ async fn a_fleet_that_is_applied_is_one_command_whatever_goes_after_it() {
     let path = "/v1/fleet?unmentioned=remove";
     let (_, _, report) = api.send(Method::POST, path, "application/json", fleet).await;
     assert!(report["differences"].as_array().unwrap().len() > 4, "{report}");
-    let entries = api.control.read_audit_log(forewarn_store::AuditQuery::default()).await.unwrap().entries;
+    let page = api.control.read_audit_log(forewarn_store::AuditQuery::default()).await.unwrap();
+    let entries: Vec<_> = page.entries.into_iter().map(|logged| logged.entry).collect();
     let commands: Vec<_> = entries.iter().filter(|entry| entry.kind == "command").collect();
     assert_eq!(commands.len(), 2, "{commands:?}");
     let left = entries.iter().find(|entry| entry.text.contains("host h1 was removed")).unwrap();
@@ -353,6 +350,47 @@ async fn audit_filters_accept_valid_names_only() {
         ["tenant=", "tenant=a/b", "host=..", "machine=/", "machine=a/b/c", "event=000", "event=wrong"]
     {
         assert_eq!(api.get(&format!("/v1/audit?{wrong}")).await.0, StatusCode::BAD_REQUEST, "{wrong}");
+    }
+}
+
+/// promise: C5
+#[tokio::test]
+async fn pages_of_the_audit_log_are_continued_by_their_cursors() {
+    let api = TestServer::with_fleet().await;
+    let (_, whole) = api.get("/v1/audit?limit=1000&order=oldest").await;
+    let all = whole["items"].as_array().unwrap();
+    assert!(all.len() > 10 && whole.get("next").is_none() && whole.get("swept").is_none(), "{whole}");
+    for (order, parameter) in [("oldest", "after"), ("newest", "before")] {
+        let (mut read, mut cursor) = (Vec::new(), String::new());
+        loop {
+            let (status, page) = api.get(&format!("/v1/audit?limit=3&order={order}{cursor}")).await;
+            assert_eq!(status, StatusCode::OK, "{page}");
+            read.extend(page["items"].as_array().unwrap().clone());
+            let Some(next) = page["next"].as_str() else { break };
+            cursor = format!("&{parameter}={next}");
+        }
+        if order == "newest" {
+            read.reverse();
+        }
+        assert_eq!(&read, all, "{order}");
+    }
+    let head = whole["head"].as_str().unwrap();
+    let (_, none) = api.get(&format!("/v1/audit?order=oldest&after={head}")).await;
+    assert_eq!(none["items"].as_array().map(Vec::len), Some(0));
+    let (malformed, beyond_the_end) = (StatusCode::BAD_REQUEST, StatusCode::NOT_FOUND);
+    for (path, expected) in [
+        ("/v1/audit?after=x", malformed),
+        ("/v1/audit?before=-1", malformed),
+        ("/v1/audit/export?after=", malformed),
+        ("/v1/audit?after=1F", malformed),
+        ("/v1/audit?after=99999", beyond_the_end),
+        ("/v1/audit?before=99999", beyond_the_end),
+        ("/v1/audit/export?after=99999", beyond_the_end),
+        ("/v1/machines/solo/explanation?before=99999", beyond_the_end),
+    ] {
+        let (status, problem) = api.get(path).await;
+        let text = problem.to_string();
+        assert!(status == expected && text.contains("hint: "), "{path}: {text}");
     }
 }
 

@@ -129,14 +129,14 @@ mod tests {
             by: "socket".to_owned(),
         };
         let changes = shared.decide(now, &command).unwrap();
-        changes.iter().for_each(|change| shared.evolve(now, change));
+        changes.iter().for_each(|change| drop(shared.apply(now, change)));
         text
     }
 
     /// promise: S2
     #[test]
     fn a_token_is_valid_until_it_expires_or_is_revoked() {
-        let mut shared = SharedState::new();
+        let mut shared = SharedState::new(forewarn_lifecycle::Seed([7; 16]));
         let text = issue(&mut shared, "ci", Some(1_000));
         let at = |shared: &SharedState, millis| admit(shared, &text, Timestamp::from_millis(millis));
         let permit = at(&shared, 999).unwrap();
@@ -145,7 +145,7 @@ mod tests {
         assert_eq!(expired, TokenError::Expired(Name::new("ci").unwrap()));
         let revoke = Command::RevokeToken(Name::new("ci").unwrap());
         for change in shared.decide(Now::at_millis(0), &revoke).unwrap() {
-            shared.evolve(Now::at_millis(0), &change);
+            shared.apply(Now::at_millis(0), &change);
         }
         assert_eq!(at(&shared, 0), Err(TokenError::Invalid));
     }
@@ -153,7 +153,7 @@ mod tests {
     /// promise: S2
     #[test]
     fn nothing_else_is_taken_for_a_token() {
-        let mut shared = SharedState::new();
+        let mut shared = SharedState::new(forewarn_lifecycle::Seed([7; 16]));
         let (one, two) = (issue(&mut shared, "one", None), issue(&mut shared, "two", None));
         let admitted = |text: &str| admit(&shared, text, Timestamp::from_millis(0));
         assert!(admitted(&one).is_ok() && admitted(&two).is_ok());

@@ -12,7 +12,11 @@ use forewarn_control::similar;
 use super::header::Header;
 use super::problem::ApiProblem;
 use super::required_permit::RequiredPermit;
+use crate::stale::RequestCluster;
 use forewarn_control::Permit;
+
+/// Query parameter of routes that read or change a cluster.
+const CLUSTER: &str = "cluster";
 
 /// Properties of a valid request to a route.
 #[derive(Clone, Debug)]
@@ -25,7 +29,15 @@ pub(super) struct RouteRules {
     pub(super) requires: RequiredPermit,
 }
 
-pub(super) async fn check(State(expected): State<Arc<RouteRules>>, request: Request, next: Next) -> Response {
+pub(super) async fn check(
+    State(expected): State<Arc<RouteRules>>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    if !expected.query.iter().any(|name| name == CLUSTER) {
+        // The route is about the server as a whole.
+        request.extensions_mut().remove::<RequestCluster>();
+    }
     let permit = request.extensions().get::<Arc<Permit>>();
     let may = expected.requires.check(permit.map(Arc::as_ref)).err();
     match may.or_else(|| refuse(&expected, request.uri(), request.headers())) {
@@ -56,8 +68,12 @@ fn refuse_header(header: Header, headers: &HeaderMap) -> Option<ApiProblem> {
     let mut values = headers.get_all(header.name()).iter();
     let value = values.next()?;
     let is_valid = value.to_str().is_ok_and(|value| header.admits(value)) && values.next().is_none();
-    let hint = header.description();
-    (!is_valid).then(|| ApiProblem::bad(format!("invalid {}\n  hint: {hint}", header.name())))
+    (!is_valid).then(|| malformed(header))
+}
+
+/// The problem of a malformed header.
+pub(super) fn malformed(header: Header) -> ApiProblem {
+    ApiProblem::bad(format!("invalid {}\n  hint: {}", header.name(), header.hint()))
 }
 
 fn is_json(headers: &HeaderMap) -> bool {
@@ -104,6 +120,13 @@ mod tests {
         };
         assert!(!refused(&[]) && !refused(&["\"a\""]));
         assert!(refused(&["a"]) && refused(&[""]) && refused(&["\"a\"", "\"b\""]));
+    }
+
+    #[test]
+    fn a_malformed_header_has_a_remedy() {
+        let headers = HeaderMap::from_iter([("last-event-id".parse().unwrap(), "4,5".parse().unwrap())]);
+        let expected = "invalid Last-Event-ID\n  hint: send the `id` of the last received event as it is";
+        assert_eq!(refuse_header(Header::LastEventId, &headers), Some(ApiProblem::bad(expected)));
     }
 
     #[test]

@@ -16,7 +16,7 @@ use crate::snapshot::State;
 const SUBJECTS_MAX: usize = SUBJECTS_PER_QUERY_MAX / 2;
 
 /// The audit entries that a request may read.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Visibility {
     /// Keys of clusters. None: all clusters, and entries without a cluster.
     clusters: Option<BTreeSet<String>>,
@@ -50,12 +50,27 @@ impl Visibility {
         Ok(Self { clusters, tenants: Some(request.control.look(seen)?) })
     }
 
+    #[cfg(test)]
+    pub(super) fn limited(clusters: BTreeSet<String>, tenants: BTreeSet<String>) -> Self {
+        Self { clusters: Some(clusters), tenants: Some(tenants) }
+    }
+
     /// Keys of the visible clusters.
     pub(super) fn clusters(&self, request: &OperatorRequest) -> Vec<String> {
         match &self.clusters {
             Some(clusters) => clusters.iter().cloned().collect(),
             None => request.control.shared().clusters().map(key).collect(),
         }
+    }
+
+    /// Keys of the visible clusters. None: all clusters, and entries without a cluster.
+    pub(super) fn cluster_keys(&self) -> Option<&BTreeSet<String>> {
+        self.clusters.as_ref()
+    }
+
+    /// Names of the visible tenants. None: all.
+    pub(super) fn tenants(&self) -> Option<&BTreeSet<String>> {
+        self.tenants.as_ref()
     }
 
     /// Groups of subjects for a query: every visible entry has a subject of each group, so that the store finds

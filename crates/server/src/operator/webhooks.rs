@@ -25,7 +25,7 @@ use super::required_permit::RequiredPermit;
 use super::route::{Link, Route};
 use super::tagged::{Tagged, tag};
 use crate::snapshot::State;
-use crate::webhooks::WebhooksShared;
+use crate::webhooks::{DeliveryStatus, WebhooksShared};
 use forewarn_control::ControlError;
 use forewarn_control::request::Administration;
 use forewarn_control::shared::Role;
@@ -154,8 +154,11 @@ fn view(
     cluster_name: impl Fn(&ClusterId) -> Option<String>,
 ) -> WebhookView {
     let Filter { scope, kinds } = &webhook.filter;
-    let status = webhooks.status(webhook.number);
-    let progress = status.as_ref().map_or(webhook.progress, |status| status.progress);
+    let statuses = webhooks.statuses(webhook.number);
+    let failing = statuses.iter().filter_map(|(_, status)| status.progress.failing);
+    let sum = |of: fn(&DeliveryStatus) -> u64| statuses.iter().map(|(_, status)| of(status)).sum();
+    let last_entry =
+        |(id, status): &(ClusterId, DeliveryStatus)| Some((cluster_name(id)?, status.progress.cursor));
     WebhookView {
         name: webhook.name.to_string(),
         url: webhook.url.redacted(),
@@ -164,16 +167,16 @@ fn view(
             Schema::EventGrid => SchemaWord::EventGrid,
         },
         clusters: (!scope.clusters.is_all())
-            .then(|| scope.clusters.named().filter_map(cluster_name).collect()),
+            .then(|| scope.clusters.named().filter_map(&cluster_name).collect()),
         tenants: (!scope.tenants.is_all()).then(|| scope.tenants.named().map(ToString::to_string).collect()),
         types: (!kinds.is_all()).then(|| kinds.named().copied().collect()),
         authorization: webhook.authorization.is_some(),
         state: webhooks.state(webhook),
-        error: status.as_ref().and_then(|status| status.error.clone()),
-        failing_since: progress.failing.map(|failing| Moment(failing.since)),
-        last_entry: progress.cursor,
-        delivered: status.map_or(0, |status| status.delivered),
-        lost: progress.lost,
+        error: statuses.iter().find_map(|(_, status)| status.error.clone()),
+        failing_since: failing.map(|failing| Moment(failing.since)).min(),
+        last_entries: statuses.iter().filter_map(last_entry).collect(),
+        delivered: sum(|status| status.delivered),
+        lost: sum(|status| status.progress.lost),
         created: Moment(webhook.created),
         by: webhook.by.clone(),
     }

@@ -1,4 +1,5 @@
-//! Delivery of one webhook: reads the audit log from a cursor and sends events in order.
+//! Delivery of the events of one cluster to one webhook: reads the audit log of the cluster from a cursor and sends
+//! events in order.
 //!
 //! ```text
 //!   handshake ──▶ read a page ──▶ send each event, retry until accepted or a day old ──▶ record progress ──▶ wait for news
@@ -6,7 +7,6 @@
 //!
 //! Progress is recorded after delivery: after a crash in between, an event is sent again, under the same id.
 
-use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,8 +14,8 @@ use std::time::Duration;
 use forewarn_control::ClusterId;
 use forewarn_control::push::{Notice, Push, pushes};
 use forewarn_control::shared::{DeliveryFailure, Handshake, Progress, Webhook};
-use forewarn_control::{AuditEntry, Site, Subject};
-use forewarn_store::{AuditBatch, AuditQuery};
+use forewarn_control::{ControlError, Site, Stream, Subject};
+use forewarn_store::{AuditBatch, AuditQuery, LoggedEntry};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -23,8 +23,9 @@ use super::backoff::Backoff;
 use super::delivery_status::SharedDeliveryStatus;
 use super::messages::notification;
 use super::transport::{DeliveryError, WebhookClient, check};
-use super::{WebhooksShared, handshake};
+use super::{ReceiverState, WebhooksShared, handshake};
 use crate::clock::wall;
+use crate::control_handle::ControlHandle;
 
 /// Entries that are read at once.
 const PAGE_ENTRIES: usize = 16;
@@ -41,10 +42,23 @@ const PASSED_MAX: u64 = 1_000;
 /// Kinds of audit entries that may have notices of events.
 const KINDS: [&str; 4] = ["announced", "started", "withdrawn", "completed"];
 
+/// Confirmation of a webhook.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Confirmation {
+    Wanted,
+    Confirmed,
+    /// The webhook was removed.
+    Gone,
+}
+
 pub(super) struct Delivery {
     webhooks: Arc<WebhooksShared>,
     webhook: Webhook,
+    cluster: ClusterId,
     status: Arc<SharedDeliveryStatus>,
+    receiver: Arc<ReceiverState>,
+    /// Successful tests of the webhook.
+    tests: watch::Receiver<u64>,
     client: WebhookClient,
     progress: Progress,
     /// Progress that was last recorded.
@@ -56,8 +70,6 @@ pub(super) struct Delivery {
     head: u64,
     /// Number of the last entry with notices.
     news: watch::Receiver<u64>,
-    /// Earliest time of the next event, if the receiver has a rate limit.
-    ready_at: Option<Instant>,
     per_minute: Option<u32>,
     /// Given-up events that are not logged yet.
     given_up: u64,
@@ -66,14 +78,36 @@ pub(super) struct Delivery {
 }
 
 impl Delivery {
-    pub(super) fn new(
+    /// Finds the cursor, and sends events until the task is aborted, or all events of a removed cluster are delivered.
+    pub(super) async fn begin(
         webhooks: Arc<WebhooksShared>,
         webhook: Webhook,
+        cluster: ClusterId,
         status: Arc<SharedDeliveryStatus>,
+        news: watch::Receiver<u64>,
+    ) {
+        let progress = loop {
+            match first_progress(&webhooks.control, webhook.number, cluster).await {
+                Ok(Some(progress)) => break progress,
+                Ok(None) => return,
+                Err(_) => tokio::time::sleep(UNREAD_PAUSE).await,
+            }
+        };
+        status.change(|status| status.progress = progress);
+        Self::new(webhooks, webhook, cluster, status, progress, news).run().await;
+    }
+
+    fn new(
+        webhooks: Arc<WebhooksShared>,
+        webhook: Webhook,
+        cluster: ClusterId,
+        status: Arc<SharedDeliveryStatus>,
+        progress: Progress,
         news: watch::Receiver<u64>,
     ) -> Self {
         let client = WebhookClient::new(&webhook.url, Arc::clone(&webhooks.trust));
-        let progress = webhook.progress;
+        let receiver = webhooks.receiver(webhook.number);
+        let tests = receiver.tests.subscribe();
         let backoff = match progress.failing {
             Some(DeliveryFailure { since, head }) => {
                 Backoff::resumed(Instant::now(), wall().since(since), head)
@@ -83,7 +117,10 @@ impl Delivery {
         Self {
             webhooks,
             webhook,
+            cluster,
             status,
+            receiver,
+            tests,
             client,
             progress,
             reported: progress,
@@ -91,23 +128,29 @@ impl Delivery {
             stale: 0,
             head: progress.cursor,
             news,
-            ready_at: None,
             per_minute: None,
             given_up: 0,
-            is_dirty: false,
+            is_dirty: true,
         }
     }
 
-    /// Sends events until the task is aborted.
-    pub(super) async fn run(mut self) {
-        self.per_minute = self.confirm().await;
+    /// Sends events until the task is aborted, or the cluster is removed and all of its events are delivered.
+    async fn run(mut self) {
+        if !self.confirm().await {
+            return;
+        }
         loop {
+            // If the cluster was removed before the read, its last entry is read.
+            let is_removed = self.is_cluster_removed();
             self.news.mark_unchanged();
             match self.read().await {
-                Some((page, sites)) => {
-                    let next = page.next;
-                    self.send_all(page, &sites).await;
-                    if next.is_none() {
+                Some((page, site)) => {
+                    let is_last = page.next.is_none();
+                    self.send_all(page, &site).await;
+                    if is_last && is_removed {
+                        return self.end().await;
+                    }
+                    if is_last {
                         self.wait_for_news().await;
                     }
                 }
@@ -116,66 +159,92 @@ impl Delivery {
         }
     }
 
-    /// Repeats the handshake until the receiver confirms. Returns its rate limit per minute.
-    async fn confirm(&mut self) -> Option<u32> {
-        if let Some(per_minute) = self.confirmed_rate() {
-            return per_minute;
+    /// Returns true if the cluster is removed: no entry follows.
+    fn is_cluster_removed(&self) -> bool {
+        self.news.has_changed().is_err()
+    }
+
+    /// Records that all events of the cluster, which is removed, are delivered or given up.
+    async fn end(self) {
+        let control = self.webhooks.control.of(self.cluster);
+        while control.end_undelivered(self.webhook.number).await.is_err() {
+            tokio::time::sleep(UNREAD_PAUSE).await;
         }
-        let per_minute = loop {
-            match handshake(&self.webhooks, &self.webhook, &mut self.client).await {
-                Ok(per_minute) => break per_minute,
-                Err(error) => {
-                    let pause = self.failed(&error);
-                    self.pause(pause).await;
+    }
+
+    /// Repeats the handshake until the receiver confirms, or all events of a removed cluster are a day old. Returns
+    /// false if the webhook is gone.
+    async fn confirm(&mut self) -> bool {
+        if self.take_rate() == Confirmation::Confirmed {
+            return true;
+        }
+        let receiver = Arc::clone(&self.receiver);
+        loop {
+            let shaking = receiver.handshake.lock().await;
+            // Another delivery, or a test by an operator, may have confirmed it.
+            match self.take_rate() {
+                Confirmation::Gone => return false,
+                Confirmation::Confirmed => break,
+                Confirmation::Wanted => {}
+            }
+            if let Err(error) = handshake(&self.webhooks, &self.webhook, &mut self.client).await {
+                let pause = self.failed(&error);
+                if self.is_cluster_removed() && self.read().await.is_some() && self.head <= self.stale {
+                    return true;
                 }
+                self.pause(pause).await;
             }
-            // A test by an operator may have confirmed it.
-            if let Some(per_minute) = self.confirmed_rate() {
-                break per_minute;
-            }
-        };
+            // The other deliveries of the webhook have waited for this one.
+            drop(shaking);
+        }
         self.stale = self.backoff.stale(Instant::now());
         self.succeeded();
-        per_minute
+        true
     }
 
-    /// Rate limit of a confirmed webhook. None if it is unconfirmed.
-    fn confirmed_rate(&self) -> Option<Option<u32>> {
-        match self.webhooks.control.shared().find_webhook(self.webhook.number)?.handshake {
-            Handshake::Done { per_minute, .. } => Some(per_minute),
-            Handshake::Wanted => None,
+    /// Looks for the confirmation of the webhook, and takes the rate limit from it.
+    fn take_rate(&mut self) -> Confirmation {
+        match self.webhooks.control.shared().find_webhook(self.webhook.number).map(|it| it.handshake) {
+            None => Confirmation::Gone,
+            Some(Handshake::Wanted) => Confirmation::Wanted,
+            Some(Handshake::Done { per_minute, .. }) => {
+                self.per_minute = per_minute;
+                Confirmation::Confirmed
+            }
         }
     }
 
-    /// Reads the next page, with the sites of its clusters.
-    async fn read(&mut self) -> Option<(AuditBatch, BTreeMap<ClusterId, Site>)> {
+    /// Reads the next page, with the site of the cluster.
+    async fn read(&mut self) -> Option<(AuditBatch, Site)> {
         let kinds = KINDS.iter().map(|kind| Subject::Kind((*kind).to_owned())).collect();
-        let (after, limit) = (Some(self.progress.cursor), PAGE_ENTRIES);
-        let query = AuditQuery { groups: vec![kinds], after, limit, ..AuditQuery::default() };
+        let query = AuditQuery {
+            groups: vec![kinds],
+            stream: Some(Stream::Cluster(self.cluster)),
+            after: Some(self.progress.cursor),
+            limit: PAGE_ENTRIES,
+            ..AuditQuery::default()
+        };
+        let reading = self.webhooks.reads.acquire().await;
         let page = self.webhooks.control.read_audit_log(query).await.ok()?;
+        drop(reading);
         self.head = page.head;
-        let mut sites = BTreeMap::new();
-        for entry in page.entries.iter().filter(|entry| !entry.notices.is_empty()) {
-            let cluster = ClusterId(entry.cluster_number);
-            sites.entry(cluster).or_insert_with(|| self.webhooks.site(cluster));
-        }
-        Some((page, sites))
+        Some((page, self.webhooks.site(self.cluster)))
     }
 
-    async fn send_all(&mut self, page: AuditBatch, sites: &BTreeMap<ClusterId, Site>) {
+    async fn send_all(&mut self, page: AuditBatch, site: &Site) {
         if page.swept > self.progress.cursor {
             let webhook = self.webhook.name.as_str();
             tracing::warn!(
                 webhook,
+                cluster = self.cluster.0,
                 entry = page.swept,
                 "webhook missed entries that the audit log no longer has"
             );
             self.lose(1);
             self.pass(page.swept);
         }
-        for entry in &page.entries {
-            let site = sites.get(&ClusterId(entry.cluster_number)).cloned().unwrap_or_default();
-            let wanted = pushes(entry, &site).into_iter().filter(|push| self.is_wanted(entry, &push.notice));
+        for LoggedEntry { entry, .. } in &page.entries {
+            let wanted = pushes(entry, site).into_iter().filter(|push| self.is_wanted(&push.notice));
             for push in wanted.collect::<Vec<_>>() {
                 self.deliver(entry.number, &push).await;
             }
@@ -186,15 +255,13 @@ impl Delivery {
     }
 
     /// Returns true if the filter selects a notice. A placement group also matches the name of its scale set.
-    fn is_wanted(&self, entry: &AuditEntry, notice: &Notice) -> bool {
+    fn is_wanted(&self, notice: &Notice) -> bool {
         let filter = &self.webhook.filter;
         let set = notice.tenant.split(':').next().unwrap_or_default();
         let tenants = &filter.scope.tenants;
         let is_of_kind =
             filter.kinds.is_all() || filter.kinds.named().any(|kind| kind.as_str() == notice.kind);
-        filter.scope.clusters.includes(&ClusterId(entry.cluster_number))
-            && (tenants.includes(notice.tenant.as_str()) || tenants.includes(set))
-            && is_of_kind
+        (tenants.includes(notice.tenant.as_str()) || tenants.includes(set)) && is_of_kind
     }
 
     /// Sends one event until the receiver accepts it, or it is given up.
@@ -227,14 +294,15 @@ impl Delivery {
 
     /// Records a failure. Returns the pause before the next attempt.
     fn failed(&mut self, error: &DeliveryError) -> Duration {
-        let (webhook, text, now) = (self.webhook.name.as_str(), error.to_string(), Instant::now());
+        let (webhook, cluster) = (self.webhook.name.as_str(), self.cluster.0);
+        let (text, now) = (error.to_string(), Instant::now());
         let head = self.head.max(*self.news.borrow());
         if !self.backoff.is_failing() {
-            tracing::warn!(webhook, error = text, "webhook delivery failed; retrying");
+            tracing::warn!(webhook, cluster, error = text, "webhook delivery failed; retrying");
             self.progress.failing = Some(DeliveryFailure { since: wall(), head });
             self.report();
         } else {
-            tracing::debug!(webhook, error = text, "webhook delivery failed again");
+            tracing::debug!(webhook, cluster, error = text, "webhook delivery failed again");
         }
         let pause = self.backoff.failed(now, head, error.failure(), chance());
         self.stale = self.stale.max(self.backoff.stale(now));
@@ -244,7 +312,8 @@ impl Delivery {
 
     fn succeeded(&mut self) {
         if self.backoff.is_failing() {
-            tracing::info!(webhook = self.webhook.name.as_str(), "webhook delivery recovered");
+            let (webhook, cluster) = (self.webhook.name.as_str(), self.cluster.0);
+            tracing::info!(webhook, cluster, "webhook delivery recovered");
             self.backoff.succeeded();
             self.progress.failing = None;
             self.status.change(|status| status.error = None);
@@ -262,8 +331,8 @@ impl Delivery {
     fn log_given_up(&mut self) {
         let events = std::mem::take(&mut self.given_up);
         if events > 0 {
-            let webhook = self.webhook.name.as_str();
-            tracing::warn!(webhook, events, "webhook accepted nothing for a day; events given up");
+            let (webhook, cluster) = (self.webhook.name.as_str(), self.cluster.0);
+            tracing::warn!(webhook, cluster, events, "webhook accepted nothing for a day; events given up");
         }
     }
 
@@ -280,29 +349,51 @@ impl Delivery {
         self.is_dirty = false;
         self.reported = self.progress;
         self.status.change(|status| status.progress = self.progress);
-        self.webhooks.progress.report(self.webhook.number, self.progress);
+        self.webhooks.progress.report(self.cluster, self.webhook.number, self.progress);
     }
 
+    /// Waits for an entry with notices, or until the cluster is removed.
     async fn wait_for_news(&mut self) {
         self.client.close();
-        // Only a timeout is an error here. When the channel closes, the supervisor aborts this task.
-        self.is_dirty = tokio::time::timeout(CURSOR_INTERVAL, self.news.changed()).await.is_err();
+        let news = tokio::time::timeout(CURSOR_INTERVAL, self.news.changed()).await;
+        self.is_dirty = news.is_err();
     }
 
-    /// Waits for the rate limit.
+    /// Waits for the rate limit, which the deliveries of a webhook share.
     async fn keep_rate(&mut self) {
         let Some(per_minute) = self.per_minute else { return };
-        if let Some(ready_at) = self.ready_at {
+        let mut ready_at = self.receiver.ready_at.lock().await;
+        if let Some(ready_at) = *ready_at {
             tokio::time::sleep_until(ready_at).await;
         }
-        self.ready_at = Some(Instant::now() + Duration::from_mins(1) / per_minute.max(1));
+        *ready_at = Some(Instant::now() + Duration::from_mins(1) / per_minute.max(1));
     }
 
     /// Waits, or until a test succeeds.
     async fn pause(&mut self, pause: Duration) {
         self.client.close();
-        drop(tokio::time::timeout(pause, self.status.retry_now.notified()).await);
+        // An error means that the webhook is gone.
+        drop(tokio::time::timeout(pause, self.tests.changed()).await);
     }
+}
+
+/// The progress that the cluster has recorded, or the shared state if the cluster is removed. A cluster that has
+/// recorded none does so now. None if the webhook is gone, or had no event of a cluster that is.
+async fn first_progress(
+    control: &ControlHandle,
+    webhook: u32,
+    cluster: ClusterId,
+) -> Result<Option<Progress>, ControlError> {
+    let control = control.of(cluster);
+    let recorded = || match control.look(|state| state.durable.webhook_progress(webhook)) {
+        Ok(progress) => progress,
+        Err(_) => control.shared().undelivered_of(cluster)?.progress_of(webhook),
+    };
+    if let Some(progress) = recorded() {
+        return Ok(Some(progress));
+    }
+    control.advance_webhooks(Vec::new()).await?;
+    Ok(recorded())
 }
 
 fn chance() -> u32 {

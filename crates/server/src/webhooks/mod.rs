@@ -1,12 +1,13 @@
 //! Webhooks: push notifications of events.
 //!
-//! The audit log is the source: an entry is durable before any webhook receives it. Each webhook has a delivery task,
-//! which follows the audit log from a cursor in the shared state. Deliveries never block the driver or each other.
-//! They use system time, also where the server runs on a virtual clock.
+//! The audit log is the source: an entry is durable before any webhook receives it. Each webhook has a delivery task
+//! for each cluster, which follows the audit log of the cluster from a cursor in the state of the cluster. The cursor of
+//! a removed cluster is in the shared state, until all of its messages are delivered. Deliveries never block a driver or each other; those of one webhook share its handshake and its rate limit. They use system
+//! time, also where the server runs on a virtual clock.
 //!
 //! ```text
-//!   audit log ──▶ delivery of a webhook ──POST──▶ receiver
-//!                      └── progress ──▶ progress writer ──▶ driver, at most once a second
+//!   audit log of a cluster ──▶ delivery of a webhook ──POST──▶ receiver
+//!                                 └── progress ──▶ progress writer ──▶ driver of the cluster, at most once a second
 //! ```
 
 mod backoff;
@@ -19,7 +20,8 @@ mod tests;
 mod transport;
 
 use data_encoding::HEXLOWER;
-use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -27,12 +29,13 @@ use std::time::Instant;
 
 use forewarn_control::ClusterId;
 use forewarn_control::push::sample;
-use forewarn_control::shared::{Handshake, SharedState, Webhook};
+use forewarn_control::shared::{Handshake, SharedState, UndeliveredMessages, Webhook};
 use forewarn_control::{Site, WebhookState, WebhookTest};
 use forewarn_http_client::{HeaderValue, Trust};
+use forewarn_lifecycle::Name;
 use forewarn_types::Moment;
 use tokio::sync::broadcast::error::RecvError;
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinHandle;
 
 use crate::control_handle::ControlHandle;
@@ -67,7 +70,27 @@ pub(crate) struct WebhooksShared {
     trust: Arc<Trust>,
     counts: WebhookCounts,
     progress: ProgressWriter,
-    statuses: Mutex<BTreeMap<u32, Arc<SharedDeliveryStatus>>>,
+    statuses: Mutex<BTreeMap<DeliveryId, Arc<SharedDeliveryStatus>>>,
+    receivers: Mutex<BTreeMap<u32, Arc<ReceiverState>>>,
+    /// Deliveries that read the audit log at once: operators read it too.
+    reads: Semaphore,
+}
+
+/// Deliveries that read the audit log at once.
+const READS_MAX: usize = 16;
+
+/// A webhook, by number, and the cluster whose events are delivered.
+type DeliveryId = (u32, ClusterId);
+
+/// State that the deliveries of one webhook share: they have one receiver.
+#[derive(Debug, Default)]
+struct ReceiverState {
+    /// Held during a handshake.
+    handshake: tokio::sync::Mutex<()>,
+    /// Earliest time of the next event, if the receiver has a rate limit.
+    ready_at: tokio::sync::Mutex<Option<tokio::time::Instant>>,
+    /// Number of successful tests: deliveries retry at once.
+    tests: watch::Sender<u64>,
 }
 
 /// The task that starts and stops deliveries.
@@ -85,21 +108,34 @@ impl WebhooksShared {
         let origin = HeaderValue::from_str(&settings.origin).unwrap_or(HeaderValue::from_static("forewarn"));
         let (counts, progress) = (telemetry.register(WebhookCounts::new), ProgressWriter::default());
         let trust = settings.authorities.as_ref().map_or_else(Trust::system, Trust::system_and_file);
-        Arc::new(Self { control, origin, trust, counts, progress, statuses: Mutex::default() })
+        Arc::new(Self {
+            control,
+            origin,
+            trust,
+            counts,
+            progress,
+            statuses: Mutex::default(),
+            receivers: Mutex::default(),
+            reads: Semaphore::new(READS_MAX),
+        })
     }
 
-    /// Delivery status of a webhook. None if it has no delivery task.
-    pub(crate) fn status(&self, webhook: u32) -> Option<DeliveryStatus> {
-        Some(self.shared_status(webhook)?.get())
+    /// Delivery status of a webhook in each cluster in which it has a delivery task.
+    pub(crate) fn statuses(&self, webhook: u32) -> Vec<(ClusterId, DeliveryStatus)> {
+        let statuses = self.statuses.lock().unwrap_or_else(PoisonError::into_inner);
+        let first = (webhook, ClusterId(0));
+        let own = statuses.range(first..=(webhook, ClusterId(u32::MAX)));
+        own.map(|((_, cluster), status)| (*cluster, status.get())).collect()
     }
 
+    /// The delivery state of a webhook.
     pub(crate) fn state(&self, webhook: &Webhook) -> WebhookState {
-        let failing =
-            self.status(webhook.number).map_or(webhook.progress.failing, |status| status.progress.failing);
-        match (webhook.handshake, failing) {
-            (Handshake::Wanted, _) => WebhookState::Unconfirmed,
-            (Handshake::Done { .. }, Some(_)) => WebhookState::Failing,
-            (Handshake::Done { .. }, None) => WebhookState::Healthy,
+        let is_failing =
+            self.statuses(webhook.number).iter().any(|(_, status)| status.progress.failing.is_some());
+        match webhook.handshake {
+            Handshake::Wanted => WebhookState::Unconfirmed,
+            Handshake::Done { .. } if is_failing => WebhookState::Failing,
+            Handshake::Done { .. } => WebhookState::Healthy,
         }
     }
 
@@ -122,10 +158,8 @@ impl WebhooksShared {
         let begin = Instant::now();
         let mut client = WebhookClient::new(&webhook.url, Arc::clone(&self.trust));
         let tested = self.send_test(webhook, &mut client).await;
-        if tested.is_ok()
-            && let Some(status) = self.shared_status(webhook.number)
-        {
-            status.retry_now.notify_one();
+        if tested.is_ok() {
+            self.receiver(webhook.number).tests.send_modify(|tests| *tests += 1);
         }
         let millis = u64::try_from(begin.elapsed().as_millis()).unwrap_or(u64::MAX);
         let problem = tested.err().map(|error| error.to_string());
@@ -142,13 +176,23 @@ impl WebhooksShared {
         check(&client.send(&notification(webhook, &self.origin, &push, 1)).await?)
     }
 
-    /// The site of a cluster, or the default site if the cluster is gone.
+    /// The site of a cluster, or the last site of a removed one.
     fn site(&self, cluster: ClusterId) -> Site {
-        self.control.of(cluster).look(|state| state.site.clone()).unwrap_or_default()
+        let last = || Some(self.control.shared().undelivered_of(cluster)?.site.clone());
+        self.control.of(cluster).look(|state| state.site.clone()).ok().or_else(last).unwrap_or_default()
     }
 
-    fn shared_status(&self, webhook: u32) -> Option<Arc<SharedDeliveryStatus>> {
-        self.statuses.lock().unwrap_or_else(PoisonError::into_inner).get(&webhook).cloned()
+    /// Counts a delivery that ends with its cluster, because too many removed clusters have undelivered messages.
+    fn count_cut_off(&self, (webhook, cluster): DeliveryId, shared: &SharedState) {
+        let Some(webhook) = shared.find_webhook(webhook) else { return };
+        self.counts.lost.inc();
+        let (webhook, cluster) = (webhook.name.as_str(), cluster.0);
+        tracing::warn!(webhook, cluster, "too many removed clusters have undelivered events; events lost");
+    }
+
+    fn receiver(&self, webhook: u32) -> Arc<ReceiverState> {
+        let mut receivers = self.receivers.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(receivers.entry(webhook).or_default())
     }
 }
 
@@ -205,25 +249,24 @@ impl WebhookSupervisor {
 
 async fn run(webhooks: Arc<WebhooksShared>, mut stop: watch::Receiver<bool>) {
     let (mut entries, mut commits) = (webhooks.control.entries(), webhooks.control.commits());
-    let news = watch::Sender::new(0);
-    let mut deliveries = BTreeMap::new();
+    let mut deliveries = Deliveries::default();
     let mut known: Option<Arc<SharedState>> = None;
     let writer = tokio::spawn({
-        let webhooks = Arc::clone(&webhooks);
-        async move { webhooks.progress.run(&webhooks.control).await }
+        let (webhooks, stop) = (Arc::clone(&webhooks), stop.clone());
+        async move { webhooks.progress.run(&webhooks.control, stop).await }
     });
     loop {
         let shared = webhooks.control.shared();
         if !known.as_ref().is_some_and(|known| Arc::ptr_eq(known, &shared)) {
-            start_and_stop_deliveries(&webhooks, &shared, &news, &mut deliveries);
+            deliveries.follow(&webhooks, &shared);
             known = Some(shared);
         }
         tokio::select! {
             entry = entries.recv() => match entry {
-                Ok(entry) if entry.notices.is_empty() => {}
-                Ok(entry) => drop(news.send_replace(entry.number)),
+                Ok(logged) if logged.entry.notices.is_empty() => {}
+                Ok(logged) => deliveries.wake(ClusterId(logged.entry.cluster_number), logged.entry.number),
                 // The missed entries are in the audit log.
-                Err(RecvError::Lagged(_)) => news.send_modify(|_| {}),
+                Err(RecvError::Lagged(_)) => deliveries.wake_all(),
                 Err(RecvError::Closed) => break,
             },
             changed = commits.changed() => if changed.is_err() { break },
@@ -231,33 +274,79 @@ async fn run(webhooks: Arc<WebhooksShared>, mut stop: watch::Receiver<bool>) {
             _ = stop.wait_for(|stop| *stop) => break,
         }
     }
-    deliveries.values().for_each(JoinHandle::abort);
-    writer.abort();
+    deliveries.abort();
+    webhooks.progress.end();
+    if let Err(error) = writer.await {
+        tracing::error!(%error, "progress writer of webhooks panicked");
+    }
     webhooks.progress.write(&webhooks.control).await;
 }
 
-/// Starts deliveries of new webhooks and aborts those of removed ones.
-fn start_and_stop_deliveries(
-    webhooks: &Arc<WebhooksShared>,
-    shared: &SharedState,
-    news: &watch::Sender<u64>,
-    deliveries: &mut BTreeMap<u32, JoinHandle<()>>,
-) {
-    let mut statuses = webhooks.statuses.lock().unwrap_or_else(PoisonError::into_inner);
-    deliveries.retain(|number, delivery| {
-        let stays = shared.find_webhook(*number).is_some();
-        if !stays {
+/// Delivery tasks, and the senders that wake them.
+#[derive(Default)]
+struct Deliveries {
+    tasks: BTreeMap<DeliveryId, JoinHandle<()>>,
+    /// Number of the last entry with notices, of each cluster. A removed cluster has none: its deliveries end after the
+    /// last entry.
+    news: BTreeMap<ClusterId, watch::Sender<u64>>,
+}
+
+impl Deliveries {
+    /// Starts deliveries of new webhooks and clusters, and aborts those of removed webhooks, and of removed clusters
+    /// whose messages are delivered.
+    fn follow(&mut self, webhooks: &Arc<WebhooksShared>, shared: &SharedState) {
+        let wanted: BTreeSet<_> = wanted_deliveries(shared).collect();
+        let mut statuses = webhooks.statuses.lock().unwrap_or_else(PoisonError::into_inner);
+        for (id, delivery) in self.tasks.extract_if(.., |id, _| !wanted.contains(id)) {
+            statuses.remove(&id);
+            if !delivery.is_finished() && shared.is_undelivered_full() {
+                webhooks.count_cut_off(id, shared);
+            }
             delivery.abort();
-            statuses.remove(number);
         }
-        stays
-    });
-    for webhook in shared.webhooks() {
-        deliveries.entry(webhook.number).or_insert_with(|| {
-            let status = Arc::new(SharedDeliveryStatus::new(webhook.progress));
-            statuses.insert(webhook.number, Arc::clone(&status));
-            let delivery = Delivery::new(Arc::clone(webhooks), webhook.clone(), status, news.subscribe());
-            tokio::spawn(delivery.run())
-        });
+        self.news.retain(|cluster, _| shared.cluster_name(*cluster).is_some());
+        let mut receivers = webhooks.receivers.lock().unwrap_or_else(PoisonError::into_inner);
+        receivers.retain(|webhook, _| shared.find_webhook(*webhook).is_some());
+        drop(receivers);
+        for id in wanted {
+            let (Entry::Vacant(vacant), Some(webhook)) = (self.tasks.entry(id), shared.find_webhook(id.0))
+            else {
+                continue;
+            };
+            let news = match shared.cluster_name(id.1) {
+                Some(_) => self.news.entry(id.1).or_insert_with(|| watch::Sender::new(0)).subscribe(),
+                None => watch::Sender::new(0).subscribe(),
+            };
+            let status = Arc::new(SharedDeliveryStatus::default());
+            statuses.insert(id, Arc::clone(&status));
+            let delivering = Delivery::begin(Arc::clone(webhooks), webhook.clone(), id.1, status, news);
+            vacant.insert(tokio::spawn(delivering));
+        }
     }
+
+    fn wake(&self, cluster: ClusterId, entry: u64) {
+        if let Some(news) = self.news.get(&cluster) {
+            news.send_replace(entry);
+        }
+    }
+
+    fn wake_all(&self) {
+        self.news.values().for_each(|news| news.send_modify(|_| {}));
+    }
+
+    fn abort(&self) {
+        self.tasks.values().for_each(JoinHandle::abort);
+    }
+}
+
+/// Deliveries to every webhook: of each cluster in its scope, and of removed clusters with undelivered messages.
+fn wanted_deliveries(shared: &SharedState) -> impl Iterator<Item = DeliveryId> {
+    let of_cluster = |(cluster, _): (ClusterId, &Name)| {
+        let includes = move |webhook: &&Webhook| webhook.filter.scope.clusters.includes(&cluster);
+        shared.webhooks().filter(includes).map(move |webhook| (webhook.number, cluster))
+    };
+    let of_removed = |(cluster, messages): (ClusterId, &UndeliveredMessages)| {
+        messages.progress.iter().map(|(webhook, _)| (*webhook, cluster)).collect::<Vec<_>>()
+    };
+    shared.clusters().flat_map(of_cluster).chain(shared.undelivered().flat_map(of_removed))
 }

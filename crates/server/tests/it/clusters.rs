@@ -3,18 +3,21 @@
 #![allow(clippy::unwrap_used, reason = "a test may be blunt")]
 
 use std::path::Path;
+use std::sync::Arc;
 
-use forewarn_control::ClusterId;
 use forewarn_control::ControlError;
 use forewarn_control::refusal::Refusal;
 use forewarn_control::request::{
     Administration, ClusterRequest, CommandBatch, IdempotencyKey, RequestContext,
 };
-use forewarn_control::{NamedCommand, Outcome};
-use forewarn_lifecycle::{Name, Seed};
+use forewarn_control::resource_id::GroupId;
+use forewarn_control::shared::{Change, NewClaim};
+use forewarn_control::{ClusterId, ControlState, NamedCommand, Outcome};
+use forewarn_lifecycle::{Name, Now, Seed, Timestamp};
+use forewarn_metadata::{Caller, ControlPlane};
 use forewarn_server::ClockCommand;
 use forewarn_server::State;
-use forewarn_server::{ClockPlan, ControlHandle, Hypervisor, Speed};
+use forewarn_server::{Clock, ClockPlan, ControlHandle, Hypervisor, Speed};
 use forewarn_store::AuditQuery;
 
 fn open(directory: &Path) -> ControlHandle {
@@ -49,13 +52,14 @@ async fn the_same_names_in_two_clusters_are_two_machines() {
     let west = create(&first, "west").await;
     admit_machine(&first, "10.0.0.1").await;
     admit_machine(&west, "10.0.0.2").await;
-    let one = first.directory().at("10.0.0.1".parse().unwrap()).unwrap();
-    let other = first.directory().at("10.0.0.2".parse().unwrap()).unwrap();
-    assert_eq!((&*one.full_name, &*other.full_name), ("solo/solo", "west/solo/solo"));
+    let one = first.caller_at(ClusterId::DEFAULT, "10.0.0.1".parse().unwrap()).unwrap();
+    let other = first.caller_at(ClusterId(1), "10.0.0.2".parse().unwrap()).unwrap();
     assert_eq!((one.slot.cluster, other.slot.cluster), (ClusterId(0), ClusterId(1)));
-    assert_ne!(one.instance.vm_id, other.instance.vm_id);
-    assert!(first.directory().named("solo").is_none(), "there are two");
-    assert!(first.directory().named("west/solo/solo").is_some());
+    let vm_id = |caller: &Caller| first.instance(caller).unwrap().vm_id;
+    assert_ne!(vm_id(&one), vm_id(&other));
+    let named = |name: &str| first.caller_named(name).map(|caller| caller.slot.cluster);
+    assert_eq!(named("solo"), Some(ClusterId::DEFAULT), "that of the default cluster");
+    assert_eq!(named("west/solo/solo"), Some(ClusterId(1)));
 
     order(&west, r#"{"command":"restart","machine":"solo"}"#).await.unwrap();
     let boots = async |control: &ControlHandle| {
@@ -71,16 +75,22 @@ async fn the_same_names_in_two_clusters_are_two_machines() {
 }
 
 #[tokio::test]
-async fn an_address_is_that_of_one_machine_over_all_clusters() {
+async fn an_address_is_that_of_one_machine_of_each_cluster() {
     let directory = tempfile::tempdir().unwrap();
     let first = open(directory.path());
     let west = create(&first, "west").await;
     admit_machine(&first, "10.0.0.1").await;
     order(&west, r#"{"command":"admit_host","name":"h1"}"#).await.unwrap();
-    let taken = r#"{"command":"admit_vm","name":"other","host":"h1","addresses":["10.0.0.1"]}"#;
+    let same = r#"{"command":"admit_vm","name":"other","host":"h1","addresses":["10.0.0.1"]}"#;
+    order(&west, same).await.unwrap();
     let address = "10.0.0.1".parse().unwrap();
-    // Names in a cluster are hidden from callers of another.
-    let machine = "a machine of another cluster".to_owned();
+    let machine_at = |cluster| {
+        first.caller_at(cluster, address).map(|caller| first.instance(&caller).unwrap().name.to_string())
+    };
+    assert_eq!(machine_at(ClusterId::DEFAULT).as_deref(), Some("solo"));
+    assert_eq!(machine_at(ClusterId(1)).as_deref(), Some("other"));
+    let taken = r#"{"command":"admit_vm","name":"third","host":"h1","addresses":["10.0.0.1"]}"#;
+    let machine = "other".to_owned();
     assert_eq!(order(&west, taken).await, Err(ControlError::AddressTaken { address, machine }));
 }
 
@@ -99,8 +109,8 @@ async fn a_cluster_goes_when_nothing_is_in_it_and_is_called_as_it_is_called_now(
     let rename = Administration::RenameCluster { cluster: named("west"), name: named("east") };
     administer(rename).await.unwrap();
     assert!(first.named("west").is_err());
-    assert!(first.directory().named("west/solo/solo").is_none());
-    assert!(first.directory().named("east/solo/solo").is_some());
+    assert!(first.caller_named("west/solo/solo").is_none());
+    assert!(first.caller_named("east/solo/solo").is_some());
 
     order(&west, r#"{"command":"delete","machine":"solo"}"#).await.unwrap();
     order(&west, r#"{"command":"remove_host","host":"h1"}"#).await.unwrap();
@@ -173,7 +183,7 @@ async fn a_clock_that_is_refused_to_be_set_leaves_nothing_behind() {
     }
     control.drive(ClockCommand::Run(Speed(0))).await.unwrap();
     let since = entries().await.split_off(before.len());
-    let asked: Vec<_> = since.iter().map(|entry| entry.text.as_str()).collect();
+    let asked: Vec<_> = since.iter().map(|logged| logged.entry.text.as_str()).collect();
     assert_eq!(asked, ["requested: freeze"]);
 }
 
@@ -199,4 +209,24 @@ async fn what_has_changed_since_it_was_read_is_left_alone() {
     order(r#"{"command":"admit_host","name":"h1"}"#, 0).await.unwrap();
     assert_eq!(order(r#"{"command":"admit_host","name":"h2"}"#, 0).await, Err(ControlError::Changed));
     order(r#"{"command":"admit_host","name":"h2"}"#, 1).await.unwrap();
+}
+
+/// A crash may leave a claim that was taken for a request which was not committed.
+/// promise: C7
+#[tokio::test]
+async fn a_claim_that_no_cluster_uses_is_released_at_the_start() {
+    let clock = || Clock::virtual_at(Timestamp::from_millis(0), Speed(0));
+    let state = ControlState::new(Seed([5; 16]));
+    let group = GroupId { subscription: "s".to_owned(), name: "left-over".to_owned() };
+    let claim = NewClaim { group: group.clone(), location: "west".to_owned() };
+    let mut shared = state.shared().clone();
+    let taken = Change::ClaimsTaken { cluster: ClusterId::DEFAULT, claims: vec![claim] };
+    shared.apply(Now::at_millis(0), &taken);
+    assert!(shared.claim(&group.key()).is_some());
+    let used: Vec<_> = state.shared().claims().cloned().collect();
+
+    let state = state.with_shared(Arc::new(shared));
+    let control = ControlHandle::simulated_on(state, Seed([5; 16]), clock());
+    control.settled().await.unwrap();
+    assert_eq!(control.shared().claims().cloned().collect::<Vec<_>>(), used);
 }

@@ -4,10 +4,12 @@ use std::net::IpAddr;
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
+use forewarn_control::ClusterId;
 use forewarn_control::ControlError;
 use forewarn_control::NamedCommand;
 use forewarn_hypervisor::Program;
 use forewarn_lifecycle::{Seed, Timestamp};
+use forewarn_metadata::ControlPlane;
 use forewarn_server::ClockCommand;
 use forewarn_server::{CLOCK_END, Clock, ControlHandle, Hypervisor, Speed};
 use serde_json::{Value, json};
@@ -34,7 +36,8 @@ async fn server(hypervisor: Hypervisor) -> ControlHandle {
 
 fn at(control: &ControlHandle, address: &str) -> Option<String> {
     let address: IpAddr = address.parse().expect("an address");
-    control.directory().at(address).map(|caller| caller.name.to_string())
+    let caller = control.caller_at(ClusterId::DEFAULT, address)?;
+    Some(control.instance(&caller)?.name.to_string())
 }
 
 #[tokio::test]

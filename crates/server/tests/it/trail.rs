@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use forewarn_control::ControlError;
 use forewarn_control::request::{Administration, CommandBatch, RequestContext};
-use forewarn_control::{AuditEntry, Chain, NamedCommand, Outcome};
+use forewarn_control::{AuditEntry, AuditVerifier, NamedCommand, Outcome};
 use forewarn_lifecycle::{Approver, Command, Name, Seed};
 use forewarn_server::ClockCommand;
 use forewarn_server::{ClockPlan, ControlHandle, Hypervisor, Speed};
@@ -27,7 +27,7 @@ async fn order(control: &ControlHandle, json: &str) -> Result<Outcome, ControlEr
 async fn audit_entries(control: &ControlHandle) -> Vec<Arc<AuditEntry>> {
     let page = control.read_audit_log(AuditQuery::default()).await.unwrap();
     assert_eq!(page.next, None);
-    page.entries
+    page.entries.into_iter().map(|logged| logged.entry).collect()
 }
 
 /// A control handle with one enrolled machine and a scheduled restart.
@@ -89,8 +89,9 @@ async fn what_is_refused_leaves_no_trace_and_the_chain_goes_on_after_a_restart()
     let entries = audit_entries(&control).await;
     assert!(entries.starts_with(&before));
     assert_eq!(entries.last().unwrap().text, "requested: create cluster, cluster west");
-    let mut chain = Chain::default();
-    entries.iter().for_each(|entry| chain.verify(entry).unwrap());
+    let mut verifier = AuditVerifier::new();
+    entries.iter().for_each(|entry| verifier.verify(entry).unwrap());
+    assert_eq!(verifier.chains().count(), 2, "of the default cluster and the shared stream");
     control.stop().await;
-    assert_eq!(forewarn_store::check(directory.path()).unwrap().entries, chain.number);
+    assert_eq!(forewarn_store::check(directory.path()).unwrap().entries, verifier.entries());
 }

@@ -1,21 +1,23 @@
-//! Checks of the audit log: its ends on every opening, all of it on request.
+//! Checks of the audit log: its ends on every opening, all of it on request or by [`super::AuditVerifier`].
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use forewarn_control::{Chain, ENTRY_BYTES_MAX};
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::table::{AuditRow, hour_of, read_row};
-use crate::database::Heading;
+use super::table::{AuditRow, hour_of, position_of, read_row};
 use crate::error::OpenError;
+use crate::heading::{Headings, StreamHeading};
+use crate::stream_key::StreamKey;
 
-/// Checks that the audit log begins and ends as the heading says: detects a truncated one.
-pub(crate) fn check_ends(connection: &Connection, path: &Path, heading: &Heading) -> Result<(), OpenError> {
+/// Checks that the audit log, and the part of each stream, ends as the headings say: detects a truncated one.
+pub(crate) fn check_ends(connection: &Connection, path: &Path, headings: &Headings) -> Result<(), OpenError> {
     let failed = |source| OpenError::database(path, source);
-    let sql = "SELECT min(number), max(number) FROM trail";
-    let ends: (Option<i64>, Option<i64>) =
-        connection.query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?))).map_err(failed)?;
-    let Heading { audit_chain, swept, .. } = heading;
+    // Each by itself is a lookup; one query for both reads the whole table.
+    let find = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, Option<i64>>(0)).map_err(failed);
+    let ends = (find("SELECT min(position) FROM trail")?, find("SELECT max(position) FROM trail")?);
+    let (swept, end) = (headings.journal.audit_swept, headings.journal.audit_end);
     let (first, last) = match ends {
         (Some(first), Some(last)) => (first.cast_unsigned(), last.cast_unsigned()),
         (None, _) | (_, None) => (swept.number + 1, swept.number),
@@ -24,78 +26,153 @@ pub(crate) fn check_ends(connection: &Connection, path: &Path, heading: &Heading
         let what = format!("the audit log begins with entry {first} instead of {}", swept.number + 1);
         return Err(OpenError::damaged(path, what));
     }
-    if last != audit_chain.number {
-        let what = format!("the audit log ends with entry {last} instead of {}", audit_chain.number);
+    if last != end.number {
+        let what = format!("the audit log ends with entry {last} instead of {}", end.number);
         return Err(OpenError::damaged(path, what));
     }
-    let end = if last == swept.number { *swept } else { last_link(connection, path)? };
-    if end != *audit_chain {
+    let link = if last == swept.number { Some(swept) } else { link_of(connection, last) };
+    if link != Some(end) {
         return Err(OpenError::damaged(path, format!("audit entry {last} is damaged")));
+    }
+    headings.streams().try_for_each(|(key, heading)| check_end_of(connection, path, key, heading))
+}
+
+/// Checks the last entry of a stream.
+fn check_end_of(
+    connection: &Connection,
+    path: &Path,
+    key: StreamKey,
+    heading: &StreamHeading,
+) -> Result<(), OpenError> {
+    if heading.is_swept() {
+        return Ok(());
+    }
+    let number = heading.audit_chain.number;
+    let position =
+        position_of(connection, key, number).map_err(|source| OpenError::database(path, source))?;
+    let Some(position) = position else {
+        return Err(OpenError::damaged(path, format!("audit entry {number} of {key} is missing")));
+    };
+    if stored_link(connection, position) != Some(heading.audit_chain) {
+        return Err(OpenError::damaged(path, format!("audit entry {number} of {key} is damaged")));
     }
     Ok(())
 }
 
-fn last_link(connection: &Connection, path: &Path) -> Result<Chain, OpenError> {
-    let sql = "SELECT number, at, content FROM trail ORDER BY number DESC LIMIT 1";
-    let row = connection.query_row(sql, [], AuditRow::from_row);
-    let row = row.map_err(|source| OpenError::database(path, source))?;
-    let entry = row.entry().map_err(|what| OpenError::damaged(path, what))?;
-    Chain::at(&entry).map_err(|error| OpenError::damaged(path, error.to_string()))
+/// The chain of a stream after the entry at a position; `None` if the entry cannot be read.
+fn stored_link(connection: &Connection, position: u64) -> Option<Chain> {
+    Chain::at(&read_row(connection, position).ok()??.entry().ok()?).ok()
 }
 
-/// The chain after an entry; `None` if the entry is swept or cannot be read.
-pub(crate) fn link_at(connection: &Connection, heading: &Heading, number: u64) -> Option<Chain> {
-    let Heading { audit_chain, swept, .. } = heading;
-    if let Some(end) = [audit_chain, swept].into_iter().find(|end| end.number == number) {
-        return Some(*end);
+/// Position and hash of an entry; `None` if the entry is swept or cannot be read.
+pub(crate) fn link_at(connection: &Connection, headings: &Headings, position: u64) -> Option<Chain> {
+    let (swept, end) = (headings.journal.audit_swept, headings.journal.audit_end);
+    if swept.number == position {
+        return Some(swept);
     }
-    let row = read_row(connection, number).ok()??;
-    Chain::at(&row.entry().ok()?).ok()
+    if end.number == position {
+        return Some(end);
+    }
+    link_of(connection, position)
 }
 
-/// Reads every entry, verifies the chain and the index. Returns the number of entries.
+/// Position and hash of a stored entry; `None` if it cannot be read.
+fn link_of(connection: &Connection, position: u64) -> Option<Chain> {
+    stored_link(connection, position).map(|link| Chain { number: position, ..link })
+}
+
+/// Reads every entry, verifies the chain of each stream and the index. Returns the number of entries.
 pub(crate) fn check_audit_log(
     connection: &Connection,
     path: &Path,
-    heading: &Heading,
+    headings: &Headings,
 ) -> Result<u64, OpenError> {
     let failed = |source| OpenError::database(path, source);
     let damaged = |what: String| OpenError::damaged(path, what);
-    let mut chain = heading.swept;
-    let mut subjects = 0;
-    let mut statement =
-        connection.prepare("SELECT number, at, content FROM trail ORDER BY number").map_err(failed)?;
+    let mut chains: BTreeMap<_, _> = headings.streams().map(|(key, heading)| (key, heading.swept)).collect();
+    let (mut expected, mut subjects) = (headings.journal.audit_swept.number, 0);
+    let sql = "SELECT position, stream, number, at, content FROM trail ORDER BY position";
+    let mut statement = connection.prepare(sql).map_err(failed)?;
     let mut rows = statement.query([]).map_err(failed)?;
     while let Some(row) = rows.next().map_err(failed)? {
         let row = AuditRow::from_row(row).map_err(failed)?;
-        if row.content_bytes() > ENTRY_BYTES_MAX + 64 {
-            return Err(damaged(format!("audit entry {} is too large", row.number)));
+        expected += 1;
+        if row.position != expected {
+            let found = row.position;
+            return Err(damaged(format!("audit entry {expected} is missing: entry {found} comes next")));
         }
-        let entry = row.entry().map_err(damaged)?;
-        chain.verify(&entry).map_err(|error| damaged(error.to_string()))?;
-        let keys: Vec<_> = entry.subjects().iter().map(ToString::to_string).collect();
-        if !is_found(connection, &row, &keys).map_err(failed)? {
-            return Err(damaged(format!("audit entry {} is missing from the index", entry.number)));
-        }
-        subjects += keys.len() as u64;
+        let chain = chains.get(&row.stream).copied();
+        let (after, keys) = check_row(connection, &row, chain).map_err(failed)?.map_err(damaged)?;
+        let Some(chain) = chains.get_mut(&row.stream) else {
+            return Err(damaged(format!("audit entry {} is of an unknown stream", row.position)));
+        };
+        (*chain, subjects) = (after, subjects + keys);
     }
+    check_chains(headings, &chains).map_err(damaged)?;
     let listed: i64 =
         connection.query_row("SELECT count(*) FROM subject", [], |row| row.get(0)).map_err(failed)?;
     if listed.cast_unsigned() != subjects {
         return Err(damaged("the index of the audit log has entries that do not exist".to_owned()));
     }
-    Ok(chain.number - heading.swept.number)
+    Ok(expected - headings.journal.audit_swept.number)
+}
+
+/// Verifies an entry, that it continues a chain if there is one, and its index. Returns the chain after it, and the
+/// number of its subjects.
+pub(super) fn check_row(
+    connection: &Connection,
+    row: &AuditRow,
+    chain: Option<Chain>,
+) -> rusqlite::Result<Result<(Chain, u64), String>> {
+    if row.content_bytes() > ENTRY_BYTES_MAX + 64 {
+        return Ok(Err(format!("audit entry {} is too large", row.position)));
+    }
+    let entry = match row.entry() {
+        Ok(entry) => entry,
+        Err(what) => return Ok(Err(what)),
+    };
+    let verified = chain.map_or_else(|| Ok(()), |mut chain| chain.verify(&entry));
+    let after = match verified.and_then(|()| Chain::at(&entry)) {
+        Ok(after) => after,
+        Err(error) => return Ok(Err(format!("{}: {error}", row.stream))),
+    };
+    let keys: Vec<_> = entry.subjects().iter().map(ToString::to_string).collect();
+    if !is_found(connection, row, &keys)? {
+        return Ok(Err(format!("audit entry {} is missing from the index", row.position)));
+    }
+    Ok(Ok((after, keys.len() as u64)))
+}
+
+/// Checks that each log ends as its heading says, and that logs which continue the common one begin at its end.
+pub(super) fn check_chains(headings: &Headings, chains: &BTreeMap<StreamKey, Chain>) -> Result<(), String> {
+    let common = headings.get(StreamKey::COMMON).map_or_else(Chain::default, |common| common.audit_chain);
+    for (key, heading) in headings.streams() {
+        if chains.get(&key) != Some(&heading.audit_chain) {
+            return Err(format!(
+                "the audit log of {key} does not end with entry {}",
+                heading.audit_chain.number
+            ));
+        }
+        if heading.begin != Chain::default() && heading.begin != common {
+            return Err(format!("the audit log of {key} does not continue the common log"));
+        }
+    }
+    Ok(())
 }
 
 fn is_found(connection: &Connection, row: &AuditRow, keys: &[String]) -> rusqlite::Result<bool> {
-    let number = row.number.cast_signed();
-    let mut there = connection.prepare_cached("SELECT 1 FROM subject WHERE subject = ?1 AND number = ?2")?;
+    let position = row.position.cast_signed();
+    let mut there =
+        connection.prepare_cached("SELECT 1 FROM subject WHERE subject = ?1 AND position = ?2")?;
     for key in keys {
-        if !there.exists(params![key, number])? {
+        if !there.exists(params![key, position])? {
             return Ok(false);
         }
     }
+    if position_of(connection, row.stream, row.number)? != Some(row.position) {
+        return Ok(false);
+    }
     let sql = "SELECT 1 FROM hour WHERE hour = ?1 AND first <= ?2 AND last >= ?2";
     let mut hour = connection.prepare_cached(sql)?;
-    Ok(hour.query_row(params![hour_of(row.at), number], |_| Ok(())).optional()?.is_some())
+    Ok(hour.query_row(params![hour_of(row.at), position], |_| Ok(())).optional()?.is_some())
 }

@@ -3,26 +3,35 @@
 //! Entries are written in the commit of their records. The committer, which owns the only connection, serves one query
 //! with limited work between two commits, so that writers never wait for long.
 //!
+//! Each stream has a log with numbers of its own. An entry also has a position in the log of the server, which has all
+//! of them in the order of their commits.
+//!
 //! ```text
-//!   AuditLogReader ──AuditQuery──▶ committer ──▶ subject: which numbers ──▶ trail: the entries ──▶ AuditBatch
+//!   AuditLogReader ──AuditQuery──▶ committer ──▶ subject: which positions ──▶ trail: the entries ──▶ AuditBatch
 //! ```
 
 mod check;
+mod page;
 mod recent;
 mod search;
+mod stream_log;
+mod subject_finder;
 mod sweep;
 mod table;
+mod verifier;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use forewarn_control::{AuditEntry, Subject};
+use forewarn_control::{AuditEntry, Stream, Subject};
 use forewarn_lifecycle::Timestamp;
 
 pub(crate) use check::{check_audit_log, check_ends, link_at};
+pub(crate) use page::read_page;
 pub(crate) use recent::RecentEntries;
 pub(crate) use sweep::AuditSweeper;
-pub(crate) use table::{chain_before, read_page, rewrite_entry, write_entry};
+pub(crate) use table::{chain_before, rewrite_entry, shown_to, write_entry};
+pub(crate) use verifier::{AuditVerifier, PassProgress, VerifiedSlice};
 
 /// Default retention of entries: more than a year.
 pub const AUDIT_RETENTION: Duration = Duration::from_hours(400 * 24);
@@ -44,7 +53,12 @@ pub struct AuditQuery {
     pub since: Option<Timestamp>,
     /// Only entries before this time.
     pub until: Option<Timestamp>,
+    /// Only the log of this stream, by number: entries of its own log, and those of the common log before it that concern
+    /// the stream. Without it, the log of the server, by position.
+    pub stream: Option<Stream>,
+    /// Only entries after this position, or number.
     pub after: Option<u64>,
+    /// Only entries before this position, or number.
     pub before: Option<u64>,
     pub direction: Direction,
     /// Maximum number of entries; at most [`PAGE_ENTRIES_MAX`].
@@ -61,23 +75,33 @@ pub enum Direction {
 
 impl Default for AuditQuery {
     fn default() -> Self {
-        let (since, until, after, before) = (None, None, None, None);
+        let (since, until, stream, after, before) = (None, None, None, None, None);
         let direction = Direction::OldestFirst;
-        Self { groups: Vec::new(), since, until, after, before, direction, limit: PAGE_ENTRIES_MAX }
+        Self { groups: Vec::new(), since, until, stream, after, before, direction, limit: PAGE_ENTRIES_MAX }
     }
 }
 
-/// Result of a query.
+/// An entry with its position in the log of the server.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LoggedEntry {
+    /// Positions count the entries of all streams, from 1, without gaps, in the order of their commits.
+    pub position: u64,
+    pub entry: Arc<AuditEntry>,
+}
+
+/// Result of a query. Its numbers are positions, or those of the stream of the query.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AuditBatch {
     /// Entries in the requested order.
-    pub entries: Vec<Arc<AuditEntry>>,
-    /// Continuation: `after` that number, or `before` it if the newest come first. `None` at the end. A short or empty
+    pub entries: Vec<LoggedEntry>,
+    /// Continuation: `after` that one, or `before` it if the newest come first. `None` at the end. A short or empty
     /// page may have a next one: the work of one query is limited.
     pub next: Option<u64>,
-    /// Number of the newest entry.
+    /// The newest entry that is visible.
     pub head: u64,
-    /// Number of the last entry that was swept because of its age.
+    /// The newest entry, which may be hidden for a moment: no later one exists.
+    pub end: u64,
+    /// The last entry that was swept because of its age.
     pub swept: u64,
 }
 

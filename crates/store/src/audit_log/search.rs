@@ -1,15 +1,14 @@
 //! Search: the loop that both kinds of journal share.
 //!
-//! The journal says where to look next; this module inspects the entry there. Numbers have no gaps, so a page ends at a
-//! number, and the next begins there.
+//! The journal says where to look next; this module inspects the entry there. Positions have no gaps, and neither have
+//! the numbers of a stream, so a page ends at one of them, and the next begins there.
 
 use std::ops::RangeInclusive;
-use std::sync::Arc;
 
 use forewarn_control::AuditEntry;
 use forewarn_lifecycle::Timestamp;
 
-use super::{AuditBatch, AuditQuery, Direction, PAGE_ENTRIES_MAX, ReadError};
+use super::{AuditBatch, AuditQuery, Direction, LoggedEntry, PAGE_ENTRIES_MAX, ReadError};
 
 /// Bytes on one page, without its last entry.
 const PAGE_BYTES_MAX: usize = 4 << 20;
@@ -27,23 +26,31 @@ pub(super) enum SearchStep {
 
 /// An entry that was inspected.
 pub(super) enum Candidate {
-    /// Outside the time range.
+    /// Outside the time range, or of another stream.
     Other,
     Entry {
-        entry: Arc<AuditEntry>,
+        entry: LoggedEntry,
         /// Approximate memory of the entry.
         bytes: usize,
     },
 }
 
-/// Numbers of the last entry swept and of the newest entry.
+/// The last entry swept, the newest visible entry and the newest entry: positions, or numbers of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct StoredRange {
     pub(super) swept: u64,
     pub(super) head: u64,
+    pub(super) end: u64,
 }
 
-/// Numbers to search, as far as the query limits them.
+impl StoredRange {
+    /// The range of a log whose entries are visible up to one of them.
+    pub(super) fn new(swept: u64, last: u64, shown_to: u64) -> Self {
+        Self { swept, head: last.min(shown_to).max(swept), end: last.max(swept) }
+    }
+}
+
+/// Positions or numbers to search, as far as the query limits them.
 pub(super) fn range(query: &AuditQuery, stored: StoredRange) -> RangeInclusive<u64> {
     let first = query.after.map_or(0, |after| after.saturating_add(1)).max(stored.swept + 1);
     let last = query.before.map_or(u64::MAX, |before| before.saturating_sub(1)).min(stored.head);
@@ -67,7 +74,8 @@ pub(super) fn search(
 ) -> Result<AuditBatch, ReadError> {
     let limit = query.limit.min(PAGE_ENTRIES_MAX);
     let (mut entries, mut bytes) = (Vec::new(), 0);
-    let page = |entries, next| Ok(AuditBatch { entries, next, head: stored.head, swept: stored.swept });
+    let StoredRange { swept, head, end } = stored;
+    let page = |entries, next| Ok(AuditBatch { entries, next, head, end, swept });
     if range.is_empty() || limit == 0 {
         return page(entries, None);
     }
@@ -86,7 +94,7 @@ pub(super) fn search(
         }
         looks -= 1;
         if let Candidate::Entry { entry, bytes: more } = look(number)?
-            && concerns_all(query, &entry)
+            && concerns_all(query, &entry.entry)
         {
             // Search for one more than requested, so that a page with a continuation has a next page.
             if entries.len() == limit || bytes > PAGE_BYTES_MAX {

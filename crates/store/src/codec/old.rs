@@ -10,7 +10,7 @@ use forewarn_control::resources::{
     Leaving, Operation, OperationResult, Resource, ResourceChange, ResourceRow,
 };
 use forewarn_control::shared::{Boot, Change as SharedChange, Counters, Row as SharedRow};
-use forewarn_control::shared::{Token, Webhook, WebhookChange};
+use forewarn_control::shared::{Progress, Token, Webhook, WebhookChange};
 use forewarn_control::{ClusterEntry, ControlState, Entry, MachineDetails, Record, Site, StateRow};
 use forewarn_control::{ClusterId, NewReceipt, Receipt, ReceiptRow, StoredResponse};
 use forewarn_lifecycle::{Change, MachineId, MaintenanceId, Name, Now, Row, Seed};
@@ -76,7 +76,7 @@ pub(crate) enum OldSharedRow {
     Resource(Resource),
     Operation(OldOperation),
     NextOperation(u64),
-    Webhook(Webhook),
+    Webhook(Webhook, Progress),
     OperationWith(OldOperation, u32),
 }
 
@@ -141,7 +141,7 @@ stored_enum!(OldSharedRow {
     4 => Resource(resource),
     5 => Operation(operation),
     6 => NextOperation(number),
-    7 => Webhook(webhook),
+    7 => Webhook(webhook, progress),
     40 => OperationWith(operation, token),
 });
 
@@ -184,10 +184,20 @@ impl OldRecord {
     pub(crate) fn upgraded(self, state: &ControlState) -> Vec<Record> {
         let Self { now, entry } = self;
         if let OldEntry::Unread(announcements) = entry {
-            return Record::unread(now, &announcements).collect();
+            return unread(now, &announcements);
         }
         entry.upgraded(state).map(|entry| Record { now, entry }).into_iter().collect()
     }
+}
+
+/// The announcements of each cluster, which follow each other.
+fn unread(now: Now, announcements: &[(ClusterId, MaintenanceId)]) -> Vec<Record> {
+    let mut records = Vec::new();
+    for cluster in announcements.chunk_by(|(one, _), (other, _)| one == other) {
+        let (id, maintenances) = (cluster[0].0, cluster.iter().map(|(_, maintenance)| *maintenance));
+        records.extend(Record::unread(now, id, &maintenances.collect::<Vec<_>>()));
+    }
+    records
 }
 
 impl OldEntry {
@@ -303,7 +313,7 @@ impl RowUpgrade {
                 self.next_operation = next;
                 SharedRow::Receipt(ReceiptRow::Next(self.next_receipt))
             }
-            OldSharedRow::Webhook(webhook) => SharedRow::Webhook(webhook),
+            OldSharedRow::Webhook(webhook, progress) => SharedRow::WebhookWithProgress(webhook, progress),
         })
     }
 

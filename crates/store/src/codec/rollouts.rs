@@ -4,7 +4,7 @@ use std::num::NonZeroU16;
 
 use forewarn_lifecycle::{
     Confirm, EndedRollout, FaultDomains, HealthGate, HostResult, Obstacle, Pause, Percent, Rollout,
-    RolloutEnd, RolloutTerms, Standing, Weekdays, Window,
+    RolloutEnd, RolloutTerms, Standing, WaitingHosts, Weekdays, Window,
 };
 
 use super::{Malformed, Reader, Stored, Writer, stored_enum, stored_struct};
@@ -48,6 +48,18 @@ stored_enum!(FaultDomains { 0 => Any, 1 => OneAtATime });
 stored_enum!(Confirm { 0 => Never, 1 => First, 2 => Each });
 stored_enum!(HealthGate { 0 => Awaited, 1 => Ignored });
 
+/// A length, then every host in its order.
+impl Stored for WaitingHosts {
+    fn write(&self, out: &mut Writer) {
+        out.number(self.len() as u64);
+        self.iter().for_each(|host| host.write(out));
+    }
+
+    fn read(input: &mut Reader<'_>) -> Result<Self, Malformed> {
+        Ok(Vec::read(input)?.into_iter().collect())
+    }
+}
+
 impl Stored for NonZeroU16 {
     fn write(&self, out: &mut Writer) {
         self.get().write(out);
@@ -87,8 +99,53 @@ impl Stored for Window {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{from_bytes, to_bytes};
+    use forewarn_lifecycle::limits::{HOSTS_PER_ROLLOUT_MAX, MACHINES_PER_GROUP_MAX};
+    use forewarn_lifecycle::paged::PagedMap;
+    use forewarn_lifecycle::{Change, HostId, HostWork, MachineId, RolloutId, Row, Steady, Timestamp};
+
+    use super::super::{RECORD_BYTES_MAX, from_bytes, to_bytes};
     use super::*;
+
+    /// Hosts with the largest numbers that a cluster gets in practice: it has had fifty million.
+    fn hosts(count: usize) -> impl Iterator<Item = HostId> {
+        (50_000_000..).take(count).map(HostId)
+    }
+
+    #[test]
+    fn a_rollout_over_every_host_of_a_cluster_fits_into_a_record_and_into_a_row() {
+        let (rollout, work, terms) = (RolloutId(u64::MAX), HostWork::Update, RolloutTerms::default());
+        let all: Vec<_> = hosts(HOSTS_PER_ROLLOUT_MAX).collect();
+        let planned = Change::RolloutPlanned { rollout, work, terms: terms.clone(), hosts: all.clone() };
+        let half = HOSTS_PER_ROLLOUT_MAX / 2;
+        let (added, removed) = (all[..half].to_vec(), all[half..].to_vec());
+        let changed = Change::RolloutChanged { rollout, terms: terms.clone(), added, removed };
+        for change in [planned, changed] {
+            let bytes = to_bytes(&change);
+            assert!(bytes.len() < RECORD_BYTES_MAX / 2, "{}", bytes.len());
+            assert_eq!(from_bytes::<Change>(&bytes), Ok(change));
+        }
+        let row = Row::Rollout(
+            rollout,
+            Rollout {
+                work,
+                terms,
+                planned_at: Timestamp::from_millis(i64::MAX),
+                waiting: all[half..].iter().copied().collect(),
+                past: all[..half].iter().map(|host| (*host, HostResult::Failed)).collect::<PagedMap<_, _>>(),
+                standing: Standing::Next,
+                pause: Some(Pause::Failures),
+                failures: u32::MAX,
+                groups: u32::MAX,
+                confirmed: u32::MAX,
+                group_over: Some(Steady::from_millis(u64::MAX)),
+                last_machines: vec![MachineId(u32::MAX); MACHINES_PER_GROUP_MAX],
+                excused: all.iter().copied().collect(),
+            },
+        );
+        let bytes = to_bytes(&row);
+        assert!(bytes.len() < RECORD_BYTES_MAX, "{}", bytes.len());
+        assert_eq!(from_bytes::<Row>(&bytes), Ok(row));
+    }
 
     #[test]
     fn windows_round_trip_and_invalid_ones_are_rejected() {

@@ -3,9 +3,10 @@
 use forewarn_lifecycle::{
     Action, Announcement, Approval, Approve, Approver, Brake, Cause, Change, EventId, EventKind, EventSource,
     EvictionPolicy, FailureKind, FaultDomain, Health, Hold, HostId, HostWork, Impact, Machine, MachineId,
-    MaintenanceId, Name, Now, Orchestration, OsImageNotice, Part, Plan, Policy, Power, PowerChange, Priority,
-    Profile, Reason, Report, RolloutId, ScaleSet, ScaleSetId, Seed, Settings, Shape, StartCause, Steady,
-    TenantId, TerminateNotice, Timestamp, Unenrolled, UpdateDomain, UpgradePolicy, Wait, Withdrawal, Zone,
+    MaintenanceId, Name, Now, Orchestration, OsImageNotice, Part, Parts, Plan, Policy, Power, PowerChange,
+    Priority, Profile, Reason, Report, RolloutId, ScaleSet, ScaleSetId, Seed, Settings, Shape, StartCause,
+    Steady, TenantId, TerminateNotice, Timestamp, Unenrolled, UpdateDomain, UpgradePolicy, Wait, Withdrawal,
+    Zone,
 };
 
 use super::plain::{read_text, write_text};
@@ -202,3 +203,17 @@ stored_enum!(Withdrawal {
     4 => HostRecovered,
     5 => Postponed,
 });
+
+/// A length, then every part. Older versions wrote the parts in another order.
+impl Stored for Parts {
+    fn write(&self, out: &mut Writer) {
+        out.number(self.len() as u64);
+        self.iter().for_each(|part| part.write(out));
+    }
+
+    fn read(input: &mut Reader<'_>) -> Result<Self, Malformed> {
+        let parts = Vec::<Part>::read(input)?;
+        let (length, parts) = (parts.len(), parts.into_iter().collect::<Self>());
+        if parts.len() == length { Ok(parts) } else { Err(Malformed::Impossible("second part of a tenant")) }
+    }
+}

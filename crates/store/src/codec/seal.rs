@@ -6,14 +6,15 @@
 //! ```
 //!
 //! The checksum is `SipHash` with a fixed key: 64 bits instead of the 32 of a CRC, and the rules need it anyway. It
-//! detects accidents; a process that can write the file can also compute it. It covers the location (table and number),
-//! so that a record in the wrong location is detected.
+//! detects accidents; a process that can write the file can also compute it. It covers the location (table, stream
+//! and number), so that a record in the wrong location is detected.
 
 use std::hash::Hasher;
 
 use siphasher::sip::SipHasher13;
 
 use super::{Malformed, Reader, Stored, from_bytes, to_bytes};
+use crate::stream_key::StreamKey;
 
 /// Version of everything except records and parts of the state.
 const VERSION: u8 = 0;
@@ -24,18 +25,26 @@ const STATE_VERSION: u8 = 1;
 /// Location of sealed content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SealLocation {
-    /// Record with that number.
+    /// Record with that number of a journal without streams.
     Record(u64),
-    /// Part of the state of a generation.
+    /// Part of the state of a generation: of a journal without streams, or of an export.
     Chunk {
         generation: u64,
         /// Number of the part, from 0.
         number: u64,
     },
-    /// Audit entry with that number.
-    Entry(u64),
-    /// The heading, of which there is one.
+    /// The heading of a journal without streams, or of an export.
     Head,
+    /// Record of a stream.
+    StreamRecord { stream: StreamKey, number: u64 },
+    /// Part of the state of a stream.
+    StreamChunk { stream: StreamKey, generation: u64, number: u64 },
+    /// Audit entry of a stream. In the common log, positions are numbers.
+    Entry { stream: StreamKey, position: u64 },
+    /// The heading of the journal, of which there is one.
+    JournalHead,
+    /// The heading of a stream.
+    StreamHead(StreamKey),
     /// The reach of the journal, in a file of its own.
     Reach,
 }
@@ -44,8 +53,12 @@ impl SealLocation {
     /// Version in which content is written.
     const fn version(self) -> u8 {
         match self {
-            Self::Record(_) | Self::Chunk { .. } => STATE_VERSION,
-            Self::Entry(_) | Self::Head | Self::Reach => VERSION,
+            Self::Record(_) | Self::Chunk { .. } | Self::StreamRecord { .. } | Self::StreamChunk { .. } => {
+                STATE_VERSION
+            }
+            Self::Entry { .. } | Self::Head | Self::JournalHead | Self::StreamHead(_) | Self::Reach => {
+                VERSION
+            }
         }
     }
 }
@@ -53,17 +66,25 @@ impl SealLocation {
 const KEY: [u8; 16] = *b"forewarn journal";
 
 fn checksum(location: SealLocation, version: u8, content: &[u8]) -> [u8; 8] {
-    let (kind, first, second) = match location {
-        SealLocation::Record(number) => (0, number, 0),
-        SealLocation::Chunk { generation, number } => (1, generation, number),
-        SealLocation::Head => (2, 0, 0),
-        SealLocation::Entry(number) => (3, number, 0),
-        SealLocation::Reach => (4, 0, 0),
+    let (kind, first, second, stream) = match location {
+        SealLocation::Record(number) => (0, number, 0, None),
+        SealLocation::Chunk { generation, number } => (1, generation, number, None),
+        SealLocation::Head => (2, 0, 0, None),
+        SealLocation::Entry { stream: StreamKey::COMMON, position } => (3, position, 0, None),
+        SealLocation::Reach => (4, 0, 0, None),
+        SealLocation::JournalHead => (5, 0, 0, None),
+        SealLocation::StreamHead(stream) => (6, 0, 0, Some(stream)),
+        SealLocation::StreamRecord { stream, number } => (7, number, 0, Some(stream)),
+        SealLocation::StreamChunk { stream, generation, number } => (8, generation, number, Some(stream)),
+        SealLocation::Entry { stream, position } => (9, position, 0, Some(stream)),
     };
     let mut hasher = SipHasher13::new_with_key(&KEY);
     hasher.write(&[kind, version]);
     hasher.write(&first.to_le_bytes());
     hasher.write(&second.to_le_bytes());
+    if let Some(stream) = stream {
+        hasher.write(&stream.column().to_le_bytes());
+    }
     hasher.write(content);
     hasher.finish().to_le_bytes()
 }
@@ -120,11 +141,23 @@ mod tests {
 
     #[test]
     fn content_is_read_where_it_was_written_and_nowhere_else() {
+        let (shared, cluster) = (StreamKey::SHARED, StreamKey::from_column(1));
         let places = [
             SealLocation::Record(0),
             SealLocation::Record(1),
-            SealLocation::Entry(0),
-            SealLocation::Entry(1),
+            SealLocation::Entry { stream: StreamKey::COMMON, position: 1 },
+            SealLocation::Entry { stream: shared, position: 1 },
+            SealLocation::Entry { stream: cluster, position: 1 },
+            SealLocation::Entry { stream: cluster, position: 2 },
+            SealLocation::StreamRecord { stream: shared, number: 1 },
+            SealLocation::StreamRecord { stream: cluster, number: 1 },
+            SealLocation::StreamRecord { stream: cluster, number: 2 },
+            SealLocation::StreamChunk { stream: shared, generation: 1, number: 0 },
+            SealLocation::StreamChunk { stream: cluster, generation: 1, number: 0 },
+            SealLocation::StreamChunk { stream: cluster, generation: 0, number: 1 },
+            SealLocation::StreamHead(shared),
+            SealLocation::StreamHead(cluster),
+            SealLocation::JournalHead,
             SealLocation::Head,
             SealLocation::Reach,
             SealLocation::Chunk { generation: 1, number: 0 },

@@ -2,7 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use forewarn_control::shared::{Boot, Change, Counters, Reach, Role, Row, Scope, Token, TokenHash};
+use forewarn_control::request::IdempotencyKey;
+use forewarn_control::resource_id::GroupId;
+use forewarn_control::shared::{
+    Boot, Change, Claim, Counters, NewClaim, Reach, Role, Row, Scope, Token, TokenHash,
+};
 use forewarn_control::{ClusterId, NewReceipt, Receipt, ReceiptRow, StoredResponse};
 
 use super::rules::stored_number;
@@ -59,6 +63,10 @@ stored_struct! {
     Scope { clusters, tenants }
     Receipt { by, key, fingerprint, at, answer }
     NewReceipt { by, key, fingerprint, answer }
+    IdempotencyKey { key, fingerprint }
+    GroupId { subscription, name }
+    Claim { cluster, group, location }
+    NewClaim { group, location }
 }
 
 stored_enum!(Change {
@@ -71,6 +79,8 @@ stored_enum!(Change {
     6 => Webhook(change),
     7 => Clock,
     8 => Booted(boot),
+    9 => ClaimsTaken { cluster, claims },
+    10 => ClaimsReleased { cluster, groups },
 });
 
 stored_enum!(Row {
@@ -78,8 +88,13 @@ stored_enum!(Row {
     1 => Cluster(id, name),
     2 => Token(token),
     3 => Receipt(row),
-    4 => Webhook(webhook),
+    4 => WebhookWithProgress(webhook, progress),
     5 => Booted(boot),
+    6 => Webhook(webhook),
+    7 => Secret(secret),
+    8 => Origin(id, seed, site),
+    9 => Claim(claim),
+    10 => Undelivered(cluster, messages),
 });
 
 stored_enum!(ReceiptRow { 0 => Receipt(number, receipt), 1 => Next(number) });
@@ -90,7 +105,9 @@ stored_enum!(Role { 0 => Viewer, 1 => Operator, 2 => Admin });
 mod tests {
     use std::fmt::Debug;
 
-    use forewarn_control::limits::{ANSWER_BYTES_MAX, CLUSTERS_PER_SCOPE_MAX, TENANTS_PER_SCOPE_MAX};
+    use forewarn_control::limits::{
+        ANSWER_BYTES_MAX, CLUSTERS_PER_SCOPE_MAX, ID_BYTES_MAX, LOCATION_BYTES_MAX, TENANTS_PER_SCOPE_MAX,
+    };
     use forewarn_testkit::shared_state::{JournaledState, histories, live};
     use proptest::prelude::*;
     use proptest::test_runner::TestCaseError;
@@ -166,7 +183,11 @@ mod tests {
             fingerprint: [255; 32],
             answer: StoredResponse(vec![0; ANSWER_BYTES_MAX].into()),
         });
-        for change in [Change::TokenIssued(token), kept] {
+        let group = GroupId { subscription: "s".repeat(1_000), name: "g".repeat(ID_BYTES_MAX - 1_031) };
+        assert_eq!(group.key().len(), ID_BYTES_MAX);
+        let claim = NewClaim { group, location: "l".repeat(LOCATION_BYTES_MAX) };
+        let taken = Change::ClaimsTaken { cluster: ClusterId(u32::MAX), claims: vec![claim; 100] };
+        for change in [Change::TokenIssued(token), kept, taken] {
             let bytes = to_bytes(&change);
             assert!(bytes.len() < RECORD_BYTES_MAX / 2);
             assert_eq!(from_bytes(&bytes), Ok(change));

@@ -22,6 +22,11 @@ stored_enum!(ClusterEntry {
     4 => Failed { maintenance, machine, reason },
     5 => ReceiptKept(receipt),
     6 => Resource(change),
+    7 => Clock,
+    8 => Booted(boot),
+    9 => WebhookAdvanced { webhook, progress },
+    10 => WebhookForgotten(webhook),
+    11 => Closed { by, once },
 });
 
 stored_enum!(StateRow {
@@ -33,6 +38,9 @@ stored_enum!(StateRow {
     5 => Shared(row),
     6 => Receipt(row),
     7 => Resource(row),
+    8 => Booted(boot),
+    9 => Webhook(webhook, progress),
+    10 => Closed(by, once),
 });
 
 /// Encodes the record of that number: version, checksum and content.
@@ -55,4 +63,68 @@ pub fn record_from_stored(number: u64, bytes: &[u8]) -> Result<Record, Malformed
 /// Fails if the bytes are not those of a record.
 pub fn record_from_content(content: &[u8]) -> Result<Record, Malformed> {
     super::from_bytes(content)
+}
+
+#[cfg(test)]
+mod tests {
+    use forewarn_control::ClusterId;
+    use forewarn_control::request::IdempotencyKey;
+    use forewarn_control::resource_id::GroupId;
+    use forewarn_control::shared::{Boot, Change, Claim, NewClaim, Progress, Row};
+    use forewarn_lifecycle::Seed;
+
+    use super::super::{from_bytes, to_bytes};
+    use super::*;
+
+    fn boot() -> Boot {
+        Boot { id: [3; 16], offset_millis: -5 }
+    }
+
+    fn once() -> Option<IdempotencyKey> {
+        Some(IdempotencyKey { key: "k".to_owned(), fingerprint: [7; 32] })
+    }
+
+    fn group() -> GroupId {
+        GroupId { subscription: "s".to_owned(), name: "G".to_owned() }
+    }
+
+    /// promise: D1
+    #[test]
+    fn entries_of_a_cluster_are_read_as_they_were_written() {
+        let (by, progress) = ("socket".to_owned(), Progress::from(9));
+        for entry in [
+            ClusterEntry::Clock,
+            ClusterEntry::Booted(boot()),
+            ClusterEntry::WebhookAdvanced { webhook: 4, progress },
+            ClusterEntry::WebhookForgotten(4),
+            ClusterEntry::Closed { by: by.clone(), once: once() },
+            ClusterEntry::Closed { by, once: None },
+        ] {
+            assert_eq!(from_bytes(&to_bytes(&entry)), Ok(entry));
+        }
+    }
+
+    /// promise: D1
+    #[test]
+    fn rows_and_changes_of_claims_are_read_as_they_were_written() {
+        let (cluster, location) = (ClusterId(3), "west".to_owned());
+        let claim = Claim { cluster, group: group(), location: location.clone() };
+        for row in [
+            StateRow::Booted(boot()),
+            StateRow::Webhook(4, Progress::from(9)),
+            StateRow::Closed("socket".to_owned(), once()),
+            StateRow::Shared(Row::Secret(Seed([8; 16]))),
+            StateRow::Shared(Row::Origin(cluster, Seed([8; 16]), Site::default())),
+            StateRow::Shared(Row::Claim(claim)),
+        ] {
+            assert_eq!(from_bytes(&to_bytes(&row)), Ok(row));
+        }
+        let claims = vec![NewClaim { group: group(), location }];
+        for change in [
+            Change::ClaimsTaken { cluster, claims },
+            Change::ClaimsReleased { cluster, groups: vec![group()] },
+        ] {
+            assert_eq!(from_bytes(&to_bytes(&change)), Ok(change));
+        }
+    }
 }

@@ -1,7 +1,8 @@
 //! Webhooks of the shared state. Their secrets are stored in clear: a process that can read the journal can read them.
 
 use forewarn_control::shared::{
-    Authorization, DeliveryFailure, Filter, Handshake, Progress, Schema, Webhook, WebhookChange,
+    Authorization, DeliveryFailure, Filter, Handshake, Progress, Schema, UndeliveredMessages, Webhook,
+    WebhookChange,
 };
 
 use forewarn_url::Url;
@@ -30,17 +31,22 @@ impl Stored for Authorization {
 }
 
 stored_struct! {
-    Webhook { number, name, url, schema, filter, authorization, created, by, handshake, progress }
+    Webhook { number, name, url, schema, filter, authorization, created, by, handshake }
     Filter { scope, kinds }
     Progress { cursor, lost, failing }
     DeliveryFailure { since, head }
+    UndeliveredMessages { site, progress }
 }
 
 stored_enum!(WebhookChange {
-    0 => Added(webhook),
+    0 => AddedWithProgress(webhook, progress),
     1 => Removed(number),
     2 => Confirmed { webhook, per_minute },
     3 => Advanced { webhook, progress },
+    4 => Added(webhook),
+    5 => Undelivered { cluster, messages },
+    6 => UndeliveredAdvanced { cluster, webhook, progress },
+    7 => Delivered { cluster, webhook },
 });
 
 stored_enum!(Schema { 0 => CloudEvents, 1 => EventGrid });
@@ -52,17 +58,16 @@ mod tests {
 
     use forewarn_control::ClusterId;
     use forewarn_control::limits::{AUTHORIZATION_BYTES_MAX, TENANTS_PER_SCOPE_MAX};
-    use forewarn_control::shared::{Change, Reach, Scope};
+    use forewarn_control::shared::{Change, Reach, Row, Scope};
     use forewarn_lifecycle::{Name, Timestamp};
 
     use super::super::{RECORD_BYTES_MAX, from_bytes, to_bytes};
     use super::*;
 
-    #[test]
-    fn the_greatest_webhook_fits_into_a_record_and_is_read_as_it_was_written() {
+    fn greatest_webhook() -> Webhook {
         let name = |number| Name::new(&format!("{number:0>80}")).unwrap();
         let url = format!("https://h/{}", "x".repeat(forewarn_url::URL_BYTES_MAX - 10));
-        let webhook = Webhook {
+        Webhook {
             number: u32::MAX,
             name: name(0),
             url: Url::parse(&url).unwrap(),
@@ -78,16 +83,35 @@ mod tests {
             created: Timestamp::from_millis(i64::MAX),
             by: "x".repeat(255),
             handshake: Handshake::Done { at: Timestamp::from_millis(-1), per_minute: Some(u32::MAX) },
-            progress: Progress {
-                cursor: u64::MAX,
-                lost: u64::MAX,
-                failing: Some(DeliveryFailure { since: Timestamp::from_millis(5), head: u64::MAX }),
-            },
-        };
-        let change = Change::Webhook(WebhookChange::Added(Arc::new(webhook)));
+        }
+    }
+
+    fn progress() -> Progress {
+        let failing = Some(DeliveryFailure { since: Timestamp::from_millis(5), head: u64::MAX });
+        Progress { cursor: u64::MAX, lost: u64::MAX, failing }
+    }
+
+    #[test]
+    fn the_greatest_webhook_fits_into_a_record_and_is_read_as_it_was_written() {
+        let change = Change::Webhook(WebhookChange::Added(Arc::new(greatest_webhook())));
         let bytes = to_bytes(&change);
         assert!(bytes.len() < RECORD_BYTES_MAX / 2);
         assert_eq!(from_bytes(&bytes), Ok(change));
+    }
+
+    /// An older version wrote the progress as the last member of a webhook.
+    /// promise: D1
+    #[test]
+    fn a_webhook_of_an_older_version_is_read_with_its_progress() {
+        let (webhook, progress) = (greatest_webhook(), progress());
+        let stored = |variant: &[u8]| [variant, &to_bytes(&webhook), &to_bytes(&progress)].concat();
+        let added = Change::Webhook(WebhookChange::AddedWithProgress(Arc::new(webhook.clone()), progress));
+        assert_eq!(from_bytes(&stored(&[6, 0])), Ok(added));
+        let row = Row::WebhookWithProgress(webhook.clone(), progress);
+        assert_eq!(from_bytes(&stored(&[4])), Ok(row));
+        let advanced = [&[6, 3][..], &to_bytes(&7_u32), &to_bytes(&progress)].concat();
+        let change = Change::Webhook(WebhookChange::Advanced { webhook: 7, progress });
+        assert_eq!(from_bytes(&advanced), Ok(change));
     }
 
     #[test]

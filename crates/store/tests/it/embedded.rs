@@ -14,7 +14,7 @@ use std::path::Path;
 use std::sync::mpsc;
 
 use forewarn_control::ClusterId;
-use forewarn_control::{ClusterEntry, ControlState, Entry, INCARNATION_STEP, Record, shared};
+use forewarn_control::{ClusterEntry, ControlState, Entry, INCARNATION_STEP, Record, Stream, shared};
 use forewarn_control::{MachineDetails, ResourceGroupRef, Site};
 use forewarn_lifecycle::*;
 use forewarn_store::{
@@ -25,6 +25,10 @@ use forewarn_testkit::observed::ObservedCluster;
 use forewarn_testkit::observed::random::{build, layouts, random_operations};
 use proptest::prelude::*;
 use tempfile::{TempDir, tempdir};
+
+use crate::support::{append, fold, fold_if_wanted};
+
+const CLUSTER: Stream = Stream::Cluster(ClusterId::DEFAULT);
 
 const SEED: Seed = Seed([7; 16]);
 
@@ -55,8 +59,8 @@ fn after(records: &[Record]) -> ControlState {
 fn with_hosts(count: u32) -> (TempDir, ControlState) {
     let directory = tempdir().unwrap();
     let records: Vec<_> = (0..count).map(host).collect();
-    let (mut journal, _) = open(directory.path());
-    journal.append(&records, &[]).unwrap();
+    let (journal, _) = open(directory.path());
+    append(&journal, &records).unwrap();
     journal.close().unwrap();
     (directory, after(&records))
 }
@@ -89,16 +93,14 @@ proptest! {
             if rest.is_empty() {
                 break;
             }
-            let (mut journal, found) = Journal::open(directory.path(), &options(fold_after)).unwrap();
+            let (journal, found) = Journal::open(directory.path(), &options(fold_after)).unwrap();
             prop_assert_eq!(&found.state, &state);
             // Some life, then a stop that may come at any moment of folding.
             for _ in 0..5 + round % 7 {
                 let (batch, later) = rest.split_at((*size).min(rest.len()));
-                journal.append(batch, &[]).unwrap();
+                append(&journal, batch).unwrap();
                 batch.iter().for_each(|record| drop(state.apply(record)));
-                if journal.wants_fold() {
-                    journal.fold(state.clone());
-                }
+                fold_if_wanted(&journal, &state);
                 rest = later;
             }
         }
@@ -116,8 +118,8 @@ proptest! {
         let mut world = build(&layout);
         history.iter().for_each(|happening| world.happen(happening));
         let (from, to, file) = (tempdir().unwrap(), tempdir().unwrap(), tempdir().unwrap());
-        let (mut journal, _) = open(from.path());
-        journal.append(&records(&world), &[]).unwrap();
+        let (journal, _) = open(from.path());
+        append(&journal, &records(&world)).unwrap();
         journal.close().unwrap();
         let file = file.path().join("export");
         export(from.path(), &mut fs::File::create(&file).unwrap()).unwrap();
@@ -178,8 +180,8 @@ fn waiting(cluster: &Cluster) -> Vec<(ClusterId, MaintenanceId)> {
 fn lose_last_commit(directory: &Path) {
     let file = directory.join("journal.db");
     let before = fs::read(&file).unwrap();
-    let (mut journal, _) = open(directory);
-    journal.append(&[Record::clock(Now::at_millis(5))], &[]).unwrap();
+    let (journal, _) = open(directory);
+    journal.append(Stream::Shared, &[Record::clock(Now::at_millis(5))], &[]).unwrap();
     journal.close().unwrap();
     fs::write(file, before).unwrap();
 }
@@ -206,9 +208,9 @@ fn the_highest_that_each_clock_has_shown_is_kept() {
         now: Now { wall: Timestamp::from_millis(wall), steady: Steady::from_millis(steady) },
         entry: Entry::Shared(shared::Change::Clock),
     };
-    let (mut journal, _) = open(directory.path());
-    journal.append(&[at(5_000, 7_000), at(9_000, 2_000)], &[]).unwrap();
-    journal.append(&[at(3_000, 3_000)], &[]).unwrap();
+    let (journal, _) = open(directory.path());
+    journal.append(Stream::Shared, &[at(5_000, 7_000), at(9_000, 2_000)], &[]).unwrap();
+    journal.append(Stream::Shared, &[at(3_000, 3_000)], &[]).unwrap();
     drop(journal);
     let (_journal, found) = open(directory.path());
     assert_eq!((found.clock.wall.millis(), found.clock.steady.millis()), (9_000, 7_000));
@@ -246,39 +248,39 @@ fn what_the_shell_knows_survives_and_goes_with_its_machine() {
         all.insert(before, Record { now, entry });
     }
     all.push(Record::in_cluster(now, ClusterId::DEFAULT, ClusterEntry::Site(site.clone())));
-    let (mut journal, _) = open(directory.path());
-    journal.append(&all, &[]).unwrap();
+    let (journal, _) = open(directory.path());
+    append(&journal, &all).unwrap();
     drop(journal);
     // From records, and from rows.
     for _ in 0..2 {
-        let (mut journal, found) = open(directory.path());
+        let (journal, found) = open(directory.path());
         assert_eq!(found.state.cluster(ClusterId::DEFAULT).unwrap().site(), &site);
         assert_eq!(
             found.state.cluster(ClusterId::DEFAULT).unwrap().details().iter().collect::<Vec<_>>(),
             [(MachineId(0), &details)]
         );
-        journal.fold(found.state);
-        journal.append(&[Record::clock(now)], &[]).unwrap();
+        // The streams take turns.
+        fold(&journal, Stream::Shared, &found.state);
+        fold(&journal, CLUSTER, &found.state);
+        journal.append(Stream::Shared, &[Record::clock(now)], &[]).unwrap();
+        journal.append(Stream::Shared, &[Record::clock(now)], &[]).unwrap();
     }
     let (_journal, found) = open(directory.path());
-    assert_eq!(found.replayed, 1);
+    assert_eq!(found.replayed, 2);
 }
 
 /// promise: D5
 #[test]
 fn a_journal_does_not_grow_for_ever() {
     let directory = tempdir().unwrap();
-    let (mut journal, found) = open(directory.path());
+    let (journal, found) = open(directory.path());
     let mut state = found.state;
     let mut folded = 0;
     for number in 0..2_000i64 {
         let record = Record::clock(Now::at_millis(number));
-        journal.append(std::slice::from_ref(&record), &[]).unwrap();
+        append(&journal, std::slice::from_ref(&record)).unwrap();
         state.apply(&record);
-        if journal.wants_fold() {
-            journal.fold(state.clone());
-            folded += 1;
-        }
+        folded += fold_if_wanted(&journal, &state);
     }
     journal.close().unwrap();
     assert!(folded >= 20, "{folded}");
@@ -325,10 +327,10 @@ fn a_later_format_is_refused_by_name() {
     let (directory, _) = with_hosts(1);
     let file = directory.path().join("journal.db");
     let mut bytes = fs::read(&file).unwrap();
-    bytes[63] = 3;
+    bytes[63] = 4;
     fs::write(&file, &bytes).unwrap();
     let problem = Journal::open(directory.path(), &options(50)).unwrap_err();
-    assert!(matches!(problem, OpenError::Newer { found: 3, known: 1, .. }), "{problem}");
+    assert!(matches!(problem, OpenError::Newer { found: 4, known: 2, .. }), "{problem}");
     assert_eq!(fs::read(&file).unwrap(), bytes);
 }
 
@@ -352,8 +354,8 @@ fn an_interrupted_first_start_is_started_again() {
 fn only_the_owner_may_read_what_holds_secrets() {
     let directory = tempdir().unwrap();
     let inside = directory.path().join("data");
-    let (mut journal, _) = open(&inside);
-    journal.append(&[host(0)], &[]).unwrap();
+    let (journal, _) = open(&inside);
+    journal.append(CLUSTER, &[host(0)], &[]).unwrap();
     let copy = directory.path().join("copy");
     let (tell, told) = mpsc::channel();
     journal.copy_then(&copy, move |result| tell.send(result).unwrap());
@@ -372,13 +374,14 @@ fn only_the_owner_may_read_what_holds_secrets() {
 #[test]
 fn batches_that_wait_are_committed_together_and_answered_in_order() {
     let directory = tempdir().unwrap();
-    let (mut journal, _) = open(directory.path());
+    let (journal, _) = open(directory.path());
     let (tell, told) = mpsc::channel();
     for number in 0..100 {
         let tell = tell.clone();
-        journal.append_then(&[host(number)], &[], move |result| tell.send((number, result)).unwrap());
+        journal
+            .append_then(CLUSTER, &[host(number)], &[], move |result| tell.send((number, result)).unwrap());
     }
-    journal.append_then(&[], &[], move |result| tell.send((100, result)).unwrap());
+    journal.append_then(CLUSTER, &[], &[], move |result| tell.send((100, result)).unwrap());
     let answers: Vec<_> = told.iter().collect();
     assert!(answers.iter().map(|(number, _)| *number).eq(0..=100), "{answers:?}");
     assert!(answers.iter().all(|(_, result)| result.is_ok()), "{answers:?}");
@@ -390,10 +393,10 @@ fn batches_that_wait_are_committed_together_and_answered_in_order() {
 #[test]
 fn a_record_beyond_all_limits_is_not_written() {
     let directory = tempdir().unwrap();
-    let (mut journal, _) = open(directory.path());
+    let (journal, _) = open(directory.path());
     let site = Site { location: "x".repeat(2 << 20), ..Site::default() };
     let record = Record::in_cluster(Now::at_millis(0), ClusterId::DEFAULT, ClusterEntry::Site(site));
-    assert!(matches!(journal.append(&[host(0), record], &[]), Err(AppendError::TooLarge(_))));
+    assert!(matches!(journal.append(CLUSTER, &[host(0), record], &[]), Err(AppendError::TooLarge(_))));
     drop(journal);
     assert_eq!(open(directory.path()).1.state, ControlState::new(SEED));
 }
@@ -407,11 +410,11 @@ fn the_reason_of_a_failure_is_kept_until_its_work_is_over() {
         let (maintenance, reason) = (MaintenanceId(work), format!("no domain {work}"));
         Record::in_cluster(now, cluster, ClusterEntry::Failed { maintenance, machine, reason })
     };
-    let (mut journal, _) = open(from.path());
-    journal.append(&[failed(3), failed(4), failed(5)], &[]).unwrap();
+    let (journal, _) = open(from.path());
+    journal.append(CLUSTER, &[failed(3), failed(4), failed(5)], &[]).unwrap();
     // None of that work is there any more when it is completed.
     let over = Change::Completed { maintenance: MaintenanceId(4), machine, report: Report::Failed };
-    journal.append(&[Record::rules(now, cluster, over)], &[]).unwrap();
+    journal.append(CLUSTER, &[Record::rules(now, cluster, over)], &[]).unwrap();
     journal.close().unwrap();
     let file = files.path().join("export");
     export(from.path(), &mut fs::File::create(&file).unwrap()).unwrap();
@@ -428,8 +431,8 @@ fn the_reason_of_a_failure_is_kept_until_its_work_is_over() {
 #[test]
 fn a_copy_of_a_running_journal_is_whole_and_can_be_imported() {
     let directory = tempdir().unwrap();
-    let (mut journal, _) = open(directory.path());
-    journal.append(&(0..3_000).map(host).collect::<Vec<_>>(), &[]).unwrap();
+    let (journal, _) = open(directory.path());
+    journal.append(CLUSTER, &(0..3_000).map(host).collect::<Vec<_>>(), &[]).unwrap();
     let file = directory.path().join("copy");
     let (tell, told) = mpsc::channel();
     let also = tell.clone();
@@ -437,7 +440,7 @@ fn a_copy_of_a_running_journal_is_whole_and_can_be_imported() {
     journal.copy_then(&directory.path().join("other"), move |result| also.send(result).unwrap());
     // Life goes on meanwhile.
     for number in 3_000..3_200 {
-        journal.append(&[host(number)], &[]).unwrap();
+        journal.append(CLUSTER, &[host(number)], &[]).unwrap();
     }
     let results: Vec<_> = told.iter().take(2).collect();
     let busy = results.iter().filter(|result| matches!(result, Err(CopyError::Busy))).count();

@@ -5,5 +5,7 @@
 mod durability;
 mod embedded;
 mod stored;
+mod streams;
+mod support;
 mod trail;
 mod upgrade;

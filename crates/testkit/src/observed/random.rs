@@ -284,8 +284,9 @@ impl ObservedCluster {
     /// Adds some hosts, removes some, or neither.
     fn rollout_change(&self, rollout: RolloutId, terms: RolloutTerms, add: u8, remove: u8) -> Command {
         let hosts: Vec<_> = self.cluster.hosts().map(|(id, _)| id).collect();
-        let waiting = self.cluster.rollout(rollout).map_or(&[][..], |known| &known.waiting);
-        let remove = pick(waiting, remove).into_iter().filter(|_| remove.is_multiple_of(3)).collect();
+        let known = self.cluster.rollout(rollout).into_iter();
+        let waiting: Vec<_> = known.flat_map(|known| known.waiting.iter()).collect();
+        let remove = pick(&waiting, remove).into_iter().filter(|_| remove.is_multiple_of(3)).collect();
         let add = pick(&hosts, add).into_iter().filter(|_| add.is_multiple_of(2)).collect();
         Command::ChangeRollout { rollout, terms, add, remove }
     }

@@ -127,21 +127,21 @@ impl RolloutRecords {
         let over: Vec<_> = self.groups.keys().copied().filter(over).collect();
         for id in over {
             let (rollout, hosts) = self.groups.remove(&id).expect("listed");
-            let waits = cluster.rollout(rollout).map_or(&[][..], |known| &known.waiting).to_vec();
+            let waits = |host| cluster.rollout(rollout).is_some_and(|known| known.waiting.contains(host));
             let book = self.book(rollout);
             if hosts.iter().any(|host| book.worked.contains(host)) {
                 book.group_over = Some(now.steady);
             }
             for host in hosts {
-                if !book.worked.contains(&host) && !waits.contains(&host) {
+                if !book.worked.contains(&host) && !waits(host) {
                     book.skipped.insert(host);
                 }
             }
         }
         // A host that fails leaves its group before it starts.
         for (rollout, hosts) in self.groups.values_mut() {
-            let waits = cluster.rollout(*rollout).map_or(&[][..], |known| &known.waiting);
-            hosts.retain(|host| !waits.contains(host));
+            let waits = |host| cluster.rollout(*rollout).is_some_and(|known| known.waiting.contains(host));
+            hosts.retain(|host| !waits(*host));
         }
     }
 

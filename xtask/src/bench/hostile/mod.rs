@@ -181,7 +181,7 @@ fn write_settings(directory: &Path, limits: &str, threads: u32) -> Result<PathBu
 }
 
 /// The address of a listener. None until the server has written it.
-fn find_address(directory: &Path, side: &str) -> Option<SocketAddr> {
+pub(in crate::bench) fn find_address(directory: &Path, side: &str) -> Option<SocketAddr> {
     let text = std::fs::read_to_string(directory.join(ADDRESSES)).ok()?;
     let addresses: Value = serde_json::from_str(&text).ok()?;
     addresses[side].as_str()?.strip_prefix("http://")?.parse().ok()

@@ -2,8 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
+
+/// The unit of CPU times in `/proc/…/stat`, which programs can rely on.
+const TICK: Duration = Duration::from_millis(10);
 
 /// CPU time in nanoseconds, by thread.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -33,6 +37,21 @@ impl Busy {
         });
         added.sum()
     }
+}
+
+/// CPU time of a process in user mode and in the kernel, also of its threads that have ended.
+pub(in crate::bench) fn cpu_time(process: u32) -> Result<Duration> {
+    let file = format!("/proc/{process}/stat");
+    let stat = std::fs::read_to_string(&file).with_context(|| format!("cannot read: {file}"))?;
+    parse_cpu_time(&stat).with_context(|| format!("no CPU time in: {file}"))
+}
+
+/// The fields `utime` and `stime`. The name before them, in parentheses, may contain anything.
+fn parse_cpu_time(stat: &str) -> Option<Duration> {
+    let (_, fields) = stat.rsplit_once(')')?;
+    let mut times = fields.split_ascii_whitespace().skip(11);
+    let (user, system): (u32, u32) = (times.next()?.parse().ok()?, times.next()?.parse().ok()?);
+    Some(TICK * user + TICK * system)
 }
 
 /// Its name and version.
@@ -92,6 +111,14 @@ mod tests {
     fn time_is_the_first_number() {
         assert_eq!(parse_busy("123456789 42 7\n"), Some(123_456_789));
         assert_eq!(parse_busy(""), None);
+    }
+
+    #[test]
+    fn the_time_of_a_process_has_two_parts() {
+        let stat = "7 (a) b) S 1 2 3 4 5 6 7 8 9 10 30 12 13 14";
+        assert_eq!(parse_cpu_time(stat), Some(Duration::from_millis(420)));
+        assert_eq!(parse_cpu_time("7 (a) S 1 2"), None);
+        assert!(cpu_time(std::process::id()).is_ok());
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use tempfile::TempDir;
 
 use super::kernel::{self, Busy};
@@ -80,6 +80,23 @@ impl Server {
     /// CPU time of the server and its children.
     pub(in crate::bench) fn busy(&self) -> Result<Busy> {
         Busy::read(&kernel::family(self.child.id())?)
+    }
+
+    /// CPU time of the server, also of its threads that have ended.
+    pub(in crate::bench) fn cpu_time(&self) -> Result<Duration> {
+        kernel::cpu_time(self.child.id())
+    }
+
+    pub(in crate::bench) fn directory(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// Stops the server as a service manager does, and waits for its end.
+    pub(in crate::bench) fn terminate(mut self, time_max: Duration) -> Result<()> {
+        let status = Command::new("kill").args(["-TERM", &self.child.id().to_string()]).status();
+        ensure!(status.context("cannot run kill")?.success(), "cannot stop {}", self.name);
+        ensure!(self.has_ended_within(time_max), "{} does not stop\n{}", self.name, self.log());
+        Ok(())
     }
 
     fn log(&self) -> String {

@@ -27,7 +27,7 @@ impl Spread {
         Some(Self { min, median, max })
     }
 
-    fn text(self) -> String {
+    pub(in crate::bench) fn text(self) -> String {
         format!("{:.2} ({:.2} to {:.2})", self.median, self.min, self.max)
     }
 }

@@ -14,10 +14,11 @@ use forewarn_server::State;
 use serde_json::{Value, json};
 
 use super::act::{act_on, is_of};
-use super::list::{PAGE_MAX, first_of_page, shown};
+use super::list::first_of_page;
 use super::lookup::{ComputeKind, FoundResource, find, own, show_context};
 use super::write::{Conditions, check_permit, without_ours};
 use super::{GroupScope, expand};
+use crate::http::page::PageItems;
 use crate::http::scopes::no_resource;
 use crate::http::{errors, responses, written as bytes};
 use crate::{
@@ -67,16 +68,21 @@ async fn list(scope: &GroupScope<'_>, set: &str) -> Result<Response, ArmError> {
     }
     let (version, expand, first) =
         (scope.request.version()?, expand(scope.request), first_of_page(scope.request)?);
-    let page = move |state: &State<'_>, found: FoundResource| {
-        let Link::ScaleSet(id) = found.link else { return Ok((Vec::new(), None)) };
-        let mut instances = instances_there(state.cluster, id);
-        instances.retain(|(number, _)| *number >= first);
-        let next = instances.get(PAGE_MAX).map(|(number, _)| number.to_string());
-        let page = instances.iter().take(PAGE_MAX);
-        Ok((page.map(|(_, machine)| show(state, version, &found, *machine, expand)).collect(), next))
+    let mut page = PageItems::default();
+    let fill = |state: &State<'_>, found: FoundResource| {
+        let Link::ScaleSet(id) = found.link else { return Ok(None) };
+        for (number, machine) in instances_there(state.cluster, id) {
+            if number >= first && !page.visit() {
+                return Ok(Some(number));
+            }
+            if number >= first {
+                page.push(show(state, version, &found, machine, expand));
+            }
+        }
+        Ok(None)
     };
-    let (items, next): (Vec<Value>, _) = scope.look(ComputeKind::ScaleSet, set, page)?;
-    Ok(shown(scope.request, &items, next))
+    let next = scope.look(ComputeKind::ScaleSet, set, fill)?;
+    Ok(page.response(scope.request, next))
 }
 
 async fn one(scope: &GroupScope<'_>, set: &str, id: &str, view: View) -> Result<Response, ArmError> {

@@ -3,22 +3,19 @@
 use std::sync::Arc;
 
 use axum::response::Response;
-use forewarn_control::Permit;
 use forewarn_control::resource_id::{GroupId, scale_set_id};
 use forewarn_control::resources::Link;
-use forewarn_lifecycle::{MachineId, ScaleSetId, Shape, TenantId};
+use forewarn_control::{ClusterId, Permit};
+use forewarn_lifecycle::{MachineId, ScaleSetId, TenantId};
 use forewarn_server::State;
 use forewarn_server::{ControlHandle, group_of};
-use serde_json::{Value, json};
 
-use super::lookup::{ComputeKind, flexible_set_of, found, is_machine};
+use super::lookup::{ComputeKind, flexible_set_of, found, is_resource};
 use super::{GroupScope, expand, show};
+use crate::http::errors;
+use crate::http::page::{PageItems, cluster_of_page, number, token_of};
 use crate::http::request::ArmRequest;
-use crate::http::{errors, responses};
 use crate::{ApiVersion, ArmError, Expand};
-
-/// Resources of one page.
-pub(super) const PAGE_MAX: usize = 500;
 
 /// Parameters of a list.
 #[derive(Clone)]
@@ -28,56 +25,45 @@ struct ListQuery {
     kind: ComputeKind,
     group: Option<GroupId>,
     expand: Expand,
-    /// Number of the first resource.
-    first: u32,
     /// Key of the scale set whose machines are listed; none: all machines.
     scale_set: Option<String>,
 }
 
 /// Lists the resources of a group.
 pub(super) async fn list(scope: &GroupScope<'_>, kind: ComputeKind) -> Result<Response, ArmError> {
+    let first = first_of_page(scope.request)?;
     let query = ListQuery::of(scope.request, kind, Some(scope.group.id.clone()))?;
-    let (items, next) = page(&scope.control, query).await?;
-    Ok(shown(scope.request, &items, next.map(|next| next.to_string())))
+    let mut page = PageItems::default();
+    let next = scope.control.look(|state| fill(state, &query, first, &mut page));
+    let next = next.map_err(|problem| errors::of_problem(&problem))?;
+    Ok(page.response(scope.request, next))
 }
 
 /// Lists the resources of a subscription, cluster by cluster.
 pub(crate) async fn list_all(
     request: &ArmRequest,
     kind: ComputeKind,
-    handles: Vec<ControlHandle>,
+    handles: Vec<(ClusterId, ControlHandle)>,
 ) -> Result<Response, ArmError> {
-    let token = request.page().unwrap_or("0-0");
-    let (cluster, first) = token
-        .split_once('-')
-        .and_then(|(one, two)| Some((one.parse().ok()?, two.parse().ok()?)))
-        .ok_or_else(bad_token)?;
-    let mut items = Vec::new();
-    let query = ListQuery { first, ..ListQuery::of(request, kind, None)? };
-    for (position, control) in handles.iter().enumerate().skip(cluster) {
-        let first = if position == cluster { first } else { 0 };
-        let (more, next) = page(control, ListQuery { first, ..query.clone() }).await?;
-        items.extend(more);
-        let next = match next {
-            Some(next) => Some(format!("{position}-{next}")),
-            None if items.len() >= PAGE_MAX && position + 1 < handles.len() => {
-                Some(format!("{}-0", position + 1))
-            }
-            None => None,
-        };
-        if next.is_some() {
-            return Ok(shown(request, &items, next));
+    let (begin, first) = cluster_of_page(request)?;
+    let first = first.map_or(Ok(0), number)?;
+    let query = ListQuery::of(request, kind, None)?;
+    let mut page = PageItems::default();
+    for (cluster, control) in handles.iter().filter(|(cluster, _)| *cluster >= begin) {
+        let first = if *cluster == begin { first } else { 0 };
+        let next = control.look(|state| fill(state, &query, first, &mut page));
+        if let Some(next) = next.map_err(|problem| errors::of_problem(&problem))? {
+            return Ok(page.response(request, Some(token_of(*cluster, next))));
         }
     }
-    Ok(shown(request, &items, None))
+    Ok(page.response(request, None::<String>))
 }
 
 impl ListQuery {
     fn of(request: &ArmRequest, kind: ComputeKind, group: Option<GroupId>) -> Result<Self, ArmError> {
         let (permit, version, expand) = (Arc::clone(&request.permit), request.version()?, expand(request));
-        let first = if group.is_some() { first_of_page(request)? } else { 0 };
         let scale_set = request.parameter("$filter").map(scale_set_wanted).transpose()?;
-        Ok(Self { permit, version, kind, group, expand, first, scale_set })
+        Ok(Self { permit, version, kind, group, expand, scale_set })
     }
 
     /// The resource belongs to the scale set of the list.
@@ -94,11 +80,7 @@ impl ListQuery {
 
 /// Number of the first resource of a page.
 pub(super) fn first_of_page(request: &ArmRequest) -> Result<u32, ArmError> {
-    request.page().map_or(Ok(0), |text| text.parse().map_err(|_| bad_token()))
-}
-
-fn bad_token() -> ArmError {
-    ArmError::invalid("$skiptoken", "The skip token is invalid.")
+    request.page().map_or(Ok(0), number)
 }
 
 /// Parses the only filter: `'virtualMachineScaleSet/id' eq '/subscriptions/…'`.
@@ -113,50 +95,100 @@ fn scale_set_wanted(filter: &str) -> Result<String, ArmError> {
     }
 }
 
-/// One page, and the number of the first resource of the next.
-async fn page(control: &ControlHandle, query: ListQuery) -> Result<(Vec<Value>, Option<u32>), ArmError> {
-    control.look(move |state| fill(state, &query)).map_err(|problem| errors::of_problem(&problem))
-}
-
-fn fill(state: &State<'_>, query: &ListQuery) -> (Vec<Value>, Option<u32>) {
-    let cluster = state.cluster;
-    let links: Box<dyn Iterator<Item = (u32, Link)>> = match query.kind {
-        ComputeKind::Machine => {
-            let machines = cluster.machines_from(MachineId(query.first)).map(|(id, _)| id);
-            let own = machines.filter(|id| is_machine(cluster, *id));
-            Box::new(own.map(|id| (id.0, Link::Machine(id))))
-        }
-        ComputeKind::ScaleSet => {
-            let sets = cluster.scale_sets_from(ScaleSetId(query.first));
-            Box::new(sets.map(|(id, _)| (id.0, Link::ScaleSet(id))))
-        }
-        ComputeKind::AvailabilitySet => {
-            let tenants = cluster.tenants_from(TenantId(query.first));
-            let sets = tenants.filter(|(_, tenant)| tenant.shape == Shape::AvailabilitySet);
-            Box::new(sets.map(|(id, _)| (id.0, Link::Tenant(id))))
-        }
-    };
+/// Fills a page. Returns the number of the first resource of the next one.
+fn fill(state: &State<'_>, query: &ListQuery, first: u32, page: &mut PageItems) -> Option<u32> {
     let asker = (&*query.permit, query.version);
-    let mut items = Vec::new();
-    for (number, link) in links {
+    let candidates = match &query.scale_set {
+        Some(key) => Box::new(instances_by_number(state, key, first).into_iter()),
+        None => candidates(state, query.kind, query.group.as_ref(), first),
+    };
+    for (number, link) in candidates {
+        if !page.visit() {
+            return Some(number);
+        }
+        if !is_resource(state, link) {
+            continue;
+        }
         let group = group_of(state, link);
         if !query.has(state, link) || query.group.as_ref().is_some_and(|query| query.key() != group.key()) {
             continue;
         }
-        if items.len() == PAGE_MAX {
-            return (items, Some(number));
+        if let Some(found) = found(state, asker, link, &group) {
+            page.push(show(state, asker, &found, query.expand));
         }
-        let found = found(state, asker, link, &group);
-        items.extend(found.map(|found| show(state, asker, &found, query.expand)));
     }
-    (items, None)
+    None
 }
 
-/// Response with a page, and the URL of the next.
-pub(super) fn shown(request: &ArmRequest, items: &[Value], next: Option<String>) -> Response {
-    let mut body = json!({ "value": items });
-    if let Some(next) = next {
-        body["nextLink"] = json!(request.next_page(&next));
-    }
-    responses::ok(body)
+/// Objects of a kind that a list may have, by number from `first` on: the members of a group, or all.
+pub(crate) fn candidates<'a>(
+    state: &'a State<'_>,
+    kind: ComputeKind,
+    group: Option<&GroupId>,
+    first: u32,
+) -> Box<dyn Iterator<Item = (u32, Link)> + 'a> {
+    let (cluster, durable) = (state.cluster, state.durable);
+    let of_site = GroupId::of_site(state.site).key();
+    let links: Box<dyn Iterator<Item = Link>> = match (kind, group.filter(|group| group.key() != of_site)) {
+        (ComputeKind::Machine, Some(group)) => {
+            Box::new(durable.chosen_members(group, Link::Machine(MachineId(first))))
+        }
+        (ComputeKind::ScaleSet, Some(group)) => {
+            Box::new(durable.chosen_members(group, Link::ScaleSet(ScaleSetId(first))))
+        }
+        (ComputeKind::AvailabilitySet, Some(group)) => {
+            Box::new(durable.chosen_members(group, Link::Tenant(TenantId(first))))
+        }
+        (ComputeKind::Machine, None) => {
+            Box::new(cluster.machines_from(MachineId(first)).map(|(id, _)| Link::Machine(id)))
+        }
+        (ComputeKind::ScaleSet, None) => {
+            Box::new(cluster.scale_sets_from(ScaleSetId(first)).map(|(id, _)| Link::ScaleSet(id)))
+        }
+        (ComputeKind::AvailabilitySet, None) => {
+            Box::new(cluster.tenants_from(TenantId(first)).map(|(id, _)| Link::Tenant(id)))
+        }
+    };
+    Box::new(numbered(links))
+}
+
+/// Objects of a kind that have a name, by number from `first` on.
+pub(crate) fn candidates_named(
+    state: &State<'_>,
+    kind: ComputeKind,
+    name: &str,
+    first: u32,
+) -> Vec<(u32, Link)> {
+    let cluster = state.cluster;
+    let links: Vec<_> = match kind {
+        ComputeKind::Machine => {
+            cluster.machines_named_in_any_case(name).map(|(id, _)| Link::Machine(id)).collect()
+        }
+        ComputeKind::ScaleSet => {
+            cluster.scale_sets_named_in_any_case(name).map(|(id, _)| Link::ScaleSet(id)).collect()
+        }
+        ComputeKind::AvailabilitySet => {
+            cluster.tenants_named_in_any_case(name).map(|(id, _)| Link::Tenant(id)).collect()
+        }
+    };
+    numbered(links.into_iter()).filter(|(number, _)| *number >= first).collect()
+}
+
+fn numbered(links: impl Iterator<Item = Link>) -> impl Iterator<Item = (u32, Link)> {
+    links.map(|link| match link {
+        Link::Machine(MachineId(number))
+        | Link::Tenant(TenantId(number))
+        | Link::ScaleSet(ScaleSetId(number)) => (number, link),
+    })
+}
+
+/// The instances of the scale set with that key, by the number of the machine.
+fn instances_by_number(state: &State<'_>, key: &str, first: u32) -> Vec<(u32, Link)> {
+    let name = key.rsplit('/').next().unwrap_or(key);
+    let sets = state.cluster.scale_sets_named_in_any_case(name);
+    let groups = sets.flat_map(|(_, set)| &set.groups).filter_map(|group| state.cluster.tenant(*group));
+    let machines = groups.flat_map(|group| group.machines().iter().copied()).filter(|id| id.0 >= first);
+    let mut machines: Vec<_> = numbered(machines.map(Link::Machine)).collect();
+    machines.sort_unstable();
+    machines
 }

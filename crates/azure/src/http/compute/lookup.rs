@@ -38,10 +38,12 @@ pub(crate) struct FoundResource {
 }
 
 impl ComputeKind {
+    /// All kinds, in the order of lists: sets first, then machines.
+    pub(crate) const ALL: [Self; 3] = [Self::ScaleSet, Self::AvailabilitySet, Self::Machine];
+
     /// The kind of a resource type, in any case.
     pub(crate) fn of(kind: &str) -> Option<Self> {
-        let all = [Self::Machine, Self::ScaleSet, Self::AvailabilitySet];
-        all.into_iter().find(|known| known.text().eq_ignore_ascii_case(kind))
+        Self::ALL.into_iter().find(|known| known.text().eq_ignore_ascii_case(kind))
     }
 
     pub(crate) fn text(self) -> &'static str {
@@ -186,14 +188,15 @@ pub(crate) fn sees(cluster: &Cluster, permit: &Permit, link: Link) -> bool {
     }
 }
 
-/// All compute resources: scale sets, availability sets, then machines.
-pub(crate) fn links<'a>(state: &'a State<'_>) -> impl Iterator<Item = Link> + 'a {
-    let cluster = state.cluster;
-    let sets = cluster.scale_sets().map(|(id, _)| Link::ScaleSet(id));
-    let tenants = cluster.tenants().filter(|(_, tenant)| tenant.shape == Shape::AvailabilitySet);
-    let tenants = tenants.map(|(id, _)| Link::Tenant(id));
-    let machines = cluster.machines().map(|(id, _)| id).filter(|id| is_machine(cluster, *id));
-    sets.chain(tenants).chain(machines.map(Link::Machine))
+/// The object is a resource of its own.
+pub(crate) fn is_resource(state: &State<'_>, link: Link) -> bool {
+    match link {
+        Link::Machine(machine) => is_machine(state.cluster, machine),
+        Link::ScaleSet(_) => true,
+        Link::Tenant(id) => {
+            state.cluster.tenant(id).is_some_and(|tenant| tenant.shape == Shape::AvailabilitySet)
+        }
+    }
 }
 
 /// A resource of that kind exists in the group of the id.
@@ -211,10 +214,7 @@ fn is_in(state: &State<'_>, link: Link, group: &GroupId) -> bool {
 
 fn scale_set_named(state: &State<'_>, group: &GroupId, name: &str) -> Option<ScaleSetId> {
     let exact = state.cluster.scale_set_named(name);
-    let any = || {
-        let mut all = state.cluster.scale_sets();
-        all.find(|(_, set)| set.name.as_str().eq_ignore_ascii_case(name)).map(|(id, _)| id)
-    };
+    let any = || state.cluster.scale_sets_named_in_any_case(name).next().map(|(id, _)| id);
     exact.or_else(any).filter(|id| is_in(state, Link::ScaleSet(*id), group))
 }
 
@@ -222,9 +222,8 @@ fn availability_set_named(state: &State<'_>, group: &GroupId, name: &str) -> Opt
     let is_one = |tenant: &Tenant| tenant.shape == Shape::AvailabilitySet;
     let exact = state.cluster.tenant_named(name).filter(|id| state.cluster.tenant(*id).is_some_and(is_one));
     let any = || {
-        let mut all = state.cluster.tenants();
-        all.find(|(_, tenant)| is_one(tenant) && tenant.name.as_str().eq_ignore_ascii_case(name))
-            .map(|(id, _)| id)
+        let mut named = state.cluster.tenants_named_in_any_case(name);
+        named.find(|(_, tenant)| is_one(tenant)).map(|(id, _)| id)
     };
     exact.or_else(any).filter(|id| is_in(state, Link::Tenant(*id), group))
 }
@@ -239,8 +238,7 @@ fn machine_named(state: &State<'_>, group: &GroupId, name: &str) -> Option<Machi
     let alone = of_tenant.filter(|tenant| tenant.shape == Shape::StandaloneMachine);
     let alone = alone.and_then(|tenant| tenant.machines().first().copied());
     let any = || {
-        let named = state.cluster.machines().filter(|(_, one)| one.name.as_str().eq_ignore_ascii_case(name));
-        let mut named = named.map(|(id, _)| id);
+        let mut named = state.cluster.machines_named_in_any_case(name).map(|(id, _)| id);
         named.find(|id| is_machine(state.cluster, *id) && is_in(state, Link::Machine(*id), group))
     };
     alone.filter(|id| is_in(state, Link::Machine(*id), group)).or_else(any)

@@ -1,27 +1,18 @@
 //! Lists of opaque resources, page by page.
 
-use std::ops::ControlFlow;
-use std::sync::Arc;
-
 use axum::response::Response;
 use forewarn_control::resource_id::ResourceId;
 use forewarn_control::resources::Resource;
 use forewarn_control::shared::Role;
 use forewarn_server::State;
-use serde_json::{Value, json};
 
 use super::{check, show_entry};
 use crate::ArmError;
 use crate::http::compute::GroupScope;
+use crate::http::page::{PageItems, key_of_page};
 use crate::http::request::ArmRequest;
-use crate::http::scopes::check_subscription;
-use crate::http::{ArmContext, errors, responses};
-
-/// Resources of one page.
-const PAGE_MAX: usize = 500;
-
-/// A page, and the key of the first resource of the next one.
-type Page = (Vec<Value>, Option<String>);
+use crate::http::scopes::{check_subscription, groups_prefix};
+use crate::http::{ArmContext, errors};
 
 /// Lists the resources of a type in a resource group.
 pub(super) async fn in_group(
@@ -31,14 +22,14 @@ pub(super) async fn in_group(
 ) -> Result<Response, ArmError> {
     check(&scope.request.permit, Role::Viewer)?;
     let prefix = format!("{}/providers/{namespace}/{kind}/", scope.group.id).to_lowercase();
-    let from = from(scope.request);
-    let look = move |state: &State<'_>| {
+    let from = key_of_page(scope.request, &prefix)?;
+    let look = |state: &State<'_>| {
         let depth = prefix.matches('/').count();
-        let own = state.all.resources_below(&prefix);
-        page(own.filter(|(key, _)| key.matches('/').count() == depth), from.as_deref())
+        let own = state.all.resources_below_from(&prefix, &from);
+        fill(own, |key, _| key.matches('/').count() == depth)
     };
-    let page = scope.control.look(look).map_err(|problem| errors::of_problem(&problem))?;
-    Ok(shown(scope.request, page))
+    let (page, next) = scope.control.look(look).map_err(|problem| errors::of_problem(&problem))?;
+    Ok(page.response(scope.request, next))
 }
 
 /// Lists the resources of a type in a subscription.
@@ -50,41 +41,35 @@ pub(in crate::http) async fn in_subscription(
 ) -> Result<Response, ArmError> {
     request.version()?;
     check(&request.permit, Role::Viewer)?;
-    let (subscription, permit, from) = (request.path[1].clone(), Arc::clone(&request.permit), from(request));
+    let (subscription, permit) = (&request.path[1], &request.permit);
     let kind = format!("{namespace}/{kind}");
-    let look = move |state: &State<'_>| {
-        check_subscription(state, &permit, &subscription)?;
-        let prefix = format!("/subscriptions/{}/resourcegroups/", subscription.to_lowercase());
-        let own = state.all.resources_below(&prefix).filter(|(_, entry)| {
-            permit.reaches(entry.cluster) && ResourceId::parse(&entry.id).is_some_and(|id| id.is(&kind))
-        });
-        Ok(page(own, from.as_deref()))
+    let prefix = groups_prefix(subscription);
+    let from = key_of_page(request, &prefix)?;
+    let look = |state: &State<'_>| {
+        check_subscription(state, permit, subscription)?;
+        let is_of_kind = |entry: &Resource| ResourceId::parse(&entry.id).is_some_and(|id| id.is(&kind));
+        let all = state.all.resources_below_from(&prefix, &from);
+        Ok(fill(all, |_, entry| permit.reaches(entry.cluster) && is_of_kind(entry)))
     };
-    let page = context.control.look(look).map_err(|problem| errors::of_problem(&problem))??;
-    Ok(shown(request, page))
+    let (page, next) = context.control.look(look).map_err(|problem| errors::of_problem(&problem))??;
+    Ok(page.response(request, next))
 }
 
-fn from(request: &ArmRequest) -> Option<String> {
-    request.page().map(str::to_lowercase)
-}
-
-fn page<'a>(entries: impl Iterator<Item = (&'a str, &'a Resource)>, from: Option<&str>) -> Page {
-    let mut page = Vec::new();
-    let mut entries = entries.filter(|(key, _)| from.is_none_or(|from| from <= *key));
-    let over = entries.try_for_each(|(key, entry)| {
-        if page.len() == PAGE_MAX {
-            return ControlFlow::Break(key.to_owned());
+/// Fills a page with the resources that are wanted. Returns it with the key of the first resource of the next one.
+fn fill<'a>(
+    entries: impl Iterator<Item = (&'a str, &'a Resource)>,
+    is_wanted: impl Fn(&str, &Resource) -> bool,
+) -> (PageItems, Option<String>) {
+    let mut page = PageItems::default();
+    for (key, entry) in entries {
+        if !page.visit() {
+            return (page, Some(key.to_owned()));
         }
-        page.extend(ResourceId::parse(&entry.id).map(|id| show_entry(entry, &id)));
-        ControlFlow::Continue(())
-    });
-    (page, over.break_value())
-}
-
-fn shown(request: &ArmRequest, (items, next): Page) -> Response {
-    let mut body = json!({ "value": items });
-    if let Some(next) = next {
-        body["nextLink"] = json!(request.next_page(&next));
+        if is_wanted(key, entry)
+            && let Some(id) = ResourceId::parse(&entry.id)
+        {
+            page.push(show_entry(entry, &id));
+        }
     }
-    responses::ok(body)
+    (page, None)
 }

@@ -28,6 +28,7 @@ instance = [{ host = "h1", update_domain = 0 }, { host = "h2", update_domain = 1
 "#;
 
 mod conditions;
+mod cost;
 mod lists;
 mod opaque_resources;
 mod operations;

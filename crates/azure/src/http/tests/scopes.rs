@@ -123,12 +123,15 @@ async fn an_ambiguous_group_needs_a_token_limited_to_one_cluster() {
         ids.push(solo.body["properties"]["vmId"].clone());
     }
     assert_ne!(ids[0], ids[1]);
-    // A written id belongs to one of them.
+    // The group was claimed for the first of them: only that one can write in it.
     let tags = json!({ "tags": { "a": "b" } });
     let north = Client::of(client.control.clone(), admin_of(&[NORTH]));
-    assert_eq!(north.send("PATCH", &own("virtualMachines/solo"), tags.clone()).await.status, StatusCode::OK);
+    assert_eq!(
+        north.send("PATCH", &own("virtualMachines/solo"), tags.clone()).await.status,
+        StatusCode::CONFLICT
+    );
     let first = Client::of(client.control.clone(), admin_of(&[ClusterId::DEFAULT]));
-    assert_eq!(first.send("PATCH", &own("virtualMachines/solo"), tags).await.status, StatusCode::CONFLICT);
+    assert_eq!(first.send("PATCH", &own("virtualMachines/solo"), tags).await.status, StatusCode::OK);
     assert_eq!(first.get(own("virtualMachines/solo")).await.body["properties"]["vmId"], ids[0]);
 }
 
@@ -141,13 +144,22 @@ async fn a_group_is_created_in_a_permitted_cluster_and_only_once() {
     let north = Client::of(client.control.clone(), admin_of(&[NORTH]));
     let put = async |name: &str| {
         let target = format!("{SUBSCRIPTION}/resourceGroups/{name}?api-version=2024-07-01");
-        north.send("PUT", &target, json!({ "location": "eastus" })).await.status
+        north.send("PUT", &target, json!({ "location": "eastus" })).await
     };
-    assert_eq!(put("there").await, StatusCode::CREATED);
+    assert_eq!(put("there").await.status, StatusCode::CREATED);
     let cluster = |key: String| client.control.look(move |state| state.all.resource(&key).unwrap().cluster);
     assert_eq!(cluster(format!("{SUBSCRIPTION}/resourcegroups/there")), Ok(NORTH));
     for taken in ["mine", "forewarn"] {
-        assert_eq!(put(taken).await, StatusCode::NOT_FOUND, "{taken}");
+        let refused = put(taken).await;
+        let text = ControlError::GroupTaken(taken.to_owned()).to_string();
+        assert_eq!(
+            (refused.status, &refused.body["error"]["code"]),
+            (StatusCode::CONFLICT, &json!("Conflict"))
+        );
+        assert_eq!(refused.body["error"]["message"], text, "{taken}");
+        let target = format!("{SUBSCRIPTION}/resourceGroups/{taken}?api-version=2024-07-01");
+        assert_eq!(north.get(target.clone()).await.status, StatusCode::NOT_FOUND);
+        assert_eq!(north.send("PATCH", &target, json!({ "tags": {} })).await.status, StatusCode::NOT_FOUND);
     }
 }
 

@@ -317,10 +317,10 @@ fn a_permit_says_what_is_seen() {
 #[test]
 fn a_permit_stands_while_its_token_is_the_same() {
     let now = forewarn_lifecycle::Now::at_millis(0);
-    let mut shared = crate::shared::SharedState::new();
+    let mut shared = crate::shared::SharedState::new(forewarn_lifecycle::Seed([1; 16]));
     let submit = |shared: &mut crate::shared::SharedState, command: crate::shared::Command| {
         let changes = shared.decide(now, &command).unwrap();
-        changes.iter().for_each(|change| shared.evolve(now, change));
+        changes.iter().for_each(|change| drop(shared.apply(now, change)));
     };
     for name in ["west", "east"] {
         let (name, seed) = (Name::new(name).unwrap(), forewarn_lifecycle::Seed([1; 16]));

@@ -1,11 +1,18 @@
-//! Removal of objects that the wanted fleet does not mention: deleted by the driver, or only forgotten.
+//! Removal of objects that the wanted fleet does not mention: deleted by the driver, or only forgotten. Visits the
+//! fleet once, and copies only the names of the objects that go.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::{DifferenceList, SetKind, number};
-use crate::command::HostEntry;
+use forewarn_lifecycle::{ScaleSet, Shape, Tenant};
+
+use super::list::DifferenceList;
+use super::scale_sets::number;
+use super::sets::SetKind;
+use super::{CurrentFleet, Difference};
 use crate::command::NamedCommand;
+use crate::command::entry::{ScaleSetEntry, SetEntry};
 use crate::fleet_file::Fleet;
+use crate::placement::instances;
 
 /// The way in which machines are removed.
 #[derive(Clone, Copy)]
@@ -30,58 +37,93 @@ impl RemovalMode {
     }
 }
 
+/// Names of the machines of each set that the wanted fleet lists.
+type ListedSets<'a> = BTreeMap<&'a str, BTreeSet<&'a str>>;
+
 /// Machines first; sets and hosts are removed once they are empty.
-pub(super) fn removals(list: &mut DifferenceList, current: &Fleet, wanted: &Fleet, farewell: RemovalMode) {
-    let delete =
-        |list: &mut DifferenceList, text: String, machine: String| farewell.machine(list, text, machine);
-    let wanted_vms: BTreeSet<_> = wanted.vms.iter().map(|vm| &vm.name).collect();
-    for vm in current.vms.iter().filter(|vm| !wanted_vms.contains(&vm.name)) {
-        delete(list, format!("- vm {}", vm.name), format!("{0}/{0}", vm.name));
-    }
-    for kind in [SetKind::Availability, SetKind::Cloud] {
-        for set in kind.of(current) {
-            let keep = kind.of(wanted).iter().find(|one| one.name == set.name);
-            let kept: BTreeSet<_> = keep.iter().flat_map(|set| &set.machines).map(|one| &one.name).collect();
-            for machine in set.machines.iter().filter(|one| !kept.contains(&one.name)) {
-                let name = format!("{}/{}", set.name, machine.name);
-                delete(list, format!("- machine {name}"), name);
+pub(super) fn removals(
+    list: &mut DifferenceList,
+    current: CurrentFleet<'_>,
+    wanted: &Fleet,
+    farewell: RemovalMode,
+) {
+    let listed: BTreeSet<_> = wanted.vms.iter().map(|vm| vm.name.as_str()).collect();
+    let availability_sets = listed_sets(SetKind::Availability, wanted);
+    let cloud_services = listed_sets(SetKind::Cloud, wanted);
+    // Standalone machines come first, then availability sets, then cloud services.
+    let mut later = [Vec::new(), Vec::new()];
+    for (_, tenant) in current.cluster.tenants() {
+        let name = &tenant.name;
+        match tenant.shape {
+            Shape::StandaloneMachine if !listed.contains(name.as_str()) => {
+                farewell.machine(list, format!("- vm {name}"), format!("{name}/{name}"));
             }
-            if keep.is_none() {
-                let tenant = set.name.clone();
-                let command = NamedCommand::RemoveTenant { tenant };
-                container(list, format!("- {}", set.name), set.machines.is_empty(), command);
+            Shape::AvailabilitySet => {
+                later[0].extend(set(current, tenant, &availability_sets, farewell));
             }
+            Shape::CloudService => later[1].extend(set(current, tenant, &cloud_services, farewell)),
+            Shape::StandaloneMachine | Shape::PlacementGroup(_) => {}
         }
     }
-    for set in &current.scale_sets {
-        let keep = wanted.scale_sets.iter().find(|one| one.name == set.name);
-        let listed = keep.map_or(&[][..], |set| &set.instances);
-        let kept: BTreeSet<_> = listed.iter().enumerate().map(|(index, one)| number(index, one)).collect();
-        let there = set.instances.iter().enumerate().map(|(index, one)| number(index, one));
-        for id in there.filter(|id| !kept.contains(id)) {
-            delete(list, format!("- instance {0}_{id}", set.name), format!("{0}/{0}_{id}", set.name));
-        }
-        if keep.is_none() {
-            let command = NamedCommand::RemoveScaleSet { scale_set: set.name.clone() };
-            container(list, format!("- scale set {}", set.name), set.instances.is_empty(), command);
+    list.entries.extend(later.into_iter().flatten());
+    let listed: BTreeMap<_, _> = wanted.scale_sets.iter().map(|set| (set.name.as_str(), set)).collect();
+    for (_, set) in current.cluster.scale_sets() {
+        scale_set(list, current, set, listed.get(set.name.as_str()).copied(), farewell);
+    }
+    let listed: BTreeSet<_> = wanted.hosts.iter().map(|host| host.name.as_str()).collect();
+    for (_, host) in current.cluster.hosts().filter(|(_, host)| !listed.contains(host.name.as_str())) {
+        let command = farewell.host(host.name.to_string());
+        container(list, format!("- host {}", host.name), host.machines().is_empty(), command);
+    }
+}
+
+fn listed_sets<'a>(kind: SetKind, wanted: &'a Fleet) -> ListedSets<'a> {
+    let machines = |set: &'a SetEntry| set.machines.iter().map(|one| one.name.as_str()).collect();
+    kind.of(wanted).iter().map(|set| (set.name.as_str(), machines(set))).collect()
+}
+
+/// An availability set or a cloud service.
+fn set(
+    current: CurrentFleet<'_>,
+    tenant: &Tenant,
+    listed: &ListedSets<'_>,
+    farewell: RemovalMode,
+) -> Vec<Difference> {
+    let mut list = DifferenceList::new();
+    let keep = listed.get(tenant.name.as_str());
+    for machine in tenant.machines().iter().filter_map(|id| current.cluster.machine(*id)) {
+        if keep.is_none_or(|kept| !kept.contains(machine.name.as_str())) {
+            let name = format!("{}/{}", tenant.name, machine.name);
+            farewell.machine(&mut list, format!("- machine {name}"), name);
         }
     }
-    let used = used_hosts(current);
-    let wanted_hosts: BTreeSet<_> = wanted.hosts.iter().map(|host| &host.name).collect();
-    for HostEntry { name, .. } in current.hosts.iter().filter(|host| !wanted_hosts.contains(&host.name)) {
-        let command = farewell.host(name.clone());
-        container(list, format!("- host {name}"), !used.contains(name.as_str()), command);
+    if keep.is_none() {
+        let command = NamedCommand::RemoveTenant { tenant: tenant.name.to_string() };
+        container(&mut list, format!("- {}", tenant.name), tenant.machines().is_empty(), command);
+    }
+    list.entries
+}
+
+fn scale_set(
+    list: &mut DifferenceList,
+    current: CurrentFleet<'_>,
+    set: &ScaleSet,
+    keep: Option<&ScaleSetEntry>,
+    farewell: RemovalMode,
+) {
+    let listed = keep.map_or(&[][..], |set| &set.instances);
+    let kept: BTreeSet<_> = listed.iter().enumerate().map(|(index, one)| number(index, one)).collect();
+    let (there, name) = (instances(current.cluster, set), &set.name);
+    for (id, _) in there.iter().filter(|(id, _)| !kept.contains(id)) {
+        farewell.machine(list, format!("- instance {name}_{id}"), format!("{name}/{name}_{id}"));
+    }
+    if keep.is_none() {
+        let command = NamedCommand::RemoveScaleSet { scale_set: name.to_string() };
+        container(list, format!("- scale set {name}"), there.is_empty(), command);
     }
 }
 
 /// Removes an object that must be empty.
 fn container(list: &mut DifferenceList, text: String, empty: bool, command: NamedCommand) {
     if empty { list.push(text, command) } else { list.later(format!("{text}, once its machines are gone")) }
-}
-
-fn used_hosts(fleet: &Fleet) -> BTreeSet<&str> {
-    let sets = fleet.availability_sets.iter().chain(&fleet.cloud_services);
-    let machines = sets.flat_map(|set| &set.machines).map(|machine| machine.host.as_str());
-    let instances = fleet.scale_sets.iter().flat_map(|set| &set.instances).map(|one| one.host.as_str());
-    fleet.vms.iter().map(|vm| vm.host.as_str()).chain(machines).chain(instances).collect()
 }

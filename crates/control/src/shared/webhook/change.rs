@@ -5,7 +5,8 @@ use std::sync::Arc;
 use forewarn_lifecycle::Name;
 use forewarn_url::Url;
 
-use super::{Authorization, Filter, Progress, Schema, Webhook};
+use super::{Authorization, Filter, Progress, Schema, UndeliveredMessages, Webhook};
+use crate::stream::ClusterId;
 
 /// A command to webhooks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,8 +20,22 @@ pub enum WebhookCommand {
         /// Messages per minute that it accepts, if it has set a limit.
         per_minute: Option<u32>,
     },
-    /// Progress of webhooks, by number. Progress that would go back is ignored.
-    Advance(Vec<(u32, Progress)>),
+    /// Stores messages of a cluster that was just removed. They may be delivered already.
+    KeepUndelivered {
+        cluster: ClusterId,
+        messages: UndeliveredMessages,
+    },
+    /// Messages of a removed cluster were delivered to a webhook, by number, up to there.
+    AdvanceUndelivered {
+        cluster: ClusterId,
+        webhook: u32,
+        progress: Progress,
+    },
+    /// All messages of a removed cluster were delivered to a webhook, by number.
+    EndUndelivered {
+        cluster: ClusterId,
+        webhook: u32,
+    },
 }
 
 /// A webhook to add.
@@ -34,8 +49,6 @@ pub struct WebhookDefinition {
     pub filter: Filter,
     /// Value of the header `Authorization`.
     pub authorization: Option<Authorization>,
-    /// Number of the last audit entry that it gets no message about.
-    pub cursor: u64,
     /// The caller that adds it.
     pub by: String,
 }
@@ -50,6 +63,14 @@ pub enum WebhookChange {
     Removed(u32),
     /// It has confirmed, with an optional limit of messages per minute.
     Confirmed { webhook: u32, per_minute: Option<u32> },
-    /// Messages were delivered up to there.
+    /// It was added by an older version, with its progress in all clusters.
+    AddedWithProgress(Arc<Webhook>, Progress),
+    /// Messages of all clusters were delivered up to there, by an older version.
     Advanced { webhook: u32, progress: Progress },
+    /// A cluster was removed. Its messages may not all be delivered.
+    Undelivered { cluster: ClusterId, messages: UndeliveredMessages },
+    /// Messages of a removed cluster were delivered up to there.
+    UndeliveredAdvanced { cluster: ClusterId, webhook: u32, progress: Progress },
+    /// All messages of a removed cluster were delivered.
+    Delivered { cluster: ClusterId, webhook: u32 },
 }

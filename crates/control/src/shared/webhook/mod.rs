@@ -1,13 +1,14 @@
 //! Webhooks: receivers of messages about events, and their progress.
 //!
-//! Messages are made from the audit log. Of a webhook, only its filter and the number of the last delivered entry are
-//! stored: the entries after that number are its outbox.
+//! Messages are made from the audit logs of clusters. Each cluster stores the number of the last entry of its log that
+//! was delivered to a webhook: the entries after that number are the outbox.
 //!
 //! ```text
 //!   added ──▶ handshake wanted ──▶ confirmed ──▶ delivering, entry by entry, or failing since
 //! ```
 
 mod change;
+mod undelivered;
 
 use std::fmt;
 
@@ -19,6 +20,7 @@ use crate::limits::AUTHORIZATION_BYTES_MAX;
 use crate::shared::token::{Reach, Scope};
 
 pub use change::{WebhookChange, WebhookCommand, WebhookDefinition};
+pub use undelivered::UndeliveredMessages;
 
 /// A receiver of messages about events.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,8 +41,6 @@ pub struct Webhook {
     pub by: String,
     /// State of the handshake.
     pub handshake: Handshake,
-    /// Progress of its deliveries.
-    pub progress: Progress,
 }
 
 /// The schema of messages.
@@ -74,11 +74,12 @@ pub enum Handshake {
     },
 }
 
-/// Progress of the deliveries to a webhook. It only grows.
+/// Progress of the deliveries of one cluster to a webhook. It only grows. A cluster records the first progress before
+/// its first event since the webhook was added, in the same decision: it begins after the entries before that event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Progress {
-    /// Number of the last audit entry that was delivered, or that is excluded by the filter.
+    /// Number of the last entry of the cluster's audit log that was delivered, or that is excluded by the filter.
     pub cursor: u64,
     /// Number of events that were not delivered: attempts failed for a day, or the entries were removed.
     pub lost: u64,
@@ -93,7 +94,7 @@ pub struct Progress {
 pub struct DeliveryFailure {
     /// Time of the first failed attempt, on the clock of the computer even if the clock of the service is virtual.
     pub since: Timestamp,
-    /// Number of the last audit entry at that time.
+    /// Number of the last entry of the cluster's audit log at that time.
     pub head: u64,
 }
 
@@ -130,6 +131,16 @@ impl Progress {
     #[must_use]
     pub fn from(cursor: u64) -> Self {
         Self { cursor, lost: 0, failing: None }
+    }
+
+    /// Returns true if this progress continues another, and differs from it.
+    pub(crate) fn continues(self, before: Self) -> bool {
+        self.cursor >= before.cursor && self.lost >= before.lost && self != before
+    }
+
+    /// The audit log begins anew with entry 1: all of its entries are delivered.
+    pub(crate) fn in_new_audit_log(self) -> Self {
+        Self { lost: self.lost, ..Self::from(0) }
     }
 }
 

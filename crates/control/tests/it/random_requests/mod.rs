@@ -16,7 +16,7 @@ use forewarn_control::shared::{TokenHash, WebhookCommand, WebhookDefinition};
 use proptest::prelude::*;
 use serde_json::Value;
 
-use forewarn_testkit::shared_state::{roles, scopes, webhooks};
+use forewarn_testkit::shared_state::{claims, deliveries, groups, roles, scopes, webhooks};
 use rules::{machines, names, reports, sets, tenants, timestamps, works};
 
 pub fn requests() -> impl Strategy<Value = Request> {
@@ -41,6 +41,8 @@ fn cluster_requests() -> BoxedStrategy<ClusterRequest> {
         2 => (transactions(), contexts())
             .prop_map(|(transaction, context)| C::Transaction { transaction, context }),
         1 => Just(C::Sweep),
+        1 => deliveries().prop_map(C::AdvanceWebhooks),
+        1 => (texts(), prop::option::of(keys())).prop_map(|(by, once)| C::Close { by, once }),
     ]
     .boxed()
 }
@@ -55,13 +57,32 @@ fn shared_requests() -> BoxedStrategy<SharedRequest> {
         2 => (webhooks(), contexts()).prop_map(|(command, context)| match command {
             WebhookCommand::Add(new) => S::Administer { change: added(*new), context },
             WebhookCommand::Confirm { webhook, per_minute } => S::ConfirmWebhook { webhook, per_minute },
-            WebhookCommand::Advance(progress) => S::AdvanceWebhooks(progress),
             WebhookCommand::Remove(name) => {
                 S::Administer { change: Administration::RemoveWebhook(name), context }
             }
+            WebhookCommand::KeepUndelivered { cluster, messages: undelivered } => {
+                let RequestContext { by, once, .. } = context;
+                S::RemoveClosed { cluster, by, once, undelivered }
+            }
+            WebhookCommand::AdvanceUndelivered { cluster, webhook, progress } => {
+                S::AdvanceUndelivered { cluster, reports: vec![(webhook, progress)] }
+            }
+            WebhookCommand::EndUndelivered { cluster, webhook } => S::EndUndelivered { cluster, webhook },
         }),
+        1 => (ids(), prop::collection::vec(claims(), 0..3))
+            .prop_map(|(cluster, claims)| S::TakeClaims { cluster, claims }),
+        1 => (ids(), prop::collection::vec(groups(), 0..3))
+            .prop_map(|(cluster, groups)| S::ReleaseClaims { cluster, groups }),
     ]
     .boxed()
+}
+
+fn ids() -> impl Strategy<Value = ClusterId> {
+    any::<u32>().prop_map(ClusterId)
+}
+
+fn keys() -> impl Strategy<Value = IdempotencyKey> {
+    (texts(), any::<[u8; 32]>()).prop_map(|(key, fingerprint)| IdempotencyKey { key, fingerprint })
 }
 
 fn added(new: WebhookDefinition) -> Administration {
@@ -91,10 +112,8 @@ fn contexts() -> BoxedStrategy<RequestContext> {
         permit: Permit { by, role, scope, token },
         hosts,
     });
-    let once =
-        (texts(), any::<[u8; 32]>()).prop_map(|(key, fingerprint)| IdempotencyKey { key, fingerprint });
     let numbers = (any::<Option<u32>>(), any::<Option<u64>>(), any::<Option<u64>>());
-    (texts(), numbers, prop::option::of(permit), prop::option::of(once), prop::option::of(values()))
+    (texts(), numbers, prop::option::of(permit), prop::option::of(keys()), prop::option::of(values()))
         .prop_map(|(by, (token, because, if_revision), permit, once, asked)| RequestContext {
             by,
             token,

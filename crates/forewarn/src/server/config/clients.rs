@@ -15,6 +15,7 @@ use super::limits::TIME_MAX;
 pub(super) struct ClientTable {
     max: u32,
     per_address: u32,
+    per_token: u32,
     handshake: Span,
     idle: Span,
     idle_authenticated: Span,
@@ -30,6 +31,7 @@ impl Default for ClientTable {
         Self {
             max: limits.max,
             per_address: limits.per_address,
+            per_token: limits.per_token,
             handshake: Span(limits.handshake),
             idle: Span(limits.idle),
             idle_authenticated: Span(limits.idle_authenticated),
@@ -44,7 +46,8 @@ impl Default for ClientTable {
 impl ClientTable {
     /// The limits; `table` is the name of the TOML table.
     pub(super) fn limits(&self, table: &str) -> Result<ClientLimits> {
-        for (name, count) in [("max", self.max), ("per_address", self.per_address)] {
+        let counts = [("max", self.max), ("per_address", self.per_address), ("per_token", self.per_token)];
+        for (name, count) in counts {
             ensure!(count > 0, "limit of zero: {table}.{name} = 0\n  hint: at least 1");
         }
         let time = |name: &str, Span(time): Span| {
@@ -57,6 +60,7 @@ impl ClientTable {
         Ok(ClientLimits {
             max: self.max,
             per_address: self.per_address,
+            per_token: self.per_token,
             handshake: time("handshake", self.handshake)?,
             idle: time("idle", self.idle)?,
             idle_authenticated: time("idle_authenticated", self.idle_authenticated)?,
@@ -83,12 +87,13 @@ mod tests {
 
     #[test]
     fn every_limit_of_clients_can_be_set() {
-        let text = "max = 1\nper_address = 2\nhandshake = '3s'\nidle = '4s'\nidle_authenticated = '5s'\nhead = '6s'\n\
+        let text = "max = 1\nper_address = 2\nper_token = 3\nhandshake = '3s'\nidle = '4s'\nidle_authenticated = '5s'\nhead = '6s'\n\
                     body = '7s'\nbody_authenticated = '8s'\nwrite = '9s'";
         let seconds = Duration::from_secs;
         let expected = ClientLimits {
             max: 1,
             per_address: 2,
+            per_token: 3,
             handshake: seconds(3),
             idle: seconds(4),
             idle_authenticated: seconds(5),
@@ -102,7 +107,9 @@ mod tests {
 
     #[test]
     fn an_invalid_limit_is_rejected() {
-        for wrong in ["max = 0", "per_address = 0", "head = '0s'", "body_authenticated = '25h'"] {
+        for wrong in
+            ["max = 0", "per_address = 0", "per_token = 0", "head = '0s'", "body_authenticated = '25h'"]
+        {
             let problem = limits(wrong).unwrap_err().to_string();
             assert!(problem.contains("api.connection.") && problem.contains("hint: "), "{wrong}: {problem}");
         }

@@ -23,7 +23,7 @@ use forewarn_imds::Edition;
 use forewarn_metadata::{FirstAnswer, Identity, IdentityToken, ListenAddress, Settings};
 use forewarn_server::{ApiListener, ClientLimits, WebhookSettings};
 use forewarn_store::AUDIT_RETENTION;
-use forewarn_types::{Span, show_duration};
+use forewarn_types::{ClusterId, Name, Span, show_duration};
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -110,6 +110,8 @@ struct ListenTable {
     socket: Option<PathBuf>,
     mode: Option<Spanned<u32>>,
     machine: Option<String>,
+    /// The cluster of the machines that are identified by their addresses.
+    cluster: Option<Name>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -243,21 +245,35 @@ impl MetadataTable {
 
 impl ListenTable {
     fn listener(&self) -> Result<(ListenAddress, Identity)> {
-        let Self { address, interface, socket, mode, machine } = self;
-        let identity = machine.clone().map_or(Identity::Address, Identity::Machine);
+        let Self { address, interface, socket, mode, machine, cluster } = self;
+        let identity = match (machine, cluster) {
+            (Some(machine), None) => Identity::Machine(machine.clone()),
+            (None, Some(cluster)) => Identity::Address { cluster: cluster.clone() },
+            (None, None) => Identity::Address { cluster: Name::new(ClusterId::DEFAULT_NAME)? },
+            (Some(_), Some(_)) => bail!(
+                "invalid metadata.listen: cluster and machine exclude each other\n  \
+                 hint: machine = \"CLUSTER/TENANT/NAME\" for a machine outside of the default cluster"
+            ),
+        };
         Ok(match (address, interface, socket) {
             (Some(address), None, None) if mode.is_none() => (ListenAddress::Tcp(*address), identity),
-            (Some(address), Some(name), None) if mode.is_none() && machine.is_some() => {
+            (Some(address), Some(name), None)
+                if mode.is_none() && (machine.is_some() || cluster.is_some()) =>
+            {
                 (ListenAddress::Interface { name: name.clone(), address: *address }, identity)
             }
+            (Some(_), Some(_), None) if mode.is_none() => bail!(
+                "invalid metadata.listen: an interface needs a machine or a cluster\n  \
+                 hint: cluster = \"default\" identifies machines of the default cluster by their addresses"
+            ),
             (None, None, Some(path)) if machine.is_some() => {
                 let mode = mode.as_ref().map_or(SOCKET_MODE, |mode| *mode.get_ref());
                 (ListenAddress::Unix { path: path.clone(), mode }, identity)
             }
             (Some(_) | None, Some(_) | None, Some(_) | None) => bail!(
-                "invalid metadata.listen: needs an address, with or without a machine; or an address, an interface and a machine; \
-                 or a socket and a machine\n  \
-                 hint: address = \"169.254.169.254:80\" identifies machines by their addresses"
+                "invalid metadata.listen: needs an address, with a machine, a cluster or neither; or an address, \
+                 an interface, and a machine or a cluster; or a socket and a machine\n  \
+                 hint: address = \"169.254.169.254:80\" identifies machines of the default cluster by their addresses"
             ),
         })
     }

@@ -33,6 +33,7 @@ pub(in super::super) fn check_listeners(
             ListenAddress::Interface { name, address } => {
                 check_interface(name)?;
                 if address.port() != 0 {
+                    check_shared(*address, metadata)?;
                     take(&mut taken, format!("{address} on {name}"), "metadata.listen")?;
                 }
             }
@@ -62,9 +63,28 @@ pub(in super::super) fn check_listeners(
     Ok(())
 }
 
+/// Checks that all listeners with the address of a listener on an interface are on an interface, too.
+fn check_shared(address: SocketAddr, metadata: &[(ListenAddress, Identity)]) -> Result<()> {
+    let is_everywhere = |(other, _): &(ListenAddress, Identity)| matches!(other, ListenAddress::Tcp(other) if *other == address);
+    if metadata.iter().any(is_everywhere) {
+        bail!(
+            "two listeners with the same address: {address}\n  \
+             hint: both entries of metadata.listen need an interface, since one without it takes all of them"
+        );
+    }
+    Ok(())
+}
+
 fn take(taken: &mut BTreeMap<String, &'static str>, address: String, setting: &'static str) -> Result<()> {
     if let Some(other) = taken.get(&address) {
-        bail!("two listeners with the same address: {address}\n  hint: {other} and {setting} both name it");
+        let hint = if *other != setting {
+            format!("{other} and {setting} both name it")
+        } else if address.starts_with('/') {
+            format!("give each entry of {setting} another path")
+        } else {
+            format!("give each entry of {setting} an interface of its own, or another address or port")
+        };
+        bail!("two listeners with the same address: {address}\n  hint: {hint}");
     }
     taken.insert(address, setting);
     Ok(())
@@ -137,6 +157,7 @@ pub(in super::super) fn has_data(data_dir: Option<&PathBuf>) -> bool {
 #[cfg(test)]
 mod tests {
     use forewarn_hypervisor::Program;
+    use forewarn_types::Name;
     use std::time::Duration;
 
     use super::*;
@@ -156,10 +177,27 @@ mod tests {
         assert!(check_listeners(&[unix(&one)], &[ApiListener::Unix(files.path().join("api"))], None).is_ok());
         let twice = problem(check_listeners(&[unix(&one)], &[ApiListener::Unix(same)], None));
         assert!(twice.contains("/s\n  hint: metadata.listen and api.socket both name it"), "{twice}");
-        let tcp = |text: &str| (ListenAddress::Tcp(text.parse().unwrap()), Identity::Address);
+        let by_address = Identity::Address { cluster: Name::new("default").unwrap() };
+        let tcp = |text: &str| (ListenAddress::Tcp(text.parse().unwrap()), by_address.clone());
         let api = [ApiListener::Tokens("127.0.0.1:81".parse().unwrap())];
         assert!(check_listeners(&[tcp("127.0.0.1:80")], &api, None).is_ok());
         assert!(check_listeners(&[tcp("127.0.0.1:81")], &api, None).is_err());
+        let interface = |text: &str| {
+            let (name, address) = ("lo".to_owned(), text.parse().unwrap());
+            (ListenAddress::Interface { name, address }, by_address.clone())
+        };
+        assert!(check_listeners(&[tcp("127.0.0.1:80"), interface("127.0.0.2:80")], &api, None).is_ok());
+        let shared = problem(check_listeners(&[tcp("127.0.0.1:80"), interface("127.0.0.1:80")], &api, None));
+        assert!(shared.contains("127.0.0.1:80\n  hint: both entries of metadata.listen need"), "{shared}");
+        let twice = problem(check_listeners(&[tcp("127.0.0.1:80"), tcp("127.0.0.1:80")], &api, None));
+        let hint =
+            "hint: give each entry of metadata.listen an interface of its own, or another address or port";
+        assert!(twice.ends_with(hint), "{twice}");
+        let twice =
+            problem(check_listeners(&[interface("127.0.0.1:80"), interface("127.0.0.1:80")], &api, None));
+        assert!(twice.contains("127.0.0.1:80 on lo\n") && twice.ends_with(hint), "{twice}");
+        let twice = problem(check_listeners(&[unix(&one), unix(&one)], &api, None));
+        assert!(twice.ends_with("hint: give each entry of metadata.listen another path"), "{twice}");
         assert!(check_listeners(&[tcp("127.0.0.1:0"), tcp("127.0.0.1:0")], &api, None).is_ok());
     }
 

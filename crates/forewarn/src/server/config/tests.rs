@@ -20,7 +20,8 @@ fn a_minimal_configuration_is_valid() {
     assert_eq!(settings.limits, Some(Limits::default()));
     assert_eq!(settings.connections, ConnectionLimits::default());
     assert_eq!(settings.identity_token, IdentityToken::Off);
-    assert_eq!(config.metadata.listeners().unwrap()[0].1, Identity::Address);
+    let cluster = Name::new("default").unwrap();
+    assert_eq!(config.metadata.listeners().unwrap()[0].1, Identity::Address { cluster });
     assert_eq!(config.api.listeners(None).unwrap(), [ApiListener::Unix("/run/forewarn/api.sock".into())]);
     assert!(config.data_dir().unwrap().is_none());
     assert_eq!(config.driver.driver().unwrap(), forewarn_server::Hypervisor::Simulated);
@@ -65,6 +66,34 @@ fn an_incomplete_listener_is_rejected() {
     for wrong in ["socket='/s'", "interface='tap0'", "address='1.2.3.4:80'\ninterface='tap0'", "machine='m'"]
     {
         assert!(listeners(wrong).unwrap_err().to_string().contains("hint"), "{wrong}");
+    }
+    let unnamed = listeners("address='1.2.3.4:80'\ninterface='tap0'").unwrap_err().to_string();
+    assert!(unnamed.contains("needs a machine or a cluster\n  hint: cluster = \"default\" "), "{unnamed}");
+}
+
+/// promise: M3
+#[test]
+fn a_listener_names_the_cluster_whose_machines_it_identifies_by_address() {
+    let listener = |listen: &str| {
+        let text = MINIMAL.replace("address = '169.254.169.254:80'", listen);
+        Ok::<_, anyhow::Error>(Config::parse(&text)?.metadata.listeners()?.remove(0))
+    };
+    let west = Identity::Address { cluster: Name::new("west").unwrap() };
+    let (address, identity) = listener("address='1.2.3.4:80'\ncluster='west'").unwrap();
+    assert!(matches!(address, ListenAddress::Tcp(_)));
+    assert_eq!(identity, west);
+    let (address, identity) = listener("address='1.2.3.4:80'\ninterface='br0'\ncluster='west'").unwrap();
+    assert!(matches!(address, ListenAddress::Interface { .. }));
+    assert_eq!(identity, west);
+    for (wrong, error) in [
+        ("address='1.2.3.4:80'\nmachine='m'\ncluster='west'", "cluster and machine exclude each other"),
+        ("socket='/s'\ncluster='west'", "or a socket and a machine"),
+        ("cluster='west'", "needs an address"),
+        ("address='1.2.3.4:80'\ncluster='a/b'", "a name has only letters"),
+        ("address='1.2.3.4:80'\ncluster=''", "a name must not be empty"),
+    ] {
+        let found = listener(wrong).unwrap_err().to_string();
+        assert!(found.contains(error), "{wrong}: {found}");
     }
 }
 

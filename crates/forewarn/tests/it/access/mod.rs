@@ -15,7 +15,7 @@
 
 mod doors;
 mod lists;
-mod place;
+pub(crate) mod place;
 mod repeated;
 mod roles;
 mod scopes;

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::cli::support::{Server, alone};
+use crate::cli::support::{Server, alone, curl};
 use forewarn_testkit::{CommandResult, SOLO_FLEET, TestDir};
 
 /// Settings that are in order, in a directory with everything that they need.
@@ -133,4 +133,28 @@ fn a_port_that_is_taken_is_told_with_a_hint() {
             ran.err
         );
     }
+}
+
+/// promise: M3
+#[test]
+fn a_machine_of_another_cluster_takes_no_name_and_is_named_with_its_cluster() {
+    let server = Server::start();
+    server.out("cluster create west");
+    let fleet =
+        "host = [{ name = 'h1' }]\nvm = [{ name = 'solo', host = 'h1' }, { name = 'w', host = 'h1' }]";
+    let fleet = server.file("west.toml", fleet);
+    server.out(&format!("fleet apply {} --cluster west", fleet.display()));
+    let poll = |path: &str| {
+        curl(&format!(
+            "curl -H Metadata:true '{}{path}/metadata/scheduledevents?api-version=2020-07-01'",
+            server.metadata
+        ))
+    };
+    for path in ["", "/vm/solo", "/vm/solo/solo"] {
+        assert_eq!(poll(path)["DocumentIncarnation"], 1, "{path}");
+    }
+    assert!(poll("/vm/w")["error"].is_string(), "a name without a cluster is one of the default cluster");
+    let restarted = server.run("vm restart w --cluster west");
+    assert!(restarted.err.contains("/vm/west/w/w/metadata/"), "{}", restarted.err);
+    assert_eq!(curl(&restarted.err)["DocumentIncarnation"], 1);
 }

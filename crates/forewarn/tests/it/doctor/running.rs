@@ -14,18 +14,26 @@ struct Pretender {
     metadata: String,
     /// What its clock shows.
     now: String,
-    ready: u16,
+    ready: (u16, Value),
+    /// The reason why its cluster `west` has failed.
+    failure: Option<&'static str>,
 }
 
 impl Pretender {
     fn well() -> Self {
         let now = std::process::Command::new("date").args(["-u", "+%Y-%m-%dT%H:%M:%SZ"]).output().unwrap();
         let now = String::from_utf8(now.stdout).unwrap().trim().to_owned();
-        Self { version: env!("CARGO_PKG_VERSION"), metadata: String::new(), now, ready: 200 }
+        Self {
+            version: env!("CARGO_PKG_VERSION"),
+            metadata: String::new(),
+            now,
+            ready: (200, json!({})),
+            failure: None,
+        }
     }
 
     fn answer(&self, path: &str) -> (u16, Value) {
-        match path {
+        match path.split('?').next().unwrap_or_default() {
             "/v1/server" => {
                 let metadata: &[_] = if self.metadata.is_empty() { &[] } else { &[&self.metadata] };
                 let view = json!({ "version": self.version, "mode": "serve", "metadata": metadata,
@@ -33,7 +41,15 @@ impl Pretender {
                 (200, view)
             }
             "/v1/clock" => (200, json!({ "now": self.now, "kind": "real", "speed": 1, "next_in": null })),
-            "/readyz" => (self.ready, json!({})),
+            "/readyz" => self.ready.clone(),
+            "/v1/clusters" => {
+                let cluster = |name: &str| json!({ "name": name, "hosts": 1, "tenants": 1, "machines": 1, "brake": "off" });
+                let mut west = cluster("west");
+                if let Some(failure) = self.failure {
+                    west["failure"] = failure.into();
+                }
+                (200, json!({ "items": [cluster("default"), west] }))
+            }
             _ => (404, json!({})),
         }
     }
@@ -91,8 +107,20 @@ fn clocks_that_are_apart_are_found() {
 
 #[test]
 fn a_server_that_cannot_write_is_found() {
-    let said = doctor(&Place::new(), Pretender { ready: 503, ..Pretender::well() });
-    said.expect("ready", "/readyz responds with status 503", "df -h");
+    let ready = (503, json!({ "detail": "no space left on device" }));
+    let said = doctor(&Place::new(), Pretender { ready, ..Pretender::well() });
+    said.expect("ready", "not ready: no space left on device", "df -h");
+}
+
+/// promise: X2
+#[test]
+fn a_cluster_that_has_failed_is_found() {
+    let said = doctor(&Place::new(), Pretender { failure: Some("its driver panicked"), ..Pretender::well() });
+    said.expect("clusters", "the cluster west has failed: its driver panicked", "systemctl restart forewarn");
+    let detail = "the cluster has failed: its driver panicked\n  hint: restart the server";
+    let ready = (503, json!({ "type": "/problems/cluster-failed", "detail": detail }));
+    let said = doctor(&Place::new(), Pretender { ready, ..Pretender::well() });
+    said.expect("ready", "the cluster has failed: its driver panicked", "restart the server");
 }
 
 /// promise: X2

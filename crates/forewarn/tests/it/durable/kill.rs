@@ -12,7 +12,7 @@ use forewarn_testkit::operator::advance;
 use forewarn_testkit::random_client::{Endpoints, RandomClient, Time, UNAVAILABLE};
 use forewarn_testkit::{DEADLINE, TestServer, io_calls, wait_for_io_calls};
 
-fn number(name: &str, usual: u64) -> u64 {
+pub(super) fn number(name: &str, usual: u64) -> u64 {
     std::env::var(name).map_or(usual, |text| text.parse().expect("a number"))
 }
 

@@ -6,6 +6,7 @@
 //! | it owes | tests |
 //! |---|---|
 //! | what was answered survives a kill at any moment, and nothing goes back | `kill` |
+//! | each resource group belongs to one cluster, and is never lost, wherever it dies | `clusters` |
 //! | one effect for each event and machine, wherever it dies | `gaps` |
 //! | one name for each action, in every cluster and after every restore | `actions` |
 //! | a rollout goes on, no domain early or twice | `rollout` |
@@ -13,7 +14,7 @@
 //! | a disk that takes nothing stops writes, not reads, and is gone on with by itself | `disk` |
 //! | a log or a directory that is lost is noticed, and nothing goes back without a word | `lost` |
 //! | a slow disk, a stop or a kill before the publication takes nothing from a notice | `notice` |
-//! | a directory of the previous format is upgraded, and answers as before | `format` |
+//! | a directory of an older format is upgraded, answers as before, and goes on | `format`, `format_1` |
 //! | a directory that is another's, damaged or of a later format is refused | `refused` |
 //! | a stop is clean | `stop` |
 //! | a JSON log has one object for each line | `json_log` |
@@ -26,8 +27,10 @@
 
 mod actions;
 mod clock;
+mod clusters;
 mod disk;
 mod format;
+mod format_1;
 mod gaps;
 mod json_log;
 mod kill;

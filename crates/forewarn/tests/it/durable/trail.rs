@@ -40,7 +40,7 @@ fn entries(server: &TestServer, kind: &str) -> Vec<Value> {
             &read(server.api(), &format!("/v1/audit?kind={kind}&order=oldest&limit=50{after}")).unwrap(),
         );
         all.extend(page["items"].as_array().unwrap().clone());
-        match page["next"].as_u64() {
+        match page["next"].as_str() {
             Some(next) => after = format!("&after={next}"),
             None => return all,
         }

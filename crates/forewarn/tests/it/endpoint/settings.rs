@@ -7,6 +7,7 @@
 //! | `identity_directory`: there are no tokens without it | `there_are_tokens_where_the_operator_wants_them` |
 //! | `limits`: on unless they are turned off | `limits_are_on_unless_they_are_turned_off` |
 //! | `machine`: everybody who comes in there is that machine, whatever the path says | `a_listener_may_belong_to_one_machine` |
+//! | `cluster`: machines of that cluster are known by their addresses | `a_listener_knows_machines_of_its_cluster_by_their_addresses` |
 
 use forewarn_testkit::{NEWEST, ServeDir, TestServer, get, request};
 
@@ -88,4 +89,43 @@ fn a_listener_may_belong_to_one_machine() {
     let (nobody, _files) = serving_fleet("", "nobody", "");
     assert!(nobody.log().contains("listener of an unknown machine error=no such machine: nobody"));
     assert_eq!(nobody.say(&get(&format!("/{name}"))).short(), (403, FORBIDDEN));
+}
+
+/// promise: M3
+#[test]
+fn a_listener_knows_machines_of_its_cluster_by_their_addresses() {
+    let files = ServeDir::new(crate::program(), "");
+    let start = |cluster: &str| {
+        files.start(&format!(
+            "data_dir = 'DIR/data'\napi.socket = 'DIR/api.sock'\ndriver.kind = 'simulated'\n\
+             [[metadata.listen]]\naddress = '127.0.0.1:0'\ncluster = '{cluster}'\n"
+        ))
+    };
+    let name = get("/metadata/instance/compute/name?api-version=2021-02-01&format=text");
+    {
+        let server = start("west");
+        assert!(server.log().contains("listener of an unknown cluster listener=127.0.0.1:0 cluster=west"));
+        assert_eq!(server.say(&name).short(), (403, FORBIDDEN));
+        for command in [
+            "cluster create west",
+            "--cluster west host add w1",
+            "--cluster west vm create far --host w1",
+            "--cluster west vm describe far --address 127.0.0.1",
+        ] {
+            let output = server.try_run(&command.split(' ').collect::<Vec<_>>());
+            assert!(output.status.success(), "{command}: {output:?}");
+        }
+        assert_eq!(server.say(&name).short(), (200, "far"));
+    }
+    {
+        let server = start("west");
+        let served = "identifies machines of this cluster by address listener=127.0.0.1:0 cluster=west";
+        assert!(server.log().contains(served), "{}", server.log());
+        assert!(!server.log().contains("WARN"), "{}", server.log());
+        assert_eq!(server.say(&name).short(), (200, "far"));
+    }
+    let server = start("default");
+    let unserved = "no listener identifies machines of this cluster by address cluster=west machines=1";
+    assert!(server.log().contains(unserved), "{}", server.log());
+    assert_eq!(server.say(&name).short(), (403, FORBIDDEN));
 }

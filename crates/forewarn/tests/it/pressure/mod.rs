@@ -10,3 +10,4 @@ mod place;
 #[cfg(target_os = "linux")]
 mod proxies;
 mod slow;
+mod tokens;

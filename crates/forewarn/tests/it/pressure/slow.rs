@@ -8,7 +8,7 @@ use forewarn_testkit::tls::TlsClient;
 use forewarn_testkit::wait_until;
 
 /// More connections than a listener has by default.
-const MANY: usize = 1_100;
+const MANY: usize = 1_600;
 
 /// Limits that a few hundred connections reach, and times that none of these tests waits for.
 const NARROW: &str =

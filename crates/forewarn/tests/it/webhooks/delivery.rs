@@ -31,6 +31,7 @@ fn what_is_not_taken_is_told_again_and_nothing_overtakes_it() {
     assert_eq!((&shown["failing_since"], &shown["delivered"]), (&serde_json::Value::Null, &2.into()));
     let log = server.log();
     assert_eq!(log.matches("webhook delivery failed; retrying").count(), 1, "{log}");
+    assert!(log.contains("webhook delivery failed; retrying webhook=\"ops\" cluster=0 "), "{log}");
     let metrics = metrics(&server);
     for line in [
         "forewarn_webhook_pushes_total{outcome=\"delivered\"} 2",

@@ -106,3 +106,15 @@ fn a_webhook_is_told_of_what_it_wants_and_of_nothing_from_before() {
     tenants.until_taken(3);
     assert_eq!((types.told().len(), clusters.told().len()), (1, 0));
 }
+
+/// The clock stands: what came before and what comes after have the same time.
+/// promise: W1
+#[test]
+fn a_webhook_gets_no_event_from_before_it_was_added_while_the_clock_stands() {
+    let (server, receiver) = (TestServer::start(crate::program()), WebhookReceiver::start());
+    server.enrol(&["web_0", "solo"]);
+    server.restart("web_0");
+    add(&server, "late", &receiver, &[]);
+    server.restart("solo");
+    assert_eq!(shorts(&receiver.until_taken(1)), ["Scheduled Reboot solo"]);
+}

@@ -91,10 +91,10 @@ fn a_server_that_stops_tells_nothing_twice() {
     add(&server, "ops", &receiver, &[]);
     live(&server);
     receiver.until_taken(12);
-    let told = |server: &TestServer| show(server, "ops")["last_entry"].clone();
+    let told = |server: &TestServer| show(server, "ops")["last_entries"]["default"].clone();
     let before = wait_until("it is noted", || {
         let told = told(&server);
-        (told.as_u64().unwrap() > 0 && show(&server, "ops")["delivered"] == 12).then_some(told)
+        (told.as_u64().unwrap_or(0) > 0 && show(&server, "ops")["delivered"] == 12).then_some(told)
     });
     server.signal(rustix::process::Signal::TERM);
     assert!(server.end().success());
@@ -124,4 +124,59 @@ fn what_could_not_be_told_is_told_by_the_next_server() {
     wait_until("all is told", || (firsts(&receiver.taken()).len() >= 12).then_some(()));
     let shown = until_state(&server, "ops", "healthy");
     assert_eq!((&shown["failing_since"], &shown["lost"]), (&serde_json::Value::Null, &0.into()));
+}
+
+const FLEET: &str =
+    "site = { location = 'far-west' }\nhost = [{ name = 'h1' }]\nvm = [{ name = 'lone', host = 'h1' }]\n";
+
+/// A cluster that is removed after an event in it.
+fn live_in_west(server: &TestServer, files: &TempDir) {
+    let fleet = files.path().join("fleet.toml");
+    std::fs::write(&fleet, FLEET).unwrap();
+    server.run(&["cluster", "create", "west"]);
+    let in_west = |arguments: &[&str]| server.run(&[&["--cluster", "west"], arguments].concat());
+    in_west(&["fleet", "apply", fleet.to_str().unwrap()]);
+    server.enrol(&["west/lone/lone"]);
+    in_west(&["vm", "restart", "lone"]);
+    in_west(&["event", "approve", "--tenant", "lone"]);
+    server.advance("1m");
+    in_west(&["vm", "delete", "lone", "--yes"]);
+    in_west(&["host", "rm", "h1"]);
+    server.run(&["cluster", "rm", "west"]);
+}
+
+/// promise: W2
+#[test]
+fn events_of_a_removed_cluster_are_told_by_the_next_server() {
+    for is_killed in [true, false] {
+        let (data, receiver) = (TempDir::new().unwrap(), WebhookReceiver::start());
+        let server = start(&data);
+        add(&server, "ops", &receiver, &[]);
+        receiver.refuses(Some("503 Service Unavailable"));
+        live_in_west(&server, &data);
+        until_state(&server, "ops", "failing");
+        if is_killed {
+            server.kill();
+        } else {
+            server.signal(rustix::process::Signal::TERM);
+            assert!(server.end().success());
+        }
+        let server = start(&data);
+        until_state(&server, "ops", "failing");
+        receiver.refuses(None);
+        wait_until("all is told", || (firsts(&receiver.taken()).len() >= 3).then_some(()));
+        let told = receiver.taken();
+        assert_eq!(shorts(&told), ["Scheduled Reboot lone", "Started Reboot lone", "Completed Reboot lone"]);
+        let location = |seen: &Seen| seen.json()["data"]["resourceInfo"]["location"].clone();
+        assert!(told.iter().all(|seen| location(seen) == "far-west"), "{told:?}");
+        assert_eq!(until_state(&server, "ops", "healthy")["lost"], 0);
+        // Once that is noted, the cluster is forgotten, and the next server has nothing to tell.
+        wait_until("it is noted", || (show(&server, "ops")["delivered"] == 0).then_some(()));
+        server.kill();
+        let server = start(&data);
+        until_state(&server, "ops", "healthy");
+        server.enrol(&["solo"]);
+        server.restart("solo");
+        assert_eq!(shorts(&receiver.until_taken(4))[3], "Scheduled Reboot solo");
+    }
 }

@@ -8,6 +8,7 @@ use crate::clients::counts::ClientCounts;
 const LIMITS: ClientLimits = ClientLimits {
     max: 6,
     per_address: 2,
+    per_token: 3,
     handshake: Duration::from_secs(1),
     idle: Duration::from_secs(1),
     idle_authenticated: Duration::from_secs(1),

@@ -89,17 +89,17 @@ pub(super) fn audit_log() -> Vec<Route> {
         Route::get(
             "/v1/audit/export",
             "exportAudit",
-            "Export the whole audit log, in the format of `forewarn audit verify`",
+            "Export the audit log, of all clusters or of one, in the format of `forewarn audit verify`",
             audit::export,
         )
         .tag(RouteTag::Audit)
-        .requires(RequiredPermit::Server(Role::Viewer))
+        .requires(RequiredPermit::Cluster(Role::Viewer))
         .query::<audit::ExportQuery>()
         .other(
             audit::NDJSON,
             "One `AuditEntry` per line, oldest first. The export is incomplete if the connection breaks.",
         )
-        .may_fail_with(&[Unavailable]),
+        .may_fail_with(&[NotFound, Unavailable]),
     ]
 }
 

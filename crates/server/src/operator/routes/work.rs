@@ -77,8 +77,8 @@ pub(super) fn work() -> Vec<Route> {
             .other(
                 "text/event-stream",
                 "Server-sent events without end. The `data` of each is an audit entry, an `AuditEntry` as JSON, with \
-                 its number as `id`; or, without an id, `{\"kind\":\"missed\",\"text\":…}`, where entries have been \
-                 deleted. A client that reconnects with `Last-Event-ID` receives all later entries.",
+                 an opaque `id`; or, without an id, `{\"kind\":\"missed\",\"text\":…}`, where entries have been \
+                 deleted. A client that reconnects with `Last-Event-ID` receives each other entry once.",
             )
             .resumed()
             .may_fail_with(&[NotFound, Unavailable]),

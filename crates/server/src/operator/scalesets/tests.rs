@@ -7,7 +7,6 @@ use forewarn_control::shared::Scope;
 use forewarn_control::{DriverKind, ServerView};
 use forewarn_lifecycle::{Name, Seed, Timestamp};
 use serde_json::{Value, json};
-use tokio::sync::watch;
 use tower::ServiceExt;
 
 use super::super::{Access, HostNames, Secret, api, hash, router};
@@ -23,8 +22,6 @@ use forewarn_control::request::Administration;
 struct ScaleSetTestServer {
     control: ControlHandle,
     router: Router,
-    /// Dropping the sender stops the server.
-    _stop: watch::Sender<bool>,
 }
 
 impl ScaleSetTestServer {
@@ -40,10 +37,9 @@ impl ScaleSetTestServer {
             arm: None,
             driver: DriverKind::Simulated,
         };
-        let (stop, stopped) = watch::channel(false);
         let telemetry = Telemetry::new();
         let webhooks = WebhooksShared::new(control.clone(), &WebhookSettings::default(), &telemetry);
-        let shared = api(control.clone(), about, telemetry, webhooks, None, stopped);
+        let shared = api(control.clone(), about, telemetry, webhooks, None);
         let router = router(shared, Access::Tokens, HostNames::default());
         let hosts = (1..=6).map(|n| json!({ "command": "admit_host", "name": format!("h{n}") }));
         let set = |name| json!({ "command": "admit_scale_set", "name": name });
@@ -59,7 +55,7 @@ impl ScaleSetTestServer {
         let commands: Value = hosts.chain(rest).collect();
         let commands: Vec<NamedCommand> = serde_json::from_value(commands).unwrap();
         control.run_commands(commands).await.unwrap();
-        Self { control, router, _stop: stop }
+        Self { control, router }
     }
 
     /// A token with a role, for the given tenants or all.
@@ -188,7 +184,8 @@ async fn a_change_of_a_scale_set_has_one_audit_entry() {
     let token = server.token(Role::Operator, &["web"]).await;
     let mut entries = server.control.entries();
     assert_eq!(server.scale(&token, "web", 5).await, 200);
-    let received: Vec<_> = std::iter::from_fn(|| entries.try_recv().ok()).collect();
+    let received: Vec<_> =
+        std::iter::from_fn(|| entries.try_recv().ok()).map(|logged| logged.entry).collect();
     let commands: Vec<_> = received.iter().filter(|entry| entry.kind == "command").collect();
     let [command] = commands.as_slice() else { panic!("{received:?}") };
     let change = json!({ "command": "scale", "scale_set": "web", "capacity": 5 });

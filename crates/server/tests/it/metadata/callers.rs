@@ -3,11 +3,12 @@
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
+use forewarn_control::request::{Administration, RequestContext};
 use forewarn_lifecycle::Command;
-use forewarn_metadata::{Identity, Settings};
+use forewarn_metadata::{ControlPlane, Identity, Settings};
 use forewarn_server::ClockCommand;
 
-use crate::metadata::support::{NEWEST, SOLO, WEB_0, get, start_server, start_server_with};
+use crate::metadata::support::{NEWEST, SOLO, WEB_0, get, name, start_server, start_server_with};
 
 const FORBIDDEN: (u16, &str) =
     (403, r#"{ "error": "Forbidden: the caller is not a known virtual machine" }"#);
@@ -39,7 +40,7 @@ async fn a_machine_is_known_by_its_address_and_forgotten_when_it_is_gone() {
     assert_eq!(connection.answer().await.short(), (200, "solo"));
     server.submit(Command::Delete(SOLO)).await;
     // No tenant is enrolled, so the deletion happens at once; wait until it is published.
-    while server.control.directory().named("solo").is_some() {
+    while server.control.caller_named("solo").is_some() {
         server.control.look(|_| ()).unwrap();
     }
     connection.send(&name).await;
@@ -92,4 +93,40 @@ async fn in_development_a_path_may_name_the_caller() {
     let anonymous = start_server_with(Settings::default(), Identity::Prefix { default: None }).await;
     assert_eq!(anonymous.get(WEB_0, &format!("/{name}")).await.short(), FORBIDDEN);
     assert_eq!(anonymous.get(WEB_0, &format!("/vm/web_0/{name}")).await.short(), (200, "web_0"));
+}
+
+/// promise: M3
+#[tokio::test]
+async fn a_listener_knows_the_addresses_of_its_cluster() {
+    let of_west = || Identity::Address { cluster: name("west") };
+    let server = start_server_with(Settings::default(), of_west()).await;
+    let stranger = server.get(SOLO, NEWEST).await;
+    assert_eq!(stranger.short(), FORBIDDEN, "there is no such cluster");
+
+    let administer = async |command| {
+        server.control.administer(command, RequestContext::default()).await.unwrap();
+    };
+    administer(Administration::CreateCluster(name("west"))).await;
+    let west = server.control.named("west").unwrap();
+    for command in [
+        r#"{"command":"admit_host","name":"h1"}"#,
+        r#"{"command":"admit_vm","name":"far","host":"h1","addresses":["127.0.0.50"]}"#,
+    ] {
+        west.run_commands(vec![serde_json::from_str(command).unwrap()]).await.unwrap();
+    }
+    let mut far = server.connect_from(Ipv4Addr::new(127, 0, 0, 50)).await;
+    let mut answer = async || {
+        far.send(&get(NEWEST)).await;
+        far.answer().await.status()
+    };
+    for _ in 0..3 {
+        assert_eq!(answer().await, 200);
+    }
+    assert_eq!(server.get(SOLO, NEWEST).await.short(), FORBIDDEN, "a machine of the default cluster");
+
+    let rename = |from, to| Administration::RenameCluster { cluster: name(from), name: name(to) };
+    administer(rename("west", "east")).await;
+    assert_eq!(answer().await, 403, "the settings still name the former cluster");
+    administer(rename("east", "west")).await;
+    assert_eq!(answer().await, 200);
 }

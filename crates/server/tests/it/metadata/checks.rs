@@ -1,9 +1,11 @@
 //! Rejected requests, and unusual ones that are accepted.
 
 use forewarn_imds::Edition;
-use forewarn_metadata::{Identity, IdentityToken, Limits, Settings};
+use forewarn_metadata::{IdentityToken, Limits, Settings};
 
-use crate::metadata::support::{NEWEST, SOLO, WEB_0, WEB_1, get, start_server, start_server_with};
+use crate::metadata::support::{
+    NEWEST, SOLO, WEB_0, WEB_1, by_address, get, start_server, start_server_with,
+};
 
 const NO_HEADER: &str = r#"{ "error": "Bad request: . Required metadata header not specified" }"#;
 const BAD_VERSION: &str = concat!(
@@ -49,7 +51,7 @@ async fn the_preview_does_without_the_header_unless_the_operator_says_no() {
     let preview = request("GET /metadata/scheduledevents?api-version=2017-03-01", "");
     assert_eq!(start_server().await.send_once(WEB_0, &preview).await.short(), (200, EMPTY));
     let settings = Settings { oldest_edition: Edition::V2017_08_01, ..Settings::default() };
-    let server = start_server_with(settings, Identity::Address).await;
+    let server = start_server_with(settings, by_address()).await;
     assert_eq!(server.send_once(WEB_0, &preview).await.short(), (400, NO_HEADER));
     let with_header = get("/metadata/scheduledevents?api-version=2017-03-01");
     assert_eq!(server.send_once(WEB_0, &with_header).await.short(), (400, BAD_VERSION));
@@ -174,7 +176,7 @@ async fn what_a_proxy_or_a_web_page_adds_is_refused() {
 #[tokio::test]
 async fn a_host_that_dns_could_have_brought_here_is_refused() {
     let settings = Settings { host_names: vec!["imds.example.org".to_owned()], ..Settings::default() };
-    let server = start_server_with(settings, Identity::Address).await;
+    let server = start_server_with(settings, by_address()).await;
     for (host, status) in [
         ("127.0.0.1:8080", 200),
         ("[::1]:80", 200),
@@ -254,7 +256,7 @@ async fn what_is_too_long_to_be_read_is_told_so() {
 #[tokio::test]
 async fn who_asks_too_often_is_told_to_wait_and_the_others_are_not() {
     let settings = Settings { limits: Some(Limits::default()), ..Settings::default() };
-    let server = start_server_with(settings, Identity::Address).await;
+    let server = start_server_with(settings, by_address()).await;
     let mut line = server.connect(WEB_0).await;
     let mut statuses = Vec::new();
     for _ in 0..60 {
@@ -276,7 +278,7 @@ async fn who_asks_too_often_is_told_to_wait_and_the_others_are_not() {
 async fn a_token_is_there_when_the_operator_wants_it() {
     let identity_token = IdentityToken::Unsigned { directory: "my-directory".to_owned() };
     let settings = Settings { identity_token, ..Settings::default() };
-    let server = start_server_with(settings, Identity::Address).await;
+    let server = start_server_with(settings, by_address()).await;
     let target = "/metadata/identity/oauth2/token?api-version=2018-02-01&resource=https%3A%2F%2Fr%2F";
     let answer = server.get(WEB_0, target).await;
     assert_eq!(answer.status(), 200);

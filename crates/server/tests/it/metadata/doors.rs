@@ -7,10 +7,10 @@ use std::sync::Arc;
 use forewarn_lifecycle::Command;
 use forewarn_metadata::{Endpoint, Identity, ListenAddress, Listener, Settings};
 use forewarn_server::{ControlHandle, Telemetry};
-use tokio::net::UnixStream;
+use tokio::net::{TcpSocket, UnixStream};
 use tokio::task::JoinHandle;
 
-use crate::metadata::support::{Connection, NEWEST, WEB_0, control, get};
+use crate::metadata::support::{Connection, NEWEST, WEB_0, address, by_address, control, get};
 
 const NAME: &str = "/metadata/instance/compute/name?api-version=2021-02-01&format=text";
 
@@ -84,4 +84,23 @@ async fn everybody_who_comes_through_an_interface_is_one_machine() {
     let mut connection = Connection(stream);
     connection.send(&get(NAME)).await;
     assert_eq!(connection.answer().await.short(), (200, "solo"));
+}
+
+/// promise: M3
+#[tokio::test]
+async fn machines_behind_an_interface_may_be_known_by_their_addresses() {
+    let door = ListenAddress::Interface { name: "lo".to_owned(), address: (Ipv4Addr::LOCALHOST, 0).into() };
+    let Ok(mut listeners) = door.open(by_address(), 1) else {
+        // Old kernels require privileges for this.
+        return;
+    };
+    let at = listeners[0].address().unwrap();
+    serve(&control().await, listeners.remove(0));
+    for (from, expected) in [(address(WEB_0), 200), (Ipv4Addr::LOCALHOST, 403)] {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.bind((from, 0).into()).unwrap();
+        let mut connection = Connection(socket.connect(at).await.unwrap());
+        connection.send(&get(NAME)).await;
+        assert_eq!(connection.answer().await.status(), expected, "{from}");
+    }
 }

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use forewarn_metadata::{FirstAnswer, Identity, Settings};
+use forewarn_metadata::{FirstAnswer, Settings};
 
 use crate::metadata::support::{
-    NEWEST, TestServer, WEB_0, WEB_1, get, post, start_server, start_server_with,
+    NEWEST, TestServer, WEB_0, WEB_1, by_address, get, post, start_server, start_server_with,
 };
 
 fn is_enrolled(server: &TestServer) -> bool {
@@ -13,7 +13,7 @@ fn is_enrolled(server: &TestServer) -> bool {
 }
 
 async fn server_answering(first_answer: FirstAnswer) -> TestServer {
-    start_server_with(Settings { first_answer, ..Settings::default() }, Identity::Address).await
+    start_server_with(Settings { first_answer, ..Settings::default() }, by_address()).await
 }
 
 /// promise: T2

@@ -3,11 +3,11 @@
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
-use forewarn_metadata::{ConnectionLimits, Identity, Limits, Rate, Settings};
+use forewarn_metadata::{ConnectionLimits, Limits, Rate, Settings};
 use tokio::time::Instant;
 
 use crate::metadata::support::{
-    NEWEST, TestServer, WEB_0, WEB_1, address, get, post, start_server, start_server_with,
+    NEWEST, TestServer, WEB_0, WEB_1, address, by_address, get, post, start_server, start_server_with,
 };
 
 const DELAYED: &str = "forewarn_metadata_refusals_delayed_total";
@@ -42,7 +42,7 @@ fn ended(limit: &str) -> String {
 /// promise: M4
 #[tokio::test]
 async fn who_is_refused_again_and_again_is_refused_late_and_the_others_are_not() {
-    let server = start_server_with(strict(), Identity::Address).await;
+    let server = start_server_with(strict(), by_address()).await;
     server.enrol_all().await;
     let wrong = [get("/elsewhere"), "nonsense\r\n\r\n".to_owned(), post("x")];
     let codes = [404, 400, 400];
@@ -61,7 +61,7 @@ async fn who_is_refused_again_and_again_is_refused_late_and_the_others_are_not()
 /// promise: M4
 #[tokio::test]
 async fn all_strangers_together_have_what_one_machine_may_have() {
-    let server = start_server_with(strict(), Identity::Address).await;
+    let server = start_server_with(strict(), by_address()).await;
     server.enrol_all().await;
     let stranger = |number| Ipv4Addr::new(127, 0, 9, number);
     let mut lines = Vec::new();
@@ -97,7 +97,7 @@ async fn without_limits_no_refusal_is_late() {
 #[tokio::test]
 async fn a_front_has_a_number_of_connections_and_no_more() {
     let connections = ConnectionLimits { max: 2, ..ConnectionLimits::default() };
-    let server = start_server_with(Settings { connections, ..Settings::default() }, Identity::Address).await;
+    let server = start_server_with(Settings { connections, ..Settings::default() }, by_address()).await;
     let mut lines = [server.connect(WEB_0).await, server.connect(WEB_1).await];
     for connection in &mut lines {
         connection.send(&get(NEWEST)).await;
@@ -118,7 +118,7 @@ async fn limits_of_a_connection_are_as_set_and_each_is_counted() {
         requests: 2,
         ..ConnectionLimits::default()
     };
-    let server = start_server_with(Settings { connections, ..Settings::default() }, Identity::Address).await;
+    let server = start_server_with(Settings { connections, ..Settings::default() }, by_address()).await;
     server.enrol_all().await;
     let head = get(NEWEST);
     let body = post("x").replace("Content-Length: 1", "Content-Length: 9");
@@ -143,7 +143,7 @@ async fn limits_of_a_connection_are_as_set_and_each_is_counted() {
 #[tokio::test]
 async fn a_connection_that_is_old_is_closed_after_its_next_answer() {
     let connections = ConnectionLimits { life: Duration::from_secs(20), ..ConnectionLimits::default() };
-    let server = start_server_with(Settings { connections, ..Settings::default() }, Identity::Address).await;
+    let server = start_server_with(Settings { connections, ..Settings::default() }, by_address()).await;
     server.enrol_all().await;
     let mut connection = server.connect(WEB_0).await;
     connection.send(&get(NEWEST)).await;
@@ -162,7 +162,7 @@ async fn a_connection_that_is_old_is_closed_after_its_next_answer() {
 #[tokio::test]
 async fn who_does_not_read_its_answers_is_given_up() {
     let connections = ConnectionLimits { requests: u32::MAX, ..ConnectionLimits::default() };
-    let server = start_server_with(Settings { connections, ..Settings::default() }, Identity::Address).await;
+    let server = start_server_with(Settings { connections, ..Settings::default() }, by_address()).await;
     server.enrol_all().await;
     let mut connection = server.connect(WEB_0).await;
     let many = get("/metadata/instance?api-version=2021-02-01").repeat(100_000);

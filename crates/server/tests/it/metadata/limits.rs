@@ -4,7 +4,7 @@ use forewarn_lifecycle::{Command, MachineId};
 use forewarn_metadata::{Identity, Limits, Rate, Settings};
 
 use crate::metadata::support::{
-    Connection, NEWEST, SOLO, TestServer, WEB_0, WEB_1, get, start_server, start_server_with,
+    Connection, NEWEST, SOLO, TestServer, WEB_0, WEB_1, by_address, get, start_server, start_server_with,
 };
 
 /// Everything is limited but the rate.
@@ -14,7 +14,7 @@ fn settings() -> Settings {
 }
 
 async fn limited() -> TestServer {
-    let server = start_server_with(settings(), Identity::Address).await;
+    let server = start_server_with(settings(), by_address()).await;
     server.enrol_all().await;
     server
 }

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use forewarn_control::NamedCommand;
 use forewarn_lifecycle::*;
-use forewarn_metadata::{Caller, Endpoint, Identity, ListenAddress, SERVER, Settings};
+use forewarn_metadata::{Caller, ControlPlane, Endpoint, Identity, ListenAddress, SERVER, Settings};
 use forewarn_server::{Clock, ControlHandle, Speed, Telemetry};
+use forewarn_types::ClusterId;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
 
@@ -38,8 +39,13 @@ pub(crate) fn address(MachineId(machine): MachineId) -> Ipv4Addr {
     Ipv4Addr::new(127, 0, 0, u8::try_from(machine + 2).unwrap())
 }
 
+/// Identification by address, among the machines of the default cluster.
+pub(crate) fn by_address() -> Identity {
+    Identity::Address { cluster: name(ClusterId::DEFAULT_NAME) }
+}
+
 pub(crate) async fn start_server() -> TestServer {
-    start_server_with(Settings::default(), Identity::Address).await
+    start_server_with(Settings::default(), by_address()).await
 }
 
 pub(crate) async fn start_server_with(settings: Settings, identity: Identity) -> TestServer {
@@ -149,7 +155,7 @@ impl TestServer {
     }
 
     pub(crate) fn caller(&self, name: &str) -> Arc<Caller> {
-        self.control.directory().named(name).unwrap()
+        self.control.caller_named(name).unwrap()
     }
 
     /// Ids of the events that a machine sees.

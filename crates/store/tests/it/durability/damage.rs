@@ -9,17 +9,20 @@ use forewarn_control::{AuditEntry, Subject};
 use forewarn_store::{AuditQuery, Journal, OpenError, ReadError, SyncMode};
 
 use crate::durability::disk::scratch;
-use crate::durability::writer::{append, chain_after, entries, options, state_after};
+use crate::durability::writer::{append, ends_after, entries, options, state_after};
+use crate::support::{fold, streams};
 
 const RECORDS: u64 = 30;
 
 /// A small journal: kept rows, and records after them.
 fn small_journal(directory: &Path) -> Vec<u8> {
-    let (mut journal, _) = Journal::open(directory, &options(SyncMode::EachCommit)).unwrap();
+    let (journal, _) = Journal::open(directory, &options(SyncMode::EachCommit)).unwrap();
     for number in 1..=RECORDS {
-        append(&mut journal, number..=number).unwrap();
+        append(&journal, number..=number).unwrap();
         if number == RECORDS / 2 {
-            journal.fold(state_after(number));
+            for stream in streams(&state_after(number)) {
+                fold(&journal, stream, &state_after(number));
+            }
         }
     }
     journal.close().unwrap();
@@ -42,7 +45,7 @@ fn flip(chosen: impl Fn(usize) -> bool, bits: u8) -> BTreeMap<&'static str, usiz
             Ok((journal, found)) => {
                 assert_eq!(journal.length(), RECORDS, "byte {place}");
                 assert!(found.state == expected, "byte {place}: another state is served");
-                assert_eq!(found.audit_chain, chain_after(RECORDS), "byte {place}");
+                assert_eq!(found.audit_ends, ends_after(RECORDS), "byte {place}");
                 read_trail(&journal, place, &written);
                 "without meaning"
             }
@@ -62,7 +65,7 @@ fn flip(chosen: impl Fn(usize) -> bool, bits: u8) -> BTreeMap<&'static str, usiz
 fn read_trail(journal: &Journal, place: usize, written: &[Arc<AuditEntry>]) {
     let groups = vec![vec![Subject::By("writer".to_owned())]];
     match journal.audit_log_reader().read(AuditQuery { groups, ..AuditQuery::default() }) {
-        Ok(page) => assert!(page.entries.iter().all(|entry| written.contains(entry)), "byte {place}"),
+        Ok(page) => assert!(page.entries.iter().all(|one| written.contains(&one.entry)), "byte {place}"),
         Err(ReadError::Damaged(_) | ReadError::Failed(_)) => {}
         Err(problem) => panic!("byte {place}: {problem}"),
     }
@@ -77,8 +80,8 @@ pub(crate) struct DeadJournal {
 
 impl DeadJournal {
     pub(crate) fn with_records(directory: &Path, records: u64) -> Self {
-        let (mut journal, _) = Journal::open(directory, &options(SyncMode::EachCommit)).unwrap();
-        (1..=records).for_each(|number| append(&mut journal, number..=number).unwrap());
+        let (journal, _) = Journal::open(directory, &options(SyncMode::EachCommit)).unwrap();
+        (1..=records).for_each(|number| append(&journal, number..=number).unwrap());
         let read = |name: &str| fs::read(directory.join(name)).unwrap();
         let dead =
             Self { file: read("journal.db"), log: read("journal.db-wal"), reach: read("journal.reach") };

@@ -75,23 +75,19 @@ fn a_full_disk_stops_writes_and_loses_nothing() {
     let mut refused_to_open = 0;
     for pages in 0..48 {
         let disk = SmallDisk::mount();
-        let (mut journal, _) = Journal::open(&disk.data(), &options(SyncMode::EachCommit)).unwrap();
-        (1..=10).for_each(|number| append(&mut journal, number..=number).unwrap());
+        let (journal, _) = Journal::open(&disk.data(), &options(SyncMode::EachCommit)).unwrap();
+        (1..=10).for_each(|number| append(&journal, number..=number).unwrap());
         disk.fill_but(pages);
         let mut acked = 10;
         let problem = loop {
-            match append(&mut journal, acked + 1..=acked + 1) {
+            match append(&journal, acked + 1..=acked + 1) {
                 Ok(()) => acked += 1,
                 Err(problem) => break problem,
             }
             assert!(acked < 5_000, "the disk does not get full");
         };
         assert_eq!(problem, AppendError::Full, "{pages}");
-        assert_eq!(
-            append(&mut journal, acked + 1..=acked + 1),
-            Err(AppendError::Full),
-            "nothing is tried again"
-        );
+        assert_eq!(append(&journal, acked + 1..=acked + 1), Err(AppendError::Full), "nothing is tried again");
         drop(journal);
         // While there is no room it may be that not even what is there can be tidied up.
         match Journal::open(&disk.data(), &options(SyncMode::EachCommit)) {
@@ -128,8 +124,8 @@ fn a_first_start_on_a_full_disk_is_started_again_when_there_is_room() {
 #[ignore = "it needs root"]
 fn a_disk_that_cannot_be_written_is_refused_and_left_as_it_is() {
     let disk = SmallDisk::mount();
-    let (mut journal, _) = Journal::open(&disk.data(), &options(SyncMode::EachCommit)).unwrap();
-    append(&mut journal, 1..=1).unwrap();
+    let (journal, _) = Journal::open(&disk.data(), &options(SyncMode::EachCommit)).unwrap();
+    append(&journal, 1..=1).unwrap();
     drop(journal);
     disk.remount("ro");
     let problem = Journal::open(&disk.data(), &options(SyncMode::EachCommit)).unwrap_err();

@@ -66,8 +66,8 @@ fn two_processes_cannot_own_one_directory() {
     let scratch = tempfile::tempdir().unwrap();
     let (directory, acks) = (scratch.path().join("data"), scratch.path().join("acks"));
     let open = || Journal::open(&directory, &options(SyncMode::EachCommit));
-    let (mut journal, _) = open().unwrap();
-    append(&mut journal, 1..=1).unwrap();
+    let (journal, _) = open().unwrap();
+    append(&journal, 1..=1).unwrap();
     let other = command(&directory, &acks, 1, SyncMode::EachCommit).output().unwrap();
     let printed = String::from_utf8_lossy(&other.stderr);
     assert!(!other.status.success() && printed.contains("InUse"), "{printed}");
@@ -75,7 +75,7 @@ fn two_processes_cannot_own_one_directory() {
     let problem = open().unwrap_err();
     assert!(matches!(problem, OpenError::InUse(_)), "{problem}");
     assert!(problem.to_string().contains("hint: one server owns a data directory"), "{problem}");
-    append(&mut journal, 2..=2).unwrap();
+    append(&journal, 2..=2).unwrap();
     journal.close().unwrap();
     inspect(&directory, 2).unwrap();
 }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use forewarn_control::ClusterId;
+use forewarn_control::{ClusterId, Record, Stream};
 use forewarn_lifecycle::{Brake, Now, Seed};
 use forewarn_store::{
     AuditQuery, IfMissing, Journal, OpenError, Options, Recovered, SyncMode, accept_loss, check, export,
@@ -11,7 +11,8 @@ use forewarn_store::{
 
 use crate::durability::damage::DeadJournal;
 use crate::durability::disk::scratch;
-use crate::durability::writer::{append, chain_after, inspect, options, record, state_after};
+use crate::durability::writer::{append, ends_after, inspect, options, record, state_after};
+use crate::support::fold_if_wanted;
 
 /// An odd number: with the options of these tests, a checkpoint follows every second commit. So the last commit is in the log only.
 const RECORDS: u64 = 37;
@@ -79,8 +80,8 @@ fn a_directory_of_an_earlier_version_is_opened_and_protected_from_then_on() {
     fs::remove_file(directory.join("journal.reach")).unwrap();
     assert_eq!(check(&directory).unwrap().records, RECORDS);
     assert!(!directory.join("journal.reach").exists(), "a check makes nothing");
-    let (mut journal, _) = open(&directory).unwrap();
-    append(&mut journal, RECORDS + 1..=RECORDS + 1).unwrap();
+    let (journal, _) = open(&directory).unwrap();
+    append(&journal, RECORDS + 1..=RECORDS + 1).unwrap();
     let copy = scratch.path().join("copy");
     fs::create_dir(&copy).unwrap();
     for name in ["journal.db", "journal.reach", "lock"] {
@@ -90,8 +91,8 @@ fn a_directory_of_an_earlier_version_is_opened_and_protected_from_then_on() {
     drop(journal);
     // The earlier version writes more, and does not touch the record.
     let old = fs::read(directory.join("journal.reach")).unwrap();
-    let (mut journal, _) = open(&directory).unwrap();
-    append(&mut journal, RECORDS + 2..=RECORDS + 9).unwrap();
+    let (journal, _) = open(&directory).unwrap();
+    append(&journal, RECORDS + 2..=RECORDS + 9).unwrap();
     drop(journal);
     fs::write(directory.join("journal.reach"), old).unwrap();
     assert_eq!(inspect(&directory, RECORDS + 9), Ok(RECORDS + 9));
@@ -104,15 +105,13 @@ fn folds_checkpoints_and_sweeps_are_no_loss() {
     let directory = scratch.path().join("data");
     let mut state = state_after(0);
     for session in 0..6 {
-        let (mut journal, _) = open(&directory).unwrap();
+        let (journal, _) = open(&directory).unwrap();
         for turn in 0..40 {
             let last = journal.length();
             let batch = last + 1..=last + 1 + turn % 3;
-            append(&mut journal, batch.clone()).unwrap();
+            append(&journal, batch.clone()).unwrap();
             batch.for_each(|number| drop(state.apply(&record(number))));
-            if journal.wants_fold() {
-                journal.fold(state.clone());
-            }
+            fold_if_wanted(&journal, &state);
             // A copy of the running directory, as a kill leaves it.
             let copy = scratch.path().join("copy");
             fs::create_dir_all(&copy).unwrap();
@@ -132,21 +131,23 @@ fn another_history_and_another_journal_are_refused() {
     let place = |name: &str| scratch.path().join(name);
     drop(DeadJournal::with_records(&place("first"), RECORDS));
     // Long enough, and not the same entries.
-    let (mut journal, _) = open(&place("second")).unwrap();
-    let records: Vec<_> = (1..=RECORDS).map(record).collect();
-    let mut chain = chain_after(0);
+    let (journal, _) = open(&place("second")).unwrap();
+    let mut ends = ends_after(0);
     let told = |number: u64| forewarn_control::NewAuditEntry {
         text: format!("another {number}"),
         ..crate::durability::writer::told(number)
     };
-    let entries: Vec<_> = (1..=RECORDS + 3).map(|number| chain.seal(told(number)).into()).collect();
-    journal.append(&records, &entries).unwrap();
+    for number in 1..=RECORDS {
+        let stream = record(number).stream();
+        let entry = ends.entry(stream).or_default().seal(told(number)).into();
+        journal.append(stream, &[record(number)], &[entry]).unwrap();
+    }
     drop(journal);
     fs::copy(place("first").join("journal.reach"), place("second").join("journal.reach")).unwrap();
     is_refused(&place("second"), "another history");
     let later = Options { now: Now::at_millis(77), ..options(SyncMode::EachCommit) };
-    let (mut journal, _) = Journal::open(&place("third"), &later).unwrap();
-    append(&mut journal, 1..=RECORDS + 5).unwrap();
+    let (journal, _) = Journal::open(&place("third"), &later).unwrap();
+    append(&journal, 1..=RECORDS + 5).unwrap();
     drop(journal);
     fs::copy(place("first").join("journal.reach"), place("third").join("journal.reach")).unwrap();
     is_refused(&place("third"), "another journal");
@@ -179,8 +180,8 @@ fn a_damaged_record_of_the_reach_is_told_and_does_not_block_a_journal_for_ever()
     let scratch = scratch();
     for damage in [Some(&b"nonsense"[..]), Some(b""), None] {
         let directory = scratch.path().join("data");
-        let (mut journal, _) = open(&directory).unwrap();
-        append(&mut journal, 1..=5).unwrap();
+        let (journal, _) = open(&directory).unwrap();
+        append(&journal, 1..=5).unwrap();
         journal.close().unwrap();
         let reach = directory.join("journal.reach");
         match damage {
@@ -216,20 +217,25 @@ fn an_accepted_loss_goes_on_with_the_brake_on_another_secret_and_an_entry_that_s
     assert!((1..RECORDS).contains(&found) && accepted.due.is_some_and(|due| due.records == RECORDS));
     let problem = accept_loss(&directory, &other_seed()).unwrap_err();
     assert!(matches!(problem, OpenError::Complete(_)), "{problem}");
-    let (mut journal, after) = open(&directory).unwrap();
-    assert_eq!((journal.length(), after.audit_chain.number, after.replayed), (found, found + 1, 0));
+    let (journal, after) = open(&directory).unwrap();
+    let position = journal.reach().unwrap().audit_chain.number;
+    assert_eq!((journal.length(), position, after.replayed), (found, found + 1, 0));
+    let number = ends_after(found)[&Stream::Shared].number + 1;
+    assert_eq!(after.audit_ends[&Stream::Shared].number, number);
     let cluster = after.state.cluster(ClusterId::DEFAULT).unwrap().rules();
     assert_eq!(cluster.brake(), Brake::On);
     let before = state_after(found);
     assert!(cluster.hosts().eq(before.cluster(ClusterId::DEFAULT).unwrap().rules().hosts()));
     assert_eq!(after.identity, Seed([7; 16]), "ids of machines stay");
     let page = journal.audit_log_reader().read(AuditQuery { limit: 100, ..AuditQuery::default() }).unwrap();
-    let entry = page.entries.last().unwrap();
-    assert_eq!((entry.number, entry.kind.as_str(), entry.by.as_str()), (found + 1, "loss_accepted", "shell"));
+    let last = page.entries.last().unwrap();
+    assert_eq!((last.position, last.entry.number), (found + 1, number));
+    let entry = &last.entry;
+    assert_eq!((entry.kind.as_str(), entry.by.as_str()), ("loss_accepted", "shell"));
     let lost = format!("it ends with record {found} and audit entry {found}; record {RECORDS}");
     assert!(entry.text.contains(&lost), "{}", entry.text);
     // It can be written to, and is protected again.
-    journal.append(&[record(1)], &[]).unwrap();
+    journal.append(Stream::Shared, &[Record::clock(Now::at_millis(9_001))], &[]).unwrap();
     drop(journal);
     assert_eq!(check(&directory).unwrap().records, found + 1);
 }
@@ -240,18 +246,18 @@ fn a_process_does_not_take_an_older_journal_for_the_one_that_it_had() {
     let scratch = scratch();
     let (data, old, away) =
         (scratch.path().join("data"), scratch.path().join("old"), scratch.path().join("away"));
-    let (mut journal, _) = open(&data).unwrap();
-    append(&mut journal, 1..=5).unwrap();
+    let (journal, _) = open(&data).unwrap();
+    append(&journal, 1..=5).unwrap();
     fs::create_dir(&old).unwrap();
     for name in ["journal.db", "journal.db-wal", "journal.reach", "lock"] {
         fs::copy(data.join(name), old.join(name)).unwrap();
     }
-    append(&mut journal, 6..=9).unwrap();
+    append(&journal, 6..=9).unwrap();
     let reached = journal.reach();
     fs::rename(&data, &away).unwrap();
     fs::rename(&old, &data).unwrap();
     let log = fs::read(data.join("journal.db-wal")).unwrap();
-    let problem = append(&mut journal, 10..=10).unwrap_err();
+    let problem = append(&journal, 10..=10).unwrap_err();
     assert!(problem.to_string().contains("was removed or replaced while the server runs"), "{problem}");
     assert_eq!(journal.failure(), Some(problem));
     drop(journal);
@@ -272,10 +278,10 @@ fn a_process_does_not_take_an_older_journal_for_the_one_that_it_had() {
 fn a_log_that_is_deleted_under_a_running_journal_costs_nothing() {
     let scratch = scratch();
     let data = scratch.path().join("data");
-    let (mut journal, _) = open(&data).unwrap();
-    append(&mut journal, 1..=5).unwrap();
+    let (journal, _) = open(&data).unwrap();
+    append(&journal, 1..=5).unwrap();
     fs::remove_file(data.join("journal.db-wal")).unwrap();
-    append(&mut journal, 6..=6).unwrap_err();
+    append(&journal, 6..=6).unwrap_err();
     drop(journal);
     let (journal, found) = open(&data).unwrap();
     assert!(journal.length() >= 5 && found.state == state_after(journal.length()));

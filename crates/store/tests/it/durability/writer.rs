@@ -2,6 +2,7 @@
 //!
 //! It is a test that does nothing unless it is told to by its environment: so that the tests can start it.
 
+use std::collections::BTreeMap;
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::ops::RangeInclusive;
@@ -10,13 +11,14 @@ use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use forewarn_control::ClusterId;
+use forewarn_control::shared::Change;
 use forewarn_control::{AuditEntry, Chain, MachineDetails, NewAuditEntry, Site};
-use forewarn_control::{ClusterEntry, ControlState, Record};
-use forewarn_lifecycle::{Change, HostId, MachineId, Name, Now, Seed};
+use forewarn_control::{ClusterEntry, ClusterId, ControlState, Entry, Record, Stream};
+use forewarn_lifecycle::{Change as RulesChange, HostId, MachineId, Name, Now, Seed};
 use forewarn_store::{AppendError, Journal, Options, SyncMode, check};
 use forewarn_types::Moment;
 
+use crate::support::fold_if_wanted;
 use forewarn_testkit::Random;
 
 const DIRECTORY: &str = "FOREWARN_TEST_DIRECTORY";
@@ -36,15 +38,21 @@ pub(crate) fn options(sync: SyncMode) -> Options {
     Options { fold_after: 20, log_bytes: 100_000, sync, audit_retention, ..new }
 }
 
-/// The record of that number: always the same.
+/// The record of that number: always the same. Streams alternate at random; the first records create two clusters.
 pub(crate) fn record(number: u64) -> Record {
     let mut random = Random::new(number);
     let now = Now::at_millis(i64::try_from(number).unwrap() * 10);
+    if let 1 | 2 = number {
+        let id = u32::try_from(number).unwrap();
+        let name = Name::new(&format!("cluster-{number}")).unwrap();
+        let (cluster, seed, site) = (ClusterId(id), SEED.nth(id), Site::default());
+        return Record::shared(now, Change::ClusterCreated { cluster, name, seed, site });
+    }
     let change = match random.index(5) {
         0 | 1 => {
             let name = Name::new(&format!("h{number}")).unwrap();
             let host = HostId(u32::try_from(number).unwrap());
-            ClusterEntry::Rules(Change::HostAdmitted { host, name, zone: None })
+            ClusterEntry::Rules(RulesChange::HostAdmitted { host, name, zone: None })
         }
         2 => {
             let value = "v".repeat(random.index(3_000));
@@ -55,7 +63,7 @@ pub(crate) fn record(number: u64) -> Record {
         3 => ClusterEntry::Site(Site { location: format!("place {number}"), ..Site::default() }),
         _ => return Record::clock(now),
     };
-    Record::in_cluster(now, ClusterId::DEFAULT, change)
+    Record::in_cluster(now, ClusterId(u32::try_from(random.index(3)).unwrap()), change)
 }
 
 /// The state after that many records.
@@ -68,9 +76,15 @@ pub(crate) fn state_after(count: u64) -> ControlState {
 /// What the trail tells of the record of that number.
 pub(crate) fn told(number: u64) -> NewAuditEntry {
     let mut random = Random::new(number);
+    let (cluster, cluster_number) = match record(number).stream() {
+        Stream::Shared => (String::new(), 0),
+        Stream::Cluster(ClusterId::DEFAULT) => ("default".to_owned(), 0),
+        Stream::Cluster(ClusterId(id)) => (format!("cluster-{id}"), id),
+    };
     NewAuditEntry {
         at: Moment(record(number).now.wall),
-        cluster: "default".to_owned(),
+        cluster,
+        cluster_number,
         by: "writer".to_owned(),
         kind: "command".to_owned(),
         text: format!("record {number}"),
@@ -79,31 +93,46 @@ pub(crate) fn told(number: u64) -> NewAuditEntry {
     }
 }
 
-/// The entries of these numbers.
+/// The entries of these numbers, each in the log of its stream.
 pub(crate) fn entries(numbers: RangeInclusive<u64>) -> Vec<Arc<AuditEntry>> {
-    let mut chain = chain_after(numbers.start() - 1);
-    numbers.map(|number| Arc::new(chain.seal(told(number)))).collect()
+    let mut ends = ends_after(numbers.start() - 1);
+    let mut seal = |number| ends.entry(record(number).stream()).or_default().seal(told(number));
+    numbers.map(|number| Arc::new(seal(number))).collect()
 }
 
-/// Where the trail is after that many entries. Others ask for it again and again.
-pub(crate) fn chain_after(count: u64) -> Chain {
-    static KNOWN: Mutex<Vec<Chain>> = Mutex::new(Vec::new());
+/// Where the log of each stream is after that many entries. Others ask for it again and again.
+pub(crate) fn ends_after(count: u64) -> BTreeMap<Stream, Chain> {
+    static KNOWN: Mutex<Vec<BTreeMap<Stream, Chain>>> = Mutex::new(Vec::new());
     let mut known = KNOWN.lock().unwrap();
     let count = usize::try_from(count).unwrap();
     while known.len() <= count {
-        let mut chain = known.last().copied().unwrap_or_default();
-        if !known.is_empty() {
-            chain.seal(told(known.len() as u64));
+        let number = known.len() as u64;
+        let mut ends = known.last().cloned().unwrap_or_default();
+        if number == 0 {
+            let streams = [Stream::Shared, Stream::Cluster(ClusterId::DEFAULT)];
+            ends.extend(streams.map(|stream| (stream, Chain::default())));
+        } else {
+            ends.entry(record(number).stream()).or_default().seal(told(number));
         }
-        known.push(chain);
+        if let Entry::Shared(Change::ClusterCreated { cluster, .. }) = record(number).entry {
+            ends.insert(Stream::Cluster(cluster), Chain::default());
+        }
+        known.push(ends);
     }
-    known[count]
+    known[count].clone()
 }
 
-/// Appends the records of these numbers, each with its entry of the trail.
-pub(crate) fn append(journal: &mut Journal, numbers: RangeInclusive<u64>) -> Result<(), AppendError> {
+/// Appends the records of these numbers in their order, each with its entry of the trail.
+pub(crate) fn append(journal: &Journal, numbers: RangeInclusive<u64>) -> Result<(), AppendError> {
     let records: Vec<_> = numbers.clone().map(record).collect();
-    journal.append(&records, &entries(numbers))
+    let entries = entries(numbers);
+    let mut rest = &entries[..];
+    for run in records.chunk_by(|one, other| one.stream() == other.stream()) {
+        let (of_run, later) = rest.split_at(run.len());
+        journal.append(run[0].stream(), run, of_run)?;
+        rest = later;
+    }
+    Ok(())
 }
 
 /// Opens a journal, and sees that everything is there that was answered, that it is nothing else than was written, and
@@ -111,7 +140,7 @@ pub(crate) fn append(journal: &mut Journal, numbers: RangeInclusive<u64>) -> Res
 pub(crate) fn inspect(directory: &Path, acked: u64) -> Result<u64, String> {
     let open =
         || Journal::open(directory, &options(SyncMode::EachCommit)).map_err(|problem| problem.to_string());
-    let (mut journal, found) = open()?;
+    let (journal, found) = open()?;
     let count = journal.length();
     if count < acked {
         return Err(format!("{acked} records were acknowledged, and {count} are there"));
@@ -119,10 +148,10 @@ pub(crate) fn inspect(directory: &Path, acked: u64) -> Result<u64, String> {
     if found.state != state_after(count) {
         return Err(format!("the state after {count} records is another"));
     }
-    if found.audit_chain != chain_after(count) {
-        return Err(format!("{count} records are there, and the trail is another: {:?}", found.audit_chain));
+    if found.audit_ends != ends_after(count) {
+        return Err(format!("{count} records are there, and the trail is another: {:?}", found.audit_ends));
     }
-    append(&mut journal, count + 1..=count + 1).map_err(|problem| problem.to_string())?;
+    append(&journal, count + 1..=count + 1).map_err(|problem| problem.to_string())?;
     drop(journal);
     let (journal, found) = open()?;
     if journal.length() != count + 1 || found.state != state_after(count + 1) {
@@ -166,7 +195,7 @@ fn the_writer() {
     let mut left: u64 = std::env::var(COUNT).unwrap().parse().unwrap();
     // It stops and starts again on the way.
     while left > 0 {
-        let (mut journal, found) = Journal::open(&directory, &options(sync)).unwrap();
+        let (journal, found) = Journal::open(&directory, &options(sync)).unwrap();
         let mut state = found.state;
         assert_eq!(state, state_after(journal.length()), "what is found is what was written");
         ack(journal.length());
@@ -175,12 +204,10 @@ fn the_writer() {
         for turn in 0..session {
             let last = journal.length();
             let batch = last + 1..=last + 1 + turn % 3;
-            append(&mut journal, batch.clone()).unwrap();
+            append(&journal, batch.clone()).unwrap();
             ack(*batch.end());
             batch.for_each(|number| drop(state.apply(&record(number))));
-            if journal.wants_fold() {
-                journal.fold(state.clone());
-            }
+            fold_if_wanted(&journal, &state);
         }
         journal.close().unwrap();
     }

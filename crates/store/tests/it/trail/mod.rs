@@ -4,15 +4,16 @@
 
 mod rewriting;
 mod tampering;
+mod verification;
 
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use forewarn_control::Record;
 use forewarn_control::shared::{Filter, Handshake, Progress, Schema, Webhook, WebhookChange};
 use forewarn_control::{AuditEntry, BrokenLink, Chain, NewAuditEntry, Subject};
+use forewarn_control::{ClusterEntry, ClusterId, Record, Stream};
 use forewarn_lifecycle::{Name, Now, Seed, Timestamp};
 use forewarn_store::{
     AppendError, AuditBatch, AuditLogReader, AuditQuery, Direction, Journal, Options, ReadError,
@@ -58,8 +59,8 @@ fn open(directory: &Path) -> Journal {
 fn with_entries(count: i64) -> (TempDir, Vec<Arc<AuditEntry>>) {
     let directory = tempdir().unwrap();
     let entries = sealed((0..count).map(|number| number * MINUTE));
-    let mut journal = open(directory.path());
-    journal.append(&[Record::clock(Now::at_millis(5))], &entries).unwrap();
+    let journal = open(directory.path());
+    journal.append(Stream::Shared, &[Record::clock(Now::at_millis(5))], &entries).unwrap();
     journal.close().unwrap();
     (directory, entries)
 }
@@ -85,7 +86,11 @@ fn expected(all: &[Arc<AuditEntry>], query: &AuditQuery) -> Vec<u64> {
 }
 
 fn numbers(page: &AuditBatch) -> Vec<u64> {
-    page.entries.iter().map(|entry| entry.number).collect()
+    page.entries.iter().map(|one| one.entry.number).collect()
+}
+
+fn entries_of(page: &AuditBatch) -> Vec<Arc<AuditEntry>> {
+    page.entries.iter().map(|one| Arc::clone(&one.entry)).collect()
 }
 
 /// All pages, one after the other.
@@ -133,6 +138,7 @@ fn queries() -> impl Strategy<Value = AuditQuery> {
             groups,
             since,
             until,
+            stream: None,
             after,
             before,
             direction,
@@ -155,11 +161,11 @@ proptest! {
     ) {
         let entries = sealed(moments);
         let directory = tempdir().unwrap();
-        let mut kept = open(directory.path());
-        let mut memory = Journal::memory();
+        let kept = open(directory.path());
+        let memory = Journal::memory();
         for batch in entries.chunks(17) {
-            kept.append(&[], batch).unwrap();
-            memory.append(&[], batch).unwrap();
+            kept.append(Stream::Shared, &[], batch).unwrap();
+            memory.append(Stream::Shared, &[], batch).unwrap();
         }
         for query in queries {
             let expected = expected(&entries, &query);
@@ -178,7 +184,7 @@ fn a_page_says_whether_there_is_another_and_where_the_trail_ends() {
     let journal = open(directory.path());
     let reader = journal.audit_log_reader();
     let first = reader.read(AuditQuery { limit: 20, ..AuditQuery::default() }).unwrap();
-    assert_eq!(first.entries, entries[..20]);
+    assert_eq!(entries_of(&first), entries[..20]);
     assert_eq!((first.next, first.head, first.swept), (Some(20), 25, 0));
     let rest = reader.read(AuditQuery { after: first.next, limit: 5, ..AuditQuery::default() }).unwrap();
     assert_eq!((rest.entries.len(), rest.next), (5, None));
@@ -194,7 +200,7 @@ fn a_page_says_whether_there_is_another_and_where_the_trail_ends() {
 fn a_question_that_takes_long_is_answered_in_parts() {
     let directory = tempdir().unwrap();
     let mut chain = Chain::default();
-    let mut journal = open(directory.path());
+    let journal = open(directory.path());
     // Two groups that never meet: one looks at every entry to find nothing.
     let entries: Vec<_> = (0..6_000u64)
         .map(|number| {
@@ -203,7 +209,7 @@ fn a_question_that_takes_long_is_answered_in_parts() {
             Arc::new(chain.seal(NewAuditEntry { by, tenants, cluster: "default".to_owned(), ..told(1, 0) }))
         })
         .collect();
-    journal.append(&[], &entries).unwrap();
+    journal.append(Stream::Shared, &[], &entries).unwrap();
     let groups = vec![vec![tenant("even")], vec![Subject::By("even one".to_owned())]];
     let query = AuditQuery { groups, limit: 10, ..AuditQuery::default() };
     let page = journal.audit_log_reader().read(query.clone()).unwrap();
@@ -245,7 +251,7 @@ fn reading_does_not_keep_a_journal_open_and_is_told_when_it_is_closed() {
 #[test]
 fn everybody_who_asks_is_answered_while_others_write_and_when_it_ends() {
     let (directory, _) = with_entries(500);
-    let mut journal = open(directory.path());
+    let journal = open(directory.path());
     let mut chain = Chain::at(&sealed((0..500).map(|number| number * MINUTE))[499]).unwrap();
     let (tell, told_pages) = mpsc::channel();
     let (tell_written, written) = mpsc::channel();
@@ -255,7 +261,7 @@ fn everybody_who_asks_is_answered_while_others_write_and_when_it_ends() {
         reader.read_then(AuditQuery::default(), move |page| tell.send(page).unwrap());
         let tell = tell_written.clone();
         let entry = Arc::new(chain.seal(told(number, 500 * MINUTE)));
-        journal.append_then(&[], &[entry], move |result| tell.send(result).unwrap());
+        journal.append_then(Stream::Shared, &[], &[entry], move |result| tell.send(result).unwrap());
     }
     drop(journal);
     drop((tell, tell_written));
@@ -273,10 +279,10 @@ fn everybody_who_asks_is_answered_while_others_write_and_when_it_ends() {
 #[test]
 fn a_trail_goes_on_where_it_stopped() {
     let (directory, entries) = with_entries(3);
-    let (mut journal, found) = Journal::open(directory.path(), &options()).unwrap();
-    let mut chain = found.audit_chain;
+    let (journal, found) = Journal::open(directory.path(), &options()).unwrap();
+    let mut chain = found.audit_ends[&Stream::Shared];
     assert_eq!(chain, Chain::at(&entries[2]).unwrap());
-    journal.append(&[], &[Arc::new(chain.seal(told(4, 0)))]).unwrap();
+    journal.append(Stream::Shared, &[], &[Arc::new(chain.seal(told(4, 0)))]).unwrap();
     journal.close().unwrap();
     assert_eq!(check(directory.path()).unwrap().entries, 4);
 }
@@ -293,15 +299,15 @@ fn an_entry_that_does_not_follow_is_not_written_and_neither_are_its_records() {
     let missing = BrokenLink::Missing { expected: 4, found: 5 };
     let again = BrokenLink::Again { expected: 4, found: 1 };
     for (wrong, why) in [(&gap, missing), (&forged, again)] {
-        let mut journal = open(directory.path());
-        let refused = journal.append(std::slice::from_ref(&record), &[Arc::clone(wrong)]);
+        let journal = open(directory.path());
+        let refused = journal.append(Stream::Shared, std::slice::from_ref(&record), &[Arc::clone(wrong)]);
         assert_eq!(refused, Err(AppendError::Unchained(why)));
-        assert_eq!(journal.audit_log_reader().read(AuditQuery::default()), Err(ReadError::Closed));
-        drop(journal);
+        assert_eq!(journal.audit_log_reader().read(AuditQuery::default()).unwrap().head, 3);
+        journal.close().unwrap();
         assert_eq!(check(directory.path()).unwrap().records, 1);
     }
-    let mut memory = Journal::memory();
-    assert!(memory.append(&[record], &[gap]).is_err());
+    let memory = Journal::memory();
+    assert!(memory.append(Stream::Shared, &[record], &[gap]).is_err());
     assert_eq!(memory.length(), 0);
 }
 
@@ -311,13 +317,13 @@ fn what_is_too_old_is_swept_and_the_rest_is_verified_from_there() {
     let directory = tempdir().unwrap();
     let keep = Options { audit_retention: Duration::from_secs(100 * 60), ..options() };
     let entries = sealed((0..1_000).map(|number| number * MINUTE));
-    let mut journal = Journal::open(directory.path(), &keep).unwrap().0;
+    let journal = Journal::open(directory.path(), &keep).unwrap().0;
     for batch in entries.chunks(10) {
-        journal.append(&[], batch).unwrap();
+        journal.append(Stream::Shared, &[], batch).unwrap();
     }
     let page = journal.audit_log_reader().read(AuditQuery::default()).unwrap();
     assert_eq!((page.swept, page.head), (900, 1_000));
-    assert_eq!(page.entries, entries[900..]);
+    assert_eq!(entries_of(&page), entries[900..]);
     let query = AuditQuery { groups: vec![vec![tenant("t1")]], ..AuditQuery::default() };
     assert_eq!(read_all(&journal.audit_log_reader(), &query), expected(&entries[900..], &query));
     let query = AuditQuery { since: Some(Timestamp::from_millis(950 * MINUTE)), ..AuditQuery::default() };
@@ -326,18 +332,18 @@ fn what_is_too_old_is_swept_and_the_rest_is_verified_from_there() {
     let checked = check(directory.path()).unwrap();
     assert_eq!((checked.entries, checked.entries_kept), (1_000, 100));
     // Records alone let time pass, too; in the end all of it is gone, and the next entry still follows the last.
-    let (mut journal, found) = Journal::open(directory.path(), &keep).unwrap();
+    let (journal, found) = Journal::open(directory.path(), &keep).unwrap();
     for _ in 0..10 {
         let record = Record::clock(Now::at_millis(2_000 * MINUTE));
-        journal.append(&[record], &[]).unwrap();
+        journal.append(Stream::Shared, &[record], &[]).unwrap();
     }
     assert_eq!(journal.audit_log_reader().read(AuditQuery::default()).unwrap().swept, 1_000);
     drop(journal);
     assert_eq!(check(directory.path()).unwrap().entries_kept, 0);
-    let (mut journal, again) = Journal::open(directory.path(), &keep).unwrap();
-    assert_eq!(again.audit_chain, found.audit_chain);
-    let mut chain = again.audit_chain;
-    journal.append(&[], &[Arc::new(chain.seal(told(1, 2_000 * MINUTE)))]).unwrap();
+    let (journal, again) = Journal::open(directory.path(), &keep).unwrap();
+    assert_eq!(again.audit_ends[&Stream::Shared], found.audit_ends[&Stream::Shared]);
+    let mut chain = again.audit_ends[&Stream::Shared];
+    journal.append(Stream::Shared, &[], &[Arc::new(chain.seal(told(1, 2_000 * MINUTE)))]).unwrap();
     journal.close().unwrap();
     assert_eq!(check(directory.path()).unwrap().entries_kept, 1);
 }
@@ -346,7 +352,7 @@ fn what_is_too_old_is_swept_and_the_rest_is_verified_from_there() {
 #[test]
 fn an_import_begins_a_new_trail() {
     let (directory, _) = with_entries(3);
-    let mut journal = open(directory.path());
+    let journal = open(directory.path());
     let webhook = Webhook {
         number: 0,
         name: Name::new("ops").unwrap(),
@@ -357,18 +363,23 @@ fn an_import_begins_a_new_trail() {
         created: Timestamp::from_millis(0),
         by: "socket".to_owned(),
         handshake: Handshake::Wanted,
-        progress: Progress::from(3),
     };
     let added = forewarn_control::shared::Change::Webhook(WebhookChange::Added(Arc::new(webhook)));
-    journal.append(&[Record::shared(Now::at_millis(6), added)], &[]).unwrap();
+    journal.append(Stream::Shared, &[Record::shared(Now::at_millis(6), added)], &[]).unwrap();
+    let advanced = ClusterEntry::WebhookAdvanced { webhook: 0, progress: Progress::from(3) };
+    let advanced = Record::in_cluster(Now::at_millis(6), ClusterId::DEFAULT, advanced);
+    journal.append(Stream::Cluster(ClusterId::DEFAULT), &[advanced], &[]).unwrap();
     journal.close().unwrap();
     let (to, file) = (tempdir().unwrap(), directory.path().join("export"));
     export(directory.path(), &mut std::fs::File::create(&file).unwrap()).unwrap();
     import(&file, to.path(), &options()).unwrap();
     let imported = Journal::open(to.path(), &options()).unwrap().1;
-    assert_eq!(imported.audit_chain, Chain::default());
-    let webhook = imported.state.shared().find_webhook(0).unwrap();
-    assert_eq!((webhook.name.as_str(), webhook.progress.cursor), ("ops", 0), "it is told all of the new one");
+    let begins =
+        [Stream::Shared, Stream::Cluster(ClusterId::DEFAULT)].map(|stream| (stream, Chain::default()));
+    assert_eq!(imported.audit_ends, begins.into());
+    assert_eq!(imported.state.shared().find_webhook(0).unwrap().name.as_str(), "ops");
+    let progress = imported.state.cluster(ClusterId::DEFAULT).unwrap().webhook_progress(0);
+    assert_eq!(progress, Some(Progress::from(0)), "it is told all of the new one");
 }
 
 /// promise: C5
@@ -382,5 +393,6 @@ fn a_copy_has_the_trail() {
     journal.copy_then(&copy, move |result| tell.send(result).unwrap());
     told.recv().unwrap().unwrap();
     assert_eq!(check(place.path()).unwrap().entries, 3);
-    assert_eq!(open(place.path()).audit_log_reader().read(AuditQuery::default()).unwrap().entries, entries);
+    let page = open(place.path()).audit_log_reader().read(AuditQuery::default()).unwrap();
+    assert_eq!(entries_of(&page), entries);
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use forewarn_control::Chain;
+use forewarn_control::{Chain, Stream};
 use forewarn_store::{AuditQuery, Journal, OpenError, ReadError, check};
 use rusqlite::Connection;
 use tempfile::tempdir;
@@ -23,11 +23,11 @@ fn a_forged_entry_breaks_the_chain() {
     let mut entries: Vec<_> = (1..).zip(0..5).map(|(number, at)| told(number, at * MINUTE)).collect();
     entries[2].text = "nobody was here".to_owned();
     let entries: Vec<_> = entries.into_iter().map(|told| Arc::new(chain.seal(told))).collect();
-    open(forged.path()).append(&[], &entries).unwrap();
+    open(forged.path()).append(Stream::Shared, &[], &entries).unwrap();
     let (directory, _) = with_entries(5);
-    let read = "SELECT content FROM trail WHERE number = 3";
+    let read = "SELECT content FROM trail WHERE position = 3";
     let content: Vec<u8> = database(forged.path()).query_row(read, [], |row| row.get(0)).unwrap();
-    let write = "UPDATE trail SET content = ?1 WHERE number = 3";
+    let write = "UPDATE trail SET content = ?1 WHERE position = 3";
     database(directory.path()).execute(write, [content]).unwrap();
     let problem = check(directory.path()).unwrap_err().to_string();
     let expected = "audit entry 4, or the one before it, was changed: its hash is wrong";
@@ -63,7 +63,7 @@ fn tampered(sql: &str) -> (Option<String>, String) {
 /// promise: C5
 #[test]
 fn a_trail_that_was_tampered_with_is_found_out() {
-    let cut = "DELETE FROM trail WHERE number = 5; DELETE FROM subject WHERE number = 5";
+    let cut = "DELETE FROM trail WHERE position = 5; DELETE FROM subject WHERE position = 5";
     let (opened, checked) = tampered(cut);
     assert_eq!(checked, "the audit log ends with entry 4 instead of 5");
     assert_eq!(opened, Some(checked), "an end that was cut off is missed at once");
@@ -72,23 +72,22 @@ fn a_trail_that_was_tampered_with_is_found_out() {
     assert_eq!(checked, "the audit log ends with entry 0 instead of 5");
     assert_eq!(opened, Some(checked));
 
-    let (opened, checked) = tampered("DELETE FROM trail WHERE number = 1");
+    let (opened, checked) = tampered("DELETE FROM trail WHERE position = 1");
     assert_eq!(checked, "the audit log begins with entry 2 instead of 1");
     assert_eq!(opened, Some(checked));
 
-    let (opened, checked) = tampered("DELETE FROM trail WHERE number = 3");
+    let (opened, checked) = tampered("DELETE FROM trail WHERE position = 3");
     assert_eq!(checked, "audit entry 3 is missing: entry 4 comes next");
     assert_eq!(opened, None, "not all of it is read whenever it is opened");
 
-    let changed =
-        "UPDATE trail SET content = CAST(replace(content, 'forewarn', 'somebody') AS BLOB) WHERE number = 3";
+    let changed = "UPDATE trail SET content = CAST(replace(content, 'forewarn', 'somebody') AS BLOB) WHERE position = 3";
     let (_, checked) = tampered(changed);
     assert_eq!(checked, "audit entry 3: its checksum is wrong");
 
-    let (_, checked) = tampered("UPDATE trail SET at = at + 1 WHERE number = 2");
+    let (_, checked) = tampered("UPDATE trail SET at = at + 1 WHERE position = 2");
     assert_eq!(checked, "audit entry 2: it is in the place of another one");
 
-    let (_, checked) = tampered("DELETE FROM subject WHERE subject = 'default/tenant:t1' AND number = 4");
+    let (_, checked) = tampered("DELETE FROM subject WHERE subject = 'default/tenant:t1' AND position = 4");
     assert_eq!(checked, "audit entry 4 is missing from the index");
 
     let (_, checked) = tampered("INSERT INTO subject VALUES ('default/tenant:t9', 4)");
@@ -103,7 +102,7 @@ fn a_trail_that_was_tampered_with_is_found_out() {
 fn a_damaged_entry_is_told_of_and_the_others_are_read() {
     let (directory, _) = with_entries(5);
     let connection = database(directory.path());
-    connection.execute_batch("UPDATE trail SET content = zeroblob(20) WHERE number = 3").unwrap();
+    connection.execute_batch("UPDATE trail SET content = zeroblob(20) WHERE position = 3").unwrap();
     connection.close().unwrap();
     let journal = open(directory.path());
     let reader = journal.audit_log_reader();

@@ -26,6 +26,10 @@ pub enum Effect {
     ClusterChanged(ClusterId),
     /// A cluster was removed.
     ClusterGone(ClusterId),
+    /// A cluster may have claims that it no longer uses, or whose location has changed.
+    ClaimsChanged(ClusterId),
+    /// A cluster is closed: the shared state is to remove it.
+    ClusterClosed(ClusterId),
     /// The next action on a simulated machine fails.
     Jam(ClusterId, MachineId),
     WorkPlanned(PlannedWork),

@@ -1,0 +1,111 @@
+//! Availability sets and cloud services.
+
+use forewarn_lifecycle::{Shape, Tenant};
+
+use super::list::{DifferenceList, MachineLabel, check_place, profile};
+use super::{CurrentFleet, check_unique};
+use crate::command::entry::{MachineEntry, SetEntry};
+use crate::command::named::NamedCommand;
+use crate::fleet_file::fleet::{Fleet, FleetFileError};
+use crate::fleet_file::position::FleetPosition;
+
+#[derive(Clone, Copy)]
+pub(super) enum SetKind {
+    Availability,
+    Cloud,
+}
+
+impl SetKind {
+    pub(super) fn of(self, fleet: &Fleet) -> &[SetEntry] {
+        match self {
+            Self::Availability => &fleet.availability_sets,
+            Self::Cloud => &fleet.cloud_services,
+        }
+    }
+
+    /// The name of their list in a fleet file.
+    fn list(self) -> &'static str {
+        match self {
+            Self::Availability => "availability_set",
+            Self::Cloud => "cloud_service",
+        }
+    }
+
+    fn shape(self) -> Shape {
+        match self {
+            Self::Availability => Shape::AvailabilitySet,
+            Self::Cloud => Shape::CloudService,
+        }
+    }
+
+    fn admit(self, set: &SetEntry) -> (String, NamedCommand) {
+        let bare = SetEntry { name: set.name.clone(), policy: set.policy, machines: Vec::new() };
+        match self {
+            Self::Availability => {
+                (format!("+ availability set {}", set.name), NamedCommand::AdmitAvailabilitySet(bare))
+            }
+            Self::Cloud => (format!("+ cloud service {}", set.name), NamedCommand::AdmitCloudService(bare)),
+        }
+    }
+}
+
+pub(super) fn sets(
+    list: &mut DifferenceList,
+    kind: SetKind,
+    current: CurrentFleet<'_>,
+    wanted: &Fleet,
+) -> Result<(), FleetFileError> {
+    let (top, wanted) = (FleetPosition::default(), kind.of(wanted));
+    check_unique((&top, kind.list()), wanted.iter().map(|set| set.name.as_str()))?;
+    for (index, set) in wanted.iter().enumerate() {
+        list.place = top.item(kind.list(), index);
+        let was = current.tenant_named(&set.name, kind.shape());
+        match was {
+            None => {
+                let (text, command) = kind.admit(set);
+                list.push(text, command);
+            }
+            Some(was) => list.policy(&set.name, was.policy.into(), set.policy),
+        }
+        machines(list, current, was, set)?;
+    }
+    Ok(())
+}
+
+fn machines(
+    list: &mut DifferenceList,
+    current: CurrentFleet<'_>,
+    was: Option<&Tenant>,
+    set: &SetEntry,
+) -> Result<(), FleetFileError> {
+    let place = list.place.clone();
+    check_unique((&place, "machine"), set.machines.iter().map(|machine| machine.name.as_str()))?;
+    let known = was.map(|tenant| current.machines_of(tenant)).unwrap_or_default();
+    for (index, machine) in set.machines.iter().enumerate() {
+        list.place = place.item("machine", index);
+        let was = known.get(machine.name.as_str()).and_then(|id| current.machine(*id));
+        match was {
+            None => {
+                let name = MachineLabel::Member(&set.name, &machine.name);
+                let command =
+                    NamedCommand::AdmitMachine { tenant: set.name.clone(), machine: machine.clone() };
+                list.push(format!("+ machine {name} on {}", machine.host), command);
+            }
+            Some(was) => self::machine(list, &set.name, &was, machine),
+        }
+    }
+    Ok(())
+}
+
+fn machine(list: &mut DifferenceList, tenant: &str, was: &MachineEntry, machine: &MachineEntry) {
+    let called = MachineLabel::Member(tenant, &machine.name);
+    let name = called.full();
+    let domains = |entry: &MachineEntry| (entry.update_domain, entry.fault_domain);
+    check_place(list, &name, domains(was), domains(machine));
+    if was.spot != machine.spot {
+        list.fixed("priority", "spot", &name);
+    }
+    list.placement(called, &was.host, &machine.host);
+    profile(list, called, (was.terminate, was.os_image), (machine.terminate, machine.os_image));
+    list.details(called, (&was.addresses, &was.tags), (&machine.addresses, &machine.tags));
+}

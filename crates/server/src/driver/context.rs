@@ -1,0 +1,119 @@
+//! Everything that the drivers of a server share.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use forewarn_control::request::{Reply, SharedRequest};
+use forewarn_control::{ClosedBy, ControlError};
+use forewarn_lifecycle::Seed;
+use forewarn_metadata::Directory;
+use tokio::sync::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock, mpsc, oneshot, watch};
+
+use crate::broadcasts::Broadcasts;
+use crate::clock::{Clock, ClockKind};
+use crate::hypervisor::Hypervisor;
+use crate::initial_state::Readers;
+use crate::message::SharedMessage;
+
+/// Everything that the drivers of a server share.
+#[derive(Clone)]
+pub(crate) struct DriverContext {
+    /// Seed of machine ids.
+    pub(crate) identity: Seed,
+    pub(crate) clock: Clock,
+    pub(crate) hypervisor: Hypervisor,
+    pub(crate) directory: Arc<Directory>,
+    pub(crate) broadcasts: Broadcasts,
+    /// Messages to the driver of the shared stream.
+    pub(crate) shared: mpsc::WeakSender<SharedMessage>,
+    /// No order of a driver program is repeated once the server stops.
+    pub(crate) stop: watch::Sender<bool>,
+    /// Keeps a virtual clock from going on while a driver decides.
+    pub(crate) clock_gate: ClockGate,
+    readers: Arc<AtomicBool>,
+}
+
+/// A gate between drivers and a virtual clock: the clock goes on while no driver decides, so that everything happens at
+/// its time. A real clock does not wait.
+#[derive(Clone, Debug)]
+pub(crate) struct ClockGate(Option<Arc<RwLock<()>>>);
+
+/// A gate that is closed, as long as this lives.
+pub(crate) type ClosedGate = Option<OwnedRwLockWriteGuard<()>>;
+
+impl ClockGate {
+    fn of(clock: &Clock) -> Self {
+        Self((clock.kind() == ClockKind::Virtual).then(Arc::default))
+    }
+
+    /// Keeps the clock where it is, as long as the guard lives.
+    pub(crate) async fn enter(&self) -> Option<OwnedRwLockReadGuard<()>> {
+        match &self.0 {
+            Some(gate) => Some(Arc::clone(gate).read_owned().await),
+            None => None,
+        }
+    }
+
+    /// Waits until no driver decides, and keeps them from deciding, as long as the guard lives.
+    pub(crate) async fn close(&self) -> ClosedGate {
+        match &self.0 {
+            Some(gate) => Some(Arc::clone(gate).write_owned().await),
+            None => None,
+        }
+    }
+}
+
+impl DriverContext {
+    pub(crate) fn new(
+        identity: Seed,
+        (clock, hypervisor): (Clock, Hypervisor),
+        broadcasts: Broadcasts,
+        shared: mpsc::WeakSender<SharedMessage>,
+        readers: Readers,
+    ) -> Self {
+        Self {
+            identity,
+            clock_gate: ClockGate::of(&clock),
+            clock,
+            hypervisor,
+            directory: Arc::default(),
+            broadcasts,
+            shared,
+            stop: watch::Sender::new(false),
+            readers: Arc::new(AtomicBool::new(readers == Readers::Present)),
+        }
+    }
+
+    /// Presence of readers, for a driver that starts now.
+    pub(crate) fn readers(&self) -> Readers {
+        if self.readers.load(Ordering::Acquire) { Readers::Present } else { Readers::Absent }
+    }
+
+    /// VMs can read documents from now on.
+    pub(crate) fn readers_are_present(&self) {
+        self.readers.store(true, Ordering::Release);
+    }
+
+    /// Sends a request to the shared stream, and waits for the reply.
+    pub(crate) async fn request_shared(&self, request: SharedRequest) -> Result<Reply, ControlError> {
+        let shared = self.shared.upgrade().ok_or(ControlError::Unavailable)?;
+        let (reply, result) = oneshot::channel();
+        let message = SharedMessage::Request { request: Box::new(request), reply };
+        shared.send(message).await.map_err(|_| ControlError::Unavailable)?;
+        drop(shared);
+        result.await.map_err(|_| ControlError::Unavailable)?
+    }
+
+    /// Removes the names of clusters that are closed: their removal was interrupted.
+    pub(crate) async fn finish_removals(&self) {
+        let snapshot = self.broadcasts.snapshot.load_full();
+        for (cluster, state) in snapshot.state.clusters() {
+            let Some(ClosedBy { by, once }) = state.closed().cloned() else { continue };
+            let undelivered = state.undelivered();
+            let removal = SharedRequest::RemoveClosed { cluster, by, once, undelivered };
+            if let Err(error) = self.request_shared(removal).await {
+                tracing::warn!(cluster = cluster.0, %error, "cannot remove a closed cluster");
+            }
+        }
+    }
+}

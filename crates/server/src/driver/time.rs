@@ -1,0 +1,52 @@
+//! The driver of a cluster and the clock: the time until something is due, and records of the clock.
+
+use std::time::Duration;
+
+use forewarn_control::{Record, Stream};
+use forewarn_lifecycle::{Now, simulator};
+
+use super::Driver;
+use crate::clock::ClockKind;
+use crate::clock_policy;
+use crate::initial_state::Readers;
+
+/// Interval between checks of driver programs while the server stops.
+const STOPPING_POLL: Duration = Duration::from_millis(50);
+
+/// Maximum sleep while something is due later: no timer is trusted for longer.
+const SLEEP_MAX: Duration = Duration::from_secs(1);
+
+/// Maximum sleep of a cluster in which time alone changes nothing.
+const IDLE_SLEEP_MAX: Duration = Duration::from_mins(1);
+
+impl Driver {
+    /// Real time until there is something to do.
+    pub(super) fn until_next(&self) -> Duration {
+        if self.stopping.is_some() {
+            return STOPPING_POLL;
+        }
+        if self.journal.is_broken() || self.readers == Readers::Absent {
+            return IDLE_SLEEP_MAX;
+        }
+        let clock = &self.context.clock;
+        match simulator::wait(self.state.rules(), clock.now(), &self.runtime) {
+            Some(span) => clock.real_time_for(span).unwrap_or(SLEEP_MAX).min(SLEEP_MAX),
+            None if clock_policy::is_busy(&self.state) => SLEEP_MAX,
+            None => IDLE_SLEEP_MAX,
+        }
+    }
+
+    /// Records the steady clock where it would otherwise stand still over a restart.
+    pub(super) fn record_time_if_due(&mut self) {
+        let clock = &self.context.clock;
+        if self.journal.is_durable() && !self.journal.is_broken() && clock.kind() == ClockKind::Real {
+            let now = clock_policy::to_record_in_cluster(clock.now(), self.recorded_clock, &self.state);
+            now.into_iter().for_each(|now| self.record_clock(now));
+        }
+    }
+
+    fn record_clock(&mut self, now: Now) {
+        self.recorded_clock = now;
+        self.record(Record::clock_in(now, Stream::Cluster(self.id)));
+    }
+}

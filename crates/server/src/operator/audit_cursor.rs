@@ -1,0 +1,95 @@
+//! Cursors of the audit log: positions of entries, opaque to clients.
+//!
+//! Entries of all clusters have one order, that of their commits. The number of an entry counts within its cluster, so
+//! it is no place in that order.
+
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::Deserialize;
+
+use super::problem::{ApiProblem, ProblemKind};
+
+/// Digits of a position: every number of so many digits fits in a `u64`.
+pub(super) const POSITION_DIGITS_MAX: usize = 19;
+
+/// Position of an entry in the audit log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub(super) struct AuditCursor(pub(super) u64);
+
+impl AuditCursor {
+    /// Rejects a cursor beyond the end of the log: it was given by another one, such as the log before the data
+    /// directory was restored from a copy.
+    pub(super) fn check(cursor: Option<u64>, end: u64) -> Result<(), ApiProblem> {
+        match cursor.filter(|cursor| *cursor > end) {
+            None => Ok(()),
+            Some(cursor) => Err(ApiProblem::new(
+                ProblemKind::NotFound,
+                format!(
+                    "the audit log has no position {cursor}; its end is {end}\n  hint: begin without a cursor"
+                ),
+            )),
+        }
+    }
+
+    /// The cursor as responses have it.
+    pub(super) fn text(position: u64) -> String {
+        position.to_string()
+    }
+}
+
+/// Parses a position. None if the text has anything but digits, or too many.
+pub(super) fn parse_position(text: &str) -> Option<u64> {
+    let is_number = text.len() <= POSITION_DIGITS_MAX && text.bytes().all(|byte| byte.is_ascii_digit());
+    text.parse().ok().filter(|_| is_number)
+}
+
+impl TryFrom<String> for AuditCursor {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        parse_position(&text).map(Self).ok_or_else(|| {
+            format!("invalid cursor: {text:?}\n  hint: pass `next` or `head` of an earlier page as it is")
+        })
+    }
+}
+
+impl JsonSchema for AuditCursor {
+    fn schema_name() -> Cow<'static, str> {
+        "AuditCursor".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "Opaque cursor of the audit log: `next` or `head` of a page. It is valid for the audit log of one server, for as long as that server keeps its data; entries that the retention has removed since are skipped.",
+            "type": "string",
+            "pattern": "^[0-9]{1,19}$",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cursor_beyond_the_end_is_of_another_log() {
+        assert_eq!(AuditCursor::check(None, 0), Ok(()));
+        assert_eq!(AuditCursor::check(Some(7), 7), Ok(()));
+        let problem = AuditCursor::check(Some(8), 7).unwrap_err();
+        let detail = "the audit log has no position 8; its end is 7\n  hint: begin without a cursor";
+        assert_eq!(problem, ApiProblem::new(ProblemKind::NotFound, detail));
+    }
+
+    #[test]
+    fn a_cursor_is_read_as_it_was_written() {
+        for position in [0, 1, 9_999_999_999_999_999_999] {
+            assert_eq!(AuditCursor::try_from(AuditCursor::text(position)), Ok(AuditCursor(position)));
+        }
+        for wrong in ["", "-1", "+1", "1 ", "a", "10000000000000000000"] {
+            let refused = AuditCursor::try_from(wrong.to_owned()).unwrap_err();
+            assert!(refused.contains("hint: "), "{refused}");
+        }
+    }
+}

@@ -1,0 +1,283 @@
+//! The driver of the shared stream: names of clusters, tokens, webhooks and claims. It starts and ends the drivers of
+//! clusters, and never waits for one of them.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use forewarn_control::request::SharedRequest;
+use forewarn_control::shared::SharedState;
+use forewarn_control::{
+    AuditEntry, Chain, ClusterId, ClusterState, ControlError, Decision, Effect, Entry, Environment, Record,
+    Stream, decide_shared,
+};
+use forewarn_lifecycle::Now;
+use forewarn_store::{AppendError, StreamState};
+use tokio::sync::{mpsc, oneshot};
+
+use crate::clusters::ClusterRegistry;
+use crate::driver::{DriverContext, start_cluster};
+use crate::initial_state::StreamStart;
+use crate::journal::StreamJournal;
+use crate::message::{PendingReplies, ReplySender, SharedMessage};
+
+pub(crate) struct SharedDriver {
+    state: Arc<SharedState>,
+    journal: StreamJournal,
+    context: DriverContext,
+    clusters: ClusterRegistry,
+    /// The end of the audit log of the stream.
+    audit_end: Chain,
+    /// The last audit entry that readers may see.
+    audit_shown: Chain,
+    /// Number of decisions that have changed anything.
+    revision: u64,
+    batch: SharedBatch,
+}
+
+/// Decisions that are not in the journal yet.
+#[derive(Default)]
+struct SharedBatch {
+    records: Vec<Record>,
+    audit: Vec<Arc<AuditEntry>>,
+    effects: Vec<Effect>,
+    pending: PendingReplies,
+    /// Callers that wait for a record of the clock.
+    recorded: Vec<oneshot::Sender<Result<(), ControlError>>>,
+}
+
+/// Messages in one batch.
+const BATCH_MAX: usize = 256;
+
+impl SharedDriver {
+    /// A driver that has published its state, and started the drivers of all clusters.
+    pub(crate) fn start(
+        start: StreamStart<SharedState>,
+        clusters: Vec<(ClusterId, StreamStart<ClusterState>)>,
+        context: DriverContext,
+        registry: ClusterRegistry,
+    ) -> Self {
+        let StreamStart { state, journal, audit_end, .. } = start;
+        for (id, start) in clusters {
+            registry.add(id, &start_cluster(id, start, context.clone()));
+        }
+        let batch = SharedBatch::default();
+        Self {
+            state,
+            journal,
+            context,
+            clusters: registry,
+            audit_end,
+            audit_shown: audit_end,
+            revision: 0,
+            batch,
+        }
+    }
+
+    /// Runs until it is stopped, or no handle is left.
+    pub(crate) async fn run(mut self, mut inbox: mpsc::Receiver<SharedMessage>) {
+        let mut messages = Vec::with_capacity(BATCH_MAX);
+        self.record_boot();
+        self.commit().await;
+        while inbox.recv_many(&mut messages, BATCH_MAX).await > 0 {
+            let mut stopping = None;
+            for message in messages.drain(..) {
+                match message {
+                    SharedMessage::Request { request, reply } => self.handle_request(&request, reply),
+                    SharedMessage::RecordClock { now, reply } => {
+                        self.record(Record::clock(now));
+                        self.batch.recorded.push(reply);
+                    }
+                    SharedMessage::Reopened { start, clusters, reply } => {
+                        // The caller may have gone.
+                        reply.send(self.reopen(start, clusters)).ok();
+                    }
+                    SharedMessage::Copy { to, reply } => self.journal.copy(&to, reply),
+                    // The driver responds.
+                    SharedMessage::Ping { reply } => reply.send(()).unwrap_or_default(),
+                    SharedMessage::Stop { reply } => stopping = Some(reply),
+                }
+            }
+            self.commit().await;
+            if let Some(reply) = stopping {
+                return reply.send(()).unwrap_or_default();
+            }
+        }
+    }
+
+    fn handle_request(&mut self, request: &SharedRequest, reply: ReplySender) {
+        // The callers of refused requests may have gone; nothing has changed.
+        if self.journal.is_broken() {
+            return drop(reply.send(Err(ControlError::Unavailable)));
+        }
+        let environment = Environment {
+            now: self.context.clock.now(),
+            audit: self.audit_end,
+            hypervisor: self.context.hypervisor.kind(),
+            revision: self.revision,
+            jammed: &BTreeSet::new(),
+        };
+        match decide_shared(&self.state, &environment, request) {
+            Err(error) => drop(reply.send(Err(error))),
+            Ok(Decision { state, records, effects, audit, audit_end, reply: result }) => {
+                (self.state, self.audit_end) = (state, audit_end);
+                if !records.is_empty() {
+                    self.revision += 1;
+                }
+                self.batch.records.extend(records);
+                self.batch.audit.extend(audit);
+                self.batch.effects.extend(effects);
+                self.batch.pending.replies.push((reply, Ok(result)));
+            }
+        }
+    }
+
+    /// Adds a record that no request has made.
+    fn record(&mut self, record: Record) {
+        if let Entry::Shared(change) = &record.entry {
+            let effects = Arc::make_mut(&mut self.state).apply(record.now, change);
+            self.batch.effects.extend(effects);
+        }
+        self.batch.records.push(record);
+    }
+
+    fn record_boot(&mut self) {
+        if let Some(boot) = self.context.clock.boot().filter(|boot| self.state.boot() != Some(*boot))
+            && self.journal.is_durable()
+        {
+            self.record(Record::booted(self.context.clock.now(), Stream::Shared, boot));
+        }
+    }
+
+    /// Commits the batch: first durable, then published and answered.
+    async fn commit(&mut self) {
+        let mut batch = std::mem::take(&mut self.batch);
+        if batch.records.is_empty() && batch.audit.is_empty() {
+            return batch.finish();
+        }
+        match self.journal.append(&mut batch.records, &batch.audit).await {
+            Err(error) => {
+                self.handle_journal_failure(&error);
+                batch.reject();
+            }
+            Ok(appended) => {
+                self.audit_shown = self.audit_end;
+                self.publish_snapshot();
+                batch.effects.iter().for_each(|effect| self.carry_out(effect));
+                let entries = std::mem::take(&mut batch.audit);
+                self.context.broadcasts.publish_entries(appended.first_position, entries);
+                self.journal.fold_if_wanted(|| StreamState::Shared(Arc::clone(&self.state)));
+                batch.finish();
+            }
+        }
+    }
+
+    fn publish_snapshot(&self) {
+        let (state, revision) = (&self.state, self.revision);
+        self.context.broadcasts.publish(|snapshot| {
+            snapshot.state = snapshot.state.with_shared(Arc::clone(state));
+            snapshot.revision = revision;
+        });
+    }
+
+    fn carry_out(&self, effect: &Effect) {
+        match effect {
+            Effect::ClusterCreated(id) => self.start_cluster(*id),
+            Effect::ClusterGone(id) => self.remove_cluster(*id),
+            Effect::ClusterChanged(_) => self.context.directory.names_changed(),
+            Effect::Publish(..)
+            | Effect::Unpublish(..)
+            | Effect::Perform(..)
+            | Effect::Announced(..)
+            | Effect::MachineChanged(..)
+            | Effect::MachineGone(..)
+            | Effect::Jam(..)
+            | Effect::ClaimsChanged(_)
+            | Effect::ClusterClosed(_)
+            | Effect::WorkPlanned(_)
+            | Effect::WorkFailed(..)
+            | Effect::WorkFinished(_) => {}
+        }
+    }
+
+    fn start_cluster(&self, id: ClusterId) {
+        let Some(state) = self.state.initial_cluster(id).map(Arc::new) else { return };
+        let start = StreamStart {
+            state,
+            journal: self.journal.of(Stream::Cluster(id)),
+            audit_end: Chain::default(),
+            unread: Vec::new(),
+            recorded: Now::at_millis(0),
+        };
+        self.begin_cluster(id, start);
+    }
+
+    fn begin_cluster(&self, id: ClusterId, start: StreamStart<ClusterState>) {
+        let state = start.state();
+        self.context.broadcasts.publish(|snapshot| {
+            snapshot.state = snapshot.state.with_cluster(id, Arc::clone(&state));
+        });
+        self.clusters.add(id, &start_cluster(id, start, self.context.clone()));
+        self.context.directory.names_changed();
+    }
+
+    fn remove_cluster(&self, id: ClusterId) {
+        self.clusters.remove(id);
+        self.context.broadcasts.publish(|snapshot| snapshot.remove_cluster(id));
+        self.context.directory.names_changed();
+        self.journal.of(Stream::Cluster(id)).forget();
+    }
+
+    /// Handles a failure of the journal: unwritten decisions are rolled back, published state stays.
+    fn handle_journal_failure(&mut self, error: &AppendError) {
+        self.state = self.context.broadcasts.shared();
+        self.audit_end = self.audit_shown;
+        if error.is_of_the_append() {
+            tracing::error!(%error, "journal rejected a commit of the shared stream");
+        } else if !self.journal.is_broken() {
+            self.journal.give_up(error);
+            self.context.broadcasts.set_write_error(Some(error.to_string()));
+        }
+    }
+
+    /// Continues from the state of the journal that was opened again. A commit that was taken for failed may be in it:
+    /// its clusters start or end now. Returns those that have started.
+    fn reopen(
+        &mut self,
+        start: StreamStart<SharedState>,
+        clusters: Vec<(ClusterId, StreamStart<ClusterState>)>,
+    ) -> BTreeSet<ClusterId> {
+        let StreamStart { state, journal, audit_end, .. } = start;
+        std::mem::take(&mut self.batch).reject();
+        (self.state, self.journal) = (state, journal);
+        (self.audit_end, self.audit_shown) = (audit_end, audit_end);
+        self.revision += 1;
+        self.publish_snapshot();
+        let running = self.clusters.all();
+        let gone = running.keys().filter(|id| self.state.cluster_name(**id).is_none());
+        gone.for_each(|id| self.remove_cluster(*id));
+        let new = clusters.into_iter().filter(|(id, _)| !running.contains_key(id));
+        let mut begun = BTreeSet::new();
+        for (id, start) in new {
+            self.begin_cluster(id, start);
+            begun.insert(id);
+        }
+        self.context.directory.names_changed();
+        self.record_boot();
+        begun
+    }
+}
+
+impl SharedBatch {
+    fn finish(self) {
+        // The callers may have gone.
+        self.recorded.into_iter().for_each(|reply| reply.send(Ok(())).unwrap_or_default());
+        self.pending.send();
+    }
+
+    fn reject(self) {
+        // The callers may have gone.
+        let recorded = self.recorded.into_iter();
+        recorded.for_each(|reply| reply.send(Err(ControlError::Unavailable)).unwrap_or_default());
+        self.pending.reject();
+    }
+}

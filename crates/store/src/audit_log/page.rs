@@ -1,0 +1,39 @@
+//! Pages of the audit log of a journal in a directory.
+
+use std::collections::BTreeMap;
+
+use rusqlite::Connection;
+
+use super::search::{StoredRange, range, search};
+use super::stream_log::StreamLog;
+use super::subject_finder::SubjectFinder;
+use super::table::{ROWS_PER_QUERY_MAX, candidate, hours, read_present, shown_to};
+use super::{AuditBatch, AuditQuery, ReadError};
+use crate::heading::Headings;
+use crate::stream_key::StreamKey;
+
+/// Runs a query. `hidden` has the last number that readers see, by stream. A reader of all streams sees nothing from
+/// the first hidden position on, so that it misses no entry that appears later. A reader of one stream misses none
+/// anyway, as its numbers have no gaps: only hidden entries of that stream are invisible to it.
+pub(crate) fn read_page(
+    connection: &Connection,
+    headings: &Headings,
+    query: &AuditQuery,
+    hidden: &BTreeMap<StreamKey, u64>,
+) -> Result<AuditBatch, ReadError> {
+    if let Some(stream) = query.stream {
+        let last = hidden.get(&stream.into()).copied();
+        return StreamLog::open(connection, headings, stream, last).read_page(query);
+    }
+    let shown_to = shown_to(connection, hidden)?;
+    let swept = headings.journal.audit_swept.number;
+    let stored = StoredRange::new(swept, headings.journal.audit_end.number, shown_to);
+    let mut range = range(query, stored);
+    if query.since.is_some() || query.until.is_some() {
+        let (first, last) = hours(connection, query)?;
+        range = first.max(*range.start())..=last.min(*range.end());
+    }
+    let mut finder = SubjectFinder::new(connection, query.direction, &query.groups);
+    let look = |position| candidate(query, &read_present(connection, position)?);
+    search(query, stored, range, ROWS_PER_QUERY_MAX, |position| finder.next(position), look)
+}

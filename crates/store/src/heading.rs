@@ -1,0 +1,202 @@
+//! Headings: one of the journal, and one of each stream. A commit rewrites those that it changes.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use forewarn_control::Chain;
+use forewarn_lifecycle::{Now, Seed, Timestamp};
+use rusqlite::{Connection, params};
+
+use crate::codec::seal::{self, SealLocation};
+use crate::codec::stored_struct;
+use crate::error::OpenError;
+use crate::stream_key::StreamKey;
+
+/// The heading of a journal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct JournalHeading {
+    /// Seed of machine ids. It never changes, not even by an import.
+    pub(crate) identity: Seed,
+    /// Creation time of the journal.
+    pub(crate) created: Timestamp,
+    /// Highest value of each clock, in any stream.
+    pub(crate) clock: Now,
+    /// Number of records in the life of the journal, of all streams.
+    pub(crate) records: u64,
+    /// Number of headings of streams: detects a missing one.
+    streams: u64,
+    /// Position and hash of the newest audit entry: detects a truncated log.
+    pub(crate) audit_end: Chain,
+    /// Position and hash of the last audit entry that was swept.
+    pub(crate) audit_swept: Chain,
+}
+
+/// The heading of a stream.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct StreamHeading {
+    /// Highest value of each clock.
+    pub(crate) clock: Now,
+    /// Number of the last record.
+    pub(crate) last: u64,
+    /// Number of the last record that is part of the stored state.
+    pub(crate) base: u64,
+    /// Generation of the rows that are the stored state; 0 if there is none.
+    pub(crate) generation: u64,
+    /// Number of its chunks.
+    pub(crate) chunks: u64,
+    /// Number of its rows.
+    pub(crate) rows: u64,
+    /// Beginning of the audit log: the end of the common log, if the stream is older than its own log.
+    pub(crate) begin: Chain,
+    /// End of the audit log: detects a truncated one.
+    pub(crate) audit_chain: Chain,
+    /// Last audit entry that was swept: verification begins after it.
+    pub(crate) swept: Chain,
+}
+
+stored_struct! {
+    JournalHeading { identity, created, clock, records, streams, audit_end, audit_swept }
+    StreamHeading { clock, last, base, generation, chunks, rows, begin, audit_chain, swept }
+    Chain { number, hash }
+}
+
+/// All headings of a journal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Headings {
+    pub(crate) journal: JournalHeading,
+    streams: BTreeMap<StreamKey, StreamHeading>,
+    /// Headings that are not written yet.
+    changed: BTreeSet<StreamKey>,
+}
+
+impl JournalHeading {
+    /// The heading of a new journal.
+    pub(crate) fn new(identity: Seed, now: Now) -> Self {
+        let (audit_end, audit_swept) = (Chain::default(), Chain::default());
+        Self { identity, created: now.wall, clock: now, records: 0, streams: 0, audit_end, audit_swept }
+    }
+}
+
+impl StreamHeading {
+    /// The heading of a stream without records, whose audit log begins there.
+    pub(crate) fn new(clock: Now, begin: Chain) -> Self {
+        let (last, base, generation, chunks, rows) = (0, 0, 0, 0, 0);
+        Self { clock, last, base, generation, chunks, rows, begin, audit_chain: begin, swept: begin }
+    }
+
+    /// Drops the stored state and all records. The next generation may be the one of an unfinished fold.
+    pub(crate) fn forget(&mut self) {
+        (self.base, self.generation) = (self.last, self.generation + 2);
+        (self.chunks, self.rows) = (0, 0);
+    }
+
+    /// Returns true if it has neither a stored state nor records.
+    pub(crate) fn is_forgotten(&self) -> bool {
+        (self.base, self.chunks) == (self.last, 0)
+    }
+
+    /// Returns true if no audit entry is left.
+    pub(crate) fn is_swept(&self) -> bool {
+        self.swept == self.audit_chain
+    }
+}
+
+/// The later value of each clock.
+pub(crate) fn later(one: Now, other: Now) -> Now {
+    Now { wall: one.wall.max(other.wall), steady: one.steady.max(other.steady) }
+}
+
+impl Headings {
+    pub(crate) fn new(journal: JournalHeading) -> Self {
+        Self { journal, streams: BTreeMap::new(), changed: BTreeSet::new() }
+    }
+
+    pub(crate) fn read(connection: &Connection, path: &Path) -> Result<Self, OpenError> {
+        let failed = |source| OpenError::database(path, source);
+        let content: Vec<u8> = match connection.query_row("SELECT content FROM heading", [], |row| row.get(0))
+        {
+            Err(rusqlite::Error::QueryReturnedNoRows) => {
+                return Err(OpenError::damaged(path, "it has no heading"));
+            }
+            other => other.map_err(failed)?,
+        };
+        let journal = seal::open(SealLocation::JournalHead, &content);
+        let journal = journal.map_err(|error| OpenError::damaged(path, format!("the heading: {error}")))?;
+        let mut headings = Self::new(journal);
+        let mut statement = connection.prepare("SELECT stream, content FROM stream").map_err(failed)?;
+        let mut rows = statement.query([]).map_err(failed)?;
+        while let Some(row) = rows.next().map_err(failed)? {
+            let key = StreamKey::from_column(row.get(0).map_err(failed)?);
+            let content: Vec<u8> = row.get(1).map_err(failed)?;
+            let heading = seal::open(SealLocation::StreamHead(key), &content)
+                .map_err(|error| OpenError::damaged(path, format!("the heading of {key}: {error}")))?;
+            headings.streams.insert(key, heading);
+        }
+        if headings.streams.len() as u64 != headings.journal.streams {
+            return Err(OpenError::damaged(path, "the heading of a stream is missing"));
+        }
+        Ok(headings)
+    }
+
+    pub(crate) fn get(&self, key: StreamKey) -> Option<&StreamHeading> {
+        self.streams.get(&key)
+    }
+
+    /// The heading of a stream, which is written with the next commit. A new stream has a new log.
+    pub(crate) fn get_mut(&mut self, key: StreamKey) -> &mut StreamHeading {
+        self.changed.insert(key);
+        let beginning = Now::at_millis(0);
+        self.streams.entry(key).or_insert_with(|| StreamHeading::new(beginning, Chain::default()))
+    }
+
+    pub(crate) fn insert(&mut self, key: StreamKey, heading: StreamHeading) {
+        self.changed.insert(key);
+        self.streams.insert(key, heading);
+    }
+
+    /// Every heading of a stream.
+    pub(crate) fn streams(&self) -> impl Iterator<Item = (StreamKey, &StreamHeading)> {
+        self.streams.iter().map(|(key, heading)| (*key, heading))
+    }
+
+    /// Counts new records of a stream. Returns the number of the last one before them.
+    pub(crate) fn add_records(&mut self, key: StreamKey, count: usize) -> u64 {
+        self.journal.records += count as u64;
+        let heading = self.get_mut(key);
+        let before = heading.last;
+        heading.last += count as u64;
+        before
+    }
+
+    /// Records the time of the clocks in a stream.
+    pub(crate) fn record_time(&mut self, key: StreamKey, now: Now) {
+        self.journal.clock = later(self.journal.clock, now);
+        let heading = self.get_mut(key);
+        heading.clock = later(heading.clock, now);
+    }
+
+    /// Removes the heading of a stream of which nothing is left.
+    pub(crate) fn remove(&mut self, connection: &Connection, key: StreamKey) -> rusqlite::Result<()> {
+        self.streams.remove(&key);
+        self.changed.remove(&key);
+        connection.prepare_cached("DELETE FROM stream WHERE stream = ?1")?.execute(params![key.column()])?;
+        Ok(())
+    }
+
+    /// Writes the heading of the journal, and those of streams that have changed.
+    pub(crate) fn write(&mut self, connection: &Connection) -> rusqlite::Result<()> {
+        let sql =
+            "INSERT INTO stream (stream, content) VALUES (?1, ?2) ON CONFLICT DO UPDATE SET content = ?2";
+        let mut statement = connection.prepare_cached(sql)?;
+        for key in std::mem::take(&mut self.changed) {
+            let Some(heading) = self.streams.get(&key) else { continue };
+            let content = seal::seal(SealLocation::StreamHead(key), heading);
+            statement.execute(params![key.column(), content])?;
+        }
+        self.journal.streams = self.streams.len() as u64;
+        let content = seal::seal(SealLocation::JournalHead, &self.journal);
+        let sql = "INSERT INTO heading (one, content) VALUES (1, ?1) ON CONFLICT DO UPDATE SET content = ?1";
+        connection.prepare_cached(sql)?.execute(params![content])?;
+        Ok(())
+    }
+}
