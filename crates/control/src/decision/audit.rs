@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::attribution::Attribution;
 use super::draft::{ClusterDraft, Draft, SharedDraft};
-use crate::audit::{AuditFact, NewAuditEntry};
+use crate::audit::{Admission, AuditFact, NewAuditEntry};
 use crate::command::lookup::machine_if_known;
 use crate::command::{NamedCommand, find_event, full_name};
 use crate::push::{Notice, NoticeContext, Owner, notices};
@@ -68,6 +68,25 @@ impl ClusterDraft<'_> {
         let Attribution { by, because, .. } = &self.draft.attribution;
         let entry = fact.into_entry((self.id.0, &self.name()), by, *because);
         self.draft.seal(NewAuditEntry { notices, ..entry });
+    }
+
+    /// Adds an admission to the entry of those before it.
+    pub(super) fn audit_admission(&mut self, admission: Admission) {
+        let joined = match &mut self.admission {
+            Some(former) => former.join(admission),
+            None => Err(admission),
+        };
+        if let Err(next) = joined {
+            self.finish_admission();
+            self.admission = Some(next);
+        }
+    }
+
+    /// Adds the entry of the last admissions.
+    pub(super) fn finish_admission(&mut self) {
+        if let Some(admission) = self.admission.take() {
+            self.audit_fact(admission.into_fact(Moment(self.now().wall)), Vec::new());
+        }
     }
 
     /// Messages for webhooks about a change. Resources that clients of Azure have written are named by their ids.

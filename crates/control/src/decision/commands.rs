@@ -103,6 +103,7 @@ impl ClusterDraft<'_> {
             };
             changes += self.carry_out(index, resolved, &mut described).map_err(refused)?;
         }
+        self.finish_admission();
         self.check_addresses(&before, &described)?;
         Ok(changes)
     }
@@ -124,8 +125,12 @@ impl ClusterDraft<'_> {
                 for change in self.change(&command)? {
                     if let Change::MachineAdmitted { machine, .. } = change {
                         let details = MachineDetails { home: self.home_of(machine), ..details.clone() };
-                        described.insert(machine, DetailsDraft { command: index, details: details.clone() });
-                        self.write(ClusterEntry::Described { machine, details });
+                        // Most instances of large sets have none: their record would be as large as the machine.
+                        if details != MachineDetails::default() {
+                            described
+                                .insert(machine, DetailsDraft { command: index, details: details.clone() });
+                            self.write(ClusterEntry::Described { machine, details });
+                        }
                     }
                 }
             }

@@ -6,7 +6,7 @@ use forewarn_lifecycle::{Change, Cluster, Command, Now, Report};
 
 use super::attribution::Attribution;
 use super::{Decision, Environment};
-use crate::audit::{AuditEntry, Chain, describe_change};
+use crate::audit::{Admission, AuditEntry, Chain, describe_change};
 use crate::effect::Effect;
 use crate::error::ControlError;
 use crate::limits::WEBHOOKS_MAX;
@@ -38,6 +38,8 @@ pub(super) struct ClusterDraft<'a> {
     pub(super) shared: &'a SharedState,
     pub(super) draft: Draft<'a, ClusterState>,
     pub(super) claims: ClaimCheck,
+    /// Objects that were added, and have no audit entry yet: the next ones may share it.
+    pub(super) admission: Option<Admission>,
 }
 
 /// The treatment of resource groups that no cluster has claimed.
@@ -101,10 +103,11 @@ impl<'a> ClusterDraft<'a> {
         environment: &'a Environment<'a>,
         claims: ClaimCheck,
     ) -> Self {
-        Self { id, shared, draft: Draft::new(state, environment), claims }
+        Self { id, shared, draft: Draft::new(state, environment), claims, admission: None }
     }
 
-    pub(super) fn finish(self, reply: Reply) -> Decision<ClusterState> {
+    pub(super) fn finish(mut self, reply: Reply) -> Decision<ClusterState> {
+        self.finish_admission();
         self.draft.finish(reply)
     }
 
@@ -167,7 +170,10 @@ impl<'a> ClusterDraft<'a> {
         let changes = self.rules().decide(now, command)?;
         for change in &changes {
             let reason = self.record_failure(change);
-            if let Some(fact) = describe_change(self.rules(), now, change) {
+            if let Some(admission) = Admission::of(self.rules(), change) {
+                self.audit_admission(admission);
+            } else if let Some(fact) = describe_change(self.rules(), now, change) {
+                self.finish_admission();
                 let notices = self.notices(change, &changes);
                 if !notices.is_empty() {
                     self.begin_webhooks();

@@ -23,8 +23,11 @@ impl DetailsTable {
         self.0.iter().map(|(machine, details)| (*machine, &**details))
     }
 
-    /// Sets the details of a machine. Returns those that it had.
+    /// Sets the details of a machine. Returns those that it had. Empty details are not stored.
     pub fn insert(&mut self, machine: MachineId, details: MachineDetails) -> Option<Arc<MachineDetails>> {
+        if details == MachineDetails::default() {
+            return self.remove(&machine);
+        }
         self.0.insert(machine, Arc::new(details))
     }
 

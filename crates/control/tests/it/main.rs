@@ -2,6 +2,7 @@
 
 #![cfg(test)]
 
+mod admissions;
 mod chains;
 mod claims;
 mod closing;
