@@ -202,6 +202,8 @@ impl Restoring {
     pub fn finish(self) -> Result<Cluster, BadRows> {
         let mut cluster = self.cluster.ok_or(BadRows("the head row is missing"))?;
         cluster.restore_work();
+        let held: Vec<_> = cluster.held().collect();
+        held.into_iter().for_each(|(id, hold)| cluster.list_for_host(id, hold));
         Ok(cluster)
     }
 }
@@ -238,7 +240,7 @@ impl Cluster {
         }
         self.hosts.insert(id, Host { name, zone, health, rollout, work, machines });
         match health {
-            Health::Healthy => self.list_healthy(id),
+            Health::Healthy => self.list_if_open(id),
             Health::Degraded | Health::Failed => drop(self.unhealthy.insert(id)),
         }
         Ok(())
@@ -281,7 +283,9 @@ impl Cluster {
             Stage::Running { .. } => drop(self.running.insert(id)),
             Stage::Waiting(Wait::Notice) => self.agenda.add(plan.steady_due, Due::Start(id)),
             Stage::Waiting(Wait::Wall) => self.agenda.add_wall(plan.not_before, Due::Start(id)),
-            Stage::Waiting(Wait::Nothing) => self.agenda.add(Steady::START, Due::Start(id)),
+            Stage::Waiting(Wait::Nothing | Wait::Offered { .. }) => {
+                self.agenda.add(Steady::START, Due::Start(id));
+            }
             Stage::Waiting(Wait::Held(hold)) => {
                 self.held.insert((*hold, id));
                 if let Hold::Window { opens } = hold {
