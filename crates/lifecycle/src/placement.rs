@@ -100,6 +100,14 @@ impl Cluster {
         self.open_by_load.insert((host.zone, host.load(), id));
     }
 
+    /// Lists all open hosts at once.
+    pub(crate) fn list_open_hosts(&mut self) {
+        let open = || self.hosts.iter().filter(|(_, host)| host.is_open());
+        let by_number = open().map(|(id, host)| (host.zone, id)).collect();
+        let by_load = open().map(|(id, host)| (host.zone, host.load(), id)).collect();
+        (self.open_hosts, self.open_by_load) = (by_number, by_load);
+    }
+
     /// Removes a host, which is still in the table, from the candidates for machines.
     pub(crate) fn unlist_if_open(&mut self, id: HostId) {
         let Some(host) = self.hosts.get(&id).filter(|host| host.is_open()) else { return };
