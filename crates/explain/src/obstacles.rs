@@ -34,7 +34,7 @@ impl ExplanationContext<'_> {
         match wait {
             Wait::Held(hold) if hold != forewarn_lifecycle::Hold::Brake => all.push(progress(work)),
             Wait::Wall => all.push("the wall clock was set back and must reach NotBefore".to_owned()),
-            Wait::Held(_) | Wait::Notice | Wait::Nothing => {}
+            Wait::Held(_) | Wait::Notice | Wait::Nothing | Wait::Offered { .. } => {}
         }
         if wait == Wait::Notice && self.now.wall >= work.plan.not_before {
             let end = Moment(self.now.wall.plus(work.plan.steady_due.since(self.now.steady)));
@@ -131,7 +131,7 @@ impl ExplanationContext<'_> {
             Some(Wait::Held(_)) => {
                 "it starts as soon as nothing holds it any more: late, but not skipped".to_owned()
             }
-            Some(Wait::Nothing) => "it starts at once".to_owned(),
+            Some(Wait::Nothing | Wait::Offered { .. }) => "it starts at once".to_owned(),
             Some(Wait::Notice | Wait::Wall) | None if is_late => {
                 "it starts as soon as nothing holds it any more: late, but not skipped".to_owned()
             }

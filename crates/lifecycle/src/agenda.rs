@@ -68,6 +68,11 @@ impl Agenda {
         self.silences.insert((at, tenant));
     }
 
+    /// Lists all tenants that may be silent, at once.
+    pub(crate) fn restore_silences(&mut self, all: Vec<(Steady, TenantId)>) {
+        self.silences = all.into_iter().collect();
+    }
+
     pub(crate) fn remove_silence(&mut self, at: Steady, tenant: TenantId) {
         self.silences.remove(&(at, tenant));
     }

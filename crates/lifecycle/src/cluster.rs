@@ -47,10 +47,10 @@ pub struct Cluster {
     pub(crate) tenant_names: NameIndex<TenantId>,
     pub(crate) scale_set_names: NameIndex<ScaleSetId>,
     pub(crate) machine_names: NameIndex<MachineId>,
-    /// Healthy hosts by zone: candidates for moved machines.
-    pub(crate) healthy: PagedSet<(Option<Zone>, HostId)>,
-    /// Healthy hosts by zone and number of machines: candidates for new machines.
-    pub(crate) healthy_by_load: PagedSet<(Option<Zone>, HostLoad, HostId)>,
+    /// Open hosts by zone and number: candidates for moved machines.
+    pub(crate) open_hosts: PagedSet<(Option<Zone>, HostId)>,
+    /// Open hosts by zone and number of machines: candidates for new machines.
+    pub(crate) open_by_load: PagedSet<(Option<Zone>, HostLoad, HostId)>,
     /// Hosts that are degraded or have failed.
     pub(crate) unhealthy: PagedSet<HostId>,
     /// The maintenances of each machine.
@@ -65,6 +65,8 @@ pub struct Cluster {
     pub(crate) running: PagedSet<MaintenanceId>,
     /// Maintenances that could start but are held.
     pub(crate) held: PagedSet<(Hold, MaintenanceId)>,
+    /// Maintenances that are held for lack of a host, by the zones of their hosts.
+    pub(crate) waiting_for_host: PagedSet<(Option<Zone>, MaintenanceId)>,
     pub(crate) agenda: Agenda,
 }
 
@@ -112,8 +114,8 @@ impl Cluster {
             tenant_names: NameIndex::new(),
             scale_set_names: NameIndex::new(),
             machine_names: NameIndex::new(),
-            healthy: PagedSet::new(),
-            healthy_by_load: PagedSet::new(),
+            open_hosts: PagedSet::new(),
+            open_by_load: PagedSet::new(),
             unhealthy: PagedSet::new(),
             pending: PagedSet::new(),
             events: PagedMap::new(),
@@ -121,6 +123,7 @@ impl Cluster {
             unfinished_counts: PagedMap::new(),
             running: PagedSet::new(),
             held: PagedSet::new(),
+            waiting_for_host: PagedSet::new(),
             agenda: Agenda::default(),
         }
     }

@@ -50,9 +50,6 @@ pub const HOSTS_PER_ROLLOUT_MAX: usize = HOSTS_MAX;
 /// Simultaneous rollouts in one cluster.
 pub const ROLLOUTS_MAX: usize = 64;
 
-/// Hosts looked at to find one that can take a machine.
-pub const PLACEMENT_TRIES_MAX: usize = 256;
-
 /// Ids of ended events that a tenant may still approve, without effect.
 pub const ENDED_KEPT_MAX: usize = 4 * EVENTS_PER_TENANT_MAX;
 

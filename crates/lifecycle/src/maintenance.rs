@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use forewarn_types::{
     Announcement, EventKind, EventSource, HostId, MachineId, MaintenanceId, Reason, RolloutId, StartCause,
-    Steady, TenantId, Timestamp,
+    Steady, TenantId, Timestamp, Zone,
 };
 use serde::{Deserialize, Serialize};
 
@@ -133,6 +133,13 @@ pub enum Wait {
     Nothing,
     /// It could start, but is held.
     Held(Hold),
+    /// Its turn: it was held for lack of a host, and a host of that zone can take machines now. The next tick checks
+    /// it, and then the next one that waits for a host of the zone.
+    Offered {
+        /// The zone of the host.
+        #[serde(deserialize_with = "Option::deserialize")]
+        zone: Option<Zone>,
+    },
 }
 
 /// The reason why a maintenance that could start is held.

@@ -26,11 +26,50 @@ impl<Id: Ord + RowNumber> NameIndex<Id> {
         self.0.remove(&(hash(name), id));
     }
 
+    /// Returns true if no two objects have the same name. Only names with the same hash are compared.
+    pub(crate) fn is_unique<'a>(&self, name_of: impl Fn(Id) -> Option<&'a str>) -> bool {
+        let entries: Vec<_> = self.0.iter().copied().collect();
+        let mut alike = entries.chunk_by(|one, other| one.0 == other.0).filter(|alike| alike.len() > 1);
+        alike.all(|alike| {
+            let mut names: Vec<_> = alike.iter().filter_map(|(_, id)| name_of(*id)).collect();
+            names.sort_unstable();
+            names.is_sorted_by(|one, other| one < other)
+        })
+    }
+
     /// The objects that may have a name, in any case, ascending.
     pub(crate) fn candidates(&self, name: &str) -> impl Iterator<Item = Id> {
         let hash = hash(name);
         let all = (hash, Id::numbered(0))..=(hash, Id::numbered(usize::MAX));
         self.0.range(all).map(|(_, id)| *id)
+    }
+}
+
+/// An index that is being built: its pages are made at once, after the last name.
+#[derive(Clone, Debug)]
+pub(crate) struct NameIndexBuilder<Id>(Vec<(u32, Id)>);
+
+impl<Id: Ord + RowNumber> NameIndexBuilder<Id> {
+    pub(crate) fn add(&mut self, name: &str, id: Id) {
+        self.0.push((hash(name), id));
+    }
+
+    pub(crate) fn build(self) -> NameIndex<Id> {
+        NameIndex(self.0.into_iter().collect())
+    }
+}
+
+impl<Id> Default for NameIndexBuilder<Id> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+#[cfg(test)]
+impl<Id: Ord> NameIndex<Id> {
+    /// The number of pages.
+    pub(crate) fn page_count(&self) -> usize {
+        self.0.page_count()
     }
 }
 
@@ -50,6 +89,23 @@ mod tests {
         assert_eq!(found(&index, "none"), []);
         index.remove("WEB", MachineId(2));
         assert_eq!(found(&index, "web"), [MachineId(0), MachineId(3)]);
+    }
+
+    #[test]
+    fn an_index_that_is_built_at_once_is_the_same_and_finds_equal_names() {
+        let names = ["web", "db", "WEB", "cache"];
+        let (mut builder, mut index) = (NameIndexBuilder::default(), NameIndex::new());
+        for (number, name) in names.into_iter().enumerate() {
+            builder.add(name, MachineId::numbered(number));
+            index.insert(name, MachineId::numbered(number));
+        }
+        assert_eq!(builder.build(), index);
+        assert!(index.is_unique(|id| names.get(id.row()).copied()));
+        assert!(!index.is_unique(|id| names.get(id.row()).map(|name| if *name == "WEB" {
+            "web"
+        } else {
+            name
+        })));
     }
 
     #[test]

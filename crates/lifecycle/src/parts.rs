@@ -88,21 +88,15 @@ impl Parts {
         self.announced -= usize::from(part.announcement.is_some());
         Some(part)
     }
-
-    /// Adds a part. A second part of a tenant replaces the first.
-    fn insert(&mut self, part: Part) {
-        self.remove(part.tenant);
-        self.machines += part.machines.len();
-        self.announced += usize::from(part.announcement.is_some());
-        self.by_tenant.insert(part.tenant, Arc::new(part));
-    }
 }
 
+/// Of several parts of one tenant, the last one counts.
 impl FromIterator<Part> for Parts {
     fn from_iter<T: IntoIterator<Item = Part>>(parts: T) -> Self {
-        let mut all = Self::default();
-        parts.into_iter().for_each(|part| all.insert(part));
-        all
+        let by_tenant: PagedMap<_, _> = parts.into_iter().map(|part| (part.tenant, Arc::new(part))).collect();
+        let machines = by_tenant.values().map(|part| part.machines.len()).sum();
+        let announced = by_tenant.values().filter(|part| part.announcement.is_some()).count();
+        Self { by_tenant, machines, announced }
     }
 }
 

@@ -1,8 +1,13 @@
 //! The choice of a host for a machine.
 //!
-//! The hosts for new machines are ranked by the number of their machines. On one host all machines of a tenant share one
-//! update domain. A moving machine counts on both hosts.
+//! On one host all machines of a tenant share one update domain. A moving machine counts on both hosts.
+//!
+//! The candidates are the *open* hosts: healthy, without announced work, and not full. They are listed in two orders: by
+//! load, for new machines, and by number, for machines that move. A search by number passes over hosts that it has to
+//! avoid, and hosts with another update domain of the tenant: a tenant has few machines, so these are few in a fleet of
+//! any size, and a host that can take the machine is always found.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
 use forewarn_types::{HostId, MachineId, TenantId, UpdateDomain, Zone};
@@ -10,7 +15,8 @@ use forewarn_types::{HostId, MachineId, TenantId, UpdateDomain, Zone};
 use crate::cluster::Cluster;
 use crate::command::Refusal;
 use crate::fleet::{Health, Host, HostLoad, Machine};
-use crate::limits::{MACHINES_PER_HOST_MAX, PLACEMENT_TRIES_MAX};
+use crate::limits::MACHINES_PER_HOST_MAX;
+use crate::tenant::Tenant;
 
 /// A move that is being decided and is not in the state yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,100 +27,147 @@ pub(crate) struct Move {
     pub(crate) to: HostId,
 }
 
+/// Moves that are being decided, found by machine and by target host.
+#[derive(Debug, Default)]
+pub(crate) struct Moves {
+    in_order: Vec<Move>,
+    machines: BTreeSet<MachineId>,
+    by_host: BTreeMap<HostId, Vec<Move>>,
+}
+
+impl Moves {
+    pub(crate) fn len(&self) -> usize {
+        self.in_order.len()
+    }
+
+    pub(crate) fn add(&mut self, new: Move) {
+        self.in_order.push(new);
+        self.machines.insert(new.machine);
+        self.by_host.entry(new.to).or_default().push(new);
+    }
+
+    /// Drops all moves after the first ones.
+    pub(crate) fn truncate(&mut self, length: usize) {
+        for dropped in self.in_order.drain(length..).rev() {
+            self.machines.remove(&dropped.machine);
+            self.by_host.entry(dropped.to).or_default().pop();
+        }
+    }
+
+    pub(crate) fn contains(&self, machine: MachineId) -> bool {
+        self.machines.contains(&machine)
+    }
+
+    fn arriving_on(&self, host: HostId) -> &[Move] {
+        self.by_host.get(&host).map_or(&[], Vec::as_slice)
+    }
+}
+
+impl Host {
+    /// Returns true if it can take a machine of a tenant that it has no other machine of.
+    pub(crate) fn is_open(&self) -> bool {
+        self.health == Health::Healthy && self.work.is_none() && self.machines.len() < MACHINES_PER_HOST_MAX
+    }
+}
+
 impl Cluster {
-    /// The zones of healthy hosts; `None` stands for hosts without a zone.
-    pub fn host_zones(&self) -> impl Iterator<Item = Option<Zone>> {
+    /// The zones of open hosts; `None` stands for hosts without a zone.
+    pub fn open_zones(&self) -> impl Iterator<Item = Option<Zone>> {
         let after = |zone: &Option<Zone>| {
             let last = Bound::Excluded((*zone, HostLoad::MAX, HostId(u32::MAX)));
-            self.healthy_by_load.range((last, Bound::Unbounded)).next().map(|(zone, ..)| *zone)
+            self.open_by_load.range((last, Bound::Unbounded)).next().map(|(zone, ..)| *zone)
         };
-        let first = self.healthy_by_load.first().map(|(zone, ..)| *zone);
+        let first = self.open_by_load.first().map(|(zone, ..)| *zone);
         std::iter::successors(first, after)
     }
 
-    /// The healthy hosts of a zone, or without one: the fewest machines first, then in the order in which they joined.
-    /// The first ones cost nothing but themselves.
-    pub fn healthy_hosts_by_load(&self, zone: Option<Zone>) -> impl Iterator<Item = (HostId, &Host)> {
+    /// The open hosts of a zone, or without one: the fewest machines first, then in the order in which they joined. The
+    /// first ones cost nothing but themselves.
+    pub fn open_hosts_by_load(&self, zone: Option<Zone>) -> impl Iterator<Item = (HostId, &Host)> {
         let all = (zone, 0, HostId(0))..=(zone, HostLoad::MAX, HostId(u32::MAX));
-        self.healthy_by_load.range(all).filter_map(|(_, _, id)| Some((*id, self.host(*id)?)))
+        self.open_by_load.range(all).filter_map(|(_, _, id)| Some((*id, self.host(*id)?)))
+    }
+
+    /// Returns true if a host of the zone is open.
+    pub(crate) fn has_open_host(&self, zone: Option<Zone>) -> bool {
+        self.open_hosts.range((zone, HostId(0))..=(zone, HostId(u32::MAX))).next().is_some()
     }
 
     /// Lists a host, which is in the table, as a candidate for machines.
-    pub(crate) fn list_healthy(&mut self, id: HostId) {
-        let Some(host) = self.hosts.get(&id) else { return };
-        self.healthy.insert((host.zone, id));
-        self.healthy_by_load.insert((host.zone, host.load(), id));
+    pub(crate) fn list_if_open(&mut self, id: HostId) {
+        let Some(host) = self.hosts.get(&id).filter(|host| host.is_open()) else { return };
+        self.open_hosts.insert((host.zone, id));
+        self.open_by_load.insert((host.zone, host.load(), id));
+    }
+
+    /// Lists all open hosts at once.
+    pub(crate) fn list_open_hosts(&mut self) {
+        let open = || self.hosts.iter().filter(|(_, host)| host.is_open());
+        let by_number = open().map(|(id, host)| (host.zone, id)).collect();
+        let by_load = open().map(|(id, host)| (host.zone, host.load(), id)).collect();
+        (self.open_hosts, self.open_by_load) = (by_number, by_load);
     }
 
     /// Removes a host, which is still in the table, from the candidates for machines.
-    pub(crate) fn unlist_healthy(&mut self, id: HostId) {
-        let Some(host) = self.hosts.get(&id) else { return };
-        self.healthy.remove(&(host.zone, id));
-        self.healthy_by_load.remove(&(host.zone, host.load(), id));
+    pub(crate) fn unlist_if_open(&mut self, id: HostId) {
+        let Some(host) = self.hosts.get(&id).filter(|host| host.is_open()) else { return };
+        self.open_hosts.remove(&(host.zone, id));
+        self.open_by_load.remove(&(host.zone, host.load(), id));
     }
 
-    /// Adds a machine to the list of a host.
-    pub(crate) fn list_on_host(&mut self, machine: MachineId, id: HostId) {
-        self.change_host(id, |host| host.add(machine));
-    }
-
-    /// Removes a machine from the list of a host. Returns the health of the host.
-    pub(crate) fn unlist_on_host(&mut self, machine: MachineId, id: HostId) -> Option<Health> {
-        self.change_host(id, |host| host.remove(machine))
-    }
-
-    /// Changes the machines of a host, and its rank among the candidates for new ones.
-    fn change_host(&mut self, id: HostId, change: impl FnOnce(&mut Host)) -> Option<Health> {
-        let host = self.hosts.get_mut(&id)?;
-        let before = host.load();
-        change(host);
-        if host.health == Health::Healthy && host.load() != before {
-            self.healthy_by_load.remove(&(host.zone, before, id));
-            self.healthy_by_load.insert((host.zone, host.load(), id));
-        }
-        Some(host.health)
-    }
-
-    /// Another host that can take the machine: healthy, in the same zone, with room, without announced work, and
-    /// without another update domain of its tenant. The search starts after the machine's own host and wraps around;
-    /// `avoid` is sorted.
-    pub(crate) fn find_host_for(
-        &self,
-        machine: &Machine,
-        avoid: &[HostId],
-        moves: &[Move],
-    ) -> Option<HostId> {
+    /// Another host that can take the machine: open, in the same zone, and without another update domain of its
+    /// tenant. The search starts after the machine's own host and wraps around; `avoid` is sorted.
+    pub(crate) fn find_host_for(&self, machine: &Machine, avoid: &[HostId], moves: &Moves) -> Option<HostId> {
         let zone = self.host(machine.host).and_then(|host| host.zone);
-        let behind =
-            self.healthy.range((zone, HostId(machine.host.0.saturating_add(1)))..=(zone, HostId(u32::MAX)));
-        let before = self.healthy.range((zone, HostId(0))..(zone, machine.host));
-        let candidates =
-            behind.chain(before).map(|&(_, id)| id).filter(|id| avoid.binary_search(id).is_err());
-        candidates.take(PLACEMENT_TRIES_MAX).find(|&to| self.fits(machine, to, moves))
+        let fitting =
+            |from, to| self.find_open_host(zone, (from, to), avoid, |to| self.fits(machine, to, moves));
+        let (own, first, last) = (machine.host.0, HostId(0), HostId(u32::MAX));
+        let behind = own.checked_add(1).and_then(|next| fitting(HostId(next), last));
+        behind.or_else(|| own.checked_sub(1).and_then(|before| fitting(first, HostId(before))))
     }
 
-    fn fits(&self, machine: &Machine, to: HostId, moves: &[Move]) -> bool {
+    /// The first suitable open host of a zone with a number in that range. Hosts to avoid that have consecutive numbers
+    /// are passed over together.
+    fn find_open_host(
+        &self,
+        zone: Option<Zone>,
+        (mut first, last): (HostId, HostId),
+        avoid: &[HostId],
+        is_suitable: impl Fn(HostId) -> bool,
+    ) -> Option<HostId> {
+        while first <= last {
+            let mut open = self.open_hosts.range((zone, first)..=(zone, last)).map(|(_, id)| *id);
+            let next = open.find(|id| avoid.binary_search(id).is_ok() || is_suitable(*id))?;
+            let Ok(index) = avoid.binary_search(&next) else { return Some(next) };
+            let run = avoid[index..].windows(2).take_while(|pair| pair[1].0 == pair[0].0 + 1).count();
+            first = HostId(avoid[index + run].0.checked_add(1)?);
+        }
+        None
+    }
+
+    fn fits(&self, machine: &Machine, to: HostId, moves: &Moves) -> bool {
         let Some(host) = self.host(to) else { return false };
-        let arriving = || moves.iter().filter(|other| other.to == to);
-        let clashes = arriving()
-            .any(|other| other.tenant == machine.tenant && other.update_domain != machine.update_domain);
-        host.work.is_none()
-            && host.machines.len() + arriving().count() < MACHINES_PER_HOST_MAX
-            && !clashes
+        let arriving = moves.arriving_on(to);
+        let mut same_tenant = arriving.iter().filter(|other| other.tenant == machine.tenant);
+        host.machines.len() + arriving.len() < MACHINES_PER_HOST_MAX
+            && same_tenant.all(|other| other.update_domain == machine.update_domain)
             && self.other_update_domain(host, machine.tenant, machine.update_domain).is_none()
     }
 
-    /// An update domain of the tenant on the host, other than that one.
+    /// An update domain of the tenant on the host, other than that one. Costs the machines of the host or those of the
+    /// tenant, whichever are fewer.
     pub(crate) fn other_update_domain(
         &self,
         host: &Host,
         tenant: TenantId,
         update_domain: UpdateDomain,
     ) -> Option<UpdateDomain> {
-        let here = host.machines.iter().filter_map(|id| self.machine(*id));
-        let mut domains =
-            here.filter(|machine| machine.tenant == tenant).map(|machine| machine.update_domain);
-        domains.find(|present| *present != update_domain)
+        let of_tenant = self.tenant(tenant).map_or(&[][..], Tenant::machines);
+        let few = if of_tenant.len() < host.machines.len() { of_tenant } else { &host.machines };
+        let others = few.iter().filter_map(|id| Some((id, self.machine(*id)?)));
+        let mut others =
+            others.filter(|(_, other)| other.tenant == tenant && other.update_domain != update_domain);
+        others.find(|(id, _)| host.machines.binary_search(id).is_ok()).map(|(_, other)| other.update_domain)
     }
 
     /// Checks that a new machine may be placed on that host.

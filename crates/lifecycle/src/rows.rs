@@ -14,6 +14,7 @@ use crate::agenda::{Attention, Due};
 use crate::cluster::{Cluster, Counters, FormerSeed};
 use crate::fleet::{Health, Host, Machine, ScaleSet};
 use crate::maintenance::{Hold, Maintenance, Stage, Wait};
+use crate::name_index::NameIndexBuilder;
 use crate::policy::{Brake, Policy, Settings};
 use crate::rollout::{EndedRollout, Rollout};
 use crate::tenant::{Activity, Enrolment, Progress, Shape, Tenant, Work};
@@ -102,9 +103,20 @@ pub struct TenantRow {
 pub struct BadRows(pub &'static str);
 
 /// A cluster that is being restored from its rows.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Restoring {
     cluster: Option<Cluster>,
+    lists: Lists,
+}
+
+/// Entries of indexes that are built at once, after the last row.
+#[derive(Debug, Default)]
+struct Lists {
+    host_names: NameIndexBuilder<HostId>,
+    tenant_names: NameIndexBuilder<TenantId>,
+    scale_set_names: NameIndexBuilder<ScaleSetId>,
+    machine_names: NameIndexBuilder<MachineId>,
+    silences: Vec<(Steady, TenantId)>,
 }
 
 impl Cluster {
@@ -157,17 +169,11 @@ impl TenantRow {
     }
 }
 
-impl Default for Restoring {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 impl Restoring {
     /// A cluster without rows so far.
     #[must_use]
     pub fn new() -> Self {
-        Self { cluster: None }
+        Self::default()
     }
 
     /// Adds the next row.
@@ -182,6 +188,7 @@ impl Restoring {
             self.cluster = Some(Cluster { settings, brake, next, ..Cluster::new(seed) });
             return Ok(());
         };
+        self.lists.add(&row);
         match row {
             Row::Head(_) => Err(BadRows("there is more than one head row")),
             Row::FormerSeed(former) => cluster.restore_former_seed(former),
@@ -198,13 +205,57 @@ impl Restoring {
     /// The cluster, after the last row.
     ///
     /// # Errors
-    /// Rows are missing.
+    /// Rows are missing, or two objects have one name.
     pub fn finish(self) -> Result<Cluster, BadRows> {
         let mut cluster = self.cluster.ok_or(BadRows("the head row is missing"))?;
+        self.lists.build(&mut cluster)?;
+        cluster.list_open_hosts();
         cluster.restore_work();
+        let held: Vec<_> = cluster.held().collect();
+        held.into_iter().for_each(|(id, hold)| cluster.list_for_host(id, hold));
         Ok(cluster)
     }
 }
+
+impl Lists {
+    fn add(&mut self, row: &Row) {
+        match row {
+            Row::Host(HostRow { id, name, .. }) => self.host_names.add(name.as_str(), *id),
+            Row::ScaleSet(id, set) => self.scale_set_names.add(set.name.as_str(), *id),
+            Row::Machine(MachineRow { id, machine, .. }) => {
+                self.machine_names.add(machine.name.as_str(), *id);
+            }
+            Row::Tenant(TenantRow { id, name, enrolment, events, .. }) => {
+                self.tenant_names.add(name.as_str(), *id);
+                if let Enrolment::Enabled { silent_at } = enrolment
+                    && events.is_empty()
+                {
+                    self.silences.push((*silent_at, *id));
+                }
+            }
+            Row::Head(_)
+            | Row::FormerSeed(_)
+            | Row::Rollout(..)
+            | Row::EndedRollout(..)
+            | Row::Maintenance(_) => {}
+        }
+    }
+
+    /// Builds the indexes. Machines of different tenants may have one name, other objects may not.
+    fn build(self, cluster: &mut Cluster) -> Result<(), BadRows> {
+        cluster.host_names = self.host_names.build();
+        cluster.tenant_names = self.tenant_names.build();
+        cluster.scale_set_names = self.scale_set_names.build();
+        cluster.machine_names = self.machine_names.build();
+        cluster.agenda.restore_silences(self.silences);
+        let is_unique = cluster.host_names.is_unique(|id| Some(cluster.host(id)?.name.as_str()))
+            && cluster.tenant_names.is_unique(|id| Some(cluster.tenant(id)?.name.as_str()))
+            && cluster.scale_set_names.is_unique(|id| Some(cluster.scale_set(id)?.name.as_str()));
+        if is_unique { Ok(()) } else { Err(NOT_UNIQUE) }
+    }
+}
+
+const NOT_UNIQUE: BadRows = BadRows("a number or a name is not unique");
 
 /// Numbers are assigned in order, so a number at or above the next one was never assigned.
 fn known<N: PartialOrd>(number: &N, next: &N) -> Result<(), BadRows> {
@@ -212,7 +263,7 @@ fn known<N: PartialOrd>(number: &N, next: &N) -> Result<(), BadRows> {
 }
 
 fn new<V>(before: Option<&V>) -> Result<(), BadRows> {
-    if before.is_none() { Ok(()) } else { Err(BadRows("a number or a name is not unique")) }
+    if before.is_none() { Ok(()) } else { Err(NOT_UNIQUE) }
 }
 
 impl Cluster {
@@ -231,14 +282,12 @@ impl Cluster {
         let HostRow { id, name, zone, health, rollout, work, machines } = row;
         known(&id.0, &self.next.host)?;
         new(self.hosts.get(&id))?;
-        new(self.host_named(name.as_str()).as_ref())?;
-        self.host_names.insert(name.as_str(), id);
         if !machines.is_sorted_by(|one, other| one < other) {
             return Err(BadRows("the machines of a host are not in ascending order"));
         }
         self.hosts.insert(id, Host { name, zone, health, rollout, work, machines });
         match health {
-            Health::Healthy => self.list_healthy(id),
+            Health::Healthy => {}
             Health::Degraded | Health::Failed => drop(self.unhealthy.insert(id)),
         }
         Ok(())
@@ -247,8 +296,6 @@ impl Cluster {
     fn restore_scale_set(&mut self, id: ScaleSetId, set: ScaleSet) -> Result<(), BadRows> {
         known(&id.0, &self.next.scale_set)?;
         new(self.scale_sets.get(&id))?;
-        new(self.scale_set_named(set.name.as_str()).as_ref())?;
-        self.scale_set_names.insert(set.name.as_str(), id);
         self.scale_sets.insert(id, set);
         self.list_batch(id);
         Ok(())
@@ -281,7 +328,9 @@ impl Cluster {
             Stage::Running { .. } => drop(self.running.insert(id)),
             Stage::Waiting(Wait::Notice) => self.agenda.add(plan.steady_due, Due::Start(id)),
             Stage::Waiting(Wait::Wall) => self.agenda.add_wall(plan.not_before, Due::Start(id)),
-            Stage::Waiting(Wait::Nothing) => self.agenda.add(Steady::START, Due::Start(id)),
+            Stage::Waiting(Wait::Nothing | Wait::Offered { .. }) => {
+                self.agenda.add(Steady::START, Due::Start(id));
+            }
             Stage::Waiting(Wait::Held(hold)) => {
                 self.held.insert((*hold, id));
                 if let Hold::Window { opens } = hold {
@@ -301,8 +350,6 @@ impl Cluster {
         let TenantRow { id, name, shape, policy, enrolment, incarnation, machines, events, ended } = row;
         known(&id.0, &self.next.tenant)?;
         new(self.tenants.get(&id))?;
-        new(self.tenant_named(name.as_str()).as_ref())?;
-        self.tenant_names.insert(name.as_str(), id);
         let mut visible = Vec::with_capacity(events.len());
         for (maintenance, phase) in events {
             let part = self.maintenances.get(&maintenance).and_then(|work| work.plan.part(id));
@@ -313,11 +360,6 @@ impl Cluster {
                 self.unapproved.insert((maintenance, id));
             }
             visible.push(event);
-        }
-        if let Enrolment::Enabled { silent_at } = enrolment
-            && visible.is_empty()
-        {
-            self.agenda.add_silence(silent_at, id);
         }
         let tenant = Tenant { enrolment, incarnation, machines, ..Tenant::new(name, shape, policy) };
         self.tenants.insert(id, tenant.with_events(visible, ended));
@@ -337,7 +379,6 @@ impl Cluster {
             Attention::Due => self.agenda.add(Steady::START, Due::Stranded(id)),
             Attention::Waits => {}
         }
-        self.machine_names.insert(machine.name.as_str(), id);
         self.machines.insert(id, machine);
         Ok(())
     }
@@ -401,6 +442,20 @@ mod tests {
         assert!(bad(&[head(), host(0, "a", &[]), host(1, "a", &[])]).ends_with("not unique"));
         assert!(bad(&[head(), host(0, "a", &[3, 3])]).ends_with("are not in ascending order"));
         assert!(restore(&[head(), host(0, "a", &[1, 3]), host(1, "b", &[])]).is_ok());
+    }
+
+    #[test]
+    fn indexes_are_built_at_once_in_full_pages() {
+        let next = Counters { host: 4_000, ..Counters::default() };
+        let Row::Head(head) = head() else { panic!("a head") };
+        let hosts = (0..4_000).map(|id| host(id, &format!("host-{id}"), &[]));
+        let rows: Vec<_> = [Row::Head(Head { next, ..head })].into_iter().chain(hosts).collect();
+        let cluster = restore(&rows).unwrap();
+        // 125 full leaves, and the pages above them. One by one, hashes would leave a third of each leaf empty.
+        let names = cluster.host_names.page_count();
+        let (open, by_load) = (cluster.open_hosts.page_count(), cluster.open_by_load.page_count());
+        assert!([names, open, by_load].iter().all(|pages| *pages <= 131), "{names}, {open}, {by_load}");
+        assert_eq!(cluster.host_named("host-1234"), Some(HostId(1_234)));
     }
 
     #[test]

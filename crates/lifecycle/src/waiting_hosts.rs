@@ -66,11 +66,13 @@ impl WaitingHosts {
     }
 }
 
+/// Builds the list at once. Of several places of one host, the last one counts.
 impl FromIterator<HostId> for WaitingHosts {
     fn from_iter<T: IntoIterator<Item = HostId>>(hosts: T) -> Self {
-        let mut waiting = Self::default();
-        hosts.into_iter().for_each(|host| waiting.push(host));
-        waiting
+        let hosts: Vec<_> = (0i64..).zip(hosts).collect();
+        let places: PagedMap<_, _> = hosts.iter().map(|(place, host)| (*host, *place)).collect();
+        let by_place = hosts.into_iter().filter(|(place, host)| places.get(host) == Some(place)).collect();
+        Self { by_place, places }
     }
 }
 
@@ -109,5 +111,7 @@ mod tests {
         assert!(waiting.contains(HostId(2)) && !waiting.contains(HostId(1)));
         assert_eq!(waiting, [9, 2, 5, 3].into_iter().map(HostId).collect());
         assert_eq!((waiting.len(), copy.is_empty()), (4, false));
+        let twice: WaitingHosts = [9, 5, 2, 5, 3].into_iter().map(HostId).collect();
+        assert_eq!((listed(&twice), twice.len()), (vec![9, 2, 5, 3], 4));
     }
 }

@@ -431,7 +431,7 @@ fn hold(wait: Wait) -> Option<&'static str> {
         Wait::Held(Hold::Moving) => Some("is held: a machine is being moved"),
         Wait::Held(Hold::Window { .. }) => Some("is held until the next window of its rollout"),
         Wait::Wall => Some("waits for the wall clock, which was set back"),
-        Wait::Notice | Wait::Nothing => None,
+        Wait::Notice | Wait::Nothing | Wait::Offered { .. } => None,
     }
 }
 

@@ -78,10 +78,10 @@ impl<'a> CandidateHosts<'a> {
         self.unused.keys().copied()
     }
 
-    /// The first host of a zone that is not in use, and has room.
+    /// The first host of a zone that is not in use.
     pub(super) fn first_unused(&self, zone: Option<Zone>) -> Option<HostRank> {
         let (load, id) = self.unused.get(&zone)?.first()?;
-        (load < MACHINES_PER_HOST_MAX).then_some((0, load, id))
+        Some((0, load, id))
     }
 
     /// Takes a host into use: one that is in use already, or the first other one of the zone.
@@ -123,7 +123,7 @@ impl<'a> CandidateHosts<'a> {
     fn all_others(&self, cluster: &'a Cluster, bounds: &Bounds) -> BTreeMap<Option<Zone>, UnusedHosts<'a>> {
         let of = |zones: Vec<Option<Zone>>| UnusedHosts::new(cluster, zones, &self.in_use);
         if bounds.zones.is_empty() {
-            return BTreeMap::from([(None, of(cluster.host_zones().collect()))]);
+            return BTreeMap::from([(None, of(cluster.open_zones().collect()))]);
         }
         bounds.zones.iter().map(|zone| (Some(*zone), of(vec![Some(*zone)]))).collect()
     }
@@ -132,7 +132,7 @@ impl<'a> CandidateHosts<'a> {
 impl<'a> UnusedHosts<'a> {
     fn new(cluster: &'a Cluster, zones: Vec<Option<Zone>>, in_use: &BTreeMap<HostId, HostCapacity>) -> Self {
         let ranked = |zone| {
-            let others = Box::new(cluster.healthy_hosts_by_load(zone));
+            let others = Box::new(cluster.open_hosts_by_load(zone));
             let mut ranked = RankedHosts { first: None, others };
             ranked.advance(in_use);
             ranked
@@ -153,7 +153,7 @@ impl<'a> UnusedHosts<'a> {
 
 impl RankedHosts<'_> {
     fn advance(&mut self, in_use: &BTreeMap<HostId, HostCapacity>) {
-        let next = self.others.find(|(id, host)| host.work.is_none() && !in_use.contains_key(id));
+        let next = self.others.find(|(id, _)| !in_use.contains_key(id));
         self.first = next.map(|(id, host)| (host.machines().len(), id));
     }
 }

@@ -70,10 +70,7 @@ impl ClusterState {
     /// Lists the members of all groups.
     pub(super) fn list_members(&mut self) {
         let described = self.details.iter().map(|(machine, _)| Link::Machine(machine));
-        let links: Vec<_> = described.chain(self.resources.links()).collect();
-        for link in links {
-            let group = self.hash_of_group(link);
-            self.members.set(link, None, group);
-        }
+        let links = described.chain(self.resources.links());
+        self.members = links.filter_map(|link| Some((self.hash_of_group(link)?, link))).collect();
     }
 }

@@ -41,6 +41,13 @@ impl MemberIndex {
     }
 }
 
+/// Builds the index at once.
+impl FromIterator<(GroupHash, Link)> for MemberIndex {
+    fn from_iter<T: IntoIterator<Item = (GroupHash, Link)>>(members: T) -> Self {
+        Self(members.into_iter().map(|(GroupHash(group), link)| (group, link)).collect())
+    }
+}
+
 /// The last link of the same kind.
 fn last_like(link: Link) -> Link {
     match link {

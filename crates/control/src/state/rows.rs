@@ -53,7 +53,7 @@ pub struct RestoringCluster {
     id: ClusterId,
     rules: Restoring,
     site: Site,
-    details: DetailsTable,
+    details: Vec<(MachineId, Arc<MachineDetails>)>,
     failures: PagedMap<(MaintenanceId, MachineId), String>,
     receipts: Receipts,
     resources: Resources,
@@ -107,7 +107,7 @@ impl RestoringCluster {
         match row {
             StateRow::Rules(row) => self.rules.add(row)?,
             StateRow::Site(site) => self.site = site,
-            StateRow::Described(machine, details) => drop(self.details.insert(machine, details)),
+            StateRow::Described(machine, details) => self.details.push((machine, Arc::new(details))),
             StateRow::Failed(work, machine, reason) => drop(self.failures.insert((work, machine), reason)),
             StateRow::Receipt(row) => self.receipts.restore(row)?,
             StateRow::Resource(row) => {
@@ -133,7 +133,8 @@ impl RestoringCluster {
     pub fn finish(self) -> Result<ClusterState, BadRows> {
         let Self { id: _, rules, site, details, failures, receipts, resources, webhooks, boot, closed } =
             self;
-        let (rules, addresses) = (rules.finish()?, PagedMap::default());
+        let (rules, details) = (rules.finish()?, details.into_iter().collect::<DetailsTable>());
+        let addresses = details.addresses().collect();
         let mut state = ClusterState {
             rules,
             site,
@@ -147,8 +148,6 @@ impl RestoringCluster {
             addresses,
             members: MemberIndex::default(),
         };
-        let details = state.details.clone();
-        details.iter().for_each(|(machine, details)| state.add_addresses(machine, details));
         state.list_members();
         Ok(state)
     }

@@ -79,7 +79,7 @@ pub fn progress(work: &Maintenance) -> String {
     let words = match &work.stage {
         Stage::Waiting(Wait::Notice) => "waits for approval or for the end of the notice",
         Stage::Waiting(Wait::Wall) => "waits for the wall clock",
-        Stage::Waiting(Wait::Nothing) => "is about to start",
+        Stage::Waiting(Wait::Nothing | Wait::Offered { .. }) => "is about to start",
         Stage::Waiting(Wait::Held(Hold::Brake)) => "held by the brake",
         Stage::Waiting(Wait::Held(Hold::UpdateDomain)) => "held: another update domain is being worked on",
         Stage::Waiting(Wait::Held(Hold::NoHost)) => "held: no other host can take a machine",

@@ -14,7 +14,7 @@ use crate::command::Refusal;
 use crate::limits::EVENTS_PER_TENANT_MAX;
 use crate::maintenance::{Cause, EventTemplate, Maintenance, Plan, Withdrawal};
 use crate::parts::Part;
-use crate::placement::Move;
+use crate::placement::Moves;
 use crate::window::Window;
 
 pub(super) struct Draft<'a> {
@@ -27,7 +27,7 @@ pub(super) struct Draft<'a> {
     /// Platform work begun by this decision.
     pub(super) begun: Vec<(TenantId, UpdateDomain)>,
     /// Machines moved by this decision.
-    pub(super) moves: Vec<Move>,
+    pub(super) moves: Moves,
     announced: BTreeMap<TenantId, usize>,
     /// The windows of a rollout that this decision plans.
     pub(super) windows: &'a [Window],
@@ -51,7 +51,7 @@ impl<'a> Draft<'a> {
             next: cluster.next,
             approved: Vec::new(),
             begun: Vec::new(),
-            moves: Vec::new(),
+            moves: Moves::default(),
             announced: BTreeMap::new(),
             windows: &[],
             event_limit: EventLimit::Enforced,

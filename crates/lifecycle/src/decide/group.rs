@@ -193,6 +193,6 @@ impl Draft<'_> {
 
     pub(super) fn can_leave(&self, machine: MachineId, avoid: &[HostId]) -> bool {
         let machine = self.cluster.machine(machine);
-        machine.is_none_or(|machine| self.cluster.find_host_for(machine, avoid, &[]).is_some())
+        machine.is_none_or(|machine| self.cluster.find_host_for(machine, avoid, &self.moves).is_some())
     }
 }

@@ -3,7 +3,7 @@
 //! It starts when every notified tenant has approved, or when the notice is over on both clocks. A held maintenance is
 //! tried again when the reason is gone: late, never lost.
 
-use forewarn_types::{EventKind, MachineId, MaintenanceId, Name, StartCause, TenantId, Timestamp};
+use forewarn_types::{EventKind, MaintenanceId, Name, StartCause, TenantId, Timestamp};
 
 use super::draft::Draft;
 use crate::agenda::Due;
@@ -162,9 +162,8 @@ impl Draft<'_> {
             | Cause::Eviction(_)
             | Cause::FailedHost { .. } => false,
         };
-        let begun = |id: &MachineId| self.moves.iter().any(|other| other.machine == *id);
         let mut moved = plan.machines().filter(|id| moves && self.cluster.concerns(&plan.cause, *id));
-        let moving = moved.find(|id| self.cluster.is_moving(*id) || begun(id))?;
+        let moving = moved.find(|id| self.cluster.is_moving(*id) || self.moves.contains(*id))?;
         self.cluster.machine(moving).map(|machine| machine.name.clone())
     }
 
@@ -180,19 +179,21 @@ impl Draft<'_> {
 
     /// The action on each machine that is still concerned; or the name of a machine for which there is no host.
     fn actions(&mut self, plan: &Plan) -> Result<Vec<Action>, Name> {
-        let mut moves = self.moves.clone();
+        let begun = self.moves.len();
         let mut actions = Vec::new();
-        let concerned = plan.machines().filter(|id| self.cluster.concerns(&plan.cause, *id));
-        for id in concerned {
-            let Some(machine) = self.cluster.machine(id) else { continue };
-            let impact = self.impact(plan, machine, &moves).ok_or_else(|| machine.name.clone())?;
+        let cluster = self.cluster;
+        for id in plan.machines().filter(|id| cluster.concerns(&plan.cause, *id)) {
+            let Some(machine) = cluster.machine(id) else { continue };
+            let Some(impact) = self.impact(plan, machine) else {
+                self.moves.truncate(begun);
+                return Err(machine.name.clone());
+            };
             if let Some(to) = impact.destination() {
                 let (tenant, update_domain) = (machine.tenant, machine.update_domain);
-                moves.push(Move { machine: id, tenant, update_domain, to });
+                self.moves.add(Move { machine: id, tenant, update_domain, to });
             }
             actions.push(Action { maintenance: plan.id, machine: id, impact, boots: machine.boots });
         }
-        self.moves = moves;
         if plan.cause.work_kind().is_some() {
             self.begun.extend(plan.parts.iter().map(|part| (part.tenant, part.update_domain)));
         }
@@ -200,8 +201,8 @@ impl Draft<'_> {
     }
 
     /// The impact on one machine; `None` if it has to leave its host and no other host can take it.
-    fn impact(&self, plan: &Plan, machine: &Machine, moves: &[Move]) -> Option<Impact> {
-        let elsewhere = || self.cluster.find_host_for(machine, plan.cause.hosts(), moves);
+    fn impact(&self, plan: &Plan, machine: &Machine) -> Option<Impact> {
+        let elsewhere = || self.cluster.find_host_for(machine, plan.cause.hosts(), &self.moves);
         let seconds = plan
             .cause
             .event_template()

@@ -6,7 +6,7 @@ use crate::agenda::{Attention, Due};
 use crate::change::Effect;
 use crate::cluster::Cluster;
 use crate::fleet::{EvictionPolicy, Health, Host, Machine, Power, Profile};
-use crate::maintenance::{Hold, Impact};
+use crate::maintenance::Impact;
 use crate::policy::Policy;
 use crate::tenant::{Shape, Tenant};
 
@@ -18,12 +18,12 @@ impl Cluster {
         let new =
             Host { name, zone, health: Health::Healthy, rollout: None, work: None, machines: Vec::new() };
         self.hosts.insert(id, new);
-        self.list_healthy(id);
-        self.offer_room();
+        self.list_if_open(id);
+        self.offer_host_of(zone);
     }
 
     pub(super) fn host_removed(&mut self, id: HostId) {
-        self.unlist_healthy(id);
+        self.unlist_if_open(id);
         if let Some(host) = self.hosts.remove(&id) {
             self.host_names.remove(host.name.as_str(), id);
             self.unhealthy.remove(&id);
@@ -32,26 +32,21 @@ impl Cluster {
     }
 
     pub(super) fn health_changed(&mut self, id: HostId, health: Health) {
-        let Some(host) = self.hosts.get_mut(&id) else { return };
-        host.health = health;
+        self.change_host(id, |host| host.health = health);
         match health {
             Health::Healthy => {
-                self.list_healthy(id);
                 self.unhealthy.remove(&id);
                 self.recheck_rollouts_awaiting_health();
-                self.offer_room();
                 self.advance_rollout_of(id);
                 self.machines_on(id).into_iter().for_each(|machine| self.rescue_if_stranded(machine));
             }
-            Health::Degraded => {
-                self.unlist_healthy(id);
-                self.unhealthy.insert(id);
-            }
+            Health::Degraded => drop(self.unhealthy.insert(id)),
             Health::Failed => {
-                self.unlist_healthy(id);
                 self.unhealthy.insert(id);
+                // Work that is held for lack of a host may lack none for the machines on other hosts.
+                self.machines_on(id).into_iter().for_each(|machine| self.recheck_work_held_for_host(machine));
+                self.recheck_held_group(id);
                 self.postpone_work(id);
-                self.retry_held(Hold::NoHost);
             }
         }
     }
@@ -106,7 +101,7 @@ impl Cluster {
         }
         self.machine_names.insert(machine.name.as_str(), id);
         self.machines.insert(id, machine);
-        self.list_on_host(id, new.host);
+        self.change_host(new.host, |host| host.add(id));
     }
 
     pub(super) fn profile_changed(&mut self, id: MachineId, model_version: u32, profile: Profile) {
@@ -133,7 +128,7 @@ impl Cluster {
         if self.hosts.get(&to).is_none() {
             return;
         }
-        self.list_on_host(id, to);
+        self.change_host(to, |host| host.add(id));
         self.arrive(id, to);
         self.recheck_rollouts_awaiting_health();
         self.rescue_if_stranded(id);
@@ -203,15 +198,20 @@ impl Cluster {
         let mut underway = self.pending_of(id).filter_map(|pending| pending.action(id));
         let coming = underway.any(|action| action.impact.destination() == Some(from));
         drop(underway);
-        if !here && !coming {
-            self.leave(id, from);
+        if let Some(tenant) = self.machines.get(&id).map(|machine| machine.tenant)
+            && !here
+            && !coming
+        {
+            self.leave((id, tenant), from);
         }
     }
 
-    /// Frees the capacity of a host: a machine without a target may move there if the host is healthy.
-    fn leave(&mut self, id: MachineId, from: HostId) {
-        if self.unlist_on_host(id, from) == Some(Health::Healthy) {
-            self.offer_room();
+    /// Frees a place on a host for machines of the same tenant, and for others if the host was full.
+    fn leave(&mut self, (id, tenant): (MachineId, TenantId), from: HostId) {
+        let was_open = self.hosts.get(&from).is_some_and(Host::is_open);
+        self.change_host(from, |host| host.remove(id));
+        if was_open {
+            self.offer_place_to(tenant);
         }
     }
 
@@ -223,6 +223,8 @@ impl Cluster {
     }
 
     fn remove_machine(&mut self, id: MachineId) {
+        // Before it is gone: the list of work that waits for a host is by the zones of machines.
+        self.recheck_work_held_for_host(id);
         let Some(machine) = self.machines.remove(&id) else { return };
         self.machine_names.remove(machine.name.as_str(), id);
         if let Some(tenant) = self.tenants.get_mut(&machine.tenant) {
@@ -231,7 +233,7 @@ impl Cluster {
         let underway = self.pending_of(id).filter_map(|pending| pending.action(id));
         let coming = underway.filter_map(|action| action.impact.destination());
         let hosts: Vec<_> = coming.chain([machine.host]).collect();
-        hosts.into_iter().for_each(|host| self.leave(id, host));
+        hosts.into_iter().for_each(|host| self.leave((id, machine.tenant), host));
         self.recheck_if_all_down(machine.tenant);
     }
 

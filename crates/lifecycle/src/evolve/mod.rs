@@ -5,6 +5,7 @@
 mod fleet;
 mod notice;
 mod rollouts;
+mod room;
 mod scale_sets;
 mod work;
 

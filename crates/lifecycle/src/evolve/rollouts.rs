@@ -195,10 +195,10 @@ impl Cluster {
     pub(super) fn group_ended(&mut self, now: Now, id: RolloutId, hosts: &[HostId], end: GroupEnd) {
         let goes_on = self.rollouts.contains_key(&id);
         for host in hosts {
-            if let Some(host) = self.hosts.get_mut(host) {
+            self.change_host(*host, |host| {
                 host.work = None;
                 host.rollout = host.rollout.filter(|_| goes_on && end == GroupEnd::Postponed);
-            }
+            });
         }
         if let Some(rollout) = self.remembered_rollout(id) {
             match end {
@@ -221,7 +221,6 @@ impl Cluster {
             }
         }
         self.set_standing(id, Standing::Next);
-        self.offer_room();
         self.advance_rollouts();
     }
 
@@ -232,18 +231,13 @@ impl Cluster {
         let Some(work) = work.filter(|work| work.wait().is_some()).map(Arc::make_mut) else { return };
         if let Cause::HostWork { rollout, hosts, .. } = &mut work.plan.cause {
             hosts.retain(|other| *other != id);
+            // The host is not healthy, so it does not open.
             host.work = None;
             match self.rollouts.get_mut(rollout).map(Arc::make_mut) {
                 Some(rollout) => rollout.waiting.push(id),
                 None => host.rollout = None,
             }
         }
-    }
-
-    /// Rechecks machines without a target host, and migrations that wait for capacity.
-    pub(super) fn offer_room(&mut self) {
-        self.retry_held(Hold::NoHost);
-        self.recheck_rollouts(|rollout| rollout.waits_for_room() && rollout.work == HostWork::Migration);
     }
 
     /// Rechecks the rollout that waits for a changed host.

@@ -25,9 +25,7 @@ impl Cluster {
         self.pending.extend(plan.machines().map(|machine| (machine, id)));
         if let Cause::HostWork { rollout, hosts, .. } = &plan.cause {
             for host in hosts {
-                if let Some(host) = self.hosts.get_mut(host) {
-                    host.work = Some(id);
-                }
+                self.change_host(*host, |host| host.work = Some(id));
             }
             self.group_planned(*rollout, id, hosts);
         }
@@ -76,9 +74,10 @@ impl Cluster {
         match wait {
             Wait::Notice => self.agenda.add(maintenance.plan.steady_due, Due::Start(id)),
             Wait::Wall => self.agenda.add_wall(maintenance.plan.not_before, Due::Start(id)),
-            Wait::Nothing => self.agenda.add(Steady::START, Due::Start(id)),
+            Wait::Nothing | Wait::Offered { .. } => self.agenda.add(Steady::START, Due::Start(id)),
             Wait::Held(hold) => {
                 self.held.insert((hold, id));
+                self.list_for_host(id, hold);
                 if let Hold::Window { opens } = hold {
                     self.agenda.add_wall(opens, Due::Start(id));
                 }
@@ -93,7 +92,12 @@ impl Cluster {
             Some(Wait::Notice) => self.agenda.remove(maintenance.plan.steady_due, Due::Start(id)),
             Some(Wait::Wall) => self.agenda.remove_wall(maintenance.plan.not_before, Due::Start(id)),
             Some(Wait::Nothing) => self.agenda.remove(Steady::START, Due::Start(id)),
+            Some(Wait::Offered { zone }) => {
+                self.agenda.remove(Steady::START, Due::Start(id));
+                self.offer_to_next(zone, MaintenanceId(id.0 + 1));
+            }
             Some(Wait::Held(hold)) => {
+                self.unlist_for_host(id, hold);
                 self.held.remove(&(hold, id));
                 if let Hold::Window { opens } = hold {
                     self.agenda.remove_wall(opens, Due::Start(id));
@@ -150,7 +154,7 @@ impl Cluster {
         }
         for action in actions {
             if let Some(to) = action.impact.destination() {
-                self.list_on_host(action.machine, to);
+                self.change_host(to, |host| host.add(action.machine));
             }
             out.push(Effect::Perform(*action));
         }

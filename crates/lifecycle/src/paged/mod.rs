@@ -10,6 +10,7 @@
 //! other page stays shared. A page that no copy shares is changed in place. An entry that holds much memory of its own
 //! belongs behind an `Arc`, because its whole leaf is cloned.
 
+mod build;
 mod iter;
 mod page;
 mod set;
@@ -222,11 +223,22 @@ impl<K: Ord + Clone, V: Clone> Extend<(K, V)> for PagedMap<K, V> {
     }
 }
 
+/// Builds whole pages. Of several entries with one key, the last one counts.
 impl<K: Ord + Clone, V: Clone> FromIterator<(K, V)> for PagedMap<K, V> {
     fn from_iter<T: IntoIterator<Item = (K, V)>>(entries: T) -> Self {
-        let mut map = Self::new();
-        map.extend(entries);
-        map
+        let mut entries: Vec<_> = entries.into_iter().collect();
+        if !entries.is_sorted_by(|one, other| one.0 < other.0) {
+            entries.sort_by(|one, other| one.0.cmp(&other.0));
+            entries.dedup_by(|later, earlier| {
+                let is_same = later.0 == earlier.0;
+                if is_same {
+                    std::mem::swap(later, earlier);
+                }
+                is_same
+            });
+        }
+        let length = entries.len();
+        Self { root: build::build(entries), length }
     }
 }
 
@@ -259,6 +271,14 @@ impl<K: Ord, V: Eq> Eq for PagedMap<K, V> {}
 impl<K: Ord + fmt::Debug, V: fmt::Debug> fmt::Debug for PagedMap<K, V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_map().entries(self.iter()).finish()
+    }
+}
+
+#[cfg(test)]
+impl<K: Ord, V> PagedMap<K, V> {
+    /// The number of pages.
+    pub(crate) fn page_count(&self) -> usize {
+        self.root.as_ref().map_or(0, |root| root.check(None, None).1)
     }
 }
 

@@ -53,7 +53,7 @@ pub(super) fn branch_index<K: Borrow<Q>, V, Q: Ord + ?Sized>(branches: &[Branch<
 }
 
 impl<K, V> Page<K, V> {
-    const LEAF_MAX: usize = {
+    pub(super) const LEAF_MAX: usize = {
         let size = if size_of::<(K, V)>() == 0 { 1 } else { size_of::<(K, V)>() };
         let fitting = LEAF_BYTES / size;
         if fitting < LEAF_MIN {

@@ -81,6 +81,14 @@ impl<K: Ord + Clone> PagedSet<K> {
     }
 }
 
+#[cfg(test)]
+impl<K: Ord> PagedSet<K> {
+    /// The number of pages.
+    pub(crate) fn page_count(&self) -> usize {
+        self.0.page_count()
+    }
+}
+
 impl<K: Ord> Default for PagedSet<K> {
     fn default() -> Self {
         Self::new()

@@ -206,3 +206,49 @@ fn a_set_is_an_ordered_set() {
     }
     assert_eq!((set.pop_first(), set.is_empty()), (None, true));
 }
+
+/// A key that counts how often it is compared.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct CountingKey(u32);
+
+thread_local! {
+    static COMPARISONS: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
+impl PartialOrd for CountingKey {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for CountingKey {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        COMPARISONS.set(COMPARISONS.get() + 1);
+        self.0.cmp(&other.0)
+    }
+}
+
+#[test]
+fn a_map_of_ascending_entries_is_built_with_one_comparison_for_each() {
+    for count in [0, 1, 31, 32, 33, 1_024, 1_025, 40_000] {
+        COMPARISONS.set(0);
+        let map: PagedMap<_, _> = (0..count).map(|number| (CountingKey(number), number)).collect();
+        assert!(COMPARISONS.get() <= count as usize, "{count}: {}", COMPARISONS.get());
+        assert!(map.iter().map(|(key, value)| (key.0, *value)).eq((0..count).map(|number| (number, number))));
+        assert_eq!(map.len(), count as usize);
+        if let Some(root) = &map.root {
+            let (_, pages) = root.check(None, None);
+            // Full pages: the leaves, and a thirty-second of them above.
+            assert!(pages <= count as usize / 30 + 4, "{count}: {pages}");
+        }
+    }
+}
+
+#[test]
+fn of_entries_with_one_key_the_last_one_counts() {
+    let numbers = (0..5_000u32).map(|step| (step * 37 % 700, step));
+    let (built, plain): (PagedMap<_, _>, BTreeMap<_, _>) = (numbers.clone().collect(), numbers.collect());
+    assert!(built.iter().eq(plain.iter()));
+    assert_eq!(built.len(), plain.len());
+    built.root.as_ref().unwrap().check(None, None);
+}

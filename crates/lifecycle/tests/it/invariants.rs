@@ -139,15 +139,16 @@ fn check_names(cluster: &Cluster) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// The healthy hosts of each zone are ranked by the number of their machines.
+/// The open hosts of each zone are ranked by the number of their machines.
 fn check_ranks_of_hosts(cluster: &Cluster) -> Result<(), TestCaseError> {
-    let healthy = || cluster.hosts().filter(|(_, host)| host.health == Health::Healthy);
-    let zones: BTreeSet<_> = healthy().map(|(_, host)| host.zone).collect();
-    prop_assert!(cluster.host_zones().eq(zones.iter().copied()));
+    let is_open = |host: &Host| host.health == Health::Healthy && host.work.is_none();
+    let open = || cluster.hosts().filter(|(_, host)| is_open(host));
+    let zones: BTreeSet<_> = open().map(|(_, host)| host.zone).collect();
+    prop_assert!(cluster.open_zones().eq(zones.iter().copied()));
     for zone in zones {
-        let mut ranked: Vec<_> = healthy().filter(|(_, host)| host.zone == zone).collect();
+        let mut ranked: Vec<_> = open().filter(|(_, host)| host.zone == zone).collect();
         ranked.sort_by_key(|(id, host)| (host.machines().len(), *id));
-        prop_assert!(cluster.healthy_hosts_by_load(zone).eq(ranked));
+        prop_assert!(cluster.open_hosts_by_load(zone).eq(ranked));
     }
     for (id, host) in cluster.hosts() {
         let is_coming = |machine: MachineId| {

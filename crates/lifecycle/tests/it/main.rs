@@ -8,5 +8,6 @@ mod invariants;
 mod limits;
 mod machines;
 mod outside;
+mod room;
 mod rules;
 mod upgrades;

@@ -192,7 +192,7 @@ stored_enum!(Reason {
 });
 stored_enum!(Approver { 0 => Machine(machine), 1 => Owner });
 stored_enum!(StartCause { 0 => Approved, 1 => Expired, 2 => Automatic, 3 => Failure, 4 => Forced, 5 => AtOnce });
-stored_enum!(Wait { 0 => Notice, 1 => Wall, 2 => Nothing, 3 => Held(hold) });
+stored_enum!(Wait { 0 => Notice, 1 => Wall, 2 => Nothing, 3 => Held(hold), 4 => Offered { zone } });
 stored_enum!(Hold { 0 => Brake, 1 => UpdateDomain, 2 => NoHost, 3 => Moving, 4 => Window { opens } });
 stored_enum!(Report { 0 => Done, 1 => Failed });
 stored_enum!(Withdrawal {
