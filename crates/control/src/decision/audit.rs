@@ -36,19 +36,24 @@ impl ClusterDraft<'_> {
             }
             None => {
                 let asked = context.asked.clone().unwrap_or_else(|| commands_json(commands));
-                Some(self.audit_request(&context.by, &asked, machine))
+                Some(self.audit_request(&context.by, asked, machine))
             }
         }
     }
 
     /// Adds the entry of a request. `machine` is the machine that it names, if that was found already. Returns its
     /// number.
-    fn audit_request(&mut self, by: &str, asked: &Value, machine: Option<MachineId>) -> u64 {
-        let entry = request_entry(self.now(), by, asked);
+    fn audit_request(&mut self, by: &str, asked: Value, machine: Option<MachineId>) -> u64 {
+        let entry = subjects(self.rules(), &asked, machine, request_entry(self.now(), by, &asked));
         let stream = Some(Stream::Cluster(self.id));
-        let entry = NewAuditEntry { cluster: self.name(), cluster_number: self.id.0, stream, ..entry };
-        let entry = subjects(self.rules(), asked, machine, entry);
-        self.draft.seal_request(entry)
+        let (cluster, cluster_number) = (self.name(), self.id.0);
+        self.draft.seal_request(NewAuditEntry {
+            cluster,
+            cluster_number,
+            stream,
+            command: Some(asked),
+            ..entry
+        })
     }
 
     /// The name of the cluster.
@@ -89,7 +94,8 @@ impl ClusterDraft<'_> {
 impl SharedDraft<'_> {
     /// Adds the entry of a request to the shared state. Returns its number.
     pub(super) fn audit_request(&mut self, by: &str, asked: &Value) -> u64 {
-        let entry = NewAuditEntry { stream: Some(Stream::Shared), ..request_entry(self.now(), by, asked) };
+        let (stream, command) = (Some(Stream::Shared), Some(asked.clone()));
+        let entry = NewAuditEntry { stream, command, ..request_entry(self.now(), by, asked) };
         self.seal_request(entry)
     }
 }
@@ -108,13 +114,13 @@ impl<S> Draft<'_, S> {
     }
 }
 
+/// The entry of a request, without the request itself.
 fn request_entry(now: Now, by: &str, asked: &Value) -> NewAuditEntry {
     NewAuditEntry {
         at: Moment(now.wall),
         by: by.to_owned(),
         kind: "command".to_owned(),
         text: format!("requested: {}", phrase(asked)),
-        command: Some(asked.clone()),
         ..NewAuditEntry::default()
     }
 }

@@ -78,9 +78,8 @@ impl ClusterDraft<'_> {
         let own = self.carry_out_all(commands, single).map_err(|refused| refused.error)?;
         self.settle()?;
         self.draft.attribution = super::attribution::Attribution::default();
-        let decided = self.draft.records.iter().filter_map(change_of);
-        let changes: Vec<_> = decided.cloned().collect();
-        let outcome = outcome(self.rules(), self.now(), &changes);
+        let changes = self.draft.records.iter().filter_map(change_of);
+        let outcome = outcome(self.rules(), self.now(), changes);
         let outcome = Outcome { changes: outcome.changes + own, entry, ..outcome };
         self.keep_receipt(context, &outcome)?;
         Ok(outcome)
