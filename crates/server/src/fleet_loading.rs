@@ -173,7 +173,7 @@ mod tests {
             let first = &fleet.pieces()[0];
             load_piece(&control, &fleet.piece(first), first).await.unwrap();
             let marked = content.is_some();
-            content.map(|content| fs::write(&mark, content).unwrap());
+            content.iter().for_each(|content| fs::write(&mark, content).unwrap());
             load_fleet(&control, &fleet, Some(directory.path())).await.unwrap();
             assert_eq!(machines(&control), expected);
             assert_eq!(mark.exists(), marked && expected == 1_000, "a complete load has no mark");

@@ -136,3 +136,19 @@ fn depth(value: &Value) -> usize {
     };
     1 + inside.unwrap_or(0)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_value_is_longer_than_its_bound() {
+        for value in [
+            json!(null),
+            json!([true, false, u64::MAX, i64::MIN, f64::MIN_POSITIVE, -1.234_567_890_123_456_7e300]),
+            json!({ "a\u{1}\"\\": ["é\u{7f}\u{2028}", "", {}, []], "": { "b": "\n\t" } }),
+        ] {
+            assert!(bytes_at_most(&value) >= value.to_string().len(), "{value}");
+        }
+    }
+}

@@ -6,8 +6,9 @@ use forewarn_lifecycle::{Approver, Change, Cluster, Command, MachineId, Now};
 use forewarn_types::Moment;
 use serde_json::{Value, json};
 
+use super::admissions::Admissions;
 use super::attribution::Attribution;
-use super::draft::{ClusterDraft, Draft, SharedDraft};
+use super::draft::{AdmissionEntries, ClusterDraft, Draft, SharedDraft};
 use crate::audit::{AuditFact, NewAuditEntry};
 use crate::command::lookup::machine_if_known;
 use crate::command::{NamedCommand, find_event, full_name};
@@ -68,8 +69,36 @@ impl ClusterDraft<'_> {
         self.draft.attribution = Attribution { by: format!("machine {name}"), ..Attribution::default() };
     }
 
-    /// Adds the entry of a fact about a cluster.
-    pub(super) fn audit_fact(&mut self, fact: AuditFact, notices: Vec<Notice>) {
+    /// From here on, many added objects have one entry.
+    pub(super) fn collect_admissions(&mut self) {
+        self.admission_entries = AdmissionEntries::Collected(None);
+    }
+
+    /// Adds the entry of added objects that have none yet.
+    pub(super) fn audit_admissions(&mut self) {
+        if let AdmissionEntries::Collected(collected) = &mut self.admission_entries
+            && let Some(admissions) = collected.take()
+        {
+            self.seal_fact(admissions.into_fact(), Vec::new());
+        }
+    }
+
+    /// Adds the entry of a change, now or with those of other added objects.
+    pub(super) fn audit_change(&mut self, change: &Change, fact: AuditFact, notices: Vec<Notice>) {
+        match &mut self.admission_entries {
+            AdmissionEntries::Collected(collected) if Admissions::collects(change) && notices.is_empty() => {
+                if let Some(complete) = Admissions::add(collected, change, fact) {
+                    self.seal_fact(complete, Vec::new());
+                }
+            }
+            AdmissionEntries::Collected(_) | AdmissionEntries::Single => {
+                self.audit_admissions();
+                self.seal_fact(fact, notices);
+            }
+        }
+    }
+
+    fn seal_fact(&mut self, fact: AuditFact, notices: Vec<Notice>) {
         let Attribution { by, because, .. } = &self.draft.attribution;
         let entry = fact.into_entry((self.id.0, &self.name()), by, *because);
         self.draft.seal(NewAuditEntry { notices, ..entry });

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use forewarn_lifecycle::{Change, Cluster, Command, Now, Report};
 
+use super::admissions::Admissions;
 use super::attribution::Attribution;
 use super::{Decision, Environment};
 use crate::audit::{AuditEntry, Chain, describe_change};
@@ -38,6 +39,15 @@ pub(super) struct ClusterDraft<'a> {
     pub(super) shared: &'a SharedState,
     pub(super) draft: Draft<'a, ClusterState>,
     pub(super) claims: ClaimCheck,
+    pub(super) admission_entries: AdmissionEntries,
+}
+
+/// The treatment of added objects in the audit log.
+pub(super) enum AdmissionEntries {
+    /// Each has an entry of its own.
+    Single,
+    /// Many have one entry. Those that have none yet are here.
+    Collected(Option<Box<Admissions>>),
 }
 
 /// The treatment of resource groups that no cluster has claimed.
@@ -101,7 +111,8 @@ impl<'a> ClusterDraft<'a> {
         environment: &'a Environment<'a>,
         claims: ClaimCheck,
     ) -> Self {
-        Self { id, shared, draft: Draft::new(state, environment), claims }
+        let draft = Draft::new(state, environment);
+        Self { id, shared, draft, claims, admission_entries: AdmissionEntries::Single }
     }
 
     pub(super) fn finish(self, reply: Reply) -> Decision<ClusterState> {
@@ -170,9 +181,10 @@ impl<'a> ClusterDraft<'a> {
             if let Some(fact) = describe_change(self.rules(), now, change) {
                 let notices = self.notices(change, &changes);
                 if !notices.is_empty() {
+                    self.audit_admissions();
                     self.begin_webhooks();
                 }
-                self.audit_fact(fact.with_reason(reason.as_deref()), notices);
+                self.audit_change(change, fact.with_reason(reason.as_deref()), notices);
             }
             self.write(ClusterEntry::Rules(change.clone()));
             self.follow_up(change);

@@ -15,6 +15,7 @@
 //! applying them to the former state gives the new state.
 
 mod administration;
+mod admissions;
 mod attribution;
 mod audit;
 mod commands;
@@ -135,6 +136,7 @@ pub fn rehearse(
     commands: &[NamedCommand],
 ) -> Result<Arc<ClusterState>, RefusedCommand> {
     let mut draft = ClusterDraft::new((id, state), shared, environment, ClaimCheck::Claimable);
+    draft.collect_admissions();
     draft.carry_out_all(commands, None)?;
     Ok(draft.finish(Reply::Done).state)
 }

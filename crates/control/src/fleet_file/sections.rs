@@ -165,11 +165,11 @@ impl Scanner<'_> {
         let mut at = quote.len();
         loop {
             let tail = rest.get(at..)?;
-            if tail.starts_with(quote) {
+            if let Some(after) = tail.strip_prefix(quote) {
                 // Up to two quotes may precede the three that end a string of several lines.
-                let more =
-                    tail[quote.len()..].bytes().take_while(|byte| *byte == quote.as_bytes()[0]).count();
-                self.at += at + quote.len() + if quote.len() == 1 { 0 } else { more };
+                let is_quote = |byte: &u8| *byte == quote.as_bytes()[0];
+                let more = if quote.len() == 1 { 0 } else { after.bytes().take_while(is_quote).count() };
+                self.at += at + quote.len() + more;
                 return Some(());
             }
             match tail.as_bytes().first()? {

@@ -1,6 +1,11 @@
 //! Fleet files in pieces, and their trial in memory.
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use forewarn_control::request::{ClusterRequest, CommandBatch, RequestContext};
 use forewarn_control::*;
+use forewarn_lifecycle::{Now, Seed};
 use forewarn_testkit::TestCluster;
 
 use crate::fleets::apply;
@@ -135,5 +140,71 @@ fn a_cluster_that_is_not_known_may_have_the_hosts_of_a_file() {
     assert_eq!(
         rejected(&fleet, TargetCluster::Empty),
         ("/vm/0/host".to_owned(), "no such host: h0".to_owned())
+    );
+}
+
+/// The audit entries of a file that is applied to an empty cluster in one request.
+fn entries_of(fleet: &Fleet) -> Vec<Arc<AuditEntry>> {
+    let differences = TestCluster::empty().difference(fleet, UnlistedObjects::Keep).unwrap();
+    let commands = differences.into_iter().filter_map(|one| one.command).collect();
+    let request = ClusterRequest::Commands(CommandBatch { commands, context: RequestContext::default() });
+    let (state, none) = (ControlState::new(Seed([7; 16])), BTreeSet::new());
+    let environment = Environment {
+        now: Now::at_millis(0),
+        audit: Chain::default(),
+        hypervisor: HypervisorKind::Simulated,
+        revision: 0,
+        jammed: &none,
+    };
+    let (id, shared) = (ClusterId::DEFAULT, state.shared_arc());
+    decide_in_cluster(id, &state.cluster_arc(id).unwrap(), &shared, &environment, &request).unwrap().audit
+}
+
+fn many() -> Fleet {
+    let text = "host = [{ name = 'h1' }, { name = 'h2' }]\nvm = [{ name = 'a', host = 'h1' }, { name = 'b', host = 'h2' }]\n\
+                [[scale_set]]\nname = 's'\ninstances = 150\n[[availability_set]]\nname = 'one'\n\
+                machine = [{ name = 'm', host = 'h1' }]\n[[cloud_service]]\nname = 'none'\n";
+    Fleet::parse(text).unwrap()
+}
+
+#[test]
+fn a_large_request_has_one_audit_entry_for_many_objects_of_a_tenant() {
+    let entries = entries_of(&many());
+    let texts: Vec<_> = entries.iter().skip(1).map(|entry| entry.text.as_str()).collect();
+    let groups: Vec<_> = texts.iter().filter(|text| text.contains("machines were added")).collect();
+    assert_eq!(texts[0], "2 hosts were added");
+    assert_eq!(texts[1..3], ["tenant a and machine a were added", "tenant b and machine b were added"]);
+    assert_eq!(
+        texts[3..6],
+        ["tenant one and machine m were added", "tenant none was added", "scale set s was added"]
+    );
+    assert_eq!(groups.len(), 2, "of placement groups of 100 and 50 machines: {texts:?}");
+    assert_eq!(texts.len(), 8);
+    let mut chain = Chain::default();
+    entries.iter().for_each(|entry| chain.verify(entry).unwrap());
+    assert!(entries.iter().skip(1).all(|entry| entry.because == Some(1) && entry.kind == "admitted"));
+}
+
+/// promise: C4
+#[test]
+fn every_machine_of_a_large_request_is_named_by_one_entry_about_its_tenant() {
+    let entries = entries_of(&many());
+    let mut named = BTreeMap::<_, usize>::new();
+    for entry in &entries[1..] {
+        assert!(entry.tenants.len() <= 1, "callers may see one tenant only: {entry:?}");
+        for machine in &entry.machines {
+            *named.entry(machine.clone()).or_default() += 1;
+            assert_eq!(machine.split_once('/').unwrap().0, entry.tenants[0]);
+        }
+        assert_eq!(entry.machines.is_empty(), entry.tenants.is_empty() || entry.text.contains(" none "));
+    }
+    assert_eq!(named.len(), 150 + 3);
+    assert!(named.values().all(|count| *count == 1), "{named:?}");
+    let few = Fleet { scale_sets: Vec::new(), ..many() };
+    let texts: Vec<_> = entries_of(&few).iter().skip(1).map(|entry| entry.text.clone()).collect();
+    assert_eq!(
+        texts[..3],
+        ["host h1 was added", "host h2 was added", "tenant a was added"],
+        "a small request"
     );
 }
