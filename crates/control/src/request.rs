@@ -83,7 +83,7 @@ pub enum ClusterRequest {
 }
 
 /// Commands of a request that is large.
-const LARGE_COMMANDS_MIN: usize = 64;
+pub(crate) const LARGE_COMMANDS_MIN: usize = 64;
 
 impl ClusterRequest {
     /// Returns true if the decision takes long: its time grows with the number of commands.

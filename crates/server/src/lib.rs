@@ -27,6 +27,7 @@ mod control_handle;
 mod descriptors;
 mod driver;
 mod extension;
+mod fleet_loading;
 mod hypervisor;
 mod impact_task;
 mod initial_state;
@@ -36,7 +37,6 @@ mod long_work;
 mod message;
 pub mod operator;
 mod publication;
-mod refused_entry;
 mod rejections;
 mod resource_groups;
 mod service;
@@ -61,11 +61,12 @@ pub use extension::{
     ExtensionApi, ExtensionError, ExtensionMount, ExtensionRoutes, ExtensionRoutesRef, ExtensionSettings,
     HttpExtension, Scheme, TlsListener,
 };
+pub use fleet_loading::{admit_fleet_if_empty, control_with_fleet};
 pub use hypervisor::Hypervisor;
 pub use message::ClockCommand;
 pub use rejections::{REJECTED_RESOURCES_MAX, RecentRejections};
 pub use resource_groups::{ResourceGroup, group_in_cluster, group_of, groups_with_id, is_removed};
-pub use service::{Adjustable, Plan, Service, admit_fleet_if_empty, control_with_fleet};
+pub use service::{Adjustable, Plan, Service};
 pub use snapshot::{Polls, Snapshot, State};
 pub use stale::STALE;
 pub use start_error::StartError;

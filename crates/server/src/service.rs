@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use forewarn_control::{DriverKind, Fleet, ServerView, UnlistedObjects, difference};
+use forewarn_control::{DriverKind, Fleet, ServerView};
 use forewarn_lifecycle::Seed;
 use forewarn_metadata::{Endpoint, Identity, ListenAddress, ListenError, Listener, Settings, Threads};
 use tokio::sync::watch;
@@ -20,14 +20,13 @@ use tokio::sync::watch;
 use crate::api_listener::{ApiListener, RunningListener, first_token};
 use crate::bound_extension::{BoundExtension, OpenExtension};
 use crate::clients::{ClientCounts, ClientLimits, LimitsCell, ListenerContext};
-use crate::clock::{Clock, ClockPlan, Speed};
+use crate::clock::{Clock, ClockPlan};
 use crate::control_handle::ControlHandle;
 use crate::descriptors::{Descriptors, OpenConnections};
 use crate::extension::{ExtensionMount, ExtensionSettings, HttpExtension};
+use crate::fleet_loading::load_fleet;
 use crate::hypervisor::Hypervisor;
 use crate::operator::{self, HostNames};
-use crate::refused_entry::refused_place;
-use crate::snapshot::State;
 use crate::start_error::StartError;
 use crate::stream_thread::StreamThread;
 use crate::telemetry::Telemetry;
@@ -140,7 +139,7 @@ impl Service {
             None => ControlHandle::start_in_memory(seed, Clock::new_for(clock), hypervisor)
                 .map_err(StartError::Threads)?,
         };
-        admit_fleet_if_empty(&control, &plan.fleet).await?;
+        load_fleet(&control, &plan.fleet, plan.data_dir.as_deref()).await?;
         let telemetry = Telemetry::new();
         let (prefix, default_machine) = prefix(&plan.metadata_listeners);
         let metadata_listeners: Vec<_> = open(plan.metadata_listeners, plan.threads)?;
@@ -348,41 +347,6 @@ impl OperatorListeners<'_> {
         }
         Ok((opened, tls))
     }
-}
-
-/// A simulated server in memory with this fleet, to find out whether the rules accept it.
-///
-/// # Errors
-/// Returns an error if the fleet is rejected.
-pub async fn control_with_fleet(fleet: &Fleet) -> Result<ControlHandle, StartError> {
-    let plan = ClockPlan::Virtual { start: None, speed: Speed(0) };
-    let control = ControlHandle::simulated(Seed([0; 16]), Clock::new_for(plan));
-    admit_fleet_if_empty(&control, fleet).await?;
-    Ok(control)
-}
-
-/// Adds a fleet to an empty cluster. A cluster that is not empty stays unchanged.
-///
-/// # Errors
-/// Returns an error if the fleet is rejected.
-pub async fn admit_fleet_if_empty(control: &ControlHandle, fleet: &Fleet) -> Result<(), StartError> {
-    let is_empty = |state: &State<'_>| {
-        state.cluster.hosts().next().is_none() && state.cluster.tenants().next().is_none()
-    };
-    if !control.look(is_empty)? {
-        return Ok(());
-    }
-    let compare = |state: &State<'_>| state.with_fleet(|now| difference(now, fleet, UnlistedObjects::Keep));
-    let differences = control.look(compare)??;
-    let commands: Vec<_> = differences.iter().filter_map(|one| one.command.clone()).collect();
-    if commands.is_empty() {
-        return Ok(());
-    }
-    let Err(error) = control.run_commands(commands.clone()).await else { return Ok(()) };
-    Err(match control.find_refused(&commands) {
-        Some(refused) => StartError::RefusedEntry(refused_place(&differences, &refused), refused.error),
-        None => StartError::Refused(error),
-    })
 }
 
 fn open(

@@ -1,8 +1,9 @@
 //! Reasons why a server does not start.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 
-use forewarn_control::{ControlError, FleetFileError, FleetPosition};
+use forewarn_control::{ControlError, FleetFileError, FleetPosition, FleetRejection};
 use forewarn_metadata::ListenError;
 
 use crate::extension::ExtensionError;
@@ -23,6 +24,9 @@ pub enum StartError {
     /// The rules reject one entry of the fleet.
     #[error("fleet rejected")]
     RefusedEntry(FleetPosition, #[source] ControlError),
+    /// The mark of a fleet that is being loaded cannot be written.
+    #[error("cannot write to the data directory: {0}")]
+    LoadingMark(PathBuf, #[source] std::io::Error),
     /// A metadata listener cannot be opened.
     #[error(transparent)]
     Door(#[from] ListenError),
@@ -52,15 +56,25 @@ pub enum StartError {
     Threads(#[source] std::io::Error),
 }
 
+impl From<FleetRejection> for StartError {
+    fn from(rejection: FleetRejection) -> Self {
+        match rejection {
+            FleetRejection::File(error) => Self::Fleet(error),
+            FleetRejection::Entry { place, error } => Self::RefusedEntry(place, error),
+        }
+    }
+}
+
 impl StartError {
     /// Position of the entry of the fleet that is the reason.
     #[must_use]
     pub fn entry(&self) -> Option<&FleetPosition> {
         match self {
             Self::Fleet(FleetFileError::Entry { place, .. }) | Self::RefusedEntry(place, _) => Some(place),
-            Self::Fleet(FleetFileError::TooLong | FleetFileError::Malformed(_))
+            Self::Fleet(FleetFileError::Malformed(_))
             | Self::Store(_)
             | Self::Refused(_)
+            | Self::LoadingMark(..)
             | Self::Door(_)
             | Self::Api(..)
             | Self::ExtensionListener { .. }

@@ -58,7 +58,11 @@ impl NewAuditEntry {
         }
         // JSON does not distinguish `null` from an absent command.
         self.command = self.command.filter(|command| !command.is_null());
-        if let Some(command) = &mut self.command {
+        // Most commands are not even close to the limit, and need not be written to find out.
+        let near_limit = |command: &&mut Value| {
+            bytes_at_most(command) > COMMAND_BYTES_MAX || depth(command) > COMMAND_DEPTH_MAX
+        };
+        if let Some(command) = self.command.as_mut().filter(near_limit) {
             let bytes = command.to_string();
             if bytes.len() > COMMAND_BYTES_MAX || depth(command) > COMMAND_DEPTH_MAX {
                 let hash = hex(&Sha256::digest(&bytes));
@@ -66,6 +70,20 @@ impl NewAuditEntry {
             }
         }
         self
+    }
+}
+
+/// Bytes of a value as JSON at most.
+fn bytes_at_most(value: &Value) -> usize {
+    const SCALAR_BYTES: usize = 32;
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => SCALAR_BYTES,
+        Value::String(text) => written(text),
+        Value::Array(items) => 2 + items.iter().map(|item| 1 + bytes_at_most(item)).sum::<usize>(),
+        Value::Object(members) => {
+            let member = |(name, value): (&String, &Value)| written(name) + 1 + bytes_at_most(value);
+            2 + members.iter().map(member).sum::<usize>()
+        }
     }
 }
 
@@ -117,4 +135,20 @@ fn depth(value: &Value) -> usize {
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => return 0,
     };
     1 + inside.unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_value_is_longer_than_its_bound() {
+        for value in [
+            json!(null),
+            json!([true, false, u64::MAX, i64::MIN, f64::MIN_POSITIVE, -1.234_567_890_123_456_7e300]),
+            json!({ "a\u{1}\"\\": ["é\u{7f}\u{2028}", "", {}, []], "": { "b": "\n\t" } }),
+        ] {
+            assert!(bytes_at_most(&value) >= value.to_string().len(), "{value}");
+        }
+    }
 }

@@ -3,14 +3,13 @@
 use std::collections::BTreeSet;
 
 use forewarn_lifecycle::{
-    Action, Approver, Brake, Change, Cluster, EventId, Health, Hold, HostId, MachineId, Maintenance,
+    Action, Approver, Brake, Change, Cluster, EventId, Health, Hold, HostId, Machine, MachineId, Maintenance,
     MaintenanceId, Now, Part, Plan, Report, RolloutId, ScaleSetId, StartCause, TenantId, Timestamp,
     UpgradePolicy, Wait, Withdrawal,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::audit::admission::Admission;
 use crate::audit::log::{AuditEntry, NewAuditEntry};
 use crate::audit::notice::part_of_machine;
 use crate::command::lookup::full_name;
@@ -110,9 +109,7 @@ impl AuditFact {
 pub fn describe_change(cluster: &Cluster, now: Now, change: &Change) -> Option<AuditFact> {
     let writer = FactWriter { cluster, at: Moment(now.wall) };
     Some(match change {
-        Change::HostAdmitted { .. } | Change::MachineAdmitted { .. } => {
-            return Admission::of(cluster, change).map(|admission| admission.into_fact(writer.at));
-        }
+        Change::HostAdmitted { name, .. } => writer.of_host("admitted", name.to_string(), "was added"),
         Change::HostRemoved(host) => writer.of_host("removed", writer.host(*host), "was removed"),
         Change::HealthChanged { host, health } => {
             writer.of_host("health", writer.host(*host), health_words(*health))
@@ -123,6 +120,7 @@ pub fn describe_change(cluster: &Cluster, now: Now, change: &Change) -> Option<A
         }
         Change::TenantRemoved(tenant) => writer.of_tenant("removed", *tenant, "was removed"),
         Change::PolicyChanged { tenant, .. } => writer.of_tenant("changed", *tenant, "policy changed"),
+        Change::MachineAdmitted { new, .. } => writer.machine_admitted(new),
         Change::ProfileChanged { machine, model_version, .. } => {
             writer.profile_changed(*machine, *model_version)
         }
@@ -249,6 +247,13 @@ impl FactWriter<'_> {
         }
         fact.hosts = hosts.into_iter().map(|host| self.host(host)).collect();
         fact
+    }
+
+    fn machine_admitted(&self, new: &Machine) -> AuditFact {
+        let (tenant, host) = (self.tenant(new.tenant), self.host(new.host));
+        let fact = self.plain("admitted", format!("machine {} was added", new.name));
+        let machines = vec![format!("{tenant}/{}", new.name)];
+        AuditFact { tenants: vec![tenant], machines, hosts: vec![host], ..fact }
     }
 
     /// A fact about one machine, its host, and its new host.

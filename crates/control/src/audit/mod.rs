@@ -1,6 +1,5 @@
 //! The audit log: facts, entries, and the hash chains that link them.
 
-pub(crate) mod admission;
 pub(crate) mod bounds;
 pub(crate) mod fact;
 pub(crate) mod log;
@@ -8,7 +7,6 @@ pub(crate) mod notice;
 pub(crate) mod page;
 pub(crate) mod verifier;
 
-pub(crate) use admission::Admission;
 pub use bounds::{COMMAND_BYTES_MAX, NAMES_PER_ENTRY_MAX};
 pub use fact::{AuditFact, describe_change, moved};
 pub use log::{AuditEntry, BrokenLink, Chain, ENTRY_BYTES_MAX, NewAuditEntry, Subject, cluster_key};

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
+use forewarn_lifecycle::limits::{FAULT_DOMAINS_MAX, MACHINES_PER_TENANT_MAX};
 use forewarn_lifecycle::{
     Approve, EvictionPolicy, Orchestration, OsImageNotice, Policy, Priority, Profile, TerminateNotice,
 };
@@ -13,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::command::object::objects;
 use crate::command::schema;
 use crate::command::upgrade::UpgradeWord;
-use forewarn_types::Span;
+use forewarn_types::{Span, list};
 
 /// Location, subscription and resource group that machines show.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -168,9 +169,38 @@ pub struct ScaleSetEntry {
     /// Events that are approved automatically.
     #[serde(default, skip_serializing_if = "PolicyEntry::is_default")]
     pub policy: PolicyEntry,
+    /// Number of instances that the server places; only in a fleet file, instead of a list of instances.
+    #[serde(default, rename = "instances", skip_serializing_if = "Option::is_none")]
+    #[schemars(range(max = MACHINES_PER_TENANT_MAX))]
+    pub count: Option<u16>,
+    /// Constraints on the instances that the server places; any host if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub placement: Option<PlacementEntry>,
     /// Its instances.
     #[serde(default, rename = "instance", skip_serializing_if = "Vec::is_empty")]
     pub instances: Vec<InstanceEntry>,
+}
+
+/// Constraints on instances that the server places.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(remote = "Self", deny_unknown_fields)]
+pub struct PlacementEntry {
+    /// Hosts for the instances; any host if absent.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "list::at_least_one_or_absent"
+    )]
+    #[schemars(with = "Option<schema::AtLeastOne<schema::Name>>")]
+    pub hosts: Option<Vec<String>>,
+    /// Zones over which the instances are spread; any zone if absent.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "list::at_least_one")]
+    #[schemars(length(min = 1))]
+    pub zones: Vec<u16>,
+    /// Fault domains over which the instances are spread; if absent, as many as there are, but at least 3.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = FAULT_DOMAINS_MAX))]
+    pub fault_domains: Option<u16>,
 }
 
 /// An instance of a scale set.
@@ -242,7 +272,7 @@ pub enum OrchestrationWord {
     Flexible,
 }
 
-objects! { Site HostEntry VmEntry SetEntry MachineEntry ScaleSetEntry InstanceEntry PolicyEntry }
+objects! { Site HostEntry VmEntry SetEntry MachineEntry ScaleSetEntry PlacementEntry InstanceEntry PolicyEntry }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
 fn is_false(value: &bool) -> bool {
@@ -260,6 +290,8 @@ impl ScaleSetEntry {
             terminate: self.terminate,
             os_image: self.os_image,
             policy: self.policy,
+            count: None,
+            placement: None,
             instances: Vec::new(),
         }
     }

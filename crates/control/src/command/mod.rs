@@ -13,8 +13,8 @@ pub(crate) mod upgrade;
 
 pub use check::ControlCharacterError;
 pub use entry::{
-    ApproveWord, Eviction, HostEntry, InstanceEntry, MachineEntry, OrchestrationWord, PolicyEntry,
-    ScaleSetEntry, SetEntry, Site, VmEntry,
+    ApproveWord, Eviction, HostEntry, InstanceEntry, MachineEntry, OrchestrationWord, PlacementEntry,
+    PolicyEntry, ScaleSetEntry, SetEntry, Site, VmEntry,
 };
 pub use entry::{notices, spot};
 pub use limits::{ADDRESSES_MAX, TAG_CHARS_MAX, TAGS_MAX};

@@ -252,7 +252,7 @@ fn admit_machine(cluster: &Cluster, tenant: &str, entry: &MachineEntry) -> Resul
 }
 
 fn admit_scale_set(entry: &ScaleSetEntry) -> Result<Command, CommandError> {
-    if !entry.instances.is_empty() {
+    if !entry.instances.is_empty() || entry.count.is_some() || entry.placement.is_some() {
         return Err(CommandError::WithMachines(entry.name.clone()));
     }
     Ok(Command::AdmitScaleSet {

@@ -6,9 +6,10 @@ use forewarn_lifecycle::{Approver, Change, Cluster, Command, MachineId, Now};
 use forewarn_types::Moment;
 use serde_json::{Value, json};
 
+use super::admissions::Admissions;
 use super::attribution::Attribution;
-use super::draft::{ClusterDraft, Draft, SharedDraft};
-use crate::audit::{Admission, AuditFact, NewAuditEntry};
+use super::draft::{AdmissionEntries, ClusterDraft, Draft, SharedDraft};
+use crate::audit::{AuditFact, NewAuditEntry};
 use crate::command::lookup::machine_if_known;
 use crate::command::{NamedCommand, find_event, full_name};
 use crate::push::{Notice, NoticeContext, Owner, notices};
@@ -36,19 +37,24 @@ impl ClusterDraft<'_> {
             }
             None => {
                 let asked = context.asked.clone().unwrap_or_else(|| commands_json(commands));
-                Some(self.audit_request(&context.by, &asked, machine))
+                Some(self.audit_request(&context.by, asked, machine))
             }
         }
     }
 
     /// Adds the entry of a request. `machine` is the machine that it names, if that was found already. Returns its
     /// number.
-    fn audit_request(&mut self, by: &str, asked: &Value, machine: Option<MachineId>) -> u64 {
-        let entry = request_entry(self.now(), by, asked);
+    fn audit_request(&mut self, by: &str, asked: Value, machine: Option<MachineId>) -> u64 {
+        let entry = subjects(self.rules(), &asked, machine, request_entry(self.now(), by, &asked));
         let stream = Some(Stream::Cluster(self.id));
-        let entry = NewAuditEntry { cluster: self.name(), cluster_number: self.id.0, stream, ..entry };
-        let entry = subjects(self.rules(), asked, machine, entry);
-        self.draft.seal_request(entry)
+        let (cluster, cluster_number) = (self.name(), self.id.0);
+        self.draft.seal_request(NewAuditEntry {
+            cluster,
+            cluster_number,
+            stream,
+            command: Some(asked),
+            ..entry
+        })
     }
 
     /// The name of the cluster.
@@ -63,30 +69,39 @@ impl ClusterDraft<'_> {
         self.draft.attribution = Attribution { by: format!("machine {name}"), ..Attribution::default() };
     }
 
-    /// Adds the entry of a fact about a cluster.
-    pub(super) fn audit_fact(&mut self, fact: AuditFact, notices: Vec<Notice>) {
+    /// From here on, many added objects have one entry.
+    pub(super) fn collect_admissions(&mut self) {
+        self.admission_entries = AdmissionEntries::Collected(None);
+    }
+
+    /// Adds the entry of added objects that have none yet.
+    pub(super) fn audit_admissions(&mut self) {
+        if let AdmissionEntries::Collected(collected) = &mut self.admission_entries
+            && let Some(admissions) = collected.take()
+        {
+            self.seal_fact(admissions.into_fact(), Vec::new());
+        }
+    }
+
+    /// Adds the entry of a change, now or with those of other added objects.
+    pub(super) fn audit_change(&mut self, change: &Change, fact: AuditFact, notices: Vec<Notice>) {
+        match &mut self.admission_entries {
+            AdmissionEntries::Collected(collected) if Admissions::collects(change) && notices.is_empty() => {
+                if let Some(complete) = Admissions::add(collected, change, fact) {
+                    self.seal_fact(complete, Vec::new());
+                }
+            }
+            AdmissionEntries::Collected(_) | AdmissionEntries::Single => {
+                self.audit_admissions();
+                self.seal_fact(fact, notices);
+            }
+        }
+    }
+
+    fn seal_fact(&mut self, fact: AuditFact, notices: Vec<Notice>) {
         let Attribution { by, because, .. } = &self.draft.attribution;
         let entry = fact.into_entry((self.id.0, &self.name()), by, *because);
         self.draft.seal(NewAuditEntry { notices, ..entry });
-    }
-
-    /// Adds an admission to the entry of those before it.
-    pub(super) fn audit_admission(&mut self, admission: Admission) {
-        let joined = match &mut self.admission {
-            Some(former) => former.join(admission),
-            None => Err(admission),
-        };
-        if let Err(next) = joined {
-            self.finish_admission();
-            self.admission = Some(next);
-        }
-    }
-
-    /// Adds the entry of the last admissions.
-    pub(super) fn finish_admission(&mut self) {
-        if let Some(admission) = self.admission.take() {
-            self.audit_fact(admission.into_fact(Moment(self.now().wall)), Vec::new());
-        }
     }
 
     /// Messages for webhooks about a change. Resources that clients of Azure have written are named by their ids.
@@ -108,7 +123,8 @@ impl ClusterDraft<'_> {
 impl SharedDraft<'_> {
     /// Adds the entry of a request to the shared state. Returns its number.
     pub(super) fn audit_request(&mut self, by: &str, asked: &Value) -> u64 {
-        let entry = NewAuditEntry { stream: Some(Stream::Shared), ..request_entry(self.now(), by, asked) };
+        let (stream, command) = (Some(Stream::Shared), Some(asked.clone()));
+        let entry = NewAuditEntry { stream, command, ..request_entry(self.now(), by, asked) };
         self.seal_request(entry)
     }
 }
@@ -127,13 +143,13 @@ impl<S> Draft<'_, S> {
     }
 }
 
+/// The entry of a request, without the request itself.
 fn request_entry(now: Now, by: &str, asked: &Value) -> NewAuditEntry {
     NewAuditEntry {
         at: Moment(now.wall),
         by: by.to_owned(),
         kind: "command".to_owned(),
         text: format!("requested: {}", phrase(asked)),
-        command: Some(asked.clone()),
         ..NewAuditEntry::default()
     }
 }

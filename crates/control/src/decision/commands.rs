@@ -13,7 +13,7 @@ use crate::effect::Effect;
 use crate::error::{ControlError, RefusedCommand};
 use crate::placement::ScaleSetCommand;
 use crate::record::{ClusterEntry, Entry, Record};
-use crate::request::{CommandBatch, HostNames, PermitCheck, Reply, RequestContext};
+use crate::request::{CommandBatch, HostNames, LARGE_COMMANDS_MIN, PermitCheck, Reply, RequestContext};
 use crate::state::ClusterState;
 use crate::view::{Outcome, outcome};
 
@@ -75,12 +75,15 @@ impl ClusterDraft<'_> {
         context: &RequestContext,
     ) -> Result<Outcome, ControlError> {
         let entry = self.audit_commands(commands, single.as_ref().and_then(Resolved::machine), context);
+        if commands.len() >= LARGE_COMMANDS_MIN {
+            self.collect_admissions();
+        }
         let own = self.carry_out_all(commands, single).map_err(|refused| refused.error)?;
+        self.audit_admissions();
         self.settle()?;
         self.draft.attribution = super::attribution::Attribution::default();
-        let decided = self.draft.records.iter().filter_map(change_of);
-        let changes: Vec<_> = decided.cloned().collect();
-        let outcome = outcome(self.rules(), self.now(), &changes);
+        let changes = self.draft.records.iter().filter_map(change_of);
+        let outcome = outcome(self.rules(), self.now(), changes);
         let outcome = Outcome { changes: outcome.changes + own, entry, ..outcome };
         self.keep_receipt(context, &outcome)?;
         Ok(outcome)
@@ -103,7 +106,6 @@ impl ClusterDraft<'_> {
             };
             changes += self.carry_out(index, resolved, &mut described).map_err(refused)?;
         }
-        self.finish_admission();
         self.check_addresses(&before, &described)?;
         Ok(changes)
     }

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use forewarn_lifecycle::{Change, Cluster, Command, Now, Report};
 
+use super::admissions::Admissions;
 use super::attribution::Attribution;
 use super::{Decision, Environment};
-use crate::audit::{Admission, AuditEntry, Chain, describe_change};
+use crate::audit::{AuditEntry, Chain, describe_change};
 use crate::effect::Effect;
 use crate::error::ControlError;
 use crate::limits::WEBHOOKS_MAX;
@@ -38,8 +39,15 @@ pub(super) struct ClusterDraft<'a> {
     pub(super) shared: &'a SharedState,
     pub(super) draft: Draft<'a, ClusterState>,
     pub(super) claims: ClaimCheck,
-    /// Objects that were added, and have no audit entry yet: the next ones may share it.
-    pub(super) admission: Option<Admission>,
+    pub(super) admission_entries: AdmissionEntries,
+}
+
+/// The treatment of added objects in the audit log.
+pub(super) enum AdmissionEntries {
+    /// Each has an entry of its own.
+    Single,
+    /// Many have one entry. Those that have none yet are here.
+    Collected(Option<Box<Admissions>>),
 }
 
 /// The treatment of resource groups that no cluster has claimed.
@@ -103,11 +111,11 @@ impl<'a> ClusterDraft<'a> {
         environment: &'a Environment<'a>,
         claims: ClaimCheck,
     ) -> Self {
-        Self { id, shared, draft: Draft::new(state, environment), claims, admission: None }
+        let draft = Draft::new(state, environment);
+        Self { id, shared, draft, claims, admission_entries: AdmissionEntries::Single }
     }
 
-    pub(super) fn finish(mut self, reply: Reply) -> Decision<ClusterState> {
-        self.finish_admission();
+    pub(super) fn finish(self, reply: Reply) -> Decision<ClusterState> {
         self.draft.finish(reply)
     }
 
@@ -170,15 +178,13 @@ impl<'a> ClusterDraft<'a> {
         let changes = self.rules().decide(now, command)?;
         for change in &changes {
             let reason = self.record_failure(change);
-            if let Some(admission) = Admission::of(self.rules(), change) {
-                self.audit_admission(admission);
-            } else if let Some(fact) = describe_change(self.rules(), now, change) {
-                self.finish_admission();
+            if let Some(fact) = describe_change(self.rules(), now, change) {
                 let notices = self.notices(change, &changes);
                 if !notices.is_empty() {
+                    self.audit_admissions();
                     self.begin_webhooks();
                 }
-                self.audit_fact(fact.with_reason(reason.as_deref()), notices);
+                self.audit_change(change, fact.with_reason(reason.as_deref()), notices);
             }
             self.write(ClusterEntry::Rules(change.clone()));
             self.follow_up(change);

@@ -15,6 +15,7 @@
 //! applying them to the former state gives the new state.
 
 mod administration;
+mod admissions;
 mod attribution;
 mod audit;
 mod commands;
@@ -121,6 +122,21 @@ pub fn find_refused(
     environment: &Environment<'_>,
     commands: &[NamedCommand],
 ) -> Option<RefusedCommand> {
+    rehearse((id, state), shared, environment, commands).err()
+}
+
+/// The state of a cluster after several commands. Resource groups that no cluster has claimed are allowed.
+///
+/// # Errors
+/// Fails with the first command that would be refused.
+pub fn rehearse(
+    (id, state): (ClusterId, &Arc<ClusterState>),
+    shared: &Arc<SharedState>,
+    environment: &Environment<'_>,
+    commands: &[NamedCommand],
+) -> Result<Arc<ClusterState>, RefusedCommand> {
     let mut draft = ClusterDraft::new((id, state), shared, environment, ClaimCheck::Claimable);
-    draft.carry_out_all(commands, None).err()
+    draft.collect_admissions();
+    draft.carry_out_all(commands, None)?;
+    Ok(draft.finish(Reply::Done).state)
 }

@@ -114,6 +114,8 @@ impl<'a> CurrentFleet<'a> {
             terminate,
             os_image,
             policy: set.policy.into(),
+            count: None,
+            placement: None,
             instances: Vec::new(),
         }
     }

@@ -8,13 +8,12 @@
 //! removed unless requested: then machines are forgotten, or deleted under the rules of deletion; announced deletions
 //! complete later.
 
+mod growth;
 mod list;
 mod moves;
 mod removals;
 mod scale_sets;
 mod sets;
-
-use std::collections::BTreeSet;
 
 use forewarn_lifecycle::Shape;
 
@@ -52,20 +51,23 @@ pub enum UnlistedObjects {
 /// The differences that turn `current` into `wanted`, in the order in which they must be applied.
 ///
 /// # Errors
-/// Fails if an entry is repeated, or changes something immutable.
+/// Fails if an entry is repeated or contradicts itself, if it changes something immutable, or if no host can take an
+/// instance.
 pub fn difference(
     current: CurrentFleet<'_>,
     wanted: &Fleet,
     unmentioned: UnlistedObjects,
 ) -> Result<Vec<Difference>, FleetFileError> {
+    wanted.check()?;
     let mut list = DifferenceList::new();
     site(&mut list, current, wanted);
-    hosts(&mut list, current, wanted)?;
-    vms(&mut list, current, wanted)?;
+    hosts(&mut list, current, wanted);
+    vms(&mut list, current, wanted);
     for kind in [SetKind::Availability, SetKind::Cloud] {
-        sets::sets(&mut list, kind, current, wanted)?;
+        sets::sets(&mut list, kind, current, wanted);
     }
-    scale_sets::scale_sets(&mut list, current, wanted)?;
+    scale_sets::scale_sets(&mut list, current, wanted);
+    growth::growth(&mut list, current, wanted, unmentioned)?;
     list.place = FleetPosition::default();
     let moves = std::mem::take(&mut list.moves);
     list.entries.extend(moves::in_order(moves));
@@ -90,24 +92,8 @@ fn site(list: &mut DifferenceList, current: CurrentFleet<'_>, wanted: &Fleet) {
     }
 }
 
-/// Checks that no name is repeated. `list` is the list of the fleet that they are in.
-fn check_unique<'a>(
-    list: (&FleetPosition, &str),
-    names: impl Iterator<Item = &'a str>,
-) -> Result<(), FleetFileError> {
-    let mut seen = BTreeSet::new();
-    for (index, name) in names.enumerate() {
-        if !seen.insert(name) {
-            let place = list.0.item(list.1, index).member("name");
-            return Err(FleetFileError::Entry { place, text: format!("{name} is listed twice") });
-        }
-    }
-    Ok(())
-}
-
-fn hosts(list: &mut DifferenceList, current: CurrentFleet<'_>, wanted: &Fleet) -> Result<(), FleetFileError> {
+fn hosts(list: &mut DifferenceList, current: CurrentFleet<'_>, wanted: &Fleet) {
     let top = FleetPosition::default();
-    check_unique((&top, "host"), wanted.hosts.iter().map(|host| host.name.as_str()))?;
     for (index, host) in wanted.hosts.iter().enumerate() {
         list.place = top.item("host", index);
         let name = &host.name;
@@ -118,12 +104,10 @@ fn hosts(list: &mut DifferenceList, current: CurrentFleet<'_>, wanted: &Fleet) -
             Some(_) => {}
         }
     }
-    Ok(())
 }
 
-fn vms(list: &mut DifferenceList, current: CurrentFleet<'_>, wanted: &Fleet) -> Result<(), FleetFileError> {
+fn vms(list: &mut DifferenceList, current: CurrentFleet<'_>, wanted: &Fleet) {
     let top = FleetPosition::default();
-    check_unique((&top, "vm"), wanted.vms.iter().map(|vm| vm.name.as_str()))?;
     for (index, vm) in wanted.vms.iter().enumerate() {
         list.place = top.item("vm", index);
         let tenant = current.tenant_named(&vm.name, Shape::StandaloneMachine);
@@ -135,7 +119,6 @@ fn vms(list: &mut DifferenceList, current: CurrentFleet<'_>, wanted: &Fleet) -> 
             Some(was) => self::vm(list, &was, vm),
         }
     }
-    Ok(())
 }
 
 fn vm(list: &mut DifferenceList, was: &VmEntry, vm: &VmEntry) {

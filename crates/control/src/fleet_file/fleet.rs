@@ -7,7 +7,7 @@ use crate::command::entry::{HostEntry, ScaleSetEntry, SetEntry, VmEntry};
 use crate::command::named::SiteChange;
 use crate::fleet_file::position::FleetPosition;
 
-/// Bytes of a fleet file.
+/// Bytes of a fleet in one request. Files on disk have no limit: larger ones are applied in pieces.
 pub const FLEET_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 /// A fleet: hosts and tenants.
@@ -37,9 +37,6 @@ pub struct Fleet {
 /// The reason why a fleet file is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FleetFileError {
-    /// The file is too long.
-    #[error("fleet file is too long: at most {FLEET_BYTES_MAX} bytes")]
-    TooLong,
     /// The file is not valid TOML, or has unknown keys.
     #[error("{0}")]
     Malformed(String),
@@ -54,25 +51,6 @@ pub enum FleetFileError {
 }
 
 impl Fleet {
-    /// Reads a fleet file.
-    ///
-    /// ```
-    /// use forewarn_control::Fleet;
-    ///
-    /// let fleet = Fleet::parse("host = [{ name = 'h1' }]\nvm = [{ name = 'solo', host = 'h1' }]").unwrap();
-    /// assert_eq!(fleet.vms[0].name, "solo");
-    /// assert!(Fleet::parse("hots = []").is_err());
-    /// ```
-    ///
-    /// # Errors
-    /// Fails if the text is too long, not TOML, or has an unknown key.
-    pub fn parse(text: &str) -> Result<Self, FleetFileError> {
-        if text.len() > FLEET_BYTES_MAX {
-            return Err(FleetFileError::TooLong);
-        }
-        toml::from_str(text).map_err(|error| FleetFileError::Malformed(error.to_string()))
-    }
-
     /// Writes a fleet file that [`Self::parse`] reads.
     ///
     /// # Errors

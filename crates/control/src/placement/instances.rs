@@ -11,6 +11,11 @@ const _: () =
 const _: () =
     assert!(INSTANCES_MAX as usize == 100 * PLACEMENT_GROUPS_PER_SCALE_SET_MAX, "so can a uniform one");
 
+/// The number of instances of a scale set, without those that are being removed.
+pub(crate) fn staying(cluster: &Cluster, set: &ScaleSet) -> usize {
+    instances(cluster, set).into_iter().filter(|(_, id)| !cluster.is_leaving(*id)).count()
+}
+
 /// The instances of a scale set, by number.
 pub fn instances(cluster: &Cluster, set: &ScaleSet) -> Vec<(u32, MachineId)> {
     let groups = set.groups.iter().filter_map(|group| cluster.tenant(*group));

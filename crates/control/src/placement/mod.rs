@@ -1,8 +1,8 @@
 //! Placement: hosts for new machines, and scale sets that grow and shrink.
 
-mod bounds;
+pub(crate) mod bounds;
 mod candidate_hosts;
-mod grow;
+pub(crate) mod grow;
 pub(crate) mod instances;
 pub(crate) mod scale_set;
 mod scale_set_error;

@@ -25,7 +25,7 @@ use crate::command::terms::AllWord;
 use crate::command::upgrade::UpgradeWord;
 use crate::placement::bounds::Bounds;
 use crate::placement::grow::grow;
-use crate::placement::instances::{INSTANCES_MAX, instances};
+use crate::placement::instances::{INSTANCES_MAX, instances, staying};
 use crate::placement::scale_set_error::ScaleSetError;
 use crate::placement::shrink::{ScaleIn, pick_for_scale_in};
 use forewarn_types::{Span, list};
@@ -251,11 +251,13 @@ fn create(cluster: &Cluster, new: &NewScaleSet) -> Result<Vec<NamedCommand>, Sca
         terminate: new.terminate,
         os_image: new.os_image,
         policy: new.policy,
+        count: None,
+        placement: None,
         instances: Vec::new(),
     };
     let kind = (Orchestration::from(new.orchestration), None);
     let mut commands = vec![NamedCommand::AdmitScaleSet(bare)];
-    check(new.instances)?;
+    check_capacity(new.instances)?;
     let bounds = Bounds::new(cluster, new.hosts.as_deref(), &new.zones, new.fault_domains)?;
     commands.extend(grow(cluster, &new.name, kind, new.instances.into(), &bounds)?);
     Ok(commands)
@@ -271,9 +273,9 @@ pub fn scale(
     to: &Scale,
     how: &ScaleIn,
 ) -> Result<Vec<NamedCommand>, ScaleSetError> {
-    check(to.capacity)?;
+    check_capacity(to.capacity)?;
     let bounds = Bounds::new(cluster, to.hosts.as_deref(), &to.zones, to.fault_domains)?;
-    let staying = instances(cluster, set).into_iter().filter(|(_, id)| !cluster.is_leaving(*id)).count();
+    let staying = staying(cluster, set);
     let capacity = usize::from(to.capacity);
     if staying >= capacity {
         let going = pick_for_scale_in(cluster, set, staying - capacity, how)?;
@@ -283,7 +285,8 @@ pub fn scale(
     grow(cluster, set.name.as_str(), kind, capacity - staying, &bounds)
 }
 
-fn check(capacity: u16) -> Result<(), ScaleSetError> {
+/// Checks the number of instances of one scale set.
+pub(crate) fn check_capacity(capacity: u16) -> Result<(), ScaleSetError> {
     if capacity > INSTANCES_MAX { Err(ScaleSetError::TooMany(capacity)) } else { Ok(()) }
 }
 

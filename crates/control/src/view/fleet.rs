@@ -232,6 +232,8 @@ pub enum DifferenceState {
     Later,
     /// Not applied because the request did not include moves of machines.
     Skipped,
+    /// Not applied: a scale set has more instances than in the file, and the request keeps them.
+    Surplus,
 }
 
 /// View of a host.

@@ -43,10 +43,11 @@ impl Outcome {
 
 /// The outcome of changes that have been applied.
 #[must_use]
-pub fn outcome(cluster: &Cluster, now: Now, changes: &[Change]) -> Outcome {
+pub fn outcome<'a>(cluster: &Cluster, now: Now, changes: impl IntoIterator<Item = &'a Change>) -> Outcome {
     let (mut events, mut unnotified, mut work) = (Vec::new(), Vec::new(), Vec::new());
-    let mut rollouts = Vec::new();
+    let (mut rollouts, mut count) = (Vec::new(), 0);
     for change in changes {
+        count += 1;
         if let Change::RolloutPlanned { rollout, .. } = change {
             rollouts.push(rollout.0);
         }
@@ -62,5 +63,5 @@ pub fn outcome(cluster: &Cluster, now: Now, changes: &[Change]) -> Outcome {
         }
     }
     unnotified.dedup();
-    Outcome { now: Moment(now.wall), changes: changes.len(), events, unnotified, work, rollouts, entry: None }
+    Outcome { now: Moment(now.wall), changes: count, events, unnotified, work, rollouts, entry: None }
 }

@@ -102,8 +102,6 @@ fn what_is_no_fleet_file_is_refused() {
         let bad = Fleet::parse(text).expect_err(text).to_string();
         assert!(bad.contains(words), "{text}: {bad}");
     }
-    assert_eq!(Fleet::parse(&"#".repeat(FLEET_BYTES_MAX)), Ok(Fleet::default()));
-    assert_eq!(Fleet::parse(&"#".repeat(FLEET_BYTES_MAX + 1)), Err(FleetFileError::TooLong));
 }
 
 /// promise: C4
@@ -434,4 +432,21 @@ fn a_byte_order_mark_before_a_fleet_file_is_skipped() {
     let marked = Fleet::parse(&format!("\u{feff}{FILE}")).unwrap();
     assert_eq!(marked, Fleet::parse(FILE).unwrap());
     assert!(Fleet::parse(&format!("\u{feff}\u{feff}{FILE}")).is_err(), "one mark is enough");
+}
+
+/// promise: C4
+#[test]
+fn the_file_of_the_reference_is_applied_as_it_stands() {
+    let reference = include_str!("../../../../docs/reference/fleet.md");
+    let blocks = reference.split("```toml\n").skip(1).map(|rest| rest.split("```").next().unwrap());
+    let blocks: Vec<_> = blocks.collect();
+    assert_eq!(blocks.len(), 1);
+    for block in blocks {
+        let wanted = Fleet::parse(block).unwrap();
+        assert_eq!(wanted.try_in_memory(TargetCluster::Empty), Ok(()));
+        let mut town = TestCluster::empty();
+        apply(&mut town, &wanted, UnlistedObjects::Keep);
+        assert_eq!(town.difference(&wanted, UnlistedObjects::Remove), Ok(Vec::new()));
+        assert_eq!(town.fleet().machine_count(), wanted.machine_count());
+    }
 }

@@ -10,6 +10,8 @@ mod commands;
 mod deliveries;
 mod documents;
 mod fleet_cost;
+mod fleet_growth;
+mod fleet_pieces;
 mod fleets;
 mod happenings;
 mod lists;

@@ -103,6 +103,8 @@ fn scale_set(hosts: u16) -> impl Strategy<Value = ScaleSetEntry> {
                 terminate: model.terminate,
                 os_image: model.os_image,
                 policy,
+                count: None,
+                placement: None,
                 instances: instances.into_iter().map(instance).collect(),
             }
         },

@@ -6,9 +6,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand};
-use forewarn_control::{DifferenceState, DifferenceView, FLEET_BYTES_MAX, Fleet, FleetPosition, FleetReport};
+use forewarn_control::{Fleet, FleetPiece, FleetPosition, FleetReport, PIECE_ENTRIES_MAX, TargetCluster};
 
 use super::confirmation::ConfirmationArgs;
+use super::fleet_pieces;
+use super::fleet_report::{DifferenceCounts, lines};
 use super::session::{Session, parse};
 use super::visible::toml;
 use crate::client::ApiError;
@@ -69,16 +71,42 @@ fn apply(session: &Session, arguments: &ApplyArgs) -> Result<()> {
         confirmation.obtain(session, "deletion of every machine that is not in the file")?;
     }
     let path = format!("/v1/fleet?unmentioned={unmentioned}&moves={moves}&dry_run={dry_run}");
-    let response = session.post(&path, &fleet).map_err(|error| with_line(error, file, &text))?;
-    let report: FleetReport = parse(response.clone())?;
-    session.present(response, |report: FleetReport| Ok(lines(&report.differences)))?;
-    match report.differences.iter().filter(|one| one.state == DifferenceState::Skipped).count() {
-        0 => Ok(()),
-        skipped => bail!(
-            "{skipped} of {} differences not applied: the file has machines on other hosts than the fleet\n  hint: if they were \
-             moved outside of Forewarn, `forewarn fleet apply --moves` records it; `forewarn vm redeploy` moves a machine",
-            report.differences.len()
-        ),
+    let pieces = fleet.pieces();
+    let mut counts = DifferenceCounts::default();
+    if let [only] = pieces.as_slice() {
+        let response = session.post(&path, &fleet).map_err(|error| with_line(error, only, file, &text))?;
+        counts.add(&parse::<FleetReport>(response.clone())?.differences);
+        session.present(response, |report: FleetReport| Ok(lines(&report.differences)))?;
+    } else {
+        arguments.check_large(&fleet)?;
+        fleet.try_in_memory(TargetCluster::Unknown).map_err(|rejection| {
+            let line = rejection.place().and_then(|place| place.line_in_file(&text));
+            at_line(rejection.into(), file, line)
+        })?;
+        fleet_pieces::apply(session, &path, (&fleet, &pieces), &mut counts, |error, piece| {
+            with_line(error, piece, file, &text)
+        })?;
+    }
+    counts.check()
+}
+
+impl ApplyArgs {
+    /// Rejects options that need the whole file in one request.
+    fn check_large(&self, fleet: &Fleet) -> Result<()> {
+        let (option, hint) = match (self.prune, self.forget, self.dry_run) {
+            (true, _, _) => {
+                ("--prune", "apply the file without it, then delete machines by `forewarn vm delete`")
+            }
+            (_, true, _) => {
+                ("--forget", "apply the file without it, then forget machines by `forewarn vm forget`")
+            }
+            (_, _, true) => ("--dry-run", "nothing of the file is applied before all of it is valid"),
+            (false, false, false) => return Ok(()),
+        };
+        bail!(
+            "{option} needs a file of one request, of at most {PIECE_ENTRIES_MAX} machines, not {}\n  hint: {hint}",
+            fleet.machine_count()
+        )
     }
 }
 
@@ -91,10 +119,15 @@ fn printed(fleet: &Fleet) -> Result<String> {
     Ok(if is_same { escaped } else { text })
 }
 
-/// Adds the line of the file to an error of the server that names an entry.
-fn with_line(error: anyhow::Error, file: &Path, text: &str) -> anyhow::Error {
+/// Adds the line of the file to an error of the server that names an entry of a piece.
+fn with_line(error: anyhow::Error, piece: &FleetPiece, file: &Path, text: &str) -> anyhow::Error {
     let pointer = error.downcast_ref::<ApiError>().and_then(|rejection| rejection.pointer.as_deref());
-    match pointer.and_then(|pointer| FleetPosition::from_pointer(pointer).line_in_file(text)) {
+    let place = pointer.map(|pointer| piece.in_file(&FleetPosition::from_pointer(pointer)));
+    at_line(error, file, place.and_then(|place| place.line_in_file(text)))
+}
+
+fn at_line(error: anyhow::Error, file: &Path, line: Option<usize>) -> anyhow::Error {
+    match line {
         Some(line) => error.context(format!("{}:{line}", file.display())),
         None => error,
     }
@@ -104,31 +137,13 @@ fn with_line(error: anyhow::Error, file: &Path, text: &str) -> anyhow::Error {
 fn read(file: &Path) -> Result<(Fleet, String)> {
     let name = || format!("cannot read the fleet file: {}", file.display());
     let mut text = String::new();
-    let source: Box<dyn Read> = match file.to_str() {
+    let mut source: Box<dyn Read> = match file.to_str() {
         Some("-") => Box::new(io::stdin()),
         Some(_) | None => Box::new(File::open(file).with_context(name)?),
     };
-    // One byte more than allowed, so that a file that is too long is rejected, not truncated.
-    source.take(FLEET_BYTES_MAX as u64 + 1).read_to_string(&mut text).with_context(name)?;
+    source.read_to_string(&mut text).with_context(name)?;
     let fleet = Fleet::parse(&text).with_context(name)?;
     Ok((fleet, text))
-}
-
-fn lines(differences: &[DifferenceView]) -> String {
-    if differences.is_empty() {
-        return "The fleet already matches the file.\n".to_owned();
-    }
-    let line = |difference: &DifferenceView| {
-        let state = match difference.state {
-            DifferenceState::Done | DifferenceState::Planned => "",
-            DifferenceState::Later => {
-                "  (pending: apply the file again when the announced events are completed)"
-            }
-            DifferenceState::Skipped => "  (not applied: --moves records it)",
-        };
-        format!("{}{state}\n", difference.text)
-    };
-    differences.iter().map(line).collect()
 }
 
 #[cfg(test)]
@@ -136,25 +151,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn differences_are_printed_one_per_line() {
-        let json = r#"{"differences":[{"text":"+ host h3","state":"done"},{"text":"- host h1","state":"later"},
-              {"text":"~ solo: host h1 -> h2","state":"skipped"}]}"#;
-        let report: FleetReport = serde_json::from_str(json).unwrap();
-        assert_eq!(
-            lines(&report.differences),
-            "+ host h3\n- host h1  (pending: apply the file again when the announced events are completed)\n\
-             ~ solo: host h1 -> h2  (not applied: --moves records it)\n"
-        );
-        assert_eq!(lines(&[]), "The fleet already matches the file.\n");
-    }
-
-    #[test]
     fn a_rejected_entry_is_named_by_its_line() {
         let message = |pointer: Option<&str>| {
             let (kind, detail) = (String::new(), "no such host: h9".to_owned());
             let rejection = ApiError { status: 404, kind, detail, pointer: pointer.map(str::to_owned) };
             let text = "[[vm]]\nname = 'a'\nhost = 'h9'\n";
-            let error = with_line(rejection.into(), Path::new("fleet.toml"), text);
+            let error = with_line(rejection.into(), &FleetPiece::default(), Path::new("fleet.toml"), text);
             assert!(error.downcast_ref::<ApiError>().is_some(), "the type of the error stays");
             format!("{error:#}")
         };

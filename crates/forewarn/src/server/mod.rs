@@ -17,7 +17,7 @@ use anyhow::{Context, Result};
 use forewarn_azure::http::LISTENER;
 use forewarn_cli_support::log;
 use forewarn_cli_support::notify::{Notification, notify};
-use forewarn_control::{FLEET_BYTES_MAX, Fleet};
+use forewarn_control::Fleet;
 use forewarn_lifecycle::Seed;
 use forewarn_server::{Plan, Service, StartError};
 pub(crate) use resources::{files_allowed, files_needed};
@@ -106,7 +106,7 @@ fn write_addresses(file: &Path, service: &Service) -> Result<()> {
 }
 
 fn read_fleet(file: &Path) -> Result<Fleet> {
-    let text = read(file, FLEET_BYTES_MAX)
+    let text = fs::read_to_string(file)
         .with_context(|| format!("cannot read the fleet file: {}", file.display()))?;
     Fleet::parse(&text).with_context(|| format!("invalid fleet file: {}", file.display()))
 }
@@ -114,7 +114,7 @@ fn read_fleet(file: &Path) -> Result<Fleet> {
 /// Adds the line of the fleet file to an error about one of its entries.
 pub(crate) fn with_fleet_line(error: anyhow::Error, file: &Path) -> anyhow::Error {
     let entry = error.downcast_ref::<StartError>().and_then(StartError::entry);
-    let line = entry.and_then(|entry| entry.line_in_file(&read(file, FLEET_BYTES_MAX).ok()?));
+    let line = entry.and_then(|entry| entry.line_in_file(&fs::read_to_string(file).ok()?));
     match line {
         Some(line) => error.context(format!("{}:{line}", file.display())),
         None => error,

@@ -182,10 +182,7 @@ impl OperatorRequest {
     }
 
     /// Counts the outcome of commands.
-    pub(super) fn count_outcome(
-        &self,
-        outcome: Result<Outcome, ControlError>,
-    ) -> Result<Outcome, ApiProblem> {
+    pub(super) fn count_outcome<T>(&self, outcome: Result<T, ControlError>) -> Result<T, ApiProblem> {
         match &outcome {
             Ok(_) => self.api.metrics.commands.inc(),
             Err(_) => self.api.metrics.refused.inc(),

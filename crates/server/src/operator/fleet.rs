@@ -8,8 +8,8 @@ use axum::body::Bytes;
 use axum::extract::Query;
 use axum::response::{IntoResponse, Response};
 use forewarn_control::{
-    Difference, DifferenceState, DifferenceView, Fleet, FleetFileError, FleetReport, NamedCommand,
-    UnlistedObjects, difference, find_machine,
+    ControlError, CurrentFleet, Difference, DifferenceState, DifferenceView, Fleet, FleetFileError,
+    FleetPosition, FleetReport, NamedCommand, UnlistedObjects, difference, find_machine, refused_place,
 };
 use forewarn_lifecycle::{Cause, Cluster, MachineId};
 use schemars::JsonSchema;
@@ -20,9 +20,8 @@ use super::context::OperatorRequest;
 use super::problem::ApiProblem;
 use super::tagged::Tagged;
 use crate::long_work::run_long_work;
-use crate::refused_entry::refused_place;
 use crate::snapshot::State;
-use forewarn_control::request::{CommandBatch, HostNames, RequestContext};
+use forewarn_control::request::{ClusterRequest, CommandBatch, HostNames, Reply, RequestContext};
 
 /// Options of applying a fleet.
 #[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
@@ -47,9 +46,23 @@ enum UnmentionedWord {
 }
 
 impl ApplyOptions {
-    /// Returns true if a difference is listed and not applied.
-    fn skips(self, difference: &Difference) -> bool {
-        !self.moves && matches!(difference.command, Some(NamedCommand::Move { .. }))
+    /// The state of a difference in the report, if everything that this request can do succeeds.
+    fn state_of(self, difference: &Difference) -> DifferenceState {
+        match (&difference.command, self.unmentioned) {
+            (Some(NamedCommand::Move { .. }), _) if !self.moves => DifferenceState::Skipped,
+            (Some(_), _) if self.dry_run => DifferenceState::Planned,
+            (Some(_), _) => DifferenceState::Done,
+            (None, UnmentionedWord::Keep) => DifferenceState::Surplus,
+            (None, UnmentionedWord::Remove | UnmentionedWord::Forget) => DifferenceState::Later,
+        }
+    }
+
+    fn unmentioned(self) -> UnlistedObjects {
+        match self.unmentioned {
+            UnmentionedWord::Keep => UnlistedObjects::Keep,
+            UnmentionedWord::Remove => UnlistedObjects::Remove,
+            UnmentionedWord::Forget => UnlistedObjects::Forget,
+        }
     }
 }
 
@@ -65,44 +78,109 @@ pub(super) async fn apply(
     body: Bytes,
 ) -> Result<Response, ApiProblem> {
     let request = Arc::new(request);
-    let plan = apart((&request, &body), move |request, body| FleetPlan::of(request, options, body)).await?;
-    let (plan, batch) = (Arc::new(plan.0), plan.1);
     if options.dry_run {
-        let plan = Arc::clone(&plan);
         return apart((&request, &body), move |request, body| {
-            plan.rehearse(request, body).map(|report| Json(report).into_response())
+            let plan = FleetPlan::of(request, options, body)?;
+            match plan.find_rejected(request) {
+                Some((error, place)) => Err(ApiProblem::from(error).at(&place, body)),
+                None => Ok(Json(plan.split().0.report).into_response()),
+            }
         })
         .await;
     }
-    let mut because = None;
-    if !batch.commands.is_empty() {
-        because = match request.run_batch(batch).await {
-            Ok(outcome) => outcome.entry,
+    let Applied { wanted, mut report, reply } = carry_out(&request, options, &body).await?;
+    let removes = options.unmentioned() != UnlistedObjects::Keep;
+    // A repeated request under the same key is not carried out again.
+    if removes || matches!(reply, Some(Reply::Repeated(_))) {
+        let wanted = Arc::new(wanted);
+        let left = remove_containers((&request, &body), options, &wanted, entry_of(reply.as_ref())).await?;
+        let left: BTreeSet<_> = left.iter().map(|one| subject(&one.text)).collect();
+        for one in &mut report.differences {
+            one.state = match one.state {
+                DifferenceState::Skipped | DifferenceState::Surplus => one.state,
+                _ if left.contains(subject(&one.text)) => DifferenceState::Later,
+                DifferenceState::Done | DifferenceState::Planned | DifferenceState::Later => {
+                    DifferenceState::Done
+                }
+            };
+        }
+    }
+    apart((&request, &body), move |_, _| Ok(Json(report).into_response())).await
+}
+
+/// Removes containers that have become empty. Returns the differences that are left after it.
+async fn remove_containers(
+    (request, body): (&Arc<OperatorRequest>, &Bytes),
+    options: ApplyOptions,
+    wanted: &Arc<Fleet>,
+    mut because: Option<u64>,
+) -> Result<Vec<Difference>, ApiProblem> {
+    let compared = || {
+        let wanted = Arc::clone(wanted);
+        apart((request, body), move |request, _| Ok::<_, ApiProblem>(compare(request, &wanted, options)??.1))
+    };
+    let left = compared().await?;
+    let containers = left.iter().filter(|one| is_removal_of_container(one));
+    let containers: Vec<_> = containers.filter_map(|one| one.command.clone()).collect();
+    if containers.is_empty() {
+        return Ok(left);
+    }
+    for command in containers {
+        // A container that is not empty stays until the next time.
+        let context = RequestContext { because, ..request.permit.context() };
+        let outcome = request.control.run_commands(CommandBatch { commands: vec![command], context }).await;
+        because = because.or(outcome.ok().and_then(|outcome| outcome.entry));
+    }
+    compared().await
+}
+
+/// Attempts to place instances while the cluster changes.
+const PLANS_MAX: usize = 8;
+
+/// A file whose commands were carried out.
+struct Applied {
+    wanted: Fleet,
+    report: FleetReport,
+    /// None if there was nothing to do.
+    reply: Option<Reply>,
+}
+
+/// Plans and carries out the commands of a file. If they are rejected because the cluster has changed since the server
+/// chose hosts for instances, they are planned again.
+async fn carry_out(
+    request: &Arc<OperatorRequest>,
+    options: ApplyOptions,
+    body: &Bytes,
+) -> Result<Applied, ApiProblem> {
+    let mut attempts = 1..;
+    loop {
+        let planned = apart((request, body), move |request, body| {
+            let plan = FleetPlan::of(request, options, body)?;
+            let context = request.checked_context(body, HostNames::FromCaller)?;
+            Ok::<_, ApiProblem>((plan.split(), context))
+        });
+        let ((PlannedFleet { wanted, revision, report }, commands), context) = planned.await?;
+        if commands.is_empty() {
+            return Ok(Applied { wanted, report, reply: None });
+        }
+        let batch = ClusterRequest::Commands(CommandBatch { commands, context });
+        let reply = request.control.request(request.control.to_cluster(batch)).await;
+        let may_repeat = attempts.next().is_some_and(|attempt| attempt < PLANS_MAX);
+        let places_instances = wanted.scale_sets.iter().any(|set| set.count.is_some());
+        if reply.is_err() && may_repeat && places_instances {
+            let is_outdated = request.control.look(|state| state.revision)? != revision;
+            if is_outdated {
+                continue;
+            }
+        }
+        return match request.count_outcome(reply) {
+            Ok(reply) => Ok(Applied { wanted, report, reply: Some(reply) }),
             Err(problem) => {
-                let plan = Arc::clone(&plan);
-                return Err(apart((&request, &body), move |request, body| {
-                    plan.located(request, problem, body)
-                })
-                .await);
+                Err(apart((request, body), move |request, body| located(request, options, problem, body))
+                    .await)
             }
         };
     }
-    let compared = Arc::clone(&plan);
-    let mut left = apart((&request, &body), move |request, _| compared.compare(request)).await?;
-    let containers = left.iter().filter(|one| is_removal_of_container(one));
-    let containers: Vec<_> = containers.filter_map(|one| one.command.clone()).collect();
-    if !containers.is_empty() {
-        for command in containers {
-            // A container that is not empty stays until the next time.
-            let context = RequestContext { because, ..request.permit.context() };
-            let outcome =
-                request.control.run_commands(CommandBatch { commands: vec![command], context }).await;
-            because = because.or(outcome.ok().and_then(|outcome| outcome.entry));
-        }
-        let compared = Arc::clone(&plan);
-        left = apart((&request, &body), move |request, _| compared.compare(request)).await?;
-    }
-    apart((&request, &body), move |_, _| Ok(Json(plan.report(&left)).into_response())).await
 }
 
 /// Runs some long work for a request.
@@ -117,76 +195,87 @@ async fn apart<T: Send + 'static>(
 /// A fleet file, and its differences from the fleet.
 struct FleetPlan {
     wanted: Fleet,
-    options: ApplyOptions,
-    differences: Vec<Difference>,
-    /// Differences that are not skipped.
-    applied: Vec<Difference>,
+    /// Revision of the cluster that the file was compared with.
+    revision: u64,
+    /// Each with its state in the report.
+    differences: Vec<(Difference, DifferenceState)>,
+}
+
+/// A plan without its commands.
+struct PlannedFleet {
+    wanted: Fleet,
+    revision: u64,
+    /// The report, if the commands are carried out.
+    report: FleetReport,
 }
 
 impl FleetPlan {
-    /// The plan of a file, and the commands to carry out.
-    fn of(
-        request: &OperatorRequest,
-        options: ApplyOptions,
-        body: &Bytes,
-    ) -> Result<(Self, CommandBatch), ApiProblem> {
+    fn of(request: &OperatorRequest, options: ApplyOptions, body: &Bytes) -> Result<Self, ApiProblem> {
         let wanted: Fleet = read(body)?;
-        let differences = match compare(request, &wanted, options)? {
-            Ok(differences) => differences,
+        let (revision, differences) = match compare(request, &wanted, options)? {
+            Ok(compared) => compared,
             Err(FleetFileError::Entry { place, text }) => {
                 return Err(ApiProblem::conflict(text).at(&place, body));
             }
-            Err(bad @ (FleetFileError::TooLong | FleetFileError::Malformed(_))) => return Err(bad.into()),
+            Err(bad @ FleetFileError::Malformed(_)) => return Err(bad.into()),
         };
-        let applied: Vec<_> = differences.iter().filter(|one| !options.skips(one)).cloned().collect();
-        let plan = Self { wanted, options, differences, applied };
-        let context = request.checked_context(body, HostNames::FromCaller)?;
-        let batch = CommandBatch { commands: plan.commands(), context };
-        Ok((plan, batch))
+        let with_state = |one: Difference| {
+            let state = options.state_of(&one);
+            (one, state)
+        };
+        let differences = differences.into_iter().map(with_state).collect();
+        Ok(Self { wanted, revision, differences })
     }
 
-    fn commands(&self) -> Vec<NamedCommand> {
-        self.applied.iter().filter_map(|one| one.command.clone()).collect()
-    }
-
-    fn compare(&self, request: &OperatorRequest) -> Result<Vec<Difference>, ApiProblem> {
-        Ok(compare(request, &self.wanted, self.options)??)
-    }
-
-    /// Reports the differences, and the first command that would be rejected.
-    fn rehearse(&self, request: &OperatorRequest, body: &[u8]) -> Result<FleetReport, ApiProblem> {
-        if let Some(refused) = request.control.find_refused(&self.commands()) {
-            let place = refused_place(&self.applied, &refused);
-            return Err(ApiProblem::from(refused.error).at(&place, body));
+    /// The commands to carry out, and the rest of the plan. Nothing is copied: a plan may have many commands.
+    fn split(self) -> (PlannedFleet, Vec<NamedCommand>) {
+        let Self { wanted, revision, differences } = self;
+        let (mut report, mut commands) = (FleetReport { differences: Vec::new() }, Vec::new());
+        for (Difference { text, command, .. }, state) in differences {
+            commands.extend(command.filter(|_| is_applied(state)));
+            report.differences.push(DifferenceView { text, state });
         }
-        Ok(report(&self.differences, |one| match one.command {
-            Some(_) if self.options.skips(one) => DifferenceState::Skipped,
-            Some(_) => DifferenceState::Planned,
-            None => DifferenceState::Later,
-        }))
+        (PlannedFleet { wanted, revision, report }, commands)
     }
 
-    /// Reports the differences after they were applied, except those that are left.
-    fn report(&self, left: &[Difference]) -> FleetReport {
-        let left: BTreeSet<_> = left.iter().map(|one| subject(&one.text)).collect();
-        report(&self.differences, |one| {
-            // A repeated request under the same key is not carried out again.
-            match left.contains(&subject(&one.text)) {
-                _ if self.options.skips(one) => DifferenceState::Skipped,
-                true => DifferenceState::Later,
-                false => DifferenceState::Done,
-            }
-        })
+    /// The reason why the first command would be rejected, and the position of its entry.
+    fn find_rejected(&self, request: &OperatorRequest) -> Option<(ControlError, FleetPosition)> {
+        let applied = || self.differences.iter().filter(|(_, state)| is_applied(*state)).map(|(one, _)| one);
+        let commands: Vec<_> = applied().filter_map(|one| one.command.clone()).collect();
+        let refused = request.control.find_refused(&commands)?;
+        let place = refused_place(applied(), &refused);
+        Some((refused.error, place))
     }
+}
 
-    /// Adds the position of the rejected entry to a problem, if it is still rejected.
-    fn located(&self, request: &OperatorRequest, problem: ApiProblem, body: &[u8]) -> ApiProblem {
-        match request.control.find_refused(&self.commands()) {
-            Some(refused) if ApiProblem::from(refused.error.clone()) == problem => {
-                problem.at(&refused_place(&self.applied, &refused), body)
-            }
-            Some(_) | None => problem,
-        }
+/// Adds the position of the rejected entry to a problem, if it is still rejected. The commands are gone, so the file
+/// is compared again.
+fn located(
+    request: &OperatorRequest,
+    options: ApplyOptions,
+    problem: ApiProblem,
+    body: &Bytes,
+) -> ApiProblem {
+    let again = FleetPlan::of(request, options, body).ok().and_then(|plan| plan.find_rejected(request));
+    match again.map(|(error, place)| (ApiProblem::from(error), place)) {
+        Some((again, place)) if again == problem => problem.at(&place, body),
+        Some(_) | None => problem,
+    }
+}
+
+/// Returns true if the request carries out the command of the difference.
+fn is_applied(state: DifferenceState) -> bool {
+    match state {
+        DifferenceState::Done | DifferenceState::Planned => true,
+        DifferenceState::Later | DifferenceState::Skipped | DifferenceState::Surplus => false,
+    }
+}
+
+/// The audit entry of commands.
+fn entry_of(reply: Option<&Reply>) -> Option<u64> {
+    match reply? {
+        Reply::Outcome(outcome) | Reply::Repeated(outcome) => outcome.entry,
+        Reply::Transacted(_) | Reply::Decided(_) | Reply::Done => None,
     }
 }
 
@@ -194,16 +283,12 @@ fn compare(
     request: &OperatorRequest,
     wanted: &Fleet,
     options: ApplyOptions,
-) -> Result<Result<Vec<Difference>, FleetFileError>, ApiProblem> {
-    let unmentioned = match options.unmentioned {
-        UnmentionedWord::Keep => UnlistedObjects::Keep,
-        UnmentionedWord::Remove => UnlistedObjects::Remove,
-        UnmentionedWord::Forget => UnlistedObjects::Forget,
-    };
+) -> Result<Result<(u64, Vec<Difference>), FleetFileError>, ApiProblem> {
     let compare = |state: &State<'_>| {
-        let mut differences = state.with_fleet(|current| difference(current, wanted, unmentioned))?;
+        let compare = |current: CurrentFleet<'_>| difference(current, wanted, options.unmentioned());
+        let mut differences = state.with_fleet(compare)?;
         differences.iter_mut().for_each(|one| skip_if_busy(state.cluster, one));
-        Ok(differences)
+        Ok((state.revision, differences))
     };
     Ok(request.control.look(compare)?)
 }
@@ -240,12 +325,7 @@ fn is_removal_of_container(difference: &Difference) -> bool {
     )
 }
 
-fn report(differences: &[Difference], state: impl Fn(&Difference) -> DifferenceState) -> FleetReport {
-    let view = |one: &Difference| DifferenceView { text: one.text.clone(), state: state(one) };
-    FleetReport { differences: differences.iter().map(view).collect() }
-}
-
 /// The subject of a difference: the part before the comma.
-fn subject(text: &str) -> String {
-    text.split(',').next().unwrap_or(text).to_owned()
+fn subject(text: &str) -> &str {
+    text.split(',').next().unwrap_or(text)
 }

@@ -117,6 +117,8 @@ fn scale_set(line: &mut LineReader<'_>) -> Result<NamedCommand, StoryError> {
         terminate,
         os_image,
         policy: PolicyEntry::default(),
+        count: None,
+        placement: None,
         instances: Vec::new(),
     }))
 }

@@ -3,16 +3,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use forewarn_lifecycle::{ScaleSet, Shape, Tenant};
+use forewarn_lifecycle::{Cluster, ScaleSet, Shape, Tenant};
 
 use super::list::DifferenceList;
-use super::scale_sets::number;
 use super::sets::SetKind;
 use super::{CurrentFleet, Difference};
 use crate::command::NamedCommand;
 use crate::command::entry::{ScaleSetEntry, SetEntry};
-use crate::fleet_file::Fleet;
-use crate::placement::instances;
+use crate::fleet_file::check::number;
+use crate::fleet_file::fleet::Fleet;
+use crate::placement::instances::staying;
+use crate::placement::{ScaleIn, instances, pick_for_scale_in};
 
 /// The way in which machines are removed.
 #[derive(Clone, Copy)]
@@ -111,16 +112,30 @@ fn scale_set(
     keep: Option<&ScaleSetEntry>,
     farewell: RemovalMode,
 ) {
-    let listed = keep.map_or(&[][..], |set| &set.instances);
-    let kept: BTreeSet<_> = listed.iter().enumerate().map(|(index, one)| number(index, one)).collect();
     let (there, name) = (instances(current.cluster, set), &set.name);
-    for (id, _) in there.iter().filter(|(id, _)| !kept.contains(id)) {
+    let going = match keep {
+        Some(ScaleSetEntry { count: Some(count), .. }) => surplus(current.cluster, set, (*count).into()),
+        Some(ScaleSetEntry { instances: listed, count: None, .. }) => {
+            let numbered = listed.iter().enumerate();
+            let kept: BTreeSet<_> = numbered.map(|(index, one)| number(index, one)).collect();
+            there.iter().map(|(id, _)| *id).filter(|id| !kept.contains(id)).collect()
+        }
+        None => there.iter().map(|(id, _)| *id).collect(),
+    };
+    for id in going {
         farewell.machine(list, format!("- instance {name}_{id}"), format!("{name}/{name}_{id}"));
     }
     if keep.is_none() {
         let command = NamedCommand::RemoveScaleSet { scale_set: name.to_string() };
         container(list, format!("- scale set {name}"), there.is_empty(), command);
     }
+}
+
+/// The numbers of the instances that a scale set has too many, in the order in which they go.
+fn surplus(cluster: &Cluster, set: &ScaleSet, count: usize) -> Vec<u32> {
+    let surplus = staying(cluster, set).saturating_sub(count);
+    // Fails only if instances are protected, and none is.
+    pick_for_scale_in(cluster, set, surplus, &ScaleIn::default()).unwrap_or_default()
 }
 
 /// Removes an object that must be empty.

@@ -4,21 +4,17 @@ use std::collections::BTreeMap;
 
 use forewarn_lifecycle::ScaleSet;
 
+use super::CurrentFleet;
 use super::list::{DifferenceList, MachineLabel, check_place, notices};
-use super::{CurrentFleet, check_unique};
 use crate::command::entry::{InstanceEntry, ScaleSetEntry};
 use crate::command::named::NamedCommand;
-use crate::fleet_file::fleet::{Fleet, FleetFileError};
+use crate::fleet_file::check::number;
+use crate::fleet_file::fleet::Fleet;
 use crate::fleet_file::position::FleetPosition;
 use crate::placement;
 
-pub(super) fn scale_sets(
-    list: &mut DifferenceList,
-    current: CurrentFleet<'_>,
-    wanted: &Fleet,
-) -> Result<(), FleetFileError> {
+pub(super) fn scale_sets(list: &mut DifferenceList, current: CurrentFleet<'_>, wanted: &Fleet) {
     let top = FleetPosition::default();
-    check_unique((&top, "scale_set"), wanted.scale_sets.iter().map(|set| set.name.as_str()))?;
     for (index, set) in wanted.scale_sets.iter().enumerate() {
         list.place = top.item("scale_set", index);
         let was = current.scale_set_named(&set.name);
@@ -29,9 +25,8 @@ pub(super) fn scale_sets(
             }
             Some(was) => scale_set(list, &CurrentFleet::bare_scale_set(was), set),
         }
-        instances(list, current, was, set)?;
+        instances(list, current, was, set);
     }
-    Ok(())
 }
 
 fn scale_set(list: &mut DifferenceList, was: &ScaleSetEntry, set: &ScaleSetEntry) {
@@ -60,11 +55,11 @@ fn instances(
     current: CurrentFleet<'_>,
     was: Option<&ScaleSet>,
     set: &ScaleSetEntry,
-) -> Result<(), FleetFileError> {
+) {
     let place = list.place.clone();
-    let wanted = by_number(&place, set)?;
+    let wanted = by_number(set);
     if wanted.is_empty() {
-        return Ok(());
+        return;
     }
     let known = was.map(|was| placement::instances(current.cluster, was)).unwrap_or_default();
     for (id, (index, instance)) in wanted {
@@ -79,7 +74,6 @@ fn instances(
             Some(was) => self::instance(list, &set.name, (id, &was), instance),
         }
     }
-    Ok(())
 }
 
 fn instance(
@@ -96,24 +90,9 @@ fn instance(
     list.details(called, (&was.addresses, &was.tags), (&instance.addresses, &instance.tags));
 }
 
-/// Instances by their numbers, each once, with their indexes in the list. The rules give out numbers in ascending
-/// order, so instances are admitted in that order, however the file lists them.
-fn by_number<'a>(
-    place: &FleetPosition,
-    set: &'a ScaleSetEntry,
-) -> Result<BTreeMap<u32, (usize, &'a InstanceEntry)>, FleetFileError> {
-    let mut map = BTreeMap::new();
-    for (index, instance) in set.instances.iter().enumerate() {
-        let id = number(index, instance);
-        if map.insert(id, (index, instance)).is_some() {
-            let place = place.item("instance", index).member("id");
-            return Err(FleetFileError::Entry { place, text: format!("{}_{id} is listed twice", set.name) });
-        }
-    }
-    Ok(map)
-}
-
-/// The number of an instance: its `id`, or its index in the list.
-pub(super) fn number(index: usize, instance: &InstanceEntry) -> u32 {
-    instance.id.unwrap_or(u32::try_from(index).unwrap_or(u32::MAX))
+/// Instances by their numbers, with their indexes in the list. The rules give out numbers in ascending order, so
+/// instances are admitted in that order, however the file lists them.
+fn by_number(set: &ScaleSetEntry) -> BTreeMap<u32, (usize, &InstanceEntry)> {
+    let numbered = |(index, instance)| (number(index, instance), (index, instance));
+    set.instances.iter().enumerate().map(numbered).collect()
 }

@@ -2,11 +2,11 @@
 
 use forewarn_lifecycle::{Shape, Tenant};
 
+use super::CurrentFleet;
 use super::list::{DifferenceList, MachineLabel, check_place, profile};
-use super::{CurrentFleet, check_unique};
 use crate::command::entry::{MachineEntry, SetEntry};
 use crate::command::named::NamedCommand;
-use crate::fleet_file::fleet::{Fleet, FleetFileError};
+use crate::fleet_file::fleet::Fleet;
 use crate::fleet_file::position::FleetPosition;
 
 #[derive(Clone, Copy)]
@@ -49,14 +49,8 @@ impl SetKind {
     }
 }
 
-pub(super) fn sets(
-    list: &mut DifferenceList,
-    kind: SetKind,
-    current: CurrentFleet<'_>,
-    wanted: &Fleet,
-) -> Result<(), FleetFileError> {
+pub(super) fn sets(list: &mut DifferenceList, kind: SetKind, current: CurrentFleet<'_>, wanted: &Fleet) {
     let (top, wanted) = (FleetPosition::default(), kind.of(wanted));
-    check_unique((&top, kind.list()), wanted.iter().map(|set| set.name.as_str()))?;
     for (index, set) in wanted.iter().enumerate() {
         list.place = top.item(kind.list(), index);
         let was = current.tenant_named(&set.name, kind.shape());
@@ -67,19 +61,12 @@ pub(super) fn sets(
             }
             Some(was) => list.policy(&set.name, was.policy.into(), set.policy),
         }
-        machines(list, current, was, set)?;
+        machines(list, current, was, set);
     }
-    Ok(())
 }
 
-fn machines(
-    list: &mut DifferenceList,
-    current: CurrentFleet<'_>,
-    was: Option<&Tenant>,
-    set: &SetEntry,
-) -> Result<(), FleetFileError> {
+fn machines(list: &mut DifferenceList, current: CurrentFleet<'_>, was: Option<&Tenant>, set: &SetEntry) {
     let place = list.place.clone();
-    check_unique((&place, "machine"), set.machines.iter().map(|machine| machine.name.as_str()))?;
     let known = was.map(|tenant| current.machines_of(tenant)).unwrap_or_default();
     for (index, machine) in set.machines.iter().enumerate() {
         list.place = place.item("machine", index);
@@ -94,7 +81,6 @@ fn machines(
             Some(was) => self::machine(list, &set.name, &was, machine),
         }
     }
-    Ok(())
 }
 
 fn machine(list: &mut DifferenceList, tenant: &str, was: &MachineEntry, machine: &MachineEntry) {

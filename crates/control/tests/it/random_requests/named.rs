@@ -93,6 +93,8 @@ fn scale_sets() -> Vec<BoxedStrategy<NamedCommand>> {
                 terminate,
                 os_image,
                 policy,
+                count: None,
+                placement: None,
                 instances,
             })
         }),

@@ -7,6 +7,7 @@ mod api;
 mod audit;
 mod driver;
 mod explain;
+mod fleets;
 mod invisible;
 mod scalesets;
 mod servers;

@@ -1,13 +1,19 @@
 //! Positions of rejected fleet entries.
 
-use forewarn_control::{CommandError, Difference, FleetPosition};
 use forewarn_lifecycle::Refusal;
 
-use forewarn_control::{ControlError, RefusedCommand};
+use crate::command::CommandError;
+use crate::error::{ControlError, RefusedCommand};
+use crate::fleet_file::difference::Difference;
+use crate::fleet_file::position::FleetPosition;
 
 /// Position of the fleet entry, or of its member, that caused a rejection.
-pub(crate) fn refused_place(differences: &[Difference], refused: &RefusedCommand) -> FleetPosition {
-    let mut with_commands = differences.iter().filter(|one| one.command.is_some());
+#[must_use]
+pub fn refused_place<'a>(
+    differences: impl IntoIterator<Item = &'a Difference>,
+    refused: &RefusedCommand,
+) -> FleetPosition {
+    let mut with_commands = differences.into_iter().filter(|one| one.command.is_some());
     let entry = with_commands.nth(refused.index).map(|one| one.place.clone()).unwrap_or_default();
     match member(&refused.error) {
         Some(member) if !entry.pointer().is_empty() => entry.member(member),
