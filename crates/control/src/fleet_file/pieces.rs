@@ -135,6 +135,10 @@ impl PieceSize {
         }
     }
 
+    fn is_empty(self) -> bool {
+        self.hosts + self.sets + self.machines == 0
+    }
+
     fn fits(self) -> bool {
         let entries = [self.hosts, self.sets, self.machines];
         entries.into_iter().all(|count| count <= PIECE_ENTRIES_MAX)
@@ -155,7 +159,7 @@ impl PieceBuilder {
     fn add(&mut self, entry: PieceSize) -> &mut FleetPiece {
         let size = self.size.plus(entry);
         // An entry that is too large by itself is a piece of its own: the server says what is wrong with it.
-        if size.fits() || self.open.entries == 0 {
+        if size.fits() || self.size.is_empty() {
             self.size = size;
         } else {
             let after = |range: &Range<usize>| range.end..range.end;

@@ -58,6 +58,8 @@ fn a_file_of_a_thousand_machines_is_one_piece() {
     fleet.vms.push(VmEntry { name: "one-more".to_owned(), ..fleet.vms[0].clone() });
     assert_eq!(fleet.pieces().len(), 2);
     assert_eq!(Fleet::default().pieces().len(), 1);
+    let text: String = (0..2_500).map(|set| format!("[[cloud_service]]\nname = 'c{set}'\n")).collect();
+    assert_eq!(Fleet::parse(&text).unwrap().pieces().len(), 3, "sets without machines");
 }
 
 #[test]

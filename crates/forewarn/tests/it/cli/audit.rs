@@ -41,8 +41,8 @@ fn the_trail_is_listed_by_whatever_it_is_about() {
 fn a_list_of_several_pages_has_everything_once() {
     let server = Server::start();
     // More than a server gives at once.
-    let hosts: Vec<_> = (0..1_100).map(|number| format!("{{ name = 'x{number}' }}")).collect();
-    let ran = server.run_with("fleet apply -", &format!("host = [{}]\n", hosts.join(",")));
+    let sets: Vec<_> = (0..1_100).map(|number| format!("{{ name = 'x{number}' }}")).collect();
+    let ran = server.run_with("fleet apply -", &format!("cloud_service = [{}]\n", sets.join(",")));
     assert_eq!(ran.code, Some(0), "{}", ran.err);
     let page = server.json("audit ls --limit 5000");
     let mut chains = BTreeMap::<String, Vec<u64>>::new();
