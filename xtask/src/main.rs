@@ -45,6 +45,7 @@ cargo xtask <command>
         [--report [--json]]  print measures of the code with their goals instead
   texts help|logs|errors  prints every help text, log message or error message, to proofread them
   bench core        measure the cost of a command, with a thousand VMs and with a million
+  bench rollout     measure a rolling update of every host, and count the instructions of each completion
   bench metadata    measure the cost of a poll, compared with nginx sending the same bytes; two minutes
   bench hostile     measure how much a hostile VM slows down the others; two minutes
   bench agent       measure the resources and the latency of an agent; four minutes

@@ -73,6 +73,7 @@ fn usual(steps: &mut Steps) {
     steps.run("package", || deb::run(Build::Tests));
     steps.run("doctests", || run_cargo(&["test", "--workspace", "--locked", "--doc"]));
     steps.run("fuzz", || fuzz::run(None, Effort::Fixed));
+    steps.run("instructions", bench::count_rollouts);
     steps.run("tidy", tidy::check_all);
     steps.run("dependencies", check_dependencies);
 }

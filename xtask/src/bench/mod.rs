@@ -6,6 +6,7 @@ mod fleet;
 mod hostile;
 mod metadata;
 mod results;
+mod rollout;
 mod streams;
 
 use anyhow::Result;
@@ -37,6 +38,7 @@ impl Keep {
 pub(crate) fn command(mut words: Words) -> Result<Outcome> {
     match words.next().as_deref() {
         Some("core") => core::run(Keep::read(words)?),
+        Some("rollout") => rollout::run(Keep::read(words)?),
         Some("metadata") => metadata::command(words),
         Some("hostile") => hostile::run(Keep::read(words)?),
         Some("agent") => agent::run(Keep::read(words)?),
@@ -44,7 +46,7 @@ pub(crate) fn command(mut words: Words) -> Result<Outcome> {
         Some("fleet") => fleet::command(words),
         Some(other) => Err(Usage::unknown(other).into()),
         None => {
-            let hint = "cargo xtask bench core, metadata, hostile, agent, streams, or fleet";
+            let hint = "cargo xtask bench core, rollout, metadata, hostile, agent, streams, or fleet";
             Err(Usage::new(&format!("no benchmark named\n  hint: {hint}")).into())
         }
     }
@@ -53,6 +55,11 @@ pub(crate) fn command(mut words: Words) -> Result<Outcome> {
 /// Measures the rules.
 pub(crate) fn measure_rules() -> Result<Outcome> {
     core::run(Keep::Nothing)
+}
+
+/// Counts the instructions of a rollout.
+pub(crate) fn count_rollouts() -> Result<Outcome> {
+    rollout::count()
 }
 
 /// Measures a poll.

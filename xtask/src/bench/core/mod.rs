@@ -88,7 +88,7 @@ fn count(program: &Path, machines: u64) -> Result<Counted> {
     Counted::parse(&String::from_utf8_lossy(&output.stdout), &String::from_utf8_lossy(&output.stderr))
 }
 
-fn has_valgrind() -> bool {
+pub(super) fn has_valgrind() -> bool {
     let mut version = Command::new("valgrind");
     version.arg("--version").stdout(Stdio::null()).stderr(Stdio::null());
     version.status().is_ok_and(|status| status.success())
