@@ -1,8 +1,9 @@
 //! The audit file of an open journal, and the filing of entries into it.
 //!
-//! Entries are filed between commits, a few at a time, without a sync. A checkpoint from time to time makes them durable;
-//! only then are they removed from the journal ([`crate::pending`]). Nothing of the state depends on this file. It is
-//! not checked when the journal is opened: entries that cannot be filed because it is damaged stay in the journal.
+//! Entries are filed between commits, a few at a time, without a sync. A checkpoint from time to time makes them
+//! durable; only then are they removed from the journal ([`crate::pending`]). Nothing of the state depends on this
+//! file, so it is not checked when the journal is opened: entries that cannot be filed because it is damaged stay in
+//! the journal.
 
 use std::collections::BTreeMap;
 
@@ -54,9 +55,7 @@ impl AuditFile {
         }
         match database::open_audit(&path) {
             Ok(connection) => Ok(Self::Found(connection)),
-            Err(OpenError::Damaged { what, .. }) => Ok(Self::Damaged(what)),
-            Err(OpenError::Foreign(_)) => Ok(Self::Damaged("it is not an audit file of forewarn".to_owned())),
-            Err(error) => Err(error),
+            Err(error) => damage_of(error).map(Self::Damaged),
         }
     }
 
@@ -67,8 +66,13 @@ impl AuditFile {
         }
     }
 
-    /// Compares the file with its journal. Damage may look like a loss: then the structure of the whole file is checked.
-    pub(crate) fn ends(&self, journal: &Connection, pending: &PendingEntries, headings: &Headings) -> AuditEnds {
+    /// Compares the file with its journal. Damage may look like a loss: then the structure of the file is checked.
+    pub(crate) fn ends(
+        &self,
+        journal: &Connection,
+        pending: &PendingEntries,
+        headings: &Headings,
+    ) -> AuditEnds {
         let ends = compare_ends(&AuditView::new(journal, self.connection(), pending), headings);
         match (self, ends) {
             (Self::Damaged(what), AuditEnds::Lost(_)) => AuditEnds::Damaged(what.clone()),
@@ -87,6 +91,20 @@ impl AuditFile {
             }
             (Self::Missing | Self::Found(_) | Self::Damaged(_), ends) => ends,
         }
+    }
+}
+
+/// The damage that an error means; other errors concern the directory, and prevent a start.
+fn damage_of(error: OpenError) -> Result<String, OpenError> {
+    match error {
+        OpenError::Damaged { what, .. } => Ok(what),
+        OpenError::Foreign(_) => Ok("it is not an audit file of forewarn".to_owned()),
+        OpenError::Database { source, .. }
+            if source.sqlite_error_code() != Some(rusqlite::ErrorCode::CannotOpen) =>
+        {
+            Ok(source.to_string())
+        }
+        other => Err(other),
     }
 }
 
@@ -166,9 +184,11 @@ impl AuditStore {
             AuditEnds::Present => None,
             AuditEnds::Damaged(what) => Some(what),
             AuditEnds::Lost(what) => return Err(OpenError::AuditLost { path, what }),
-            AuditEnds::Ahead(what) => return Err(OpenError::Short { path: directory.path().to_owned(), what }),
+            AuditEnds::Ahead(what) => {
+                return Err(OpenError::Short { path: directory.path().to_owned(), what });
+            }
         };
-        let file = match file {
+        let mut file = match file {
             AuditFile::Found(file) => Ok(file),
             AuditFile::Damaged(what) => Err(what),
             AuditFile::Missing => {
@@ -176,8 +196,8 @@ impl AuditStore {
                 Ok(database::open_audit(&path)?)
             }
         };
-        if let Ok(file) = &file {
-            database::accept(file).map_err(|source| OpenError::database(&path, source))?;
+        if let Ok(Err(error)) = file.as_ref().map(database::accept) {
+            file = Err(damage_of(OpenError::database(&path, error))?);
         }
         let damage = damage.or_else(|| file.as_ref().err().cloned());
         let health = if file.is_ok() { FilingHealth::Files } else { FilingHealth::Stopped };
@@ -251,7 +271,10 @@ impl AuditStore {
         match file_slices(file, journal, &self.pending, (&slices, swept), removal) {
             Ok(FilingResult::Filed { bytes, removed }) => {
                 slices.iter().for_each(|slice| self.pending.filed(slice));
-                self.removed = removed.unwrap_or(self.removed);
+                // A damaged entry is not removed: later ones are tried again when more are swept.
+                let goes = |removed: &u64| *removed != self.removed;
+                self.removed =
+                    removed.map_or(self.removed, |removed| Some(removed).filter(goes).unwrap_or(swept));
                 self.log_bytes += bytes + SLICE_BYTES;
             }
             Ok(FilingResult::Wrong(what)) => self.stop(what),
@@ -326,10 +349,7 @@ impl AuditStore {
         while self.can_file(&hidden, 1) {
             self.file_some(journal, (&hidden, swept), (ENTRIES_PER_SLICE * 16, SweptEntries::Keep))?;
         }
-        // It must not go on for as long as the file has a damaged entry.
-        let mut before = None;
-        while self.can_remove(swept, 1) && before != Some(self.removed) {
-            before = Some(self.removed);
+        while self.can_remove(swept, 1) {
             self.file_some(journal, (&hidden, swept), (0, SweptEntries::Remove))?;
         }
         self.settle(check_names, LogAfterCheckpoint::Emptied)
@@ -350,7 +370,10 @@ impl AuditStore {
 
 /// Outcome of a slice.
 enum FilingResult {
-    Filed { bytes: u64, removed: Option<u64> },
+    Filed {
+        bytes: u64,
+        removed: Option<u64>,
+    },
     /// An entry is not what it should be.
     Wrong(String),
 }

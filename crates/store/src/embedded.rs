@@ -57,8 +57,8 @@ impl Embedded {
         let opened = open_and_recover(&directory, (options.sync, CheckDepth::Quick), &due)?;
         let OpenedJournal { connection, headings, recovered, pending, audit } = opened;
         let failed = |source| OpenError::database(&journal, source);
-        pending.remove_leftovers(&connection).map_err(failed)?;
         let audit = AuditStore::open(&directory, (audit, pending), (&connection, &headings))?;
+        audit.pending().remove_leftovers(&connection).map_err(failed)?;
         let unknown = remove_leftovers(&connection, &headings, &recovered.state).map_err(failed)?;
         let reach = ReachFile::open(&directory, recorded, &Reach::of(&headings.journal))?;
         let files = NamedFiles::of(&directory, audit.state())?;

@@ -69,12 +69,12 @@ pub fn accept_loss(directory: &Path, options: &Options) -> Result<AcceptedLoss, 
     let opened = open_and_recover(&owned, (SyncMode::EachCommit, CheckDepth::Thorough), &[])?;
     let OpenedJournal { connection, mut headings, recovered, mut pending, audit } = opened;
     let ends = audit.ends(&connection, &pending, &headings);
-    let lost_commits = match (&recorded, &ends) {
-        (Err(what), _) => Some(format!("its reach is unknown: {what}")),
-        (Ok(_), AuditEnds::Ahead(what)) => Some(what.clone()),
-        (Ok(_), AuditEnds::Present | AuditEnds::Lost(_) | AuditEnds::Damaged(_)) => {
+    let lost_commits = match &recorded {
+        Err(what) => Some(format!("its reach is unknown: {what}")),
+        Ok(_) => {
             let view = AuditView::new(&connection, audit.connection(), &pending);
-            before_upgrade.unwrap_or_else(|| shortfall(&view, &headings))
+            let shortfall = before_upgrade.unwrap_or_else(|| shortfall(&view, &headings));
+            shortfall.or_else(|| ends.lead())
         }
     };
     let lost_entries = lost_entries(&audit, ends);
@@ -99,9 +99,11 @@ pub fn accept_loss(directory: &Path, options: &Options) -> Result<AcceptedLoss, 
         headings.drop_audit_log();
         connection.execute_batch("DELETE FROM run; DELETE FROM entry").map_err(failed)?;
         pending = PendingEntries::default();
-        write(&connection, (&mut headings, &mut pending), state.as_ref(), &accepted, options).map_err(failed)?;
+        write(&connection, (&mut headings, &mut pending), state.as_ref(), &accepted, options)
+            .map_err(failed)?;
     } else {
-        write(&connection, (&mut headings, &mut pending), state.as_ref(), &accepted, options).map_err(failed)?;
+        write(&connection, (&mut headings, &mut pending), state.as_ref(), &accepted, options)
+            .map_err(failed)?;
         let removed = audit.connection().map_or(Ok(()), |file| remove_lost(file, end));
         removed.map_err(|source| OpenError::database(&owned.audit(), source))?;
     }
@@ -170,7 +172,10 @@ fn audit_entry(accepted: &AcceptedLoss, options: &Options) -> NewAuditEntry {
                 accepted.what
             ),
             LossKind::AuditEntries => {
-                format!("the audit log continues although all entries before this one are missing: {}", accepted.what)
+                format!(
+                    "the audit log continues although all entries before this one are missing: {}",
+                    accepted.what
+                )
             }
         },
         ..NewAuditEntry::default()

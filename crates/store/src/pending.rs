@@ -124,15 +124,13 @@ impl PendingEntries {
     pub(crate) fn read(journal: &Connection, path: &Path) -> Result<Self, OpenError> {
         let failed = |source| OpenError::database(path, source);
         let mut pending = Self::default();
-        let mut statement =
-            journal.prepare("SELECT run, content FROM run ORDER BY run").map_err(failed)?;
+        let mut statement = journal.prepare("SELECT run, content FROM run ORDER BY run").map_err(failed)?;
         let mut rows = statement.query([]).map_err(failed)?;
         while let Some(row) = rows.next().map_err(failed)? {
             let id = row.get::<_, i64>(0).map_err(failed)?.cast_unsigned();
             let sealed = blob(row, path, ENTRY_BYTES_MAX)?;
-            let run: Run = seal::open(SealLocation::Run(id), sealed).map_err(|error| {
-                OpenError::damaged(path, format!("run {id} of audit entries: {error}"))
-            })?;
+            let run: Run = seal::open(SealLocation::Run(id), sealed)
+                .map_err(|error| OpenError::damaged(path, format!("run {id} of audit entries: {error}")))?;
             pending.keep(id, run);
         }
         let sql = "SELECT max(run) FROM entry";
@@ -237,12 +235,17 @@ impl PendingEntries {
     }
 
     /// The entry at a position, if it is not filed.
-    pub(crate) fn entry_at(&self, journal: &Connection, position: u64) -> rusqlite::Result<Option<AuditEntry>> {
+    pub(crate) fn entry_at(
+        &self,
+        journal: &Connection,
+        position: u64,
+    ) -> rusqlite::Result<Option<AuditEntry>> {
         let found = self.runs.iter().find_map(|(id, one)| Some((*id, one.run.number(position)?)));
         let Some((run, number)) = found else { return Ok(None) };
         let sql = "SELECT content FROM entry WHERE run = ?1 AND number = ?2";
         let place = params![run.cast_signed(), number.cast_signed()];
-        let content = journal.prepare_cached(sql)?.query_row(place, |row| row.get::<_, Vec<u8>>(0)).optional()?;
+        let content =
+            journal.prepare_cached(sql)?.query_row(place, |row| row.get::<_, Vec<u8>>(0)).optional()?;
         Ok(content.and_then(|sealed| {
             let line = seal::open_bytes(SealLocation::RunEntry { run, number }, &sealed).ok()?;
             serde_json::from_slice(line).ok()
@@ -297,7 +300,8 @@ impl PendingEntries {
         slice: &FilingSlice,
     ) -> rusqlite::Result<Result<Vec<(u64, String)>, String>> {
         let Some(PendingRun { run, .. }) = self.runs.get(&slice.run) else { return Ok(Ok(Vec::new())) };
-        let sql = "SELECT number, content FROM entry WHERE run = ?1 AND number >= ?2 ORDER BY number LIMIT ?3";
+        let sql =
+            "SELECT number, content FROM entry WHERE run = ?1 AND number >= ?2 ORDER BY number LIMIT ?3";
         let mut statement = journal.prepare_cached(sql)?;
         let range = params![slice.run.cast_signed(), slice.first.cast_signed(), slice.count.cast_signed()];
         let mut rows = statement.query(range)?;
@@ -309,9 +313,9 @@ impl PendingEntries {
                 format!("audit entry {number} of {} in the journal: {what}", slice.stream)
             };
             let opened = seal::open_bytes(SealLocation::RunEntry { run: slice.run, number }, &content);
-            let line = opened.map_err(|error| wrong(&error)).and_then(|line| {
-                String::from_utf8(line.to_vec()).map_err(|error| wrong(&error))
-            });
+            let line = opened
+                .map_err(|error| wrong(&error))
+                .and_then(|line| String::from_utf8(line.to_vec()).map_err(|error| wrong(&error)));
             match (line, run.position(number)) {
                 (Ok(line), Some(position)) if number == slice.first + lines.len() as u64 => {
                     lines.push((position, line));

@@ -73,11 +73,10 @@ pub(crate) fn open_and_recover(
         let Ok(pending) = read_pending(connection, &journal) else { return Ok(()) };
         let file = if is_old { Some(connection) } else { audit.connection() };
         let view = AuditView::new(connection, file, &pending);
-        let mut lost = due.iter().find_map(|reach| reach.shortfall(&view, &headings));
-        if let (None, false, AuditEnds::Ahead(what)) = (&lost, due.is_empty(), compare_ends(&view, &headings)) {
-            lost = Some(what);
-        }
-        match lost {
+        let lost = due.iter().find_map(|reach| reach.shortfall(&view, &headings));
+        // Without a reach, the caller decides about the audit file.
+        let lead = || due.first().and_then(|_| compare_ends(&view, &headings).lead());
+        match lost.or_else(lead) {
             Some(what) => Err(OpenError::Short { path: directory.path().to_owned(), what }),
             None => Ok(()),
         }

@@ -75,11 +75,12 @@ pub fn check(directory: &Path) -> Result<CheckReport, OpenError> {
     let owned = Directory::with_journal(directory)?;
     let opened = open_complete(&owned)?;
     let OpenedJournal { connection, headings, recovered, pending, audit } = opened;
-    let entries_kept = if is_old(&connection).map_err(|source| OpenError::database(&owned.journal(), source))? {
-        check_audit_log(&connection, &owned.journal(), &headings)?
-    } else {
-        check_audit_file(&owned, (audit, pending), (&connection, &headings))?
-    };
+    let entries_kept =
+        if is_old(&connection).map_err(|source| OpenError::database(&owned.journal(), source))? {
+            check_audit_log(&connection, &owned.journal(), &headings)?
+        } else {
+            check_audit_file(&owned, (audit, pending), (&connection, &headings))?
+        };
     let Recovered { state, created, clock, replayed, .. } = recovered;
     Ok(CheckReport {
         created,
@@ -132,7 +133,8 @@ fn count(state: &ControlState, of: impl Fn(&Cluster) -> usize) -> usize {
 /// Fails if it is in use or damaged, or the export cannot be written.
 pub fn export(directory: &Path, out: &mut impl Write) -> Result<(), OpenError> {
     let owned = Directory::with_journal(directory)?;
-    write_export(open_complete(&owned)?.recovered, out).map_err(OpenError::io("write the export of", directory))
+    write_export(open_complete(&owned)?.recovered, out)
+        .map_err(OpenError::io("write the export of", directory))
 }
 
 /// Creates a journal in an empty directory from an export or a copy.

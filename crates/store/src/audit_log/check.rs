@@ -25,6 +25,16 @@ pub(crate) enum AuditEnds {
     Damaged(String),
 }
 
+impl AuditEnds {
+    /// Describes entries that the journal no longer has.
+    pub(crate) fn lead(&self) -> Option<String> {
+        match self {
+            Self::Ahead(what) => Some(what.clone()),
+            Self::Present | Self::Lost(_) | Self::Damaged(_) => None,
+        }
+    }
+}
+
 /// Compares the ends of the audit log with the headings: detects a truncated audit file, an older or another one, and a
 /// journal that has lost commits. Reads one entry.
 pub(crate) fn compare_ends(view: &AuditView<'_>, headings: &Headings) -> AuditEnds {
@@ -60,7 +70,9 @@ pub(crate) fn compare_ends(view: &AuditView<'_>, headings: &Headings) -> AuditEn
 }
 
 fn ahead(found: u64, end: u64) -> AuditEnds {
-    AuditEnds::Ahead(format!("it ends with audit entry {end}, and the audit file has acknowledged entry {found}"))
+    AuditEnds::Ahead(format!(
+        "it ends with audit entry {end}, and the audit file has acknowledged entry {found}"
+    ))
 }
 
 /// An end of the audit file.

@@ -140,7 +140,8 @@ pub(crate) fn read_rows(
                WHERE position > ?1 AND position <= ?2 ORDER BY position LIMIT ?3";
     let mut statement = connection.prepare_cached(sql)?;
     let limit = i64::try_from(count).unwrap_or(i64::MAX);
-    let rows = statement.query_map(params![after.cast_signed(), to.cast_signed(), limit], AuditRow::from_row)?;
+    let rows =
+        statement.query_map(params![after.cast_signed(), to.cast_signed(), limit], AuditRow::from_row)?;
     rows.collect()
 }
 

@@ -74,6 +74,9 @@ impl<'a> AuditView<'a> {
 
     /// The last position before all hidden entries. `hidden` has the last number that readers see, by stream.
     pub(crate) fn shown_to(&self, hidden: &BTreeMap<StreamKey, u64>) -> u64 {
+        if hidden.is_empty() {
+            return u64::MAX;
+        }
         let first = |(stream, number): (&StreamKey, &u64)| self.pending.first_after(*stream, *number);
         let pending = hidden.iter().filter_map(first).min().map_or(u64::MAX, |first| first - 1);
         // Entries are filed when nobody hides them, and may be hidden afterwards. A damaged file hides none.

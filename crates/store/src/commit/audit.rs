@@ -72,8 +72,9 @@ impl CommitState {
             let count = self.entries_written + ENTRIES_PER_SLICE.min(self.options.file_after.max(1));
             let known = self.audit.damage().is_some();
             let filed = self.audit.file_some(connection, (&hidden, swept), (count, removal));
-            let settled = filed
-                .and_then(|()| self.audit.settle_if_due(self.options.log_bytes / 4, || self.files.check_audit()));
+            let settled = filed.and_then(|()| {
+                self.audit.settle_if_due(self.options.log_bytes / 4, || self.files.check_audit())
+            });
             if let Err(error) = settled {
                 self.fail(error);
             }

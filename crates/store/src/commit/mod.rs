@@ -247,6 +247,7 @@ impl CommitState {
         append.staged += records;
         append.staged_entries += entries;
         content.records += records as u64;
+        content.entries += entries;
         Ok(())
     }
 
@@ -264,10 +265,10 @@ impl CommitState {
             return Ok(Appended { first_position: end + 1 });
         }
         let positions = self.check_entries(transaction, append)?;
-        let Append { stream, records, staged, entries, clock, .. } = append;
+        let Append { stream, records, staged, entries, staged_entries, clock, .. } = append;
         content.written = Written::Something;
         content.records += (records.len() - staged) as u64;
-        content.entries += entries.len();
+        content.entries += entries.len() - staged_entries;
         clock.iter().for_each(|now| self.headings.record_time(*stream, *now));
         let last = entries.last().map(|(entry, _)| entry.at.0);
         self.sweeper.record_time(clock.map(|now| now.wall).max(last));

@@ -1,5 +1,5 @@
-//! Audit entries move from the journal into their own file: each is there once, whatever happens, and an opening does not
-//! depend on how many there are.
+//! Audit entries move from the journal into their own file: each is there once, whatever happens, and an opening does
+//! not depend on how many there are.
 
 #![allow(clippy::unwrap_used, reason = "a test may be blunt")]
 
@@ -85,7 +85,8 @@ fn rows(directory: &Path) -> (u64, u64) {
 fn a_kill_between_filing_and_removal_leaves_each_entry_once() {
     const COUNT: usize = 100;
     // Filed and not settled; settled and not removed; neither.
-    let cases = [(1, 1 << 30, "filed"), (1, 0, "settled"), (7, 60_000, "some of each"), (1_000, 0, "waiting")];
+    let cases =
+        [(1, 1 << 30, "filed"), (1, 0, "settled"), (7, 60_000, "some of each"), (1_000, 0, "waiting")];
     for (file_after, log_bytes, what) in cases {
         let directory = tempdir().unwrap();
         let options = Options { file_after, log_bytes, ..options() };
@@ -107,7 +108,11 @@ fn a_kill_between_filing_and_removal_leaves_each_entry_once() {
             append_each(&again, &more);
             again.close().unwrap();
             assert_eq!(check(killed.path()).unwrap().entries_kept, COUNT as u64 + 3, "{what}, {unsynced}");
-            assert_eq!(rows(killed.path()), (0, COUNT as u64 + 3), "{what}, {unsynced}: a clean stop files all");
+            assert_eq!(
+                rows(killed.path()),
+                (0, COUNT as u64 + 3),
+                "{what}, {unsynced}: a clean stop files all"
+            );
         }
     }
 }

@@ -164,7 +164,9 @@ fn a_journal_that_is_missing_from_a_directory_that_was_in_use_is_not_made_anew()
     for keep in [&["journal.reach", "lock"][..], &["journal.reach"], &["lock"], &["audit.db"]] {
         let directory = scratch.path().join("data");
         open(&directory).unwrap().0.close().unwrap();
-        for name in ["journal.db", "journal.reach", "lock", "audit.db"].iter().filter(|name| !keep.contains(name)) {
+        for name in
+            ["journal.db", "journal.reach", "lock", "audit.db"].iter().filter(|name| !keep.contains(name))
+        {
             fs::remove_file(directory.join(name)).unwrap();
         }
         for missing in [IfMissing::Create, IfMissing::Refuse] {

@@ -236,8 +236,7 @@ fn a_stream_without_a_cluster_is_forgotten_when_the_journal_is_opened() {
     world.assert_recovered(&journal, &found);
     (0..8).for_each(|_| world.admit(&journal, 2));
     journal.close().unwrap();
-    let count_of =
-        |table| count(&Connection::open(directory.path().join(file_of(table))).unwrap(), table, 2);
+    let count_of = |table| count(&Connection::open(directory.path().join(file_of(table))).unwrap(), table, 2);
     assert_eq!(["record", "trail"].map(count_of), [0, 5]);
 }
 
