@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use clap::Subcommand;
 use forewarn_lifecycle::{Now, Timestamp};
-use forewarn_store::{AcceptedLoss, CheckReport, Options, accept_loss, check, export, import};
+use forewarn_store::{AcceptedLoss, CheckReport, LossKind, Options, accept_loss, check, export, import};
 use forewarn_types::Moment;
 
 use crate::server::random_seed;
@@ -45,7 +45,8 @@ pub(crate) enum Command {
     /// A server does not start if its journal lacks acknowledged commits. Restore the missing `journal.db-wal` if
     /// possible. Otherwise this command lets the server continue: events get new ids, documents get new incarnations,
     /// the brake is on until
-    /// `forewarn brake off`, and an audit entry records the loss.
+    /// `forewarn brake off`, and an audit entry records the loss. If only `audit.db` is missing, the state continues
+    /// unchanged, and only the audit entries in that file are lost.
     AcceptLoss {
         /// Data directory of a stopped server
         directory: PathBuf,
@@ -71,12 +72,18 @@ pub(crate) fn run(command: &Command) -> Result<()> {
             Ok(())
         }
         Command::AcceptLoss { directory } => {
-            let AcceptedLoss { what, .. } = accept_loss(directory, &new_options()?)?;
+            let AcceptedLoss { what, kind, .. } = accept_loss(directory, &new_options()?)?;
+            eprintln!("{} is usable again, without the lost data: {what}.", directory.display());
             eprintln!(
-                "{} is usable again, without the lost data: {what}.\n\
-                 The brake is on: start the server; check the events, the VMs, and `forewarn token ls` (a revoked token may be \
-                 valid again); then run `forewarn brake off`.",
-                directory.display()
+                "{}",
+                match kind {
+                    LossKind::Commits =>
+                        "The brake is on: start the server; check the events, the VMs, and `forewarn token ls` (a revoked \
+                         token may be valid again); then run `forewarn brake off`.",
+                    LossKind::AuditEntries =>
+                        "Only audit entries are lost: start the server. What was found of the audit log is in \
+                         `audit.lost-*.db`.",
+                }
             );
             Ok(())
         }

@@ -1,15 +1,12 @@
 //! The audit log is verified while the journal is in use: a slice about once a second, a pass about once an hour.
 
-use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use rusqlite::Connection;
-
-use crate::audit_log::{AuditVerifier, PassProgress, VerifiedSlice, shown_to};
+use crate::audit_log::{AuditVerifier, PassProgress, VerifiedSlice};
+use crate::audit_store::AuditStore;
 use crate::heading::Headings;
 use crate::lock::lock;
-use crate::stream_key::StreamKey;
 
 /// Pause between two slices: a million entries take about two hours.
 const SLICE_INTERVAL: Duration = Duration::from_secs(1);
@@ -44,20 +41,23 @@ impl BackgroundCheck {
         Self { verifier: AuditVerifier::default(), due: Instant::now() + SLICE_INTERVAL, damages: 0 }
     }
 
-    /// Verifies the next entries when it is time. `hidden` has the last number that readers see, by stream.
+    /// Verifies the next entries when it is time.
     pub(crate) fn go_on_if_due(
         &mut self,
-        connection: &Connection,
-        (headings, hidden): (&Headings, &BTreeMap<StreamKey, u64>),
+        (audit, headings): (&AuditStore, &Headings),
         found: &Mutex<AuditCheck>,
     ) {
         if Instant::now() < self.due {
             return;
         }
-        let slice = match shown_to(connection, hidden) {
-            Ok(shown_to) => self.verifier.go_on(connection, headings, shown_to),
-            Err(error) => VerifiedSlice { damage: vec![error.to_string()], ..VerifiedSlice::default() },
+        let mut slice = match audit.file() {
+            Ok(file) => self.verifier.go_on(file, headings, audit.pending().filed_to()),
+            Err(_) => VerifiedSlice { progress: PassProgress::Done, ..VerifiedSlice::default() },
         };
+        match slice.progress {
+            PassProgress::Goes => {}
+            PassProgress::Done => slice.damage.extend(audit.damage().map(str::to_owned)),
+        }
         let pause = match slice.progress {
             PassProgress::Goes => SLICE_INTERVAL,
             PassProgress::Done => PASS_INTERVAL,

@@ -1,6 +1,6 @@
 //! The committer: the one thread that writes.
 //!
-//! It owns the only connection. It takes all pending requests, commits them in one transaction, and calls each back
+//! It owns the only connections. It takes all pending requests, commits them in one transaction, and calls each back
 //! when the commit is on the disk: the higher the load, the more goes into one sync. Any error ends it: the outcome of
 //! a failed write is unknown, so nothing more is written through this connection, not even on close.
 //!
@@ -9,8 +9,9 @@
 //!   a slice of a large append    ──┴▶ one transaction ──▶ callbacks
 //! ```
 //!
-//! A large append is written in slices, so that small ones do not wait for it. Its records count once the last slice
-//! has changed the heading of the stream; until then they are leftovers that the next opening removes.
+//! A large append is written in slices, so that small ones do not wait for it. Its records and audit entries count once
+//! the last slice has changed the heading of the stream; until then they are leftovers that the next opening removes.
+//! Between two commits some audit entries are filed ([`crate::audit_store`]).
 //!
 //! Each commit is also recorded in `journal.reach` ([`crate::reach::ReachFile`]), and is acknowledged only if the files
 //! are still under their names ([`crate::files::NamedFiles`]). About once a second, also without requests, the thread
@@ -25,11 +26,12 @@ use std::thread::{self, JoinHandle};
 use rusqlite::Connection;
 
 use crate::audit_log::{AuditQuery, ReadReply};
-use crate::commit::{CHECK_INTERVAL, CommitState};
+use crate::audit_store::SweptEntries;
+use crate::commit::{CHECK_INTERVAL, CommitState, FilingNeed};
 use crate::committer_request::{
     Append, CloseCallback, CommitterInbox, CommitterRequest, CopyCallback, PendingWrite,
 };
-use crate::copy::{UnpublishedCopy, copy_database};
+use crate::copy::{CopySource, UnpublishedCopy, copy_journal};
 use crate::error::CopyError;
 use crate::files::Directory;
 use crate::stream_key::StreamKey;
@@ -50,7 +52,8 @@ pub(crate) struct Committer {
     _directory: Directory,
 }
 
-/// Pending queries of the audit log. One is served between two commits, so that a writer waits for no more.
+/// Pending queries of the audit log. One is served between two commits, so that a writer waits for no more, and once
+/// all visible entries are filed.
 #[derive(Default)]
 struct PendingReads(VecDeque<(AuditQuery, ReadReply)>);
 
@@ -121,11 +124,6 @@ impl WriteQueue {
         if !work.is_well() {
             return work.commit(connection, self.take_all(), None);
         }
-        let next = self.backlogs.front().and_then(|backlog| backlog.writes.front());
-        if next.is_some_and(PendingWrite::ends_with_many_entries) {
-            // Entries are not divided: small appends go first.
-            work.commit(connection, self.take_batch(), None);
-        }
         let (batch, large) = self.take_round();
         work.commit(connection, batch, large);
     }
@@ -145,7 +143,9 @@ impl Committer {
     pub(crate) fn run(mut self) {
         let mut closing = None;
         while closing.is_none() {
-            let first = if self.reads.0.is_empty() && self.queue.backlogs.is_empty() {
+            let is_idle =
+                self.reads.0.is_empty() && self.queue.backlogs.is_empty() && !self.work.wants_filing();
+            let first = if is_idle {
                 self.inbox.requests.recv_timeout(CHECK_INTERVAL).map_err(|error| match error {
                     RecvTimeoutError::Timeout => TryRecvError::Empty,
                     RecvTimeoutError::Disconnected => TryRecvError::Disconnected,
@@ -153,14 +153,20 @@ impl Committer {
             } else {
                 self.inbox.requests.try_recv()
             };
+            let mut need = FilingNeed::None;
             match first {
                 Ok(first) => closing = self.take(first),
+                Err(TryRecvError::Empty) if is_idle => need = FilingNeed::Idle,
                 Err(TryRecvError::Empty) => {}
                 Err(TryRecvError::Disconnected) => break,
             }
             self.commit_round();
+            if !self.reads.0.is_empty() {
+                need = FilingNeed::Reader;
+            }
+            self.work.file_if_due(&self.connection, need, SweptEntries::Remove);
             self.serve_one_read();
-            self.work.verify_if_due(&self.connection);
+            self.work.verify_if_due();
             self.work.check_files_if_due();
         }
         self.commit_all();
@@ -170,9 +176,10 @@ impl Committer {
         work.check_files();
         work.finish(&connection);
         work.check(connection.close().map_err(|(_, error)| error));
+        let outcome = work.close_audit();
         drop(directory);
         if let Some(done) = closing {
-            done(work.outcome());
+            done(outcome);
         }
     }
 
@@ -238,28 +245,50 @@ impl Committer {
     fn copy(&mut self, to: &Path) -> (Result<UnpublishedCopy, CopyError>, Option<CloseCallback>) {
         let mut closing = None;
         let Self { connection, inbox, reads, queue, work, .. } = self;
-        let copied = copy_database(connection, to, || {
-            let mut taken = 0;
-            while taken < REQUESTS_PER_COMMIT_MAX
-                && !queue.is_full()
-                && closing.is_none()
-                && let Ok(request) = inbox.requests.try_recv()
-            {
-                match request {
-                    CommitterRequest::Write(write) => queue.add(write),
-                    CommitterRequest::Read { query, reply } => reads.0.push_back((query, reply)),
-                    CommitterRequest::Copy { done, .. } => done(Err(CopyError::Busy)),
-                    CommitterRequest::Close { done } => closing = Some(done),
-                }
-                taken += 1;
-            }
-            queue.commit_round(work, connection);
-            reads.serve_one(connection, inbox, work);
-            work.verify_if_due(connection);
-            work.check_files_if_due();
-            if work.is_well() { Ok(()) } else { Err(CopyError::Closed) }
-        });
+        let mut rounds = CopyRounds { connection, inbox, reads, queue, work, closing: &mut closing };
+        let copied = copy_journal(connection, to, &mut rounds);
         (copied, closing)
+    }
+}
+
+/// Rounds of the committer while a copy is made.
+struct CopyRounds<'a> {
+    connection: &'a Connection,
+    inbox: &'a CommitterInbox,
+    reads: &'a mut PendingReads,
+    queue: &'a mut WriteQueue,
+    work: &'a mut CommitState,
+    closing: &'a mut Option<CloseCallback>,
+}
+
+impl CopySource for CopyRounds<'_> {
+    fn audit(&self) -> Option<&Connection> {
+        self.work.audit_file()
+    }
+
+    fn serve(&mut self) -> Result<(), CopyError> {
+        let Self { connection, inbox, reads, queue, work, closing } = self;
+        let mut taken = 0;
+        while taken < REQUESTS_PER_COMMIT_MAX
+            && !queue.is_full()
+            && closing.is_none()
+            && let Ok(request) = inbox.requests.try_recv()
+        {
+            match request {
+                CommitterRequest::Write(write) => queue.add(write),
+                CommitterRequest::Read { query, reply } => reads.0.push_back((query, reply)),
+                CommitterRequest::Copy { done, .. } => done(Err(CopyError::Busy)),
+                CommitterRequest::Close { done } => **closing = Some(done),
+            }
+            taken += 1;
+        }
+        queue.commit_round(work, connection);
+        let need = if reads.0.is_empty() { FilingNeed::None } else { FilingNeed::Reader };
+        work.file_if_due(connection, need, SweptEntries::Keep);
+        reads.serve_one(connection, inbox, work);
+        work.verify_if_due();
+        work.check_files_if_due();
+        if work.is_well() { Ok(()) } else { Err(CopyError::Closed) }
     }
 }
 
@@ -272,9 +301,10 @@ fn publish_elsewhere(copy: UnpublishedCopy, done: CopyCallback) -> Option<JoinHa
 
 impl PendingReads {
     fn serve_one(&mut self, connection: &Connection, inbox: &CommitterInbox, work: &CommitState) {
-        let Some((query, reply)) = self.0.pop_front() else { return };
+        let Some(result) = self.0.front().and_then(|(query, _)| work.read(connection, query)) else { return };
+        let Some((_, reply)) = self.0.pop_front() else { return };
         inbox.reads.fetch_sub(1, Ordering::Relaxed);
-        reply.send(work.read(connection, &query));
+        reply.send(result);
     }
 }
 
@@ -291,6 +321,8 @@ mod tests {
             records: vec![vec![0; 10]; records],
             staged: 0,
             entries: Vec::new(),
+            staged_entries: 0,
+            run: None,
             mode: AuditWrite::Append,
             clock: None,
             reply: AppendReply::new(Box::new(drop)),

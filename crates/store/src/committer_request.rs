@@ -20,8 +20,9 @@ const PENDING_READS_MAX: usize = 64;
 const SMALL_APPEND_ITEMS_MAX: usize = 256;
 const SMALL_APPEND_BYTES_MAX: usize = 64 << 10;
 
-/// Records, and bytes, of a slice of a large append: it takes less time than the sync that it shares with others.
-const SLICE_RECORDS_MAX: usize = 32;
+/// Records or entries, and bytes, of a slice of a large append: it takes less time than the sync that it shares with
+/// others.
+const SLICE_ITEMS_MAX: usize = 32;
 const SLICE_BYTES_MAX: usize = 8 << 10;
 
 /// Outcome of an append.
@@ -99,6 +100,10 @@ pub(crate) struct Append {
     pub(crate) staged: usize,
     /// Entries, and each as a line.
     pub(crate) entries: Vec<(Arc<AuditEntry>, String)>,
+    /// Number of entries that are written and do not count yet.
+    pub(crate) staged_entries: usize,
+    /// The run of its entries, once one of them is written.
+    pub(crate) run: Option<u64>,
     pub(crate) mode: AuditWrite,
     /// Time of the clocks, if there are records.
     pub(crate) clock: Option<Now>,
@@ -151,30 +156,45 @@ impl Append {
         self.entries.iter().map(|(_, line)| line.len()).sum()
     }
 
-    /// Returns true if small appends must not wait for the rest of it. Entries are not divided.
+    /// Returns true if small appends must not wait for the rest of it.
     fn is_large(&self) -> bool {
-        let rest = &self.records[self.staged..];
-        let bytes = || rest.iter().map(Vec::len).sum::<usize>() + self.entry_bytes();
-        !rest.is_empty()
-            && (rest.len() + self.entries.len() > SMALL_APPEND_ITEMS_MAX || bytes() > SMALL_APPEND_BYTES_MAX)
+        let (records, entries) = (&self.records[self.staged..], &self.entries[self.staged_entries..]);
+        let bytes = || {
+            let entries = entries.iter().map(|(_, line)| line.len()).sum::<usize>();
+            records.iter().map(Vec::len).sum::<usize>() + entries
+        };
+        let items = records.len() + entries.len();
+        items > SMALL_APPEND_ITEMS_MAX || items > 0 && bytes() > SMALL_APPEND_BYTES_MAX
     }
 
     /// The records of the next slice.
     pub(crate) fn next_slice(&self) -> &[Vec<u8>] {
-        let rest = &self.records[self.staged..];
-        let mut bytes = 0;
-        let fitting = rest.iter().take(SLICE_RECORDS_MAX).take_while(|content| {
-            let fits = bytes < SLICE_BYTES_MAX;
-            bytes += content.len();
-            fits
-        });
-        let count = fitting.count();
-        &rest[..count]
+        slice_of(&self.records[self.staged..], Vec::len)
+    }
+
+    /// The entries of the next slice, once all records are written.
+    pub(crate) fn next_entries(&self) -> &[(Arc<AuditEntry>, String)] {
+        if self.staged < self.records.len() {
+            return &[];
+        }
+        slice_of(&self.entries[self.staged_entries..], |(_, line)| line.len())
     }
 
     pub(crate) fn is_empty(&self) -> bool {
         self.records.is_empty() && self.entries.is_empty()
     }
+}
+
+/// The first items of a list that fit into a slice, and at least one.
+fn slice_of<T>(rest: &[T], length: impl Fn(&T) -> usize) -> &[T] {
+    let mut bytes = 0;
+    let fitting = rest.iter().take(SLICE_ITEMS_MAX).take_while(|item| {
+        let fits = bytes < SLICE_BYTES_MAX;
+        bytes += length(item);
+        fits
+    });
+    let count = fitting.count();
+    &rest[..count]
 }
 
 impl PendingWrite {
@@ -205,18 +225,6 @@ impl PendingWrite {
     pub(crate) fn is_large(&self) -> bool {
         match self {
             Self::Append(append) => append.is_large(),
-            Self::Fold { .. } | Self::Forget { .. } => false,
-        }
-    }
-
-    /// Returns true if it is an append of which only the last part is left, with more entries than a small one has.
-    pub(crate) fn ends_with_many_entries(&self) -> bool {
-        match self {
-            Self::Append(append) => {
-                let is_long = append.entries.len() > SMALL_APPEND_ITEMS_MAX
-                    || append.entry_bytes() > SMALL_APPEND_BYTES_MAX;
-                is_long && !append.is_large()
-            }
             Self::Fold { .. } | Self::Forget { .. } => false,
         }
     }

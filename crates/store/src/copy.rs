@@ -1,6 +1,7 @@
 //! Copies of a running journal, as a file that can be imported.
 //!
-//! The committer copies a few pages at a time. Syncs of the copy, and its renaming, run on other threads.
+//! The committer copies a few pages of the journal at a time, and then the entries of the audit file: in a copy all of
+//! them wait in the journal. Syncs of the copy, and its renaming, run on other threads.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -9,12 +10,19 @@ use std::time::Duration;
 use rusqlite::backup::{Backup, StepResult};
 use rusqlite::{Connection, OpenFlags};
 
+use crate::audit_log::{AuditRow, read_rows};
 use crate::copy_sync::{CopyPace, CopySync};
-use crate::error::CopyError;
+use crate::error::{CopyError, OpenError};
 use crate::files::{create_private, remove_if_there, rename_durably, with_suffix};
+use crate::heading::Headings;
+use crate::pending::{PendingEntries, Run, write_run, write_run_entry};
 
 /// Pages that are copied before other requests are served.
 const PAGES_PER_STEP: i32 = 64;
+
+/// Entries that are copied before other requests are served, and about as many pages.
+const ENTRIES_PER_STEP: usize = 256;
+const PAGES_PER_ENTRIES: u64 = 64;
 
 /// A complete copy that is not under its name yet.
 #[derive(Debug)]
@@ -35,11 +43,20 @@ impl UnpublishedCopy {
     }
 }
 
-/// Copies a database, and calls a function between two steps.
-pub(crate) fn copy_database(
+/// The rest of the work beside a copy.
+pub(crate) trait CopySource {
+    /// The audit file, if it can be used.
+    fn audit(&self) -> Option<&Connection>;
+
+    /// Serves other requests between two steps. Nothing is removed from the audit file meanwhile.
+    fn serve(&mut self) -> Result<(), CopyError>;
+}
+
+/// Copies a journal with its audit log into one file.
+pub(crate) fn copy_journal(
     from: &Connection,
     to: &Path,
-    mut between: impl FnMut() -> Result<(), CopyError>,
+    source: &mut impl CopySource,
 ) -> Result<UnpublishedCopy, CopyError> {
     let io = |doing: &'static str| {
         let path = to.to_owned();
@@ -54,7 +71,7 @@ pub(crate) fn copy_database(
     create_private(&new).map_err(io("create the copy"))?;
     let file = File::open(&new).map_err(io("open the copy"))?;
     let mut sync = CopySync::start(move || file.sync_data()).map_err(io("sync the copy"))?;
-    let filled = fill(from, &new, &mut sync, &mut between);
+    let filled = fill(from, &new, &mut sync, source);
     let synced = sync.finish().map_err(io("sync the copy"));
     match filled.and(synced) {
         Ok(()) => Ok(UnpublishedCopy { new, to: to.to_owned() }),
@@ -70,7 +87,7 @@ fn fill(
     from: &Connection,
     new: &Path,
     sync: &mut CopySync,
-    between: &mut impl FnMut() -> Result<(), CopyError>,
+    source: &mut impl CopySource,
 ) -> Result<(), CopyError> {
     let failed = |source| CopyError::Database { path: new.to_owned(), source };
     let sync_failed = |source| CopyError::Io { doing: "sync the copy", path: new.to_owned(), source };
@@ -92,14 +109,81 @@ fn fill(
                 return Err(CopyError::Busy);
             }
             sync.add(u64::from(PAGES_PER_STEP.unsigned_abs()));
-            between()?;
+            source.serve()?;
             while sync.pace().map_err(sync_failed)? == CopyPace::Wait {
-                between()?;
+                source.serve()?;
             }
+        }
+    }
+    let mut entries = EntryCopy::begin(&copy, new)?;
+    while entries.go_on(&copy, source.audit()).map_err(failed)? == CopyProgress::Goes {
+        sync.add(PAGES_PER_ENTRIES);
+        source.serve()?;
+        while sync.pace().map_err(sync_failed)? == CopyPace::Wait {
+            source.serve()?;
         }
     }
     // Without a log beside it, the copy is a single file that can be read anywhere.
     copy.pragma_update_and_check(None, "locking_mode", "EXCLUSIVE", |_| Ok(())).map_err(failed)?;
     copy.pragma_update_and_check(None, "journal_mode", "DELETE", |_| Ok(())).map_err(failed)?;
     copy.close().map_err(|(_, source)| failed(source))
+}
+
+/// Copies entries of the audit file into the journal of a copy.
+struct EntryCopy {
+    /// Positions of entries that already wait there.
+    spans: Vec<(u64, u64)>,
+    /// Position of the last entry that was looked at.
+    at: u64,
+    /// Position of the last entry of the copy.
+    end: u64,
+    pending: PendingEntries,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum CopyProgress {
+    Goes,
+    Done,
+}
+
+impl EntryCopy {
+    fn begin(copy: &Connection, path: &Path) -> Result<Self, CopyError> {
+        let damaged = |error: OpenError| CopyError::Damaged(error.to_string());
+        let pending = PendingEntries::read(copy, path).map_err(damaged)?;
+        let journal = Headings::read(copy, path).map_err(damaged)?.journal;
+        let (at, end) = (journal.audit_swept.number, journal.audit_end.number);
+        Ok(Self { spans: pending.spans(), at, end, pending })
+    }
+
+    /// Copies some entries. Those that cannot be read are missing from the copy.
+    fn go_on(&mut self, copy: &Connection, audit: Option<&Connection>) -> rusqlite::Result<CopyProgress> {
+        let Some(rows) = audit.and_then(|audit| read_rows(audit, (self.at, self.end), ENTRIES_PER_STEP).ok())
+        else {
+            return Ok(CopyProgress::Done);
+        };
+        let Some(last) = rows.last() else { return Ok(CopyProgress::Done) };
+        self.at = last.position;
+        let spans = &self.spans;
+        let is_there = |position: u64| {
+            let before = spans.partition_point(|(first, _)| *first <= position);
+            before.checked_sub(1).is_some_and(|before| position < spans[before].0 + spans[before].1)
+        };
+        let rows: Vec<_> = rows.iter().filter(|row| !is_there(row.position)).collect();
+        let transaction = copy.unchecked_transaction()?;
+        let is_next = |one: &&AuditRow, next: &&AuditRow| {
+            (one.stream, one.number + 1, one.position + 1) == (next.stream, next.number, next.position)
+        };
+        let lines: Vec<_> = rows.iter().filter_map(|row| Some((*row, row.line().ok()?))).collect();
+        for group in lines.chunk_by(|(one, _), (next, _)| is_next(one, next)) {
+            let run = self.pending.new_id();
+            for (row, line) in group {
+                write_run_entry(&transaction, (run, row.number), line)?;
+            }
+            let positions: Vec<_> = group.iter().map(|(row, _)| row.position).collect();
+            let (first, _) = group[0];
+            write_run(&transaction, run, &Run::new(first.stream, first.number, &positions))?;
+        }
+        transaction.commit()?;
+        Ok(CopyProgress::Goes)
+    }
 }

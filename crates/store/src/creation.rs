@@ -6,7 +6,7 @@ use rusqlite::Connection;
 
 use crate::codec::to_bytes;
 use crate::committer_request::StreamState;
-use crate::database::{self, write_record};
+use crate::database::{self, FileKind, write_record};
 use crate::error::OpenError;
 use crate::files::Directory;
 use crate::fold::Folding;
@@ -63,7 +63,7 @@ pub(crate) fn create(
     unread: &[(ClusterId, MaintenanceId)],
 ) -> Result<(), OpenError> {
     let new = directory.new_journal()?;
-    let connection = database::create(&new)?;
+    let connection = database::create(&new, FileKind::Journal)?;
     let mut headings = Headings::new(heading);
     add_streams(&mut headings, state, Chain::default());
     let mut write = || {

@@ -16,20 +16,29 @@ use crate::files::{self, FileHeader};
 use crate::log_check::{LogState, check_log};
 use crate::stream_key::StreamKey;
 
-/// `FWRN`: application id of the file, for programs that identify files.
+/// `FWRN` and `FWRA`: application ids of the journal and of the audit file, for programs that identify files.
 const APPLICATION: i64 = 0x4657_524e;
+const AUDIT_APPLICATION: i64 = 0x4657_5241;
 
 /// Format of the journal: its tables, and the stored form of records and of the state. It only grows; a journal of an
 /// older format is upgraded on opening.
 pub(crate) const FORMAT: i64 = 2;
 
-const SCHEMA: [&str; 8] = [
+const SCHEMA: [&str; 6] = [
     "CREATE TABLE heading (one INTEGER PRIMARY KEY CHECK (one = 1), content BLOB NOT NULL) STRICT",
     "CREATE TABLE stream (stream INTEGER PRIMARY KEY, content BLOB NOT NULL) STRICT",
     "CREATE TABLE record (stream INTEGER, number INTEGER, content BLOB NOT NULL, \
      PRIMARY KEY (stream, number)) STRICT, WITHOUT ROWID",
     "CREATE TABLE chunk (stream INTEGER, generation INTEGER, number INTEGER, content BLOB NOT NULL, \
      PRIMARY KEY (stream, generation, number)) STRICT, WITHOUT ROWID",
+    "CREATE TABLE run (run INTEGER PRIMARY KEY, content BLOB NOT NULL) STRICT",
+    "CREATE TABLE entry (run INTEGER, number INTEGER, content BLOB NOT NULL, \
+     PRIMARY KEY (run, number)) STRICT, WITHOUT ROWID",
+];
+
+/// The tables of the audit file.
+const AUDIT_SCHEMA: [&str; 5] = [
+    "CREATE TABLE origin (one INTEGER PRIMARY KEY CHECK (one = 1), content BLOB NOT NULL) STRICT",
     "CREATE TABLE trail (position INTEGER PRIMARY KEY, stream INTEGER NOT NULL, number INTEGER NOT NULL, \
      at INTEGER NOT NULL, content BLOB NOT NULL) STRICT",
     "CREATE UNIQUE INDEX trail_number ON trail (stream, number)",
@@ -37,7 +46,7 @@ const SCHEMA: [&str; 8] = [
     "CREATE TABLE hour (hour INTEGER PRIMARY KEY, first INTEGER NOT NULL, last INTEGER NOT NULL) STRICT",
 ];
 
-/// The tables of formats 0 and 1.
+/// The tables of formats 0 and 1, which have no audit file.
 const OLD_SCHEMA: [&str; 6] = [
     "CREATE TABLE heading (one INTEGER PRIMARY KEY CHECK (one = 1), content BLOB NOT NULL) STRICT",
     "CREATE TABLE record (number INTEGER PRIMARY KEY, content BLOB NOT NULL) STRICT",
@@ -72,6 +81,31 @@ pub(crate) enum CheckDepth {
     Thorough,
 }
 
+/// A kind of file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FileKind {
+    Journal,
+    Audit,
+}
+
+impl FileKind {
+    const fn application(self) -> i64 {
+        match self {
+            Self::Journal => APPLICATION,
+            Self::Audit => AUDIT_APPLICATION,
+        }
+    }
+
+    /// The tables of a file of that format.
+    const fn schema(self, format: i64) -> &'static [&'static str] {
+        match self {
+            Self::Journal if format < FORMAT => &OLD_SCHEMA,
+            Self::Journal => &SCHEMA,
+            Self::Audit => &AUDIT_SCHEMA,
+        }
+    }
+}
+
 /// Opens an existing journal. `check` may refuse it while the file and its log are still unchanged.
 pub(crate) fn open(
     path: &Path,
@@ -79,7 +113,7 @@ pub(crate) fn open(
     depth: CheckDepth,
     check: impl FnOnce(&Connection) -> Result<(), OpenError>,
 ) -> Result<Connection, OpenError> {
-    let format = check_header(path, files::read_header(path)?)?;
+    let format = check_header(path, FileKind::Journal)?;
     let log = files::with_suffix(path, "-wal");
     match check_log(&log).map_err(OpenError::io("read the log", &log))? {
         LogState::Sound => {}
@@ -87,6 +121,26 @@ pub(crate) fn open(
             return Err(OpenError::damaged(&log, "durable commits are behind a damaged frame"));
         }
     }
+    let connection = connect(path, sync)?;
+    check(&connection)?;
+    accept(&connection).map_err(|source| OpenError::database(path, source))?;
+    check_structure(&connection, path, depth)?;
+    check_tables(&connection, path, FileKind::Journal.schema(format))?;
+    Ok(connection)
+}
+
+/// Opens an existing audit file, and leaves it unchanged until [`accept`]. Reads only the schema: nothing of the state
+/// depends on the rest, and its damage is found when it is read.
+pub(crate) fn open_audit(path: &Path) -> Result<Connection, OpenError> {
+    let format = check_header(path, FileKind::Audit)?;
+    // Entries leave the journal only after a checkpoint of this file, which syncs everything.
+    let connection = connect(path, SyncMode::Later)?;
+    check_tables(&connection, path, FileKind::Audit.schema(format))?;
+    Ok(connection)
+}
+
+/// Connects to a file, which stays unchanged until [`accept`].
+fn connect(path: &Path, sync: SyncMode) -> Result<Connection, OpenError> {
     let failed = |source| OpenError::database(path, source);
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags).map_err(failed)?;
@@ -98,12 +152,13 @@ pub(crate) fn open(
     if mode != "wal" {
         return Err(OpenError::damaged(path, format!("its journal mode is {mode}")));
     }
-    check(&connection)?;
-    // Rewrites and syncs everything that a failed write of an earlier process may have left. Also takes the lock.
-    checkpoint(&connection, LogAfterCheckpoint::Emptied).map_err(failed)?;
-    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false).map_err(failed)?;
-    check_structure(&connection, path, depth, format)?;
     Ok(connection)
+}
+
+/// Rewrites and syncs everything that a failed write of an earlier process may have left. Also takes the lock.
+pub(crate) fn accept(connection: &Connection) -> rusqlite::Result<()> {
+    checkpoint(connection, LogAfterCheckpoint::Emptied)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false).map(drop)
 }
 
 /// Makes closing the connection leave the log unchanged, and remove no file.
@@ -113,16 +168,17 @@ pub(crate) fn keep_log_on_close(connection: &Connection) -> rusqlite::Result<()>
 
 /// Opens a copy that no process writes to, and leaves it unchanged.
 pub(crate) fn open_copy(path: &Path) -> Result<Connection, OpenError> {
-    let format = check_header(path, files::read_header(path)?)?;
+    let format = check_header(path, FileKind::Journal)?;
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags);
     let connection = connection.map_err(|source| OpenError::database(path, source))?;
-    check_structure(&connection, path, CheckDepth::Thorough, format)?;
+    check_structure(&connection, path, CheckDepth::Thorough)?;
+    check_tables(&connection, path, FileKind::Journal.schema(format))?;
     Ok(connection)
 }
 
-/// Creates an empty journal in a file that is renamed later: until then it needs no protection.
-pub(crate) fn create(path: &Path) -> Result<Connection, OpenError> {
+/// Creates an empty journal or audit file under a name that is changed later: until then it needs no protection.
+pub(crate) fn create(path: &Path, kind: FileKind) -> Result<Connection, OpenError> {
     let failed = |source| OpenError::database(path, source);
     // It holds secrets. The log gets the same permissions.
     files::create_private(path).map_err(OpenError::io("create the new journal", path))?;
@@ -133,13 +189,13 @@ pub(crate) fn create(path: &Path) -> Result<Connection, OpenError> {
     set("locking_mode", "EXCLUSIVE").map_err(failed)?;
     set("journal_mode", "MEMORY").map_err(failed)?;
     connection.pragma_update(None, "synchronous", "OFF").map_err(failed)?;
-    connection.pragma_update(None, "application_id", APPLICATION).map_err(failed)?;
+    connection.pragma_update(None, "application_id", kind.application()).map_err(failed)?;
     connection.pragma_update(None, "user_version", FORMAT).map_err(failed)?;
-    SCHEMA.iter().try_for_each(|table| connection.execute_batch(table)).map_err(failed)?;
+    kind.schema(FORMAT).iter().try_for_each(|table| connection.execute_batch(table)).map_err(failed)?;
     Ok(connection)
 }
 
-/// Closes a new journal, and switches it to a write-ahead log.
+/// Closes a new file, and switches it to a write-ahead log.
 pub(crate) fn complete(connection: Connection, path: &Path) -> Result<(), OpenError> {
     let failed = |source| OpenError::database(path, source);
     connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(())).map_err(failed)?;
@@ -186,40 +242,49 @@ pub(crate) fn checkpoint(connection: &Connection, log: LogAfterCheckpoint) -> ru
     Err(rusqlite::Error::SqliteFailure(busy, None))
 }
 
-/// The format of a journal; fails if it is not one that this program knows.
-fn check_header(path: &Path, header: Option<FileHeader>) -> Result<i64, OpenError> {
-    match header {
-        Some(FileHeader { application: APPLICATION, version: format @ 0..=FORMAT }) => Ok(format),
-        Some(FileHeader { application: APPLICATION, version: found }) => {
+/// The format of a file; fails if it is not one that this program knows.
+fn check_header(path: &Path, kind: FileKind) -> Result<i64, OpenError> {
+    match files::read_header(path)? {
+        Some(FileHeader { application, version: format @ 0..=FORMAT })
+            if application == kind.application() =>
+        {
+            Ok(format)
+        }
+        Some(FileHeader { application, version: found })
+            if application == kind.application() && found > FORMAT =>
+        {
             Err(OpenError::Newer { path: path.to_owned(), found, known: FORMAT })
         }
         Some(_) | None => Err(OpenError::Foreign(path.to_owned())),
     }
 }
 
-fn check_structure(
+/// Checks the structure of every page.
+pub(crate) fn check_structure(
     connection: &Connection,
     path: &Path,
     depth: CheckDepth,
-    format: i64,
 ) -> Result<(), OpenError> {
-    let failed = |source| OpenError::database(path, source);
     let query = match depth {
         CheckDepth::Quick => "PRAGMA quick_check(1)",
         CheckDepth::Thorough => "PRAGMA integrity_check(1)",
     };
-    let found: String = connection.query_row(query, [], |row| row.get(0)).map_err(failed)?;
-    if found != "ok" {
-        return Err(OpenError::damaged(path, found));
+    let found: rusqlite::Result<String> = connection.query_row(query, [], |row| row.get(0));
+    match found.map_err(|source| OpenError::database(path, source))? {
+        ok if ok == "ok" => Ok(()),
+        found => Err(OpenError::damaged(path, found)),
     }
+}
+
+fn check_tables(connection: &Connection, path: &Path, expected: &[&str]) -> Result<(), OpenError> {
+    let failed = |source| OpenError::database(path, source);
     let mut statement = connection.prepare("SELECT sql FROM sqlite_schema ORDER BY rowid").map_err(failed)?;
     let tables = statement.query_map([], |row| row.get::<_, String>(0)).map_err(failed)?;
     let tables = tables.collect::<rusqlite::Result<Vec<_>>>().map_err(failed)?;
-    let expected = if format == FORMAT { &SCHEMA[..] } else { &OLD_SCHEMA[..] };
-    if tables != expected {
-        Err(OpenError::damaged(path, "its tables are not those of forewarn"))
-    } else {
+    if tables == expected {
         Ok(())
+    } else {
+        Err(OpenError::damaged(path, "its tables are not those of forewarn"))
     }
 }
 
@@ -287,7 +352,7 @@ mod tests {
     fn the_settings_are_in_force() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("journal.db");
-        complete(create(&path).unwrap(), &path).unwrap();
+        complete(create(&path, FileKind::Journal).unwrap(), &path).unwrap();
         let connection = open(&path, SyncMode::EachCommit, CheckDepth::Thorough, |_| Ok(())).unwrap();
         let number =
             |name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0)).unwrap();

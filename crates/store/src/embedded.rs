@@ -11,6 +11,7 @@ use forewarn_lifecycle::Now;
 
 use crate::audit_check::AuditCheck;
 use crate::audit_log_reader::AuditLogReader;
+use crate::audit_store::AuditStore;
 use crate::codec::{RECORD_BYTES_MAX, to_bytes};
 use crate::commit::CommitState;
 use crate::committer::Committer;
@@ -27,7 +28,7 @@ use crate::heading::later;
 use crate::lock::lock;
 use crate::options::{IfMissing, Options};
 use crate::reach::{self, Reach, ReachFile};
-use crate::recover::{Recovered, open_and_recover, remove_leftovers};
+use crate::recover::{OpenedJournal, Recovered, open_and_recover, remove_leftovers};
 use crate::upgrade;
 
 /// Handle of a journal in a directory.
@@ -53,14 +54,16 @@ impl Embedded {
         let due: Vec<_> =
             recorded.map(|recorded| recorded.reach).into_iter().chain(options.reached).collect();
         upgrade::upgrade_if_old(&directory, &due, |_, _| ())?;
-        let (connection, headings, recovered) =
-            open_and_recover(&directory, (options.sync, CheckDepth::Quick), &due)?;
-        let unknown = remove_leftovers(&connection, &headings, &recovered.state);
-        let unknown = unknown.map_err(|source| OpenError::database(&journal, source))?;
+        let opened = open_and_recover(&directory, (options.sync, CheckDepth::Quick), &due)?;
+        let OpenedJournal { connection, headings, recovered, pending, audit } = opened;
+        let failed = |source| OpenError::database(&journal, source);
+        let audit = AuditStore::open(&directory, (audit, pending), (&connection, &headings))?;
+        audit.pending().remove_leftovers(&connection).map_err(failed)?;
+        let unknown = remove_leftovers(&connection, &headings, &recovered.state).map_err(failed)?;
         let reach = ReachFile::open(&directory, recorded, &Reach::of(&headings.journal))?;
-        let files = NamedFiles::of(&directory)?;
+        let files = NamedFiles::of(&directory, audit.state())?;
         let (requests, inbox) = CommitterQueue::new();
-        let work = CommitState::new(headings, &unknown, (reach, files), options);
+        let work = CommitState::new((headings, audit), &unknown, (reach, files), options);
         let status = Arc::clone(work.status());
         let committer = Committer::new(connection, directory, inbox, work);
         let thread = thread::Builder::new().name("forewarn-journal".to_owned());
@@ -95,7 +98,17 @@ impl Embedded {
         match encode(stream, records, entries) {
             Ok((records, entries, clock)) => {
                 let stream = stream.into();
-                let append = Append { stream, records, staged: 0, entries, mode, clock, reply };
+                let append = Append {
+                    stream,
+                    records,
+                    staged: 0,
+                    entries,
+                    staged_entries: 0,
+                    run: None,
+                    mode,
+                    clock,
+                    reply,
+                };
                 self.write(PendingWrite::Append(append));
             }
             Err(error) => reply.send(Err(error)),

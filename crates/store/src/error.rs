@@ -26,6 +26,19 @@ pub enum OpenError {
         path.display()
     )]
     Short { path: PathBuf, what: String },
+    /// The audit file is missing, truncated, or another one.
+    #[error(
+        "the audit log has lost entries: {}: {what}\n  hint: put the missing file back; to continue without its entries: forewarn store accept-loss {}",
+        path.display(),
+        path.parent().unwrap_or(path).display()
+    )]
+    AuditLost { path: PathBuf, what: String },
+    /// The audit file is damaged. The state is not, and a server starts.
+    #[error(
+        "the audit log is damaged: {}: {what}\n  hint: keep a copy of the file; a server starts, and can still read the other entries",
+        path.display()
+    )]
+    AuditDamaged { path: PathBuf, what: String },
     /// The record of the journal's end is missing or damaged, so that lost commits would go unnoticed.
     #[error(
         "cannot tell whether the journal is complete: {}: {what}\n  hint: put the file back; to continue without it: forewarn store accept-loss {}",
@@ -137,6 +150,8 @@ pub enum CopyError {
     },
     #[error("cannot copy the journal: {}", path.display())]
     Database { path: PathBuf, source: rusqlite::Error },
+    #[error("the journal is damaged: {0}")]
+    Damaged(String),
     /// Another copy is in progress.
     #[error("another copy is in progress\n  hint: wait until it is complete")]
     Busy,
@@ -160,6 +175,14 @@ impl OpenError {
 
     pub(crate) fn damaged(path: &Path, what: impl Into<String>) -> Self {
         Self::Damaged { path: path.to_owned(), what: what.into() }
+    }
+
+    /// The same about the audit file.
+    pub(crate) fn of_audit_file(self) -> Self {
+        match self {
+            Self::Damaged { path, what } => Self::AuditDamaged { path, what },
+            other => other,
+        }
     }
 
     pub(crate) fn database(path: &Path, source: rusqlite::Error) -> Self {

@@ -6,6 +6,9 @@
 //!   journal.db-wal   commits since the last checkpoint; absent after a clean stop
 //!   journal.reach    minimum end of the journal
 //!   journal.new      a new journal; renamed when it is complete and durable
+//!   audit.db         the audit file: audit entries that are no longer in the journal
+//!   audit.db-wal     commits of the audit file since its last checkpoint
+//!   audit.new        a new audit file
 //! ```
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
@@ -112,9 +115,22 @@ impl Directory {
         marked.map_err(OpenError::io("mark the lock of", &self.path))
     }
 
+    pub(crate) fn audit(&self) -> PathBuf {
+        self.path.join(AUDIT)
+    }
+
     /// Path for a new journal; the rest of an interrupted attempt is removed.
     pub(crate) fn new_journal(&self) -> Result<PathBuf, OpenError> {
-        let path = self.path.join("journal.new");
+        self.new_file("journal.new")
+    }
+
+    /// Path for a new audit file; the rest of an interrupted attempt is removed.
+    pub(crate) fn new_audit(&self) -> Result<PathBuf, OpenError> {
+        self.new_file("audit.new")
+    }
+
+    fn new_file(&self, name: &str) -> Result<PathBuf, OpenError> {
+        let path = self.path.join(name);
         for suffix in ["", "-wal", "-shm", "-journal"] {
             let left = with_suffix(&path, suffix);
             remove_if_there(&left)
@@ -133,7 +149,8 @@ impl Directory {
         if exists(&with_suffix(&journal, "-wal"))? {
             return Err(OpenError::damaged(&journal, "it is missing, and its log is still there"));
         }
-        if self.is_marked()? || exists(&self.reach())? {
+        // An audit file is created after its journal.
+        if self.is_marked()? || exists(&self.reach())? || exists(&self.audit())? {
             return Err(OpenError::Gone(self.path.clone()));
         }
         Ok(false)
@@ -159,16 +176,52 @@ impl Directory {
         let journal = self.journal();
         rename_durably(new, &journal).map_err(OpenError::io("rename the new journal", &journal))
     }
+
+    /// Renames a complete audit file to its final name, durably. A log under that name belonged to another file.
+    pub(crate) fn publish_audit(&self, new: &Path) -> Result<(), OpenError> {
+        let audit = self.audit();
+        let renamed =
+            remove_if_there(&with_suffix(&audit, "-wal")).and_then(|()| rename_durably(new, &audit));
+        renamed.map_err(OpenError::io("rename the new audit file", &audit))
+    }
+
+    /// Gives the audit file and its log other names, durably: they are evidence. Nothing happens without a file.
+    pub(crate) fn set_audit_aside(&self) -> Result<(), OpenError> {
+        let audit = self.audit();
+        let failed = OpenError::io("rename the audit file", &audit);
+        let aside = || {
+            if !audit.try_exists()? {
+                return remove_if_there(&with_suffix(&audit, "-wal"));
+            }
+            let mut number = 1;
+            let free = loop {
+                let path = self.path.join(format!("audit.lost-{number}.db"));
+                if !path.try_exists()? {
+                    break path;
+                }
+                number += 1;
+            };
+            let log = with_suffix(&audit, "-wal");
+            if log.try_exists()? {
+                fs::rename(&log, with_suffix(&free, "-wal"))?;
+            }
+            fs::rename(&audit, &free)?;
+            sync_directory_of(&audit)
+        };
+        aside().map_err(failed)
+    }
 }
 
 const LOCK: &str = "lock";
 const JOURNAL: &str = "journal.db";
 const LOG: &str = "journal.db-wal";
 const REACH: &str = "journal.reach";
+const AUDIT: &str = "audit.db";
+const AUDIT_LOG: &str = "audit.db-wal";
 
 /// Returns true if no server has used the directory. Creates nothing in it.
 fn is_untouched(path: &Path) -> Result<bool, OpenError> {
-    for name in [LOCK, JOURNAL, LOG, REACH] {
+    for name in [LOCK, JOURNAL, LOG, REACH, AUDIT] {
         if exists(&path.join(name))? {
             return Ok(false);
         }
@@ -194,6 +247,8 @@ pub(crate) struct NamedFiles {
     written: [NamedFile; 2],
     /// The record of the reach, and the lock.
     others: [NamedFile; 2],
+    /// The audit file and its log; none if the file cannot be used.
+    audit: Vec<NamedFile>,
 }
 
 #[derive(Debug)]
@@ -205,13 +260,22 @@ struct NamedFile {
 
 impl NamedFiles {
     /// Records the files of a journal that was just opened.
-    pub(crate) fn of(directory: &Directory) -> Result<Self, OpenError> {
+    pub(crate) fn of(directory: &Directory, audit: AuditFileState) -> Result<Self, OpenError> {
         let named = |name: &'static str| {
             let path = directory.path.join(name);
             let identity = identity(&path).map_err(OpenError::io("inspect", &path))?;
             Ok::<_, OpenError>(NamedFile { name, path, identity })
         };
-        Ok(Self { written: [named(LOG)?, named(JOURNAL)?], others: [named(REACH)?, named(LOCK)?] })
+        let audit = match audit {
+            AuditFileState::Used => vec![named(AUDIT_LOG)?, named(AUDIT)?],
+            AuditFileState::Unusable => Vec::new(),
+        };
+        Ok(Self { written: [named(LOG)?, named(JOURNAL)?], others: [named(REACH)?, named(LOCK)?], audit })
+    }
+
+    /// Fails if the audit file or its log is no longer under its name.
+    pub(crate) fn check_audit(&self) -> Result<(), AppendError> {
+        self.audit.iter().try_for_each(NamedFile::check)
     }
 
     /// Fails if the journal or its log is no longer under its name.
@@ -222,8 +286,16 @@ impl NamedFiles {
     /// Fails if any file is no longer under its name.
     pub(crate) fn check(&self) -> Result<(), AppendError> {
         self.check_written()?;
+        self.check_audit()?;
         self.others.iter().try_for_each(NamedFile::check)
     }
+}
+
+/// Usability of the audit file of an open journal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AuditFileState {
+    Used,
+    Unusable,
 }
 
 impl NamedFile {
@@ -353,12 +425,12 @@ mod tests {
         let scratch = tempfile::tempdir().unwrap();
         let (data, away) = (scratch.path().join("data"), scratch.path().join("away"));
         let directory = Directory::own(&data).unwrap();
-        for name in [JOURNAL, LOG, REACH] {
+        for name in [JOURNAL, LOG, REACH, AUDIT, AUDIT_LOG] {
             fs::write(data.join(name), b"").unwrap();
         }
-        let files = NamedFiles::of(&directory).unwrap();
+        let files = NamedFiles::of(&directory, AuditFileState::Used).unwrap();
         assert_eq!((files.check_written(), files.check()), (Ok(()), Ok(())));
-        for name in [LOCK, JOURNAL, LOG, REACH] {
+        for name in [LOCK, JOURNAL, LOG, REACH, AUDIT, AUDIT_LOG] {
             let kept = scratch.path().join("kept");
             fs::rename(data.join(name), &kept).unwrap();
             assert_eq!(files.check(), Err(AppendError::Moved(name)));

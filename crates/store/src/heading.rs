@@ -159,6 +159,15 @@ impl Headings {
         self.streams.iter().map(|(key, heading)| (*key, heading))
     }
 
+    /// Records that all audit entries are gone. The next ones continue the chains.
+    pub(crate) fn drop_audit_log(&mut self) {
+        self.journal.audit_swept = self.journal.audit_end;
+        for (key, heading) in &mut self.streams {
+            heading.swept = heading.audit_chain;
+            self.changed.insert(*key);
+        }
+    }
+
     /// Counts new records of a stream. Returns the number of the last one before them.
     pub(crate) fn add_records(&mut self, key: StreamKey, count: usize) -> u64 {
         self.journal.records += count as u64;

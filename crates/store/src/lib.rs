@@ -6,18 +6,20 @@
 //!
 //! ```text
 //!   append (stream a) ──┐
-//!   append (stream b) ──┼▶ committer (one thread, one connection) ──▶ journal.db-wal ──▶ journal.db
-//!   append (stream c) ──┘        │ many batches, one commit, one sync
-//!                                └──▶ done: durable
+//!   append (stream b) ──┼▶ committer (one thread) ──▶ journal.db-wal ──▶ journal.db
+//!   append (stream c) ──┘        │ many batches, one commit, one sync      │ audit entries, later
+//!                                └──▶ done: durable                        └──▶ audit.db
 //! ```
 //!
 //! So that opening does not replay the whole history, the owner of a stream folds its state from time to time
 //! ([`Journal::fold`]); the state then replaces all records before it. Audit entries are written with the records
-//! ([`AuditLogReader`]); nothing is derived from them.
+//! ([`AuditLogReader`]); nothing is derived from them. They move into a file of their own, so that the cost of an
+//! opening does not grow with the audit log.
 
 mod audit_check;
 mod audit_log;
 mod audit_log_reader;
+mod audit_store;
 mod codec;
 mod commit;
 mod committer;
@@ -37,6 +39,7 @@ mod log_check;
 mod loss;
 mod old_journal;
 mod options;
+mod pending;
 mod reach;
 mod recover;
 mod stream_key;
@@ -63,8 +66,8 @@ pub use committer_request::{Appended, StreamState};
 pub use database::SyncMode;
 pub use embedded::Embedded;
 pub use error::{AppendError, CopyError, OpenError};
-pub use loss::{AcceptedLoss, accept_loss};
-pub use options::{FOLD_AFTER, IfMissing, LOG_BYTES, Options};
+pub use loss::{AcceptedLoss, LossKind, accept_loss};
+pub use options::{FILE_AFTER, FOLD_AFTER, IfMissing, LOG_BYTES, Options};
 pub use reach::Reach;
 pub use recover::Recovered;
 pub use transfer::{CheckReport, check, export, import};

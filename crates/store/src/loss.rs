@@ -4,6 +4,8 @@
 //! journal continues as after an import: incarnations take a step, visible events get new ids, later ids and action
 //! names use another seed, notice counts from the moment at which VMs can read it, and the brake is on. Unlike after an
 //! import, audit logs continue, and the next entry of the shared stream records the accepted loss.
+//!
+//! If only the audit file is lost, the state continues unchanged, and the audit logs continue without their entries.
 
 use std::path::Path;
 
@@ -11,15 +13,17 @@ use forewarn_control::{Chain, ControlState, INCARNATION_STEP, NewAuditEntry, Str
 use forewarn_types::Moment;
 use rusqlite::Connection;
 
-use crate::audit_log::write_entry;
+use crate::audit_log::{AuditEnds, AuditView, remove_after};
+use crate::audit_store::AuditFile;
 use crate::creation::write_state;
 use crate::database::{CheckDepth, LogAfterCheckpoint, SyncMode, checkpoint};
 use crate::error::OpenError;
 use crate::files::Directory;
 use crate::heading::Headings;
 use crate::options::Options;
+use crate::pending::{PendingEntries, Run, write_run_entry};
 use crate::reach::{self, Reach, ReachFile};
-use crate::recover::{Recovered, open_and_recover, remove_leftovers};
+use crate::recover::{OpenedJournal, open_and_recover, remove_leftovers};
 use crate::stream_key::StreamKey;
 use crate::upgrade;
 
@@ -31,9 +35,20 @@ pub struct AcceptedLoss {
     pub due: Option<Reach>,
     /// Description of the difference.
     pub what: String,
+    pub kind: LossKind,
 }
 
-/// Lets a journal that has lost commits be opened again. The seed of the options becomes its new seed.
+/// The part of a journal that has lost something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LossKind {
+    /// The journal itself: its state continues as after an import.
+    Commits,
+    /// Only the audit file: the state continues unchanged.
+    AuditEntries,
+}
+
+/// Lets a journal that has lost commits, or its audit file, be opened again. If commits are lost, the seed of the
+/// options becomes its new seed.
 ///
 /// # Errors
 /// Fails if the journal is complete, in use, missing or damaged, or cannot be written.
@@ -46,45 +61,100 @@ pub fn accept_loss(directory: &Path, options: &Options) -> Result<AcceptedLoss, 
         Err(OpenError::ReachUnknown { what, .. }) => Err(what),
         Err(error) => return Err(error),
     };
-    let shortfall = |connection: &Connection, headings: &Headings| {
-        recorded.as_ref().ok().and_then(|due| due.shortfall(connection, headings))
+    let shortfall = |view: &AuditView<'_>, headings: &Headings| {
+        recorded.as_ref().ok().and_then(|due| due.shortfall(view, headings))
     };
     // An upgrade adds records.
     let before_upgrade = upgrade::upgrade_if_old(&owned, &[], shortfall)?;
-    let (connection, mut headings, recovered) =
-        open_and_recover(&owned, (SyncMode::EachCommit, CheckDepth::Thorough), &[])?;
-    let (due, what) = match &recorded {
-        Ok(due) => (Some(*due), before_upgrade.unwrap_or_else(|| shortfall(&connection, &headings))),
-        Err(what) => (None, Some(format!("its reach is unknown: {what}"))),
+    let opened = open_and_recover(&owned, (SyncMode::EachCommit, CheckDepth::Thorough), &[])?;
+    let OpenedJournal { connection, mut headings, recovered, mut pending, audit } = opened;
+    let ends = audit.ends(&connection, &pending, &headings);
+    let lost_commits = match &recorded {
+        Err(what) => Some(format!("its reach is unknown: {what}")),
+        Ok(_) => {
+            let view = AuditView::new(&connection, audit.connection(), &pending);
+            let shortfall = before_upgrade.unwrap_or_else(|| shortfall(&view, &headings));
+            shortfall.or_else(|| ends.lead())
+        }
     };
-    let Some(what) = what else { return Err(OpenError::Complete(directory.to_owned())) };
-    let accepted = AcceptedLoss { found: Reach::of(&headings.journal), due, what };
-    let Recovered { state, .. } = recovered;
-    let state = state.renewed(options.seed);
-    let state = state.map_err(|error| OpenError::damaged(&journal, error.to_string()))?;
-    let written = write(&connection, &mut headings, &state, audit_entry(&accepted, options));
-    written.map_err(|source| OpenError::database(&journal, source))?;
+    let lost_entries = lost_entries(&audit, ends);
+    let (what, kind) = match (lost_commits, &lost_entries) {
+        (Some(what), _) => (what, LossKind::Commits),
+        (None, Some(what)) => (format!("{}: {what}", owned.audit().display()), LossKind::AuditEntries),
+        (None, None) => return Err(OpenError::Complete(directory.to_owned())),
+    };
+    let accepted = AcceptedLoss { found: Reach::of(&headings.journal), due: recorded.ok(), what, kind };
+    let failed = |source| OpenError::database(&journal, source);
+    let end = headings.journal.audit_end.number;
+    let state = match kind {
+        LossKind::Commits => {
+            let renewed = recovered.state.renewed(options.seed);
+            Some(renewed.map_err(|error| OpenError::damaged(&journal, error.to_string()))?)
+        }
+        LossKind::AuditEntries => None,
+    };
+    if lost_entries.is_some() {
+        drop(audit);
+        owned.set_audit_aside()?;
+        headings.drop_audit_log();
+        connection.execute_batch("DELETE FROM run; DELETE FROM entry").map_err(failed)?;
+        pending = PendingEntries::default();
+        write(&connection, (&mut headings, &mut pending), state.as_ref(), &accepted, options)
+            .map_err(failed)?;
+    } else {
+        write(&connection, (&mut headings, &mut pending), state.as_ref(), &accepted, options)
+            .map_err(failed)?;
+        let removed = audit.connection().map_or(Ok(()), |file| remove_lost(file, end));
+        removed.map_err(|source| OpenError::database(&owned.audit(), source))?;
+    }
     ReachFile::create(&owned, &Reach::of(&headings.journal))?;
-    connection.close().map_err(|(_, source)| OpenError::database(&journal, source))?;
+    connection.close().map_err(|(_, source)| failed(source))?;
     Ok(accepted)
 }
 
-/// Writes the renewed state and the entry in one commit.
+/// Describes entries that are lost with the audit file. A file that can be read keeps its place, also if an end of it is
+/// damaged.
+fn lost_entries(audit: &AuditFile, ends: AuditEnds) -> Option<String> {
+    match (audit, ends) {
+        (_, AuditEnds::Lost(what)) => Some(what),
+        (AuditFile::Damaged(what), AuditEnds::Damaged(_)) => Some(what.clone()),
+        (_, AuditEnds::Present | AuditEnds::Ahead(_) | AuditEnds::Damaged(_)) => None,
+    }
+}
+
+/// Removes entries from the audit file that the journal has lost: later ones get their positions.
+fn remove_lost(file: &Connection, end: u64) -> rusqlite::Result<()> {
+    let transaction = file.unchecked_transaction()?;
+    remove_after(&transaction, end)?;
+    transaction.commit()?;
+    checkpoint(file, LogAfterCheckpoint::Emptied)
+}
+
+/// Writes the entry, and the renewed state if commits are lost, in one commit.
 fn write(
     connection: &Connection,
-    headings: &mut Headings,
-    state: &ControlState,
-    new: NewAuditEntry,
+    (headings, pending): (&mut Headings, &mut PendingEntries),
+    state: Option<&ControlState>,
+    accepted: &AcceptedLoss,
+    options: &Options,
 ) -> rusqlite::Result<()> {
     let transaction = connection.unchecked_transaction()?;
+    pending.remove_leftovers(&transaction)?;
     let shared = headings.get_mut(StreamKey::SHARED);
-    let entry = shared.audit_chain.seal(new);
+    let entry = shared.audit_chain.seal(audit_entry(accepted, options));
     let chain = shared.audit_chain;
     let position = headings.journal.audit_end.number + 1;
     headings.journal.audit_end = Chain { number: position, ..chain };
-    write_entry(&transaction, (StreamKey::SHARED, position), &entry, &entry.to_line())?;
-    remove_leftovers(&transaction, headings, state)?;
-    write_state(&transaction, headings, state, &state.announced())?;
+    let run = pending.new_id();
+    write_run_entry(&transaction, (run, entry.number), &entry.to_line())?;
+    pending.add(&transaction, run, Run::new(StreamKey::SHARED, entry.number, &[position]))?;
+    match state {
+        Some(state) => {
+            remove_leftovers(&transaction, headings, state)?;
+            write_state(&transaction, headings, state, &state.announced())?;
+        }
+        None => headings.write(&transaction)?,
+    }
     transaction.commit()?;
     checkpoint(connection, LogAfterCheckpoint::Emptied)
 }
@@ -95,11 +165,19 @@ fn audit_entry(accepted: &AcceptedLoss, options: &Options) -> NewAuditEntry {
         stream: Some(Stream::Shared),
         by: "shell".to_owned(),
         kind: "loss_accepted".to_owned(),
-        text: format!(
-            "the journal continues although commits are missing: {}; incarnations grew by {INCARNATION_STEP}, events have new \
-             ids, and the brake is on",
-            accepted.what
-        ),
+        text: match accepted.kind {
+            LossKind::Commits => format!(
+                "the journal continues although commits are missing: {}; incarnations grew by {INCARNATION_STEP}, events have new \
+                 ids, and the brake is on",
+                accepted.what
+            ),
+            LossKind::AuditEntries => {
+                format!(
+                    "the audit log continues although all entries before this one are missing: {}",
+                    accepted.what
+                )
+            }
+        },
         ..NewAuditEntry::default()
     }
 }

@@ -14,6 +14,9 @@ pub const FOLD_AFTER: u64 = 10_000;
 /// Size of the log after which a checkpoint runs: commits wait for it, so it is rare even under load.
 pub const LOG_BYTES: u64 = 16 << 20;
 
+/// Number of audit entries that wait in the journal before they are filed together: they share pages of the index.
+pub const FILE_AFTER: u64 = 64;
+
 /// Treatment of a directory without a journal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum IfMissing {
@@ -36,6 +39,8 @@ pub struct Options {
     pub fold_after: u64,
     /// Size of the log after which a checkpoint runs.
     pub log_bytes: u64,
+    /// Number of audit entries that wait in the journal before they are filed, unless a reader needs them.
+    pub file_after: u64,
     pub sync: SyncMode,
     /// Retention of audit entries.
     pub audit_retention: Duration,
@@ -49,6 +54,7 @@ impl Options {
     pub fn new(seed: Seed, now: Now) -> Self {
         let (missing, sync) = (IfMissing::Create, SyncMode::EachCommit);
         let (fold_after, log_bytes, audit_retention) = (FOLD_AFTER, LOG_BYTES, AUDIT_RETENTION);
-        Self { seed, now, missing, fold_after, log_bytes, sync, audit_retention, reached: None }
+        let file_after = FILE_AFTER;
+        Self { seed, now, missing, fold_after, log_bytes, file_after, sync, audit_retention, reached: None }
     }
 }

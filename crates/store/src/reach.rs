@@ -21,9 +21,8 @@ use std::path::Path;
 use forewarn_control::Chain;
 use forewarn_lifecycle::Timestamp;
 use forewarn_types::Moment;
-use rusqlite::Connection;
 
-use crate::audit_log::link_at;
+use crate::audit_log::AuditView;
 use crate::codec::seal::{self, SealLocation};
 use crate::codec::stored_struct;
 use crate::error::OpenError;
@@ -55,8 +54,8 @@ impl Reach {
     }
 
     /// Describes the first difference that shows that the journal with these headings has lost commits.
-    pub(crate) fn shortfall(&self, connection: &Connection, headings: &Headings) -> Option<String> {
-        self.shortfall_of(Self::of(&headings.journal), |position| link_at(connection, headings, position))
+    pub(crate) fn shortfall(&self, audit: &AuditView<'_>, headings: &Headings) -> Option<String> {
+        self.shortfall_of(Self::of(&headings.journal), |position| audit.link_at(headings, position))
     }
 
     /// The same for a journal that ends there; `link_at` returns position and hash of an entry.

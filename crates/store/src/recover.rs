@@ -11,15 +11,17 @@ use forewarn_control::{RestoringCluster, StateRow, Stream, shared};
 use forewarn_lifecycle::{BadRows, MaintenanceId, Now, Seed, Timestamp};
 use rusqlite::{Connection, params};
 
-use crate::audit_log::check_ends;
+use crate::audit_log::{AuditEnds, AuditView, compare_ends};
+use crate::audit_store::AuditFile;
 use crate::codec::seal::{self, SealLocation};
 use crate::codec::{RECORD_BYTES_MAX, Reader, Stored};
-use crate::database::{self, CheckDepth, SyncMode, blob, remove_records_after};
+use crate::database::{self, CheckDepth, FORMAT, SyncMode, blob, remove_records_after};
 use crate::error::OpenError;
-use crate::files::Directory;
+use crate::files::{Directory, read_header};
 use crate::fold::CHUNK_BYTES;
 use crate::heading::{Headings, StreamHeading};
 use crate::old_journal;
+use crate::pending::PendingEntries;
 use crate::reach::Reach;
 use crate::stream_key::StreamKey;
 
@@ -44,24 +46,66 @@ pub struct Recovered {
     pub unread: Vec<(ClusterId, MaintenanceId)>,
 }
 
-/// Opens the journal of a directory and reads everything. A journal that ends before one of the reaches is refused and
-/// left unchanged.
+/// A journal that was opened, and its audit file as it was found.
+pub(crate) struct OpenedJournal {
+    pub(crate) connection: Connection,
+    pub(crate) headings: Headings,
+    pub(crate) recovered: Recovered,
+    /// Audit entries that wait in the journal.
+    pub(crate) pending: PendingEntries,
+    /// Missing if the journal is of an older format: it contains its audit log.
+    pub(crate) audit: AuditFile,
+}
+
+/// Opens the journal of a directory and reads everything except the audit log. A journal that ends before one of the
+/// reaches, or before its audit file, is refused and left unchanged.
 pub(crate) fn open_and_recover(
     directory: &Directory,
     (sync, depth): (SyncMode, CheckDepth),
     due: &[Reach],
-) -> Result<(Connection, Headings, Recovered), OpenError> {
+) -> Result<OpenedJournal, OpenError> {
     let journal = directory.journal();
+    let is_old = read_header(&journal)?.is_some_and(|header| header.version < FORMAT);
+    let audit = if is_old { AuditFile::Missing } else { AuditFile::find(directory)? };
     let connection = database::open(&journal, sync, depth, |connection| {
         // Damaged headings are reported below, with the rest of the damage.
         let Ok(headings) = read_headings(connection, &journal) else { return Ok(()) };
-        match due.iter().find_map(|reach| reach.shortfall(connection, &headings)) {
+        let Ok(pending) = read_pending(connection, &journal) else { return Ok(()) };
+        let file = if is_old { Some(connection) } else { audit.connection() };
+        let view = AuditView::new(connection, file, &pending);
+        let lost = due.iter().find_map(|reach| reach.shortfall(&view, &headings));
+        // Without a reach, the caller decides about the audit file.
+        let lead = || due.first().and_then(|_| compare_ends(&view, &headings).lead());
+        match lost.or_else(lead) {
             Some(what) => Err(OpenError::Short { path: directory.path().to_owned(), what }),
             None => Ok(()),
         }
     })?;
     let (headings, recovered) = recover(&connection, &journal)?;
-    Ok((connection, headings, recovered))
+    let pending = read_pending(&connection, &journal)?;
+    pending.check(&connection, &journal)?;
+    if is_old {
+        check_old_ends(&AuditView::new(&connection, Some(&connection), &pending), &journal, &headings)?;
+    }
+    Ok(OpenedJournal { connection, headings, recovered, pending, audit })
+}
+
+/// Checks the ends of the audit log in a journal of an older format.
+fn check_old_ends(view: &AuditView<'_>, path: &Path, headings: &Headings) -> Result<(), OpenError> {
+    match compare_ends(view, headings) {
+        AuditEnds::Present => Ok(()),
+        AuditEnds::Lost(what) | AuditEnds::Ahead(what) | AuditEnds::Damaged(what) => {
+            Err(OpenError::damaged(path, what))
+        }
+    }
+}
+
+fn read_pending(connection: &Connection, path: &Path) -> Result<PendingEntries, OpenError> {
+    if is_old(connection, path)? {
+        Ok(PendingEntries::default())
+    } else {
+        PendingEntries::read(connection, path)
+    }
 }
 
 fn read_headings(connection: &Connection, path: &Path) -> Result<Headings, OpenError> {
@@ -76,7 +120,7 @@ fn is_old(connection: &Connection, path: &Path) -> Result<bool, OpenError> {
     old_journal::is_old(connection).map_err(|source| OpenError::database(path, source))
 }
 
-/// Reads everything, and checks that it is complete. The journal may be of an older format.
+/// Reads the state, and checks that it is complete. The journal may be of an older format.
 pub(crate) fn recover(connection: &Connection, path: &Path) -> Result<(Headings, Recovered), OpenError> {
     let headings = read_headings(connection, path)?;
     let is_old = is_old(connection, path)?;
@@ -85,7 +129,6 @@ pub(crate) fn recover(connection: &Connection, path: &Path) -> Result<(Headings,
     } else {
         JournalReader { connection, path }.read_streams(&headings)?
     };
-    check_ends(connection, path, &headings)?;
     let end_of = |stream: Stream| match headings.get(stream.into()) {
         Some(heading) => (stream, heading.audit_chain),
         // Every stream continues the common log.

@@ -14,18 +14,20 @@ use forewarn_lifecycle::{Cluster, Now, Seed, Timestamp};
 use rusqlite::Connection;
 
 use crate::audit_log::check_audit_log;
+use crate::audit_store::{AuditFile, AuditStore};
 use crate::codec::seal::{self, SealLocation};
 use crate::codec::{RECORD_BYTES_MAX, stored_struct};
 use crate::creation::create;
-use crate::database::{self, CheckDepth, SyncMode};
+use crate::database::{self, CheckDepth, SyncMode, check_structure};
 use crate::error::OpenError;
 use crate::files::{Directory, read_header};
 use crate::fold::{CHUNK_BYTES, next_chunk};
 use crate::heading::{Headings, JournalHeading};
-use crate::old_journal::RowReader;
+use crate::old_journal::{RowReader, is_old};
 use crate::options::Options;
+use crate::pending::PendingEntries;
 use crate::reach;
-use crate::recover::{Recovered, open_and_recover, recover};
+use crate::recover::{OpenedJournal, Recovered, open_and_recover, recover};
 use forewarn_control::ControlState;
 
 /// First line of an export, with its format.
@@ -71,8 +73,14 @@ stored_struct! { ExportHeader { identity, created, clock, rows } }
 /// Fails if it is in use or damaged.
 pub fn check(directory: &Path) -> Result<CheckReport, OpenError> {
     let owned = Directory::with_journal(directory)?;
-    let (connection, headings, recovered) = open_complete(&owned)?;
-    let entries_kept = check_audit_log(&connection, &owned.journal(), &headings)?;
+    let opened = open_complete(&owned)?;
+    let OpenedJournal { connection, headings, recovered, pending, audit } = opened;
+    let entries_kept =
+        if is_old(&connection).map_err(|source| OpenError::database(&owned.journal(), source))? {
+            check_audit_log(&connection, &owned.journal(), &headings)?
+        } else {
+            check_audit_file(&owned, (audit, pending), (&connection, &headings))?
+        };
     let Recovered { state, created, clock, replayed, .. } = recovered;
     Ok(CheckReport {
         created,
@@ -87,8 +95,28 @@ pub fn check(directory: &Path) -> Result<CheckReport, OpenError> {
     })
 }
 
+/// Checks the audit file of a journal that no server uses, and files the entries that wait for it, as the next server
+/// would do. Returns the number of entries.
+fn check_audit_file(
+    directory: &Directory,
+    (file, pending): (AuditFile, PendingEntries),
+    (journal, headings): (&Connection, &Headings),
+) -> Result<u64, OpenError> {
+    let path = directory.audit();
+    let damaged = |what: &str| OpenError::AuditDamaged { path: path.clone(), what: what.to_owned() };
+    let mut audit = AuditStore::open(directory, (file, pending), (journal, headings))?;
+    let structure = audit.file().map_err(damaged)?;
+    check_structure(structure, &path, CheckDepth::Thorough).map_err(|error| error.of_audit_file())?;
+    audit.damage().map_or(Ok(()), |what| Err(damaged(what)))?;
+    let swept = headings.journal.audit_swept.number;
+    audit.finish(journal, swept, || Ok(())).map_err(|error| damaged(&error.to_string()))?;
+    audit.damage().map_or(Ok(()), |what| Err(damaged(what)))?;
+    let file = audit.file().map_err(damaged)?;
+    check_audit_log(file, &path, headings).map_err(|error| error.of_audit_file())
+}
+
 /// Opens a journal that no server uses, and refuses one that has lost commits.
-fn open_complete(directory: &Directory) -> Result<(Connection, Headings, Recovered), OpenError> {
+fn open_complete(directory: &Directory) -> Result<OpenedJournal, OpenError> {
     let recorded = reach::read(directory)?;
     let due: Vec<_> = recorded.map(|recorded| recorded.reach).into_iter().collect();
     open_and_recover(directory, (SyncMode::EachCommit, CheckDepth::Thorough), &due)
@@ -105,8 +133,8 @@ fn count(state: &ControlState, of: impl Fn(&Cluster) -> usize) -> usize {
 /// Fails if it is in use or damaged, or the export cannot be written.
 pub fn export(directory: &Path, out: &mut impl Write) -> Result<(), OpenError> {
     let owned = Directory::with_journal(directory)?;
-    let (_, _, recovered) = open_complete(&owned)?;
-    write_export(recovered, out).map_err(OpenError::io("write the export of", directory))
+    write_export(open_complete(&owned)?.recovered, out)
+        .map_err(OpenError::io("write the export of", directory))
 }
 
 /// Creates a journal in an empty directory from an export or a copy.

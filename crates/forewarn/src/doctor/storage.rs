@@ -143,7 +143,8 @@ fn held(directory: &Path, lock: &Path) -> Result<String, Finding> {
 
 /// Checks a copy of the journal: the check must not change the files or their owner.
 fn check_journal(report: &mut DoctorReport, directory: &Path) {
-    let files = ["journal.db", "journal.db-wal", "journal.reach", "lock"].map(|name| directory.join(name));
+    let names = ["journal.db", "journal.db-wal", "journal.reach", "audit.db", "audit.db-wal", "lock"];
+    let files = names.map(|name| directory.join(name));
     let bytes: u64 = files.iter().filter_map(|file| fs::metadata(file).ok()).map(|found| found.len()).sum();
     let shown = directory.display();
     if bytes > JOURNAL_BYTES_MAX {
@@ -171,8 +172,19 @@ fn check_journal(report: &mut DoctorReport, directory: &Path) {
         ),
         Ok(Err(OpenError::Missing(_))) => report.ok("journal", "no journal yet"),
         Ok(Err(error)) => {
-            let has_lost = matches!(error, OpenError::Short { .. } | OpenError::ReachUnknown { .. });
-            let remedy = if has_lost {
+            let has_lost = matches!(
+                error,
+                OpenError::Short { .. } | OpenError::ReachUnknown { .. } | OpenError::AuditLost { .. }
+            );
+            let is_damaged_log = matches!(error, OpenError::AuditDamaged { .. });
+            let why = if is_damaged_log {
+                "entries of the audit log cannot be read; the server starts"
+            } else {
+                "the server does not start"
+            };
+            let remedy = if is_damaged_log {
+                format!("keep a copy: cp -a {shown} {shown}.damaged")
+            } else if has_lost {
                 format!("restore the file, or: forewarn store accept-loss {shown}")
             } else {
                 format!("cp -a {shown} {shown}.damaged, then: forewarn store import BACKUP DIRECTORY")
@@ -180,7 +192,7 @@ fn check_journal(report: &mut DoctorReport, directory: &Path) {
             let error = anyhow::Error::from(error);
             let text = format!("{error:#}").replace(&copy.display().to_string(), &shown.to_string());
             let what = text.split("\n  hint: ").next().unwrap_or_default().to_owned();
-            report.finding("journal", what, "the server does not start", remedy);
+            report.finding("journal", what, why, remedy);
         }
     }
 }

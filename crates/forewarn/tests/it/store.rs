@@ -75,7 +75,7 @@ fn a_server_on_tcp_wants_the_key_that_it_shows_once() {
     assert!(!server.log().contains("fwt_"), "it is shown once: {}", server.log());
     assert!(server.try_run(&["--token", &key, "vm", "ls"]).status.success(), "and good for ever");
     let secret = key.rsplit('_').next().expect("a secret").as_bytes().to_vec();
-    for file in ["journal.db", "journal.db-wal"] {
+    for file in ["journal.db", "journal.db-wal", "audit.db", "audit.db-wal"] {
         let kept = std::fs::read(files.file("data").join(file)).expect("a file");
         assert!(!kept.windows(secret.len()).any(|bytes| bytes == secret), "only its hash is kept: {file}");
     }

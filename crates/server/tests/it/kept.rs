@@ -22,7 +22,7 @@ fn open(directory: &Path, speed: Speed) -> ControlHandle {
 
 fn copy(directory: &Path) -> TempDir {
     let copy = tempfile::tempdir().unwrap();
-    for name in ["journal.db", "journal.db-wal"] {
+    for name in ["journal.db", "journal.db-wal", "audit.db", "audit.db-wal"] {
         fs::copy(directory.join(name), copy.path().join(name)).unwrap();
     }
     copy

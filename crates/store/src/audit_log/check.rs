@@ -6,82 +6,114 @@ use std::path::Path;
 use forewarn_control::{Chain, ENTRY_BYTES_MAX};
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::table::{AuditRow, hour_of, position_of, read_row};
+use super::table::{AuditRow, hour_of, position_of};
+use super::view::AuditView;
 use crate::error::OpenError;
-use crate::heading::{Headings, StreamHeading};
+use crate::heading::Headings;
 use crate::stream_key::StreamKey;
 
-/// Checks that the audit log, and the part of each stream, ends as the headings say: detects a truncated one.
-pub(crate) fn check_ends(connection: &Connection, path: &Path, headings: &Headings) -> Result<(), OpenError> {
-    let failed = |source| OpenError::database(path, source);
-    // Each by itself is a lookup; one query for both reads the whole table.
-    let find = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, Option<i64>>(0)).map_err(failed);
-    let ends = (find("SELECT min(position) FROM trail")?, find("SELECT max(position) FROM trail")?);
-    let (swept, end) = (headings.journal.audit_swept, headings.journal.audit_end);
-    let (first, last) = match ends {
-        (Some(first), Some(last)) => (first.cast_unsigned(), last.cast_unsigned()),
-        (None, _) | (_, None) => (swept.number + 1, swept.number),
+/// Result of the comparison of the ends of the audit log with the headings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum AuditEnds {
+    /// The audit log has both of its ends, as far as they can be read.
+    Present,
+    /// Entries at an end are missing.
+    Lost(String),
+    /// The audit file is of another journal, or has entries that the journal no longer has.
+    Ahead(String),
+    /// An end cannot be read, or is not what was written.
+    Damaged(String),
+}
+
+impl AuditEnds {
+    /// Describes entries that the journal no longer has.
+    pub(crate) fn lead(&self) -> Option<String> {
+        match self {
+            Self::Ahead(what) => Some(what.clone()),
+            Self::Present | Self::Lost(_) | Self::Damaged(_) => None,
+        }
+    }
+}
+
+/// Compares the ends of the audit log with the headings: detects a truncated audit file, an older or another one, and a
+/// journal that has lost commits. Reads one entry.
+pub(crate) fn compare_ends(view: &AuditView<'_>, headings: &Headings) -> AuditEnds {
+    let (swept, end) = (headings.journal.audit_swept.number, headings.journal.audit_end.number);
+    let filed = filed_range(&view.pending().spans(), swept, end);
+    let Some(file) = view.file() else {
+        let lost = |(first, last)| AuditEnds::Lost(format!("it has audit entries {first} to {last}"));
+        return filed.map_or(AuditEnds::Present, lost);
     };
-    if first != swept.number + 1 {
-        let what = format!("the audit log begins with entry {first} instead of {}", swept.number + 1);
-        return Err(OpenError::damaged(path, what));
-    }
-    if last != end.number {
-        let what = format!("the audit log ends with entry {last} instead of {}", end.number);
-        return Err(OpenError::damaged(path, what));
-    }
-    let link = if last == swept.number { Some(swept) } else { link_of(connection, last) };
-    if link != Some(end) {
-        return Err(OpenError::damaged(path, format!("audit entry {last} is damaged")));
-    }
-    headings.streams().try_for_each(|(key, heading)| check_end_of(connection, path, key, heading))
-}
-
-/// Checks the last entry of a stream.
-fn check_end_of(
-    connection: &Connection,
-    path: &Path,
-    key: StreamKey,
-    heading: &StreamHeading,
-) -> Result<(), OpenError> {
-    if heading.is_swept() {
-        return Ok(());
-    }
-    let number = heading.audit_chain.number;
-    let position =
-        position_of(connection, key, number).map_err(|source| OpenError::database(path, source))?;
-    let Some(position) = position else {
-        return Err(OpenError::damaged(path, format!("audit entry {number} of {key} is missing")));
+    let find = || {
+        let newest = find_end(file, End::Last, u64::MAX)?.unwrap_or(0);
+        Ok((find_end(file, End::First, swept)?, find_end(file, End::Last, end)?, newest))
     };
-    if stored_link(connection, position) != Some(heading.audit_chain) {
-        return Err(OpenError::damaged(path, format!("audit entry {number} of {key} is damaged")));
+    match find() {
+        Err(error) => AuditEnds::Damaged(rusqlite::Error::to_string(&error)),
+        Ok((_, _, newest)) if newest > end => match view.stored_link(newest) {
+            Some(_) => ahead(newest, end),
+            None => AuditEnds::Damaged(format!("audit entry {newest} is damaged")),
+        },
+        Ok((begin, found, _)) => filed.map_or(AuditEnds::Present, |(first, last)| {
+            let found = found.unwrap_or(swept).max(swept);
+            if found < last {
+                AuditEnds::Lost(format!("the audit log ends with entry {found} instead of {last}"))
+            } else if let Some(begin) = begin.filter(|begin| *begin > first) {
+                AuditEnds::Lost(format!("the audit log begins with entry {begin} instead of {first}"))
+            } else if last == end && view.stored_link(last) != Some(headings.journal.audit_end) {
+                AuditEnds::Damaged(format!("audit entry {last} is damaged"))
+            } else {
+                AuditEnds::Present
+            }
+        }),
     }
-    Ok(())
 }
 
-/// The chain of a stream after the entry at a position; `None` if the entry cannot be read.
-fn stored_link(connection: &Connection, position: u64) -> Option<Chain> {
-    Chain::at(&read_row(connection, position).ok()??.entry().ok()?).ok()
+fn ahead(found: u64, end: u64) -> AuditEnds {
+    AuditEnds::Ahead(format!(
+        "it ends with audit entry {end}, and the audit file has acknowledged entry {found}"
+    ))
 }
 
-/// Position and hash of an entry; `None` if the entry is swept or cannot be read.
-pub(crate) fn link_at(connection: &Connection, headings: &Headings, position: u64) -> Option<Chain> {
-    let (swept, end) = (headings.journal.audit_swept, headings.journal.audit_end);
-    if swept.number == position {
-        return Some(swept);
+/// An end of the audit file.
+#[derive(Clone, Copy)]
+enum End {
+    /// The first entry after a position.
+    First,
+    /// The last entry up to a position.
+    Last,
+}
+
+/// Each is a lookup; one query for both reads the whole table.
+fn find_end(file: &Connection, end: End, position: u64) -> rusqlite::Result<Option<u64>> {
+    let sql = match end {
+        End::First => "SELECT min(position) FROM trail WHERE position > ?1",
+        End::Last => "SELECT max(position) FROM trail WHERE position <= ?1",
+    };
+    let position = i64::try_from(position).unwrap_or(i64::MAX);
+    let found: Option<i64> = file.query_row(sql, params![position], |row| row.get(0))?;
+    Ok(found.map(i64::cast_unsigned))
+}
+
+/// The first and the last position that must be in the audit file: those at the ends that are not in the journal, whose
+/// groups are given in their order.
+fn filed_range(pending: &[(u64, u64)], swept: u64, end: u64) -> Option<(u64, u64)> {
+    let (mut first, mut last) = (swept + 1, end);
+    for (position, count) in pending {
+        if *position <= first {
+            first = first.max(position + count);
+        }
     }
-    if end.number == position {
-        return Some(end);
+    for (position, count) in pending.iter().rev() {
+        if position + count > last {
+            last = last.min(position - 1);
+        }
     }
-    link_of(connection, position)
+    (first <= last).then_some((first, last))
 }
 
-/// Position and hash of a stored entry; `None` if it cannot be read.
-fn link_of(connection: &Connection, position: u64) -> Option<Chain> {
-    stored_link(connection, position).map(|link| Chain { number: position, ..link })
-}
-
-/// Reads every entry, verifies the chain of each stream and the index. Returns the number of entries.
+/// Reads every entry of an audit file that has all of them, verifies the chain of each stream and the index. Returns
+/// the number of entries.
 pub(crate) fn check_audit_log(
     connection: &Connection,
     path: &Path,
@@ -91,9 +123,12 @@ pub(crate) fn check_audit_log(
     let damaged = |what: String| OpenError::damaged(path, what);
     let mut chains: BTreeMap<_, _> = headings.streams().map(|(key, heading)| (key, heading.swept)).collect();
     let (mut expected, mut subjects) = (headings.journal.audit_swept.number, 0);
-    let sql = "SELECT position, stream, number, at, content FROM trail ORDER BY position";
+    // Entries that are swept may still be there.
+    let sql = "SELECT position, stream, number, at, content FROM trail WHERE position > ?1 \
+               ORDER BY position";
     let mut statement = connection.prepare(sql).map_err(failed)?;
-    let mut rows = statement.query([]).map_err(failed)?;
+    let swept = headings.journal.audit_swept.number;
+    let mut rows = statement.query(params![swept.cast_signed()]).map_err(failed)?;
     while let Some(row) = rows.next().map_err(failed)? {
         let row = AuditRow::from_row(row).map_err(failed)?;
         expected += 1;
@@ -109,8 +144,9 @@ pub(crate) fn check_audit_log(
         (*chain, subjects) = (after, subjects + keys);
     }
     check_chains(headings, &chains).map_err(damaged)?;
+    let listed = "SELECT count(*) FROM subject WHERE position > ?1";
     let listed: i64 =
-        connection.query_row("SELECT count(*) FROM subject", [], |row| row.get(0)).map_err(failed)?;
+        connection.query_row(listed, params![swept.cast_signed()], |row| row.get(0)).map_err(failed)?;
     if listed.cast_unsigned() != subjects {
         return Err(damaged("the index of the audit log has entries that do not exist".to_owned()));
     }

@@ -1,7 +1,8 @@
 //! The audit log as stored and read: see [`forewarn_control::AuditEntry`] for its content.
 //!
-//! Entries are written in the commit of their records. The committer, which owns the only connection, serves one query
-//! with limited work between two commits, so that writers never wait for long.
+//! Entries are written into the journal, in the commit of their records, and filed into the audit file a little later
+//! ([`crate::pending`]). The committer, which owns the only connections, serves one query with limited work between two
+//! commits, so that writers never wait for long. It first files every visible entry.
 //!
 //! Each stream has a log with numbers of its own. An entry also has a position in the log of the server, which has all
 //! of them in the order of their commits.
@@ -19,6 +20,7 @@ mod subject_finder;
 mod sweep;
 mod table;
 mod verifier;
+mod view;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,12 +28,13 @@ use std::time::Duration;
 use forewarn_control::{AuditEntry, Stream, Subject};
 use forewarn_lifecycle::Timestamp;
 
-pub(crate) use check::{check_audit_log, check_ends, link_at};
+pub(crate) use check::{AuditEnds, check_audit_log, compare_ends};
 pub(crate) use page::read_page;
 pub(crate) use recent::RecentEntries;
-pub(crate) use sweep::AuditSweeper;
-pub(crate) use table::{chain_before, rewrite_entry, shown_to, write_entry};
+pub(crate) use sweep::{AuditSweeper, remove_after, remove_swept};
+pub(crate) use table::{AuditRow, FiledEntry, file_entry, read_rows};
 pub(crate) use verifier::{AuditVerifier, PassProgress, VerifiedSlice};
+pub(crate) use view::AuditView;
 
 /// Default retention of entries: more than a year.
 pub const AUDIT_RETENTION: Duration = Duration::from_hours(400 * 24);

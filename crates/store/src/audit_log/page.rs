@@ -7,25 +7,25 @@ use rusqlite::Connection;
 use super::search::{StoredRange, range, search};
 use super::stream_log::StreamLog;
 use super::subject_finder::SubjectFinder;
-use super::table::{ROWS_PER_QUERY_MAX, candidate, hours, read_present, shown_to};
+use super::table::{ROWS_PER_QUERY_MAX, candidate, hours, read_present};
 use super::{AuditBatch, AuditQuery, ReadError};
 use crate::heading::Headings;
 use crate::stream_key::StreamKey;
 
-/// Runs a query. `hidden` has the last number that readers see, by stream. A reader of all streams sees nothing from
+/// Runs a query on the audit file, which has every visible entry. `hidden` has the last number that readers see, by stream. A reader of all streams sees nothing from
 /// the first hidden position on, so that it misses no entry that appears later. A reader of one stream misses none
-/// anyway, as its numbers have no gaps: only hidden entries of that stream are invisible to it.
+/// anyway, as its numbers have no gaps: only hidden entries of that stream are invisible to it. `shown_to` is the last
+/// position before all hidden entries.
 pub(crate) fn read_page(
     connection: &Connection,
     headings: &Headings,
     query: &AuditQuery,
-    hidden: &BTreeMap<StreamKey, u64>,
+    (hidden, shown_to): (&BTreeMap<StreamKey, u64>, u64),
 ) -> Result<AuditBatch, ReadError> {
     if let Some(stream) = query.stream {
         let last = hidden.get(&stream.into()).copied();
         return StreamLog::open(connection, headings, stream, last).read_page(query);
     }
-    let shown_to = shown_to(connection, hidden)?;
     let swept = headings.journal.audit_swept.number;
     let stored = StoredRange::new(swept, headings.journal.audit_end.number, shown_to);
     let mut range = range(query, stored);

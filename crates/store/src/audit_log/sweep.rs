@@ -1,7 +1,8 @@
-//! Sweeping: removes entries that exceed their retention, the oldest first, a few with every commit.
+//! Sweeping: removes entries that exceed their retention, the oldest first.
 //!
-//! The heading of each stream stores the number and the hash of its last entry swept, so that the rest can still be
-//! verified.
+//! Each commit sweeps a few of them: the heading of each stream stores the number and the hash of its last entry swept,
+//! so that the rest can still be verified. Swept entries are no part of the log any more; they are removed from the
+//! audit file a little later, so that a crash in between does no harm.
 
 use std::time::Duration;
 
@@ -36,35 +37,53 @@ impl AuditSweeper {
         self.now = wall.unwrap_or(self.now);
     }
 
-    /// Sweeps some expired entries, in a commit that writes that many entries.
-    pub(crate) fn go_on(
-        &mut self,
-        connection: &Connection,
-        headings: &mut Headings,
-        written: usize,
-    ) -> rusqlite::Result<()> {
+    /// Sweeps some expired entries of the audit file, in a commit that writes that many entries.
+    pub(crate) fn go_on(&mut self, audit: &Connection, headings: &mut Headings, written: usize) {
         if self.now < self.due {
-            return Ok(());
+            return;
         }
         for _ in 0..written + ENTRIES_PER_COMMIT {
             let position = headings.journal.audit_swept.number + 1;
-            let Some(row) = read_row(connection, position)? else { return Ok(()) };
+            // A damaged entry stays: it is evidence, and entries after it cannot be verified without it.
+            let Ok(Some(row)) = read_row(audit, position) else { return };
             self.due = row.at.plus(self.keep);
             if self.now < self.due {
-                return Ok(());
+                return;
             }
-            // A damaged entry stays: it is evidence, and entries after it cannot be verified without it.
-            let Ok(entry) = row.entry() else { return Ok(()) };
-            let Ok(swept) = Chain::at(&entry) else { return Ok(()) };
+            let Ok(entry) = row.entry() else { return };
+            let Ok(swept) = Chain::at(&entry) else { return };
             if headings.get(row.stream).is_none() {
-                return Ok(());
+                return;
             }
-            remove(connection, position, &entry)?;
             headings.get_mut(row.stream).swept = swept;
             headings.journal.audit_swept = Chain { number: position, ..swept };
         }
-        Ok(())
     }
+}
+
+/// Removes some swept entries from the audit file. Returns the position of the last entry before the remaining ones.
+pub(crate) fn remove_swept(audit: &Connection, swept: u64, count: usize) -> rusqlite::Result<u64> {
+    let mut statement = audit.prepare_cached("SELECT min(position) FROM trail")?;
+    let first: Option<i64> = statement.query_row([], |row| row.get(0))?;
+    let Some(first) = first.map(i64::cast_unsigned) else { return Ok(swept) };
+    for position in (first..=swept).take(count) {
+        let Some(row) = read_row(audit, position)? else { return Ok(position - 1) };
+        // Its index is unknown: it stays, as evidence.
+        let Ok(entry) = row.entry() else { return Ok(position - 1) };
+        remove(audit, position, &entry)?;
+    }
+    Ok(swept.min(first - 1 + count as u64))
+}
+
+/// Removes all entries after a position: the journal has lost them.
+pub(crate) fn remove_after(audit: &Connection, position: u64) -> rusqlite::Result<()> {
+    let statements = [
+        "DELETE FROM trail WHERE position > ?1",
+        "DELETE FROM subject WHERE position > ?1",
+        "DELETE FROM hour WHERE first > ?1",
+        "UPDATE hour SET last = ?1 WHERE last > ?1",
+    ];
+    statements.iter().try_for_each(|sql| audit.execute(sql, params![position.cast_signed()]).map(drop))
 }
 
 fn remove(connection: &Connection, position: u64, entry: &AuditEntry) -> rusqlite::Result<()> {

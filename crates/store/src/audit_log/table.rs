@@ -9,15 +9,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use forewarn_control::{AuditEntry, Chain, ENTRY_BYTES_MAX};
+use forewarn_control::{AuditEntry, ENTRY_BYTES_MAX};
 use forewarn_lifecycle::Timestamp;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::search::{Candidate, is_in_time};
 use super::{AuditQuery, LoggedEntry, ReadError};
 use crate::codec::seal::{self, SealLocation};
-use crate::error::AppendError;
-use crate::heading::StreamHeading;
 use crate::stream_key::StreamKey;
 
 /// Rows that one query may read: a commit waits for no more.
@@ -26,22 +24,29 @@ pub(super) const ROWS_PER_QUERY_MAX: usize = 2_000;
 const HOUR_MILLIS: i64 = 3_600_000;
 
 /// One row of the table `trail`.
-pub(super) struct AuditRow {
-    pub(super) position: u64,
-    pub(super) stream: StreamKey,
-    pub(super) number: u64,
+pub(crate) struct AuditRow {
+    pub(crate) position: u64,
+    pub(crate) stream: StreamKey,
+    pub(crate) number: u64,
     pub(super) at: Timestamp,
     sealed: Vec<u8>,
 }
 
 impl AuditRow {
-    /// The entry; fails if the row is not what was written.
-    pub(super) fn entry(&self) -> Result<AuditEntry, String> {
-        let Self { position, stream, number, at, sealed } = self;
+    /// The entry as a line; fails if it is not what was written.
+    pub(crate) fn line(&self) -> Result<&str, String> {
+        let Self { position, stream, sealed, .. } = self;
         let wrong = |what: &dyn std::fmt::Display| format!("audit entry {position}: {what}");
         let location = SealLocation::Entry { stream: *stream, position: *position };
         let content = seal::open_bytes(location, sealed).map_err(|error| wrong(&error))?;
-        let entry: AuditEntry = serde_json::from_slice(content).map_err(|error| wrong(&error))?;
+        std::str::from_utf8(content).map_err(|error| wrong(&error))
+    }
+
+    /// The entry; fails if the row is not what was written.
+    pub(super) fn entry(&self) -> Result<AuditEntry, String> {
+        let Self { position, number, at, .. } = self;
+        let wrong = |what: &dyn std::fmt::Display| format!("audit entry {position}: {what}");
+        let entry: AuditEntry = serde_json::from_str(self.line()?).map_err(|error| wrong(&error))?;
         if entry.number != *number || entry.at.0 != *at {
             return Err(wrong(&"it is in the place of another one"));
         }
@@ -65,75 +70,51 @@ impl AuditRow {
     }
 }
 
-/// Writes an entry and its index. Returns the approximate number of bytes.
-pub(crate) fn write_entry(
-    connection: &Connection,
+/// Writes an entry and its index into the audit file. An entry that is already there stays, and must be the same one:
+/// false if it is another. Returns that, and the approximate number of bytes.
+pub(crate) fn file_entry(
+    audit: &Connection,
     (stream, position): (StreamKey, u64),
     entry: &AuditEntry,
     line: &str,
-) -> rusqlite::Result<u64> {
+) -> rusqlite::Result<(FiledEntry, u64)> {
     let (number, at) = (entry.number.cast_signed(), entry.at.0.millis());
     let sealed = seal::seal_bytes(SealLocation::Entry { stream, position }, line.as_bytes());
-    let position = position.cast_signed();
-    let sql = "INSERT INTO trail (position, stream, number, at, content) VALUES (?1, ?2, ?3, ?4, ?5)";
-    connection.prepare_cached(sql)?.execute(params![position, stream.column(), number, at, sealed])?;
-    let mut insert = connection.prepare_cached("INSERT INTO subject (subject, position) VALUES (?1, ?2)")?;
+    let key = position.cast_signed();
+    let sql = "INSERT INTO trail (position, stream, number, at, content) VALUES (?1, ?2, ?3, ?4, ?5) \
+               ON CONFLICT DO NOTHING";
+    let written = audit.prepare_cached(sql)?.execute(params![key, stream.column(), number, at, sealed])?;
+    if written == 0 {
+        let is_same = read_row(audit, position)?.is_some_and(|row| {
+            (row.stream, row.number, row.at.millis()) == (stream, entry.number, at) && row.sealed == sealed
+        });
+        if !is_same {
+            return Ok((FiledEntry::Another, 0));
+        }
+    }
+    let sql = "INSERT INTO subject (subject, position) VALUES (?1, ?2) ON CONFLICT DO NOTHING";
+    let mut insert = audit.prepare_cached(sql)?;
     let subjects = entry.subjects();
     for subject in &subjects {
-        insert.execute(params![subject.to_string(), position])?;
+        insert.execute(params![subject.to_string(), key])?;
     }
-    let sql = "INSERT INTO hour (hour, first, last) VALUES (?1, ?2, ?2) ON CONFLICT DO UPDATE SET last = ?2";
-    connection.prepare_cached(sql)?.execute(params![hour_of(entry.at.0), position])?;
-    Ok((line.len() + 128 * subjects.len()) as u64)
+    let sql = "INSERT INTO hour (hour, first, last) VALUES (?1, ?2, ?2) \
+               ON CONFLICT DO UPDATE SET first = min(first, ?2), last = max(last, ?2)";
+    audit.prepare_cached(sql)?.execute(params![hour_of(entry.at.0), key])?;
+    Ok((FiledEntry::Same, (line.len() + 128 * subjects.len()) as u64))
 }
 
-/// Replaces an entry by one that [`is_about_the_same`]: the index stays valid.
-pub(crate) fn rewrite_entry(
-    connection: &Connection,
-    (stream, position): (StreamKey, u64),
-    line: &str,
-) -> rusqlite::Result<u64> {
-    let sealed = seal::seal_bytes(SealLocation::Entry { stream, position }, line.as_bytes());
-    let sql = "UPDATE trail SET content = ?2 WHERE position = ?1";
-    connection.prepare_cached(sql)?.execute(params![position.cast_signed(), sealed])?;
-    Ok(line.len() as u64)
+/// The entry at a position after one was written there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FiledEntry {
+    Same,
+    /// Another entry was there before.
+    Another,
 }
 
 /// Returns true if two entries have the same number and the same index.
 pub(super) fn is_about_the_same(one: &AuditEntry, other: &AuditEntry) -> bool {
     one.number == other.number && one.at == other.at && one.subjects() == other.subjects()
-}
-
-/// The chain before the entries that replace the last ones of a stream, and their positions, if these are about the
-/// same.
-pub(crate) fn chain_before<'a>(
-    connection: &Connection,
-    (stream, heading): (StreamKey, &StreamHeading),
-    entries: impl Iterator<Item = &'a AuditEntry>,
-) -> Result<(Chain, Vec<u64>), AppendError> {
-    let read = |number: u64| {
-        let row = read_numbered(connection, stream, number).map_err(|error| AppendError::from(&error))?;
-        let row = row.ok_or(AppendError::OtherEntry)?;
-        Ok::<_, AppendError>((row.position, row.entry().map_err(AppendError::Failed)?))
-    };
-    let (mut ends, mut positions): (Option<(u64, u64)>, _) = (None, Vec::new());
-    for entry in entries {
-        let (position, former) = read(entry.number)?;
-        if !is_about_the_same(&former, entry) {
-            return Err(AppendError::OtherEntry);
-        }
-        positions.push(position);
-        ends = Some((ends.map_or(entry.number, |(first, _)| first), entry.number));
-    }
-    match ends {
-        None => Ok((heading.audit_chain, positions)),
-        Some((first, last)) if last == heading.audit_chain.number => {
-            let is_oldest = first == heading.swept.number + 1;
-            let before = if is_oldest { heading.swept } else { Chain::at(&read(first - 1)?.1)? };
-            Ok((before, positions))
-        }
-        Some(_) => Err(AppendError::OtherEntry),
-    }
 }
 
 pub(super) fn hour_of(at: Timestamp) -> i64 {
@@ -149,16 +130,19 @@ pub(super) fn read_row(connection: &Connection, position: u64) -> rusqlite::Resu
     statement.query_row(params![position.cast_signed(), SEALED_BYTES_MAX], AuditRow::from_row).optional()
 }
 
-/// The entry of a stream with that number.
-fn read_numbered(
+/// Some rows after a position, up to another one.
+pub(crate) fn read_rows(
     connection: &Connection,
-    stream: StreamKey,
-    number: u64,
-) -> rusqlite::Result<Option<AuditRow>> {
-    match position_of(connection, stream, number)? {
-        Some(position) => read_row(connection, position),
-        None => Ok(None),
-    }
+    (after, to): (u64, u64),
+    count: usize,
+) -> rusqlite::Result<Vec<AuditRow>> {
+    let sql = "SELECT position, stream, number, at, content FROM trail \
+               WHERE position > ?1 AND position <= ?2 ORDER BY position LIMIT ?3";
+    let mut statement = connection.prepare_cached(sql)?;
+    let limit = i64::try_from(count).unwrap_or(i64::MAX);
+    let rows =
+        statement.query_map(params![after.cast_signed(), to.cast_signed(), limit], AuditRow::from_row)?;
+    rows.collect()
 }
 
 /// The position of the entry of a stream with that number.
@@ -174,8 +158,9 @@ pub(super) fn position_of(
     Ok(found.optional()?.map(i64::cast_unsigned))
 }
 
-/// The last position before all hidden entries. `hidden` has the last number that readers see, by stream.
-pub(crate) fn shown_to(connection: &Connection, hidden: &BTreeMap<StreamKey, u64>) -> rusqlite::Result<u64> {
+/// The last position before all hidden entries in the audit file. `hidden` has the last number that readers see, by
+/// stream.
+pub(super) fn shown_to(connection: &Connection, hidden: &BTreeMap<StreamKey, u64>) -> rusqlite::Result<u64> {
     let sql = "SELECT position FROM trail WHERE stream = ?1 AND number > ?2 ORDER BY number LIMIT 1";
     let mut statement = connection.prepare_cached(sql)?;
     let mut shown_to = u64::MAX;

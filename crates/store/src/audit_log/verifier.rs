@@ -1,7 +1,7 @@
 //! Verification of the audit log beside commits: all of it, again and again, a few entries at a time.
 //!
 //! ```text
-//!   swept │ 1 … 400 verified │ 401 … 528 the next slice │ … │ hidden entries: not yet
+//!   swept │ 1 … 400 verified │ 401 … 528 the next slice │ … │ entries that are not filed: not yet
 //! ```
 
 use std::collections::BTreeMap;
@@ -47,7 +47,7 @@ pub(crate) struct VerifiedSlice {
 pub(crate) enum PassProgress {
     #[default]
     Goes,
-    /// Every visible entry was looked at.
+    /// Every entry that is filed was looked at.
     Done,
 }
 
@@ -59,19 +59,19 @@ impl Pass {
 }
 
 impl AuditVerifier {
-    /// Verifies the next entries, up to a position from which on entries are hidden.
+    /// Verifies the next entries, up to the last one that is filed.
     pub(crate) fn go_on(
         &mut self,
         connection: &Connection,
         headings: &Headings,
-        shown_to: u64,
+        filed_to: u64,
     ) -> VerifiedSlice {
         let journal = &headings.journal;
         // Sweeping may have overtaken the pass.
         let pass = self.pass.take().filter(|pass| journal.audit_swept.number <= pass.at);
         let mut pass = pass.unwrap_or_else(|| Pass::begin(headings));
         let (mut slice, mut bytes) = (VerifiedSlice::default(), 0);
-        let last = journal.audit_end.number.min(shown_to);
+        let last = journal.audit_end.number.min(filed_to);
         let to = last.min(pass.at + ENTRIES_PER_SLICE);
         while pass.at < to && bytes < BYTES_PER_SLICE {
             pass.at += 1;

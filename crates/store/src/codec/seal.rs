@@ -39,6 +39,12 @@ pub(crate) enum SealLocation {
     StreamRecord { stream: StreamKey, number: u64 },
     /// Part of the state of a stream.
     StreamChunk { stream: StreamKey, generation: u64, number: u64 },
+    /// Run of audit entries that wait in the journal.
+    Run(u64),
+    /// Audit entry of a run, with its number in the log of its stream.
+    RunEntry { run: u64, number: u64 },
+    /// The origin of an audit file.
+    Origin,
     /// Audit entry of a stream. In the common log, positions are numbers.
     Entry { stream: StreamKey, position: u64 },
     /// The heading of the journal, of which there is one.
@@ -56,9 +62,14 @@ impl SealLocation {
             Self::Record(_) | Self::Chunk { .. } | Self::StreamRecord { .. } | Self::StreamChunk { .. } => {
                 STATE_VERSION
             }
-            Self::Entry { .. } | Self::Head | Self::JournalHead | Self::StreamHead(_) | Self::Reach => {
-                VERSION
-            }
+            Self::Entry { .. }
+            | Self::Run(_)
+            | Self::RunEntry { .. }
+            | Self::Origin
+            | Self::Head
+            | Self::JournalHead
+            | Self::StreamHead(_)
+            | Self::Reach => VERSION,
         }
     }
 }
@@ -77,6 +88,9 @@ fn checksum(location: SealLocation, version: u8, content: &[u8]) -> [u8; 8] {
         SealLocation::StreamRecord { stream, number } => (7, number, 0, Some(stream)),
         SealLocation::StreamChunk { stream, generation, number } => (8, generation, number, Some(stream)),
         SealLocation::Entry { stream, position } => (9, position, 0, Some(stream)),
+        SealLocation::Run(run) => (10, run, 0, None),
+        SealLocation::RunEntry { run, number } => (11, run, number, None),
+        SealLocation::Origin => (12, 0, 0, None),
     };
     let mut hasher = SipHasher13::new_with_key(&KEY);
     hasher.write(&[kind, version]);
@@ -157,6 +171,10 @@ mod tests {
             SealLocation::StreamChunk { stream: cluster, generation: 0, number: 1 },
             SealLocation::StreamHead(shared),
             SealLocation::StreamHead(cluster),
+            SealLocation::Run(1),
+            SealLocation::RunEntry { run: 1, number: 1 },
+            SealLocation::RunEntry { run: 1, number: 2 },
+            SealLocation::Origin,
             SealLocation::JournalHead,
             SealLocation::Head,
             SealLocation::Reach,

@@ -346,7 +346,7 @@ fn an_interrupted_first_start_is_started_again() {
     let mut names: Vec<_> =
         fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     names.sort();
-    assert_eq!(names, ["journal.db", "journal.reach", "lock"]);
+    assert_eq!(names, ["audit.db", "journal.db", "journal.reach", "lock"]);
 }
 
 /// promise: D5

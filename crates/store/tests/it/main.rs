@@ -4,6 +4,7 @@
 
 mod durability;
 mod embedded;
+mod filing;
 mod stored;
 mod streams;
 mod support;

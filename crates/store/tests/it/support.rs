@@ -1,5 +1,7 @@
 //! A journal as a whole: records go to their streams.
 
+use std::sync::mpsc;
+
 use forewarn_control::{ControlState, Record, Stream};
 use forewarn_store::{AppendError, Journal, StreamState};
 
@@ -27,4 +29,17 @@ pub(crate) fn fold_if_wanted(journal: &Journal, state: &ControlState) -> usize {
     let wanted: Vec<_> = streams(state).into_iter().filter(|stream| journal.wants_fold(*stream)).collect();
     wanted.iter().for_each(|stream| fold(journal, *stream, state));
     wanted.len()
+}
+
+/// Keeps the committer busy until the sender is dropped.
+pub(crate) fn hold(journal: &Journal) -> mpsc::Sender<()> {
+    let (release, released) = mpsc::channel::<()>();
+    let (began, begins) = mpsc::channel();
+    journal.append_then(Stream::Shared, &[], &[], move |_| {
+        began.send(()).unwrap();
+        // It ends with an error: nothing is sent.
+        released.recv().unwrap_err();
+    });
+    begins.recv().unwrap();
+    release
 }

@@ -31,7 +31,7 @@ fn told_to_stop_in_the_middle_of_writes_it_ends_well_and_nothing_is_lost() {
         let files = std::fs::read_dir(place.data()).unwrap().map(|file| file.unwrap().file_name());
         let mut files: Vec<_> = files.collect();
         files.sort();
-        assert_eq!(files, ["journal.db", "journal.reach", "lock"], "the journal is closed");
+        assert_eq!(files, ["audit.db", "journal.db", "journal.reach", "lock"], "the journal is closed");
     }
     let server = place.start();
     clients.iter_mut().for_each(|client| client.check(Endpoints::of(&server)));

@@ -12,7 +12,7 @@ use forewarn_store::{
 use crate::durability::damage::DeadJournal;
 use crate::durability::disk::scratch;
 use crate::durability::writer::{append, ends_after, inspect, options, record, state_after};
-use crate::support::fold_if_wanted;
+use crate::support::{fold_if_wanted, hold};
 
 /// An odd number: with the options of these tests, a checkpoint follows every second commit. So the last commit is in the log only.
 const RECORDS: u64 = 37;
@@ -84,7 +84,7 @@ fn a_directory_of_an_earlier_version_is_opened_and_protected_from_then_on() {
     append(&journal, RECORDS + 1..=RECORDS + 1).unwrap();
     let copy = scratch.path().join("copy");
     fs::create_dir(&copy).unwrap();
-    for name in ["journal.db", "journal.reach", "lock"] {
+    for name in ["journal.db", "journal.reach", "lock", "audit.db", "audit.db-wal"] {
         fs::copy(directory.join(name), copy.join(name)).unwrap();
     }
     is_refused(&copy, "its log is missing");
@@ -115,9 +115,13 @@ fn folds_checkpoints_and_sweeps_are_no_loss() {
             // A copy of the running directory, as a kill leaves it.
             let copy = scratch.path().join("copy");
             fs::create_dir_all(&copy).unwrap();
-            for name in ["journal.db", "journal.db-wal", "journal.reach", "lock"] {
-                fs::copy(directory.join(name), copy.join(name)).unwrap();
+            // The committer may be filing: its files do not change while it is held.
+            let held = hold(&journal);
+            for file in fs::read_dir(&directory).unwrap() {
+                let file = file.unwrap();
+                fs::copy(file.path(), copy.join(file.file_name())).unwrap();
             }
+            drop(held);
             assert_eq!(inspect(&copy, journal.length()), Ok(journal.length()), "session {session}, {turn}");
             fs::remove_dir_all(&copy).unwrap();
         }
@@ -157,10 +161,12 @@ fn another_history_and_another_journal_are_refused() {
 #[test]
 fn a_journal_that_is_missing_from_a_directory_that_was_in_use_is_not_made_anew() {
     let scratch = scratch();
-    for keep in [&["journal.reach", "lock"][..], &["journal.reach"], &["lock"]] {
+    for keep in [&["journal.reach", "lock"][..], &["journal.reach"], &["lock"], &["audit.db"]] {
         let directory = scratch.path().join("data");
         open(&directory).unwrap().0.close().unwrap();
-        for name in ["journal.db", "journal.reach", "lock"].iter().filter(|name| !keep.contains(name)) {
+        for name in
+            ["journal.db", "journal.reach", "lock", "audit.db"].iter().filter(|name| !keep.contains(name))
+        {
             fs::remove_file(directory.join(name)).unwrap();
         }
         for missing in [IfMissing::Create, IfMissing::Refuse] {
@@ -249,8 +255,9 @@ fn a_process_does_not_take_an_older_journal_for_the_one_that_it_had() {
     let (journal, _) = open(&data).unwrap();
     append(&journal, 1..=5).unwrap();
     fs::create_dir(&old).unwrap();
-    for name in ["journal.db", "journal.db-wal", "journal.reach", "lock"] {
-        fs::copy(data.join(name), old.join(name)).unwrap();
+    for file in fs::read_dir(&data).unwrap() {
+        let file = file.unwrap();
+        fs::copy(file.path(), old.join(file.file_name())).unwrap();
     }
     append(&journal, 6..=9).unwrap();
     let reached = journal.reach();

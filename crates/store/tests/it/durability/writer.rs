@@ -32,10 +32,10 @@ const ENTRIES_KEPT: u64 = 40;
 const SEED: Seed = Seed([7; 16]);
 
 pub(crate) fn options(sync: SyncMode) -> Options {
-    // Folding, tidying up and sweeping happen all the time.
+    // Folding, filing, tidying up and sweeping happen all the time.
     let audit_retention = Duration::from_millis(10 * ENTRIES_KEPT);
     let new = Options::new(SEED, Now::at_millis(0));
-    Options { fold_after: 20, log_bytes: 100_000, sync, audit_retention, ..new }
+    Options { fold_after: 20, log_bytes: 100_000, file_after: 3, sync, audit_retention, ..new }
 }
 
 /// The record of that number: always the same. Streams alternate at random; the first records create two clusters.

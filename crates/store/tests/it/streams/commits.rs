@@ -11,6 +11,7 @@ use forewarn_store::{AppendError, Appended, Journal};
 use tempfile::tempdir;
 
 use super::{ExpectedJournal, cluster, host, open, told};
+use crate::support::hold;
 
 const STREAMS: u32 = 1_000;
 
@@ -19,19 +20,6 @@ fn commits(directory: &Path) -> usize {
     let log = fs::read(directory.join("journal.db-wal")).unwrap();
     // A commit ends with a frame that has the size of the database.
     log[32..].chunks_exact(24 + 4_096).filter(|frame| frame[4..8] != [0; 4]).count()
-}
-
-/// Keeps the committer busy until the sender is dropped.
-fn hold(journal: &Journal) -> mpsc::Sender<()> {
-    let (release, released) = mpsc::channel::<()>();
-    let (began, begins) = mpsc::channel();
-    journal.append_then(Stream::Shared, &[], &[], move |_| {
-        began.send(()).unwrap();
-        // It ends with an error: nothing is sent.
-        released.recv().unwrap_err();
-    });
-    begins.recv().unwrap();
-    release
 }
 
 /// promise: D1

@@ -23,12 +23,13 @@ fn written() -> TempDir {
 /// Changes the tables, and returns what an opening and a check say.
 fn after(sql: &str) -> (Option<String>, Option<String>) {
     let directory = written();
-    let file = Connection::open(directory.path().join("journal.db")).unwrap();
+    let name = if sql.contains(" trail ") { "audit.db" } else { "journal.db" };
+    let file = Connection::open(directory.path().join(name)).unwrap();
     file.execute_batch(sql).unwrap();
     file.close().unwrap();
-    let what = |problem: OpenError| {
-        let OpenError::Damaged { what, .. } = problem else { panic!("{problem}") };
-        what
+    let what = |problem: OpenError| match problem {
+        OpenError::Damaged { what, .. } | OpenError::AuditDamaged { what, .. } => what,
+        other => panic!("{other}"),
     };
     let checked = check(directory.path()).err().map(what);
     (Journal::open(directory.path(), &options()).err().map(what), checked)
@@ -77,7 +78,9 @@ fn a_damaged_state_or_heading_of_one_stream_is_found() {
 fn a_log_of_one_stream_that_was_tampered_with_is_found() {
     // Position 31 is the last entry of cluster 1, and not the last of all.
     let cut = "UPDATE trail SET number = 99 WHERE position = 31";
-    assert_eq!(found_by_both(cut), "audit entry 10 of cluster 1 is missing");
+    let (opened, checked) = after(cut);
+    assert_eq!(opened, None, "not all of it is read whenever it is opened");
+    assert_eq!(checked.unwrap(), "audit entry 31: it is in the place of another one");
     let (opened, checked) = after("UPDATE trail SET stream = 4 WHERE position = 7");
     assert_eq!(opened, None, "not all of it is read whenever it is opened");
     assert_eq!(checked.unwrap(), "audit entry 7: its checksum is wrong");

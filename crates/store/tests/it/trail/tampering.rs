@@ -11,7 +11,7 @@ use tempfile::tempdir;
 use super::{MINUTE, numbers, open, options, told, with_entries};
 
 fn database(directory: &Path) -> Connection {
-    Connection::open(directory.join("journal.db")).unwrap()
+    Connection::open(directory.join("audit.db")).unwrap()
 }
 
 /// Somebody who knows how checksums are made changes an entry, and even its own hash.
@@ -42,8 +42,9 @@ fn tampered(sql: &str) -> (Option<String>, String) {
     connection.execute_batch(sql).unwrap();
     connection.close().unwrap();
     let what = |problem: OpenError| match problem {
-        OpenError::Damaged { ref what, .. } => what.clone(),
-        OpenError::InUse(_)
+        OpenError::AuditDamaged { ref what, .. } | OpenError::AuditLost { ref what, .. } => what.clone(),
+        OpenError::Damaged { .. }
+        | OpenError::InUse(_)
         | OpenError::Missing(_)
         | OpenError::Foreign(_)
         | OpenError::Newer { .. }

@@ -31,7 +31,7 @@ fn a_sound_audit_log_is_verified_beside_the_journal() {
 #[test]
 fn damage_is_found_beside_the_journal_and_the_rest_is_verified() {
     let directory = with_entries(100).0;
-    let connection = Connection::open(directory.path().join("journal.db")).unwrap();
+    let connection = Connection::open(directory.path().join("audit.db")).unwrap();
     connection.execute_batch("UPDATE trail SET content = zeroblob(20) WHERE position IN (3, 70)").unwrap();
     connection.execute_batch("DELETE FROM subject WHERE position = 50 AND subject LIKE 'by:%'").unwrap();
     connection.close().unwrap();

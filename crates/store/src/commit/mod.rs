@@ -1,20 +1,19 @@
 //! Commits: one transaction with the writes of many streams.
 
+mod audit;
+
 use std::collections::BTreeSet;
 use std::ops::Bound;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use forewarn_control::Chain;
 use rusqlite::{Connection, Transaction};
 
 use crate::audit_check::BackgroundCheck;
-use crate::audit_log::{
-    AuditBatch, AuditQuery, AuditSweeper, ReadError, chain_before, link_at, read_page, rewrite_entry,
-    shown_to, write_entry,
-};
-use crate::committer_request::{Append, AppendReply, Appended, AuditWrite, PendingWrite};
+use crate::audit_log::AuditSweeper;
+use crate::audit_store::AuditStore;
+use crate::committer_request::{Append, AppendReply, Appended, PendingWrite};
 use crate::committer_status::CommitterStatus;
 use crate::database::{
     LogAfterCheckpoint, checkpoint, keep_log_on_close, remove_records_after, write_record,
@@ -25,8 +24,11 @@ use crate::fold::{FoldQueue, Folding};
 use crate::heading::{Headings, StreamHeading};
 use crate::lock::lock;
 use crate::options::Options;
+use crate::pending::{remove_entries, write_run_entry};
 use crate::reach::{Reach, ReachFile};
 use crate::stream_key::StreamKey;
+
+pub(crate) use audit::FilingNeed;
 
 /// Interval between two checks of the files.
 pub(crate) const CHECK_INTERVAL: Duration = Duration::from_secs(1);
@@ -37,8 +39,8 @@ const COMMIT_BYTES: u64 = 3 * 4_096;
 /// The same for each stream of the commit.
 const STREAM_COMMIT_BYTES: u64 = 4_096;
 
-/// The same for audit entries, which are also in the index.
-const ENTRY_COMMIT_BYTES: u64 = 10 * 4_096;
+/// Audit entries that a commit removes from the journal, in addition to twice as many as it writes.
+const ENTRIES_REMOVED_PER_COMMIT: usize = 256;
 
 /// State of the committer: after a failure nothing is written any more.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,6 +52,9 @@ enum Health {
 /// Everything that a commit changes.
 pub(crate) struct CommitState {
     headings: Headings,
+    audit: AuditStore,
+    /// Number of audit entries that the last commit has written.
+    entries_written: u64,
     /// Streams that no longer have records. Their headings go with their last audit entry.
     forgotten: BTreeSet<StreamKey>,
     /// The one that the last commit has looked at.
@@ -71,7 +76,7 @@ pub(crate) struct CommitState {
 impl CommitState {
     /// `unknown` are the streams that no cluster has any more.
     pub(crate) fn new(
-        headings: Headings,
+        (headings, audit): (Headings, AuditStore),
         unknown: &[StreamKey],
         (reach, files): (ReachFile, NamedFiles),
         options: &Options,
@@ -79,8 +84,14 @@ impl CommitState {
         let status = Arc::new(CommitterStatus::new(&headings.journal));
         let mut folds = FoldQueue::default();
         headings.streams().for_each(|(key, _)| folds.sweep_later(key));
+        if let Some(damage) = audit.damage() {
+            let mut found = lock(&status.audit_check);
+            (found.damages, found.last_damage) = (1, Some(damage.to_owned()));
+        }
         let mut state = Self {
             headings,
+            audit,
+            entries_written: 0,
             forgotten: BTreeSet::new(),
             looked_at: None,
             sweeper: AuditSweeper::new(options.audit_retention),
@@ -112,13 +123,6 @@ impl CommitState {
         match &self.health {
             Health::Well => Ok(()),
             Health::Failed(error) => Err(error.clone()),
-        }
-    }
-
-    pub(crate) fn read(&self, connection: &Connection, query: &AuditQuery) -> Result<AuditBatch, ReadError> {
-        match self.health {
-            Health::Well => read_page(connection, &self.headings, query, &lock(&self.status.hidden).clone()),
-            Health::Failed(_) => Err(ReadError::Closed),
         }
     }
 
@@ -203,29 +207,48 @@ impl CommitState {
         }
         if let Some(append) = large {
             content.written = Written::Something;
-            content.records += self.write_slice(&transaction, append).map_err(failed)?;
+            self.write_slice(&transaction, append, &mut content).map_err(failed)?;
         }
         if content.written == Written::Something {
             self.finish_transaction(&transaction, &content).map_err(failed)?;
             transaction.commit().map_err(failed)?;
+            self.entries_written += content.entries as u64;
         }
         Ok(content.written)
     }
 
-    /// Writes some records of a large append. They count once all of it is there. Returns their number.
-    fn write_slice(&mut self, transaction: &Transaction<'_>, append: &mut Append) -> rusqlite::Result<u64> {
+    /// Writes some records or entries of a large append. They count once all of it is there.
+    fn write_slice(
+        &mut self,
+        transaction: &Transaction<'_>,
+        append: &mut Append,
+        content: &mut CommitContent,
+    ) -> rusqlite::Result<()> {
         let last = self.headings.get(append.stream).map_or(0, |heading| heading.last);
         let before = last + append.staged as u64;
-        let slice = append.next_slice();
-        for (number, content) in (before + 1..).zip(slice) {
+        let (records, entries) = (append.next_slice(), append.next_entries());
+        for (number, content) in (before + 1..).zip(records) {
             write_record(transaction, append.stream, number, content)?;
             self.log_bytes += content.len() as u64;
         }
-        let count = slice.len();
+        if !entries.is_empty() {
+            let run = append.run.unwrap_or_else(|| self.audit.pending_mut().new_id());
+            for (entry, line) in entries {
+                write_run_entry(transaction, (run, entry.number), line)?;
+                self.log_bytes += line.len() as u64;
+            }
+            append.run = Some(run);
+        }
+        let (records, entries) = (append.next_slice().len(), append.next_entries().len());
         // They are not needed any more; dropping all of them at the end takes long.
-        append.records[append.staged..][..count].fill(Vec::new());
-        append.staged += count;
-        Ok(count as u64)
+        append.records[append.staged..][..records].fill(Vec::new());
+        let written = &mut append.entries[append.staged_entries..][..entries];
+        written.iter_mut().for_each(|(_, line)| *line = String::new());
+        append.staged += records;
+        append.staged_entries += entries;
+        content.records += records as u64;
+        content.entries += entries;
+        Ok(())
     }
 
     /// Writes the records and entries of one append, except those that are written. Nothing is written if the entries do
@@ -242,10 +265,10 @@ impl CommitState {
             return Ok(Appended { first_position: end + 1 });
         }
         let positions = self.check_entries(transaction, append)?;
-        let Append { stream, records, staged, entries, clock, .. } = append;
+        let Append { stream, records, staged, entries, staged_entries, clock, .. } = append;
         content.written = Written::Something;
         content.records += (records.len() - staged) as u64;
-        content.entries += entries.len();
+        content.entries += entries.len() - staged_entries;
         clock.iter().for_each(|now| self.headings.record_time(*stream, *now));
         let last = entries.last().map(|(entry, _)| entry.at.0);
         self.sweeper.record_time(clock.map(|now| now.wall).max(last));
@@ -259,62 +282,19 @@ impl CommitState {
         Ok(Appended { first_position: positions.first().copied().unwrap_or(end + 1) })
     }
 
-    /// Verifies that the entries of an append continue the audit log of their stream, and returns their positions.
-    fn check_entries(
-        &mut self,
-        transaction: &Transaction<'_>,
-        append: &Append,
-    ) -> Result<Vec<u64>, AppendError> {
-        let Append { stream, entries, mode, .. } = append;
-        let Some((first, _)) = entries.first() else { return Ok(Vec::new()) };
-        let end = self.headings.journal.audit_end.number;
-        let heading = self.headings.get_mut(*stream);
-        let (mut chain, positions) = match mode {
-            AuditWrite::Append => (heading.audit_chain, (end + 1..).take(entries.len()).collect()),
-            AuditWrite::Rewrite => {
-                chain_before(transaction, (*stream, heading), entries.iter().map(|(entry, _)| &**entry))?
-            }
-        };
-        // The others continue it.
-        chain.verify(first)?;
-        Ok(positions)
-    }
-
-    fn write_entries(
-        &mut self,
-        transaction: &Transaction<'_>,
-        append: &Append,
-        positions: &[u64],
-    ) -> Result<(), AppendError> {
-        let failed = |error: rusqlite::Error| AppendError::from(&error);
-        let Append { stream, entries, mode, .. } = append;
-        for ((entry, line), position) in entries.iter().zip(positions) {
-            let place = (*stream, *position);
-            let written = match mode {
-                AuditWrite::Append => write_entry(transaction, place, entry, line),
-                AuditWrite::Rewrite => rewrite_entry(transaction, place, line),
-            };
-            self.log_bytes += written.map_err(failed)?;
-        }
-        let (Some((last, _)), Some(position)) = (entries.last(), positions.last()) else { return Ok(()) };
-        let chain = Chain::at(last)?;
-        self.log_bytes += ENTRY_COMMIT_BYTES;
-        self.headings.get_mut(*stream).audit_chain = chain;
-        if *position >= self.headings.journal.audit_end.number {
-            self.headings.journal.audit_end = Chain { number: *position, ..chain };
-        }
-        Ok(())
-    }
-
     /// Folds and sweeps a little, and writes the headings.
     fn finish_transaction(
         &mut self,
         transaction: &Transaction<'_>,
         content: &CommitContent,
     ) -> rusqlite::Result<()> {
-        let Self { headings, folds, sweeper, forgotten, looked_at, log_bytes, .. } = self;
+        let Self { headings, audit, folds, sweeper, forgotten, looked_at, log_bytes, .. } = self;
         *log_bytes += folds.go_on(transaction, headings, content.records)?;
-        sweeper.go_on(transaction, headings, content.entries)?;
+        if let Ok(file) = audit.file() {
+            sweeper.go_on(file, headings, content.entries);
+        }
+        let removed = ENTRIES_REMOVED_PER_COMMIT + 2 * content.entries;
+        audit.pending_mut().remove_settled(transaction, removed)?;
         folds.sweep(transaction, headings, content.records)?;
         // One of them in each commit: they may be many, and most of them stay for as long as their audit entries.
         let after = looked_at.map_or(Bound::Unbounded, Bound::Excluded);
@@ -350,14 +330,11 @@ impl CommitState {
     fn record_reach(&mut self, connection: &Connection) {
         let mut reach = Reach::of(&self.headings.journal);
         // Hidden entries may still be rewritten: record the last entry before them.
-        let hidden = lock(&self.status.hidden).clone();
-        let shown_to = match shown_to(connection, &hidden) {
-            Ok(shown_to) => shown_to,
-            Err(error) => return self.fail(AppendError::from(&error)),
-        };
+        let view = self.audit.view(connection);
+        let shown_to = view.shown_to(&self.hidden());
         if shown_to < reach.audit_chain.number {
             let recorded = lock(&self.status.reach).audit_chain;
-            let link = link_at(connection, &self.headings, shown_to).filter(|_| recorded.number < shown_to);
+            let link = view.link_at(&self.headings, shown_to).filter(|_| recorded.number < shown_to);
             reach.audit_chain = link.unwrap_or(recorded);
         }
         let named = self.files.check_written();
@@ -368,10 +345,9 @@ impl CommitState {
     }
 
     /// Verifies some audit entries when it is time.
-    pub(crate) fn verify_if_due(&mut self, connection: &Connection) {
+    pub(crate) fn verify_if_due(&mut self) {
         if self.is_well() {
-            let (hidden, found) = (lock(&self.status.hidden).clone(), &self.status.audit_check);
-            self.check.go_on_if_due(connection, (&self.headings, &hidden), found);
+            self.check.go_on_if_due((&self.audit, &self.headings), &self.status.audit_check);
         }
     }
 
@@ -396,6 +372,14 @@ impl CommitState {
 
     /// Prepares the close: a healthy journal has no log afterwards.
     pub(crate) fn finish(&mut self, connection: &Connection) {
+        if self.is_well()
+            && let Err(error) = self.file_all(connection)
+        {
+            self.fail(error);
+        }
+        if !self.is_well() {
+            self.audit.keep_log_on_close();
+        }
         match self.health {
             Health::Well => {
                 self.check(checkpoint(connection, LogAfterCheckpoint::Emptied));
@@ -465,15 +449,17 @@ fn rejected(batch: Vec<PendingWrite>, error: &AppendError) -> impl Iterator<Item
     replies.map(|reply| (reply, Err(error.clone())))
 }
 
-/// Deletes the written records of an append that is rejected: the next ones of its stream get their numbers.
+/// Deletes the written records and entries of an append that is rejected: the next records of its stream get their
+/// numbers.
 fn discard_slices(
     transaction: &Transaction<'_>,
     headings: &Headings,
     append: &Append,
 ) -> rusqlite::Result<Written> {
-    if append.staged == 0 {
+    if append.staged == 0 && append.run.is_none() {
         return Ok(Written::Nothing);
     }
+    append.run.map_or(Ok(()), |run| remove_entries(transaction, run))?;
     let last = headings.get(append.stream).map_or(0, |heading| heading.last);
     remove_records_after(transaction, append.stream, last)?;
     Ok(Written::Something)

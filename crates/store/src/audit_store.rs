@@ -1,0 +1,416 @@
+//! The audit file of an open journal, and the filing of entries into it.
+//!
+//! Entries are filed between commits, a few at a time, without a sync. A checkpoint from time to time makes them
+//! durable; only then are they removed from the journal ([`crate::pending`]). Nothing of the state depends on this
+//! file, so it is not checked when the journal is opened: entries that cannot be filed because it is damaged stay in
+//! the journal.
+
+use std::collections::BTreeMap;
+
+use forewarn_control::AuditEntry;
+use forewarn_lifecycle::Timestamp;
+use rusqlite::{Connection, OptionalExtension, params};
+
+use crate::audit_log::{AuditEnds, AuditView, FiledEntry, compare_ends, file_entry, remove_swept};
+use crate::codec::seal::{self, SealLocation};
+use crate::codec::stored_struct;
+use crate::database::{self, FileKind, LogAfterCheckpoint, checkpoint, keep_log_on_close};
+use crate::error::{AppendError, OpenError};
+use crate::files::{AuditFileState, Directory};
+use crate::heading::Headings;
+use crate::pending::{FilingSlice, PendingEntries};
+use crate::stream_key::StreamKey;
+
+/// Entries that are filed together.
+pub(crate) const ENTRIES_PER_SLICE: u64 = 64;
+
+/// Entries after which those that are filed are settled, if the log of the file is not long before that.
+const ENTRIES_PER_SETTLEMENT: u64 = 4_096;
+
+/// Bytes that a slice adds to its content: the pages around it.
+const SLICE_BYTES: u64 = 10 * 4_096;
+
+/// The journal to which an audit file belongs.
+struct Origin {
+    created: Timestamp,
+}
+
+stored_struct! { Origin { created } }
+
+/// The audit file of a directory, as it was found.
+#[derive(Debug)]
+pub(crate) enum AuditFile {
+    Missing,
+    /// It is unchanged until [`AuditStore::open`].
+    Found(Connection),
+    Damaged(String),
+}
+
+impl AuditFile {
+    /// Opens the audit file of a directory.
+    pub(crate) fn find(directory: &Directory) -> Result<Self, OpenError> {
+        let path = directory.audit();
+        if !path.try_exists().map_err(OpenError::io("look for", &path))? {
+            return Ok(Self::Missing);
+        }
+        match database::open_audit(&path) {
+            Ok(connection) => Ok(Self::Found(connection)),
+            Err(error) => damage_of(error).map(Self::Damaged),
+        }
+    }
+
+    pub(crate) fn connection(&self) -> Option<&Connection> {
+        match self {
+            Self::Found(connection) => Some(connection),
+            Self::Missing | Self::Damaged(_) => None,
+        }
+    }
+
+    /// Compares the file with its journal. Damage may look like a loss: then the structure of the file is checked.
+    pub(crate) fn ends(
+        &self,
+        journal: &Connection,
+        pending: &PendingEntries,
+        headings: &Headings,
+    ) -> AuditEnds {
+        let ends = compare_ends(&AuditView::new(journal, self.connection(), pending), headings);
+        match (self, ends) {
+            (Self::Damaged(what), AuditEnds::Lost(_)) => AuditEnds::Damaged(what.clone()),
+            (Self::Missing, AuditEnds::Lost(what)) => AuditEnds::Lost(format!("the file is missing; {what}")),
+            (Self::Found(file), AuditEnds::Lost(what)) => match is_sound(file) {
+                Ok(true) => AuditEnds::Lost(what),
+                Ok(false) | Err(_) => AuditEnds::Damaged(what),
+            },
+            (Self::Found(file), AuditEnds::Present) => {
+                match read_origin(file).map(|created| created.map(|of| of == headings.journal.created)) {
+                    Ok(Some(true)) => AuditEnds::Present,
+                    Ok(Some(false)) => AuditEnds::Lost("it is the file of another journal".to_owned()),
+                    Ok(None) => AuditEnds::Damaged("its origin is damaged".to_owned()),
+                    Err(error) => AuditEnds::Damaged(error.to_string()),
+                }
+            }
+            (Self::Missing | Self::Found(_) | Self::Damaged(_), ends) => ends,
+        }
+    }
+}
+
+/// The damage that an error means; other errors concern the directory, and prevent a start.
+fn damage_of(error: OpenError) -> Result<String, OpenError> {
+    match error {
+        OpenError::Damaged { what, .. } => Ok(what),
+        OpenError::Foreign(_) => Ok("it is not an audit file of forewarn".to_owned()),
+        OpenError::Database { source, .. }
+            if source.sqlite_error_code() != Some(rusqlite::ErrorCode::CannotOpen) =>
+        {
+            Ok(source.to_string())
+        }
+        other => Err(other),
+    }
+}
+
+fn is_sound(file: &Connection) -> rusqlite::Result<bool> {
+    file.query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0)).map(|found| found == "ok")
+}
+
+/// Creation time of the journal of an audit file; `None` if it is damaged.
+fn read_origin(file: &Connection) -> rusqlite::Result<Option<Timestamp>> {
+    let sealed: Option<Vec<u8>> =
+        file.query_row("SELECT content FROM origin", [], |row| row.get(0)).optional()?;
+    let origin = sealed.and_then(|sealed| seal::open::<Origin>(SealLocation::Origin, &sealed).ok());
+    Ok(origin.map(|origin| origin.created))
+}
+
+/// Creates an audit file for the journal that was created then, which appears whole or not at all. `fill` writes its
+/// first entries.
+pub(crate) fn create_audit(
+    directory: &Directory,
+    created: Timestamp,
+    fill: impl FnOnce(&Connection) -> rusqlite::Result<()>,
+) -> Result<(), OpenError> {
+    let new = directory.new_audit()?;
+    let failed = |source| OpenError::database(&new, source);
+    let connection = database::create(&new, FileKind::Audit)?;
+    let write = || {
+        let transaction = connection.unchecked_transaction()?;
+        let sealed = seal::seal(SealLocation::Origin, &Origin { created });
+        transaction.execute("INSERT INTO origin (one, content) VALUES (1, ?1)", params![sealed])?;
+        fill(&transaction)?;
+        transaction.commit()
+    };
+    write().map_err(failed)?;
+    database::complete(connection, &new)?;
+    directory.publish_audit(&new)
+}
+
+/// Treatment of swept entries by a slice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SweptEntries {
+    Remove,
+    /// A copy of the file is being made.
+    Keep,
+}
+
+/// The audit file of an open journal, and the entries that wait for it.
+#[derive(Debug)]
+pub(crate) struct AuditStore {
+    /// Or the damage because of which it cannot be used at all.
+    file: Result<Connection, String>,
+    pending: PendingEntries,
+    /// The damage because of which nothing is filed, or that was found at an end.
+    damage: Option<String>,
+    health: FilingHealth,
+    /// Approximate size of the write-ahead log.
+    log_bytes: u64,
+    /// Position of the last entry before those that remain in the file.
+    removed: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum FilingHealth {
+    Files,
+    /// Entries stay in the journal.
+    Stopped,
+}
+
+impl AuditStore {
+    /// Opens the audit file of a journal. Creates it if it is missing and no entry with it.
+    pub(crate) fn open(
+        directory: &Directory,
+        (file, pending): (AuditFile, PendingEntries),
+        (journal, headings): (&Connection, &Headings),
+    ) -> Result<Self, OpenError> {
+        let path = directory.audit();
+        let damage = match file.ends(journal, &pending, headings) {
+            AuditEnds::Present => None,
+            AuditEnds::Damaged(what) => Some(what),
+            AuditEnds::Lost(what) => return Err(OpenError::AuditLost { path, what }),
+            AuditEnds::Ahead(what) => {
+                return Err(OpenError::Short { path: directory.path().to_owned(), what });
+            }
+        };
+        let mut file = match file {
+            AuditFile::Found(file) => Ok(file),
+            AuditFile::Damaged(what) => Err(what),
+            AuditFile::Missing => {
+                create_audit(directory, headings.journal.created, |_| Ok(()))?;
+                Ok(database::open_audit(&path)?)
+            }
+        };
+        if let Ok(Err(error)) = file.as_ref().map(database::accept) {
+            file = Err(damage_of(OpenError::database(&path, error))?);
+        }
+        let damage = damage.or_else(|| file.as_ref().err().cloned());
+        let health = if file.is_ok() { FilingHealth::Files } else { FilingHealth::Stopped };
+        Ok(Self { file, pending, damage, health, log_bytes: 0, removed: 0 })
+    }
+
+    pub(crate) fn file(&self) -> Result<&Connection, &str> {
+        self.file.as_ref().map_err(String::as_str)
+    }
+
+    pub(crate) fn state(&self) -> AuditFileState {
+        if self.file.is_ok() { AuditFileState::Used } else { AuditFileState::Unusable }
+    }
+
+    pub(crate) fn pending(&self) -> &PendingEntries {
+        &self.pending
+    }
+
+    pub(crate) fn pending_mut(&mut self) -> &mut PendingEntries {
+        &mut self.pending
+    }
+
+    /// The damage that was found at the opening or by filing.
+    pub(crate) fn damage(&self) -> Option<&str> {
+        self.damage.as_deref()
+    }
+
+    pub(crate) fn view<'a>(&'a self, journal: &'a Connection) -> AuditView<'a> {
+        AuditView::new(journal, self.file.as_ref().ok(), &self.pending)
+    }
+
+    /// Returns true if at least that many entries can be filed. `hidden` has the last number that readers see, by
+    /// stream.
+    pub(crate) fn can_file(&self, hidden: &BTreeMap<StreamKey, u64>, least: u64) -> bool {
+        if self.health == FilingHealth::Stopped || self.pending.unfiled() < least.max(1) {
+            return false;
+        }
+        let mut count = 0;
+        self.pending.fileable(hidden).any(|slice| {
+            count += slice.count;
+            count >= least
+        })
+    }
+
+    /// Returns true if that many swept entries can be removed from the file.
+    pub(crate) fn can_remove(&self, swept: u64, least: u64) -> bool {
+        self.health == FilingHealth::Files && swept >= self.removed.saturating_add(least.max(1))
+    }
+
+    /// Files about that many entries, in one transaction. Damage ends the filing.
+    pub(crate) fn file_some(
+        &mut self,
+        journal: &Connection,
+        (hidden, swept): (&BTreeMap<StreamKey, u64>, u64),
+        (count, removal): (u64, SweptEntries),
+    ) -> Result<(), AppendError> {
+        let Ok(file) = &self.file else { return Ok(()) };
+        if self.health == FilingHealth::Stopped {
+            return Ok(());
+        }
+        let mut left = count;
+        let mut slices = Vec::new();
+        for slice in self.pending.fileable(hidden) {
+            if left == 0 {
+                break;
+            }
+            let slice = FilingSlice { count: slice.count.min(left), ..slice };
+            left -= slice.count;
+            slices.push(slice);
+        }
+        match file_slices(file, journal, &self.pending, (&slices, swept), removal) {
+            Ok(FilingResult::Filed { bytes, removed }) => {
+                slices.iter().for_each(|slice| self.pending.filed(slice));
+                // A damaged entry is not removed: later ones are tried again when more are swept.
+                let goes = |removed: &u64| *removed != self.removed;
+                self.removed =
+                    removed.map_or(self.removed, |removed| Some(removed).filter(goes).unwrap_or(swept));
+                self.log_bytes += bytes + SLICE_BYTES;
+            }
+            Ok(FilingResult::Wrong(what)) => self.stop(what),
+            Err(error) => self.stop_or_fail(&error)?,
+        }
+        Ok(())
+    }
+
+    /// Makes everything that is filed durable, if it is time.
+    pub(crate) fn settle_if_due(
+        &mut self,
+        log_bytes: u64,
+        check_names: impl FnOnce() -> Result<(), AppendError>,
+    ) -> Result<(), AppendError> {
+        if self.log_bytes > log_bytes || self.pending.unsettled() >= ENTRIES_PER_SETTLEMENT {
+            self.settle(check_names, LogAfterCheckpoint::Reused)?;
+        }
+        Ok(())
+    }
+
+    fn settle(
+        &mut self,
+        check_names: impl FnOnce() -> Result<(), AppendError>,
+        log: LogAfterCheckpoint,
+    ) -> Result<(), AppendError> {
+        let Ok(file) = &self.file else { return Ok(()) };
+        if self.health == FilingHealth::Stopped {
+            return Ok(());
+        }
+        // What is in a file without a name is lost with the process.
+        check_names()?;
+        match checkpoint(file, log) {
+            Ok(()) => {
+                self.log_bytes = 0;
+                self.pending.settle();
+                Ok(())
+            }
+            Err(error) => self.stop_or_fail(&error),
+        }
+    }
+
+    /// A full disk fails the journal, as it does when the journal itself cannot be written. Anything else is damage.
+    fn stop_or_fail(&mut self, error: &rusqlite::Error) -> Result<(), AppendError> {
+        match AppendError::from(error) {
+            AppendError::Full => Err(AppendError::Full),
+            AppendError::Failed(what) => {
+                self.stop(what);
+                Ok(())
+            }
+            other @ (AppendError::Moved(_)
+            | AppendError::TooLarge(_)
+            | AppendError::OtherStream
+            | AppendError::Unchained(_)
+            | AppendError::OtherEntry
+            | AppendError::Closed) => Err(other),
+        }
+    }
+
+    fn stop(&mut self, what: String) {
+        self.damage = Some(format!("entries cannot be filed: {what}"));
+        self.health = FilingHealth::Stopped;
+    }
+
+    /// Files and settles everything: nothing is hidden any more.
+    pub(crate) fn finish(
+        &mut self,
+        journal: &Connection,
+        swept: u64,
+        check_names: impl FnOnce() -> Result<(), AppendError>,
+    ) -> Result<(), AppendError> {
+        let hidden = BTreeMap::new();
+        while self.can_file(&hidden, 1) {
+            self.file_some(journal, (&hidden, swept), (ENTRIES_PER_SLICE * 16, SweptEntries::Keep))?;
+        }
+        while self.can_remove(swept, 1) {
+            self.file_some(journal, (&hidden, swept), (0, SweptEntries::Remove))?;
+        }
+        self.settle(check_names, LogAfterCheckpoint::Emptied)
+    }
+
+    /// Makes closing leave the log of the file unchanged.
+    pub(crate) fn keep_log_on_close(&self) {
+        if let Ok(file) = &self.file {
+            drop(keep_log_on_close(file));
+        }
+    }
+
+    /// Closes the file.
+    pub(crate) fn close(self) -> rusqlite::Result<()> {
+        self.file.map_or(Ok(()), |file| file.close().map_err(|(_, error)| error))
+    }
+}
+
+/// Outcome of a slice.
+enum FilingResult {
+    Filed {
+        bytes: u64,
+        removed: Option<u64>,
+    },
+    /// An entry is not what it should be.
+    Wrong(String),
+}
+
+fn file_slices(
+    file: &Connection,
+    journal: &Connection,
+    pending: &PendingEntries,
+    (slices, swept): (&[FilingSlice], u64),
+    removal: SweptEntries,
+) -> rusqlite::Result<FilingResult> {
+    let (transaction, mut bytes) = (file.unchecked_transaction()?, 0);
+    for slice in slices {
+        let lines = match pending.lines(journal, slice)? {
+            Ok(lines) => lines,
+            Err(what) => return Ok(FilingResult::Wrong(what)),
+        };
+        for (position, line) in lines.iter().filter(|(position, _)| *position > swept) {
+            let entry: AuditEntry = match serde_json::from_str(line) {
+                Ok(entry) => entry,
+                Err(error) => return Ok(FilingResult::Wrong(format!("audit entry {position}: {error}"))),
+            };
+            match file_entry(&transaction, (slice.stream, *position), &entry, line)? {
+                (FiledEntry::Same, more) => bytes += more,
+                (FiledEntry::Another, _) => {
+                    return Ok(FilingResult::Wrong(format!("another audit entry {position} is there")));
+                }
+            }
+        }
+    }
+    let removed = match removal {
+        SweptEntries::Remove => {
+            let count = slices.iter().map(|slice| slice.count).sum::<u64>() + ENTRIES_PER_SLICE;
+            Some(remove_swept(&transaction, swept, usize::try_from(count).unwrap_or(usize::MAX))?)
+        }
+        SweptEntries::Keep => None,
+    };
+    transaction.commit()?;
+    Ok(FilingResult::Filed { bytes, removed })
+}

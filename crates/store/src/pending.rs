@@ -1,0 +1,402 @@
+//! Audit entries that wait in the journal for their place in the audit file.
+//!
+//! A commit writes the entries of an append into the journal, as one *run*. Later, between commits, they are *filed*:
+//! copied into the audit file with their index ([`crate::audit_store`]). A checkpoint of the audit file *settles* them:
+//! they are durable there, and commits remove them from the journal.
+//!
+//! ```text
+//!   append ──▶ entry (of the journal) ──filed──▶ audit.db-wal ──settled──▶ audit.db
+//!                └──────────── removed ◀────────────────────────┘
+//! ```
+//!
+//! The rows of a run may be written in slices: they count once the row of the table `run` exists. A crash at any moment
+//! leaves each entry in the journal, in the audit file, or the same one in both.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::path::Path;
+
+use forewarn_control::{AuditEntry, ENTRY_BYTES_MAX};
+use rusqlite::{Connection, OptionalExtension, params};
+
+use crate::codec::seal::{self, SealLocation};
+use crate::codec::stored_struct;
+use crate::database::blob;
+use crate::error::OpenError;
+use crate::stream_key::StreamKey;
+
+/// Entries of a stream with consecutive numbers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Run {
+    pub(crate) stream: StreamKey,
+    /// Number of the first entry.
+    pub(crate) first: u64,
+    /// First position, and count, of each group of entries with consecutive positions.
+    spans: Vec<(u64, u64)>,
+}
+
+stored_struct! { Run { stream, first, spans } }
+
+impl Run {
+    /// Entries at these positions.
+    pub(crate) fn new(stream: StreamKey, first: u64, positions: &[u64]) -> Self {
+        let groups = positions.chunk_by(|one, next| one + 1 == *next);
+        let spans = groups.map(|group| (group[0], group.len() as u64)).collect();
+        Self { stream, first, spans }
+    }
+
+    fn count(&self) -> u64 {
+        self.spans.iter().map(|(_, count)| count).sum()
+    }
+
+    /// The number after its last entry.
+    fn end(&self) -> u64 {
+        self.first + self.count()
+    }
+
+    fn position(&self, number: u64) -> Option<u64> {
+        let mut index = number.checked_sub(self.first)?;
+        for (position, count) in &self.spans {
+            if index < *count {
+                return Some(position + index);
+            }
+            index -= count;
+        }
+        None
+    }
+
+    fn number(&self, position: u64) -> Option<u64> {
+        let mut number = self.first;
+        for (first, count) in &self.spans {
+            if (*first..first + count).contains(&position) {
+                return Some(number + position - first);
+            }
+            number += count;
+        }
+        None
+    }
+
+    /// Drops the entries from that number on.
+    fn cut(&mut self, number: u64) {
+        let mut left = number.saturating_sub(self.first);
+        self.spans.retain_mut(|(_, count)| {
+            *count = left.min(*count);
+            left -= *count;
+            *count > 0
+        });
+    }
+}
+
+/// A run of which at least one entry is not filed.
+#[derive(Debug)]
+struct PendingRun {
+    run: Run,
+    /// Number of its next entry to be filed.
+    next: u64,
+}
+
+/// A part of a run that may be filed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FilingSlice {
+    pub(crate) run: u64,
+    pub(crate) stream: StreamKey,
+    /// Number of its first entry.
+    pub(crate) first: u64,
+    pub(crate) count: u64,
+}
+
+/// The entries that wait in the journal.
+#[derive(Debug, Default)]
+pub(crate) struct PendingEntries {
+    /// Runs with entries that are not filed.
+    runs: BTreeMap<u64, PendingRun>,
+    unfiled: u64,
+    /// Runs that are filed, and not settled.
+    filed: Vec<u64>,
+    /// Number of entries that were filed since the last settlement.
+    unsettled: u64,
+    /// Runs that are settled: the next commits remove them.
+    settled: VecDeque<u64>,
+    last_id: u64,
+}
+
+impl PendingEntries {
+    /// Reads the runs of a journal.
+    pub(crate) fn read(journal: &Connection, path: &Path) -> Result<Self, OpenError> {
+        let failed = |source| OpenError::database(path, source);
+        let mut pending = Self::default();
+        let mut statement = journal.prepare("SELECT run, content FROM run ORDER BY run").map_err(failed)?;
+        let mut rows = statement.query([]).map_err(failed)?;
+        while let Some(row) = rows.next().map_err(failed)? {
+            let id = row.get::<_, i64>(0).map_err(failed)?.cast_unsigned();
+            let sealed = blob(row, path, ENTRY_BYTES_MAX)?;
+            let run: Run = seal::open(SealLocation::Run(id), sealed)
+                .map_err(|error| OpenError::damaged(path, format!("run {id} of audit entries: {error}")))?;
+            pending.keep(id, run);
+        }
+        let sql = "SELECT max(run) FROM entry";
+        let staged: Option<i64> = journal.query_row(sql, [], |row| row.get(0)).map_err(failed)?;
+        pending.last_id = pending.last_id.max(staged.map_or(0, i64::cast_unsigned));
+        Ok(pending)
+    }
+
+    /// Checks that every entry of the runs is there as it was written.
+    pub(crate) fn check(&self, journal: &Connection, path: &Path) -> Result<(), OpenError> {
+        let failed = |source| OpenError::database(path, source);
+        for (id, PendingRun { run, .. }) in &self.runs {
+            let damaged = |number: u64, what: &dyn std::fmt::Display| {
+                OpenError::damaged(path, format!("audit entry {number} of {}: {what}", run.stream))
+            };
+            let sql = "SELECT number, content FROM entry WHERE run = ?1 ORDER BY number";
+            let mut statement = journal.prepare_cached(sql).map_err(failed)?;
+            let mut rows = statement.query(params![id.cast_signed()]).map_err(failed)?;
+            let mut expected = run.first;
+            while let Some(row) = rows.next().map_err(failed)? {
+                let number = row.get::<_, i64>(0).map_err(failed)?.cast_unsigned();
+                if number != expected {
+                    return Err(damaged(expected, &"it is missing"));
+                }
+                let location = SealLocation::RunEntry { run: *id, number };
+                let opened = seal::open_bytes(location, blob(row, path, ENTRY_BYTES_MAX)?);
+                opened.map_err(|error| damaged(number, &error))?;
+                expected += 1;
+            }
+            if expected != run.end() {
+                return Err(damaged(expected, &"it is missing"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes entries that belong to no run: the rest of a large append, or of a removed run.
+    pub(crate) fn remove_leftovers(&self, journal: &Connection) -> rusqlite::Result<()> {
+        let mut found = i64::MIN;
+        let next = "SELECT min(run) FROM entry WHERE run > ?1";
+        while let Some(id) = journal.query_row(next, params![found], |row| row.get(0))? {
+            found = id;
+            if !self.runs.contains_key(&found.cast_unsigned()) {
+                remove_entries(journal, found.cast_unsigned())?;
+            }
+        }
+        Ok(())
+    }
+
+    fn keep(&mut self, id: u64, run: Run) {
+        self.unfiled += run.count();
+        self.last_id = self.last_id.max(id);
+        self.runs.insert(id, PendingRun { next: run.first, run });
+    }
+
+    /// The id of a new run.
+    pub(crate) fn new_id(&mut self) -> u64 {
+        self.last_id += 1;
+        self.last_id
+    }
+
+    /// Adds a run whose entries are written.
+    pub(crate) fn add(&mut self, journal: &Connection, id: u64, run: Run) -> rusqlite::Result<()> {
+        write_run(journal, id, &run)?;
+        self.keep(id, run);
+        Ok(())
+    }
+
+    /// Removes entries of a stream from that number on: they are replaced. None of them is filed.
+    pub(crate) fn cut(&mut self, journal: &Connection, stream: StreamKey, from: u64) -> rusqlite::Result<()> {
+        let cut = self.runs.extract_if(.., |_, one| one.run.stream == stream && one.run.end() > from);
+        let cut: Vec<_> = cut.collect();
+        for (id, mut one) in cut {
+            self.unfiled -= one.run.end() - one.run.first.max(from);
+            one.run.cut(from);
+            let sql = "DELETE FROM entry WHERE run = ?1 AND number >= ?2";
+            journal.prepare_cached(sql)?.execute(params![id.cast_signed(), from.cast_signed()])?;
+            if one.run.count() == 0 {
+                remove_run(journal, id)?;
+            } else {
+                write_run(journal, id, &one.run)?;
+                if one.next < one.run.end() {
+                    self.runs.insert(id, one);
+                } else {
+                    self.filed.push(id);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The position of an entry that is not filed.
+    pub(crate) fn position_of(&self, stream: StreamKey, number: u64) -> Option<u64> {
+        let of_stream = self.runs.values().filter(|one| one.run.stream == stream);
+        of_stream.filter(|one| number >= one.next).find_map(|one| one.run.position(number))
+    }
+
+    /// The first position of an entry of a stream after that number, among those that are not filed.
+    pub(crate) fn first_after(&self, stream: StreamKey, number: u64) -> Option<u64> {
+        let of_stream = self.runs.values().filter(|one| one.run.stream == stream);
+        of_stream.filter_map(|one| one.run.position(one.next.max(number.saturating_add(1)))).min()
+    }
+
+    /// The entry at a position, if it is not filed.
+    pub(crate) fn entry_at(
+        &self,
+        journal: &Connection,
+        position: u64,
+    ) -> rusqlite::Result<Option<AuditEntry>> {
+        let found = self.runs.iter().find_map(|(id, one)| Some((*id, one.run.number(position)?)));
+        let Some((run, number)) = found else { return Ok(None) };
+        let sql = "SELECT content FROM entry WHERE run = ?1 AND number = ?2";
+        let place = params![run.cast_signed(), number.cast_signed()];
+        let content =
+            journal.prepare_cached(sql)?.query_row(place, |row| row.get::<_, Vec<u8>>(0)).optional()?;
+        Ok(content.and_then(|sealed| {
+            let line = seal::open_bytes(SealLocation::RunEntry { run, number }, &sealed).ok()?;
+            serde_json::from_slice(line).ok()
+        }))
+    }
+
+    /// The number of entries that are not filed.
+    pub(crate) fn unfiled(&self) -> u64 {
+        self.unfiled
+    }
+
+    /// The number of entries that were filed since the last settlement.
+    pub(crate) fn unsettled(&self) -> u64 {
+        self.unsettled
+    }
+
+    /// Position of the last entry before the first one that is not filed.
+    pub(crate) fn filed_to(&self) -> u64 {
+        let firsts = self.runs.values().filter_map(|one| one.run.position(one.next));
+        firsts.min().map_or(u64::MAX, |first| first - 1)
+    }
+
+    /// First position and count of each group of entries that are in the journal, in their order.
+    pub(crate) fn spans(&self) -> Vec<(u64, u64)> {
+        let mut spans: Vec<_> = self.runs.values().flat_map(|one| one.run.spans.iter().copied()).collect();
+        spans.sort_unstable();
+        spans
+    }
+
+    /// Parts of runs that may be filed. `hidden` has the last number that readers see, by stream: later ones may still be
+    /// replaced.
+    pub(crate) fn fileable<'a>(
+        &'a self,
+        hidden: &'a BTreeMap<StreamKey, u64>,
+    ) -> impl Iterator<Item = FilingSlice> + 'a {
+        self.runs.iter().filter_map(|(id, PendingRun { run, next })| {
+            let shown_to = hidden.get(&run.stream).map_or(u64::MAX, |last| last.saturating_add(1));
+            let end = run.end().min(shown_to);
+            (*next < end).then(|| FilingSlice {
+                run: *id,
+                stream: run.stream,
+                first: *next,
+                count: end - next,
+            })
+        })
+    }
+
+    /// The position and the line of each entry of a slice.
+    pub(crate) fn lines(
+        &self,
+        journal: &Connection,
+        slice: &FilingSlice,
+    ) -> rusqlite::Result<Result<Vec<(u64, String)>, String>> {
+        let Some(PendingRun { run, .. }) = self.runs.get(&slice.run) else { return Ok(Ok(Vec::new())) };
+        let sql =
+            "SELECT number, content FROM entry WHERE run = ?1 AND number >= ?2 ORDER BY number LIMIT ?3";
+        let mut statement = journal.prepare_cached(sql)?;
+        let range = params![slice.run.cast_signed(), slice.first.cast_signed(), slice.count.cast_signed()];
+        let mut rows = statement.query(range)?;
+        let mut lines = Vec::new();
+        while let Some(row) = rows.next()? {
+            let number = row.get::<_, i64>(0)?.cast_unsigned();
+            let content: Vec<u8> = row.get(1)?;
+            let wrong = |what: &dyn std::fmt::Display| {
+                format!("audit entry {number} of {} in the journal: {what}", slice.stream)
+            };
+            let opened = seal::open_bytes(SealLocation::RunEntry { run: slice.run, number }, &content);
+            let line = opened
+                .map_err(|error| wrong(&error))
+                .and_then(|line| String::from_utf8(line.to_vec()).map_err(|error| wrong(&error)));
+            match (line, run.position(number)) {
+                (Ok(line), Some(position)) if number == slice.first + lines.len() as u64 => {
+                    lines.push((position, line));
+                }
+                (Ok(_), _) => return Ok(Err(wrong(&"it is in the place of another one"))),
+                (Err(what), _) => return Ok(Err(what)),
+            }
+        }
+        if lines.len() as u64 == slice.count {
+            Ok(Ok(lines))
+        } else {
+            Ok(Err(format!("audit entries of {} are missing from the journal", slice.stream)))
+        }
+    }
+
+    /// Records that a slice is filed.
+    pub(crate) fn filed(&mut self, slice: &FilingSlice) {
+        let Some(one) = self.runs.get_mut(&slice.run) else { return };
+        one.next += slice.count;
+        self.unfiled -= slice.count;
+        self.unsettled += slice.count;
+        if one.next == one.run.end() {
+            self.runs.remove(&slice.run);
+            self.filed.push(slice.run);
+        }
+    }
+
+    /// Records that everything that was filed is durable.
+    pub(crate) fn settle(&mut self) {
+        self.settled.extend(self.filed.drain(..));
+        self.unsettled = 0;
+    }
+
+    /// Removes settled entries from the journal, about as many as given.
+    pub(crate) fn remove_settled(&mut self, journal: &Connection, count: usize) -> rusqlite::Result<()> {
+        let mut left = count;
+        while left > 0
+            && let Some(id) = self.settled.pop_front()
+        {
+            // Entries without a run are leftovers: a crash before the last of them is removed does no harm.
+            remove_run(journal, id)?;
+            let sql = "DELETE FROM entry WHERE run = ?1 AND number IN \
+                       (SELECT number FROM entry WHERE run = ?1 ORDER BY number LIMIT ?2)";
+            let limit = i64::try_from(left).unwrap_or(i64::MAX);
+            let removed = journal.prepare_cached(sql)?.execute(params![id.cast_signed(), limit])?;
+            if removed == left {
+                self.settled.push_front(id);
+            }
+            left -= removed;
+        }
+        Ok(())
+    }
+}
+
+/// Writes an entry of a run.
+pub(crate) fn write_run_entry(
+    journal: &Connection,
+    (run, number): (u64, u64),
+    line: &str,
+) -> rusqlite::Result<()> {
+    let sealed = seal::seal_bytes(SealLocation::RunEntry { run, number }, line.as_bytes());
+    let sql = "INSERT INTO entry (run, number, content) VALUES (?1, ?2, ?3)";
+    journal.prepare_cached(sql)?.execute(params![run.cast_signed(), number.cast_signed(), sealed])?;
+    Ok(())
+}
+
+/// Removes the entries of a run.
+pub(crate) fn remove_entries(journal: &Connection, run: u64) -> rusqlite::Result<()> {
+    journal.prepare_cached("DELETE FROM entry WHERE run = ?1")?.execute(params![run.cast_signed()])?;
+    Ok(())
+}
+
+fn remove_run(journal: &Connection, run: u64) -> rusqlite::Result<()> {
+    journal.prepare_cached("DELETE FROM run WHERE run = ?1")?.execute(params![run.cast_signed()])?;
+    Ok(())
+}
+
+/// Writes the row of a run: its entries count from now on.
+pub(crate) fn write_run(journal: &Connection, id: u64, run: &Run) -> rusqlite::Result<()> {
+    let sealed = seal::seal(SealLocation::Run(id), run);
+    let sql = "INSERT INTO run (run, content) VALUES (?1, ?2) ON CONFLICT DO UPDATE SET content = ?2";
+    journal.prepare_cached(sql)?.execute(params![id.cast_signed(), sealed])?;
+    Ok(())
+}

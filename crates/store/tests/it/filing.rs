@@ -1,0 +1,295 @@
+//! Audit entries move from the journal into their own file: each is there once, whatever happens, and an opening does
+//! not depend on how many there are.
+
+#![allow(clippy::unwrap_used, reason = "a test may be blunt")]
+
+use std::fs;
+use std::path::Path;
+use std::sync::{Arc, mpsc};
+
+use forewarn_control::{AuditEntry, Chain, ClusterId, ControlState, NewAuditEntry, Record, Stream};
+use forewarn_lifecycle::{Now, Seed, Timestamp};
+use forewarn_store::{
+    AuditQuery, Direction, Journal, LossKind, OpenError, Options, Recovered, accept_loss, check, export,
+};
+use forewarn_types::Moment;
+use rusqlite::Connection;
+use tempfile::{TempDir, tempdir};
+
+use crate::support::hold;
+
+fn options() -> Options {
+    Options::new(Seed([7; 16]), Now::at_millis(1_000))
+}
+
+fn open(directory: &Path, options: &Options) -> (Journal, Recovered) {
+    Journal::open(directory, options).unwrap()
+}
+
+/// The next entries of a log.
+fn sealed(chain: &mut Chain, count: usize) -> Vec<Arc<AuditEntry>> {
+    let told = |number: u64| NewAuditEntry {
+        at: Moment(Timestamp::from_millis(i64::try_from(number).unwrap() * 1_000)),
+        by: "writer".to_owned(),
+        text: format!("entry {number}"),
+        hosts: vec![format!("h{}", number % 1_000)],
+        ..NewAuditEntry::default()
+    };
+    (0..count).map(|_| Arc::new(chain.seal(told(chain.number + 1)))).collect()
+}
+
+/// Appends entries one by one.
+fn append_each(journal: &Journal, entries: &[Arc<AuditEntry>]) {
+    for entry in entries {
+        journal.append(Stream::Shared, &[], std::slice::from_ref(entry)).unwrap();
+    }
+}
+
+/// Everything that readers find.
+fn read_all(journal: &Journal) -> Vec<Arc<AuditEntry>> {
+    let (mut found, mut after) = (Vec::new(), None);
+    loop {
+        let page = journal.audit_log_reader().read(AuditQuery { after, ..AuditQuery::default() }).unwrap();
+        found.extend(page.entries.into_iter().map(|one| one.entry));
+        after = page.next;
+        if after.is_none() {
+            return found;
+        }
+    }
+}
+
+/// A copy of a directory while its committer does nothing, which is all that a kill at that moment leaves.
+fn left_by_a_kill(journal: &Journal, directory: &Path) -> TempDir {
+    let copy = tempdir().unwrap();
+    let held = hold(journal);
+    for file in fs::read_dir(directory).unwrap() {
+        let file = file.unwrap();
+        fs::copy(file.path(), copy.path().join(file.file_name())).unwrap();
+    }
+    drop(held);
+    copy
+}
+
+/// Rows of the journal, and of the audit file.
+fn rows(directory: &Path) -> (u64, u64) {
+    let count = |file: &str, table: &str| {
+        let file = Connection::open(directory.join(file)).unwrap();
+        let sql = format!("SELECT count(*) FROM {table}");
+        file.query_row(&sql, [], |row| row.get::<_, i64>(0)).unwrap().cast_unsigned()
+    };
+    (count("journal.db", "entry"), count("audit.db", "trail"))
+}
+
+/// promise: C5, D1
+#[test]
+fn a_kill_between_filing_and_removal_leaves_each_entry_once() {
+    const COUNT: usize = 100;
+    // Filed and not settled; settled and not removed; neither.
+    let cases =
+        [(1, 1 << 30, "filed"), (1, 0, "settled"), (7, 60_000, "some of each"), (1_000, 0, "waiting")];
+    for (file_after, log_bytes, what) in cases {
+        let directory = tempdir().unwrap();
+        let options = Options { file_after, log_bytes, ..options() };
+        let (journal, _) = open(directory.path(), &options);
+        let mut chain = Chain::default();
+        let entries = sealed(&mut chain, COUNT);
+        append_each(&journal, &entries);
+        for unsynced in ["kept", "lost"] {
+            let killed = left_by_a_kill(&journal, directory.path());
+            if unsynced == "lost" {
+                // A power cut may take what was not synced.
+                fs::write(killed.path().join("audit.db-wal"), b"").unwrap();
+            }
+            let (again, found) = open(killed.path(), &options);
+            assert_eq!(found.audit_ends[&Stream::Shared], chain, "{what}, {unsynced}");
+            assert_eq!(read_all(&again), entries, "{what}, {unsynced}");
+            let mut end = chain;
+            let more = sealed(&mut end, 3);
+            append_each(&again, &more);
+            again.close().unwrap();
+            assert_eq!(check(killed.path()).unwrap().entries_kept, COUNT as u64 + 3, "{what}, {unsynced}");
+            assert_eq!(
+                rows(killed.path()),
+                (0, COUNT as u64 + 3),
+                "{what}, {unsynced}: a clean stop files all"
+            );
+        }
+    }
+}
+
+/// Bytes that this thread has read.
+fn bytes_read() -> u64 {
+    let io = fs::read_to_string("/proc/thread-self/io").unwrap();
+    io.lines().find_map(|line| line.strip_prefix("rchar: ")).unwrap().parse().unwrap()
+}
+
+/// A closed journal with that many entries.
+fn with_entries(count: usize) -> (TempDir, Chain, Vec<Arc<AuditEntry>>) {
+    let directory = tempdir().unwrap();
+    let (journal, _) = open(directory.path(), &options());
+    let mut chain = Chain::default();
+    let entries = sealed(&mut chain, count);
+    for batch in entries.chunks(200) {
+        journal.append(Stream::Shared, &[], batch).unwrap();
+    }
+    journal.close().unwrap();
+    (directory, chain, entries)
+}
+
+/// promise: D5
+#[test]
+fn an_opening_reads_as_much_of_a_long_audit_log_as_of_a_short_one() {
+    let [(short, _), (long, bytes)] = [500, 20_000].map(|count| {
+        let (directory, _, _) = with_entries(count);
+        let before = bytes_read();
+        let journal = open(directory.path(), &options());
+        let read = bytes_read() - before;
+        drop(journal);
+        (read, fs::metadata(directory.path().join("audit.db")).unwrap().len())
+    });
+    assert!(bytes > 5_000_000, "{bytes}");
+    // A few pages more: the trees are higher.
+    assert!(long < short + 10 * 4_096, "{long} instead of {short} bytes");
+}
+
+/// Overwrites the pages of a file from that one on.
+fn damage(file: &Path, from: usize) -> Vec<u8> {
+    let sound = fs::read(file).unwrap();
+    let mut bytes = sound.clone();
+    bytes[from * 4_096..].fill(0xa5);
+    fs::write(file, bytes).unwrap();
+    sound
+}
+
+/// promise: C5, D5
+#[test]
+fn a_damaged_audit_file_is_reported_and_prevents_neither_a_start_nor_commits() {
+    for from in [0, 1, 3, 40] {
+        let (directory, mut chain, mut entries) = with_entries(1_000);
+        let file = directory.path().join("audit.db");
+        let sound = damage(&file, from);
+        let problem = check(directory.path()).unwrap_err();
+        assert!(matches!(problem, OpenError::AuditDamaged { .. }), "{problem}");
+        let (journal, found) = open(directory.path(), &options());
+        assert_eq!(found.audit_ends[&Stream::Shared], chain);
+        let more = sealed(&mut chain, 200);
+        append_each(&journal, &more);
+        let query = AuditQuery { direction: Direction::NewestFirst, ..AuditQuery::default() };
+        journal.audit_log_reader().read(query).unwrap_err();
+        assert!(journal.audit_check().damages > 0, "{from}");
+        journal.close().unwrap();
+        // They wait in the journal until they can be filed.
+        assert!(check(directory.path()).is_err());
+        fs::write(&file, sound).unwrap();
+        drop(fs::remove_file(directory.path().join("audit.db-wal")));
+        entries.extend(more);
+        let (journal, _) = open(directory.path(), &options());
+        assert_eq!(read_all(&journal), entries, "{from}");
+        journal.close().unwrap();
+        assert_eq!(check(directory.path()).unwrap().entries_kept, 1_200);
+    }
+}
+
+/// promise: D4, C5
+#[test]
+fn an_audit_file_that_is_missing_or_of_another_time_is_refused_until_the_loss_is_accepted() {
+    let (directory, mut chain, _) = with_entries(10);
+    let file = directory.path().join("audit.db");
+    let older = fs::read(&file).unwrap();
+    let (journal, _) = open(directory.path(), &options());
+    append_each(&journal, &sealed(&mut chain, 5));
+    journal.close().unwrap();
+    fs::write(&file, older).unwrap();
+    let refused = || {
+        let opened = Journal::open(directory.path(), &options()).map(drop).unwrap_err();
+        assert!(matches!(opened, OpenError::AuditLost { .. }), "{opened}");
+        let checked = check(directory.path()).unwrap_err();
+        assert_eq!(checked.to_string(), opened.to_string());
+        let command = format!("forewarn store accept-loss {}", directory.path().display());
+        assert!(opened.to_string().ends_with(&command), "{opened}");
+        opened.to_string()
+    };
+    assert!(refused().contains("the audit log ends with entry 10 instead of 15"));
+    let (other, _, _) = with_entries(20);
+    fs::copy(other.path().join("audit.db"), &file).unwrap();
+    let ahead = Journal::open(directory.path(), &options()).map(drop).unwrap_err();
+    assert!(matches!(ahead, OpenError::Short { .. }), "{ahead}");
+    fs::remove_file(&file).unwrap();
+    assert!(refused().contains("the file is missing; it has audit entries 1 to 15"));
+    export(directory.path(), &mut Vec::new()).unwrap();
+    let accepted = accept_loss(directory.path(), &Options { seed: Seed([8; 16]), ..options() }).unwrap();
+    assert_eq!(accepted.kind, LossKind::AuditEntries);
+    let (journal, found) = open(directory.path(), &options());
+    assert_eq!(found.state, ControlState::new(Seed([7; 16])), "the state goes on unchanged");
+    let page = journal.audit_log_reader().read(AuditQuery::default()).unwrap();
+    assert_eq!((page.swept, page.head, page.entries.len()), (15, 16, 1));
+    assert_eq!(page.entries[0].entry.kind, "loss_accepted");
+    let mut chain = found.audit_ends[&Stream::Shared];
+    append_each(&journal, &sealed(&mut chain, 2));
+    journal.close().unwrap();
+    assert_eq!(check(directory.path()).unwrap().entries_kept, 3);
+}
+
+/// promise: D1, C5
+#[test]
+fn small_appends_are_committed_between_the_entries_of_a_large_one() {
+    const ENTRIES: usize = 5_000;
+    let directory = tempdir().unwrap();
+    let (journal, _) = open(directory.path(), &options());
+    let mut chain = Chain::default();
+    let entries = sealed(&mut chain, ENTRIES);
+    let cluster = Stream::Cluster(ClusterId::DEFAULT);
+    let release = hold(&journal);
+    let (tell, told) = mpsc::channel();
+    let tell_large = tell.clone();
+    let clock = Record::clock(Now::at_millis(5));
+    journal.append_then(Stream::Shared, &[clock], &entries, move |result| {
+        tell_large.send(("large", result.unwrap().first_position)).unwrap();
+    });
+    let mut of_cluster = Chain::default();
+    let (from, killed) = (directory.path().to_owned(), tempdir().unwrap());
+    let to = killed.path().to_owned();
+    let small = sealed(&mut of_cluster, 1);
+    journal.append_then(cluster, &[], &small, move |result| {
+        for file in fs::read_dir(&from).unwrap() {
+            let file = file.unwrap();
+            fs::copy(file.path(), to.join(file.file_name())).unwrap();
+        }
+        tell.send(("small", result.unwrap().first_position)).unwrap();
+    });
+    drop(release);
+    assert!(told.iter().eq([("small", 1), ("large", 2)]), "a position is given with the last slice");
+    assert_eq!(read_all(&journal).len(), ENTRIES + 1, "a reader waits until they are filed");
+    journal.close().unwrap();
+    assert_eq!(check(directory.path()).unwrap().entries_kept, ENTRIES as u64 + 1);
+    // Nothing of it was there when the small one was answered.
+    let (again, found) = open(killed.path(), &options());
+    assert_eq!(found.audit_ends[&Stream::Shared], Chain::default());
+    assert_eq!((again.length(), read_all(&again).len()), (0, 1));
+    again.close().unwrap();
+    assert_eq!(rows(killed.path()), (0, 1));
+}
+
+/// promise: C5
+#[test]
+fn hidden_entries_wait_in_the_journal_and_others_are_filed() {
+    let directory = tempdir().unwrap();
+    let (journal, _) = open(directory.path(), &Options { file_after: 1, ..options() });
+    let cluster = Stream::Cluster(ClusterId::DEFAULT);
+    let (mut shared, mut of_cluster) = (Chain::default(), Chain::default());
+    journal.hide_entries_after(Stream::Shared, 2);
+    let hidden = sealed(&mut shared, 5);
+    append_each(&journal, &hidden);
+    sealed(&mut of_cluster, 4).iter().for_each(|entry| {
+        journal.append(cluster, &[], std::slice::from_ref(entry)).unwrap();
+    });
+    let query = AuditQuery { stream: Some(cluster), ..AuditQuery::default() };
+    assert_eq!(journal.audit_log_reader().read(query).unwrap().entries.len(), 4);
+    assert_eq!(read_all(&journal).len(), 2);
+    let killed = left_by_a_kill(&journal, directory.path());
+    assert_eq!(rows(killed.path()).1, 6);
+    journal.show_all_entries(Stream::Shared);
+    assert_eq!(read_all(&journal).len(), 9);
+    let (again, _) = open(killed.path(), &options());
+    assert_eq!(read_all(&again).len(), 9, "nothing is hidden after a start");
+}
