@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use crate::fleet::{MACHINES_PER_BLOCK, MACHINES_PER_HOST};
+use crate::fleet::{Enrolled, MACHINES_PER_BLOCK, MACHINES_PER_HOST};
 
 const MACHINES_MAX: u32 = 1_000_000;
 /// The rules have no larger groups.
@@ -16,13 +16,6 @@ pub(crate) struct Arguments {
     pub(crate) group: u32,
     pub(crate) enrolled: Enrolled,
     pub(crate) starts: Starts,
-}
-
-/// Tenants that have enabled Scheduled Events.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Enrolled {
-    All,
-    One,
 }
 
 /// The reason for which a group starts.

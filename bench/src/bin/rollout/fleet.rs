@@ -10,13 +10,18 @@ use forewarn_lifecycle::{
     SetShape, TenantId, UpdateDomain,
 };
 
-use crate::arguments::Enrolled;
-
 const HOSTS: u32 = 5;
 const TENANTS: u32 = 10;
 const MACHINES_PER_TENANT: u32 = 10;
 pub(crate) const MACHINES_PER_BLOCK: u32 = TENANTS * MACHINES_PER_TENANT;
 pub(crate) const MACHINES_PER_HOST: u32 = MACHINES_PER_BLOCK / HOSTS;
+
+/// Tenants that have enabled Scheduled Events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Enrolled {
+    All,
+    One,
+}
 
 /// A fleet of whole blocks.
 pub(crate) fn build(now: Now, machines: u32, enrolled: Enrolled) -> Result<Cluster, Refusal> {

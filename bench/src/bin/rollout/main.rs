@@ -66,7 +66,8 @@ fn processor_nanoseconds() -> Result<u64, Box<dyn Error>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use arguments::{Enrolled, Starts};
+    use arguments::Starts;
+    use fleet::Enrolled;
 
     #[test]
     fn every_machine_is_updated_once() {
