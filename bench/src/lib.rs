@@ -1,9 +1,10 @@
-//! Code shared by the programs that put load on a server.
+//! Code shared by the benchmarks, and by tests of costs: fleets, and clients that put load on a server.
 
 pub mod blocks;
 pub mod histogram;
 pub mod http;
 pub mod load;
+pub mod rules_fleet;
 
 use std::error::Error;
 

@@ -14,7 +14,11 @@ const CLIENTS: u32 = 8;
 const TAGS: usize = 50;
 const TAG_CHARACTERS: usize = 512;
 
-/// Sends commands until their texts have that many megabytes. The last ones remove the texts from the machines.
+/// Short commands of each client after the long ones: the server then writes the state anew, and deletes the records
+/// of the long ones. Only their audit entries stay.
+const SHORT_COMMANDS: usize = 3_000;
+
+/// Sends commands until their texts have that many megabytes.
 pub(crate) fn fill(arguments: &Arguments) -> LoadResult<String> {
     let (bytes, wanted) = (AtomicU64::new(0), u64::from(arguments.megabytes) << 20);
     std::thread::scope(|scope| {
@@ -37,8 +41,12 @@ fn describe(arguments: &Arguments, client: u32, bytes: &AtomicU64, wanted: u64) 
         }
         connection.post(&target, variant)?;
     }
-    connection.post(&target, &body(""))?;
-    Ok(())
+    let short = ["c", "d"].map(|letter| body(&format!("\"a\":\"{letter}\"")));
+    short
+        .iter()
+        .cycle()
+        .take(SHORT_COMMANDS)
+        .try_for_each(|short| connection.post(&target, short).map(|_| ()))
 }
 
 fn long_tags(letter: &str) -> String {
