@@ -1,6 +1,6 @@
 //! The command line: `--machines N --commands K`.
 
-use crate::fleet::MACHINES_PER_BLOCK;
+use forewarn_bench::rules_fleet::MACHINES_PER_BLOCK;
 
 /// Fewer would meet their own last event again before its notice is over.
 const MACHINES_MIN: u32 = 1_000;

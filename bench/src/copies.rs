@@ -76,11 +76,11 @@ fn obeyed(cluster: &Cluster, now: Now, order: &[Command]) -> Result<Cluster, Ref
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fleet;
+    use forewarn_bench::rules_fleet;
 
     #[test]
     fn an_order_is_given_to_the_copy_alone() {
-        let (cluster, now) = (fleet::build(10).unwrap(), Now::at_millis(0));
+        let (cluster, now) = (rules_fleet::build(10).unwrap(), Now::at_millis(0));
         let before = cluster.clone();
         let order = order(&cluster, now, 1_000, 3);
         let copy = obeyed(&cluster, now, &order).unwrap();

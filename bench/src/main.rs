@@ -10,7 +10,6 @@
 
 mod arguments;
 mod copies;
-mod fleet;
 mod memory;
 mod mix;
 mod tally;
@@ -18,6 +17,7 @@ mod tally;
 use std::error::Error;
 use std::process::ExitCode;
 
+use forewarn_bench::rules_fleet;
 use forewarn_lifecycle::{Change, Cluster, Command, Effect, Now, Refusal};
 
 use arguments::Arguments;
@@ -51,7 +51,7 @@ fn main() -> ExitCode {
 
 fn run(arguments: Arguments) -> Result<String, Box<dyn Error>> {
     let before = memory::resident_bytes()?;
-    let cluster = fleet::build(arguments.blocks())?;
+    let cluster = rules_fleet::build(arguments.blocks())?;
     let bytes = memory::resident_bytes()?.saturating_sub(before);
     let mut mix = Mix::new(cluster, arguments.blocks());
     mix.run(arguments.commands)?;

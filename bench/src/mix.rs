@@ -11,9 +11,9 @@ use forewarn_lifecycle::{
     PowerChange, Priority, Refusal, Report, RolloutTerms, TenantId,
 };
 
-use crate::fleet::{Block, told_of_deletion};
 use crate::measured;
 use crate::tally::{Kind, Tally};
+use forewarn_bench::rules_fleet::{Block, told_of_deletion};
 
 /// Far apart, so that neighbours in time are not neighbours in memory; a prime, so that every block has its turn.
 const STRIDE: u32 = 6_173;
@@ -182,11 +182,11 @@ fn action_of(effect: Effect) -> Option<Action> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fleet;
+    use forewarn_bench::rules_fleet;
 
     #[test]
     fn the_mix_leaves_a_fleet_as_large_as_it_was() {
-        let mut mix = Mix::new(fleet::build(10).unwrap(), 10);
+        let mut mix = Mix::new(rules_fleet::build(10).unwrap(), 10);
         mix.run(25_000).unwrap();
         assert_eq!(mix.cluster.machines().count(), 1_000);
         assert_eq!(mix.cluster.tenants().count(), 210);

@@ -39,6 +39,7 @@ cargo xtask <command>
   azure             run az and the Azure clients for Python and JavaScript against the program; a step of test
   agent             run agents, each in its own network, and the recipes against the program; a step of test
   disks             test the journal with power cuts, full disks and damaged files; steps of test
+  costs             count instructions and allocations of commands, joining VMs and polls with valgrind; a step of test
   deb               build and check the Debian packages of server and agent; a step of test with the build of the tests
   tidy              check sources, manifests and documents against each other
         [--write]     first write the table of packages in ARCHITECTURE.md and the index of tests
@@ -53,8 +54,11 @@ cargo xtask <command>
         [--base FILE] compare with that build of forewarn, in turn
         [--machines N] [--added M]  the large fleet, and the machines that join it [default: 100000, 10000]
         [--seconds T] the time of each measurement [default: 5]
+  bench fleet       measure fleets of a thousand VMs to a million: apply, start, memory, requests beside other work
+        [--machines N,…]  only fleets of these sizes [default: 1000,10000,100000,1000000]
+        [--only PART]  apply, start, audit, names, beside, watchers or polls
         [--save]      also write the results to bench/RESULTS.md
-        [--program FILE]  metadata and streams only: measure that build of forewarn
+        [--program FILE]  metadata, streams and fleet only: measure that build of forewarn
   fuzz [TARGET]     fuzz every parser of untrusted bytes, or one of them
         [--seconds N] for each target, from a random seed [default: 60]
         [--fixed]     use the seed and number of runs of the test command: the same inputs each time
@@ -98,6 +102,7 @@ fn run(mut words: Words) -> Result<Outcome> {
         "azure" => words.done().and_then(|()| azure::command()),
         "agent" => words.done().and_then(|()| agent::command()),
         "disks" => words.done().and_then(|()| suite::run_disks()),
+        "costs" => words.done().and_then(|()| suite::count_costs()),
         "deb" => words.done().and_then(|()| deb::run(deb::Build::Release)),
         "tidy" => tidy::command(words),
         "texts" => texts::command(words),

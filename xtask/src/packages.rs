@@ -30,6 +30,9 @@ pub(crate) const PROGRAMS: [(&str, &str); 2] = [("curl", "curl"), ("node", "node
 /// The program that records system calls.
 pub(crate) const TRACER: [(&str, &str); 1] = [("strace", "strace")];
 
+/// The program that counts instructions.
+pub(crate) const VALGRIND: [(&str, &str); 1] = [("valgrind", "valgrind")];
+
 /// The Kubernetes client that checks the test API server. Debian is one of its sources.
 pub(crate) const KUBECTL: [(&str, &str); 1] = [("kubectl", "kubernetes-client")];
 

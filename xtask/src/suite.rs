@@ -7,9 +7,9 @@ use anyhow::Result;
 use crate::deb::{self, Build};
 use crate::fuzz::Effort;
 use crate::mutants::Selection;
-use crate::packages::{self, PROGRAMS, REAL_CLIENTS, Readiness, TRACER};
+use crate::packages::{self, PROGRAMS, REAL_CLIENTS, Readiness, TRACER, VALGRIND};
 use crate::ports::OccupiedPorts;
-use crate::steps::{Outcome, Steps, cargo, status};
+use crate::steps::{Outcome, Steps, built_program, cargo, status};
 use crate::tools::{CARGO_DENY, PROGRAM_TESTS, has_nextest, run_ignored};
 use crate::words::{Usage, Words};
 use crate::{agent, api, azure, bench, breakages, fuzz, mutants, tidy, tree, units};
@@ -69,11 +69,11 @@ fn usual(steps: &mut Steps) {
     steps.run("portable", agent::check_portable);
     steps.run("power cuts", || cut_power(POWER_CUTS));
     steps.run("full disks", fill_disks);
+    steps.run("costs", count_costs);
     steps.run("units", units::check);
     steps.run("package", || deb::run(Build::Tests));
     steps.run("doctests", || run_cargo(&["test", "--workspace", "--locked", "--doc"]));
     steps.run("fuzz", || fuzz::run(None, Effort::Fixed));
-    steps.run("instructions", bench::count_rollouts);
     steps.run("tidy", tidy::check_all);
     steps.run("dependencies", check_dependencies);
 }
@@ -149,6 +149,34 @@ pub(crate) fn run_real_clients() -> Result<Outcome> {
         Readiness::Lacking(why) => return Ok(Outcome::Skipped(why)),
     }
     run_ignored(&mut cargo(), &PROGRAM_TESTS, &["endpoint::", "pressure::"])
+}
+
+/// Instructions and allocations, which do not depend on time: of commands and of machines that join, in a small fleet
+/// and in a large one, of a poll of the program, and of a rollout.
+pub(crate) fn count_costs() -> Result<Outcome> {
+    match packages::prepare_programs(&VALGRIND) {
+        Readiness::Ready => {}
+        Readiness::Lacking(why) => return Ok(Outcome::Skipped(why)),
+    }
+    let tests = ["--package", "forewarn-bench", "--test", "costs"];
+    let commands = run_ignored(&mut cargo(), &tests, &["instructions_of_"])?;
+    if commands != Outcome::Passed {
+        return Ok(commands);
+    }
+    let mut build = cargo();
+    build.current_dir(tree::root()?).args([
+        "build",
+        "--package",
+        "forewarn",
+        "--bin",
+        "forewarn",
+        "--locked",
+    ]);
+    let poll = bench::poll_cost::check(&built_program(&mut build)?)?;
+    if poll != Outcome::Passed {
+        return Ok(poll);
+    }
+    bench::count_rollouts()
 }
 
 /// Both steps that take the disk away from the journal.

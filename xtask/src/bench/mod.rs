@@ -5,6 +5,7 @@ mod core;
 mod fleet;
 mod hostile;
 mod metadata;
+pub(crate) mod poll_cost;
 mod results;
 mod rollout;
 mod streams;

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
-use crate::fleet::MACHINES_PER_BLOCK;
+use forewarn_bench::blocks::MACHINES_PER_BLOCK;
 
 const CLUSTERS: RangeInclusive<u32> = 1..=1_000;
 const CLIENTS: RangeInclusive<u32> = 1..=1_000;

@@ -14,11 +14,7 @@
 //! the first has the number F, and sends commands to the other clusters meanwhile.
 
 mod arguments;
-mod fleet;
-mod http;
-mod load;
 
-use std::error::Error;
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 use std::process::ExitCode;
@@ -26,13 +22,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use arguments::{Arguments, Role};
-use http::Connection;
-use load::{Load, Measured};
+use forewarn_bench::http::Connection;
+use forewarn_bench::load::{Load, LoadTarget, Measured, PATIENCE};
+use forewarn_bench::{LoadResult, blocks};
 
 /// The cluster with the large fleet.
 const FLEET: &str = "fleet";
-
-type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
 
 fn main() -> ExitCode {
     let arguments = match Arguments::parse(std::env::args().skip(1)) {
@@ -61,7 +56,7 @@ fn main() -> ExitCode {
 }
 
 /// Creates a token over the socket, and the clusters with their machines.
-fn prepare(arguments: &Arguments) -> Outcome<String> {
+fn prepare(arguments: &Arguments) -> LoadResult<String> {
     let mut local = Connection::new(UnixStream::connect(&arguments.socket)?, "");
     let created = local.post("/v1/tokens", r#"{"name":"bench","role":"admin"}"#)?;
     let text = created.split_once("\"text\":\"").and_then(|(_, rest)| rest.split_once('"'));
@@ -69,17 +64,17 @@ fn prepare(arguments: &Arguments) -> Outcome<String> {
     let mut connection = connect(arguments, token)?;
     for cluster in 0..arguments.clusters {
         let machines = (0..arguments.clients).filter(|client| client % arguments.clusters == cluster);
-        create_cluster(&mut connection, &load::cluster(cluster))?;
-        let target = format!("/v1/fleet?cluster={}", load::cluster(cluster));
-        connection.post(&target, &fleet::machines_of_clients(machines))?;
+        create_cluster(&mut connection, &load_cluster(cluster))?;
+        let target = format!("/v1/fleet?cluster={}", load_cluster(cluster));
+        connection.post(&target, &blocks::machines_of_clients(machines))?;
     }
     Ok(format!("{{\"token\":\"{token}\"}}"))
 }
 
 /// Sends commands for a time.
-fn send_commands(arguments: &Arguments) -> Outcome<String> {
+fn send_commands(arguments: &Arguments) -> LoadResult<String> {
     let time = Duration::from_millis(arguments.milliseconds.into());
-    let load = Load::connect(arguments)?;
+    let load = connect_load(arguments)?;
     let (begin, busy) = (Instant::now(), busy_nanoseconds()?);
     let measured = load.run(|| begin.elapsed() >= time)?;
     let busy = busy_nanoseconds()?.saturating_sub(busy);
@@ -87,29 +82,24 @@ fn send_commands(arguments: &Arguments) -> Outcome<String> {
 }
 
 /// Creates the large fleet, in pieces.
-fn build_fleet(arguments: &Arguments) -> Outcome<String> {
+fn build_fleet(arguments: &Arguments) -> LoadResult<String> {
     let begin = Instant::now();
     let mut connection = connect(arguments, &arguments.token)?;
     create_cluster(&mut connection, FLEET)?;
-    for piece in fleet::pieces(arguments.machines) {
-        let last = piece.end;
-        connection.post(&apply_target(), &fleet::blocks(piece))?;
-        let machines = last * fleet::MACHINES_PER_BLOCK;
-        eprintln!("{machines} of {} machines after {} s", arguments.machines, begin.elapsed().as_secs());
-    }
+    blocks::apply(&mut connection, FLEET, 0..arguments.machines / blocks::MACHINES_PER_BLOCK)?;
     Ok(format!("{{\"nanoseconds\":{}}}", begin.elapsed().as_nanos()))
 }
 
 /// Sends commands from the first byte of the apply until its response is there.
-fn send_beside_an_apply(arguments: &Arguments) -> Outcome<String> {
-    let first = arguments.first / fleet::MACHINES_PER_BLOCK;
-    let body = fleet::blocks(first..first + arguments.machines / fleet::MACHINES_PER_BLOCK);
+fn send_beside_an_apply(arguments: &Arguments) -> LoadResult<String> {
+    let first = arguments.first / blocks::MACHINES_PER_BLOCK;
+    let body = blocks::fleet_of(first..first + arguments.machines / blocks::MACHINES_PER_BLOCK);
     let mut connection = connect(arguments, &arguments.token)?;
-    let load = Load::connect(arguments)?;
+    let load = connect_load(arguments)?;
     let is_applied = AtomicBool::new(false);
     let apply = || {
         let begin = Instant::now();
-        let result = connection.post(&apply_target(), &body);
+        let result = connection.post(&format!("/v1/fleet?cluster={FLEET}"), &body);
         is_applied.store(true, Ordering::Release);
         result.map(|_| begin.elapsed())
     };
@@ -121,24 +111,34 @@ fn send_beside_an_apply(arguments: &Arguments) -> Outcome<String> {
     })
 }
 
-fn apply_target() -> String {
-    format!("/v1/fleet?cluster={FLEET}")
+/// The name of a cluster with clients.
+fn load_cluster(number: u32) -> String {
+    format!("load-{number}")
 }
 
-fn create_cluster(connection: &mut Connection<TcpStream>, name: &str) -> Outcome<()> {
+/// The clients, spread evenly over the clusters.
+fn connect_load(arguments: &Arguments) -> LoadResult<Load> {
+    let target = |client: u32| LoadTarget {
+        cluster: load_cluster(client % arguments.clusters),
+        machine: blocks::machine(client),
+    };
+    Load::connect(arguments.at, &arguments.token, (0..arguments.clients).map(target))
+}
+
+fn create_cluster(connection: &mut Connection<TcpStream>, name: &str) -> LoadResult<()> {
     connection.post("/v1/clusters", &format!("{{\"name\":\"{name}\"}}"))?;
     Ok(())
 }
 
-fn connect(arguments: &Arguments, token: &str) -> Outcome<Connection<TcpStream>> {
+fn connect(arguments: &Arguments, token: &str) -> LoadResult<Connection<TcpStream>> {
     let stream = TcpStream::connect(arguments.at)?;
     stream.set_nodelay(true)?;
-    stream.set_read_timeout(Some(load::PATIENCE))?;
+    stream.set_read_timeout(Some(PATIENCE))?;
     Ok(Connection::new(stream, token))
 }
 
 /// The time that this thread has been on a processor.
-fn busy_nanoseconds() -> Outcome<u64> {
+fn busy_nanoseconds() -> LoadResult<u64> {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat")?;
     let first = text.split_ascii_whitespace().next().unwrap_or_default();
     first.parse().map_err(|_| format!("not a time on the processor: {first:?}").into())

@@ -13,7 +13,7 @@ use super::kernel::{self, Busy};
 
 const LOG: &str = "log";
 const NOT_YET: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
-const READY_TIME_MAX: Duration = Duration::from_secs(10);
+const READY_TIME_MAX: Duration = Duration::from_secs(60);
 const END_TIME_MAX: Duration = Duration::from_secs(3);
 /// Short, because it is a part of the measured time.
 const POLL_INTERVAL: Duration = Duration::from_micros(100);
@@ -71,6 +71,10 @@ impl Server {
 
     pub(in crate::bench) fn at(&self) -> SocketAddr {
         self.at
+    }
+
+    pub(in crate::bench) fn process(&self) -> u32 {
+        self.child.id()
     }
 
     pub(in crate::bench) fn resident_bytes(&self) -> Result<u64> {

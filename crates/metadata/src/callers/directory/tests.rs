@@ -113,6 +113,18 @@ fn machines_that_never_call_cost_nothing() {
     assert_eq!((directory.callers.keys().len(), directory.documents.keys().len()), (1, 1));
 }
 
+/// A batch copies each shard at most once, however many of its machines are gone.
+#[test]
+fn a_batch_copies_each_shard_once() {
+    let (directory, state) = (Directory::default(), TestState::with_machines(5_000));
+    (0..5_000).for_each(|number| drop(directory.caller(&state, id(WEST, number)).unwrap()));
+    let before = directory.callers.copies();
+    let gone_machines = (0..5_000).map(MachineId).collect();
+    directory.follow(&state, WEST, DirectoryChanges { tenants: Vec::new(), gone_machines });
+    let copies = directory.callers.copies() - before;
+    assert!(directory.callers.keys().is_empty() && copies <= 1_024, "{copies} copies");
+}
+
 /// A document that a first poll makes while the next one is published is not missed.
 ///
 /// promise: M3

@@ -2,29 +2,39 @@
 
 use std::io::{Read, Write};
 
-use crate::Outcome;
+use crate::LoadResult;
 
 const READ_BYTES: usize = 64 * 1_024;
 
 /// A connection with one request at a time, which waits for the response.
-pub(crate) struct Connection<S> {
+pub struct Connection<S> {
     stream: S,
     token: String,
 }
 
 /// The bytes of a response that have arrived.
 #[derive(Debug, Default)]
-pub(crate) struct Incoming(Vec<u8>);
+pub struct Incoming(Vec<u8>);
 
 impl<S: Read + Write> Connection<S> {
     /// Without a token, if it is empty.
-    pub(crate) fn new(stream: S, token: &str) -> Self {
+    pub fn new(stream: S, token: &str) -> Self {
         Self { stream, token: token.to_owned() }
     }
 
+    /// The body of a successful response to a POST.
+    pub fn post(&mut self, target: &str, body: &str) -> LoadResult<String> {
+        self.send("POST", target, body)
+    }
+
     /// The body of a successful response.
-    pub(crate) fn post(&mut self, target: &str, body: &str) -> Outcome<String> {
-        self.stream.write_all(&request(target, &self.token, body))?;
+    pub fn send(&mut self, method: &str, target: &str, body: &str) -> LoadResult<String> {
+        self.exchange(&request(method, target, &self.token, body))
+    }
+
+    /// The body of a successful response to these bytes.
+    pub fn exchange(&mut self, request: &[u8]) -> LoadResult<String> {
+        self.stream.write_all(request)?;
         let (mut incoming, mut buffer) = (Incoming::default(), vec![0; READ_BYTES]);
         loop {
             let count = self.stream.read(&mut buffer)?;
@@ -35,17 +45,17 @@ impl<S: Read + Write> Connection<S> {
         }
     }
 
-    pub(crate) fn into_stream(self) -> S {
+    pub fn into_stream(self) -> S {
         self.stream
     }
 }
 
-/// A POST with a JSON body.
-pub(crate) fn request(target: &str, token: &str, body: &str) -> Vec<u8> {
+/// A request with a JSON body.
+pub fn request(method: &str, target: &str, token: &str, body: &str) -> Vec<u8> {
     let authorization =
         if token.is_empty() { String::new() } else { format!("Authorization: Bearer {token}\r\n") };
     format!(
-        "POST {target} HTTP/1.1\r\nHost: localhost\r\nUser-Agent: forewarn-bench\r\nAccept: */*\r\n\
+        "{method} {target} HTTP/1.1\r\nHost: localhost\r\nUser-Agent: forewarn-bench\r\nAccept: */*\r\n\
          {authorization}Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
         body.len()
     )
@@ -54,7 +64,7 @@ pub(crate) fn request(target: &str, token: &str, body: &str) -> Vec<u8> {
 
 impl Incoming {
     /// Adds what was read; nothing means that the server has closed the connection.
-    pub(crate) fn add(&mut self, piece: &[u8]) -> Outcome<()> {
+    pub fn add(&mut self, piece: &[u8]) -> LoadResult<()> {
         self.0.extend_from_slice(piece);
         if piece.is_empty() {
             return Err(format!("closed after: {:?}", String::from_utf8_lossy(&self.0)).into());
@@ -63,12 +73,14 @@ impl Incoming {
     }
 
     /// Takes the body, once all of it is there; an error, if the response is none of success.
-    pub(crate) fn take_body(&mut self) -> Outcome<Option<String>> {
+    pub fn take_body(&mut self) -> LoadResult<Option<String>> {
         let Some(end) = self.0.windows(4).position(|four| four == b"\r\n\r\n") else { return Ok(None) };
         let head = std::str::from_utf8(&self.0[..end])?;
         let mut fields = head.lines().filter_map(|line| line.split_once(':'));
         let length = fields.find(|(name, _)| name.eq_ignore_ascii_case("content-length"));
         let length = length.and_then(|(_, value)| value.trim().parse::<usize>().ok());
+        // The status that never has a body needs no length.
+        let length = length.or(head.starts_with("HTTP/1.1 204").then_some(0));
         let length = length.ok_or_else(|| format!("a response without a length: {head}"))?;
         let start = end + 4;
         if self.0.len() < start + length {
@@ -113,7 +125,7 @@ mod tests {
 
     #[test]
     fn a_token_is_sent_if_there_is_one() {
-        let text = |token| String::from_utf8(request("/x", token, "{}")).unwrap();
+        let text = |token| String::from_utf8(request("POST", "/x", token, "{}")).unwrap();
         assert!(text("t").contains("\r\nAuthorization: Bearer t\r\n"));
         assert!(!text("").contains("Authorization") && text("").ends_with("\r\nContent-Length: 2\r\n\r\n{}"));
     }

@@ -5,33 +5,47 @@
 //!              and a flexible one of 600
 //! ```
 
-use std::fmt::Write;
+use std::fmt::Write as _;
+use std::io::{Read, Write};
 use std::net::Ipv4Addr;
 use std::ops::Range;
+use std::time::Instant;
 
-pub(crate) const MACHINES_PER_BLOCK: u32 = SINGLE + UNIFORM_SETS * UNIFORM_INSTANCES + FLEXIBLE_INSTANCES;
+use crate::LoadResult;
+use crate::http::Connection;
+
+pub const MACHINES_PER_BLOCK: u32 = SINGLE + UNIFORM_SETS * UNIFORM_INSTANCES + FLEXIBLE_INSTANCES;
 const HOSTS: u32 = 50;
-const SINGLE: u32 = 100;
+/// Single machines of a block: each one is a tenant, and has an address.
+pub const SINGLE: u32 = 100;
 const UNIFORM_SETS: u32 = 3;
 const UNIFORM_INSTANCES: u32 = 100;
 const FLEXIBLE_INSTANCES: u32 = 600;
 /// Update and fault domains, by host.
 const DOMAINS: u32 = 5;
-/// Blocks of one request; its body stays far below the limit of the server.
-const BLOCKS_PER_REQUEST: u32 = 10;
-/// The first address of single machines, `10.0.0.0`.
-const NETWORK: u32 = 10 << 24;
+/// Blocks after which an apply prints its progress.
+const BLOCKS_PER_LINE: u32 = 100;
+/// The first address of single machines, `127.16.0.0`: a client on the same computer can have any of them.
+const NETWORK: u32 = (127 << 24) | (16 << 16);
 
-/// The blocks of that many machines, one range for each request.
-pub(crate) fn pieces(machines: u32) -> impl Iterator<Item = Range<u32>> {
-    let blocks = machines / MACHINES_PER_BLOCK;
-    (0..blocks)
-        .step_by(BLOCKS_PER_REQUEST as usize)
-        .map(move |first| first..(first + BLOCKS_PER_REQUEST).min(blocks))
+/// Applies a fleet of these blocks to a cluster, a block in each request.
+pub fn apply<S: Read + Write>(
+    connection: &mut Connection<S>,
+    cluster: &str,
+    blocks: Range<u32>,
+) -> LoadResult<()> {
+    let (begin, end) = (Instant::now(), blocks.end);
+    for block in blocks {
+        connection.post(&format!("/v1/fleet?cluster={cluster}"), &fleet_of(block..block + 1))?;
+        if (block + 1).is_multiple_of(BLOCKS_PER_LINE) {
+            eprintln!("{} of {end} blocks after {} s", block + 1, begin.elapsed().as_secs());
+        }
+    }
+    Ok(())
 }
 
 /// A fleet of these blocks.
-pub(crate) fn blocks(blocks: Range<u32>) -> String {
+pub fn fleet_of(blocks: Range<u32>) -> String {
     let hosts = blocks.clone().flat_map(|block| (0..HOSTS).map(move |host| format!("host-{block}-{host}")));
     let hosts = hosts.map(|name| format!("{{\"name\":\"{name}\"}}"));
     let single = blocks.clone().flat_map(|block| (0..SINGLE).map(move |index| single(block, index)));
@@ -40,21 +54,30 @@ pub(crate) fn blocks(blocks: Range<u32>) -> String {
 }
 
 /// A host and the machines of these clients.
-pub(crate) fn machines_of_clients(clients: impl Iterator<Item = u32>) -> String {
+pub fn machines_of_clients(clients: impl Iterator<Item = u32>) -> String {
     let machines = clients.map(|client| format!("{{\"name\":\"{}\",\"host\":\"h\"}}", machine(client)));
     format!("{{\"host\":[{{\"name\":\"h\"}}],\"vm\":[{}]}}", list(machines))
 }
 
-/// The name of the machine that a client describes.
-pub(crate) fn machine(client: u32) -> String {
+/// The name of the machine that a client of the clusters with load describes.
+pub fn machine(client: u32) -> String {
     format!("machine-{client}")
 }
 
+/// The name of a single machine, which is also that of its tenant; counted over all blocks.
+pub fn single_name(number: u32) -> String {
+    format!("vm-{}-{}", number / SINGLE, number % SINGLE)
+}
+
+/// The address of a single machine, counted over all blocks.
+pub fn single_address(number: u32) -> Ipv4Addr {
+    Ipv4Addr::from_bits(NETWORK + number)
+}
+
 fn single(block: u32, index: u32) -> String {
-    let (host, address) = (index % HOSTS, Ipv4Addr::from_bits(NETWORK + block * SINGLE + index));
-    format!(
-        "{{\"name\":\"vm-{block}-{index}\",\"host\":\"host-{block}-{host}\",\"addresses\":[\"{address}\"]}}"
-    )
+    let (host, number) = (index % HOSTS, block * SINGLE + index);
+    let (name, address) = (single_name(number), single_address(number));
+    format!("{{\"name\":\"{name}\",\"host\":\"host-{block}-{host}\",\"addresses\":[\"{address}\"]}}")
 }
 
 fn scale_sets(block: u32) -> Vec<String> {
@@ -89,17 +112,13 @@ mod tests {
 
     #[test]
     fn a_block_has_a_thousand_machines() {
-        let text = blocks(7..9);
+        let text = fleet_of(7..9);
         assert_eq!(MACHINES_PER_BLOCK, 1_000);
         assert_eq!(text.matches("\"host\":\"").count(), 2_000);
         assert_eq!(text.matches("\"name\":\"host-").count(), 100);
-        assert!(text.contains("\"name\":\"vm-8-99\",\"host\":\"host-8-49\",\"addresses\":[\"10.0.3.131\"]"));
+        assert!(
+            text.contains("\"name\":\"vm-8-99\",\"host\":\"host-8-49\",\"addresses\":[\"127.16.3.131\"]")
+        );
         assert!(machines_of_clients([3, 5].into_iter()).contains("\"machine-3\",\"host\":\"h\"},{"));
-    }
-
-    #[test]
-    fn pieces_are_not_larger_than_a_request() {
-        assert_eq!(pieces(23_000).collect::<Vec<_>>(), [0..10, 10..20, 20..23]);
-        assert!(blocks(0..BLOCKS_PER_REQUEST).len() < 2 * 1_024 * 1_024);
     }
 }

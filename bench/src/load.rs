@@ -1,30 +1,30 @@
 //! Clients in a closed loop: each has one command under way, and sends the next when it has the response.
 
 use std::io::{ErrorKind, Read, Write};
+use std::net::SocketAddr;
 use std::time::{Duration, Instant, SystemTime};
 
 use mio::net::TcpStream;
 use mio::{Events, Interest, Poll, Token};
 
-use crate::arguments::Arguments;
+use crate::LoadResult;
+use crate::histogram::Histogram;
 use crate::http::{Connection, Incoming, request};
-use crate::{Outcome, fleet};
-use forewarn_bench::histogram::Histogram;
 
 /// The longest wait for a response.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(600);
+pub const PATIENCE: Duration = Duration::from_secs(600);
 const EVENTS_AT_ONCE: usize = 1_024;
 const READ_BYTES: usize = 64 * 1_024;
 
 /// Responses of a run, and their times.
-pub(crate) struct Measured {
-    pub(crate) answers: u64,
-    pub(crate) time: Duration,
-    pub(crate) latency: Histogram,
+pub struct Measured {
+    pub answers: u64,
+    pub time: Duration,
+    pub latency: Histogram,
 }
 
 /// All clients.
-pub(crate) struct Load {
+pub struct Load {
     poll: Poll,
     clients: Vec<Client>,
     buffer: Vec<u8>,
@@ -49,19 +49,25 @@ enum State {
     Done,
 }
 
-/// The name of a cluster with clients.
-pub(crate) fn cluster(number: u32) -> String {
-    format!("load-{number}")
+/// The machine that a client describes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LoadTarget {
+    pub cluster: String,
+    /// Its name, with or without its tenant.
+    pub machine: String,
 }
 
 impl Load {
-    /// Connects the clients; each carries out a first command, which does not count.
-    pub(crate) fn connect(arguments: &Arguments) -> Outcome<Self> {
+    /// Connects a client for each target; each carries out a first command, which does not count.
+    pub fn connect(
+        at: SocketAddr,
+        token: &str,
+        targets: impl IntoIterator<Item = LoadTarget>,
+    ) -> LoadResult<Self> {
         let run = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)?.as_nanos();
         let (poll, mut clients) = (Poll::new()?, Vec::new());
-        for number in 0..arguments.clients {
-            let client = Client::connect(arguments, number, run)?;
-            clients.push(client);
+        for target in targets {
+            clients.push(Client::connect(at, token, &target, run)?);
         }
         for (place, client) in clients.iter_mut().enumerate() {
             poll.registry().register(&mut client.stream, Token(place), Interest::READABLE)?;
@@ -70,7 +76,7 @@ impl Load {
     }
 
     /// Sends commands until `is_over`, and waits for the last responses.
-    pub(crate) fn run(mut self, is_over: impl Fn() -> bool) -> Outcome<Measured> {
+    pub fn run(mut self, is_over: impl Fn() -> bool) -> LoadResult<Measured> {
         let mut events = Events::with_capacity(EVENTS_AT_ONCE);
         let begin = Instant::now();
         self.clients.iter_mut().try_for_each(Client::send)?;
@@ -88,7 +94,7 @@ impl Load {
     }
 
     /// Reads all that is there.
-    fn receive(&mut self, place: usize, is_over: impl Fn() -> bool) -> Outcome<()> {
+    fn receive(&mut self, place: usize, is_over: impl Fn() -> bool) -> LoadResult<()> {
         let client = &mut self.clients[place];
         loop {
             let count = match client.stream.read(&mut self.buffer) {
@@ -113,24 +119,24 @@ impl Load {
 impl Client {
     /// Waits for the first response before the next client connects: a server limits connections that have not
     /// authenticated.
-    fn connect(arguments: &Arguments, number: u32, run: u128) -> Outcome<Self> {
-        let target = format!("/v1/commands?cluster={}", cluster(number % arguments.clusters));
+    fn connect(at: SocketAddr, token: &str, described: &LoadTarget, run: u128) -> LoadResult<Self> {
+        let LoadTarget { cluster, machine } = described;
+        let target = format!("/v1/commands?cluster={cluster}");
         let body = |variant: &str| {
-            let machine = fleet::machine(number);
             format!(
                 "{{\"command\":\"describe\",\"machine\":\"{machine}\",\"tags\":{{\"run\":\"{run}-{variant}\"}}}}"
             )
         };
-        let stream = std::net::TcpStream::connect(arguments.at)?;
+        let stream = std::net::TcpStream::connect(at)?;
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(PATIENCE))?;
-        let mut connection = Connection::new(stream, &arguments.token);
+        let mut connection = Connection::new(stream, token);
         check(&connection.post(&target, &body("first"))?)?;
         let stream = connection.into_stream();
         stream.set_nonblocking(true)?;
         Ok(Self {
             stream: TcpStream::from_std(stream),
-            requests: ["even", "odd"].map(|variant| request(&target, &arguments.token, &body(variant))),
+            requests: ["even", "odd"].map(|variant| request("POST", &target, token, &body(variant))),
             count: 0,
             sent: Instant::now(),
             incoming: Incoming::default(),
@@ -138,7 +144,7 @@ impl Client {
         })
     }
 
-    fn send(&mut self) -> Outcome<()> {
+    fn send(&mut self) -> LoadResult<()> {
         let request = &self.requests[self.count % 2];
         (self.sent, self.state) = (Instant::now(), State::Waits);
         self.count += 1;
@@ -151,7 +157,7 @@ impl Client {
 }
 
 /// A command that changes nothing would measure less.
-fn check(body: &str) -> Outcome<()> {
+fn check(body: &str) -> LoadResult<()> {
     if body.contains("\"changes\":1") {
         return Ok(());
     }

@@ -7,14 +7,14 @@
 //! ```
 
 use forewarn_lifecycle::{
-    Cluster, Command, EvictionPolicy, FaultDomain, HostId, Name, Now, Orchestration, Placement, Policy,
-    Priority, Profile, Refusal, ScaleSetId, Seed, SetShape, TenantId, TerminateNotice, UpdateDomain,
+    Change, Cluster, Command, EvictionPolicy, FaultDomain, HostId, Name, Now, Orchestration, Placement,
+    Policy, Priority, Profile, Refusal, ScaleSetId, Seed, SetShape, TenantId, TerminateNotice, UpdateDomain,
     UpgradePolicy,
 };
 
 /// What one block is made of.
-pub(crate) const MACHINES_PER_BLOCK: u32 = 100;
-pub(crate) const HOSTS_PER_BLOCK: u32 = 5;
+pub const MACHINES_PER_BLOCK: u32 = 100;
+pub const HOSTS_PER_BLOCK: u32 = 5;
 const SCALE_SET_INSTANCES: u32 = 50;
 const AVAILABILITY_SETS: u32 = 4;
 const AVAILABILITY_SET_MACHINES: u32 = 5;
@@ -26,21 +26,46 @@ const TENANTS_PER_BLOCK: u32 = 1 + AVAILABILITY_SETS + CLOUD_SERVICES + STANDALO
 
 /// The tenants that the mix works on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Block(pub(crate) u32);
+pub struct Block(pub u32);
 
-struct Builder {
-    cluster: Cluster,
+/// A state that has the rules in it.
+pub trait RulesState {
+    fn rules(&self) -> &Cluster;
+
+    fn evolve_rules(&mut self, now: Now, change: Change);
+}
+
+impl RulesState for Cluster {
+    fn rules(&self) -> &Cluster {
+        self
+    }
+
+    fn evolve_rules(&mut self, now: Now, change: Change) {
+        self.evolve(now, &change);
+    }
+}
+
+struct Builder<'a, S> {
+    state: &'a mut S,
     block: u32,
 }
 
 /// A fleet of that many blocks, every tenant enrolled.
-pub(crate) fn build(blocks: u32) -> Result<Cluster, Refusal> {
-    let mut builder = Builder { cluster: Cluster::new(Seed([7; 16])), block: 0 };
-    for block in 0..blocks {
-        builder.block = block;
-        builder.add_block()?;
-    }
-    Ok(builder.cluster)
+///
+/// # Errors
+/// Fails if the rules refuse it.
+pub fn build(blocks: u32) -> Result<Cluster, Refusal> {
+    let mut cluster = Cluster::new(Seed([7; 16]));
+    build_in(&mut cluster, blocks)?;
+    Ok(cluster)
+}
+
+/// Adds that many blocks to an empty state, every tenant enrolled.
+///
+/// # Errors
+/// Fails if the rules refuse one of them.
+pub fn build_in(state: &mut impl RulesState, blocks: u32) -> Result<(), Refusal> {
+    (0..blocks).try_for_each(|block| Builder { state, block }.add_block())
 }
 
 /// Where the `index`-th machine of a set goes within a block.
@@ -51,39 +76,39 @@ fn placement(block: u32, index: u32) -> Placement {
 }
 
 /// A name made of letters and digits, which is always one.
-pub(crate) fn name(text: &str) -> Name {
+pub fn name(text: &str) -> Name {
     Name::new(text).expect("letters, digits and dashes, and short")
 }
 
 /// Machines of availability sets are told of their own deletion.
-pub(crate) fn told_of_deletion() -> Profile {
+pub fn told_of_deletion() -> Profile {
     Profile { terminate: Some(TerminateNotice::MIN), ..Profile::default() }
 }
 
 impl Block {
     /// The scale set's only placement group.
-    pub(crate) fn placement_group(self) -> TenantId {
+    pub fn placement_group(self) -> TenantId {
         self.tenant(0)
     }
 
-    pub(crate) fn availability_set(self, index: u32) -> TenantId {
+    pub fn availability_set(self, index: u32) -> TenantId {
         self.tenant(1 + index % AVAILABILITY_SETS)
     }
 
-    pub(crate) fn cloud_service(self, index: u32) -> TenantId {
+    pub fn cloud_service(self, index: u32) -> TenantId {
         self.tenant(1 + AVAILABILITY_SETS + index % CLOUD_SERVICES)
     }
 
-    pub(crate) fn spot_machine(self, index: u32) -> TenantId {
+    pub fn spot_machine(self, index: u32) -> TenantId {
         self.standalone(index % SPOT_MACHINES)
     }
 
     /// A standalone machine that is not spot.
-    pub(crate) fn regular_machine(self, index: u32) -> TenantId {
+    pub fn regular_machine(self, index: u32) -> TenantId {
         self.standalone(SPOT_MACHINES + index % (STANDALONE_MACHINES - SPOT_MACHINES))
     }
 
-    pub(crate) fn host(self, index: u32) -> HostId {
+    pub fn host(self, index: u32) -> HostId {
         HostId(self.0 * HOSTS_PER_BLOCK + index % HOSTS_PER_BLOCK)
     }
 
@@ -96,7 +121,7 @@ impl Block {
     }
 }
 
-impl Builder {
+impl<S: RulesState> Builder<'_, S> {
     fn add_block(&mut self) -> Result<(), Refusal> {
         for host in 0..HOSTS_PER_BLOCK {
             let name = name(&format!("host-{}", self.block * HOSTS_PER_BLOCK + host));
@@ -143,7 +168,7 @@ impl Builder {
         profile: Profile,
     ) -> Result<(), Refusal> {
         self.submit(&Command::AdmitTenant { name: name(set_name), set, policy: Policy::default() })?;
-        let tenant = self.cluster.tenant_named(set_name).ok_or(Refusal::NoSuchTenant)?;
+        let tenant = self.state.rules().tenant_named(set_name).ok_or(Refusal::NoSuchTenant)?;
         let block = self.block;
         (0..machines).try_for_each(|index| {
             self.submit(&Command::AdmitMachine {
@@ -169,8 +194,8 @@ impl Builder {
 
     fn submit(&mut self, command: &Command) -> Result<(), Refusal> {
         let now = Now::at_millis(0);
-        for change in self.cluster.decide(now, command)? {
-            self.cluster.evolve(now, &change);
+        for change in self.state.rules().decide(now, command)? {
+            self.state.evolve_rules(now, change);
         }
         Ok(())
     }
