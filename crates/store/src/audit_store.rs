@@ -96,15 +96,25 @@ impl AuditFile {
 
 /// The damage that an error means; other errors concern the directory, and prevent a start.
 fn damage_of(error: OpenError) -> Result<String, OpenError> {
+    let is_access =
+        |source: &rusqlite::Error| source.sqlite_error_code() == Some(rusqlite::ErrorCode::CannotOpen);
     match error {
         OpenError::Damaged { what, .. } => Ok(what),
         OpenError::Foreign(_) => Ok("it is not an audit file of forewarn".to_owned()),
-        OpenError::Database { source, .. }
-            if source.sqlite_error_code() != Some(rusqlite::ErrorCode::CannotOpen) =>
-        {
-            Ok(source.to_string())
-        }
-        other => Err(other),
+        OpenError::Database { source, .. } if !is_access(&source) => Ok(source.to_string()),
+        other @ (OpenError::Database { .. }
+        | OpenError::InUse(_)
+        | OpenError::Missing(_)
+        | OpenError::Gone(_)
+        | OpenError::Short { .. }
+        | OpenError::AuditLost { .. }
+        | OpenError::AuditDamaged { .. }
+        | OpenError::ReachUnknown { .. }
+        | OpenError::Complete(_)
+        | OpenError::Newer { .. }
+        | OpenError::Exists(_)
+        | OpenError::Full(_)
+        | OpenError::Io { .. }) => Err(other),
     }
 }
 
@@ -277,7 +287,7 @@ impl AuditStore {
                     removed.map_or(self.removed, |removed| Some(removed).filter(goes).unwrap_or(swept));
                 self.log_bytes += bytes + SLICE_BYTES;
             }
-            Ok(FilingResult::Wrong(what)) => self.stop(what),
+            Ok(FilingResult::Wrong(what)) => self.stop(&what),
             Err(error) => self.stop_or_fail(&error)?,
         }
         Ok(())
@@ -321,7 +331,7 @@ impl AuditStore {
         match AppendError::from(error) {
             AppendError::Full => Err(AppendError::Full),
             AppendError::Failed(what) => {
-                self.stop(what);
+                self.stop(&what);
                 Ok(())
             }
             other @ (AppendError::Moved(_)
@@ -333,7 +343,7 @@ impl AuditStore {
         }
     }
 
-    fn stop(&mut self, what: String) {
+    fn stop(&mut self, what: &str) {
         self.damage = Some(format!("entries cannot be filed: {what}"));
         self.health = FilingHealth::Stopped;
     }

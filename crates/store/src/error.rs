@@ -177,14 +177,6 @@ impl OpenError {
         Self::Damaged { path: path.to_owned(), what: what.into() }
     }
 
-    /// The same about the audit file.
-    pub(crate) fn of_audit_file(self) -> Self {
-        match self {
-            Self::Damaged { path, what } => Self::AuditDamaged { path, what },
-            other => other,
-        }
-    }
-
     pub(crate) fn database(path: &Path, source: rusqlite::Error) -> Self {
         use rusqlite::ErrorCode as Code;
         let path = path.to_owned();

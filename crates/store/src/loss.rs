@@ -112,8 +112,8 @@ pub fn accept_loss(directory: &Path, options: &Options) -> Result<AcceptedLoss, 
     Ok(accepted)
 }
 
-/// Describes entries that are lost with the audit file. A file that can be read keeps its place, also if an end of it is
-/// damaged.
+/// Describes entries that are lost with the audit file. A file that can be read keeps its place, also if an end of it
+/// is damaged.
 fn lost_entries(audit: &AuditFile, ends: AuditEnds) -> Option<String> {
     match (audit, ends) {
         (_, AuditEnds::Lost(what)) => Some(what),

@@ -275,8 +275,8 @@ impl PendingEntries {
         spans
     }
 
-    /// Parts of runs that may be filed. `hidden` has the last number that readers see, by stream: later ones may still be
-    /// replaced.
+    /// Parts of runs that may be filed. `hidden` has the last number that readers see, by stream: later ones may still
+    /// be replaced.
     pub(crate) fn fileable<'a>(
         &'a self,
         hidden: &'a BTreeMap<StreamKey, u64>,

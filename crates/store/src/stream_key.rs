@@ -4,8 +4,6 @@ use std::fmt;
 
 use forewarn_control::{ClusterId, Stream};
 
-use crate::codec::{Malformed, Reader, Stored, Writer};
-
 /// A stream as the tables know it: the shared stream is 0, cluster *n* is *n* + 1, and the log that all streams had in
 /// common before format 2 is -1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -40,16 +38,6 @@ impl From<Stream> for StreamKey {
             Stream::Shared => Self::SHARED,
             Stream::Cluster(ClusterId(id)) => Self(i64::from(id) + 1),
         }
-    }
-}
-
-impl Stored for StreamKey {
-    fn write(&self, out: &mut Writer) {
-        self.0.write(out);
-    }
-
-    fn read(input: &mut Reader<'_>) -> Result<Self, Malformed> {
-        i64::read(input).map(Self)
     }
 }
 

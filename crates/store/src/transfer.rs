@@ -106,13 +106,21 @@ fn check_audit_file(
     let damaged = |what: &str| OpenError::AuditDamaged { path: path.clone(), what: what.to_owned() };
     let mut audit = AuditStore::open(directory, (file, pending), (journal, headings))?;
     let structure = audit.file().map_err(damaged)?;
-    check_structure(structure, &path, CheckDepth::Thorough).map_err(|error| error.of_audit_file())?;
+    check_structure(structure, &path, CheckDepth::Thorough).map_err(of_audit_file)?;
     audit.damage().map_or(Ok(()), |what| Err(damaged(what)))?;
     let swept = headings.journal.audit_swept.number;
     audit.finish(journal, swept, || Ok(())).map_err(|error| damaged(&error.to_string()))?;
     audit.damage().map_or(Ok(()), |what| Err(damaged(what)))?;
     let file = audit.file().map_err(damaged)?;
-    check_audit_log(file, &path, headings).map_err(|error| error.of_audit_file())
+    check_audit_log(file, &path, headings).map_err(of_audit_file)
+}
+
+/// The same error about the audit file.
+fn of_audit_file(error: OpenError) -> OpenError {
+    if let OpenError::Damaged { path, what } = error {
+        return OpenError::AuditDamaged { path, what };
+    }
+    error
 }
 
 /// Opens a journal that no server uses, and refuses one that has lost commits.

@@ -13,7 +13,7 @@ use std::hash::Hasher;
 
 use siphasher::sip::SipHasher13;
 
-use super::{Malformed, Reader, Stored, from_bytes, to_bytes};
+use super::{Malformed, Reader, Stored, Writer, from_bytes, to_bytes};
 use crate::stream_key::StreamKey;
 
 /// Version of everything except records and parts of the state.
@@ -71,6 +71,16 @@ impl SealLocation {
             | Self::StreamHead(_)
             | Self::Reach => VERSION,
         }
+    }
+}
+
+impl Stored for StreamKey {
+    fn write(&self, out: &mut Writer) {
+        self.column().write(out);
+    }
+
+    fn read(input: &mut Reader<'_>) -> Result<Self, Malformed> {
+        i64::read(input).map(Self::from_column)
     }
 }
 

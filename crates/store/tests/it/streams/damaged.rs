@@ -27,9 +27,11 @@ fn after(sql: &str) -> (Option<String>, Option<String>) {
     let file = Connection::open(directory.path().join(name)).unwrap();
     file.execute_batch(sql).unwrap();
     file.close().unwrap();
-    let what = |problem: OpenError| match problem {
-        OpenError::Damaged { what, .. } | OpenError::AuditDamaged { what, .. } => what,
-        other => panic!("{other}"),
+    let what = |problem: OpenError| {
+        let (OpenError::Damaged { what, .. } | OpenError::AuditDamaged { what, .. }) = problem else {
+            panic!("{problem}")
+        };
+        what
     };
     let checked = check(directory.path()).err().map(what);
     (Journal::open(directory.path(), &options()).err().map(what), checked)
