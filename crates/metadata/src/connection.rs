@@ -153,7 +153,10 @@ impl<C: ControlPlane, S: ClientStream> Connection<C, S> {
             && wait.incarnation == caller.slot.read().document.incarnation
         {
             match self.endpoint.admit_waiting(&caller) {
-                Ok(_waiting) => self.wait_for_change(&caller, *wait).await,
+                Ok(_waiting) => {
+                    self.release_buffers();
+                    self.wait_for_change(&caller, *wait).await;
+                }
                 Err(problem) => return self.refuse(problem, rules).await,
             }
         }
@@ -393,6 +396,12 @@ impl<C: ControlPlane, S: ClientStream> Connection<C, S> {
             drained += self.input.len();
         }
         Ok(())
+    }
+
+    /// Frees the buffers of a connection that waits: many may wait for long.
+    fn release_buffers(&mut self) {
+        self.input.shrink_to_fit();
+        self.output = Vec::new();
     }
 
     fn tidy(&mut self) {
