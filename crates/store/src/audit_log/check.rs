@@ -17,7 +17,7 @@ use crate::stream_key::StreamKey;
 pub(crate) enum AuditEnds {
     /// The audit log has both of its ends, as far as they can be read.
     Present,
-    /// Entries at an end are missing.
+    /// Entries at the end are missing.
     Lost(String),
     /// The audit file is of another journal, or has entries that the journal no longer has.
     Ahead(String),
@@ -59,7 +59,8 @@ pub(crate) fn compare_ends(view: &AuditView<'_>, headings: &Headings) -> AuditEn
             if found < last {
                 AuditEnds::Lost(format!("the audit log ends with entry {found} instead of {last}"))
             } else if let Some(begin) = begin.filter(|begin| *begin > first) {
-                AuditEnds::Lost(format!("the audit log begins with entry {begin} instead of {first}"))
+                // No file of another time lacks its first entries only.
+                AuditEnds::Damaged(format!("the audit log begins with entry {begin} instead of {first}"))
             } else if last == end && view.stored_link(last) != Some(headings.journal.audit_end) {
                 AuditEnds::Damaged(format!("audit entry {last} is damaged"))
             } else {
