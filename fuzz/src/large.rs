@@ -125,7 +125,6 @@ fn fleets() -> Vec<Input> {
         input("two-thousand-hosts", format!("host=[{}]", hosts.join(","))),
         input("depth", format!("a={}", "[".repeat(100_000))),
         input("depth-of-keys", format!("{}b=1", "a.".repeat(100_000))),
-        input("seventeen-megabytes", " ".repeat(17 * 1024 * 1024)),
     ]
 }
 

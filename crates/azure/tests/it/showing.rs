@@ -371,7 +371,7 @@ fn a_machine_is_where_it_is_at_home() {
     let (mut town, solo) = with_vm("");
     let home = ResourceGroupRef { resource_group: "Shop".to_owned(), location: "westeurope".to_owned() };
     let change = MachineDetailsChange { home: Some(home.clone()), ..MachineDetailsChange::default() };
-    let details = change.apply(town.details.get(&solo).unwrap());
+    let details = change.apply(&town.details.get(&solo).cloned().unwrap_or_default());
     town.details.insert(solo, details);
     // Whatever is said of it afterwards.
     town.run_text(r#"{"command":"describe","machine":"solo","addresses":["10.0.0.9"]}"#);
