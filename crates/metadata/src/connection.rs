@@ -117,11 +117,12 @@ impl<C: ControlPlane, S: ClientStream> Connection<C, S> {
             match self.serve_request().await? {
                 NextStep::Request => self.tidy(),
                 NextStep::Close => return Ok(()),
-                NextStep::Drain => return self.drain().await,
+                NextStep::Drain => return Box::pin(self.drain()).await,
             }
         }
     }
 
+    /// Rare paths are boxed: each connection has the memory of the largest path that is not.
     async fn serve_request(&mut self) -> io::Result<NextStep> {
         let ParsedRequest { action, mut rules, head_bytes } = match self.next_request().await? {
             ParseOutcome::Partial => return Ok(NextStep::Close),
@@ -139,15 +140,15 @@ impl<C: ControlPlane, S: ClientStream> Connection<C, S> {
         }
         let (caller, action) = match action {
             Ok(action) => action,
-            Err(problem) => return self.refuse(problem, rules).await,
+            Err(problem) => return Box::pin(self.refuse(problem, rules)).await,
         };
         let admitted = match self.endpoint.admit(&caller, &action).await {
             Ok(admitted) => admitted,
-            Err(problem) => return self.refuse(problem, rules).await,
+            Err(problem) => return Box::pin(self.refuse(problem, rules)).await,
         };
         let body = match self.collect(rules).await? {
             Ok(body) => body,
-            Err(problem) => return self.refuse_and_drain(problem, rules).await,
+            Err(problem) => return Box::pin(self.refuse_and_drain(problem, rules)).await,
         };
         if let Action::Events { wait: Some(wait), .. } = &action
             && wait.incarnation == caller.slot.read().document.incarnation
@@ -157,7 +158,7 @@ impl<C: ControlPlane, S: ClientStream> Connection<C, S> {
                     self.release_buffers();
                     self.wait_for_change(&caller, *wait).await;
                 }
-                Err(problem) => return self.refuse(problem, rules).await,
+                Err(problem) => return Box::pin(self.refuse(problem, rules)).await,
             }
         }
         let is_prompt = admitted.is_prompt(&action);
@@ -252,10 +253,10 @@ impl<C: ControlPlane, S: ClientStream> Connection<C, S> {
     /// request follows it.
     async fn refuse(&mut self, problem: RequestError, rules: ResponseRules) -> io::Result<NextStep> {
         if rules.expects_continue {
-            return self.refuse_and_drain(problem, rules).await;
+            return Box::pin(self.refuse_and_drain(problem, rules)).await;
         }
         if self.collect(rules).await?.is_err() {
-            return self.refuse_and_drain(problem, rules).await;
+            return Box::pin(self.refuse_and_drain(problem, rules)).await;
         }
         let now = self.endpoint.control.now();
         self.finish(&problem.into(), rules, now).await

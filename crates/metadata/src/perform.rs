@@ -139,9 +139,10 @@ impl<C: ControlPlane> Endpoint<C> {
 
     async fn record_request(&self, caller: &Caller, now: Now) -> PollOrder {
         caller.slot.record_request(now.steady);
-        if caller.slot.read().enrolled {
-            return PollOrder::Later;
-        }
+        if caller.slot.read().enrolled { PollOrder::Later } else { Box::pin(self.enrol(caller)).await }
+    }
+
+    async fn enrol(&self, caller: &Caller) -> PollOrder {
         // In a task of its own, which continues if the client disconnects.
         let (control, cluster, tenant) = (self.control.clone(), caller.slot.cluster, caller.slot.tenant);
         let enrolling = tokio::spawn(async move { control.enrol(cluster, tenant).await });
@@ -176,7 +177,7 @@ impl<C: ControlPlane> Endpoint<C> {
                 document_response(published, edition, &known)
             }
             Action::Approve => {
-                let response = self.approve(caller, body).await;
+                let response = Box::pin(self.approve(caller, body)).await;
                 let counts = &self.counts;
                 let is_refused = matches!(response, Response::Refused(_));
                 let outcome =

@@ -3,8 +3,8 @@
 //! ```text
 //!   a host of a zone opens ──▶ the first work that waits for a host of the zone has its turn
 //!   it has been decided    ──▶ the next work has its turn, if a host of the zone is still open
-//!   a machine leaves an open host ──▶ only work on machines of the same tenant is checked: for all other machines
-//!                                     nothing has changed
+//!   a machine leaves an open host ──▶ work on machines of the same tenant is checked, and groups of rollouts, which
+//!                                     may need several places: for all other machines nothing has changed
 //! ```
 
 use std::collections::BTreeSet;
@@ -72,6 +72,15 @@ impl Cluster {
         let rollouts: BTreeSet<_> = hosts.filter_map(|host| host.rollout).filter(waits).collect();
         machines.into_iter().for_each(|machine| self.recheck_work_held_for_host(machine));
         rollouts.into_iter().for_each(|id| self.set_standing(id, Standing::Next));
+        self.recheck_held_groups();
+    }
+
+    /// Has the next ticks recheck announced groups that are held for lack of a host: a group of several machines may have
+    /// lacked only the place that has become free.
+    fn recheck_held_groups(&mut self) {
+        let groups = self.rollouts.values().filter_map(|rollout| rollout.current());
+        let held: Vec<_> = groups.filter(|id| self.held.contains(&(Hold::NoHost, *id))).collect();
+        held.into_iter().for_each(|id| self.recheck(id));
     }
 
     /// Has the next ticks recheck work that names a machine and is held for lack of a host.

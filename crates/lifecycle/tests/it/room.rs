@@ -93,6 +93,30 @@ fn a_free_place_is_offered_to_one_after_the_other_until_it_is_taken() {
     assert_eq!((held_for_host(&bare), holds), (0, 0));
 }
 
+/// promise: N2
+#[test]
+fn a_group_that_needs_several_places_is_checked_when_one_more_is_free() {
+    let mut bare = TestRules::new();
+    let (from, to) = (host(&mut bare, "from", 1), host(&mut bare, "to", 1));
+    bare.standalone("vm-1", at(from.0, 0));
+    bare.standalone("vm-2", at(from.0, 0));
+    let fillers: Vec<_> = (1..MACHINES_PER_HOST_MAX)
+        .map(|number| bare.standalone(&format!("fills-{number}"), at(to.0, 0)))
+        .collect();
+    let hosts = [from].into_iter().collect();
+    bare.submit(Command::Rollout { work: HostWork::Migration, hosts, terms: RolloutTerms::default() })
+        .unwrap();
+    bare.settle();
+    assert_eq!(
+        (held_for_host(&bare), bare.cluster.unfinished().count()),
+        (1, 0),
+        "one place for two machines"
+    );
+    bare.submit(Command::Forget(fillers[0])).unwrap();
+    bare.settle();
+    assert_eq!((held_for_host(&bare), bare.cluster.unfinished().count()), (0, 2));
+}
+
 /// Rows read when a machine leaves an open host while that many others wait for a host.
 fn cost_of_leaving(waiting: u32) -> u64 {
     let mut bare = TestRules::new();
