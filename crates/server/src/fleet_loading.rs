@@ -8,7 +8,9 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use forewarn_control::{Fleet, FleetPiece, TargetCluster, UnlistedObjects, difference, refused_place};
+use forewarn_control::{
+    Difference, Fleet, FleetPiece, NamedCommand, TargetCluster, UnlistedObjects, difference, refused_place,
+};
 use forewarn_lifecycle::Seed;
 use sha2::{Digest, Sha256};
 
@@ -51,12 +53,8 @@ pub(crate) async fn load_fleet(
     let is_empty = |state: &State<'_>| {
         state.cluster.hosts().next().is_none() && state.cluster.tenants().next().is_none()
     };
-    let continues = match mark.as_ref().map(LoadingMark::read).transpose()?.flatten() {
-        Some(former) if former == fingerprint(fleet) => true,
-        Some(_) => {
-            tracing::warn!("an earlier fleet file was not loaded completely");
-            false
-        }
+    let continues = match &mark {
+        Some(mark) => mark.is_of(fleet)?,
         None => false,
     };
     if !continues && !control.look(is_empty)? {
@@ -83,6 +81,8 @@ pub(crate) async fn load_fleet(
 async fn load_piece(control: &ControlHandle, part: &Fleet, piece: &FleetPiece) -> Result<(), StartError> {
     let compare = |state: &State<'_>| state.with_fleet(|now| difference(now, part, UnlistedObjects::Keep));
     let differences = control.look(compare)??;
+    // A machine that was moved since an interrupted load stays where it is.
+    let differences: Vec<_> = differences.into_iter().filter(|one| !is_move(one)).collect();
     let commands: Vec<_> = differences.iter().filter_map(|one| one.command.clone()).collect();
     if commands.is_empty() {
         return Ok(());
@@ -95,6 +95,10 @@ async fn load_piece(control: &ControlHandle, part: &Fleet, piece: &FleetPiece) -
         }
         None => StartError::Refused(error),
     })
+}
+
+fn is_move(difference: &Difference) -> bool {
+    matches!(difference.command, Some(NamedCommand::Move { .. }))
 }
 
 /// A fingerprint of a fleet.
@@ -113,6 +117,19 @@ struct LoadingMark<'a> {
 }
 
 impl LoadingMark<'_> {
+    /// Returns true if this fleet is being loaded. The mark of another one is removed: it is not continued any more.
+    fn is_of(&self, fleet: &Fleet) -> Result<bool, StartError> {
+        match self.read()? {
+            Some(former) if former == fingerprint(fleet) => Ok(true),
+            Some(_) => {
+                tracing::warn!("an earlier fleet file was not loaded completely");
+                self.remove()?;
+                Ok(false)
+            }
+            None => Ok(false),
+        }
+    }
+
     /// The fingerprint of the fleet that is being loaded, if one is.
     fn read(&self) -> Result<Option<String>, StartError> {
         match fs::read_to_string(&self.path) {
@@ -172,11 +189,10 @@ mod tests {
             let control = in_memory();
             let first = &fleet.pieces()[0];
             load_piece(&control, &fleet.piece(first), first).await.unwrap();
-            let marked = content.is_some();
             content.iter().for_each(|content| fs::write(&mark, content).unwrap());
             load_fleet(&control, &fleet, Some(directory.path())).await.unwrap();
             assert_eq!(machines(&control), expected);
-            assert_eq!(mark.exists(), marked && expected == 1_000, "a complete load has no mark");
+            assert!(!mark.exists(), "neither a complete load nor another file keeps a mark");
         }
     }
 

@@ -171,6 +171,7 @@ pub(crate) fn of_commands(schema: &mut Schema) {
             ("add" | "remove", "array") => json!({ "type": "array", "items": text::<Name>() }),
             // A new set has no machines: they are added with commands of their own.
             ("machine" | "instance", "array") => json!({ "type": "array", "maxItems": 0 }),
+            ("instances" | "placement", _) => json!({ "type": "null" }),
             (_, _) => continue,
         };
         *member = named;

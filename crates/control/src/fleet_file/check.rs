@@ -2,9 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use crate::command::entry::{InstanceEntry, ScaleSetEntry, SetEntry};
+use forewarn_lifecycle::Name;
+
+use crate::command::entry::{InstanceEntry, PlacementEntry, ScaleSetEntry, SetEntry};
 use crate::fleet_file::fleet::{Fleet, FleetFileError};
 use crate::fleet_file::position::FleetPosition;
+use crate::placement::bounds::check_fault_domains;
 use crate::placement::scale_set::check_capacity;
 
 impl Fleet {
@@ -43,6 +46,8 @@ fn scale_set(place: &FleetPosition, set: &ScaleSetEntry) -> Result<(), FleetFile
         }
     }
     let wrong = |member: &str, text: String| Err(FleetFileError::Entry { place: place.member(member), text });
+    let placement = set.placement.iter().try_for_each(check_placement);
+    placement.or_else(|text| wrong("placement", text))?;
     match (set.count, &set.placement) {
         (Some(_), _) if !set.instances.is_empty() => wrong(
             "instances",
@@ -61,6 +66,15 @@ fn scale_set(place: &FleetPosition, set: &ScaleSetEntry) -> Result<(), FleetFile
         (Some(count), _) => check_capacity(count).or_else(|error| wrong("instances", error.to_string())),
         (None, None) => Ok(()),
     }
+}
+
+/// Checks a placement, also one that no instance needs now.
+fn check_placement(placement: &PlacementEntry) -> Result<(), String> {
+    let PlacementEntry { hosts, zones: _, fault_domains } = placement;
+    for host in hosts.iter().flatten() {
+        Name::new(host).map_err(|error| format!("invalid name {host:?}: {error}"))?;
+    }
+    check_fault_domains(*fault_domains).map_err(|error| error.to_string())
 }
 
 /// Checks that no name is repeated. `list` is the list of the fleet that they are in.

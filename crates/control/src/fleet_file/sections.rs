@@ -177,7 +177,7 @@ impl Scanner<'_> {
                 b'\n' if quote.len() == 1 => return None,
                 _ => at += 1,
             }
-            while !rest.is_char_boundary(at) {
+            while at < rest.len() && !rest.is_char_boundary(at) {
                 at += 1;
             }
         }
@@ -238,5 +238,6 @@ mod tests {
             assert_eq!(Fleet::parse(&text).map_err(|error| error.to_string()), at_once);
         }
         assert_eq!(read("[[vm]]\nname = 'a'\nhost = 'h'"), None, "a small file");
+        assert_eq!(read(&(around("", "") + "[[vm]]\nname = \"a\\")), None, "a file that was cut off");
     }
 }

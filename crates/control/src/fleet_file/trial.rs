@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use forewarn_lifecycle::{MachineId, Now, Seed};
+use forewarn_lifecycle::{MachineId, Name, Now, Seed};
 
 use crate::audit::Chain;
 use crate::command::NamedCommand;
-use crate::command::entry::HostEntry;
+use crate::command::entry::{HostEntry, OrchestrationWord, ScaleSetEntry};
 use crate::decision::{Environment, HypervisorKind, rehearse};
 use crate::error::ControlError;
 use crate::fleet_file::current::CurrentFleet;
@@ -64,17 +64,16 @@ impl Fleet {
         self.check()?;
         let mut trial = Trial::new();
         if target == TargetCluster::Unknown {
-            let hosts = self
-                .hosts_of_others()
-                .into_iter()
-                .map(|name| HostEntry { name: name.to_owned(), zone: None });
+            // A name that no host can have is reported where it is used.
+            let names = self.hosts_of_others().into_iter().filter(|name| Name::new(name).is_ok());
+            let hosts = names.map(|name| HostEntry { name: name.to_owned(), zone: None });
             let assumed = Self { hosts: hosts.collect(), ..Self::default() };
             trial.apply(&assumed, &FleetPiece::default())?;
         }
         for piece in self.pieces() {
             let mut part = self.piece(&piece);
             if target == TargetCluster::Unknown {
-                part.scale_sets.iter_mut().for_each(|set| (set.count, set.placement) = (None, None));
+                part.scale_sets.iter_mut().for_each(leave_to_server);
             }
             trial.apply(&part, &piece)?;
         }
@@ -89,6 +88,16 @@ impl Fleet {
         let instances = self.scale_sets.iter().flat_map(|set| &set.instances).map(|one| one.host.as_str());
         let used = self.vms.iter().map(|vm| vm.host.as_str()).chain(machines).chain(instances);
         used.filter(|host| !listed.contains(host)).collect()
+    }
+}
+
+/// Leaves out the instances of which only the cluster knows the places: those that the server places, and those of
+/// uniform scale sets, whose placement groups depend on instances that were deleted.
+fn leave_to_server(set: &mut ScaleSetEntry) {
+    (set.count, set.placement) = (None, None);
+    match set.orchestration {
+        OrchestrationWord::Uniform => set.instances.clear(),
+        OrchestrationWord::Flexible => {}
     }
 }
 

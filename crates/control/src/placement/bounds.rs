@@ -19,6 +19,12 @@ pub(crate) struct Bounds {
     pub(crate) fault_domains: Option<u16>,
 }
 
+/// Checks a number of fault domains.
+pub(crate) fn check_fault_domains(count: Option<u16>) -> Result<(), ScaleSetError> {
+    let wrong = count.filter(|count| !(1..=FAULT_DOMAINS_MAX).contains(count));
+    wrong.map_or(Ok(()), |count| Err(ScaleSetError::FaultDomains(count)))
+}
+
 impl Bounds {
     /// Resolves the names of hosts.
     pub(crate) fn new(
@@ -27,9 +33,7 @@ impl Bounds {
         zones: &[u16],
         fault_domains: Option<u16>,
     ) -> Result<Self, ScaleSetError> {
-        if let Some(count) = fault_domains.filter(|count| !(1..=FAULT_DOMAINS_MAX).contains(count)) {
-            return Err(ScaleSetError::FaultDomains(count));
-        }
+        check_fault_domains(fault_domains)?;
         let find = |hosts: &[String]| -> Result<_, LookupError> {
             hosts.iter().map(|host| find_host(cluster, host)).collect()
         };

@@ -168,3 +168,15 @@ fn a_number_that_cannot_be_is_refused_at_its_line() {
     );
     assert_eq!((line, said.lines().next().unwrap()), (Some(4), "no such host: h9"));
 }
+
+/// promise: C4
+#[test]
+fn a_placement_is_checked_also_if_no_instance_needs_it() {
+    for (placement, text) in [
+        ("{ fault_domains = 1001 }", "a scale set is spread over 1 to 1000 fault domains, not 1001"),
+        ("{ hosts = ['a b'] }", "invalid name \"a b\""),
+    ] {
+        let error = file(0, &format!("placement = {placement}")).check().unwrap_err();
+        assert!(error.to_string().starts_with(text), "{error}");
+    }
+}

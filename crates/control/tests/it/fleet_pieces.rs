@@ -210,3 +210,15 @@ fn every_machine_of_a_large_request_is_named_by_one_entry_about_its_tenant() {
         "a small request"
     );
 }
+
+/// In a scale set that has lost instances, later ones are in other placement groups than in a new one.
+/// promise: C4
+#[test]
+fn a_trial_leaves_instances_of_uniform_sets_to_a_cluster_that_may_have_them() {
+    let mut fleet = large();
+    let set = "[[scale_set]]\nname = 'u'\ninstance = [{ host = 'h1', update_domain = 0 }, \
+               { host = 'h1', update_domain = 1 }]";
+    fleet.scale_sets.extend(Fleet::parse(set).unwrap().scale_sets);
+    assert!(rejected(&fleet, TargetCluster::Empty).0.starts_with("/scale_set/1/instance/1"));
+    assert_eq!(fleet.try_in_memory(TargetCluster::Unknown), Ok(()));
+}
