@@ -268,6 +268,15 @@ impl PendingEntries {
         firsts.min().map_or(u64::MAX, |first| first - 1)
     }
 
+    /// Adds the entries that are not filed to the hidden ones. `hidden` has the last number that readers see, by stream.
+    pub(crate) fn with_unfiled(&self, mut hidden: BTreeMap<StreamKey, u64>) -> BTreeMap<StreamKey, u64> {
+        for PendingRun { run, next } in self.runs.values().filter(|one| one.next < one.run.end()) {
+            let filed = next.saturating_sub(1);
+            hidden.entry(run.stream).and_modify(|last| *last = filed.min(*last)).or_insert(filed);
+        }
+        hidden
+    }
+
     /// First position and count of each group of entries that are in the journal, in their order.
     pub(crate) fn spans(&self) -> Vec<(u64, u64)> {
         let mut spans: Vec<_> = self.runs.values().flat_map(|one| one.run.spans.iter().copied()).collect();

@@ -42,6 +42,8 @@ impl CommitState {
         if self.audit.can_file(&hidden, 1) {
             return None;
         }
+        // Entries that cannot be filed have no index: a reader must not pass them.
+        let hidden = self.audit.pending().with_unfiled(hidden);
         let shown_to = self.audit.view(connection).shown_to(&hidden);
         let file = self.audit.file().map_err(|what| ReadError::Damaged(what.to_owned()));
         Some(file.and_then(|file| read_page(file, &self.headings, query, (&hidden, shown_to))))

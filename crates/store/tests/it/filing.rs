@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::{Arc, mpsc};
 
-use forewarn_control::{AuditEntry, Chain, ClusterId, ControlState, NewAuditEntry, Record, Stream};
+use forewarn_control::{AuditEntry, Chain, ClusterId, ControlState, NewAuditEntry, Record, Stream, Subject};
 use forewarn_lifecycle::{Now, Seed, Timestamp};
 use forewarn_store::{
     AuditQuery, Direction, Journal, LossKind, OpenError, Options, Recovered, accept_loss, check, export,
@@ -188,6 +188,36 @@ fn a_damaged_audit_file_is_reported_and_prevents_neither_a_start_nor_commits() {
         journal.close().unwrap();
         assert_eq!(check(directory.path()).unwrap().entries_kept, 1_200);
     }
+}
+
+/// Occupies a position of the audit file of a closed journal: the entry there cannot be filed.
+fn occupy(directory: &Path, position: u64) {
+    let file = Connection::open(directory.join("audit.db")).unwrap();
+    let sql = "INSERT INTO trail (position, stream, number, at, content) VALUES (?1, -9, ?1, 0, x'00')";
+    file.execute(sql, [position.cast_signed()]).unwrap();
+}
+
+/// promise: C5
+#[test]
+fn readers_do_not_pass_entries_that_cannot_be_filed() {
+    let (directory, mut chain, entries) = with_entries(10);
+    occupy(directory.path(), 12);
+    let (journal, _) = open(directory.path(), &Options { file_after: 1, ..options() });
+    let more = sealed(&mut chain, 5);
+    append_each(&journal, &more);
+    let known = [&entries[..], &more[..1]].concat();
+    for stream in [None, Some(Stream::Shared)] {
+        let query = AuditQuery { stream, ..AuditQuery::default() };
+        let page = journal.audit_log_reader().read(query.clone()).unwrap();
+        assert!(page.entries.iter().map(|one| &one.entry).eq(&known), "{stream:?}");
+        assert_eq!((page.head, page.end), (11, 15), "{stream:?}");
+        // Its index is not there: without a limit the page would be empty, and complete.
+        let host = vec![Subject::Host { cluster: String::new(), name: "h13".to_owned() }];
+        let page = journal.audit_log_reader().read(AuditQuery { groups: vec![host], ..query }).unwrap();
+        assert_eq!((page.entries.len(), page.head, page.next), (0, 11, None), "{stream:?}");
+    }
+    assert!(journal.audit_check().damages > 0);
+    journal.close().unwrap();
 }
 
 /// promise: D4, C5
