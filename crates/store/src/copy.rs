@@ -68,7 +68,7 @@ pub(crate) fn copy_journal(
     let new = with_suffix(to, ".new");
     remove_if_there(&new).map_err(io("remove the rest of an interrupted attempt"))?;
     // It holds secrets.
-    create_private(&new).map_err(io("create the copy"))?;
+    drop(create_private(&new).map_err(io("create the copy"))?);
     let file = File::open(&new).map_err(io("open the copy"))?;
     let mut sync = CopySync::start(move || file.sync_data()).map_err(io("sync the copy"))?;
     let filled = fill(from, &new, &mut sync, source);

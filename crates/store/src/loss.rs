@@ -7,21 +7,23 @@
 //!
 //! If only the audit file is lost, the state continues unchanged, and the audit logs continue without their entries.
 
-use std::path::Path;
+use std::collections::BTreeMap;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
 
 use forewarn_control::{Chain, ControlState, INCARNATION_STEP, NewAuditEntry, Stream};
 use forewarn_types::Moment;
-use rusqlite::Connection;
+use rusqlite::{Connection, Transaction};
 
 use crate::audit_log::{AuditEnds, AuditView, remove_after};
 use crate::audit_store::AuditFile;
 use crate::creation::write_state;
 use crate::database::{CheckDepth, LogAfterCheckpoint, SyncMode, checkpoint};
 use crate::error::OpenError;
-use crate::files::Directory;
+use crate::files::{Directory, create_private, sync_directory_of};
 use crate::heading::Headings;
 use crate::options::Options;
-use crate::pending::{PendingEntries, Run, write_run_entry};
+use crate::pending::{FilingSlice, PendingEntries, Run, write_run_entry};
 use crate::reach::{self, Reach, ReachFile};
 use crate::recover::{OpenedJournal, open_and_recover, remove_leftovers};
 use crate::stream_key::StreamKey;
@@ -36,7 +38,12 @@ pub struct AcceptedLoss {
     /// Description of the difference.
     pub what: String,
     pub kind: LossKind,
+    /// A new file with the audit entries that waited in the journal, if they are lost too.
+    pub waiting: Option<PathBuf>,
 }
+
+/// Lines that are read together.
+const LINES_PER_SLICE: usize = 64;
 
 /// The part of a journal that has lost something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,7 +90,8 @@ pub fn accept_loss(directory: &Path, options: &Options) -> Result<AcceptedLoss, 
         (None, Some(what)) => (format!("{}: {what}", owned.audit().display()), LossKind::AuditEntries),
         (None, None) => return Err(OpenError::Complete(directory.to_owned())),
     };
-    let accepted = AcceptedLoss { found: Reach::of(&headings.journal), due: recorded.ok(), what, kind };
+    let found = Reach::of(&headings.journal);
+    let mut accepted = AcceptedLoss { found, due: recorded.ok(), what, kind, waiting: None };
     let failed = |source| OpenError::database(&journal, source);
     let end = headings.journal.audit_end.number;
     let state = match kind {
@@ -93,23 +101,53 @@ pub fn accept_loss(directory: &Path, options: &Options) -> Result<AcceptedLoss, 
         }
         LossKind::AuditEntries => None,
     };
+    let transaction = connection.unchecked_transaction().map_err(failed)?;
     if lost_entries.is_some() {
         drop(audit);
-        owned.set_audit_aside()?;
+        let lost = owned.lost_audit()?;
+        accepted.waiting = save_waiting(&connection, &journal, &pending, lost.lines)?;
+        owned.set_audit_aside(&lost.file)?;
         headings.drop_audit_log();
-        connection.execute_batch("DELETE FROM run; DELETE FROM entry").map_err(failed)?;
-        pending = PendingEntries::default();
-        write(&connection, (&mut headings, &mut pending), state.as_ref(), &accepted, options)
+        pending.remove_all(&transaction).map_err(failed)?;
+        write(transaction, (&mut headings, &mut pending), state.as_ref(), &accepted, options)
             .map_err(failed)?;
     } else {
-        write(&connection, (&mut headings, &mut pending), state.as_ref(), &accepted, options)
+        write(transaction, (&mut headings, &mut pending), state.as_ref(), &accepted, options)
             .map_err(failed)?;
         let removed = audit.connection().map_or(Ok(()), |file| remove_lost(file, end));
         removed.map_err(|source| OpenError::database(&owned.audit(), source))?;
     }
+    checkpoint(&connection, LogAfterCheckpoint::Emptied).map_err(failed)?;
     ReachFile::create(&owned, &Reach::of(&headings.journal))?;
     connection.close().map_err(|(_, source)| failed(source))?;
     Ok(accepted)
+}
+
+/// Writes the entries that wait in the journal into a new file, durably: without those before them, they cannot stay.
+fn save_waiting(
+    connection: &Connection,
+    journal: &Path,
+    pending: &PendingEntries,
+    to: PathBuf,
+) -> Result<Option<PathBuf>, OpenError> {
+    if pending.unfiled() == 0 {
+        return Ok(None);
+    }
+    let io = |doing| OpenError::io(doing, &to);
+    let mut file = BufWriter::new(create_private(&to).map_err(io("create"))?);
+    for slice in pending.fileable(&BTreeMap::new()) {
+        for first in (slice.first..slice.first + slice.count).step_by(LINES_PER_SLICE) {
+            let count = (slice.first + slice.count - first).min(LINES_PER_SLICE as u64);
+            let lines = pending.lines(connection, &FilingSlice { first, count, ..slice });
+            let lines = lines.map_err(|source| OpenError::database(journal, source))?;
+            for (_, line) in lines.map_err(|what| OpenError::damaged(journal, what))? {
+                writeln!(file, "{line}").map_err(io("write"))?;
+            }
+        }
+    }
+    let synced = file.flush().and_then(|()| file.get_ref().sync_all()).and_then(|()| sync_directory_of(&to));
+    synced.map_err(io("write"))?;
+    Ok(Some(to))
 }
 
 /// Describes entries that are lost with the audit file. A file that can be read keeps its place, also if an end of it
@@ -132,13 +170,12 @@ fn remove_lost(file: &Connection, end: u64) -> rusqlite::Result<()> {
 
 /// Writes the entry, and the renewed state if commits are lost, in one commit.
 fn write(
-    connection: &Connection,
+    transaction: Transaction<'_>,
     (headings, pending): (&mut Headings, &mut PendingEntries),
     state: Option<&ControlState>,
     accepted: &AcceptedLoss,
     options: &Options,
 ) -> rusqlite::Result<()> {
-    let transaction = connection.unchecked_transaction()?;
     pending.remove_leftovers(&transaction)?;
     let shared = headings.get_mut(StreamKey::SHARED);
     let entry = shared.audit_chain.seal(audit_entry(accepted, options));
@@ -155,8 +192,7 @@ fn write(
         }
         None => headings.write(&transaction)?,
     }
-    transaction.commit()?;
-    checkpoint(connection, LogAfterCheckpoint::Emptied)
+    transaction.commit()
 }
 
 fn audit_entry(accepted: &AcceptedLoss, options: &Options) -> NewAuditEntry {

@@ -180,6 +180,12 @@ impl PendingEntries {
         Ok(())
     }
 
+    /// Removes all entries: they are given up.
+    pub(crate) fn remove_all(&mut self, journal: &Connection) -> rusqlite::Result<()> {
+        *self = Self::default();
+        journal.execute_batch("DELETE FROM run; DELETE FROM entry")
+    }
+
     fn keep(&mut self, id: u64, run: Run) {
         self.unfiled += run.count();
         self.last_id = self.last_id.max(id);

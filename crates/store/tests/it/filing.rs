@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may be blunt")]
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::{Arc, mpsc};
 
@@ -322,4 +323,29 @@ fn hidden_entries_wait_in_the_journal_and_others_are_filed() {
     assert_eq!(read_all(&journal).len(), 9);
     let (again, _) = open(killed.path(), &options());
     assert_eq!(read_all(&again).len(), 9, "nothing is hidden after a start");
+}
+
+/// promise: C5
+#[test]
+fn entries_that_wait_in_the_journal_are_saved_when_a_loss_is_accepted() {
+    let (directory, mut chain, _) = with_entries(10);
+    occupy(directory.path(), 11);
+    let (journal, _) = open(directory.path(), &options());
+    let waiting = sealed(&mut chain, 150);
+    journal.append(Stream::Shared, &[], &waiting).unwrap();
+    journal.close().unwrap();
+    assert_eq!(rows(directory.path()), (150, 11));
+    fs::remove_file(directory.path().join("audit.db")).unwrap();
+    // A name is not used twice.
+    fs::write(directory.path().join("audit.lost-1.db"), b"").unwrap();
+    let accepted = accept_loss(directory.path(), &options()).unwrap();
+    let file = directory.path().join("audit.lost-2.jsonl");
+    assert_eq!((accepted.kind, accepted.waiting.as_ref()), (LossKind::AuditEntries, Some(&file)));
+    assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+    let lines = fs::read_to_string(&file).unwrap();
+    assert!(lines.lines().eq(waiting.iter().map(|entry| entry.to_line())), "{lines}");
+    let (journal, _) = open(directory.path(), &options());
+    assert_eq!(read_all(&journal).len(), 1);
+    journal.close().unwrap();
+    assert_eq!(check(directory.path()).unwrap().entries_kept, 1);
 }
