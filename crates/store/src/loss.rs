@@ -15,8 +15,8 @@ use forewarn_control::{Chain, ControlState, INCARNATION_STEP, NewAuditEntry, Str
 use forewarn_types::Moment;
 use rusqlite::{Connection, Transaction};
 
+use crate::audit_file::AuditFile;
 use crate::audit_log::{AuditEnds, AuditView, remove_after};
-use crate::audit_store::AuditFile;
 use crate::creation::write_state;
 use crate::database::{CheckDepth, LogAfterCheckpoint, SyncMode, checkpoint};
 use crate::error::OpenError;
@@ -79,7 +79,7 @@ pub fn accept_loss(directory: &Path, options: &Options) -> Result<AcceptedLoss, 
     let lost_commits = match &recorded {
         Err(what) => Some(format!("its reach is unknown: {what}")),
         Ok(_) => {
-            let view = AuditView::new(&connection, audit.connection(), &pending);
+            let view = audit.view(&connection, &pending, &headings);
             let shortfall = before_upgrade.unwrap_or_else(|| shortfall(&view, &headings));
             shortfall.or_else(|| ends.lead())
         }

@@ -19,7 +19,7 @@ pub(crate) enum AuditEnds {
     Present,
     /// Entries at the end are missing.
     Lost(String),
-    /// The audit file is of another journal, or has entries that the journal no longer has.
+    /// The audit file has entries that the journal no longer has.
     Ahead(String),
     /// An end cannot be read, or is not what was written.
     Damaged(String),
@@ -35,8 +35,8 @@ impl AuditEnds {
     }
 }
 
-/// Compares the ends of the audit log with the headings: detects a truncated audit file, an older or another one, and a
-/// journal that has lost commits. Reads one entry.
+/// Compares the ends of the audit log with the headings: detects a truncated or older audit file, and a journal that
+/// has lost commits. Reads one entry.
 pub(crate) fn compare_ends(view: &AuditView<'_>, headings: &Headings) -> AuditEnds {
     let (swept, end) = (headings.journal.audit_swept.number, headings.journal.audit_end.number);
     let filed = filed_range(&view.pending().spans(), swept, end);

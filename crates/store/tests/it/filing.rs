@@ -126,8 +126,12 @@ fn bytes_read() -> u64 {
 
 /// A closed journal with that many entries.
 fn with_entries(count: usize) -> (TempDir, Chain, Vec<Arc<AuditEntry>>) {
+    created_with_entries(&options(), count)
+}
+
+fn created_with_entries(options: &Options, count: usize) -> (TempDir, Chain, Vec<Arc<AuditEntry>>) {
     let directory = tempdir().unwrap();
-    let (journal, _) = open(directory.path(), &options());
+    let (journal, _) = open(directory.path(), options);
     let mut chain = Chain::default();
     let entries = sealed(&mut chain, count);
     for batch in entries.chunks(200) {
@@ -348,4 +352,29 @@ fn entries_that_wait_in_the_journal_are_saved_when_a_loss_is_accepted() {
     assert_eq!(read_all(&journal).len(), 1);
     journal.close().unwrap();
     assert_eq!(check(directory.path()).unwrap().entries_kept, 1);
+}
+
+/// promise: D4, C5
+#[test]
+fn the_audit_file_of_another_journal_is_no_sign_of_lost_commits() {
+    let other = Options::new(Seed([9; 16]), Now::at_millis(2_000));
+    for count in [5, 10, 20] {
+        let (directory, _, _) = with_entries(10);
+        let (other, _, _) = created_with_entries(&other, count);
+        fs::copy(other.path().join("audit.db"), directory.path().join("audit.db")).unwrap();
+        let refused = [
+            Journal::open(directory.path(), &options()).map(drop).unwrap_err(),
+            check(directory.path()).map(drop).unwrap_err(),
+        ];
+        for problem in refused {
+            assert!(matches!(problem, OpenError::AuditLost { .. }), "{count}: {problem}");
+            assert!(problem.to_string().contains("it is the file of another journal"), "{count}: {problem}");
+        }
+        let accepted = accept_loss(directory.path(), &Options { seed: Seed([8; 16]), ..options() }).unwrap();
+        assert_eq!(accepted.kind, LossKind::AuditEntries);
+        let (journal, found) = open(directory.path(), &options());
+        assert_eq!(found.state, ControlState::new(Seed([7; 16])), "the state goes on unchanged");
+        journal.close().unwrap();
+        assert_eq!(check(directory.path()).unwrap().entries_kept, 1);
+    }
 }
