@@ -86,6 +86,16 @@ pub(crate) fn remove_after(audit: &Connection, position: u64) -> rusqlite::Resul
     statements.iter().try_for_each(|sql| audit.execute(sql, params![position.cast_signed()]).map(drop))
 }
 
+/// Removes an entry that belongs to another history. It may be damaged.
+pub(crate) fn remove_at(audit: &Connection, position: u64) -> rusqlite::Result<()> {
+    let statements = [
+        "DELETE FROM trail WHERE position = ?1",
+        "DELETE FROM subject WHERE position = ?1",
+        "DELETE FROM hour WHERE first = ?1 AND last = ?1",
+    ];
+    statements.iter().try_for_each(|sql| audit.execute(sql, params![position.cast_signed()]).map(drop))
+}
+
 fn remove(connection: &Connection, position: u64, entry: &AuditEntry) -> rusqlite::Result<()> {
     let (position, hour) = (position.cast_signed(), hour_of(entry.at.0));
     connection.prepare_cached("DELETE FROM trail WHERE position = ?1")?.execute(params![position])?;

@@ -124,7 +124,7 @@ pub(super) fn hour_of(at: Timestamp) -> i64 {
 /// Maximum size of a sealed entry.
 const SEALED_BYTES_MAX: i64 = (ENTRY_BYTES_MAX + 64).cast_signed() as i64;
 
-pub(super) fn read_row(connection: &Connection, position: u64) -> rusqlite::Result<Option<AuditRow>> {
+pub(crate) fn read_row(connection: &Connection, position: u64) -> rusqlite::Result<Option<AuditRow>> {
     let sql = "SELECT position, stream, number, at, content FROM trail WHERE position = ?1 AND length(content) <= ?2";
     let mut statement = connection.prepare_cached(sql)?;
     statement.query_row(params![position.cast_signed(), SEALED_BYTES_MAX], AuditRow::from_row).optional()

@@ -378,3 +378,67 @@ fn the_audit_file_of_another_journal_is_no_sign_of_lost_commits() {
         assert_eq!(check(directory.path()).unwrap().entries_kept, 1);
     }
 }
+
+/// A journal that has lost that many commits, which its audit file shows.
+fn with_a_lead(count: usize) -> TempDir {
+    let (directory, mut chain, _) = with_entries(10);
+    let files = ["journal.db", "journal.reach"].map(|name| directory.path().join(name));
+    let older = files.each_ref().map(|file| fs::read(file).unwrap());
+    let (journal, _) = open(directory.path(), &options());
+    append_each(&journal, &sealed(&mut chain, count));
+    journal.close().unwrap();
+    files.iter().zip(older).for_each(|(file, older)| fs::write(file, older).unwrap());
+    directory
+}
+
+fn refuse_short(directory: &Path) {
+    let problem = Journal::open(directory, &options()).map(drop).unwrap_err();
+    assert!(matches!(problem, OpenError::Short { .. }), "{problem}");
+}
+
+/// promise: D4, C5
+#[test]
+fn an_interrupted_acceptance_of_lost_commits_can_be_repeated() {
+    for lost in [1, 2, 3, 20] {
+        let directory = with_a_lead(lost);
+        refuse_short(directory.path());
+        let unchanged = ["audit.db", "journal.reach"].map(|name| directory.path().join(name));
+        let content = unchanged.each_ref().map(|file| fs::read(file).unwrap());
+        for _ in 0..2 {
+            assert_eq!(accept_loss(directory.path(), &options()).unwrap().kind, LossKind::Commits);
+            // The journal was written, and nothing else.
+            unchanged.iter().zip(&content).for_each(|(file, content)| fs::write(file, content).unwrap());
+        }
+        refuse_short(directory.path());
+        accept_loss(directory.path(), &options()).unwrap();
+        let (journal, _) = open(directory.path(), &options());
+        let entries = read_all(&journal);
+        let kinds: Vec<_> = entries.iter().skip(10).map(|entry| entry.kind.as_str()).collect();
+        assert_eq!(kinds, ["loss_accepted"; 3], "{lost}");
+        assert_eq!(journal.audit_check().damages, 0, "{lost}");
+        journal.close().unwrap();
+        assert_eq!(check(directory.path()).unwrap().entries_kept, entries.len() as u64, "{lost}");
+    }
+}
+
+/// promise: D4, C5
+#[test]
+fn lost_commits_can_be_accepted_although_the_audit_file_is_damaged() {
+    let directory = with_a_lead(2);
+    let file = directory.path().join("audit.db");
+    let page: usize = {
+        let file = Connection::open(&file).unwrap();
+        let sql = "SELECT rootpage FROM sqlite_schema WHERE name = 'subject'";
+        file.query_row(sql, [], |row| row.get::<_, i64>(0)).unwrap().try_into().unwrap()
+    };
+    let mut bytes = fs::read(&file).unwrap();
+    bytes[(page - 1) * 4_096..page * 4_096].fill(0xa5);
+    fs::write(&file, &bytes).unwrap();
+    refuse_short(directory.path());
+    assert_eq!(accept_loss(directory.path(), &options()).unwrap().kind, LossKind::Commits);
+    assert_eq!(fs::read(directory.path().join("audit.lost-1.db")).unwrap(), bytes);
+    let (journal, _) = open(directory.path(), &options());
+    assert_eq!(read_all(&journal).len(), 1);
+    journal.close().unwrap();
+    assert_eq!(check(directory.path()).unwrap().entries_kept, 1);
+}
