@@ -171,9 +171,13 @@ impl EntryCopy {
         let rows: Vec<_> = rows.iter().filter(|row| !is_there(row.position)).collect();
         let transaction = copy.unchecked_transaction()?;
         let is_next = |one: &&AuditRow, next: &&AuditRow| {
-            (one.stream, one.number + 1, one.position + 1) == (next.stream, next.number, next.position)
+            let after = |number: u64| number.checked_add(1);
+            (one.stream, after(one.number), after(one.position))
+                == (next.stream, Some(next.number), Some(next.position))
         };
-        let lines: Vec<_> = rows.iter().filter_map(|row| Some((*row, row.line().ok()?))).collect();
+        // A wrong number would make the whole copy useless.
+        let sound = rows.iter().filter(|row| row.entry().is_ok());
+        let lines: Vec<_> = sound.filter_map(|row| Some((*row, row.line().ok()?))).collect();
         for group in lines.chunk_by(|(one, _), (next, _)| is_next(one, next)) {
             let run = self.pending.new_id();
             for (row, line) in group {

@@ -66,13 +66,14 @@ pub(crate) fn remove_swept(audit: &Connection, swept: u64, count: usize) -> rusq
     let mut statement = audit.prepare_cached("SELECT min(position) FROM trail")?;
     let first: Option<i64> = statement.query_row([], |row| row.get(0))?;
     let Some(first) = first.map(i64::cast_unsigned) else { return Ok(swept) };
+    // A damaged position may be 0, or the highest of all.
     for position in (first..=swept).take(count) {
-        let Some(row) = read_row(audit, position)? else { return Ok(position - 1) };
+        let Some(row) = read_row(audit, position)? else { return Ok(position.saturating_sub(1)) };
         // Its index is unknown: it stays, as evidence.
-        let Ok(entry) = row.entry() else { return Ok(position - 1) };
+        let Ok(entry) = row.entry() else { return Ok(position.saturating_sub(1)) };
         remove(audit, position, &entry)?;
     }
-    Ok(swept.min(first - 1 + count as u64))
+    Ok(swept.min(first.saturating_sub(1).saturating_add(count as u64)))
 }
 
 /// Removes all entries after a position: the journal has lost them.

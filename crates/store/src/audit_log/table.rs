@@ -43,7 +43,7 @@ impl AuditRow {
     }
 
     /// The entry; fails if the row is not what was written.
-    pub(super) fn entry(&self) -> Result<AuditEntry, String> {
+    pub(crate) fn entry(&self) -> Result<AuditEntry, String> {
         let Self { position, number, at, .. } = self;
         let wrong = |what: &dyn std::fmt::Display| format!("audit entry {position}: {what}");
         let entry: AuditEntry = serde_json::from_str(self.line()?).map_err(|error| wrong(&error))?;

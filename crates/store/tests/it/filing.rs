@@ -442,3 +442,27 @@ fn lost_commits_can_be_accepted_although_the_audit_file_is_damaged() {
     journal.close().unwrap();
     assert_eq!(check(directory.path()).unwrap().entries_kept, 1);
 }
+
+/// promise: D5
+#[test]
+fn damaged_numbers_end_neither_filing_nor_a_copy() {
+    let (directory, mut chain, _) = with_entries(10);
+    let file = Connection::open(directory.path().join("audit.db")).unwrap();
+    file.execute_batch("UPDATE trail SET position = 0 WHERE position = 1").unwrap();
+    file.execute_batch("UPDATE trail SET number = -1 WHERE position = 5").unwrap();
+    file.close().unwrap();
+    let (journal, _) = open(directory.path(), &Options { file_after: 1, ..options() });
+    append_each(&journal, &sealed(&mut chain, 3));
+    let last = AuditQuery { after: Some(10), ..AuditQuery::default() };
+    assert_eq!(journal.audit_log_reader().read(last).unwrap().entries.len(), 3);
+    let copy = directory.path().join("copy.db");
+    let (tell, told) = mpsc::channel();
+    journal.copy_then(&copy, move |copied| tell.send(copied).unwrap());
+    told.recv().unwrap().unwrap();
+    journal.append(Stream::Shared, &[], &sealed(&mut chain, 1)).unwrap();
+    journal.close().unwrap();
+    let copy = Connection::open(copy).unwrap();
+    let numbers = "SELECT group_concat(number, ' ') FROM (SELECT number FROM entry ORDER BY number)";
+    let numbers: String = copy.query_row(numbers, [], |row| row.get(0)).unwrap();
+    assert_eq!(numbers, "2 3 4 6 7 8 9 10 11 12 13", "the others are in the copy");
+}
