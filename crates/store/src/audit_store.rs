@@ -6,9 +6,11 @@
 //! the journal.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use forewarn_control::AuditEntry;
-use rusqlite::Connection;
+use rusqlite::{Connection, ErrorCode};
 
 use crate::audit_file::{AuditFile, create_audit, damage_of};
 use crate::audit_log::{AuditEnds, AuditView, FiledEntry, file_entry, remove_swept};
@@ -24,6 +26,9 @@ pub(crate) const ENTRIES_PER_SLICE: u64 = 64;
 
 /// Entries after which those that are filed are settled, if the log of the file is not long before that.
 const ENTRIES_PER_SETTLEMENT: u64 = 4_096;
+
+/// Pause after a failure that may pass.
+const RETRY_PAUSE: Duration = Duration::from_secs(1);
 
 /// Bytes that a slice adds to its content: the pages around it.
 const SLICE_BYTES: u64 = 10 * 4_096;
@@ -49,12 +54,19 @@ pub(crate) struct AuditStore {
     log_bytes: u64,
     /// Position of the last entry before those that remain in the file.
     removed: u64,
+    path: PathBuf,
+    journal_path: PathBuf,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum FilingHealth {
     Files,
-    /// Entries stay in the journal.
+    /// The file could not be written at that moment for that reason, which may pass. Entries stay in the journal.
+    Paused {
+        since: Instant,
+        what: String,
+    },
+    /// The file is damaged. Entries stay in the journal.
     Stopped,
 }
 
@@ -87,7 +99,8 @@ impl AuditStore {
         }
         let damage = damage.or_else(|| file.as_ref().err().cloned());
         let health = if file.is_ok() { FilingHealth::Files } else { FilingHealth::Stopped };
-        Ok(Self { file, pending, damage, health, log_bytes: 0, removed: 0 })
+        let journal_path = directory.journal();
+        Ok(Self { file, pending, damage, health, log_bytes: 0, removed: 0, path, journal_path })
     }
 
     pub(crate) fn file(&self) -> Result<&Connection, &str> {
@@ -106,9 +119,12 @@ impl AuditStore {
         &mut self.pending
     }
 
-    /// The damage that was found at the opening or by filing.
+    /// The damage that was found at the opening or by filing, or the reason of a pause.
     pub(crate) fn damage(&self) -> Option<&str> {
-        self.damage.as_deref()
+        match &self.health {
+            FilingHealth::Paused { what, .. } => Some(what),
+            FilingHealth::Files | FilingHealth::Stopped => self.damage.as_deref(),
+        }
     }
 
     pub(crate) fn view<'a>(&'a self, journal: &'a Connection) -> AuditView<'a> {
@@ -118,7 +134,7 @@ impl AuditStore {
     /// Returns true if at least that many entries can be filed. `hidden` has the last number that readers see, by
     /// stream.
     pub(crate) fn can_file(&self, hidden: &BTreeMap<StreamKey, u64>, least: u64) -> bool {
-        if self.health == FilingHealth::Stopped || self.pending.unfiled() < least.max(1) {
+        if self.health != FilingHealth::Files || self.pending.unfiled() < least.max(1) {
             return false;
         }
         let mut count = 0;
@@ -141,7 +157,7 @@ impl AuditStore {
         (count, removal): (u64, SweptEntries),
     ) -> Result<(), AppendError> {
         let Ok(file) = &self.file else { return Ok(()) };
-        if self.health == FilingHealth::Stopped {
+        if self.health != FilingHealth::Files {
             return Ok(());
         }
         let mut left = count;
@@ -187,7 +203,7 @@ impl AuditStore {
         log: LogAfterCheckpoint,
     ) -> Result<(), AppendError> {
         let Ok(file) = &self.file else { return Ok(()) };
-        if self.health == FilingHealth::Stopped {
+        if self.health != FilingHealth::Files {
             return Ok(());
         }
         // What is in a file without a name is lost with the process.
@@ -202,12 +218,16 @@ impl AuditStore {
         }
     }
 
-    /// A full disk fails the journal, as it does when the journal itself cannot be written. Anything else is damage.
+    /// A full disk fails the journal, as it does when the journal itself cannot be written. Anything else is damage, or
+    /// may pass.
     fn stop_or_fail(&mut self, error: &rusqlite::Error) -> Result<(), AppendError> {
         match AppendError::from(error) {
             AppendError::Full => Err(AppendError::Full),
             AppendError::Failed(what) => {
-                self.stop(&what);
+                match error.sqlite_error_code() {
+                    Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) | None => self.stop(&what),
+                    Some(_) => self.pause(&what),
+                }
                 Ok(())
             }
             other @ (AppendError::Moved(_)
@@ -222,6 +242,59 @@ impl AuditStore {
     fn stop(&mut self, what: &str) {
         self.damage = Some(format!("entries cannot be filed: {what}"));
         self.health = FilingHealth::Stopped;
+    }
+
+    fn pause(&mut self, what: &str) {
+        let what = format!("entries cannot be filed: {what}");
+        self.health = FilingHealth::Paused { since: Instant::now(), what };
+    }
+
+    /// Goes on after a pause.
+    pub(crate) fn resume_if_due(&mut self, journal: &Connection) {
+        match self.health {
+            FilingHealth::Paused { since, .. } if since.elapsed() >= RETRY_PAUSE => self.resume(journal),
+            FilingHealth::Paused { .. } | FilingHealth::Files | FilingHealth::Stopped => {}
+        }
+    }
+
+    /// Opens the file again, as a start does. After a failed write nobody knows which pages are on the disk, so entries
+    /// that are not settled are filed again, which compares them.
+    fn resume(&mut self, journal: &Connection) {
+        // Before the file is opened: closing any handle of it releases its lock.
+        self.keep_log_on_close();
+        drop(std::mem::replace(&mut self.file, Err("it is being opened again".to_owned())));
+        match self.reopen(journal) {
+            Ok((file, found)) => {
+                (self.file, self.health, self.log_bytes) = (Ok(file), FilingHealth::Files, 0);
+                self.pending.unfile(found);
+            }
+            Err(error) => {
+                let what = error.to_string();
+                match error {
+                    OpenError::Damaged { .. } | OpenError::Foreign(_) => self.stop(&what),
+                    OpenError::Database { .. }
+                    | OpenError::InUse(_)
+                    | OpenError::Missing(_)
+                    | OpenError::Gone(_)
+                    | OpenError::Short { .. }
+                    | OpenError::AuditLost { .. }
+                    | OpenError::AuditDamaged { .. }
+                    | OpenError::ReachUnknown { .. }
+                    | OpenError::Complete(_)
+                    | OpenError::Newer { .. }
+                    | OpenError::Exists(_)
+                    | OpenError::Full(_)
+                    | OpenError::Io { .. } => self.pause(&what),
+                }
+                self.file = Err(what);
+            }
+        }
+    }
+
+    fn reopen(&self, journal: &Connection) -> Result<(Connection, PendingEntries), OpenError> {
+        let file = database::open_audit(&self.path)?;
+        database::accept(&file).map_err(|source| OpenError::database(&self.path, source))?;
+        Ok((file, PendingEntries::read(journal, &self.journal_path)?))
     }
 
     /// Files and settles everything: nothing is hidden any more.
@@ -299,4 +372,68 @@ fn file_slices(
     };
     transaction.commit()?;
     Ok(FilingResult::Filed { bytes, removed })
+}
+
+#[cfg(test)]
+mod tests {
+    use forewarn_control::{Chain, NewAuditEntry};
+    use forewarn_lifecycle::{Now, Seed};
+
+    use super::*;
+    use crate::database::{CheckDepth, SyncMode};
+    use crate::pending::{Run, write_run_entry};
+    use crate::recover::{OpenedJournal, open_and_recover};
+    use crate::{Journal, Options};
+
+    /// Adds entries of the shared stream to those that wait.
+    fn wait_for_filing(store: &mut AuditStore, journal: &Connection, chain: &mut Chain, count: u64) {
+        for _ in 0..count {
+            let entry = chain.seal(NewAuditEntry::default());
+            let run = store.pending.new_id();
+            write_run_entry(journal, (run, entry.number), &entry.to_line()).unwrap();
+            let run_of = Run::new(StreamKey::SHARED, entry.number, &[entry.number]);
+            store.pending.add(journal, run, run_of).unwrap();
+        }
+    }
+
+    #[test]
+    fn filing_goes_on_after_a_failure_that_passes() {
+        let scratch = tempfile::tempdir().unwrap();
+        let options = Options::new(Seed([7; 16]), Now::at_millis(1_000));
+        Journal::open(scratch.path(), &options).unwrap().0.close().unwrap();
+        let directory = Directory::own(scratch.path()).unwrap();
+        let depth = (SyncMode::Later, CheckDepth::Quick);
+        let opened = open_and_recover(&directory, depth, &[]).unwrap();
+        let OpenedJournal { connection: journal, headings, pending, audit, .. } = opened;
+        let mut store = AuditStore::open(&directory, (audit, pending), (&journal, &headings)).unwrap();
+        let (mut chain, hidden) = (Chain::default(), BTreeMap::new());
+        let file = |store: &mut AuditStore| {
+            store.file_some(&journal, (&hidden, 0), (100, SweptEntries::Remove)).unwrap();
+        };
+        wait_for_filing(&mut store, &journal, &mut chain, 3);
+        file(&mut store);
+        assert_eq!((store.pending.unfiled(), store.pending.unsettled()), (0, 3));
+        wait_for_filing(&mut store, &journal, &mut chain, 2);
+        store.file.as_ref().unwrap().pragma_update(None, "query_only", true).unwrap();
+        file(&mut store);
+        assert!(store.damage().is_some_and(|what| what.contains("cannot be filed")), "{store:?}");
+        assert!(!store.can_file(&hidden, 1));
+        store.resume(&journal);
+        assert_eq!((store.damage(), store.health.clone()), (None, FilingHealth::Files));
+        assert_eq!((store.pending.unfiled(), store.pending.unsettled()), (5, 0), "all are compared");
+        file(&mut store);
+        store.settle(|| Ok(()), LogAfterCheckpoint::Emptied).unwrap();
+        assert_eq!((store.damage(), store.pending.unfiled()), (None, 0));
+        // Settled entries are not filed again.
+        store.pause("the disk is away");
+        store.resume(&journal);
+        assert_eq!((store.damage(), store.pending.unfiled()), (None, 0));
+        let rows = "SELECT count(*) FROM trail";
+        let rows: i64 = store.file().unwrap().query_row(rows, [], |row| row.get(0)).unwrap();
+        assert_eq!(rows, 5);
+        // Damage does not pass.
+        store.stop_or_fail(&rusqlite::Error::InvalidQuery).unwrap();
+        store.resume_if_due(&journal);
+        assert_eq!(store.health, FilingHealth::Stopped);
+    }
 }

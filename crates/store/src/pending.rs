@@ -364,6 +364,16 @@ impl PendingEntries {
         self.unsettled = 0;
     }
 
+    /// Takes back everything that is filed and not settled. `found` are the runs of the journal.
+    pub(crate) fn unfile(&mut self, found: Self) {
+        let settled = std::mem::take(&mut self.settled);
+        *self = Self { last_id: self.last_id.max(found.last_id), ..found };
+        for id in &settled {
+            self.unfiled -= self.runs.remove(id).map_or(0, |one| one.run.count());
+        }
+        self.settled = settled;
+    }
+
     /// Removes settled entries from the journal, about as many as given.
     pub(crate) fn remove_settled(&mut self, journal: &Connection, count: usize) -> rusqlite::Result<()> {
         let mut left = count;

@@ -64,6 +64,8 @@ impl CommitState {
         if !self.is_well() {
             return;
         }
+        let known = self.audit.damage().is_some();
+        self.audit.resume_if_due(connection);
         let (hidden, swept) = (self.hidden(), self.headings.journal.audit_swept.number);
         let least = match need {
             FilingNeed::None => self.options.file_after,
@@ -72,7 +74,6 @@ impl CommitState {
         if self.audit.can_file(&hidden, least) || self.audit.can_remove(swept, least) {
             // As many as were written, and more: readers wait for the last of them.
             let count = self.entries_written + ENTRIES_PER_SLICE.min(self.options.file_after.max(1));
-            let known = self.audit.damage().is_some();
             let filed = self.audit.file_some(connection, (&hidden, swept), (count, removal));
             let settled = filed.and_then(|()| {
                 self.audit.settle_if_due(self.options.log_bytes / 4, || self.files.check_audit())
