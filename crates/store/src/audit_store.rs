@@ -27,11 +27,26 @@ pub(crate) const ENTRIES_PER_SLICE: u64 = 64;
 /// Entries after which those that are filed are settled, if the log of the file is not long before that.
 const ENTRIES_PER_SETTLEMENT: u64 = 4_096;
 
+/// Work after which a slice ends that has filed as many bytes as the last commit has written: the bytes of its entries,
+/// and for each of their subjects the work of about 512 bytes.
+const WORK_PER_SLICE: u64 = 1 << 20;
+const SUBJECT_WORK: u64 = 512;
+
+/// Bytes that a subject adds to the log.
+const SUBJECT_BYTES: u64 = 128;
+
 /// Pause after a failure that may pass.
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
 
 /// Bytes that a slice adds to its content: the pages around it.
 const SLICE_BYTES: u64 = 10 * 4_096;
+
+/// Amount that is filed together: no more entries than that, and at least that many bytes of them if there are so many.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FilingAmount {
+    pub(crate) entries: u64,
+    pub(crate) bytes: u64,
+}
 
 /// Treatment of swept entries by a slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -154,13 +169,13 @@ impl AuditStore {
         &mut self,
         journal: &Connection,
         (hidden, swept): (&BTreeMap<StreamKey, u64>, u64),
-        (count, removal): (u64, SweptEntries),
+        (amount, removal): (FilingAmount, SweptEntries),
     ) -> Result<(), AppendError> {
         let Ok(file) = &self.file else { return Ok(()) };
         if self.health != FilingHealth::Files {
             return Ok(());
         }
-        let mut left = count;
+        let mut left = amount.entries;
         let mut slices = Vec::new();
         for slice in self.pending.fileable(hidden) {
             if left == 0 {
@@ -170,8 +185,8 @@ impl AuditStore {
             left -= slice.count;
             slices.push(slice);
         }
-        match file_slices(file, journal, &self.pending, (&slices, swept), removal) {
-            Ok(FilingResult::Filed { bytes, removed }) => {
+        match file_slices(file, journal, &self.pending, (&slices, amount.bytes), (swept, removal)) {
+            Ok(FilingResult::Filed { slices, bytes, removed }) => {
                 slices.iter().for_each(|slice| self.pending.filed(slice));
                 // A damaged entry is not removed: later ones are tried again when more are swept.
                 let goes = |removed: &u64| *removed != self.removed;
@@ -306,10 +321,12 @@ impl AuditStore {
     ) -> Result<(), AppendError> {
         let hidden = BTreeMap::new();
         while self.can_file(&hidden, 1) {
-            self.file_some(journal, (&hidden, swept), (ENTRIES_PER_SLICE * 16, SweptEntries::Keep))?;
+            let amount = FilingAmount { entries: ENTRIES_PER_SLICE * 16, bytes: 0 };
+            self.file_some(journal, (&hidden, swept), (amount, SweptEntries::Keep))?;
         }
         while self.can_remove(swept, 1) {
-            self.file_some(journal, (&hidden, swept), (0, SweptEntries::Remove))?;
+            let amount = FilingAmount { entries: 0, bytes: 0 };
+            self.file_some(journal, (&hidden, swept), (amount, SweptEntries::Remove))?;
         }
         self.settle(check_names, LogAfterCheckpoint::Emptied)
     }
@@ -330,6 +347,8 @@ impl AuditStore {
 /// Outcome of a slice.
 enum FilingResult {
     Filed {
+        /// The entries that are filed.
+        slices: Vec<FilingSlice>,
         bytes: u64,
         removed: Option<u64>,
     },
@@ -337,83 +356,148 @@ enum FilingResult {
     Wrong(String),
 }
 
+/// Files slices until there is enough work.
 fn file_slices(
     file: &Connection,
     journal: &Connection,
     pending: &PendingEntries,
-    (slices, swept): (&[FilingSlice], u64),
-    removal: SweptEntries,
+    (slices, due): (&[FilingSlice], u64),
+    (swept, removal): (u64, SweptEntries),
 ) -> rusqlite::Result<FilingResult> {
-    let (transaction, mut bytes) = (file.unchecked_transaction()?, 0);
+    let transaction = file.unchecked_transaction()?;
+    let (mut filed, mut line_bytes, mut bytes, mut work) = (Vec::new(), 0, 0, 0);
+    let bytes_read_max = usize::try_from(due.saturating_add(WORK_PER_SLICE)).unwrap_or(usize::MAX);
     for slice in slices {
-        let lines = match pending.lines(journal, slice)? {
+        if work >= WORK_PER_SLICE {
+            break;
+        }
+        let lines = match pending.lines(journal, slice, bytes_read_max)? {
             Ok(lines) => lines,
             Err(what) => return Ok(FilingResult::Wrong(what)),
         };
-        for (position, line) in lines.iter().filter(|(position, _)| *position > swept) {
+        let mut count = 0;
+        for (position, line) in &lines {
+            if work >= WORK_PER_SLICE {
+                break;
+            }
+            count += 1;
+            if *position <= swept {
+                continue;
+            }
             let entry: AuditEntry = match serde_json::from_str(line) {
                 Ok(entry) => entry,
                 Err(error) => return Ok(FilingResult::Wrong(format!("audit entry {position}: {error}"))),
             };
-            match file_entry(&transaction, (slice.stream, *position), &entry, line)? {
-                (FiledEntry::Same, more) => bytes += more,
-                (FiledEntry::Another, _) => {
+            let (found, subjects) = file_entry(&transaction, (slice.stream, *position), &entry, line)?;
+            match found {
+                FiledEntry::Same => {}
+                FiledEntry::Another => {
                     return Ok(FilingResult::Wrong(format!("another audit entry {position} is there")));
                 }
             }
+            bytes += line.len() as u64 + SUBJECT_BYTES * subjects;
+            if line_bytes >= due {
+                work += line.len() as u64 + SUBJECT_WORK * subjects;
+            }
+            line_bytes += line.len() as u64;
         }
+        filed.push(FilingSlice { count, ..*slice });
     }
     let removed = match removal {
         SweptEntries::Remove => {
-            let count = slices.iter().map(|slice| slice.count).sum::<u64>() + ENTRIES_PER_SLICE;
+            let count = filed.iter().map(|slice| slice.count).sum::<u64>() + ENTRIES_PER_SLICE;
             Some(remove_swept(&transaction, swept, usize::try_from(count).unwrap_or(usize::MAX))?)
         }
         SweptEntries::Keep => None,
     };
     transaction.commit()?;
-    Ok(FilingResult::Filed { bytes, removed })
+    Ok(FilingResult::Filed { slices: filed, bytes, removed })
 }
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use forewarn_control::{Chain, NewAuditEntry};
     use forewarn_lifecycle::{Now, Seed};
 
     use super::*;
+    use crate::audit_log::read_rows;
     use crate::database::{CheckDepth, SyncMode};
     use crate::pending::{Run, write_run_entry};
     use crate::recover::{OpenedJournal, open_and_recover};
     use crate::{Journal, Options};
 
-    /// Adds entries of the shared stream to those that wait.
-    fn wait_for_filing(store: &mut AuditStore, journal: &Connection, chain: &mut Chain, count: u64) {
+    fn amount(entries: u64, bytes: u64) -> FilingAmount {
+        FilingAmount { entries, bytes }
+    }
+
+    /// Adds entries of the shared stream to those that wait. Returns their size.
+    fn wait_for_filing(
+        store: &mut AuditStore,
+        journal: &Connection,
+        chain: &mut Chain,
+        (count, new): (u64, &NewAuditEntry),
+    ) -> u64 {
+        let mut bytes = 0;
         for _ in 0..count {
-            let entry = chain.seal(NewAuditEntry::default());
+            let entry = chain.seal(new.clone());
+            bytes += entry.to_line().len() as u64;
             let run = store.pending.new_id();
             write_run_entry(journal, (run, entry.number), &entry.to_line()).unwrap();
             let run_of = Run::new(StreamKey::SHARED, entry.number, &[entry.number]);
             store.pending.add(journal, run, run_of).unwrap();
         }
+        bytes
+    }
+
+    fn open_store(scratch: &Path) -> (Directory, Connection, AuditStore) {
+        let options = Options::new(Seed([7; 16]), Now::at_millis(1_000));
+        Journal::open(scratch, &options).unwrap().0.close().unwrap();
+        let directory = Directory::own(scratch).unwrap();
+        let depth = (SyncMode::Later, CheckDepth::Quick);
+        let opened = open_and_recover(&directory, depth, &[]).unwrap();
+        let OpenedJournal { connection: journal, headings, pending, audit, .. } = opened;
+        let store = AuditStore::open(&directory, (audit, pending), (&journal, &headings)).unwrap();
+        (directory, journal, store)
+    }
+
+    #[test]
+    fn a_slice_of_large_entries_ends_early_unless_as_much_was_written() {
+        let scratch = tempfile::tempdir().unwrap();
+        let (_directory, journal, mut store) = open_store(scratch.path());
+        let (mut chain, hidden) = (Chain::default(), BTreeMap::new());
+        let hosts = (0..1_000).map(|host| format!("h{host}")).collect();
+        let large = NewAuditEntry { hosts, ..NewAuditEntry::default() };
+        let bytes = wait_for_filing(&mut store, &journal, &mut chain, (64, &large));
+        let mut file = |amount| {
+            let before = store.pending.unfiled();
+            store.file_some(&journal, (&hidden, 0), (amount, SweptEntries::Remove)).unwrap();
+            before - store.pending.unfiled()
+        };
+        assert_eq!(file(amount(64, 0)), 3, "about 2,000 subjects");
+        assert_eq!(file(amount(64, bytes / 2 - 64)), 35, "as much as was written, and the same");
+        assert_eq!(file(amount(64, bytes)), 26);
+        let rows = |limits| read_rows(store.file().unwrap(), (0, 64), limits).unwrap().len();
+        let size = usize::try_from(bytes / 64).unwrap();
+        assert_eq!([rows((100, usize::MAX)), rows((10, usize::MAX)), rows((100, 4 * size))], [64, 10, 4]);
+        assert_eq!(remove_swept(store.file().unwrap(), 64, 100).unwrap(), 2, "2,000 subjects");
+        assert_eq!(remove_swept(store.file().unwrap(), 64, 1).unwrap(), 3);
     }
 
     #[test]
     fn filing_goes_on_after_a_failure_that_passes() {
         let scratch = tempfile::tempdir().unwrap();
-        let options = Options::new(Seed([7; 16]), Now::at_millis(1_000));
-        Journal::open(scratch.path(), &options).unwrap().0.close().unwrap();
-        let directory = Directory::own(scratch.path()).unwrap();
-        let depth = (SyncMode::Later, CheckDepth::Quick);
-        let opened = open_and_recover(&directory, depth, &[]).unwrap();
-        let OpenedJournal { connection: journal, headings, pending, audit, .. } = opened;
-        let mut store = AuditStore::open(&directory, (audit, pending), (&journal, &headings)).unwrap();
+        let (_directory, journal, mut store) = open_store(scratch.path());
         let (mut chain, hidden) = (Chain::default(), BTreeMap::new());
         let file = |store: &mut AuditStore| {
-            store.file_some(&journal, (&hidden, 0), (100, SweptEntries::Remove)).unwrap();
+            store.file_some(&journal, (&hidden, 0), (amount(100, 0), SweptEntries::Remove)).unwrap();
         };
-        wait_for_filing(&mut store, &journal, &mut chain, 3);
+        let new = NewAuditEntry::default();
+        wait_for_filing(&mut store, &journal, &mut chain, (3, &new));
         file(&mut store);
         assert_eq!((store.pending.unfiled(), store.pending.unsettled()), (0, 3));
-        wait_for_filing(&mut store, &journal, &mut chain, 2);
+        wait_for_filing(&mut store, &journal, &mut chain, (2, &new));
         store.file.as_ref().unwrap().pragma_update(None, "query_only", true).unwrap();
         file(&mut store);
         assert!(store.damage().is_some_and(|what| what.contains("cannot be filed")), "{store:?}");

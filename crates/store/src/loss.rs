@@ -216,7 +216,8 @@ impl LossyJournal<'_> {
             let end = slice.first + slice.count;
             for first in (slice.first..end).step_by(LINES_PER_SLICE) {
                 let count = (end - first).min(LINES_PER_SLICE as u64);
-                let lines = self.pending.lines(&self.connection, &FilingSlice { first, count, ..slice });
+                let some = FilingSlice { first, count, ..slice };
+                let lines = self.pending.lines(&self.connection, &some, usize::MAX);
                 let lines = lines.map_err(|source| self.failed(source))?;
                 let lines = lines.map_err(|what| OpenError::damaged(&self.directory.journal(), what))?;
                 lines.iter().try_for_each(|(position, line)| each(*position, line))?;

@@ -308,11 +308,12 @@ impl PendingEntries {
         })
     }
 
-    /// The position and the line of each entry of a slice.
+    /// The position and the line of each entry of a slice, or of its first ones with about that many bytes.
     pub(crate) fn lines(
         &self,
         journal: &Connection,
         slice: &FilingSlice,
+        bytes: usize,
     ) -> rusqlite::Result<Result<Vec<(u64, String)>, String>> {
         let Some(PendingRun { run, .. }) = self.runs.get(&slice.run) else { return Ok(Ok(Vec::new())) };
         let sql =
@@ -320,8 +321,10 @@ impl PendingEntries {
         let mut statement = journal.prepare_cached(sql)?;
         let range = params![slice.run.cast_signed(), slice.first.cast_signed(), slice.count.cast_signed()];
         let mut rows = statement.query(range)?;
-        let mut lines = Vec::new();
-        while let Some(row) = rows.next()? {
+        let (mut lines, mut size) = (Vec::new(), 0);
+        while size < bytes
+            && let Some(row) = rows.next()?
+        {
             let number = row.get::<_, i64>(0)?.cast_unsigned();
             let content: Vec<u8> = row.get(1)?;
             let wrong = |what: &dyn std::fmt::Display| {
@@ -333,13 +336,14 @@ impl PendingEntries {
                 .and_then(|line| String::from_utf8(line.to_vec()).map_err(|error| wrong(&error)));
             match (line, run.position(number)) {
                 (Ok(line), Some(position)) if number == slice.first + lines.len() as u64 => {
+                    size += line.len();
                     lines.push((position, line));
                 }
                 (Ok(_), _) => return Ok(Err(wrong(&"it is in the place of another one"))),
                 (Err(what), _) => return Ok(Err(what)),
             }
         }
-        if lines.len() as u64 == slice.count {
+        if size >= bytes || lines.len() as u64 == slice.count {
             Ok(Ok(lines))
         } else {
             Ok(Err(format!("audit entries of {} are missing from the journal", slice.stream)))

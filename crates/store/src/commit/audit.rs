@@ -7,7 +7,7 @@ use rusqlite::{Connection, Transaction};
 
 use super::CommitState;
 use crate::audit_log::{AuditBatch, AuditQuery, ReadError, read_page};
-use crate::audit_store::{ENTRIES_PER_SLICE, SweptEntries};
+use crate::audit_store::{ENTRIES_PER_SLICE, FilingAmount, SweptEntries};
 use crate::committer_request::{Append, AuditWrite};
 use crate::error::AppendError;
 use crate::lock::lock;
@@ -73,8 +73,9 @@ impl CommitState {
         };
         if self.audit.can_file(&hidden, least) || self.audit.can_remove(swept, least) {
             // As many as were written, and more: readers wait for the last of them.
-            let count = self.entries_written + ENTRIES_PER_SLICE.min(self.options.file_after.max(1));
-            let filed = self.audit.file_some(connection, (&hidden, swept), (count, removal));
+            let entries = self.entries_written + ENTRIES_PER_SLICE.min(self.options.file_after.max(1));
+            let amount = FilingAmount { entries, bytes: self.entry_bytes_written };
+            let filed = self.audit.file_some(connection, (&hidden, swept), (amount, removal));
             let settled = filed.and_then(|()| {
                 self.audit.settle_if_due(self.options.log_bytes / 4, || self.files.check_audit())
             });
@@ -87,7 +88,7 @@ impl CommitState {
                 found.last_damage = Some(damage.to_owned());
             }
         }
-        self.entries_written = 0;
+        (self.entries_written, self.entry_bytes_written) = (0, 0);
     }
 
     /// Verifies that the entries of an append continue the audit log of their stream, and returns their positions.
@@ -135,6 +136,7 @@ impl CommitState {
         for (entry, line) in &entries[*staged_entries..] {
             write_run_entry(transaction, (run, entry.number), line).map_err(failed)?;
             self.log_bytes += line.len() as u64;
+            self.entry_bytes_written += line.len() as u64;
         }
         pending.add(transaction, run, Run::new(*stream, first.number, positions)).map_err(failed)?;
         self.headings.get_mut(*stream).audit_chain = chain;

@@ -55,6 +55,8 @@ pub(crate) struct CommitState {
     audit: AuditStore,
     /// Number of audit entries that the last commit has written.
     entries_written: u64,
+    /// The size of those entries.
+    entry_bytes_written: u64,
     /// Streams that no longer have records. Their headings go with their last audit entry.
     forgotten: BTreeSet<StreamKey>,
     /// The one that the last commit has looked at.
@@ -92,6 +94,7 @@ impl CommitState {
             headings,
             audit,
             entries_written: 0,
+            entry_bytes_written: 0,
             forgotten: BTreeSet::new(),
             looked_at: None,
             sweeper: AuditSweeper::new(options.audit_retention),
@@ -236,6 +239,7 @@ impl CommitState {
             for (entry, line) in entries {
                 write_run_entry(transaction, (run, entry.number), line)?;
                 self.log_bytes += line.len() as u64;
+                self.entry_bytes_written += line.len() as u64;
             }
             append.run = Some(run);
         }
