@@ -66,7 +66,7 @@ impl CommitState {
         }
         let known = self.audit.damage().is_some();
         self.audit.resume_if_due(connection);
-        let (hidden, swept) = (self.hidden(), self.headings.journal.audit_swept.number);
+        let (hidden, swept) = (self.hidden(), self.swept_for_good);
         let least = match need {
             FilingNeed::None => self.options.file_after,
             FilingNeed::Reader | FilingNeed::Idle => 1,
@@ -148,7 +148,7 @@ impl CommitState {
 
     /// Files everything that waits, and removes it from the journal.
     pub(super) fn file_all(&mut self, connection: &Connection) -> Result<(), AppendError> {
-        let swept = self.headings.journal.audit_swept.number;
+        let swept = self.swept_for_good;
         self.audit.finish(connection, swept, || self.files.check_audit())?;
         let mut remove = || {
             let transaction = connection.unchecked_transaction()?;

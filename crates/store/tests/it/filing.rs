@@ -7,6 +7,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::{Arc, mpsc};
+use std::time::Duration;
 
 use forewarn_control::{AuditEntry, Chain, ClusterId, ControlState, NewAuditEntry, Record, Stream, Subject};
 use forewarn_lifecycle::{Now, Seed, Timestamp};
@@ -465,4 +466,28 @@ fn damaged_numbers_end_neither_filing_nor_a_copy() {
     let numbers = "SELECT group_concat(number, ' ') FROM (SELECT number FROM entry ORDER BY number)";
     let numbers: String = copy.query_row(numbers, [], |row| row.get(0)).unwrap();
     assert_eq!(numbers, "2 3 4 6 7 8 9 10 11 12 13", "the others are in the copy");
+}
+
+/// promise: C5, D4
+#[test]
+fn entries_are_removed_when_no_loss_of_the_log_can_bring_them_back() {
+    let (directory, mut chain, entries) = with_entries(50);
+    let retention = Duration::from_secs(30);
+    let options = Options { file_after: 1, log_bytes: 1 << 30, audit_retention: retention, ..options() };
+    let (journal, _) = open(directory.path(), &options);
+    let more = sealed(&mut chain, 20);
+    append_each(&journal, &more);
+    let first = journal.audit_log_reader().read(AuditQuery::default()).unwrap().swept;
+    assert!(first > 30, "{first}");
+    let lost = left_by_a_kill(&journal, directory.path());
+    journal.close().unwrap();
+    assert!(rows(directory.path()).1 < 35, "they are removed");
+    fs::write(lost.path().join("journal.db-wal"), b"").unwrap();
+    refuse_short(lost.path());
+    assert_eq!(accept_loss(lost.path(), &options).unwrap().kind, LossKind::Commits);
+    let (journal, _) = open(lost.path(), &options);
+    assert_eq!(read_all(&journal)[..50], entries[..]);
+    assert_eq!(journal.audit_check().damages, 0);
+    journal.close().unwrap();
+    check(lost.path()).unwrap();
 }
