@@ -72,7 +72,7 @@ pub(crate) fn run(command: &Command) -> Result<()> {
             Ok(())
         }
         Command::AcceptLoss { directory } => {
-            let AcceptedLoss { what, kind, .. } = accept_loss(directory, &new_options()?)?;
+            let AcceptedLoss { what, kind, waiting, .. } = accept_loss(directory, &new_options()?)?;
             eprintln!("{} is usable again, without the lost data: {what}.", directory.display());
             eprintln!(
                 "{}",
@@ -85,6 +85,9 @@ pub(crate) fn run(command: &Command) -> Result<()> {
                          `audit.lost-*.db`.",
                 }
             );
+            if let Some(waiting) = waiting {
+                eprintln!("Audit entries that waited in the journal are in {}.", waiting.display());
+            }
             Ok(())
         }
     }

@@ -6,15 +6,15 @@
 //! the journal.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use forewarn_control::AuditEntry;
-use forewarn_lifecycle::Timestamp;
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, ErrorCode};
 
-use crate::audit_log::{AuditEnds, AuditView, FiledEntry, compare_ends, file_entry, remove_swept};
-use crate::codec::seal::{self, SealLocation};
-use crate::codec::stored_struct;
-use crate::database::{self, FileKind, LogAfterCheckpoint, checkpoint, keep_log_on_close};
+use crate::audit_file::{AuditFile, create_audit, damage_of};
+use crate::audit_log::{AuditEnds, AuditView, FiledEntry, file_entry, remove_swept};
+use crate::database::{self, LogAfterCheckpoint, checkpoint, keep_log_on_close};
 use crate::error::{AppendError, OpenError};
 use crate::files::{AuditFileState, Directory};
 use crate::heading::Headings;
@@ -27,129 +27,25 @@ pub(crate) const ENTRIES_PER_SLICE: u64 = 64;
 /// Entries after which those that are filed are settled, if the log of the file is not long before that.
 const ENTRIES_PER_SETTLEMENT: u64 = 4_096;
 
+/// Work after which a slice ends that has filed as many bytes as the last commit has written: the bytes of its entries,
+/// and for each of their subjects the work of about 512 bytes.
+const WORK_PER_SLICE: u64 = 1 << 20;
+const SUBJECT_WORK: u64 = 512;
+
+/// Bytes that a subject adds to the log.
+const SUBJECT_BYTES: u64 = 128;
+
+/// Pause after a failure that may pass.
+const RETRY_PAUSE: Duration = Duration::from_secs(1);
+
 /// Bytes that a slice adds to its content: the pages around it.
 const SLICE_BYTES: u64 = 10 * 4_096;
 
-/// The journal to which an audit file belongs.
-struct Origin {
-    created: Timestamp,
-}
-
-stored_struct! { Origin { created } }
-
-/// The audit file of a directory, as it was found.
-#[derive(Debug)]
-pub(crate) enum AuditFile {
-    Missing,
-    /// It is unchanged until [`AuditStore::open`].
-    Found(Connection),
-    Damaged(String),
-}
-
-impl AuditFile {
-    /// Opens the audit file of a directory.
-    pub(crate) fn find(directory: &Directory) -> Result<Self, OpenError> {
-        let path = directory.audit();
-        if !path.try_exists().map_err(OpenError::io("look for", &path))? {
-            return Ok(Self::Missing);
-        }
-        match database::open_audit(&path) {
-            Ok(connection) => Ok(Self::Found(connection)),
-            Err(error) => damage_of(error).map(Self::Damaged),
-        }
-    }
-
-    pub(crate) fn connection(&self) -> Option<&Connection> {
-        match self {
-            Self::Found(connection) => Some(connection),
-            Self::Missing | Self::Damaged(_) => None,
-        }
-    }
-
-    /// Compares the file with its journal. Damage may look like a loss: then the structure of the file is checked.
-    pub(crate) fn ends(
-        &self,
-        journal: &Connection,
-        pending: &PendingEntries,
-        headings: &Headings,
-    ) -> AuditEnds {
-        let ends = compare_ends(&AuditView::new(journal, self.connection(), pending), headings);
-        match (self, ends) {
-            (Self::Damaged(what), AuditEnds::Lost(_)) => AuditEnds::Damaged(what.clone()),
-            (Self::Missing, AuditEnds::Lost(what)) => AuditEnds::Lost(format!("the file is missing; {what}")),
-            (Self::Found(file), AuditEnds::Lost(what)) => match is_sound(file) {
-                Ok(true) => AuditEnds::Lost(what),
-                Ok(false) | Err(_) => AuditEnds::Damaged(what),
-            },
-            (Self::Found(file), AuditEnds::Present) => {
-                match read_origin(file).map(|created| created.map(|of| of == headings.journal.created)) {
-                    Ok(Some(true)) => AuditEnds::Present,
-                    Ok(Some(false)) => AuditEnds::Lost("it is the file of another journal".to_owned()),
-                    Ok(None) => AuditEnds::Damaged("its origin is damaged".to_owned()),
-                    Err(error) => AuditEnds::Damaged(error.to_string()),
-                }
-            }
-            (Self::Missing | Self::Found(_) | Self::Damaged(_), ends) => ends,
-        }
-    }
-}
-
-/// The damage that an error means; other errors concern the directory, and prevent a start.
-fn damage_of(error: OpenError) -> Result<String, OpenError> {
-    let is_access =
-        |source: &rusqlite::Error| source.sqlite_error_code() == Some(rusqlite::ErrorCode::CannotOpen);
-    match error {
-        OpenError::Damaged { what, .. } => Ok(what),
-        OpenError::Foreign(_) => Ok("it is not an audit file of forewarn".to_owned()),
-        OpenError::Database { source, .. } if !is_access(&source) => Ok(source.to_string()),
-        other @ (OpenError::Database { .. }
-        | OpenError::InUse(_)
-        | OpenError::Missing(_)
-        | OpenError::Gone(_)
-        | OpenError::Short { .. }
-        | OpenError::AuditLost { .. }
-        | OpenError::AuditDamaged { .. }
-        | OpenError::ReachUnknown { .. }
-        | OpenError::Complete(_)
-        | OpenError::Newer { .. }
-        | OpenError::Exists(_)
-        | OpenError::Full(_)
-        | OpenError::Io { .. }) => Err(other),
-    }
-}
-
-fn is_sound(file: &Connection) -> rusqlite::Result<bool> {
-    file.query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0)).map(|found| found == "ok")
-}
-
-/// Creation time of the journal of an audit file; `None` if it is damaged.
-fn read_origin(file: &Connection) -> rusqlite::Result<Option<Timestamp>> {
-    let sealed: Option<Vec<u8>> =
-        file.query_row("SELECT content FROM origin", [], |row| row.get(0)).optional()?;
-    let origin = sealed.and_then(|sealed| seal::open::<Origin>(SealLocation::Origin, &sealed).ok());
-    Ok(origin.map(|origin| origin.created))
-}
-
-/// Creates an audit file for the journal that was created then, which appears whole or not at all. `fill` writes its
-/// first entries.
-pub(crate) fn create_audit(
-    directory: &Directory,
-    created: Timestamp,
-    fill: impl FnOnce(&Connection) -> rusqlite::Result<()>,
-) -> Result<(), OpenError> {
-    let new = directory.new_audit()?;
-    let failed = |source| OpenError::database(&new, source);
-    let connection = database::create(&new, FileKind::Audit)?;
-    let write = || {
-        let transaction = connection.unchecked_transaction()?;
-        let sealed = seal::seal(SealLocation::Origin, &Origin { created });
-        transaction.execute("INSERT INTO origin (one, content) VALUES (1, ?1)", params![sealed])?;
-        fill(&transaction)?;
-        transaction.commit()
-    };
-    write().map_err(failed)?;
-    database::complete(connection, &new)?;
-    directory.publish_audit(&new)
+/// Amount that is filed together: no more entries than that, and at least that many bytes of them if there are so many.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FilingAmount {
+    pub(crate) entries: u64,
+    pub(crate) bytes: u64,
 }
 
 /// Treatment of swept entries by a slice.
@@ -173,12 +69,19 @@ pub(crate) struct AuditStore {
     log_bytes: u64,
     /// Position of the last entry before those that remain in the file.
     removed: u64,
+    path: PathBuf,
+    journal_path: PathBuf,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum FilingHealth {
     Files,
-    /// Entries stay in the journal.
+    /// The file could not be written at that moment for that reason, which may pass. Entries stay in the journal.
+    Paused {
+        since: Instant,
+        what: String,
+    },
+    /// The file is damaged. Entries stay in the journal.
     Stopped,
 }
 
@@ -211,7 +114,8 @@ impl AuditStore {
         }
         let damage = damage.or_else(|| file.as_ref().err().cloned());
         let health = if file.is_ok() { FilingHealth::Files } else { FilingHealth::Stopped };
-        Ok(Self { file, pending, damage, health, log_bytes: 0, removed: 0 })
+        let journal_path = directory.journal();
+        Ok(Self { file, pending, damage, health, log_bytes: 0, removed: 0, path, journal_path })
     }
 
     pub(crate) fn file(&self) -> Result<&Connection, &str> {
@@ -230,9 +134,12 @@ impl AuditStore {
         &mut self.pending
     }
 
-    /// The damage that was found at the opening or by filing.
+    /// The damage that was found at the opening or by filing, or the reason of a pause.
     pub(crate) fn damage(&self) -> Option<&str> {
-        self.damage.as_deref()
+        match &self.health {
+            FilingHealth::Paused { what, .. } => Some(what),
+            FilingHealth::Files | FilingHealth::Stopped => self.damage.as_deref(),
+        }
     }
 
     pub(crate) fn view<'a>(&'a self, journal: &'a Connection) -> AuditView<'a> {
@@ -242,7 +149,7 @@ impl AuditStore {
     /// Returns true if at least that many entries can be filed. `hidden` has the last number that readers see, by
     /// stream.
     pub(crate) fn can_file(&self, hidden: &BTreeMap<StreamKey, u64>, least: u64) -> bool {
-        if self.health == FilingHealth::Stopped || self.pending.unfiled() < least.max(1) {
+        if self.health != FilingHealth::Files || self.pending.unfiled() < least.max(1) {
             return false;
         }
         let mut count = 0;
@@ -262,13 +169,13 @@ impl AuditStore {
         &mut self,
         journal: &Connection,
         (hidden, swept): (&BTreeMap<StreamKey, u64>, u64),
-        (count, removal): (u64, SweptEntries),
+        (amount, removal): (FilingAmount, SweptEntries),
     ) -> Result<(), AppendError> {
         let Ok(file) = &self.file else { return Ok(()) };
-        if self.health == FilingHealth::Stopped {
+        if self.health != FilingHealth::Files {
             return Ok(());
         }
-        let mut left = count;
+        let mut left = amount.entries;
         let mut slices = Vec::new();
         for slice in self.pending.fileable(hidden) {
             if left == 0 {
@@ -278,8 +185,8 @@ impl AuditStore {
             left -= slice.count;
             slices.push(slice);
         }
-        match file_slices(file, journal, &self.pending, (&slices, swept), removal) {
-            Ok(FilingResult::Filed { bytes, removed }) => {
+        match file_slices(file, journal, &self.pending, (&slices, amount.bytes), (swept, removal)) {
+            Ok(FilingResult::Filed { slices, bytes, removed }) => {
                 slices.iter().for_each(|slice| self.pending.filed(slice));
                 // A damaged entry is not removed: later ones are tried again when more are swept.
                 let goes = |removed: &u64| *removed != self.removed;
@@ -311,7 +218,7 @@ impl AuditStore {
         log: LogAfterCheckpoint,
     ) -> Result<(), AppendError> {
         let Ok(file) = &self.file else { return Ok(()) };
-        if self.health == FilingHealth::Stopped {
+        if self.health != FilingHealth::Files {
             return Ok(());
         }
         // What is in a file without a name is lost with the process.
@@ -326,12 +233,16 @@ impl AuditStore {
         }
     }
 
-    /// A full disk fails the journal, as it does when the journal itself cannot be written. Anything else is damage.
+    /// A full disk fails the journal, as it does when the journal itself cannot be written. Anything else is damage, or
+    /// may pass.
     fn stop_or_fail(&mut self, error: &rusqlite::Error) -> Result<(), AppendError> {
         match AppendError::from(error) {
             AppendError::Full => Err(AppendError::Full),
             AppendError::Failed(what) => {
-                self.stop(&what);
+                match error.sqlite_error_code() {
+                    Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) | None => self.stop(&what),
+                    Some(_) => self.pause(&what),
+                }
                 Ok(())
             }
             other @ (AppendError::Moved(_)
@@ -348,6 +259,59 @@ impl AuditStore {
         self.health = FilingHealth::Stopped;
     }
 
+    fn pause(&mut self, what: &str) {
+        let what = format!("entries cannot be filed: {what}");
+        self.health = FilingHealth::Paused { since: Instant::now(), what };
+    }
+
+    /// Goes on after a pause.
+    pub(crate) fn resume_if_due(&mut self, journal: &Connection) {
+        match self.health {
+            FilingHealth::Paused { since, .. } if since.elapsed() >= RETRY_PAUSE => self.resume(journal),
+            FilingHealth::Paused { .. } | FilingHealth::Files | FilingHealth::Stopped => {}
+        }
+    }
+
+    /// Opens the file again, as a start does. After a failed write nobody knows which pages are on the disk, so entries
+    /// that are not settled are filed again, which compares them.
+    fn resume(&mut self, journal: &Connection) {
+        // Before the file is opened: closing any handle of it releases its lock.
+        self.keep_log_on_close();
+        drop(std::mem::replace(&mut self.file, Err("it is being opened again".to_owned())));
+        match self.reopen(journal) {
+            Ok((file, found)) => {
+                (self.file, self.health, self.log_bytes) = (Ok(file), FilingHealth::Files, 0);
+                self.pending.unfile(found);
+            }
+            Err(error) => {
+                let what = error.to_string();
+                match error {
+                    OpenError::Damaged { .. } | OpenError::Foreign(_) => self.stop(&what),
+                    OpenError::Database { .. }
+                    | OpenError::InUse(_)
+                    | OpenError::Missing(_)
+                    | OpenError::Gone(_)
+                    | OpenError::Short { .. }
+                    | OpenError::AuditLost { .. }
+                    | OpenError::AuditDamaged { .. }
+                    | OpenError::ReachUnknown { .. }
+                    | OpenError::Complete(_)
+                    | OpenError::Newer { .. }
+                    | OpenError::Exists(_)
+                    | OpenError::Full(_)
+                    | OpenError::Io { .. } => self.pause(&what),
+                }
+                self.file = Err(what);
+            }
+        }
+    }
+
+    fn reopen(&self, journal: &Connection) -> Result<(Connection, PendingEntries), OpenError> {
+        let file = database::open_audit(&self.path)?;
+        database::accept(&file).map_err(|source| OpenError::database(&self.path, source))?;
+        Ok((file, PendingEntries::read(journal, &self.journal_path)?))
+    }
+
     /// Files and settles everything: nothing is hidden any more.
     pub(crate) fn finish(
         &mut self,
@@ -357,10 +321,12 @@ impl AuditStore {
     ) -> Result<(), AppendError> {
         let hidden = BTreeMap::new();
         while self.can_file(&hidden, 1) {
-            self.file_some(journal, (&hidden, swept), (ENTRIES_PER_SLICE * 16, SweptEntries::Keep))?;
+            let amount = FilingAmount { entries: ENTRIES_PER_SLICE * 16, bytes: 0 };
+            self.file_some(journal, (&hidden, swept), (amount, SweptEntries::Keep))?;
         }
         while self.can_remove(swept, 1) {
-            self.file_some(journal, (&hidden, swept), (0, SweptEntries::Remove))?;
+            let amount = FilingAmount { entries: 0, bytes: 0 };
+            self.file_some(journal, (&hidden, swept), (amount, SweptEntries::Remove))?;
         }
         self.settle(check_names, LogAfterCheckpoint::Emptied)
     }
@@ -381,6 +347,8 @@ impl AuditStore {
 /// Outcome of a slice.
 enum FilingResult {
     Filed {
+        /// The entries that are filed.
+        slices: Vec<FilingSlice>,
         bytes: u64,
         removed: Option<u64>,
     },
@@ -388,39 +356,168 @@ enum FilingResult {
     Wrong(String),
 }
 
+/// Files slices until there is enough work.
 fn file_slices(
     file: &Connection,
     journal: &Connection,
     pending: &PendingEntries,
-    (slices, swept): (&[FilingSlice], u64),
-    removal: SweptEntries,
+    (slices, due): (&[FilingSlice], u64),
+    (swept, removal): (u64, SweptEntries),
 ) -> rusqlite::Result<FilingResult> {
-    let (transaction, mut bytes) = (file.unchecked_transaction()?, 0);
+    let transaction = file.unchecked_transaction()?;
+    let (mut filed, mut line_bytes, mut bytes, mut work) = (Vec::new(), 0, 0, 0);
+    let bytes_read_max = usize::try_from(due.saturating_add(WORK_PER_SLICE)).unwrap_or(usize::MAX);
     for slice in slices {
-        let lines = match pending.lines(journal, slice)? {
+        if work >= WORK_PER_SLICE {
+            break;
+        }
+        let lines = match pending.lines(journal, slice, bytes_read_max)? {
             Ok(lines) => lines,
             Err(what) => return Ok(FilingResult::Wrong(what)),
         };
-        for (position, line) in lines.iter().filter(|(position, _)| *position > swept) {
+        let mut count = 0;
+        for (position, line) in &lines {
+            if work >= WORK_PER_SLICE {
+                break;
+            }
+            count += 1;
+            if *position <= swept {
+                continue;
+            }
             let entry: AuditEntry = match serde_json::from_str(line) {
                 Ok(entry) => entry,
                 Err(error) => return Ok(FilingResult::Wrong(format!("audit entry {position}: {error}"))),
             };
-            match file_entry(&transaction, (slice.stream, *position), &entry, line)? {
-                (FiledEntry::Same, more) => bytes += more,
-                (FiledEntry::Another, _) => {
+            let (found, subjects) = file_entry(&transaction, (slice.stream, *position), &entry, line)?;
+            match found {
+                FiledEntry::Same => {}
+                FiledEntry::Another => {
                     return Ok(FilingResult::Wrong(format!("another audit entry {position} is there")));
                 }
             }
+            bytes += line.len() as u64 + SUBJECT_BYTES * subjects;
+            if line_bytes >= due {
+                work += line.len() as u64 + SUBJECT_WORK * subjects;
+            }
+            line_bytes += line.len() as u64;
         }
+        filed.push(FilingSlice { count, ..*slice });
     }
     let removed = match removal {
         SweptEntries::Remove => {
-            let count = slices.iter().map(|slice| slice.count).sum::<u64>() + ENTRIES_PER_SLICE;
+            let count = filed.iter().map(|slice| slice.count).sum::<u64>() + ENTRIES_PER_SLICE;
             Some(remove_swept(&transaction, swept, usize::try_from(count).unwrap_or(usize::MAX))?)
         }
         SweptEntries::Keep => None,
     };
     transaction.commit()?;
-    Ok(FilingResult::Filed { bytes, removed })
+    Ok(FilingResult::Filed { slices: filed, bytes, removed })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use forewarn_control::{Chain, NewAuditEntry};
+    use forewarn_lifecycle::{Now, Seed};
+
+    use super::*;
+    use crate::audit_log::read_rows;
+    use crate::database::{CheckDepth, SyncMode};
+    use crate::pending::{Run, write_run_entry};
+    use crate::recover::{OpenedJournal, open_and_recover};
+    use crate::{Journal, Options};
+
+    fn amount(entries: u64, bytes: u64) -> FilingAmount {
+        FilingAmount { entries, bytes }
+    }
+
+    /// Adds entries of the shared stream to those that wait. Returns their size.
+    fn wait_for_filing(
+        store: &mut AuditStore,
+        journal: &Connection,
+        chain: &mut Chain,
+        (count, new): (u64, &NewAuditEntry),
+    ) -> u64 {
+        let mut bytes = 0;
+        for _ in 0..count {
+            let entry = chain.seal(new.clone());
+            bytes += entry.to_line().len() as u64;
+            let run = store.pending.new_id();
+            write_run_entry(journal, (run, entry.number), &entry.to_line()).unwrap();
+            let run_of = Run::new(StreamKey::SHARED, entry.number, &[entry.number]);
+            store.pending.add(journal, run, run_of).unwrap();
+        }
+        bytes
+    }
+
+    fn open_store(scratch: &Path) -> (Directory, Connection, AuditStore) {
+        let options = Options::new(Seed([7; 16]), Now::at_millis(1_000));
+        Journal::open(scratch, &options).unwrap().0.close().unwrap();
+        let directory = Directory::own(scratch).unwrap();
+        let depth = (SyncMode::Later, CheckDepth::Quick);
+        let opened = open_and_recover(&directory, depth, &[]).unwrap();
+        let OpenedJournal { connection: journal, headings, pending, audit, .. } = opened;
+        let store = AuditStore::open(&directory, (audit, pending), (&journal, &headings)).unwrap();
+        (directory, journal, store)
+    }
+
+    #[test]
+    fn a_slice_of_large_entries_ends_early_unless_as_much_was_written() {
+        let scratch = tempfile::tempdir().unwrap();
+        let (_directory, journal, mut store) = open_store(scratch.path());
+        let (mut chain, hidden) = (Chain::default(), BTreeMap::new());
+        let hosts = (0..1_000).map(|host| format!("h{host}")).collect();
+        let large = NewAuditEntry { hosts, ..NewAuditEntry::default() };
+        let bytes = wait_for_filing(&mut store, &journal, &mut chain, (64, &large));
+        let mut file = |amount| {
+            let before = store.pending.unfiled();
+            store.file_some(&journal, (&hidden, 0), (amount, SweptEntries::Remove)).unwrap();
+            before - store.pending.unfiled()
+        };
+        assert_eq!(file(amount(64, 0)), 3, "about 2,000 subjects");
+        assert_eq!(file(amount(64, bytes / 2 - 64)), 35, "as much as was written, and the same");
+        assert_eq!(file(amount(64, bytes)), 26);
+        let rows = |limits| read_rows(store.file().unwrap(), (0, 64), limits).unwrap().len();
+        let size = usize::try_from(bytes / 64).unwrap();
+        assert_eq!([rows((100, usize::MAX)), rows((10, usize::MAX)), rows((100, 4 * size))], [64, 10, 4]);
+        assert_eq!(remove_swept(store.file().unwrap(), 64, 100).unwrap(), 2, "2,000 subjects");
+        assert_eq!(remove_swept(store.file().unwrap(), 64, 1).unwrap(), 3);
+    }
+
+    #[test]
+    fn filing_goes_on_after_a_failure_that_passes() {
+        let scratch = tempfile::tempdir().unwrap();
+        let (_directory, journal, mut store) = open_store(scratch.path());
+        let (mut chain, hidden) = (Chain::default(), BTreeMap::new());
+        let file = |store: &mut AuditStore| {
+            store.file_some(&journal, (&hidden, 0), (amount(100, 0), SweptEntries::Remove)).unwrap();
+        };
+        let new = NewAuditEntry::default();
+        wait_for_filing(&mut store, &journal, &mut chain, (3, &new));
+        file(&mut store);
+        assert_eq!((store.pending.unfiled(), store.pending.unsettled()), (0, 3));
+        wait_for_filing(&mut store, &journal, &mut chain, (2, &new));
+        store.file.as_ref().unwrap().pragma_update(None, "query_only", true).unwrap();
+        file(&mut store);
+        assert!(store.damage().is_some_and(|what| what.contains("cannot be filed")), "{store:?}");
+        assert!(!store.can_file(&hidden, 1));
+        store.resume(&journal);
+        assert_eq!((store.damage(), store.health.clone()), (None, FilingHealth::Files));
+        assert_eq!((store.pending.unfiled(), store.pending.unsettled()), (5, 0), "all are compared");
+        file(&mut store);
+        store.settle(|| Ok(()), LogAfterCheckpoint::Emptied).unwrap();
+        assert_eq!((store.damage(), store.pending.unfiled()), (None, 0));
+        // Settled entries are not filed again.
+        store.pause("the disk is away");
+        store.resume(&journal);
+        assert_eq!((store.damage(), store.pending.unfiled()), (None, 0));
+        let rows = "SELECT count(*) FROM trail";
+        let rows: i64 = store.file().unwrap().query_row(rows, [], |row| row.get(0)).unwrap();
+        assert_eq!(rows, 5);
+        // Damage does not pass.
+        store.stop_or_fail(&rusqlite::Error::InvalidQuery).unwrap();
+        store.resume_if_due(&journal);
+        assert_eq!(store.health, FilingHealth::Stopped);
+    }
 }

@@ -20,9 +20,11 @@ use crate::pending::{PendingEntries, Run, write_run, write_run_entry};
 /// Pages that are copied before other requests are served.
 const PAGES_PER_STEP: i32 = 64;
 
-/// Entries that are copied before other requests are served, and about as many pages.
+/// Entries, and about how many bytes of them, that are copied before other requests are served.
 const ENTRIES_PER_STEP: usize = 256;
-const PAGES_PER_ENTRIES: u64 = 64;
+const BYTES_PER_STEP: usize = 1 << 20;
+
+const PAGE_BYTES: usize = 4_096;
 
 /// A complete copy that is not under its name yet.
 #[derive(Debug)]
@@ -68,7 +70,7 @@ pub(crate) fn copy_journal(
     let new = with_suffix(to, ".new");
     remove_if_there(&new).map_err(io("remove the rest of an interrupted attempt"))?;
     // It holds secrets.
-    create_private(&new).map_err(io("create the copy"))?;
+    drop(create_private(&new).map_err(io("create the copy"))?);
     let file = File::open(&new).map_err(io("open the copy"))?;
     let mut sync = CopySync::start(move || file.sync_data()).map_err(io("sync the copy"))?;
     let filled = fill(from, &new, &mut sync, source);
@@ -116,8 +118,8 @@ fn fill(
         }
     }
     let mut entries = EntryCopy::begin(&copy, new)?;
-    while entries.go_on(&copy, source.audit()).map_err(failed)? == CopyProgress::Goes {
-        sync.add(PAGES_PER_ENTRIES);
+    while let CopyProgress::Goes { pages } = entries.go_on(&copy, source.audit()).map_err(failed)? {
+        sync.add(pages);
         source.serve()?;
         while sync.pace().map_err(sync_failed)? == CopyPace::Wait {
             source.serve()?;
@@ -142,7 +144,10 @@ struct EntryCopy {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CopyProgress {
-    Goes,
+    /// About so many pages were written.
+    Goes {
+        pages: u64,
+    },
     Done,
 }
 
@@ -157,12 +162,13 @@ impl EntryCopy {
 
     /// Copies some entries. Those that cannot be read are missing from the copy.
     fn go_on(&mut self, copy: &Connection, audit: Option<&Connection>) -> rusqlite::Result<CopyProgress> {
-        let Some(rows) = audit.and_then(|audit| read_rows(audit, (self.at, self.end), ENTRIES_PER_STEP).ok())
-        else {
+        let limits = (ENTRIES_PER_STEP, BYTES_PER_STEP);
+        let Some(rows) = audit.and_then(|audit| read_rows(audit, (self.at, self.end), limits).ok()) else {
             return Ok(CopyProgress::Done);
         };
         let Some(last) = rows.last() else { return Ok(CopyProgress::Done) };
         self.at = last.position;
+        let bytes: usize = rows.iter().map(AuditRow::content_bytes).sum();
         let spans = &self.spans;
         let is_there = |position: u64| {
             let before = spans.partition_point(|(first, _)| *first <= position);
@@ -171,9 +177,13 @@ impl EntryCopy {
         let rows: Vec<_> = rows.iter().filter(|row| !is_there(row.position)).collect();
         let transaction = copy.unchecked_transaction()?;
         let is_next = |one: &&AuditRow, next: &&AuditRow| {
-            (one.stream, one.number + 1, one.position + 1) == (next.stream, next.number, next.position)
+            let after = |number: u64| number.checked_add(1);
+            (one.stream, after(one.number), after(one.position))
+                == (next.stream, Some(next.number), Some(next.position))
         };
-        let lines: Vec<_> = rows.iter().filter_map(|row| Some((*row, row.line().ok()?))).collect();
+        // A wrong number would make the whole copy useless.
+        let sound = rows.iter().filter(|row| row.entry().is_ok());
+        let lines: Vec<_> = sound.filter_map(|row| Some((*row, row.line().ok()?))).collect();
         for group in lines.chunk_by(|(one, _), (next, _)| is_next(one, next)) {
             let run = self.pending.new_id();
             for (row, line) in group {
@@ -184,6 +194,6 @@ impl EntryCopy {
             write_run(&transaction, run, &Run::new(first.stream, first.number, &positions))?;
         }
         transaction.commit()?;
-        Ok(CopyProgress::Goes)
+        Ok(CopyProgress::Goes { pages: (bytes / PAGE_BYTES + 1) as u64 })
     }
 }

@@ -181,7 +181,7 @@ pub(crate) fn open_copy(path: &Path) -> Result<Connection, OpenError> {
 pub(crate) fn create(path: &Path, kind: FileKind) -> Result<Connection, OpenError> {
     let failed = |source| OpenError::database(path, source);
     // It holds secrets. The log gets the same permissions.
-    files::create_private(path).map_err(OpenError::io("create the new journal", path))?;
+    drop(files::create_private(path).map_err(OpenError::io("create the new journal", path))?);
     let flags =
         OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags).map_err(failed)?;

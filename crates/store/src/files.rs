@@ -9,6 +9,7 @@
 //!   audit.db         the audit file: audit entries that are no longer in the journal
 //!   audit.db-wal     commits of the audit file since its last checkpoint
 //!   audit.new        a new audit file
+//!   audit.lost-N.*   the remains of an audit log that was given up
 //! ```
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
@@ -185,31 +186,45 @@ impl Directory {
         renamed.map_err(OpenError::io("rename the new audit file", &audit))
     }
 
+    /// Names for the remains of an audit log that is given up, both of which are free.
+    pub(crate) fn lost_audit(&self) -> Result<LostAudit, OpenError> {
+        let mut number = 1;
+        loop {
+            let file = self.path.join(format!("audit.lost-{number}.db"));
+            let lines = self.path.join(format!("audit.lost-{number}.jsonl"));
+            if !exists(&file)? && !exists(&lines)? {
+                return Ok(LostAudit { file, lines });
+            }
+            number += 1;
+        }
+    }
+
     /// Gives the audit file and its log other names, durably: they are evidence. Nothing happens without a file.
-    pub(crate) fn set_audit_aside(&self) -> Result<(), OpenError> {
+    pub(crate) fn set_audit_aside(&self, free: &Path) -> Result<(), OpenError> {
         let audit = self.audit();
         let failed = OpenError::io("rename the audit file", &audit);
         let aside = || {
             if !audit.try_exists()? {
                 return remove_if_there(&with_suffix(&audit, "-wal"));
             }
-            let mut number = 1;
-            let free = loop {
-                let path = self.path.join(format!("audit.lost-{number}.db"));
-                if !path.try_exists()? {
-                    break path;
-                }
-                number += 1;
-            };
             let log = with_suffix(&audit, "-wal");
             if log.try_exists()? {
-                fs::rename(&log, with_suffix(&free, "-wal"))?;
+                fs::rename(&log, with_suffix(free, "-wal"))?;
             }
-            fs::rename(&audit, &free)?;
+            fs::rename(&audit, free)?;
             sync_directory_of(&audit)
         };
         aside().map_err(failed)
     }
+}
+
+/// Names for the remains of an audit log that is given up.
+#[derive(Debug)]
+pub(crate) struct LostAudit {
+    /// The audit file.
+    pub(crate) file: PathBuf,
+    /// Entries that waited in the journal.
+    pub(crate) lines: PathBuf,
 }
 
 const LOCK: &str = "lock";
@@ -332,8 +347,8 @@ pub(crate) fn remove_if_there(path: &Path) -> io::Result<()> {
 }
 
 /// Creates an empty file that only its owner may read.
-pub(crate) fn create_private(path: &Path) -> io::Result<()> {
-    OpenOptions::new().write(true).create_new(true).mode(0o600).open(path).map(drop)
+pub(crate) fn create_private(path: &Path) -> io::Result<File> {
+    OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)
 }
 
 fn make_directory(path: &Path) -> io::Result<()> {

@@ -17,6 +17,7 @@
 //! opening does not grow with the audit log.
 
 mod audit_check;
+mod audit_file;
 mod audit_log;
 mod audit_log_reader;
 mod audit_store;

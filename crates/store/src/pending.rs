@@ -180,6 +180,12 @@ impl PendingEntries {
         Ok(())
     }
 
+    /// Removes all entries: they are given up.
+    pub(crate) fn remove_all(&mut self, journal: &Connection) -> rusqlite::Result<()> {
+        *self = Self::default();
+        journal.execute_batch("DELETE FROM run; DELETE FROM entry")
+    }
+
     fn keep(&mut self, id: u64, run: Run) {
         self.unfiled += run.count();
         self.last_id = self.last_id.max(id);
@@ -268,6 +274,15 @@ impl PendingEntries {
         firsts.min().map_or(u64::MAX, |first| first - 1)
     }
 
+    /// Adds the entries that are not filed to the hidden ones. `hidden` has the last number that readers see, by stream.
+    pub(crate) fn with_unfiled(&self, mut hidden: BTreeMap<StreamKey, u64>) -> BTreeMap<StreamKey, u64> {
+        for PendingRun { run, next } in self.runs.values().filter(|one| one.next < one.run.end()) {
+            let filed = next.saturating_sub(1);
+            hidden.entry(run.stream).and_modify(|last| *last = filed.min(*last)).or_insert(filed);
+        }
+        hidden
+    }
+
     /// First position and count of each group of entries that are in the journal, in their order.
     pub(crate) fn spans(&self) -> Vec<(u64, u64)> {
         let mut spans: Vec<_> = self.runs.values().flat_map(|one| one.run.spans.iter().copied()).collect();
@@ -293,11 +308,12 @@ impl PendingEntries {
         })
     }
 
-    /// The position and the line of each entry of a slice.
+    /// The position and the line of each entry of a slice, or of its first ones with about that many bytes.
     pub(crate) fn lines(
         &self,
         journal: &Connection,
         slice: &FilingSlice,
+        bytes: usize,
     ) -> rusqlite::Result<Result<Vec<(u64, String)>, String>> {
         let Some(PendingRun { run, .. }) = self.runs.get(&slice.run) else { return Ok(Ok(Vec::new())) };
         let sql =
@@ -305,8 +321,10 @@ impl PendingEntries {
         let mut statement = journal.prepare_cached(sql)?;
         let range = params![slice.run.cast_signed(), slice.first.cast_signed(), slice.count.cast_signed()];
         let mut rows = statement.query(range)?;
-        let mut lines = Vec::new();
-        while let Some(row) = rows.next()? {
+        let (mut lines, mut size) = (Vec::new(), 0);
+        while size < bytes
+            && let Some(row) = rows.next()?
+        {
             let number = row.get::<_, i64>(0)?.cast_unsigned();
             let content: Vec<u8> = row.get(1)?;
             let wrong = |what: &dyn std::fmt::Display| {
@@ -318,13 +336,14 @@ impl PendingEntries {
                 .and_then(|line| String::from_utf8(line.to_vec()).map_err(|error| wrong(&error)));
             match (line, run.position(number)) {
                 (Ok(line), Some(position)) if number == slice.first + lines.len() as u64 => {
+                    size += line.len();
                     lines.push((position, line));
                 }
                 (Ok(_), _) => return Ok(Err(wrong(&"it is in the place of another one"))),
                 (Err(what), _) => return Ok(Err(what)),
             }
         }
-        if lines.len() as u64 == slice.count {
+        if size >= bytes || lines.len() as u64 == slice.count {
             Ok(Ok(lines))
         } else {
             Ok(Err(format!("audit entries of {} are missing from the journal", slice.stream)))
@@ -347,6 +366,16 @@ impl PendingEntries {
     pub(crate) fn settle(&mut self) {
         self.settled.extend(self.filed.drain(..));
         self.unsettled = 0;
+    }
+
+    /// Takes back everything that is filed and not settled. `found` are the runs of the journal.
+    pub(crate) fn unfile(&mut self, found: Self) {
+        let settled = std::mem::take(&mut self.settled);
+        *self = Self { last_id: self.last_id.max(found.last_id), ..found };
+        for id in &settled {
+            self.unfiled -= self.runs.remove(id).map_or(0, |one| one.run.count());
+        }
+        self.settled = settled;
     }
 
     /// Removes settled entries from the journal, about as many as given.

@@ -11,8 +11,8 @@ use forewarn_control::{RestoringCluster, StateRow, Stream, shared};
 use forewarn_lifecycle::{BadRows, MaintenanceId, Now, Seed, Timestamp};
 use rusqlite::{Connection, params};
 
+use crate::audit_file::AuditFile;
 use crate::audit_log::{AuditEnds, AuditView, compare_ends};
-use crate::audit_store::AuditFile;
 use crate::codec::seal::{self, SealLocation};
 use crate::codec::{RECORD_BYTES_MAX, Reader, Stored};
 use crate::database::{self, CheckDepth, FORMAT, SyncMode, blob, remove_records_after};
@@ -71,8 +71,11 @@ pub(crate) fn open_and_recover(
         // Damaged headings are reported below, with the rest of the damage.
         let Ok(headings) = read_headings(connection, &journal) else { return Ok(()) };
         let Ok(pending) = read_pending(connection, &journal) else { return Ok(()) };
-        let file = if is_old { Some(connection) } else { audit.connection() };
-        let view = AuditView::new(connection, file, &pending);
+        let view = if is_old {
+            AuditView::new(connection, Some(connection), &pending)
+        } else {
+            audit.view(connection, &pending, &headings)
+        };
         let lost = due.iter().find_map(|reach| reach.shortfall(&view, &headings));
         // Without a reach, the caller decides about the audit file.
         let lead = || due.first().and_then(|_| compare_ends(&view, &headings).lead());

@@ -13,8 +13,9 @@ use std::path::Path;
 use forewarn_lifecycle::{Cluster, Now, Seed, Timestamp};
 use rusqlite::Connection;
 
+use crate::audit_file::AuditFile;
 use crate::audit_log::check_audit_log;
-use crate::audit_store::{AuditFile, AuditStore};
+use crate::audit_store::AuditStore;
 use crate::codec::seal::{self, SealLocation};
 use crate::codec::{RECORD_BYTES_MAX, stored_struct};
 use crate::creation::create;

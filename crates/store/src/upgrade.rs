@@ -17,8 +17,8 @@
 use rusqlite::Connection;
 use rusqlite::types::Value;
 
+use crate::audit_file::create_audit;
 use crate::audit_log::AuditView;
-use crate::audit_store::create_audit;
 use crate::creation::{add_streams, write_state};
 use crate::database::{self, CheckDepth, FORMAT, FileKind, SyncMode};
 use crate::error::OpenError;

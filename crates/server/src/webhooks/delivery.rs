@@ -145,13 +145,15 @@ impl Delivery {
             self.news.mark_unchanged();
             match self.read().await {
                 Some((page, site)) => {
+                    // Entries that cannot be read yet follow.
+                    let is_behind = page.head < page.end;
                     let is_last = page.next.is_none();
                     self.send_all(page, &site).await;
-                    if is_last && is_removed {
-                        return self.end().await;
-                    }
-                    if is_last {
-                        self.wait_for_news().await;
+                    match (is_last, is_removed) {
+                        (true, true) if is_behind => tokio::time::sleep(UNREAD_PAUSE).await,
+                        (true, true) => return self.end().await,
+                        (true, false) => self.wait_for_news().await,
+                        (false, _) => {}
                     }
                 }
                 None => tokio::time::sleep(UNREAD_PAUSE).await,

@@ -19,7 +19,7 @@ pub(crate) enum AuditEnds {
     Present,
     /// Entries at the end are missing.
     Lost(String),
-    /// The audit file is of another journal, or has entries that the journal no longer has.
+    /// The audit file has entries that the journal no longer has.
     Ahead(String),
     /// An end cannot be read, or is not what was written.
     Damaged(String),
@@ -35,8 +35,8 @@ impl AuditEnds {
     }
 }
 
-/// Compares the ends of the audit log with the headings: detects a truncated audit file, an older or another one, and a
-/// journal that has lost commits. Reads one entry.
+/// Compares the ends of the audit log with the headings: detects a truncated or older audit file, and a journal that
+/// has lost commits. Reads a few entries.
 pub(crate) fn compare_ends(view: &AuditView<'_>, headings: &Headings) -> AuditEnds {
     let (swept, end) = (headings.journal.audit_swept.number, headings.journal.audit_end.number);
     let filed = filed_range(&view.pending().spans(), swept, end);
@@ -54,6 +54,7 @@ pub(crate) fn compare_ends(view: &AuditView<'_>, headings: &Headings) -> AuditEn
             Some(_) => ahead(newest, end),
             None => AuditEnds::Damaged(format!("audit entry {newest} is damaged")),
         },
+        Ok((_, _, newest)) if let Some(ends) = compare_both(view, newest) => ends,
         Ok((begin, found, _)) => filed.map_or(AuditEnds::Present, |(first, last)| {
             let found = found.unwrap_or(swept).max(swept);
             if found < last {
@@ -67,6 +68,17 @@ pub(crate) fn compare_ends(view: &AuditView<'_>, headings: &Headings) -> AuditEn
                 AuditEnds::Present
             }
         }),
+    }
+}
+
+/// Compares the entry of the file at a position with the one that waits in the journal; `None` if there is no difference.
+fn compare_both(view: &AuditView<'_>, position: u64) -> Option<AuditEnds> {
+    match view.both_at(position)? {
+        (Some(filed), waiting) if filed == waiting => None,
+        (Some(_), _) => Some(AuditEnds::Ahead(format!(
+            "the audit file has another acknowledged audit entry {position} than the journal"
+        ))),
+        (None, _) => Some(AuditEnds::Damaged(format!("audit entry {position} is damaged"))),
     }
 }
 

@@ -12,10 +12,11 @@ use super::{AuditBatch, AuditQuery, ReadError};
 use crate::heading::Headings;
 use crate::stream_key::StreamKey;
 
-/// Runs a query on the audit file, which has every visible entry. `hidden` has the last number that readers see, by stream. A reader of all streams sees nothing from
-/// the first hidden position on, so that it misses no entry that appears later. A reader of one stream misses none
-/// anyway, as its numbers have no gaps: only hidden entries of that stream are invisible to it. `shown_to` is the last
-/// position before all hidden entries.
+/// Runs a query on the audit file, which has every visible entry. `hidden` has the last number that readers see, by
+/// stream. A reader of all streams sees nothing from the first hidden position on, so that it misses no entry that
+/// appears later. A reader of one stream misses none anyway, as its numbers have no gaps: only hidden entries of that
+/// stream, and of the common log before it, are invisible to it. `shown_to` is the last position before all hidden
+/// entries.
 pub(crate) fn read_page(
     connection: &Connection,
     headings: &Headings,
@@ -23,7 +24,10 @@ pub(crate) fn read_page(
     (hidden, shown_to): (&BTreeMap<StreamKey, u64>, u64),
 ) -> Result<AuditBatch, ReadError> {
     if let Some(stream) = query.stream {
-        let last = hidden.get(&stream.into()).copied();
+        let last = |stream: StreamKey| hidden.get(&stream).copied();
+        let common = headings.get(stream.into()).map_or(0, |heading| heading.begin.number);
+        let last_common = last(StreamKey::COMMON).filter(|last| *last < common);
+        let last = last_common.or_else(|| last(stream.into()));
         return StreamLog::open(connection, headings, stream, last).read_page(query);
     }
     let swept = headings.journal.audit_swept.number;

@@ -61,18 +61,26 @@ impl AuditSweeper {
     }
 }
 
+/// Subjects after which a removal of swept entries ends.
+const SUBJECTS_PER_REMOVAL: usize = 2_000;
+
 /// Removes some swept entries from the audit file. Returns the position of the last entry before the remaining ones.
 pub(crate) fn remove_swept(audit: &Connection, swept: u64, count: usize) -> rusqlite::Result<u64> {
     let mut statement = audit.prepare_cached("SELECT min(position) FROM trail")?;
     let first: Option<i64> = statement.query_row([], |row| row.get(0))?;
     let Some(first) = first.map(i64::cast_unsigned) else { return Ok(swept) };
+    // A damaged position may be 0, or the highest of all.
+    let mut subjects = 0;
     for position in (first..=swept).take(count) {
-        let Some(row) = read_row(audit, position)? else { return Ok(position - 1) };
+        if subjects >= SUBJECTS_PER_REMOVAL {
+            return Ok(position.saturating_sub(1));
+        }
+        let Some(row) = read_row(audit, position)? else { return Ok(position.saturating_sub(1)) };
         // Its index is unknown: it stays, as evidence.
-        let Ok(entry) = row.entry() else { return Ok(position - 1) };
-        remove(audit, position, &entry)?;
+        let Ok(entry) = row.entry() else { return Ok(position.saturating_sub(1)) };
+        subjects += remove(audit, position, &entry)?;
     }
-    Ok(swept.min(first - 1 + count as u64))
+    Ok(swept.min(first.saturating_sub(1).saturating_add(count as u64)))
 }
 
 /// Removes all entries after a position: the journal has lost them.
@@ -86,16 +94,28 @@ pub(crate) fn remove_after(audit: &Connection, position: u64) -> rusqlite::Resul
     statements.iter().try_for_each(|sql| audit.execute(sql, params![position.cast_signed()]).map(drop))
 }
 
-fn remove(connection: &Connection, position: u64, entry: &AuditEntry) -> rusqlite::Result<()> {
+/// Removes an entry that belongs to another history. It may be damaged.
+pub(crate) fn remove_at(audit: &Connection, position: u64) -> rusqlite::Result<()> {
+    let statements = [
+        "DELETE FROM trail WHERE position = ?1",
+        "DELETE FROM subject WHERE position = ?1",
+        "DELETE FROM hour WHERE first = ?1 AND last = ?1",
+    ];
+    statements.iter().try_for_each(|sql| audit.execute(sql, params![position.cast_signed()]).map(drop))
+}
+
+/// Removes an entry and its index. Returns the number of its subjects.
+fn remove(connection: &Connection, position: u64, entry: &AuditEntry) -> rusqlite::Result<usize> {
     let (position, hour) = (position.cast_signed(), hour_of(entry.at.0));
     connection.prepare_cached("DELETE FROM trail WHERE position = ?1")?.execute(params![position])?;
     let mut delete = connection.prepare_cached("DELETE FROM subject WHERE subject = ?1 AND position = ?2")?;
-    for subject in entry.subjects() {
+    let subjects = entry.subjects();
+    for subject in &subjects {
         delete.execute(params![subject.to_string(), position])?;
     }
     let sql = "UPDATE hour SET first = ?2 + 1 WHERE hour = ?1";
     connection.prepare_cached(sql)?.execute(params![hour, position])?;
     let sql = "DELETE FROM hour WHERE hour = ?1 AND last <= ?2";
     connection.prepare_cached(sql)?.execute(params![hour, position])?;
-    Ok(())
+    Ok(subjects.len())
 }

@@ -43,7 +43,7 @@ impl AuditRow {
     }
 
     /// The entry; fails if the row is not what was written.
-    pub(super) fn entry(&self) -> Result<AuditEntry, String> {
+    pub(crate) fn entry(&self) -> Result<AuditEntry, String> {
         let Self { position, number, at, .. } = self;
         let wrong = |what: &dyn std::fmt::Display| format!("audit entry {position}: {what}");
         let entry: AuditEntry = serde_json::from_str(self.line()?).map_err(|error| wrong(&error))?;
@@ -53,7 +53,7 @@ impl AuditRow {
         Ok(entry)
     }
 
-    pub(super) fn content_bytes(&self) -> usize {
+    pub(crate) fn content_bytes(&self) -> usize {
         self.sealed.len()
     }
 
@@ -71,7 +71,7 @@ impl AuditRow {
 }
 
 /// Writes an entry and its index into the audit file. An entry that is already there stays, and must be the same one:
-/// false if it is another. Returns that, and the approximate number of bytes.
+/// false if it is another. Returns that, and the number of its subjects.
 pub(crate) fn file_entry(
     audit: &Connection,
     (stream, position): (StreamKey, u64),
@@ -101,7 +101,7 @@ pub(crate) fn file_entry(
     let sql = "INSERT INTO hour (hour, first, last) VALUES (?1, ?2, ?2) \
                ON CONFLICT DO UPDATE SET first = min(first, ?2), last = max(last, ?2)";
     audit.prepare_cached(sql)?.execute(params![hour_of(entry.at.0), key])?;
-    Ok((FiledEntry::Same, (line.len() + 128 * subjects.len()) as u64))
+    Ok((FiledEntry::Same, subjects.len() as u64))
 }
 
 /// The entry at a position after one was written there.
@@ -124,25 +124,32 @@ pub(super) fn hour_of(at: Timestamp) -> i64 {
 /// Maximum size of a sealed entry.
 const SEALED_BYTES_MAX: i64 = (ENTRY_BYTES_MAX + 64).cast_signed() as i64;
 
-pub(super) fn read_row(connection: &Connection, position: u64) -> rusqlite::Result<Option<AuditRow>> {
+pub(crate) fn read_row(connection: &Connection, position: u64) -> rusqlite::Result<Option<AuditRow>> {
     let sql = "SELECT position, stream, number, at, content FROM trail WHERE position = ?1 AND length(content) <= ?2";
     let mut statement = connection.prepare_cached(sql)?;
     statement.query_row(params![position.cast_signed(), SEALED_BYTES_MAX], AuditRow::from_row).optional()
 }
 
-/// Some rows after a position, up to another one.
+/// Some rows after a position, up to another one: at most that many, and about that many bytes.
 pub(crate) fn read_rows(
     connection: &Connection,
     (after, to): (u64, u64),
-    count: usize,
+    (count, bytes): (usize, usize),
 ) -> rusqlite::Result<Vec<AuditRow>> {
     let sql = "SELECT position, stream, number, at, content FROM trail \
                WHERE position > ?1 AND position <= ?2 ORDER BY position LIMIT ?3";
     let mut statement = connection.prepare_cached(sql)?;
     let limit = i64::try_from(count).unwrap_or(i64::MAX);
-    let rows =
-        statement.query_map(params![after.cast_signed(), to.cast_signed(), limit], AuditRow::from_row)?;
-    rows.collect()
+    let mut found = statement.query(params![after.cast_signed(), to.cast_signed(), limit])?;
+    let (mut rows, mut size) = (Vec::new(), 0);
+    while size < bytes
+        && let Some(row) = found.next()?
+    {
+        let row = AuditRow::from_row(row)?;
+        size += row.content_bytes();
+        rows.push(row);
+    }
+    Ok(rows)
 }
 
 /// The position of the entry of a stream with that number.

@@ -45,6 +45,14 @@ impl<'a> AuditView<'a> {
         Ok(read_row(file, position)?.and_then(|row| row.entry().ok()))
     }
 
+    /// The entry of the file at a position that belongs to an entry of the journal, and that entry. The first one is
+    /// `None` if it cannot be read.
+    pub(super) fn both_at(&self, position: u64) -> Option<(Option<AuditEntry>, AuditEntry)> {
+        let waiting = self.pending.entry_at(self.journal, position).ok()??;
+        let row = self.file.and_then(|file| read_row(file, position).ok()?);
+        Some((row.and_then(|row| row.entry().ok()), waiting))
+    }
+
     /// The entry of a stream with that number.
     fn numbered(&self, stream: StreamKey, number: u64) -> rusqlite::Result<Option<AuditEntry>> {
         let mut position = self.pending.position_of(stream, number);

@@ -7,7 +7,7 @@ use rusqlite::{Connection, Transaction};
 
 use super::CommitState;
 use crate::audit_log::{AuditBatch, AuditQuery, ReadError, read_page};
-use crate::audit_store::{ENTRIES_PER_SLICE, SweptEntries};
+use crate::audit_store::{ENTRIES_PER_SLICE, FilingAmount, SweptEntries};
 use crate::committer_request::{Append, AuditWrite};
 use crate::error::AppendError;
 use crate::lock::lock;
@@ -42,6 +42,8 @@ impl CommitState {
         if self.audit.can_file(&hidden, 1) {
             return None;
         }
+        // Entries that cannot be filed have no index: a reader must not pass them.
+        let hidden = self.audit.pending().with_unfiled(hidden);
         let shown_to = self.audit.view(connection).shown_to(&hidden);
         let file = self.audit.file().map_err(|what| ReadError::Damaged(what.to_owned()));
         Some(file.and_then(|file| read_page(file, &self.headings, query, (&hidden, shown_to))))
@@ -62,16 +64,18 @@ impl CommitState {
         if !self.is_well() {
             return;
         }
-        let (hidden, swept) = (self.hidden(), self.headings.journal.audit_swept.number);
+        let known = self.audit.damage().is_some();
+        self.audit.resume_if_due(connection);
+        let (hidden, swept) = (self.hidden(), self.swept_for_good);
         let least = match need {
             FilingNeed::None => self.options.file_after,
             FilingNeed::Reader | FilingNeed::Idle => 1,
         };
         if self.audit.can_file(&hidden, least) || self.audit.can_remove(swept, least) {
             // As many as were written, and more: readers wait for the last of them.
-            let count = self.entries_written + ENTRIES_PER_SLICE.min(self.options.file_after.max(1));
-            let known = self.audit.damage().is_some();
-            let filed = self.audit.file_some(connection, (&hidden, swept), (count, removal));
+            let entries = self.entries_written + ENTRIES_PER_SLICE.min(self.options.file_after.max(1));
+            let amount = FilingAmount { entries, bytes: self.entry_bytes_written };
+            let filed = self.audit.file_some(connection, (&hidden, swept), (amount, removal));
             let settled = filed.and_then(|()| {
                 self.audit.settle_if_due(self.options.log_bytes / 4, || self.files.check_audit())
             });
@@ -84,7 +88,7 @@ impl CommitState {
                 found.last_damage = Some(damage.to_owned());
             }
         }
-        self.entries_written = 0;
+        (self.entries_written, self.entry_bytes_written) = (0, 0);
     }
 
     /// Verifies that the entries of an append continue the audit log of their stream, and returns their positions.
@@ -132,6 +136,7 @@ impl CommitState {
         for (entry, line) in &entries[*staged_entries..] {
             write_run_entry(transaction, (run, entry.number), line).map_err(failed)?;
             self.log_bytes += line.len() as u64;
+            self.entry_bytes_written += line.len() as u64;
         }
         pending.add(transaction, run, Run::new(*stream, first.number, positions)).map_err(failed)?;
         self.headings.get_mut(*stream).audit_chain = chain;
@@ -143,7 +148,7 @@ impl CommitState {
 
     /// Files everything that waits, and removes it from the journal.
     pub(super) fn file_all(&mut self, connection: &Connection) -> Result<(), AppendError> {
-        let swept = self.headings.journal.audit_swept.number;
+        let swept = self.swept_for_good;
         self.audit.finish(connection, swept, || self.files.check_audit())?;
         let mut remove = || {
             let transaction = connection.unchecked_transaction()?;

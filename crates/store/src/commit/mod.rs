@@ -55,6 +55,8 @@ pub(crate) struct CommitState {
     audit: AuditStore,
     /// Number of audit entries that the last commit has written.
     entries_written: u64,
+    /// The size of those entries.
+    entry_bytes_written: u64,
     /// Streams that no longer have records. Their headings go with their last audit entry.
     forgotten: BTreeSet<StreamKey>,
     /// The one that the last commit has looked at.
@@ -65,6 +67,9 @@ pub(crate) struct CommitState {
     options: Options,
     /// Approximate size of the write-ahead log.
     log_bytes: u64,
+    /// Position of the last audit entry that was swept before the last checkpoint. A journal that loses its log still
+    /// needs the later ones: without them it could not verify, nor sweep, the rest.
+    swept_for_good: u64,
     status: Arc<CommitterStatus>,
     health: Health,
     reach: ReachFile,
@@ -89,9 +94,12 @@ impl CommitState {
             (found.damages, found.last_damage) = (1, Some(damage.to_owned()));
         }
         let mut state = Self {
+            // An opening ends with a checkpoint.
+            swept_for_good: headings.journal.audit_swept.number,
             headings,
             audit,
             entries_written: 0,
+            entry_bytes_written: 0,
             forgotten: BTreeSet::new(),
             looked_at: None,
             sweeper: AuditSweeper::new(options.audit_retention),
@@ -155,8 +163,7 @@ impl CommitState {
             reply.send(outcome.clone().and(appended));
         }
         if self.is_well() && self.log_bytes > self.options.log_bytes {
-            self.log_bytes = 0;
-            self.check(checkpoint(connection, LogAfterCheckpoint::Reused));
+            self.checkpoint(connection, LogAfterCheckpoint::Reused);
         }
     }
 
@@ -236,6 +243,7 @@ impl CommitState {
             for (entry, line) in entries {
                 write_run_entry(transaction, (run, entry.number), line)?;
                 self.log_bytes += line.len() as u64;
+                self.entry_bytes_written += line.len() as u64;
             }
             append.run = Some(run);
         }
@@ -370,8 +378,21 @@ impl CommitState {
         }
     }
 
+    fn checkpoint(&mut self, connection: &Connection, log: LogAfterCheckpoint) {
+        match checkpoint(connection, log) {
+            Ok(()) => {
+                self.log_bytes = 0;
+                self.swept_for_good = self.headings.journal.audit_swept.number;
+            }
+            Err(error) => self.fail(AppendError::from(&error)),
+        }
+    }
+
     /// Prepares the close: a healthy journal has no log afterwards.
     pub(crate) fn finish(&mut self, connection: &Connection) {
+        if self.is_well() && self.swept_for_good < self.headings.journal.audit_swept.number {
+            self.checkpoint(connection, LogAfterCheckpoint::Reused);
+        }
         if self.is_well()
             && let Err(error) = self.file_all(connection)
         {
@@ -382,7 +403,7 @@ impl CommitState {
         }
         match self.health {
             Health::Well => {
-                self.check(checkpoint(connection, LogAfterCheckpoint::Emptied));
+                self.checkpoint(connection, LogAfterCheckpoint::Emptied);
                 if let Err(error) = self.reach.sync() {
                     self.fail((&error).into());
                 }

@@ -4,10 +4,12 @@
 #![allow(clippy::unwrap_used, reason = "a test may be blunt")]
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::{Arc, mpsc};
+use std::time::Duration;
 
-use forewarn_control::{AuditEntry, Chain, ClusterId, ControlState, NewAuditEntry, Record, Stream};
+use forewarn_control::{AuditEntry, Chain, ClusterId, ControlState, NewAuditEntry, Record, Stream, Subject};
 use forewarn_lifecycle::{Now, Seed, Timestamp};
 use forewarn_store::{
     AuditQuery, Direction, Journal, LossKind, OpenError, Options, Recovered, accept_loss, check, export,
@@ -125,8 +127,12 @@ fn bytes_read() -> u64 {
 
 /// A closed journal with that many entries.
 fn with_entries(count: usize) -> (TempDir, Chain, Vec<Arc<AuditEntry>>) {
+    created_with_entries(&options(), count)
+}
+
+fn created_with_entries(options: &Options, count: usize) -> (TempDir, Chain, Vec<Arc<AuditEntry>>) {
     let directory = tempdir().unwrap();
-    let (journal, _) = open(directory.path(), &options());
+    let (journal, _) = open(directory.path(), options);
     let mut chain = Chain::default();
     let entries = sealed(&mut chain, count);
     for batch in entries.chunks(200) {
@@ -188,6 +194,36 @@ fn a_damaged_audit_file_is_reported_and_prevents_neither_a_start_nor_commits() {
         journal.close().unwrap();
         assert_eq!(check(directory.path()).unwrap().entries_kept, 1_200);
     }
+}
+
+/// Occupies a position of the audit file of a closed journal: the entry there cannot be filed.
+fn occupy(directory: &Path, position: u64) {
+    let file = Connection::open(directory.join("audit.db")).unwrap();
+    let sql = "INSERT INTO trail (position, stream, number, at, content) VALUES (?1, -9, ?1, 0, x'00')";
+    file.execute(sql, [position.cast_signed()]).unwrap();
+}
+
+/// promise: C5
+#[test]
+fn readers_do_not_pass_entries_that_cannot_be_filed() {
+    let (directory, mut chain, entries) = with_entries(10);
+    occupy(directory.path(), 12);
+    let (journal, _) = open(directory.path(), &Options { file_after: 1, ..options() });
+    let more = sealed(&mut chain, 5);
+    append_each(&journal, &more);
+    let known = [&entries[..], &more[..1]].concat();
+    for stream in [None, Some(Stream::Shared)] {
+        let query = AuditQuery { stream, ..AuditQuery::default() };
+        let page = journal.audit_log_reader().read(query.clone()).unwrap();
+        assert!(page.entries.iter().map(|one| &one.entry).eq(&known), "{stream:?}");
+        assert_eq!((page.head, page.end), (11, 15), "{stream:?}");
+        // Its index is not there: without a limit the page would be empty, and complete.
+        let host = vec![Subject::Host { cluster: String::new(), name: "h13".to_owned() }];
+        let page = journal.audit_log_reader().read(AuditQuery { groups: vec![host], ..query }).unwrap();
+        assert_eq!((page.entries.len(), page.head, page.next), (0, 11, None), "{stream:?}");
+    }
+    assert!(journal.audit_check().damages > 0);
+    journal.close().unwrap();
 }
 
 /// promise: D4, C5
@@ -292,4 +328,166 @@ fn hidden_entries_wait_in_the_journal_and_others_are_filed() {
     assert_eq!(read_all(&journal).len(), 9);
     let (again, _) = open(killed.path(), &options());
     assert_eq!(read_all(&again).len(), 9, "nothing is hidden after a start");
+}
+
+/// promise: C5
+#[test]
+fn entries_that_wait_in_the_journal_are_saved_when_a_loss_is_accepted() {
+    let (directory, mut chain, _) = with_entries(10);
+    occupy(directory.path(), 11);
+    let (journal, _) = open(directory.path(), &options());
+    let waiting = sealed(&mut chain, 150);
+    journal.append(Stream::Shared, &[], &waiting).unwrap();
+    journal.close().unwrap();
+    assert_eq!(rows(directory.path()), (150, 11));
+    fs::remove_file(directory.path().join("audit.db")).unwrap();
+    // A name is not used twice.
+    fs::write(directory.path().join("audit.lost-1.db"), b"").unwrap();
+    let accepted = accept_loss(directory.path(), &options()).unwrap();
+    let file = directory.path().join("audit.lost-2.jsonl");
+    assert_eq!((accepted.kind, accepted.waiting.as_ref()), (LossKind::AuditEntries, Some(&file)));
+    assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+    let lines = fs::read_to_string(&file).unwrap();
+    assert!(lines.lines().eq(waiting.iter().map(|entry| entry.to_line())), "{lines}");
+    let (journal, _) = open(directory.path(), &options());
+    assert_eq!(read_all(&journal).len(), 1);
+    journal.close().unwrap();
+    assert_eq!(check(directory.path()).unwrap().entries_kept, 1);
+}
+
+/// promise: D4, C5
+#[test]
+fn the_audit_file_of_another_journal_is_no_sign_of_lost_commits() {
+    let other = Options::new(Seed([9; 16]), Now::at_millis(2_000));
+    for count in [5, 10, 20] {
+        let (directory, _, _) = with_entries(10);
+        let (other, _, _) = created_with_entries(&other, count);
+        fs::copy(other.path().join("audit.db"), directory.path().join("audit.db")).unwrap();
+        let refused = [
+            Journal::open(directory.path(), &options()).map(drop).unwrap_err(),
+            check(directory.path()).map(drop).unwrap_err(),
+        ];
+        for problem in refused {
+            assert!(matches!(problem, OpenError::AuditLost { .. }), "{count}: {problem}");
+            assert!(problem.to_string().contains("it is the file of another journal"), "{count}: {problem}");
+        }
+        let accepted = accept_loss(directory.path(), &Options { seed: Seed([8; 16]), ..options() }).unwrap();
+        assert_eq!(accepted.kind, LossKind::AuditEntries);
+        let (journal, found) = open(directory.path(), &options());
+        assert_eq!(found.state, ControlState::new(Seed([7; 16])), "the state goes on unchanged");
+        journal.close().unwrap();
+        assert_eq!(check(directory.path()).unwrap().entries_kept, 1);
+    }
+}
+
+/// A journal that has lost that many commits, which its audit file shows.
+fn with_a_lead(count: usize) -> TempDir {
+    let (directory, mut chain, _) = with_entries(10);
+    let files = ["journal.db", "journal.reach"].map(|name| directory.path().join(name));
+    let older = files.each_ref().map(|file| fs::read(file).unwrap());
+    let (journal, _) = open(directory.path(), &options());
+    append_each(&journal, &sealed(&mut chain, count));
+    journal.close().unwrap();
+    files.iter().zip(older).for_each(|(file, older)| fs::write(file, older).unwrap());
+    directory
+}
+
+fn refuse_short(directory: &Path) {
+    let problem = Journal::open(directory, &options()).map(drop).unwrap_err();
+    assert!(matches!(problem, OpenError::Short { .. }), "{problem}");
+}
+
+/// promise: D4, C5
+#[test]
+fn an_interrupted_acceptance_of_lost_commits_can_be_repeated() {
+    for lost in [1, 2, 3, 20] {
+        let directory = with_a_lead(lost);
+        refuse_short(directory.path());
+        let unchanged = ["audit.db", "journal.reach"].map(|name| directory.path().join(name));
+        let content = unchanged.each_ref().map(|file| fs::read(file).unwrap());
+        for _ in 0..2 {
+            assert_eq!(accept_loss(directory.path(), &options()).unwrap().kind, LossKind::Commits);
+            // The journal was written, and nothing else.
+            unchanged.iter().zip(&content).for_each(|(file, content)| fs::write(file, content).unwrap());
+        }
+        refuse_short(directory.path());
+        accept_loss(directory.path(), &options()).unwrap();
+        let (journal, _) = open(directory.path(), &options());
+        let entries = read_all(&journal);
+        let kinds: Vec<_> = entries.iter().skip(10).map(|entry| entry.kind.as_str()).collect();
+        assert_eq!(kinds, ["loss_accepted"; 3], "{lost}");
+        assert_eq!(journal.audit_check().damages, 0, "{lost}");
+        journal.close().unwrap();
+        assert_eq!(check(directory.path()).unwrap().entries_kept, entries.len() as u64, "{lost}");
+    }
+}
+
+/// promise: D4, C5
+#[test]
+fn lost_commits_can_be_accepted_although_the_audit_file_is_damaged() {
+    let directory = with_a_lead(2);
+    let file = directory.path().join("audit.db");
+    let page: usize = {
+        let file = Connection::open(&file).unwrap();
+        let sql = "SELECT rootpage FROM sqlite_schema WHERE name = 'subject'";
+        file.query_row(sql, [], |row| row.get::<_, i64>(0)).unwrap().try_into().unwrap()
+    };
+    let mut bytes = fs::read(&file).unwrap();
+    bytes[(page - 1) * 4_096..page * 4_096].fill(0xa5);
+    fs::write(&file, &bytes).unwrap();
+    refuse_short(directory.path());
+    assert_eq!(accept_loss(directory.path(), &options()).unwrap().kind, LossKind::Commits);
+    assert_eq!(fs::read(directory.path().join("audit.lost-1.db")).unwrap(), bytes);
+    let (journal, _) = open(directory.path(), &options());
+    assert_eq!(read_all(&journal).len(), 1);
+    journal.close().unwrap();
+    assert_eq!(check(directory.path()).unwrap().entries_kept, 1);
+}
+
+/// promise: D5
+#[test]
+fn damaged_numbers_end_neither_filing_nor_a_copy() {
+    let (directory, mut chain, _) = with_entries(10);
+    let file = Connection::open(directory.path().join("audit.db")).unwrap();
+    file.execute_batch("UPDATE trail SET position = 0 WHERE position = 1").unwrap();
+    file.execute_batch("UPDATE trail SET number = -1 WHERE position = 5").unwrap();
+    file.close().unwrap();
+    let (journal, _) = open(directory.path(), &Options { file_after: 1, ..options() });
+    append_each(&journal, &sealed(&mut chain, 3));
+    let last = AuditQuery { after: Some(10), ..AuditQuery::default() };
+    assert_eq!(journal.audit_log_reader().read(last).unwrap().entries.len(), 3);
+    let copy = directory.path().join("copy.db");
+    let (tell, told) = mpsc::channel();
+    journal.copy_then(&copy, move |copied| tell.send(copied).unwrap());
+    told.recv().unwrap().unwrap();
+    journal.append(Stream::Shared, &[], &sealed(&mut chain, 1)).unwrap();
+    journal.close().unwrap();
+    let copy = Connection::open(copy).unwrap();
+    let numbers = "SELECT group_concat(number, ' ') FROM (SELECT number FROM entry ORDER BY number)";
+    let numbers: String = copy.query_row(numbers, [], |row| row.get(0)).unwrap();
+    assert_eq!(numbers, "2 3 4 6 7 8 9 10 11 12 13", "the others are in the copy");
+}
+
+/// promise: C5, D4
+#[test]
+fn entries_are_removed_when_no_loss_of_the_log_can_bring_them_back() {
+    let (directory, mut chain, entries) = with_entries(50);
+    let retention = Duration::from_secs(30);
+    let options = Options { file_after: 1, log_bytes: 1 << 30, audit_retention: retention, ..options() };
+    let (journal, _) = open(directory.path(), &options);
+    let more = sealed(&mut chain, 20);
+    append_each(&journal, &more);
+    let first = journal.audit_log_reader().read(AuditQuery::default()).unwrap().swept;
+    assert!(first > 30, "{first}");
+    let lost = left_by_a_kill(&journal, directory.path());
+    journal.close().unwrap();
+    assert!(rows(directory.path()).1 < 35, "they are removed");
+    fs::write(lost.path().join("journal.db-wal"), b"").unwrap();
+    refuse_short(lost.path());
+    assert_eq!(accept_loss(lost.path(), &options).unwrap().kind, LossKind::Commits);
+    let (journal, _) = open(lost.path(), &options);
+    assert_eq!(read_all(&journal)[..50], entries[..]);
+    assert_eq!(journal.audit_check().damages, 0);
+    journal.close().unwrap();
+    check(lost.path()).unwrap();
 }
