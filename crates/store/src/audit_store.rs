@@ -25,7 +25,7 @@ use crate::stream_key::StreamKey;
 pub(crate) const ENTRIES_PER_SLICE: u64 = 64;
 
 /// Entries after which those that are filed are settled, if the log of the file is not long before that.
-const ENTRIES_PER_SETTLEMENT: u64 = 4_096;
+const ENTRIES_PER_SETTLEMENT: u64 = 16_384;
 
 /// Work after which a slice ends that has filed as many bytes as the last commit has written: the bytes of its entries,
 /// and for each of their subjects the work of about 512 bytes.

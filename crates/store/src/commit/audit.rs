@@ -76,9 +76,8 @@ impl CommitState {
             let entries = self.entries_written + ENTRIES_PER_SLICE.min(self.options.file_after.max(1));
             let amount = FilingAmount { entries, bytes: self.entry_bytes_written };
             let filed = self.audit.file_some(connection, (&hidden, swept), (amount, removal));
-            let settled = filed.and_then(|()| {
-                self.audit.settle_if_due(self.options.log_bytes / 4, || self.files.check_audit())
-            });
+            let settled = filed
+                .and_then(|()| self.audit.settle_if_due(self.options.log_bytes, || self.files.check_audit()));
             if let Err(error) = settled {
                 self.fail(error);
             }
