@@ -1,21 +1,14 @@
 //! The audit log is verified while the journal is in use.
 
-use std::time::Duration;
-
 use forewarn_store::{AuditCheck, Journal};
+use forewarn_testkit::wait_until;
 use rusqlite::Connection;
 
 use super::{open, with_entries};
 
 /// Waits for the end of the first pass.
 fn first_pass(journal: &Journal) -> AuditCheck {
-    loop {
-        let found = journal.audit_check();
-        if found.passes > 0 {
-            return found;
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    wait_until("end of the first pass", || Some(journal.audit_check()).filter(|found| found.passes > 0))
 }
 
 /// promise: C5
