@@ -4,6 +4,7 @@ pub mod blocks;
 pub mod histogram;
 pub mod http;
 pub mod load;
+pub mod program;
 pub mod rules_fleet;
 
 use std::error::Error;

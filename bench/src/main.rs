@@ -17,7 +17,7 @@ mod tally;
 use std::error::Error;
 use std::process::ExitCode;
 
-use forewarn_bench::rules_fleet;
+use forewarn_bench::{program, rules_fleet};
 use forewarn_lifecycle::{Change, Cluster, Command, Effect, Now, Refusal};
 
 use arguments::Arguments;
@@ -30,23 +30,7 @@ struct Outcome {
 }
 
 fn main() -> ExitCode {
-    let arguments = match Arguments::parse(std::env::args().skip(1)) {
-        Ok(arguments) => arguments,
-        Err(problem) => {
-            eprintln!("{problem}");
-            return ExitCode::from(2);
-        }
-    };
-    match run(arguments) {
-        Ok(line) => {
-            println!("{line}");
-            ExitCode::SUCCESS
-        }
-        Err(problem) => {
-            eprintln!("{problem}");
-            ExitCode::FAILURE
-        }
-    }
+    program::run(Arguments::parse(std::env::args().skip(1)), run)
 }
 
 fn run(arguments: Arguments) -> Result<String, Box<dyn Error>> {

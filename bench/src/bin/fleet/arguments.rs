@@ -5,6 +5,7 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use forewarn_bench::blocks::MACHINES_PER_BLOCK;
+use forewarn_bench::program::GivenOption;
 
 const COUNT: RangeInclusive<u32> = 1..=100_000;
 const MILLISECONDS: RangeInclusive<u32> = 10..=600_000;
@@ -115,7 +116,7 @@ impl Arguments {
             megabytes: 1,
         };
         while let Some(word) = words.next() {
-            arguments.set(&word, words.next().unwrap_or_default())?;
+            arguments.set(&word, &words.next().unwrap_or_default())?;
         }
         let is_local = |at: &SocketAddr| at.ip().is_loopback();
         if arguments.at.port() == 0 || !is_local(&arguments.at) || !is_local(&arguments.metadata) {
@@ -124,24 +125,25 @@ impl Arguments {
         Ok(arguments)
     }
 
-    fn set(&mut self, word: &str, value: String) -> Result<(), String> {
+    fn set(&mut self, word: &str, value: &str) -> Result<(), String> {
+        let given = GivenOption { word, value, hint: HINT };
         match word {
-            "--at" => self.at = parsed(word, &value, value.parse().ok())?,
-            "--metadata" => self.metadata = parsed(word, &value, value.parse().ok())?,
+            "--at" => self.at = given.parsed(value.parse().ok())?,
+            "--metadata" => self.metadata = given.parsed(value.parse().ok())?,
             "--socket" => self.socket = PathBuf::from(value),
-            "--token" => self.token = value,
-            "--machines" => self.machines = whole_blocks(word, &value)?,
-            "--first" => self.first = whole_blocks(word, &value)?,
-            "--new-tenants" => self.new_tenants = number(word, &value, TENANTS)?,
-            "--tenants" => self.tenants = number(word, &value, TENANTS)?,
-            "--milliseconds" => self.milliseconds = number(word, &value, MILLISECONDS)?,
-            "--names" => self.names = parsed(word, &value, name_form(&value))?,
-            "--work" => self.work = parsed(word, &value, server_work(&value))?,
-            "--kind" => self.kind = parsed(word, &value, held_kind(&value))?,
-            "--count" => self.count = number(word, &value, COUNT)?,
-            "--process" => self.process = parsed(word, &value, value.parse().ok())?,
-            "--megabytes" => self.megabytes = number(word, &value, MEGABYTES)?,
-            _ => return Err(format!("unknown word: {word}\n  hint: {HINT}")),
+            "--token" => value.clone_into(&mut self.token),
+            "--machines" => self.machines = given.multiple(MACHINES_PER_BLOCK, MACHINES)?,
+            "--first" => self.first = given.multiple(MACHINES_PER_BLOCK, MACHINES)?,
+            "--new-tenants" => self.new_tenants = given.number(TENANTS)?,
+            "--tenants" => self.tenants = given.number(TENANTS)?,
+            "--milliseconds" => self.milliseconds = given.number(MILLISECONDS)?,
+            "--names" => self.names = given.parsed(name_form(value))?,
+            "--work" => self.work = given.parsed(server_work(value))?,
+            "--kind" => self.kind = given.parsed(held_kind(value))?,
+            "--count" => self.count = given.number(COUNT)?,
+            "--process" => self.process = given.parsed(value.parse().ok())?,
+            "--megabytes" => self.megabytes = given.number(MEGABYTES)?,
+            _ => return Err(given.unknown()),
         }
         Ok(())
     }
@@ -173,19 +175,6 @@ fn held_kind(value: &str) -> Option<HeldKind> {
         "poll" => Some(HeldKind::Poll),
         _ => None,
     }
-}
-
-fn whole_blocks(word: &str, value: &str) -> Result<u32, String> {
-    let machines = number(word, value, MACHINES)?;
-    parsed(word, value, Some(machines).filter(|machines| machines.is_multiple_of(MACHINES_PER_BLOCK)))
-}
-
-fn number(word: &str, value: &str, range: RangeInclusive<u32>) -> Result<u32, String> {
-    parsed(word, value, value.parse().ok().filter(|number| range.contains(number)))
-}
-
-fn parsed<T>(word: &str, value: &str, parsed: Option<T>) -> Result<T, String> {
-    parsed.ok_or_else(|| format!("not a value for {word}: {value:?}\n  hint: {HINT}"))
 }
 
 #[cfg(test)]

@@ -35,7 +35,7 @@ use std::time::{Duration, Instant};
 use arguments::{Arguments, NameForm, Role};
 use forewarn_bench::http::Connection;
 use forewarn_bench::load::{Load, LoadTarget, PATIENCE};
-use forewarn_bench::{LoadResult, blocks};
+use forewarn_bench::{LoadResult, blocks, program};
 
 /// The cluster with the large fleet.
 const FLEET: &str = "fleet";
@@ -44,31 +44,19 @@ const LOAD: &str = "load";
 const LOAD_MACHINES: u32 = 8;
 
 fn main() -> ExitCode {
-    let arguments = match Arguments::parse(std::env::args().skip(1)) {
-        Ok(arguments) => arguments,
-        Err(problem) => {
-            eprintln!("{problem}");
-            return ExitCode::from(2);
-        }
-    };
-    let result = match arguments.role {
-        Role::Prepare => prepare(&arguments),
-        Role::Apply => apply(&arguments),
-        Role::Commands => send_commands(&arguments),
-        Role::Beside => beside::measure(&arguments),
-        Role::Hold => hold::hold(&arguments),
-        Role::Arm => arm::put(&arguments),
-        Role::Audit => audit::fill(&arguments),
-    };
-    match result {
-        Ok(line) => {
-            println!("{line}");
-            ExitCode::SUCCESS
-        }
-        Err(problem) => {
-            eprintln!("{problem}");
-            ExitCode::FAILURE
-        }
+    program::run(Arguments::parse(std::env::args().skip(1)), |arguments| play(&arguments))
+}
+
+/// Plays a role.
+fn play(arguments: &Arguments) -> LoadResult<String> {
+    match arguments.role {
+        Role::Prepare => prepare(arguments),
+        Role::Apply => apply(arguments),
+        Role::Commands => send_commands(arguments),
+        Role::Beside => beside::measure(arguments),
+        Role::Hold => hold::hold(arguments),
+        Role::Arm => arm::put(arguments),
+        Role::Audit => audit::fill(arguments),
     }
 }
 

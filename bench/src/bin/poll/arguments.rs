@@ -3,6 +3,8 @@
 use std::net::SocketAddr;
 use std::ops::RangeInclusive;
 
+use forewarn_bench::program::GivenOption;
+
 const CONNECTIONS: RangeInclusive<u32> = 1..=10_000;
 const MILLISECONDS: RangeInclusive<u32> = 10..=60_000;
 const TARGET: &str = "/metadata/scheduledevents?api-version=2020-07-01";
@@ -36,13 +38,14 @@ impl Arguments {
         let mut words = words.into_iter();
         while let Some(word) = words.next() {
             let value = words.next().unwrap_or_default();
+            let given = GivenOption { word: &word, value: &value, hint: HINT };
             match word.as_str() {
-                "--at" => arguments.at = parsed(&word, &value, value.parse().ok())?,
-                "--connections" => arguments.connections = number(&word, &value, CONNECTIONS)?,
-                "--mode" => arguments.mode = parsed(&word, &value, Mode::named(&value))?,
-                "--milliseconds" => arguments.milliseconds = number(&word, &value, MILLISECONDS)?,
-                "--target" => arguments.target = value,
-                _ => return Err(format!("unknown word: {word}\n  hint: {HINT}")),
+                "--at" => arguments.at = given.parsed(value.parse().ok())?,
+                "--connections" => arguments.connections = given.number(CONNECTIONS)?,
+                "--mode" => arguments.mode = given.parsed(Mode::named(&value))?,
+                "--milliseconds" => arguments.milliseconds = given.number(MILLISECONDS)?,
+                "--target" => arguments.target.clone_from(&value),
+                _ => return Err(given.unknown()),
             }
         }
         if arguments.at.port() == 0 {
@@ -77,14 +80,6 @@ impl Mode {
             Self::PerRequest => "per-request",
         }
     }
-}
-
-fn number(word: &str, value: &str, range: RangeInclusive<u32>) -> Result<u32, String> {
-    parsed(word, value, value.parse().ok().filter(|number| range.contains(number)))
-}
-
-fn parsed<T>(word: &str, value: &str, parsed: Option<T>) -> Result<T, String> {
-    parsed.ok_or_else(|| format!("not a value for {word}: {value:?}\n  hint: {HINT}"))
 }
 
 #[cfg(test)]

@@ -15,28 +15,14 @@ mod sample;
 use std::error::Error;
 use std::process::ExitCode;
 
+use forewarn_bench::program;
+
 use arguments::{Arguments, Mode};
 use load::{Load, Measured};
 use sample::{Sample, Samples};
 
 fn main() -> ExitCode {
-    let arguments = match Arguments::parse(std::env::args().skip(1)) {
-        Ok(arguments) => arguments,
-        Err(problem) => {
-            eprintln!("{problem}");
-            return ExitCode::from(2);
-        }
-    };
-    match run(&arguments) {
-        Ok(line) => {
-            println!("{line}");
-            ExitCode::SUCCESS
-        }
-        Err(problem) => {
-            eprintln!("{problem}");
-            ExitCode::FAILURE
-        }
-    }
+    program::run(Arguments::parse(std::env::args().skip(1)), |arguments| run(&arguments))
 }
 
 fn run(arguments: &Arguments) -> Result<String, Box<dyn Error>> {

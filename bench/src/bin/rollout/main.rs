@@ -17,26 +17,11 @@ use std::process::ExitCode;
 
 use arguments::Arguments;
 use control::{Control, Counts};
+use forewarn_bench::program;
 use forewarn_lifecycle::Now;
 
 fn main() -> ExitCode {
-    let arguments = match Arguments::parse(std::env::args().skip(1)) {
-        Ok(arguments) => arguments,
-        Err(problem) => {
-            eprintln!("{problem}");
-            return ExitCode::from(2);
-        }
-    };
-    match run(arguments) {
-        Ok(line) => {
-            println!("{line}");
-            ExitCode::SUCCESS
-        }
-        Err(problem) => {
-            eprintln!("{problem}");
-            ExitCode::FAILURE
-        }
-    }
+    program::run(Arguments::parse(std::env::args().skip(1)), run)
 }
 
 fn run(arguments: Arguments) -> Result<String, Box<dyn Error>> {

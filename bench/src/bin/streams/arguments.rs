@@ -5,6 +5,7 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use forewarn_bench::blocks::MACHINES_PER_BLOCK;
+use forewarn_bench::program::GivenOption;
 
 const CLUSTERS: RangeInclusive<u32> = 1..=1_000;
 const CLIENTS: RangeInclusive<u32> = 1..=1_000;
@@ -59,7 +60,7 @@ impl Arguments {
             machines: MACHINES_PER_BLOCK,
         };
         while let Some(word) = words.next() {
-            arguments.set(&word, words.next().unwrap_or_default())?;
+            arguments.set(&word, &words.next().unwrap_or_default())?;
         }
         if arguments.at.port() == 0 || !arguments.at.ip().is_loopback() {
             return Err(format!("no address on loopback\n  hint: {HINT}"));
@@ -67,33 +68,21 @@ impl Arguments {
         Ok(arguments)
     }
 
-    fn set(&mut self, word: &str, value: String) -> Result<(), String> {
+    fn set(&mut self, word: &str, value: &str) -> Result<(), String> {
+        let given = GivenOption { word, value, hint: HINT };
         match word {
-            "--at" => self.at = parsed(word, &value, value.parse().ok())?,
+            "--at" => self.at = given.parsed(value.parse().ok())?,
             "--socket" => self.socket = PathBuf::from(value),
-            "--token" => self.token = value,
-            "--clusters" => self.clusters = number(word, &value, CLUSTERS)?,
-            "--clients" => self.clients = number(word, &value, CLIENTS)?,
-            "--milliseconds" => self.milliseconds = number(word, &value, MILLISECONDS)?,
-            "--first" => self.first = whole_blocks(word, &value)?,
-            "--machines" => self.machines = whole_blocks(word, &value)?,
-            _ => return Err(format!("unknown word: {word}\n  hint: {HINT}")),
+            "--token" => value.clone_into(&mut self.token),
+            "--clusters" => self.clusters = given.number(CLUSTERS)?,
+            "--clients" => self.clients = given.number(CLIENTS)?,
+            "--milliseconds" => self.milliseconds = given.number(MILLISECONDS)?,
+            "--first" => self.first = given.multiple(MACHINES_PER_BLOCK, MACHINES)?,
+            "--machines" => self.machines = given.multiple(MACHINES_PER_BLOCK, MACHINES)?,
+            _ => return Err(given.unknown()),
         }
         Ok(())
     }
-}
-
-fn whole_blocks(word: &str, value: &str) -> Result<u32, String> {
-    let machines = number(word, value, MACHINES)?;
-    parsed(word, value, Some(machines).filter(|machines| machines.is_multiple_of(MACHINES_PER_BLOCK)))
-}
-
-fn number(word: &str, value: &str, range: RangeInclusive<u32>) -> Result<u32, String> {
-    parsed(word, value, value.parse().ok().filter(|number| range.contains(number)))
-}
-
-fn parsed<T>(word: &str, value: &str, parsed: Option<T>) -> Result<T, String> {
-    parsed.ok_or_else(|| format!("not a value for {word}: {value:?}\n  hint: {HINT}"))
 }
 
 #[cfg(test)]

@@ -24,34 +24,22 @@ use std::time::{Duration, Instant};
 use arguments::{Arguments, Role};
 use forewarn_bench::http::Connection;
 use forewarn_bench::load::{Load, LoadTarget, Measured, PATIENCE};
-use forewarn_bench::{LoadResult, blocks};
+use forewarn_bench::{LoadResult, blocks, program};
 
 /// The cluster with the large fleet.
 const FLEET: &str = "fleet";
 
 fn main() -> ExitCode {
-    let arguments = match Arguments::parse(std::env::args().skip(1)) {
-        Ok(arguments) => arguments,
-        Err(problem) => {
-            eprintln!("{problem}");
-            return ExitCode::from(2);
-        }
-    };
-    let result = match arguments.role {
-        Role::Prepare => prepare(&arguments),
-        Role::Commands => send_commands(&arguments),
-        Role::Fleet => build_fleet(&arguments),
-        Role::Beside => send_beside_an_apply(&arguments),
-    };
-    match result {
-        Ok(line) => {
-            println!("{line}");
-            ExitCode::SUCCESS
-        }
-        Err(problem) => {
-            eprintln!("{problem}");
-            ExitCode::FAILURE
-        }
+    program::run(Arguments::parse(std::env::args().skip(1)), |arguments| play(&arguments))
+}
+
+/// Plays a role.
+fn play(arguments: &Arguments) -> LoadResult<String> {
+    match arguments.role {
+        Role::Prepare => prepare(arguments),
+        Role::Commands => send_commands(arguments),
+        Role::Fleet => build_fleet(arguments),
+        Role::Beside => send_beside_an_apply(arguments),
     }
 }
 
