@@ -1,66 +1,67 @@
 //! The audit file of an open journal, and the filing of entries into it.
 //!
-//! Entries are filed between commits, a few at a time, without a sync. A checkpoint from time to time makes them
-//! durable; only then are they removed from the journal ([`crate::pending`]). Nothing of the state depends on this
-//! file, so it is not checked when the journal is opened: entries that cannot be filed because it is damaged stay in
-//! the journal.
+//! Entries are filed beside the commits, many at a time, without a sync ([`crate::filer`]). A checkpoint from time to
+//! time makes them durable; only then are they removed from the journal ([`crate::pending`]). Nothing of the state
+//! depends on this file, so it is not checked when the journal is opened: entries that cannot be filed because it is
+//! damaged stay in the journal.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use forewarn_control::AuditEntry;
 use rusqlite::{Connection, ErrorCode};
 
 use crate::audit_file::{AuditFile, create_audit, damage_of};
-use crate::audit_log::{AuditEnds, AuditView, FiledEntry, file_entry, remove_swept};
-use crate::database::{self, LogAfterCheckpoint, checkpoint, keep_log_on_close};
+use crate::audit_log::{AuditEnds, AuditView};
+use crate::database::{self, LogAfterCheckpoint, keep_log_on_close};
 use crate::error::{AppendError, OpenError};
+use crate::filer::{Filer, FilerEnded, FilingJob, FilingOutcome, FilingSlices, SweptEntries, perform};
 use crate::files::{AuditFileState, Directory};
 use crate::heading::Headings;
 use crate::pending::{FilingSlice, PendingEntries};
 use crate::stream_key::StreamKey;
 
-/// Entries that are filed together.
-pub(crate) const ENTRIES_PER_SLICE: u64 = 64;
+/// Entries, and bytes of them, that are filed together.
+const ENTRIES_PER_JOB: usize = 1_024;
+const BYTES_PER_JOB: usize = 1 << 20;
 
 /// Entries after which those that are filed are settled, if the log of the file is not long before that.
 const ENTRIES_PER_SETTLEMENT: u64 = 16_384;
 
-/// Work after which a slice ends that has filed as many bytes as the last commit has written: the bytes of its entries,
-/// and for each of their subjects the work of about 512 bytes.
-const WORK_PER_SLICE: u64 = 1 << 20;
-const SUBJECT_WORK: u64 = 512;
-
-/// Bytes that a subject adds to the log.
-const SUBJECT_BYTES: u64 = 128;
+/// Entries that may wait while others are filed. With more of them, commits wait for the filing.
+const BACKLOG_MAX: u64 = 65_536;
 
 /// Pause after a failure that may pass.
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
 
-/// Bytes that a slice adds to its content: the pages around it.
-const SLICE_BYTES: u64 = 10 * 4_096;
+/// Bytes that a job adds to its content: the pages around it.
+const JOB_BYTES: u64 = 10 * 4_096;
 
-/// Amount that is filed together: no more entries than that, and at least that many bytes of them if there are so many.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct FilingAmount {
-    pub(crate) entries: u64,
-    pub(crate) bytes: u64,
+/// The connection of the audit file.
+#[derive(Debug)]
+enum FileState {
+    Here(Connection),
+    /// The filer has it.
+    Lent,
+    /// The damage because of which it cannot be used at all.
+    Unusable(String),
 }
 
-/// Treatment of swept entries by a slice.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum SweptEntries {
-    Remove,
-    /// A copy of the file is being made.
-    Keep,
+/// The reason why the committer does not have the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum NoFile<'a> {
+    #[error("it is being written")]
+    Lent,
+    #[error("{0}")]
+    Unusable(&'a str),
 }
 
 /// The audit file of an open journal, and the entries that wait for it.
 #[derive(Debug)]
 pub(crate) struct AuditStore {
-    /// Or the damage because of which it cannot be used at all.
-    file: Result<Connection, String>,
+    file: FileState,
+    /// `None` if entries are filed on the thread of the caller.
+    filer: Option<Filer>,
     pending: PendingEntries,
     /// The damage because of which nothing is filed, or that was found at an end.
     damage: Option<String>,
@@ -115,15 +116,39 @@ impl AuditStore {
         let damage = damage.or_else(|| file.as_ref().err().cloned());
         let health = if file.is_ok() { FilingHealth::Files } else { FilingHealth::Stopped };
         let journal_path = directory.journal();
-        Ok(Self { file, pending, damage, health, log_bytes: 0, removed: 0, path, journal_path })
+        let (file, filer) = (file.map_or_else(FileState::Unusable, FileState::Here), None);
+        Ok(Self { file, filer, pending, damage, health, log_bytes: 0, removed: 0, path, journal_path })
     }
 
-    pub(crate) fn file(&self) -> Result<&Connection, &str> {
-        self.file.as_ref().map_err(String::as_str)
+    /// Files entries on another thread from now on.
+    pub(crate) fn file_on(&mut self, filer: Option<Filer>) {
+        self.filer = filer;
+    }
+
+    /// The file, unless the filer has it.
+    pub(crate) fn file(&self) -> Result<&Connection, NoFile<'_>> {
+        match &self.file {
+            FileState::Here(file) => Ok(file),
+            FileState::Lent => Err(NoFile::Lent),
+            FileState::Unusable(what) => Err(NoFile::Unusable(what)),
+        }
     }
 
     pub(crate) fn state(&self) -> AuditFileState {
-        if self.file.is_ok() { AuditFileState::Used } else { AuditFileState::Unusable }
+        match self.file {
+            FileState::Here(_) | FileState::Lent => AuditFileState::Used,
+            FileState::Unusable(_) => AuditFileState::Unusable,
+        }
+    }
+
+    /// Returns true if the filer has the file.
+    pub(crate) fn is_lent(&self) -> bool {
+        matches!(self.file, FileState::Lent)
+    }
+
+    /// Returns true if so many entries wait that commits must wait for the filing.
+    pub(crate) fn is_behind(&self) -> bool {
+        self.pending.unfiled() > BACKLOG_MAX
     }
 
     pub(crate) fn pending(&self) -> &PendingEntries {
@@ -143,13 +168,13 @@ impl AuditStore {
     }
 
     pub(crate) fn view<'a>(&'a self, journal: &'a Connection) -> AuditView<'a> {
-        AuditView::new(journal, self.file.as_ref().ok(), &self.pending)
+        AuditView::new(journal, self.file().ok(), &self.pending)
     }
 
-    /// Returns true if at least that many entries can be filed. `hidden` has the last number that readers see, by
+    /// Returns true if at least that many entries can be filed now. `hidden` has the last number that readers see, by
     /// stream.
     pub(crate) fn can_file(&self, hidden: &BTreeMap<StreamKey, u64>, least: u64) -> bool {
-        if self.health != FilingHealth::Files || self.pending.unfiled() < least.max(1) {
+        if self.is_lent() || self.health != FilingHealth::Files || self.pending.unfiled() < least.max(1) {
             return false;
         }
         let mut count = 0;
@@ -159,78 +184,141 @@ impl AuditStore {
         })
     }
 
-    /// Returns true if that many swept entries can be removed from the file.
-    pub(crate) fn can_remove(&self, swept: u64, least: u64) -> bool {
-        self.health == FilingHealth::Files && swept >= self.removed.saturating_add(least.max(1))
+    /// Returns true if an entry up to that position is being filed, or can be.
+    pub(crate) fn has_fileable(&self, hidden: &BTreeMap<StreamKey, u64>, position: u64) -> bool {
+        self.health == FilingHealth::Files && self.pending.is_fileable_up_to(hidden, position)
     }
 
-    /// Files about that many entries, in one transaction. Damage ends the filing.
-    pub(crate) fn file_some(
+    /// Returns true if that many swept entries can be removed from the file.
+    pub(crate) fn can_remove(&self, swept: u64, least: u64) -> bool {
+        !self.is_lent()
+            && self.health == FilingHealth::Files
+            && swept >= self.removed.saturating_add(least.max(1))
+    }
+
+    /// Begins to file entries, in one transaction, and to settle everything that is filed if it is time. Damage ends
+    /// the filing.
+    pub(crate) fn begin_filing(
         &mut self,
         journal: &Connection,
         (hidden, swept): (&BTreeMap<StreamKey, u64>, u64),
-        (amount, removal): (FilingAmount, SweptEntries),
+        removal: SweptEntries,
+        settlement: Option<LogAfterCheckpoint>,
     ) -> Result<(), AppendError> {
-        let Ok(file) = &self.file else { return Ok(()) };
-        if self.health != FilingHealth::Files {
+        if self.health != FilingHealth::Files || self.file().is_err() {
             return Ok(());
         }
-        let mut left = amount.entries;
-        let mut slices = Vec::new();
-        for slice in self.pending.fileable(hidden) {
-            if left == 0 {
+        let slices = match self.take_slices(journal, hidden) {
+            Ok(Ok(slices)) => slices,
+            Ok(Err(what)) => {
+                self.stop(&what);
+                return Ok(());
+            }
+            Err(error) => return self.stop_or_fail(&error),
+        };
+        let FileState::Here(file) = std::mem::replace(&mut self.file, FileState::Lent) else { return Ok(()) };
+        let lent = Box::new((file, FilingJob { slices, swept, removal, settlement }));
+        let lent = match &self.filer {
+            Some(filer) => filer.lend(lent),
+            None => Err(lent),
+        };
+        match lent.map_err(|lent| *lent) {
+            Ok(()) => Ok(()),
+            Err((file, job)) => {
+                let outcome = perform(&file, job);
+                self.returned(file, outcome, swept)
+            }
+        }
+    }
+
+    /// The entries of a job, or what is wrong with one of them.
+    fn take_slices(
+        &mut self,
+        journal: &Connection,
+        hidden: &BTreeMap<StreamKey, u64>,
+    ) -> rusqlite::Result<Result<FilingSlices, String>> {
+        let (mut entries, mut bytes) = (ENTRIES_PER_JOB as u64, BYTES_PER_JOB);
+        let fileable: Vec<_> = self.pending.fileable(hidden).take(ENTRIES_PER_JOB).collect();
+        let mut slices = Vec::with_capacity(fileable.len());
+        for slice in fileable {
+            if entries == 0 || bytes == 0 {
                 break;
             }
-            let slice = FilingSlice { count: slice.count.min(left), ..slice };
-            left -= slice.count;
-            slices.push(slice);
+            let slice = FilingSlice { count: slice.count.min(entries), ..slice };
+            let taken = match self.pending.take(journal, &slice, bytes)? {
+                Ok(taken) => taken,
+                Err(what) => return Ok(Err(what)),
+            };
+            let slice = FilingSlice { count: taken.len() as u64, ..slice };
+            entries -= slice.count;
+            bytes = taken.iter().fold(bytes, |left, entry| left.saturating_sub(entry.line.len()));
+            slices.push((slice, taken));
         }
-        match file_slices(file, journal, &self.pending, (&slices, amount.bytes), (swept, removal)) {
-            Ok(FilingResult::Filed { slices, bytes, removed }) => {
+        Ok(Ok(slices))
+    }
+
+    /// Takes the file back if its job has ended.
+    pub(crate) fn take_back(&mut self, swept: u64) -> Result<(), AppendError> {
+        if !self.is_lent() {
+            return Ok(());
+        }
+        match self.filer.as_ref().map_or(Err(FilerEnded), Filer::take_back) {
+            Ok(Some((file, outcome))) => self.returned(file, outcome, swept),
+            Ok(None) => Ok(()),
+            Err(FilerEnded) => self.lose_file(),
+        }
+    }
+
+    /// Waits until the file is back.
+    pub(crate) fn wait_for_file(&mut self, swept: u64) -> Result<(), AppendError> {
+        if !self.is_lent() {
+            return Ok(());
+        }
+        match self.filer.as_ref().map_or(Err(FilerEnded), Filer::wait) {
+            Ok((file, outcome)) => self.returned(file, outcome, swept),
+            Err(FilerEnded) => self.lose_file(),
+        }
+    }
+
+    fn returned(
+        &mut self,
+        file: Connection,
+        outcome: rusqlite::Result<FilingOutcome>,
+        swept: u64,
+    ) -> Result<(), AppendError> {
+        self.file = FileState::Here(file);
+        match outcome {
+            Ok(FilingOutcome::Filed { slices, bytes, removed, is_settled }) => {
                 slices.iter().for_each(|slice| self.pending.filed(slice));
                 // A damaged entry is not removed: later ones are tried again when more are swept.
                 let goes = |removed: &u64| *removed != self.removed;
                 self.removed =
                     removed.map_or(self.removed, |removed| Some(removed).filter(goes).unwrap_or(swept));
-                self.log_bytes += bytes + SLICE_BYTES;
+                self.log_bytes += bytes + JOB_BYTES;
+                if is_settled {
+                    self.log_bytes = 0;
+                    self.pending.settle();
+                }
+                Ok(())
             }
-            Ok(FilingResult::Wrong(what)) => self.stop(&what),
-            Err(error) => self.stop_or_fail(&error)?,
-        }
-        Ok(())
-    }
-
-    /// Makes everything that is filed durable, if it is time.
-    pub(crate) fn settle_if_due(
-        &mut self,
-        log_bytes: u64,
-        check_names: impl FnOnce() -> Result<(), AppendError>,
-    ) -> Result<(), AppendError> {
-        if self.log_bytes > log_bytes || self.pending.unsettled() >= ENTRIES_PER_SETTLEMENT {
-            self.settle(check_names, LogAfterCheckpoint::Reused)?;
-        }
-        Ok(())
-    }
-
-    fn settle(
-        &mut self,
-        check_names: impl FnOnce() -> Result<(), AppendError>,
-        log: LogAfterCheckpoint,
-    ) -> Result<(), AppendError> {
-        let Ok(file) = &self.file else { return Ok(()) };
-        if self.health != FilingHealth::Files {
-            return Ok(());
-        }
-        // What is in a file without a name is lost with the process.
-        check_names()?;
-        match checkpoint(file, log) {
-            Ok(()) => {
-                self.log_bytes = 0;
-                self.pending.settle();
+            Ok(FilingOutcome::Wrong(what)) => {
+                self.stop(&what);
                 Ok(())
             }
             Err(error) => self.stop_or_fail(&error),
         }
+    }
+
+    fn lose_file(&mut self) -> Result<(), AppendError> {
+        let what = "the thread that files entries has ended";
+        self.stop(what);
+        self.file = FileState::Unusable(what.to_owned());
+        Ok(())
+    }
+
+    /// Returns true if it is time to make everything that is filed durable.
+    pub(crate) fn wants_settlement(&self, log_bytes: u64) -> bool {
+        self.log_bytes > log_bytes || self.pending.unsettled() >= ENTRIES_PER_SETTLEMENT
     }
 
     /// A full disk fails the journal, as it does when the journal itself cannot be written. Anything else is damage, or
@@ -277,10 +365,10 @@ impl AuditStore {
     fn resume(&mut self, journal: &Connection) {
         // Before the file is opened: closing any handle of it releases its lock.
         self.keep_log_on_close();
-        drop(std::mem::replace(&mut self.file, Err("it is being opened again".to_owned())));
+        self.file = FileState::Unusable("it is being opened again".to_owned());
         match self.reopen(journal) {
             Ok((file, found)) => {
-                (self.file, self.health, self.log_bytes) = (Ok(file), FilingHealth::Files, 0);
+                (self.file, self.health, self.log_bytes) = (FileState::Here(file), FilingHealth::Files, 0);
                 self.pending.unfile(found);
             }
             Err(error) => {
@@ -301,7 +389,7 @@ impl AuditStore {
                     | OpenError::Full(_)
                     | OpenError::Io { .. } => self.pause(&what),
                 }
-                self.file = Err(what);
+                self.file = FileState::Unusable(what);
             }
         }
     }
@@ -320,98 +408,36 @@ impl AuditStore {
         check_names: impl FnOnce() -> Result<(), AppendError>,
     ) -> Result<(), AppendError> {
         let hidden = BTreeMap::new();
+        self.wait_for_file(swept)?;
         while self.can_file(&hidden, 1) {
-            let amount = FilingAmount { entries: ENTRIES_PER_SLICE * 16, bytes: 0 };
-            self.file_some(journal, (&hidden, swept), (amount, SweptEntries::Keep))?;
+            self.begin_filing(journal, (&hidden, swept), SweptEntries::Keep, None)?;
+            self.wait_for_file(swept)?;
         }
         while self.can_remove(swept, 1) {
-            let amount = FilingAmount { entries: 0, bytes: 0 };
-            self.file_some(journal, (&hidden, swept), (amount, SweptEntries::Remove))?;
+            self.begin_filing(journal, (&hidden, swept), SweptEntries::Remove, None)?;
+            self.wait_for_file(swept)?;
         }
-        self.settle(check_names, LogAfterCheckpoint::Emptied)
+        // What is in a file without a name is lost with the process.
+        check_names()?;
+        let settlement = Some(LogAfterCheckpoint::Emptied);
+        self.begin_filing(journal, (&hidden, swept), SweptEntries::Keep, settlement)?;
+        self.wait_for_file(swept)
     }
 
     /// Makes closing leave the log of the file unchanged.
     pub(crate) fn keep_log_on_close(&self) {
-        if let Ok(file) = &self.file {
+        if let Ok(file) = self.file() {
             drop(keep_log_on_close(file));
         }
     }
 
     /// Closes the file.
     pub(crate) fn close(self) -> rusqlite::Result<()> {
-        self.file.map_or(Ok(()), |file| file.close().map_err(|(_, error)| error))
+        match self.file {
+            FileState::Here(file) => file.close().map_err(|(_, error)| error),
+            FileState::Lent | FileState::Unusable(_) => Ok(()),
+        }
     }
-}
-
-/// Outcome of a slice.
-enum FilingResult {
-    Filed {
-        /// The entries that are filed.
-        slices: Vec<FilingSlice>,
-        bytes: u64,
-        removed: Option<u64>,
-    },
-    /// An entry is not what it should be.
-    Wrong(String),
-}
-
-/// Files slices until there is enough work.
-fn file_slices(
-    file: &Connection,
-    journal: &Connection,
-    pending: &PendingEntries,
-    (slices, due): (&[FilingSlice], u64),
-    (swept, removal): (u64, SweptEntries),
-) -> rusqlite::Result<FilingResult> {
-    let transaction = file.unchecked_transaction()?;
-    let (mut filed, mut line_bytes, mut bytes, mut work) = (Vec::new(), 0, 0, 0);
-    let bytes_read_max = usize::try_from(due.saturating_add(WORK_PER_SLICE)).unwrap_or(usize::MAX);
-    for slice in slices {
-        if work >= WORK_PER_SLICE {
-            break;
-        }
-        let lines = match pending.lines(journal, slice, bytes_read_max)? {
-            Ok(lines) => lines,
-            Err(what) => return Ok(FilingResult::Wrong(what)),
-        };
-        let mut count = 0;
-        for (position, line) in &lines {
-            if work >= WORK_PER_SLICE {
-                break;
-            }
-            count += 1;
-            if *position <= swept {
-                continue;
-            }
-            let entry: AuditEntry = match serde_json::from_str(line) {
-                Ok(entry) => entry,
-                Err(error) => return Ok(FilingResult::Wrong(format!("audit entry {position}: {error}"))),
-            };
-            let (found, subjects) = file_entry(&transaction, (slice.stream, *position), &entry, line)?;
-            match found {
-                FiledEntry::Same => {}
-                FiledEntry::Another => {
-                    return Ok(FilingResult::Wrong(format!("another audit entry {position} is there")));
-                }
-            }
-            bytes += line.len() as u64 + SUBJECT_BYTES * subjects;
-            if line_bytes >= due {
-                work += line.len() as u64 + SUBJECT_WORK * subjects;
-            }
-            line_bytes += line.len() as u64;
-        }
-        filed.push(FilingSlice { count, ..*slice });
-    }
-    let removed = match removal {
-        SweptEntries::Remove => {
-            let count = filed.iter().map(|slice| slice.count).sum::<u64>() + ENTRIES_PER_SLICE;
-            Some(remove_swept(&transaction, swept, usize::try_from(count).unwrap_or(usize::MAX))?)
-        }
-        SweptEntries::Keep => None,
-    };
-    transaction.commit()?;
-    Ok(FilingResult::Filed { slices: filed, bytes, removed })
 }
 
 #[cfg(test)]
@@ -422,14 +448,16 @@ mod tests {
     use forewarn_lifecycle::{Now, Seed};
 
     use super::*;
-    use crate::audit_log::read_rows;
+    use crate::audit_log::{read_rows, remove_swept};
     use crate::database::{CheckDepth, SyncMode};
     use crate::pending::{Run, write_run_entry};
     use crate::recover::{OpenedJournal, open_and_recover};
     use crate::{Journal, Options};
 
-    fn amount(entries: u64, bytes: u64) -> FilingAmount {
-        FilingAmount { entries, bytes }
+    /// Files the entries of one job.
+    fn file_some(store: &mut AuditStore, journal: &Connection) {
+        store.begin_filing(journal, (&BTreeMap::new(), 0), SweptEntries::Remove, None).unwrap();
+        store.wait_for_file(0).unwrap();
     }
 
     /// Adds entries of the shared stream to those that wait. Returns their size.
@@ -446,7 +474,7 @@ mod tests {
             let run = store.pending.new_id();
             write_run_entry(journal, (run, entry.number), &entry.to_line()).unwrap();
             let run_of = Run::new(StreamKey::SHARED, entry.number, &[entry.number]);
-            store.pending.add(journal, run, run_of).unwrap();
+            store.pending.add(journal, (run, run_of), Vec::new()).unwrap();
         }
         bytes
     }
@@ -463,26 +491,54 @@ mod tests {
     }
 
     #[test]
-    fn a_slice_of_large_entries_ends_early_unless_as_much_was_written() {
+    fn a_job_of_large_entries_ends_early() {
         let scratch = tempfile::tempdir().unwrap();
         let (_directory, journal, mut store) = open_store(scratch.path());
-        let (mut chain, hidden) = (Chain::default(), BTreeMap::new());
+        let mut chain = Chain::default();
         let hosts = (0..1_000).map(|host| format!("h{host}")).collect();
         let large = NewAuditEntry { hosts, ..NewAuditEntry::default() };
-        let bytes = wait_for_filing(&mut store, &journal, &mut chain, (64, &large));
-        let mut file = |amount| {
+        let bytes = wait_for_filing(&mut store, &journal, &mut chain, (12, &large));
+        let mut file = || {
             let before = store.pending.unfiled();
-            store.file_some(&journal, (&hidden, 0), (amount, SweptEntries::Remove)).unwrap();
+            file_some(&mut store, &journal);
             before - store.pending.unfiled()
         };
-        assert_eq!(file(amount(64, 0)), 3, "about 2,000 subjects");
-        assert_eq!(file(amount(64, bytes / 2 - 64)), 35, "as much as was written, and the same");
-        assert_eq!(file(amount(64, bytes)), 26);
+        assert_eq!([file(), file(), file()], [5, 5, 2], "about 4,000 subjects");
         let rows = |limits| read_rows(store.file().unwrap(), (0, 64), limits).unwrap().len();
-        let size = usize::try_from(bytes / 64).unwrap();
-        assert_eq!([rows((100, usize::MAX)), rows((10, usize::MAX)), rows((100, 4 * size))], [64, 10, 4]);
-        assert_eq!(remove_swept(store.file().unwrap(), 64, 100).unwrap(), 2, "2,000 subjects");
-        assert_eq!(remove_swept(store.file().unwrap(), 64, 1).unwrap(), 3);
+        let size = usize::try_from(bytes / 12).unwrap();
+        assert_eq!([rows((100, usize::MAX)), rows((10, usize::MAX)), rows((100, 4 * size))], [12, 10, 4]);
+        assert_eq!(remove_swept(store.file().unwrap(), 12, 100).unwrap(), 2, "2,000 subjects");
+        assert_eq!(remove_swept(store.file().unwrap(), 12, 1).unwrap(), 3);
+    }
+
+    #[test]
+    fn many_entries_are_filed_in_several_jobs() {
+        let scratch = tempfile::tempdir().unwrap();
+        let (_directory, journal, mut store) = open_store(scratch.path());
+        let new = NewAuditEntry::default();
+        let per_job = ENTRIES_PER_JOB as u64;
+        let count = 2 * per_job + 7;
+        wait_for_filing(&mut store, &journal, &mut Chain::default(), (count, &new));
+        for left in [per_job + 7, 7, 0] {
+            file_some(&mut store, &journal);
+            assert_eq!(store.pending.unfiled(), left);
+        }
+    }
+
+    /// An entry is neither lost nor filed twice if the thread has ended.
+    #[test]
+    fn entries_stay_in_the_journal_if_the_filer_has_ended() {
+        let scratch = tempfile::tempdir().unwrap();
+        let (_directory, journal, mut store) = open_store(scratch.path());
+        wait_for_filing(&mut store, &journal, &mut Chain::default(), (3, &NewAuditEntry::default()));
+        store.file_on(Filer::start(|| panic!("the thread ends")));
+        file_some(&mut store, &journal);
+        assert_eq!((store.pending.unfiled(), store.damage()), (0, None));
+        wait_for_filing(&mut store, &journal, &mut Chain::default(), (1, &NewAuditEntry::default()));
+        store.file = FileState::Lent;
+        store.wait_for_file(0).unwrap();
+        assert_eq!((store.pending.unfiled(), store.health.clone()), (1, FilingHealth::Stopped));
+        assert!(store.damage().is_some_and(|what| what.contains("has ended")), "{store:?}");
     }
 
     #[test]
@@ -490,15 +546,13 @@ mod tests {
         let scratch = tempfile::tempdir().unwrap();
         let (_directory, journal, mut store) = open_store(scratch.path());
         let (mut chain, hidden) = (Chain::default(), BTreeMap::new());
-        let file = |store: &mut AuditStore| {
-            store.file_some(&journal, (&hidden, 0), (amount(100, 0), SweptEntries::Remove)).unwrap();
-        };
+        let file = |store: &mut AuditStore| file_some(store, &journal);
         let new = NewAuditEntry::default();
         wait_for_filing(&mut store, &journal, &mut chain, (3, &new));
         file(&mut store);
         assert_eq!((store.pending.unfiled(), store.pending.unsettled()), (0, 3));
         wait_for_filing(&mut store, &journal, &mut chain, (2, &new));
-        store.file.as_ref().unwrap().pragma_update(None, "query_only", true).unwrap();
+        store.file().unwrap().pragma_update(None, "query_only", true).unwrap();
         file(&mut store);
         assert!(store.damage().is_some_and(|what| what.contains("cannot be filed")), "{store:?}");
         assert!(!store.can_file(&hidden, 1));
@@ -506,7 +560,7 @@ mod tests {
         assert_eq!((store.damage(), store.health.clone()), (None, FilingHealth::Files));
         assert_eq!((store.pending.unfiled(), store.pending.unsettled()), (5, 0), "all are compared");
         file(&mut store);
-        store.settle(|| Ok(()), LogAfterCheckpoint::Emptied).unwrap();
+        store.finish(&journal, 0, || Ok(())).unwrap();
         assert_eq!((store.damage(), store.pending.unfiled()), (None, 0));
         // Settled entries are not filed again.
         store.pause("the disk is away");

@@ -1,6 +1,6 @@
-//! The committer: the one thread that writes.
+//! The committer: the one thread that writes the journal.
 //!
-//! It owns the only connections. It takes all pending requests, commits them in one transaction, and calls each back
+//! It owns the only connection. It takes all pending requests, commits them in one transaction, and calls each back
 //! when the commit is on the disk: the higher the load, the more goes into one sync. Any error ends it: the outcome of
 //! a failed write is unknown, so nothing more is written through this connection, not even on close.
 //!
@@ -11,7 +11,7 @@
 //!
 //! A large append is written in slices, so that small ones do not wait for it. Its records and audit entries count once
 //! the last slice has changed the heading of the stream; until then they are leftovers that the next opening removes.
-//! Between two commits some audit entries are filed ([`crate::audit_store`]).
+//! Audit entries are filed on another thread ([`crate::audit_store`]).
 //!
 //! Each commit is also recorded in `journal.reach` ([`crate::reach::ReachFile`]), and is acknowledged only if the files
 //! are still under their names ([`crate::files::NamedFiles`]). About once a second, also without requests, the thread
@@ -26,13 +26,13 @@ use std::thread::{self, JoinHandle};
 use rusqlite::Connection;
 
 use crate::audit_log::{AuditQuery, ReadReply};
-use crate::audit_store::SweptEntries;
 use crate::commit::{CHECK_INTERVAL, CommitState, FilingNeed};
 use crate::committer_request::{
     Append, CloseCallback, CommitterInbox, CommitterRequest, CopyCallback, PendingWrite,
 };
 use crate::copy::{CopySource, UnpublishedCopy, copy_journal};
 use crate::error::CopyError;
+use crate::filer::SweptEntries;
 use crate::files::Directory;
 use crate::stream_key::StreamKey;
 
@@ -53,9 +53,16 @@ pub(crate) struct Committer {
 }
 
 /// Pending queries of the audit log. One is served between two commits, so that a writer waits for no more, and once
-/// all visible entries are filed.
+/// all entries are filed that were visible when it arrived.
 #[derive(Default)]
-struct PendingReads(VecDeque<(AuditQuery, ReadReply)>);
+struct PendingReads(VecDeque<PendingRead>);
+
+struct PendingRead {
+    query: AuditQuery,
+    reply: ReadReply,
+    /// Position of the last entry at its first turn, which is after all earlier appends.
+    end: Option<u64>,
+}
 
 /// Writes that wait for their commit. Those of one stream keep their order.
 #[derive(Default)]
@@ -143,8 +150,8 @@ impl Committer {
     pub(crate) fn run(mut self) {
         let mut closing = None;
         while closing.is_none() {
-            let is_idle =
-                self.reads.0.is_empty() && self.queue.backlogs.is_empty() && !self.work.wants_filing();
+            let can_read = !self.reads.0.is_empty() && !self.work.is_filing();
+            let is_idle = !can_read && self.queue.backlogs.is_empty() && !self.work.wants_filing();
             let first = if is_idle {
                 self.inbox.requests.recv_timeout(CHECK_INTERVAL).map_err(|error| match error {
                     RecvTimeoutError::Timeout => TryRecvError::Empty,
@@ -190,7 +197,7 @@ impl Committer {
         while let Some(request) = next.take() {
             match request {
                 CommitterRequest::Write(write) => self.queue.add(write),
-                CommitterRequest::Read { query, reply } => self.reads.0.push_back((query, reply)),
+                CommitterRequest::Read { query, reply } => self.reads.add(query, reply),
                 CommitterRequest::Copy { to, done } => {
                     // A copy has everything that was acknowledged; the rest of the queue goes on meanwhile.
                     self.commit_round();
@@ -199,6 +206,7 @@ impl Committer {
                         return closing;
                     }
                 }
+                CommitterRequest::FilingEnded => {}
                 CommitterRequest::Close { done } => {
                     self.commit_all();
                     return Some(done);
@@ -262,7 +270,7 @@ struct CopyRounds<'a> {
 }
 
 impl CopySource for CopyRounds<'_> {
-    fn audit(&self) -> Option<&Connection> {
+    fn audit(&mut self) -> Option<&Connection> {
         self.work.audit_file()
     }
 
@@ -276,8 +284,9 @@ impl CopySource for CopyRounds<'_> {
         {
             match request {
                 CommitterRequest::Write(write) => queue.add(write),
-                CommitterRequest::Read { query, reply } => reads.0.push_back((query, reply)),
+                CommitterRequest::Read { query, reply } => reads.add(query, reply),
                 CommitterRequest::Copy { done, .. } => done(Err(CopyError::Busy)),
+                CommitterRequest::FilingEnded => {}
                 CommitterRequest::Close { done } => **closing = Some(done),
             }
             taken += 1;
@@ -300,9 +309,16 @@ fn publish_elsewhere(copy: UnpublishedCopy, done: CopyCallback) -> Option<JoinHa
 }
 
 impl PendingReads {
+    fn add(&mut self, query: AuditQuery, reply: ReadReply) {
+        self.0.push_back(PendingRead { query, reply, end: None });
+    }
+
     fn serve_one(&mut self, connection: &Connection, inbox: &CommitterInbox, work: &CommitState) {
-        let Some(result) = self.0.front().and_then(|(query, _)| work.read(connection, query)) else { return };
-        let Some((_, reply)) = self.0.pop_front() else { return };
+        let end = work.audit_end();
+        self.0.iter_mut().rev().take_while(|read| read.end.is_none()).for_each(|read| read.end = Some(end));
+        let Some(PendingRead { query, end: needed, .. }) = self.0.front() else { return };
+        let Some(result) = work.read(connection, query, needed.unwrap_or(end)) else { return };
+        let Some(PendingRead { reply, .. }) = self.0.pop_front() else { return };
         inbox.reads.fetch_sub(1, Ordering::Relaxed);
         reply.send(result);
     }

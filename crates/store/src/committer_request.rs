@@ -76,6 +76,8 @@ pub(crate) enum CommitterRequest {
         to: PathBuf,
         done: CopyCallback,
     },
+    /// The audit file can be taken back.
+    FilingEnded,
     /// Ends the committer after all earlier requests.
     Close {
         done: CloseCallback,
@@ -286,7 +288,7 @@ impl CommitterRequest {
             Self::Close { done } => done(Err(AppendError::Closed)),
             Self::Copy { done, .. } => done(Err(CopyError::Closed)),
             // Dropping a reply sends `Closed`.
-            Self::Write(_) | Self::Read { .. } => {}
+            Self::Write(_) | Self::Read { .. } | Self::FilingEnded => {}
         }
     }
 }

@@ -48,7 +48,7 @@ impl UnpublishedCopy {
 /// The rest of the work beside a copy.
 pub(crate) trait CopySource {
     /// The audit file, if it can be used.
-    fn audit(&self) -> Option<&Connection>;
+    fn audit(&mut self) -> Option<&Connection>;
 
     /// Serves other requests between two steps. Nothing is removed from the audit file meanwhile.
     fn serve(&mut self) -> Result<(), CopyError>;

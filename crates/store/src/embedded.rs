@@ -23,6 +23,7 @@ use crate::committer_status::CommitterStatus;
 use crate::creation::create_empty;
 use crate::database::CheckDepth;
 use crate::error::{AppendError, CopyError, OpenError};
+use crate::filer::Filer;
 use crate::files::{Directory, NamedFiles};
 use crate::heading::later;
 use crate::lock::lock;
@@ -57,12 +58,19 @@ impl Embedded {
         let opened = open_and_recover(&directory, (options.sync, CheckDepth::Quick), &due)?;
         let OpenedJournal { connection, headings, recovered, pending, audit } = opened;
         let failed = |source| OpenError::database(&journal, source);
-        let audit = AuditStore::open(&directory, (audit, pending), (&connection, &headings))?;
+        let mut audit = AuditStore::open(&directory, (audit, pending), (&connection, &headings))?;
         audit.pending().remove_leftovers(&connection).map_err(failed)?;
         let unknown = remove_leftovers(&connection, &headings, &recovered.state).map_err(failed)?;
         let reach = ReachFile::open(&directory, recorded, &Reach::of(&headings.journal))?;
         let files = NamedFiles::of(&directory, audit.state())?;
         let (requests, inbox) = CommitterQueue::new();
+        let requests = Arc::new(requests);
+        let queue = Arc::downgrade(&requests);
+        audit.file_on(Filer::start(move || {
+            if let Some(queue) = queue.upgrade() {
+                queue.send(CommitterRequest::FilingEnded);
+            }
+        }));
         let work = CommitState::new((headings, audit), &unknown, (reach, files), options);
         let status = Arc::clone(work.status());
         let committer = Committer::new(connection, directory, inbox, work);
@@ -70,7 +78,7 @@ impl Embedded {
         let thread = thread.spawn(move || committer.run());
         let thread = thread.map_err(OpenError::io("start the thread of", &journal))?;
         let thread = Mutex::new(Some(thread));
-        Ok((Self { requests: Some(Arc::new(requests)), thread, status }, recovered))
+        Ok((Self { requests: Some(requests), thread, status }, recovered))
     }
 
     /// Appends or rewrites, and waits for the outcome.

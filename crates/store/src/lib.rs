@@ -32,6 +32,7 @@ mod creation;
 mod database;
 mod embedded;
 mod error;
+mod filer;
 mod files;
 mod fold;
 mod heading;

@@ -217,10 +217,10 @@ impl LossyJournal<'_> {
             for first in (slice.first..end).step_by(LINES_PER_SLICE) {
                 let count = (end - first).min(LINES_PER_SLICE as u64);
                 let some = FilingSlice { first, count, ..slice };
-                let lines = self.pending.lines(&self.connection, &some, usize::MAX);
+                let lines = self.pending.read_entries(&self.connection, &some, usize::MAX);
                 let lines = lines.map_err(|source| self.failed(source))?;
                 let lines = lines.map_err(|what| OpenError::damaged(&self.directory.journal(), what))?;
-                lines.iter().try_for_each(|(position, line)| each(*position, line))?;
+                lines.iter().try_for_each(|entry| each(entry.position, &entry.line))?;
             }
         }
         Ok(())
@@ -248,7 +248,8 @@ impl LossyJournal<'_> {
         headings.journal.audit_end = Chain { number: position, ..chain };
         let run = pending.new_id();
         write_run_entry(&transaction, (run, entry.number), &entry.to_line())?;
-        pending.add(&transaction, run, Run::new(StreamKey::SHARED, entry.number, &[position]))?;
+        let run = (run, Run::new(StreamKey::SHARED, entry.number, &[position]));
+        pending.add(&transaction, run, Vec::new())?;
         match state {
             Some(state) => {
                 remove_leftovers(&transaction, headings, state)?;

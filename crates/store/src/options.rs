@@ -15,7 +15,7 @@ pub const FOLD_AFTER: u64 = 10_000;
 pub const LOG_BYTES: u64 = 16 << 20;
 
 /// Number of audit entries that wait in the journal before they are filed together: they share pages of the index.
-pub const FILE_AFTER: u64 = 64;
+pub const FILE_AFTER: u64 = 512;
 
 /// Treatment of a directory without a journal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

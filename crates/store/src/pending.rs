@@ -14,6 +14,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
+use std::sync::Arc;
 
 use forewarn_control::{AuditEntry, ENTRY_BYTES_MAX};
 use rusqlite::{Connection, OptionalExtension, params};
@@ -92,6 +93,15 @@ struct PendingRun {
     run: Run,
     /// Number of its next entry to be filed.
     next: u64,
+    /// Its entries, if they are in memory: filing them reads nothing.
+    held: Vec<(Arc<AuditEntry>, String)>,
+}
+
+/// Bytes of entries that are held in memory.
+const HELD_BYTES_MAX: usize = 8 << 20;
+
+fn line_bytes(entries: &[(Arc<AuditEntry>, String)]) -> usize {
+    entries.iter().map(|(_, line)| line.len()).sum()
 }
 
 /// A part of a run that may be filed.
@@ -104,19 +114,29 @@ pub(crate) struct FilingSlice {
     pub(crate) count: u64,
 }
 
+/// An entry that waits in the journal.
+#[derive(Debug)]
+pub(crate) struct WaitingEntry {
+    pub(crate) position: u64,
+    pub(crate) line: String,
+    /// `None` if only its line was read.
+    pub(crate) entry: Option<Arc<AuditEntry>>,
+}
+
 /// The entries that wait in the journal.
 #[derive(Debug, Default)]
 pub(crate) struct PendingEntries {
     /// Runs with entries that are not filed.
     runs: BTreeMap<u64, PendingRun>,
     unfiled: u64,
-    /// Runs that are filed, and not settled.
-    filed: Vec<u64>,
+    /// Runs that are filed and not settled, and their sizes.
+    filed: Vec<(u64, u64)>,
     /// Number of entries that were filed since the last settlement.
     unsettled: u64,
-    /// Runs that are settled: the next commits remove them.
-    settled: VecDeque<u64>,
+    /// Runs that are settled, and their sizes: the next commits remove them.
+    settled: VecDeque<(u64, u64)>,
     last_id: u64,
+    held_bytes: usize,
 }
 
 impl PendingEntries {
@@ -131,7 +151,7 @@ impl PendingEntries {
             let sealed = blob(row, path, ENTRY_BYTES_MAX)?;
             let run: Run = seal::open(SealLocation::Run(id), sealed)
                 .map_err(|error| OpenError::damaged(path, format!("run {id} of audit entries: {error}")))?;
-            pending.keep(id, run);
+            pending.keep(id, run, Vec::new());
         }
         let sql = "SELECT max(run) FROM entry";
         let staged: Option<i64> = journal.query_row(sql, [], |row| row.get(0)).map_err(failed)?;
@@ -186,10 +206,16 @@ impl PendingEntries {
         journal.execute_batch("DELETE FROM run; DELETE FROM entry")
     }
 
-    fn keep(&mut self, id: u64, run: Run) {
+    fn keep(&mut self, id: u64, run: Run, mut held: Vec<(Arc<AuditEntry>, String)>) {
         self.unfiled += run.count();
         self.last_id = self.last_id.max(id);
-        self.runs.insert(id, PendingRun { next: run.first, run });
+        let bytes = line_bytes(&held);
+        if held.len() as u64 == run.count() && self.held_bytes + bytes <= HELD_BYTES_MAX {
+            self.held_bytes += bytes;
+        } else {
+            held = Vec::new();
+        }
+        self.runs.insert(id, PendingRun { next: run.first, run, held });
     }
 
     /// The id of a new run.
@@ -198,10 +224,15 @@ impl PendingEntries {
         self.last_id
     }
 
-    /// Adds a run whose entries are written.
-    pub(crate) fn add(&mut self, journal: &Connection, id: u64, run: Run) -> rusqlite::Result<()> {
+    /// Adds a run whose entries are written. `held` are all its entries, or none.
+    pub(crate) fn add(
+        &mut self,
+        journal: &Connection,
+        (id, run): (u64, Run),
+        held: Vec<(Arc<AuditEntry>, String)>,
+    ) -> rusqlite::Result<()> {
         write_run(journal, id, &run)?;
-        self.keep(id, run);
+        self.keep(id, run, held);
         Ok(())
     }
 
@@ -211,17 +242,18 @@ impl PendingEntries {
         let cut: Vec<_> = cut.collect();
         for (id, mut one) in cut {
             self.unfiled -= one.run.end() - one.run.first.max(from);
+            self.held_bytes -= line_bytes(&std::mem::take(&mut one.held));
             one.run.cut(from);
             let sql = "DELETE FROM entry WHERE run = ?1 AND number >= ?2";
             journal.prepare_cached(sql)?.execute(params![id.cast_signed(), from.cast_signed()])?;
             if one.run.count() == 0 {
-                remove_run(journal, id)?;
+                remove_runs(journal, (id, id))?;
             } else {
                 write_run(journal, id, &one.run)?;
                 if one.next < one.run.end() {
                     self.runs.insert(id, one);
                 } else {
-                    self.filed.push(id);
+                    self.filed.push((id, one.run.count()));
                 }
             }
         }
@@ -276,7 +308,7 @@ impl PendingEntries {
 
     /// Adds the entries that are not filed to the hidden ones. `hidden` has the last number that readers see, by stream.
     pub(crate) fn with_unfiled(&self, mut hidden: BTreeMap<StreamKey, u64>) -> BTreeMap<StreamKey, u64> {
-        for PendingRun { run, next } in self.runs.values().filter(|one| one.next < one.run.end()) {
+        for PendingRun { run, next, .. } in self.runs.values().filter(|one| one.next < one.run.end()) {
             let filed = next.saturating_sub(1);
             hidden.entry(run.stream).and_modify(|last| *last = filed.min(*last)).or_insert(filed);
         }
@@ -296,7 +328,7 @@ impl PendingEntries {
         &'a self,
         hidden: &'a BTreeMap<StreamKey, u64>,
     ) -> impl Iterator<Item = FilingSlice> + 'a {
-        self.runs.iter().filter_map(|(id, PendingRun { run, next })| {
+        self.runs.iter().filter_map(|(id, PendingRun { run, next, .. })| {
             let shown_to = hidden.get(&run.stream).map_or(u64::MAX, |last| last.saturating_add(1));
             let end = run.end().min(shown_to);
             (*next < end).then(|| FilingSlice {
@@ -308,13 +340,46 @@ impl PendingEntries {
         })
     }
 
-    /// The position and the line of each entry of a slice, or of its first ones with about that many bytes.
-    pub(crate) fn lines(
+    /// Returns true if an entry up to that position may be filed.
+    pub(crate) fn is_fileable_up_to(&self, hidden: &BTreeMap<StreamKey, u64>, position: u64) -> bool {
+        let first = |slice: FilingSlice| self.runs.get(&slice.run)?.run.position(slice.first);
+        self.fileable(hidden).filter_map(first).any(|first| first <= position)
+    }
+
+    /// The number of the first entry of a stream that is not filed.
+    pub(crate) fn first_unfiled(&self, stream: StreamKey) -> Option<u64> {
+        let of_stream = self.runs.values().filter(|one| one.run.stream == stream);
+        of_stream.map(|one| one.next).min()
+    }
+
+    /// Takes the entries of a slice out of the memory, or reads them or the first of them with about that many bytes.
+    pub(crate) fn take(
+        &mut self,
+        journal: &Connection,
+        slice: &FilingSlice,
+        bytes: usize,
+    ) -> rusqlite::Result<Result<Vec<WaitingEntry>, String>> {
+        let Some(one) = self.runs.get_mut(&slice.run) else { return Ok(Ok(Vec::new())) };
+        // A second attempt, or the rest of a run, is read.
+        let held = std::mem::take(&mut one.held);
+        self.held_bytes -= line_bytes(&held);
+        if slice.first == one.run.first && slice.count == held.len() as u64 {
+            let numbered = (slice.first..).zip(held);
+            let waiting = numbered.filter_map(|(number, (entry, line))| {
+                Some(WaitingEntry { position: one.run.position(number)?, line, entry: Some(entry) })
+            });
+            return Ok(Ok(waiting.collect()));
+        }
+        self.read_entries(journal, slice, bytes)
+    }
+
+    /// The entries of a slice, or the first of them with about that many bytes.
+    pub(crate) fn read_entries(
         &self,
         journal: &Connection,
         slice: &FilingSlice,
         bytes: usize,
-    ) -> rusqlite::Result<Result<Vec<(u64, String)>, String>> {
+    ) -> rusqlite::Result<Result<Vec<WaitingEntry>, String>> {
         let Some(PendingRun { run, .. }) = self.runs.get(&slice.run) else { return Ok(Ok(Vec::new())) };
         let sql =
             "SELECT number, content FROM entry WHERE run = ?1 AND number >= ?2 ORDER BY number LIMIT ?3";
@@ -337,7 +402,7 @@ impl PendingEntries {
             match (line, run.position(number)) {
                 (Ok(line), Some(position)) if number == slice.first + lines.len() as u64 => {
                     size += line.len();
-                    lines.push((position, line));
+                    lines.push(WaitingEntry { position, line, entry: None });
                 }
                 (Ok(_), _) => return Ok(Err(wrong(&"it is in the place of another one"))),
                 (Err(what), _) => return Ok(Err(what)),
@@ -357,8 +422,8 @@ impl PendingEntries {
         self.unfiled -= slice.count;
         self.unsettled += slice.count;
         if one.next == one.run.end() {
+            self.filed.push((slice.run, one.run.count()));
             self.runs.remove(&slice.run);
-            self.filed.push(slice.run);
         }
     }
 
@@ -372,28 +437,39 @@ impl PendingEntries {
     pub(crate) fn unfile(&mut self, found: Self) {
         let settled = std::mem::take(&mut self.settled);
         *self = Self { last_id: self.last_id.max(found.last_id), ..found };
-        for id in &settled {
+        for (id, _) in &settled {
             self.unfiled -= self.runs.remove(id).map_or(0, |one| one.run.count());
         }
         self.settled = settled;
     }
 
     /// Removes settled entries from the journal, about as many as given.
-    pub(crate) fn remove_settled(&mut self, journal: &Connection, count: usize) -> rusqlite::Result<()> {
+    pub(crate) fn remove_settled(&mut self, journal: &Connection, count: u64) -> rusqlite::Result<()> {
         let mut left = count;
         while left > 0
-            && let Some(id) = self.settled.pop_front()
+            && let Some((first, size)) = self.settled.pop_front()
         {
-            // Entries without a run are leftovers: a crash before the last of them is removed does no harm.
-            remove_run(journal, id)?;
-            let sql = "DELETE FROM entry WHERE run = ?1 AND number IN \
-                       (SELECT number FROM entry WHERE run = ?1 ORDER BY number LIMIT ?2)";
-            let limit = i64::try_from(left).unwrap_or(i64::MAX);
-            let removed = journal.prepare_cached(sql)?.execute(params![id.cast_signed(), limit])?;
-            if removed == left {
-                self.settled.push_front(id);
+            if size > left {
+                // Entries without a run are leftovers: a crash before the last of them is removed does no harm.
+                remove_runs(journal, (first, first))?;
+                let sql = "DELETE FROM entry WHERE run = ?1 AND number IN \
+                           (SELECT number FROM entry WHERE run = ?1 ORDER BY number LIMIT ?2)";
+                let limit = i64::try_from(left).unwrap_or(i64::MAX);
+                journal.prepare_cached(sql)?.execute(params![first.cast_signed(), limit])?;
+                self.settled.push_front((first, size - left));
+                return Ok(());
             }
-            left -= removed;
+            left -= size;
+            let mut last = first;
+            // Runs with consecutive ids go together.
+            while let Some((next, size)) =
+                self.settled.pop_front_if(|(next, size)| *next == last + 1 && *size <= left)
+            {
+                (last, left) = (next, left - size);
+            }
+            remove_runs(journal, (first, last))?;
+            let sql = "DELETE FROM entry WHERE run BETWEEN ?1 AND ?2";
+            journal.prepare_cached(sql)?.execute(params![first.cast_signed(), last.cast_signed()])?;
         }
         Ok(())
     }
@@ -417,8 +493,10 @@ pub(crate) fn remove_entries(journal: &Connection, run: u64) -> rusqlite::Result
     Ok(())
 }
 
-fn remove_run(journal: &Connection, run: u64) -> rusqlite::Result<()> {
-    journal.prepare_cached("DELETE FROM run WHERE run = ?1")?.execute(params![run.cast_signed()])?;
+/// Removes the rows of runs, from the first id to the last one.
+fn remove_runs(journal: &Connection, (first, last): (u64, u64)) -> rusqlite::Result<()> {
+    let sql = "DELETE FROM run WHERE run BETWEEN ?1 AND ?2";
+    journal.prepare_cached(sql)?.execute(params![first.cast_signed(), last.cast_signed()])?;
     Ok(())
 }
 

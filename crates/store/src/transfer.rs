@@ -106,13 +106,13 @@ fn check_audit_file(
     let path = directory.audit();
     let damaged = |what: &str| OpenError::AuditDamaged { path: path.clone(), what: what.to_owned() };
     let mut audit = AuditStore::open(directory, (file, pending), (journal, headings))?;
-    let structure = audit.file().map_err(damaged)?;
+    let structure = audit.file().map_err(|what| damaged(&what.to_string()))?;
     check_structure(structure, &path, CheckDepth::Thorough).map_err(of_audit_file)?;
     audit.damage().map_or(Ok(()), |what| Err(damaged(what)))?;
     let swept = headings.journal.audit_swept.number;
     audit.finish(journal, swept, || Ok(())).map_err(|error| damaged(&error.to_string()))?;
     audit.damage().map_or(Ok(()), |what| Err(damaged(what)))?;
-    let file = audit.file().map_err(damaged)?;
+    let file = audit.file().map_err(|what| damaged(&what.to_string()))?;
     check_audit_log(file, &path, headings).map_err(of_audit_file)
 }
 

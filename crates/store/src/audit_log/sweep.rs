@@ -13,8 +13,11 @@ use rusqlite::{Connection, params};
 use super::table::{hour_of, read_row};
 use crate::heading::Headings;
 
-/// Entries that one commit sweeps, in addition to as many as it writes.
-const ENTRIES_PER_COMMIT: usize = 16;
+/// Entries that one commit sweeps, in addition to as many as were written since the last one.
+const ENTRIES_PER_COMMIT: u64 = 16;
+
+/// The most of them: others wait for the commit.
+const ENTRIES_PER_COMMIT_MAX: u64 = 256;
 
 /// Removes old audit entries.
 #[derive(Debug)]
@@ -24,12 +27,14 @@ pub(crate) struct AuditSweeper {
     now: Timestamp,
     /// No entry expires before this time.
     due: Timestamp,
+    /// Number of entries that were written and for which none was swept.
+    debt: u64,
 }
 
 impl AuditSweeper {
     pub(crate) fn new(keep: Duration) -> Self {
         let beginning = Timestamp::from_millis(0);
-        Self { keep, now: beginning, due: beginning }
+        Self { keep, now: beginning, due: beginning, debt: 0 }
     }
 
     /// Records the time of the wall clock.
@@ -37,27 +42,45 @@ impl AuditSweeper {
         self.now = wall.unwrap_or(self.now);
     }
 
-    /// Sweeps some expired entries of the audit file, in a commit that writes that many entries.
-    pub(crate) fn go_on(&mut self, audit: &Connection, headings: &mut Headings, written: usize) {
+    /// Records that a commit writes that many entries.
+    pub(crate) fn record_entries(&mut self, written: usize) {
+        self.debt += written as u64;
+    }
+
+    /// Returns true if entries have expired, and fewer of them were swept than others were written.
+    pub(crate) fn is_behind(&self) -> bool {
+        self.debt > 0 && self.now >= self.due
+    }
+
+    /// Sweeps some expired entries of the audit file.
+    pub(crate) fn go_on(&mut self, audit: &Connection, headings: &mut Headings) {
+        let count = (self.debt + ENTRIES_PER_COMMIT).min(ENTRIES_PER_COMMIT_MAX);
+        let swept = self.sweep(audit, headings, count);
+        self.debt = if swept < count { 0 } else { self.debt.saturating_sub(swept) };
+    }
+
+    /// Sweeps up to that many expired entries. Returns their number.
+    fn sweep(&mut self, audit: &Connection, headings: &mut Headings, count: u64) -> u64 {
         if self.now < self.due {
-            return;
+            return 0;
         }
-        for _ in 0..written + ENTRIES_PER_COMMIT {
+        for swept in 0..count {
             let position = headings.journal.audit_swept.number + 1;
             // A damaged entry stays: it is evidence, and entries after it cannot be verified without it.
-            let Ok(Some(row)) = read_row(audit, position) else { return };
+            let Ok(Some(row)) = read_row(audit, position) else { return swept };
             self.due = row.at.plus(self.keep);
             if self.now < self.due {
-                return;
+                return swept;
             }
-            let Ok(entry) = row.entry() else { return };
-            let Ok(swept) = Chain::at(&entry) else { return };
+            let Ok(entry) = row.entry() else { return swept };
+            let Ok(link) = Chain::at(&entry) else { return swept };
             if headings.get(row.stream).is_none() {
-                return;
+                return swept;
             }
-            headings.get_mut(row.stream).swept = swept;
-            headings.journal.audit_swept = Chain { number: position, ..swept };
+            headings.get_mut(row.stream).swept = link;
+            headings.journal.audit_swept = Chain { number: position, ..link };
         }
+        count
     }
 }
 

@@ -7,9 +7,11 @@ use rusqlite::{Connection, Transaction};
 
 use super::CommitState;
 use crate::audit_log::{AuditBatch, AuditQuery, ReadError, read_page};
-use crate::audit_store::{ENTRIES_PER_SLICE, FilingAmount, SweptEntries};
+use crate::audit_store::NoFile;
 use crate::committer_request::{Append, AuditWrite};
+use crate::database::LogAfterCheckpoint;
 use crate::error::AppendError;
+use crate::filer::SweptEntries;
 use crate::lock::lock;
 use crate::pending::{Run, write_run_entry};
 use crate::stream_key::StreamKey;
@@ -29,65 +31,109 @@ impl CommitState {
         lock(&self.status.hidden).clone()
     }
 
-    /// Runs a query; `None` if entries must be filed before.
+    /// Position of the last entry that a query must be able to find which arrives now.
+    pub(crate) fn audit_end(&self) -> u64 {
+        self.headings.journal.audit_end.number
+    }
+
+    /// Runs a query; `None` if entries up to that position must be filed before.
     pub(crate) fn read(
         &self,
         connection: &Connection,
         query: &AuditQuery,
+        position: u64,
     ) -> Option<Result<AuditBatch, ReadError>> {
         if !self.is_well() {
             return Some(Err(ReadError::Closed));
         }
         let hidden = self.hidden();
-        if self.audit.can_file(&hidden, 1) {
+        if self.audit.is_lent() || self.audit.has_fileable(&hidden, position) {
             return None;
         }
-        // Entries that cannot be filed have no index: a reader must not pass them.
+        // Entries that are not filed have no index: a reader must not pass them.
         let hidden = self.audit.pending().with_unfiled(hidden);
         let shown_to = self.audit.view(connection).shown_to(&hidden);
-        let file = self.audit.file().map_err(|what| ReadError::Damaged(what.to_owned()));
-        Some(file.and_then(|file| read_page(file, &self.headings, query, (&hidden, shown_to))))
+        match self.audit.file() {
+            Ok(file) => Some(read_page(file, &self.headings, query, (&hidden, shown_to))),
+            Err(NoFile::Unusable(what)) => Some(Err(ReadError::Damaged(what.to_owned()))),
+            Err(NoFile::Lent) => None,
+        }
     }
 
-    /// The audit file, if it can be used.
-    pub(crate) fn audit_file(&self) -> Option<&Connection> {
+    /// The audit file, if it can be used. Waits until it is here.
+    pub(crate) fn audit_file(&mut self) -> Option<&Connection> {
+        self.wait_for_audit_file();
         self.audit.file().ok()
+    }
+
+    pub(super) fn wait_for_audit_file(&mut self) {
+        if let Err(error) = self.audit.wait_for_file(self.swept_for_good) {
+            self.fail(error);
+        }
+    }
+
+    /// Returns true if the audit file is being written: its end wakes the committer.
+    pub(crate) fn is_filing(&self) -> bool {
+        self.audit.is_lent()
     }
 
     /// Returns true if so many entries wait that they are filed even if nobody needs them.
     pub(crate) fn wants_filing(&self) -> bool {
-        self.is_well() && self.audit.can_file(&self.hidden(), self.options.file_after)
+        self.is_well()
+            && !self.must_sweep_first()
+            && self.audit.can_file(&self.hidden(), self.options.file_after)
     }
 
-    /// Files some audit entries if many wait, or if they are needed.
+    /// Returns true if the next commit needs the audit file to sweep it.
+    fn must_sweep_first(&self) -> bool {
+        self.sweeper.is_behind() && !self.audit.is_behind()
+    }
+
+    /// Begins to file audit entries if many wait, or if they are needed.
     pub(crate) fn file_if_due(&mut self, connection: &Connection, need: FilingNeed, removal: SweptEntries) {
         if !self.is_well() {
             return;
         }
         let known = self.audit.damage().is_some();
-        self.audit.resume_if_due(connection);
+        if let Err(error) = self.go_on_filing(connection, need, removal) {
+            self.fail(error);
+        }
+        if let (false, Some(damage)) = (known, self.audit.damage()) {
+            let mut found = lock(&self.status.audit_check);
+            found.damages += 1;
+            found.last_damage = Some(damage.to_owned());
+        }
+    }
+
+    fn go_on_filing(
+        &mut self,
+        connection: &Connection,
+        need: FilingNeed,
+        removal: SweptEntries,
+    ) -> Result<(), AppendError> {
         let (hidden, swept) = (self.hidden(), self.swept_for_good);
+        if self.audit.is_behind() {
+            self.audit.wait_for_file(swept)?;
+        } else {
+            self.audit.take_back(swept)?;
+        }
+        self.audit.resume_if_due(connection);
         let least = match need {
+            FilingNeed::None if self.must_sweep_first() => return Ok(()),
             FilingNeed::None => self.options.file_after,
             FilingNeed::Reader | FilingNeed::Idle => 1,
         };
-        if self.audit.can_file(&hidden, least) || self.audit.can_remove(swept, least) {
-            // As many as were written, and more: readers wait for the last of them.
-            let entries = self.entries_written + ENTRIES_PER_SLICE.min(self.options.file_after.max(1));
-            let amount = FilingAmount { entries, bytes: self.entry_bytes_written };
-            let filed = self.audit.file_some(connection, (&hidden, swept), (amount, removal));
-            let settled = filed
-                .and_then(|()| self.audit.settle_if_due(self.options.log_bytes, || self.files.check_audit()));
-            if let Err(error) = settled {
-                self.fail(error);
-            }
-            if let (false, Some(damage)) = (known, self.audit.damage()) {
-                let mut found = lock(&self.status.audit_check);
-                found.damages += 1;
-                found.last_damage = Some(damage.to_owned());
-            }
+        if !self.audit.can_file(&hidden, least) && !self.audit.can_remove(swept, least) {
+            return Ok(());
         }
-        (self.entries_written, self.entry_bytes_written) = (0, 0);
+        let settlement = if self.audit.wants_settlement(self.options.log_bytes) {
+            // What is in a file without a name is lost with the process.
+            self.files.check_audit()?;
+            Some(LogAfterCheckpoint::Reused)
+        } else {
+            None
+        };
+        self.audit.begin_filing(connection, (&hidden, swept), removal, settlement)
     }
 
     /// Verifies that the entries of an append continue the audit log of their stream, and returns their positions.
@@ -98,6 +144,9 @@ impl CommitState {
     ) -> Result<Vec<u64>, AppendError> {
         let Append { stream, entries, mode, .. } = append;
         let Some((first, _)) = entries.first() else { return Ok(Vec::new()) };
+        if *mode == AuditWrite::Rewrite {
+            self.wait_for_audit_file();
+        }
         let end = self.headings.journal.audit_end.number;
         let heading = self.headings.get_mut(*stream);
         let (mut chain, positions) = match mode {
@@ -115,7 +164,7 @@ impl CommitState {
     pub(super) fn write_entries(
         &mut self,
         transaction: &Transaction<'_>,
-        append: &Append,
+        append: &mut Append,
         positions: &[u64],
     ) -> Result<(), AppendError> {
         let failed = |error: rusqlite::Error| AppendError::from(&error);
@@ -135,9 +184,10 @@ impl CommitState {
         for (entry, line) in &entries[*staged_entries..] {
             write_run_entry(transaction, (run, entry.number), line).map_err(failed)?;
             self.log_bytes += line.len() as u64;
-            self.entry_bytes_written += line.len() as u64;
         }
-        pending.add(transaction, run, Run::new(*stream, first.number, positions)).map_err(failed)?;
+        let run = (run, Run::new(*stream, first.number, positions));
+        let held = if *staged_entries == 0 { std::mem::take(entries) } else { Vec::new() };
+        pending.add(transaction, run, held).map_err(failed)?;
         self.headings.get_mut(*stream).audit_chain = chain;
         if *position >= self.headings.journal.audit_end.number {
             self.headings.journal.audit_end = Chain { number: *position, ..chain };
@@ -151,7 +201,7 @@ impl CommitState {
         self.audit.finish(connection, swept, || self.files.check_audit())?;
         let mut remove = || {
             let transaction = connection.unchecked_transaction()?;
-            self.audit.pending_mut().remove_settled(&transaction, usize::MAX)?;
+            self.audit.pending_mut().remove_settled(&transaction, u64::MAX)?;
             transaction.commit()
         };
         remove().map_err(|error: rusqlite::Error| AppendError::from(&error))

@@ -2,7 +2,7 @@
 
 mod audit;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -40,7 +40,7 @@ const COMMIT_BYTES: u64 = 3 * 4_096;
 const STREAM_COMMIT_BYTES: u64 = 4_096;
 
 /// Audit entries that a commit removes from the journal, in addition to twice as many as it writes.
-const ENTRIES_REMOVED_PER_COMMIT: usize = 256;
+const ENTRIES_REMOVED_PER_COMMIT: u64 = 256;
 
 /// State of the committer: after a failure nothing is written any more.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,10 +53,6 @@ enum Health {
 pub(crate) struct CommitState {
     headings: Headings,
     audit: AuditStore,
-    /// Number of audit entries that the last commit has written.
-    entries_written: u64,
-    /// The size of those entries.
-    entry_bytes_written: u64,
     /// Streams that no longer have records. Their headings go with their last audit entry.
     forgotten: BTreeSet<StreamKey>,
     /// The one that the last commit has looked at.
@@ -98,8 +94,6 @@ impl CommitState {
             swept_for_good: headings.journal.audit_swept.number,
             headings,
             audit,
-            entries_written: 0,
-            entry_bytes_written: 0,
             forgotten: BTreeSet::new(),
             looked_at: None,
             sweeper: AuditSweeper::new(options.audit_retention),
@@ -187,8 +181,8 @@ impl CommitState {
         let mut batch = batch.into_iter();
         while let Some(write) = batch.next() {
             match write {
-                PendingWrite::Append(append) => {
-                    match self.write_append(&transaction, &append, &mut content) {
+                PendingWrite::Append(mut append) => {
+                    match self.write_append(&transaction, &mut append, &mut content) {
                         Ok(appended) => replies.push((append.reply, Ok(appended))),
                         Err(error) if error.is_of_the_append() => {
                             let discarded = discard_slices(&transaction, &self.headings, &append);
@@ -219,7 +213,6 @@ impl CommitState {
         if content.written == Written::Something {
             self.finish_transaction(&transaction, &content).map_err(failed)?;
             transaction.commit().map_err(failed)?;
-            self.entries_written += content.entries as u64;
         }
         Ok(content.written)
     }
@@ -243,7 +236,6 @@ impl CommitState {
             for (entry, line) in entries {
                 write_run_entry(transaction, (run, entry.number), line)?;
                 self.log_bytes += line.len() as u64;
-                self.entry_bytes_written += line.len() as u64;
             }
             append.run = Some(run);
         }
@@ -264,7 +256,7 @@ impl CommitState {
     fn write_append(
         &mut self,
         transaction: &Transaction<'_>,
-        append: &Append,
+        append: &mut Append,
         content: &mut CommitContent,
     ) -> Result<Appended, AppendError> {
         let failed = |error: rusqlite::Error| AppendError::from(&error);
@@ -275,8 +267,8 @@ impl CommitState {
         let positions = self.check_entries(transaction, append)?;
         let Append { stream, records, staged, entries, staged_entries, clock, .. } = append;
         content.written = Written::Something;
-        content.records += (records.len() - staged) as u64;
-        content.entries += entries.len() - staged_entries;
+        content.records += (records.len() - *staged) as u64;
+        content.entries += entries.len() - *staged_entries;
         clock.iter().for_each(|now| self.headings.record_time(*stream, *now));
         let last = entries.last().map(|(entry, _)| entry.at.0);
         self.sweeper.record_time(clock.map(|now| now.wall).max(last));
@@ -298,10 +290,11 @@ impl CommitState {
     ) -> rusqlite::Result<()> {
         let Self { headings, audit, folds, sweeper, forgotten, looked_at, log_bytes, .. } = self;
         *log_bytes += folds.go_on(transaction, headings, content.records)?;
+        sweeper.record_entries(content.entries);
         if let Ok(file) = audit.file() {
-            sweeper.go_on(file, headings, content.entries);
+            sweeper.go_on(file, headings);
         }
-        let removed = ENTRIES_REMOVED_PER_COMMIT + 2 * content.entries;
+        let removed = ENTRIES_REMOVED_PER_COMMIT + 2 * content.entries as u64;
         audit.pending_mut().remove_settled(transaction, removed)?;
         folds.sweep(transaction, headings, content.records)?;
         // One of them in each commit: they may be many, and most of them stay for as long as their audit entries.
@@ -338,8 +331,12 @@ impl CommitState {
     fn record_reach(&mut self, connection: &Connection) {
         let mut reach = Reach::of(&self.headings.journal);
         // Hidden entries may still be rewritten: record the last entry before them.
+        let hidden = self.hidden();
+        if self.hides_filed_entries(&hidden) {
+            self.wait_for_audit_file();
+        }
         let view = self.audit.view(connection);
-        let shown_to = view.shown_to(&self.hidden());
+        let shown_to = view.shown_to(&hidden);
         if shown_to < reach.audit_chain.number {
             let recorded = lock(&self.status.reach).audit_chain;
             let link = view.link_at(&self.headings, shown_to).filter(|_| recorded.number < shown_to);
@@ -352,9 +349,18 @@ impl CommitState {
         }
     }
 
+    /// Returns true if entries may be hidden that were filed before.
+    fn hides_filed_entries(&self, hidden: &BTreeMap<StreamKey, u64>) -> bool {
+        hidden.iter().any(|(stream, number)| {
+            let last = self.headings.get(*stream).map_or(0, |heading| heading.audit_chain.number);
+            let first = self.audit.pending().first_unfiled(*stream).unwrap_or(last + 1);
+            first > number.saturating_add(1)
+        })
+    }
+
     /// Verifies some audit entries when it is time.
     pub(crate) fn verify_if_due(&mut self) {
-        if self.is_well() {
+        if self.is_well() && !self.audit.is_lent() {
             self.check.go_on_if_due((&self.audit, &self.headings), &self.status.audit_check);
         }
     }

@@ -6,6 +6,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
@@ -468,6 +469,33 @@ fn damaged_numbers_end_neither_filing_nor_a_copy() {
     assert_eq!(numbers, "2 3 4 6 7 8 9 10 11 12 13", "the others are in the copy");
 }
 
+/// promise: C5
+#[test]
+fn a_reader_is_served_while_entries_are_written() {
+    let directory = tempdir().unwrap();
+    let (journal, _) = open(directory.path(), &options());
+    let is_read = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let writer = scope.spawn(|| {
+            let mut chain = Chain::default();
+            while !is_read.load(Ordering::Relaxed) {
+                append_each(&journal, &sealed(&mut chain, 100));
+            }
+        });
+        // Each page has at least the entries of the pages before it, although more and more are written.
+        let mut head = 0;
+        for _ in 0..20 {
+            let page = journal.audit_log_reader().read(AuditQuery::default()).unwrap();
+            assert!(page.head >= head, "{} < {head}", page.head);
+            head = page.head;
+        }
+        is_read.store(true, Ordering::Relaxed);
+        writer.join().unwrap();
+    });
+    journal.close().unwrap();
+    check(directory.path()).unwrap();
+}
+
 /// promise: C5, D4
 #[test]
 fn entries_are_removed_when_no_loss_of_the_log_can_bring_them_back() {
@@ -475,8 +503,11 @@ fn entries_are_removed_when_no_loss_of_the_log_can_bring_them_back() {
     let retention = Duration::from_secs(30);
     let options = Options { file_after: 1, log_bytes: 1 << 30, audit_retention: retention, ..options() };
     let (journal, _) = open(directory.path(), &options);
-    let more = sealed(&mut chain, 20);
-    append_each(&journal, &more);
+    for entry in sealed(&mut chain, 20) {
+        // Entries are swept once they are filed, which a reader waits for.
+        journal.audit_log_reader().read(AuditQuery::default()).unwrap();
+        append_each(&journal, &[entry]);
+    }
     let first = journal.audit_log_reader().read(AuditQuery::default()).unwrap().swept;
     assert!(first > 30, "{first}");
     let lost = left_by_a_kill(&journal, directory.path());
