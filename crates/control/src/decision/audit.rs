@@ -88,6 +88,16 @@ impl ClusterDraft<'_> {
         }
     }
 
+    /// Adds a machine to the entry of those before it. Returns false if it needs an entry of its own.
+    pub(super) fn joins_admissions(&mut self, change: &Change) -> bool {
+        match (change, &mut self.admission_entries) {
+            (Change::MachineAdmitted { new, .. }, AdmissionEntries::Collected(Some(collected))) => {
+                collected.add_machine(self.draft.state.rules(), new)
+            }
+            (_, AdmissionEntries::Collected(_) | AdmissionEntries::Single) => false,
+        }
+    }
+
     /// Adds the entry of a change, now or with those of other added objects.
     pub(super) fn audit_change(&mut self, change: &Change, fact: AuditFact, notices: Vec<Notice>) {
         match &mut self.admission_entries {
