@@ -11,6 +11,8 @@ use std::net::Ipv4Addr;
 use std::ops::Range;
 use std::time::Instant;
 
+use forewarn_control::Fleet;
+
 use crate::LoadResult;
 use crate::http::Connection;
 
@@ -23,22 +25,28 @@ const UNIFORM_INSTANCES: u32 = 100;
 const FLEXIBLE_INSTANCES: u32 = 600;
 /// Update and fault domains, by host.
 const DOMAINS: u32 = 5;
+/// Blocks of one fleet file.
+const BLOCKS_PER_FILE: u32 = 10;
 /// Blocks after which an apply prints its progress.
 const BLOCKS_PER_LINE: u32 = 100;
 /// The first address of single machines, `127.16.0.0`: a client on the same computer can have any of them.
 const NETWORK: u32 = (127 << 24) | (16 << 16);
 
-/// Applies a fleet of these blocks to a cluster, a block in each request.
+/// Applies a fleet of these blocks to a cluster, in the requests that the command line makes of such files.
 pub fn apply<S: Read + Write>(
     connection: &mut Connection<S>,
     cluster: &str,
     blocks: Range<u32>,
 ) -> LoadResult<()> {
-    let (begin, end) = (Instant::now(), blocks.end);
-    for block in blocks {
-        connection.post(&format!("/v1/fleet?cluster={cluster}"), &fleet_of(block..block + 1))?;
-        if (block + 1).is_multiple_of(BLOCKS_PER_LINE) {
-            eprintln!("{} of {end} blocks after {} s", block + 1, begin.elapsed().as_secs());
+    let (begin, end, target) = (Instant::now(), blocks.end, format!("/v1/fleet?cluster={cluster}"));
+    for first in blocks.step_by(BLOCKS_PER_FILE as usize) {
+        let next = end.min(first + BLOCKS_PER_FILE);
+        let file: Fleet = serde_json::from_str(&fleet_of(first..next))?;
+        for piece in file.pieces() {
+            connection.post(&target, &serde_json::to_string(&file.piece(&piece))?)?;
+        }
+        if next.is_multiple_of(BLOCKS_PER_LINE) {
+            eprintln!("{next} of {end} blocks after {} s", begin.elapsed().as_secs());
         }
     }
     Ok(())

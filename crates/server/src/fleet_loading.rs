@@ -1,4 +1,4 @@
-//! The fleet file of a new server, in commits of at most 1,000 machines.
+//! The fleet file of a new server, with a commit for each of its pieces.
 //!
 //! A file of several commits is first tried in memory, so that it is rejected before anything is stored. While it is
 //! loaded, the data directory has a mark with the fingerprint of the file: if the server ends before the last commit,
@@ -162,7 +162,7 @@ impl LoadingMark<'_> {
 mod tests {
     use super::*;
 
-    /// Two pieces.
+    /// Five pieces.
     fn large() -> Fleet {
         let vm = |number| format!("[[vm]]\nname = 'v{number}'\nhost = 'h{}'\n", number % 3);
         let vms: String = (0..1_100).map(vm).collect();
@@ -184,7 +184,7 @@ mod tests {
         let (directory, fleet) = (tempfile::tempdir().unwrap(), large());
         let mark = directory.path().join(MARK);
         for (content, expected) in
-            [(None, 1_000), (Some("another file".to_owned()), 1_000), (Some(fingerprint(&fleet)), 1_100)]
+            [(None, 250), (Some("another file".to_owned()), 250), (Some(fingerprint(&fleet)), 1_100)]
         {
             let control = in_memory();
             let first = &fleet.pieces()[0];

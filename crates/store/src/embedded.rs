@@ -211,13 +211,13 @@ type EncodedAppend = (Vec<Vec<u8>>, Vec<(Arc<AuditEntry>, String)>, Option<Now>)
 
 /// Verifies that entries continue the first one. The committer verifies the first: hashing takes time, and others wait
 /// for the committer.
-fn verify_later_entries(entries: &[Arc<AuditEntry>]) -> Result<(), AppendError> {
-    let Some((first, later)) = entries.split_first() else { return Ok(()) };
+fn verify_later_entries(entries: &[(Arc<AuditEntry>, String)]) -> Result<(), AppendError> {
+    let Some(((first, _), later)) = entries.split_first() else { return Ok(()) };
     if later.is_empty() {
         return Ok(());
     }
     let mut chain = Chain::at(first)?;
-    Ok(later.iter().try_for_each(|entry| chain.verify(entry))?)
+    Ok(later.iter().try_for_each(|(entry, line)| chain.verify_line(entry, line))?)
 }
 
 /// The stored form of records and entries, and the latest time of the records.
@@ -237,7 +237,6 @@ fn encode(
         contents.push(content);
         clock = Some(clock.map_or(record.now, |clock| later(clock, record.now)));
     }
-    verify_later_entries(entries)?;
     let mut lines = Vec::with_capacity(entries.len());
     for entry in entries {
         let line = entry.to_line();
@@ -246,5 +245,6 @@ fn encode(
         }
         lines.push((Arc::clone(entry), line));
     }
+    verify_later_entries(&lines)?;
     Ok((contents, lines, clock))
 }

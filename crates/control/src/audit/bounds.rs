@@ -1,13 +1,7 @@
 //! Limits of an audit entry: an entry that cannot be stored would stop the server.
 
-use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
-
-use crate::audit::log::{NewAuditEntry, hex};
+use crate::audit::log::NewAuditEntry;
 use crate::audit::notice::Notice;
-
-/// Bytes of a command as JSON; of a larger command, only the length and the hash are stored.
-pub const COMMAND_BYTES_MAX: usize = 256 << 10;
 
 /// Tenants, machines, hosts or events of one entry, and their bytes as JSON. Work has fewer of each; the entry of a
 /// rollout lists its first hosts, and the entries of its groups list all of them.
@@ -24,11 +18,8 @@ const NAME_BYTES_MAX: usize = 255;
 /// Bytes of the reason of a failure.
 const REASON_BYTES_MAX: usize = 1 << 10;
 
-/// Nesting of a command as JSON: readers of an entry may limit the depth.
-const COMMAND_DEPTH_MAX: usize = 64;
-
 impl NewAuditEntry {
-    /// Cuts everything that exceeds the limits, so that the entry can be stored.
+    /// Cuts everything that exceeds the limits, so that the entry can be stored. Its command is within them.
     pub(crate) fn bounded(mut self) -> Self {
         cut(&mut self.text, TEXT_BYTES_MAX);
         let lists = [
@@ -56,34 +47,7 @@ impl NewAuditEntry {
         for name in [&mut self.cluster, &mut self.by, &mut self.kind] {
             cut(name, NAME_BYTES_MAX);
         }
-        // JSON does not distinguish `null` from an absent command.
-        self.command = self.command.filter(|command| !command.is_null());
-        // Most commands are not even close to the limit, and need not be written to find out.
-        let near_limit = |command: &&mut Value| {
-            bytes_at_most(command) > COMMAND_BYTES_MAX || depth(command) > COMMAND_DEPTH_MAX
-        };
-        if let Some(command) = self.command.as_mut().filter(near_limit) {
-            let bytes = command.to_string();
-            if bytes.len() > COMMAND_BYTES_MAX || depth(command) > COMMAND_DEPTH_MAX {
-                let hash = hex(&Sha256::digest(&bytes));
-                *command = json!({ "left_out": { "bytes": bytes.len(), "sha256": hash } });
-            }
-        }
         self
-    }
-}
-
-/// Bytes of a value as JSON at most.
-fn bytes_at_most(value: &Value) -> usize {
-    const SCALAR_BYTES: usize = 32;
-    match value {
-        Value::Null | Value::Bool(_) | Value::Number(_) => SCALAR_BYTES,
-        Value::String(text) => written(text),
-        Value::Array(items) => 2 + items.iter().map(|item| 1 + bytes_at_most(item)).sum::<usize>(),
-        Value::Object(members) => {
-            let member = |(name, value): (&String, &Value)| written(name) + 1 + bytes_at_most(value);
-            2 + members.iter().map(member).sum::<usize>()
-        }
     }
 }
 
@@ -125,30 +89,5 @@ fn cut(text: &mut String, bytes_max: usize) {
     if text.len() > bytes_max {
         text.truncate(text.floor_char_boundary(bytes_max - '…'.len_utf8()));
         text.push('…');
-    }
-}
-
-fn depth(value: &Value) -> usize {
-    let inside = match value {
-        Value::Array(items) => items.iter().map(depth).max(),
-        Value::Object(members) => members.values().map(depth).max(),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => return 0,
-    };
-    1 + inside.unwrap_or(0)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn no_value_is_longer_than_its_bound() {
-        for value in [
-            json!(null),
-            json!([true, false, u64::MAX, i64::MIN, f64::MIN_POSITIVE, -1.234_567_890_123_456_7e300]),
-            json!({ "a\u{1}\"\\": ["é\u{7f}\u{2028}", "", {}, []], "": { "b": "\n\t" } }),
-        ] {
-            assert!(bytes_at_most(&value) >= value.to_string().len(), "{value}");
-        }
     }
 }

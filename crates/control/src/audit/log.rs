@@ -30,9 +30,9 @@ use data_encoding::HEXLOWER;
 use forewarn_lifecycle::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+use crate::audit::command_json::CommandJson;
 use crate::audit::notice::Notice;
 use crate::stream::{ClusterId, Stream};
 use forewarn_types::Moment;
@@ -82,7 +82,7 @@ pub struct AuditEntry {
     pub because: Option<u64>,
     /// The command, as it was requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub command: Option<Value>,
+    pub command: Option<CommandJson>,
     /// The state of events after this entry, for webhooks.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notices: Vec<Notice>,
@@ -114,7 +114,7 @@ pub struct NewAuditEntry {
     pub work: Option<u64>,
     pub rollout: Option<u64>,
     pub because: Option<u64>,
-    pub command: Option<Value>,
+    pub command: Option<CommandJson>,
     pub notices: Vec<Notice>,
     pub reason: Option<String>,
     pub stream: Option<Stream>,
@@ -293,7 +293,7 @@ impl Chain {
             stream,
             hash,
         };
-        *self = Self { number, hash: self.hash_of(&entry.to_line()) };
+        *self = Self { number, hash: self.hash_of(&[&entry.to_line()]) };
         entry.hash = self.hash_in_hex();
         entry
     }
@@ -303,6 +303,15 @@ impl Chain {
     /// # Errors
     /// Fails if the entry is not the next, or was changed.
     pub fn verify(&mut self, entry: &AuditEntry) -> Result<(), BrokenLink> {
+        self.verify_line(entry, &entry.to_line())
+    }
+
+    /// Verifies the next entry, whose [line](AuditEntry::to_line) is there already, and advances past it. After an
+    /// error the chain is unchanged.
+    ///
+    /// # Errors
+    /// Fails if the entry is not the next, or was changed.
+    pub fn verify_line(&mut self, entry: &AuditEntry, line: &str) -> Result<(), BrokenLink> {
         let (expected, found) = (self.number + 1, entry.number);
         if found > expected {
             return Err(BrokenLink::Missing { expected, found });
@@ -311,10 +320,10 @@ impl Chain {
             return Err(BrokenLink::Again { expected, found });
         }
         let after = Self::at(entry)?;
-        let line = entry.to_line();
         // The hash is the last member, and was checked to have 64 digits.
-        let content = line.len() - r#","hash":""}"#.len() - entry.hash.len();
-        if self.hash_of(&format!("{}}}", &line[..content])) != after.hash {
+        let end = r#","hash":""}"#.len() + entry.hash.len();
+        let content = line.len().checked_sub(end).and_then(|length| line.get(..length));
+        if content.is_none_or(|content| self.hash_of(&[content, "}"]) != after.hash) {
             return Err(BrokenLink::Hash(found));
         }
         *self = after;
@@ -327,8 +336,10 @@ impl Chain {
         hex(&self.hash)
     }
 
-    fn hash_of(&self, content: &str) -> [u8; 32] {
-        Sha256::new().chain_update(self.hash).chain_update(content).finalize().into()
+    /// The hash of an entry, of which these are the parts of its line.
+    fn hash_of(&self, parts: &[&str]) -> [u8; 32] {
+        let hash = Sha256::new().chain_update(self.hash);
+        parts.iter().fold(hash, Digest::chain_update).finalize().into()
     }
 }
 
@@ -475,7 +486,7 @@ fn of_cluster(
     write!(out, "{cluster}/{kind}:{which}")
 }
 
-pub(crate) fn hex(bytes: &[u8]) -> String {
+fn hex(bytes: &[u8]) -> String {
     HEXLOWER.encode(bytes)
 }
 

@@ -1,13 +1,15 @@
 //! The audit log: facts, entries, and the hash chains that link them.
 
 pub(crate) mod bounds;
+pub(crate) mod command_json;
 pub(crate) mod fact;
 pub(crate) mod log;
 pub(crate) mod notice;
 pub(crate) mod page;
 pub(crate) mod verifier;
 
-pub use bounds::{COMMAND_BYTES_MAX, NAMES_PER_ENTRY_MAX};
+pub use bounds::NAMES_PER_ENTRY_MAX;
+pub use command_json::{COMMAND_BYTES_MAX, CommandJson};
 pub use fact::{AuditFact, describe_change, moved};
 pub use log::{AuditEntry, BrokenLink, Chain, ENTRY_BYTES_MAX, NewAuditEntry, Subject, cluster_key};
 pub use page::AuditPage;

@@ -403,8 +403,8 @@ fn details(
     tags: &BTreeMap<String, String>,
 ) -> Result<MachineDetails, CommandError> {
     let check = |what, count, max| {
-        let machine = machine.to_owned();
-        if count > max { Err(CommandError::TooMany { what, machine, max }) } else { Ok(()) }
+        let too_many = || CommandError::TooMany { what, machine: machine.to_owned(), max };
+        if count > max { Err(too_many()) } else { Ok(()) }
     };
     check("addresses", addresses.len(), ADDRESSES_MAX)?;
     check("tags", tags.len(), TAGS_MAX)?;

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use forewarn_lifecycle::Change;
+use forewarn_lifecycle::{Change, Cluster, Machine};
 
 use crate::audit::AuditFact;
 
@@ -85,8 +85,31 @@ impl Admissions {
         }
     }
 
+    /// Adds a machine of the same tenant without a fact of its own. Returns false if the collected fact does not go on
+    /// with it.
+    pub(super) fn add_machine(&mut self, cluster: &Cluster, new: &Machine) -> bool {
+        let (Some(tenant), Some(host)) = (cluster.tenant(new.tenant), cluster.host(new.host)) else {
+            return false;
+        };
+        let (tenant, host) = (tenant.name.as_str(), host.name.as_str());
+        let is_of_tenant = matches!(self.fact.tenants.as_slice(), [only] if only == tenant);
+        if !is_of_tenant || self.is_complete() {
+            return false;
+        }
+        self.fact.machines.push([tenant, "/", new.name.as_str()].concat());
+        if !self.hosts.contains(host) {
+            self.hosts.insert(host.to_owned());
+        }
+        self.counts.machines += 1;
+        true
+    }
+
     fn continues_with(&self, fact: &AuditFact) -> bool {
-        self.fact.tenants == fact.tenants && self.counts.all() < ADMISSIONS_PER_ENTRY_MAX
+        self.fact.tenants == fact.tenants && !self.is_complete()
+    }
+
+    fn is_complete(&self) -> bool {
+        self.counts.all() >= ADMISSIONS_PER_ENTRY_MAX
     }
 
     /// The fact of all objects.

@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use forewarn_lifecycle::{Approver, Change, Cluster, Command, MachineId, Now};
 use forewarn_types::Moment;
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::Value;
 
 use super::admissions::Admissions;
 use super::attribution::Attribution;
 use super::draft::{AdmissionEntries, ClusterDraft, Draft, SharedDraft};
-use crate::audit::{AuditFact, NewAuditEntry};
+use crate::audit::{AuditFact, CommandJson, NewAuditEntry};
 use crate::command::lookup::machine_if_known;
 use crate::command::{NamedCommand, find_event, full_name};
 use crate::push::{Notice, NoticeContext, Owner, notices};
@@ -36,25 +37,29 @@ impl ClusterDraft<'_> {
                 Some(entry)
             }
             None => {
-                let asked = context.asked.clone().unwrap_or_else(|| commands_json(commands));
-                Some(self.audit_request(&context.by, asked, machine))
+                let entry = match (&context.asked, commands) {
+                    (Some(asked), _) => self.entry_of_value(&context.by, asked, machine),
+                    (None, [only]) => {
+                        let asked = serde_json::to_value(only).unwrap_or_default();
+                        self.entry_of_value(&context.by, &asked, machine)
+                    }
+                    (None, several) => entry_of_several(self.now(), &context.by, several),
+                };
+                Some(self.audit_request(entry))
             }
         }
     }
 
-    /// Adds the entry of a request. `machine` is the machine that it names, if that was found already. Returns its
-    /// number.
-    fn audit_request(&mut self, by: &str, asked: Value, machine: Option<MachineId>) -> u64 {
-        let entry = subjects(self.rules(), &asked, machine, request_entry(self.now(), by, &asked));
+    /// The entry of a request. `machine` is the machine that it names, if that was found already.
+    fn entry_of_value(&self, by: &str, asked: &Value, machine: Option<MachineId>) -> NewAuditEntry {
+        subjects(self.rules(), asked, machine, entry_of_value(self.now(), by, asked))
+    }
+
+    /// Adds the entry of a request. Returns its number.
+    fn audit_request(&mut self, entry: NewAuditEntry) -> u64 {
         let stream = Some(Stream::Cluster(self.id));
         let (cluster, cluster_number) = (self.name(), self.id.0);
-        self.draft.seal_request(NewAuditEntry {
-            cluster,
-            cluster_number,
-            stream,
-            command: Some(asked),
-            ..entry
-        })
+        self.draft.seal_request(NewAuditEntry { cluster, cluster_number, stream, ..entry })
     }
 
     /// The name of the cluster.
@@ -80,6 +85,16 @@ impl ClusterDraft<'_> {
             && let Some(admissions) = collected.take()
         {
             self.seal_fact(admissions.into_fact(), Vec::new());
+        }
+    }
+
+    /// Adds a machine to the entry of those before it. Returns false if it needs an entry of its own.
+    pub(super) fn joins_admissions(&mut self, change: &Change) -> bool {
+        match (change, &mut self.admission_entries) {
+            (Change::MachineAdmitted { new, .. }, AdmissionEntries::Collected(Some(collected))) => {
+                collected.add_machine(self.draft.state.rules(), new)
+            }
+            (_, AdmissionEntries::Collected(_) | AdmissionEntries::Single) => false,
         }
     }
 
@@ -123,9 +138,8 @@ impl ClusterDraft<'_> {
 impl SharedDraft<'_> {
     /// Adds the entry of a request to the shared state. Returns its number.
     pub(super) fn audit_request(&mut self, by: &str, asked: &Value) -> u64 {
-        let (stream, command) = (Some(Stream::Shared), Some(asked.clone()));
-        let entry = NewAuditEntry { stream, command, ..request_entry(self.now(), by, asked) };
-        self.seal_request(entry)
+        let entry = entry_of_value(self.now(), by, asked);
+        self.seal_request(NewAuditEntry { stream: Some(Stream::Shared), ..entry })
     }
 }
 
@@ -143,25 +157,36 @@ impl<S> Draft<'_, S> {
     }
 }
 
-/// The entry of a request, without the request itself.
-fn request_entry(now: Now, by: &str, asked: &Value) -> NewAuditEntry {
+/// The entry of a request that a value describes.
+fn entry_of_value(now: Now, by: &str, asked: &Value) -> NewAuditEntry {
+    request_entry(now, by, &phrase(asked), CommandJson::from_value(asked))
+}
+
+/// The entry of several commands: the audit log stores them as a list.
+fn entry_of_several(now: Now, by: &str, commands: &[NamedCommand]) -> NewAuditEntry {
+    let list = CommandList { command: "apply_fleet", commands };
+    let phrase = match commands.len() {
+        0 => "apply fleet".to_owned(),
+        count => format!("apply fleet, commands {count}"),
+    };
+    request_entry(now, by, &phrase, CommandJson::from_type(&list))
+}
+
+/// Several commands as the audit log stores them.
+#[derive(Serialize)]
+struct CommandList<'a> {
+    command: &'a str,
+    commands: &'a [NamedCommand],
+}
+
+fn request_entry(now: Now, by: &str, phrase: &str, command: Option<CommandJson>) -> NewAuditEntry {
     NewAuditEntry {
         at: Moment(now.wall),
         by: by.to_owned(),
         kind: "command".to_owned(),
-        text: format!("requested: {}", phrase(asked)),
+        text: format!("requested: {phrase}"),
+        command,
         ..NewAuditEntry::default()
-    }
-}
-
-/// Commands as the audit log stores them: one as it is, several as a list.
-fn commands_json(commands: &[NamedCommand]) -> Value {
-    let json = |command: &NamedCommand| serde_json::to_value(command).unwrap_or_default();
-    match commands {
-        [only] => json(only),
-        several => {
-            json!({ "command": "apply_fleet", "commands": several.iter().map(json).collect::<Vec<_>>() })
-        }
     }
 }
 
@@ -238,6 +263,16 @@ fn subjects(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn several_commands_have_the_entry_of_their_value() {
+        let now = Now::at_millis(5);
+        let restart = |machine: &str| NamedCommand::Restart { machine: machine.to_owned() };
+        for commands in [vec![], vec![restart("web_0"), NamedCommand::BrakeOn {}, restart("\"ü\"")]] {
+            let value = serde_json::json!({ "command": "apply_fleet", "commands": commands });
+            assert_eq!(entry_of_several(now, "socket", &commands), entry_of_value(now, "socket", &value));
+        }
+    }
 
     #[test]
     fn commands_are_put_into_words() {

@@ -177,19 +177,25 @@ impl<'a> ClusterDraft<'a> {
         let now = self.now();
         let changes = self.rules().decide(now, command)?;
         for change in &changes {
-            let reason = self.record_failure(change);
-            if let Some(fact) = describe_change(self.rules(), now, change) {
-                let notices = self.notices(change, &changes);
-                if !notices.is_empty() {
-                    self.audit_admissions();
-                    self.begin_webhooks();
-                }
-                self.audit_change(change, fact.with_reason(reason.as_deref()), notices);
+            if !self.joins_admissions(change) {
+                self.describe(change, &changes);
             }
             self.write(ClusterEntry::Rules(change.clone()));
             self.follow_up(change);
         }
         Ok(changes)
+    }
+
+    /// Adds the audit entry of a change, if it is worth one.
+    fn describe(&mut self, change: &Change, decided: &[Change]) {
+        let reason = self.record_failure(change);
+        let Some(fact) = describe_change(self.rules(), self.now(), change) else { return };
+        let notices = self.notices(change, decided);
+        if !notices.is_empty() {
+            self.audit_admissions();
+            self.begin_webhooks();
+        }
+        self.audit_change(change, fact.with_reason(reason.as_deref()), notices);
     }
 
     /// Records the reason of a failure before the change that completes the work with it.

@@ -13,7 +13,7 @@ pub(crate) mod trial;
 pub use current::CurrentFleet;
 pub use difference::{Difference, UnlistedObjects, difference};
 pub use fleet::{FLEET_BYTES_MAX, Fleet, FleetFileError};
-pub use pieces::{FleetPiece, PIECE_ENTRIES_MAX};
+pub use pieces::{FleetPiece, PIECE_ENTRIES_MAX, REQUEST_ENTRIES_MAX};
 pub use position::FleetPosition;
 pub use refused::refused_place;
 pub use trial::{FleetRejection, TargetCluster};

@@ -1,8 +1,10 @@
 //! A fleet file in pieces, each of which is applied by one request: a file of any size needs requests of limited size,
 //! and other requests run between them.
 //!
-//! Hosts come first, then standalone machines, then sets. A set is never divided, so every machine comes with its
-//! tenant, and every move with the other moves of its tenant. A file within the limits is one piece.
+//! A file within the limits of a request is one piece, and is applied completely or not at all. The pieces of a larger
+//! one are smaller than a request may be: a request of another caller waits for one of them. Hosts come first, then
+//! standalone machines, then sets. A set is never divided, so every machine comes with its tenant, and every move with
+//! the other moves of its tenant; a set with more machines than a piece has is a piece of its own.
 
 use std::io;
 use std::ops::Range;
@@ -14,8 +16,11 @@ use crate::command::named::SiteChange;
 use crate::fleet_file::fleet::{FLEET_BYTES_MAX, Fleet};
 use crate::fleet_file::position::FleetPosition;
 
-/// Hosts, sets and machines of one piece: at most that many of each.
-pub const PIECE_ENTRIES_MAX: usize = 1_000;
+/// Hosts, sets and machines of a file that one request applies: at most that many of each.
+pub const REQUEST_ENTRIES_MAX: usize = 1_000;
+
+/// Hosts, sets and machines of one piece of a larger file: at most that many of each, or one set.
+pub const PIECE_ENTRIES_MAX: usize = 250;
 
 /// Bytes of a piece besides its entries: the names of its lists, and its site.
 const REST_BYTES: usize = 64 * 1024;
@@ -58,7 +63,16 @@ impl Fleet {
     /// The pieces of the fleet, in the order in which they must be applied: at least one.
     #[must_use]
     pub fn pieces(&self) -> Vec<FleetPiece> {
-        let mut pieces = PieceBuilder::default();
+        let sets = self.availability_sets.len() + self.cloud_services.len() + self.scale_sets.len();
+        let counts = [self.hosts.len(), sets, self.machine_count()];
+        let is_small = counts.into_iter().all(|count| count <= REQUEST_ENTRIES_MAX);
+        let whole = is_small.then(|| self.pieces_of(REQUEST_ENTRIES_MAX)).filter(|pieces| pieces.len() == 1);
+        whole.unwrap_or_else(|| self.pieces_of(PIECE_ENTRIES_MAX))
+    }
+
+    /// Pieces with at most that many hosts, sets and machines each.
+    fn pieces_of(&self, entries_max: usize) -> Vec<FleetPiece> {
+        let mut pieces = PieceBuilder::new(entries_max);
         for (index, host) in self.hosts.iter().enumerate() {
             pieces.add(PieceSize { hosts: 1, bytes: bytes(host), ..PieceSize::default() }).hosts.end =
                 index + 1;
@@ -139,27 +153,30 @@ impl PieceSize {
         self.hosts + self.sets + self.machines == 0
     }
 
-    fn fits(self) -> bool {
+    fn fits(self, entries_max: usize) -> bool {
         let entries = [self.hosts, self.sets, self.machines];
-        entries.into_iter().all(|count| count <= PIECE_ENTRIES_MAX)
-            && self.bytes <= FLEET_BYTES_MAX - REST_BYTES
+        entries.into_iter().all(|count| count <= entries_max) && self.bytes <= FLEET_BYTES_MAX - REST_BYTES
     }
 }
 
 /// Pieces so far; the last one is open.
-#[derive(Default)]
 struct PieceBuilder {
+    entries_max: usize,
     done: Vec<FleetPiece>,
     open: FleetPiece,
     size: PieceSize,
 }
 
 impl PieceBuilder {
+    fn new(entries_max: usize) -> Self {
+        Self { entries_max, done: Vec::new(), open: FleetPiece::default(), size: PieceSize::default() }
+    }
+
     /// The piece that takes an entry of that size.
     fn add(&mut self, entry: PieceSize) -> &mut FleetPiece {
         let size = self.size.plus(entry);
-        // An entry that is too large by itself is a piece of its own: the server says what is wrong with it.
-        if size.fits() || self.size.is_empty() {
+        // An entry that is too large by itself is a piece of its own. If it is too large for a request, the server says so.
+        if size.fits(self.entries_max) || self.size.is_empty() {
             self.size = size;
         } else {
             let after = |range: &Range<usize>| range.end..range.end;

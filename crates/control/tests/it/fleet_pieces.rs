@@ -10,7 +10,7 @@ use forewarn_testkit::TestCluster;
 
 use crate::fleets::apply;
 
-/// A file with hosts, standalone machines, sets of 300 and placed instances: more than three pieces.
+/// A file with hosts, standalone machines, sets of 300 and placed instances: eleven pieces.
 fn large() -> Fleet {
     let mut text = "site = { location = 'north' }\n".to_owned();
     for host in 0..40 {
@@ -34,10 +34,12 @@ fn a_large_file_is_applied_in_pieces_to_the_same_fleet() {
     let (whole, mut at_once, mut in_pieces) = (large(), TestCluster::empty(), TestCluster::empty());
     apply(&mut at_once, &whole, UnlistedObjects::Keep);
     let pieces = whole.pieces();
-    assert_eq!(pieces.iter().map(|piece| piece.entries).collect::<Vec<_>>(), [1_040, 800, 600, 900]);
+    let entries: Vec<_> = pieces.iter().map(|piece| piece.entries).collect();
+    assert_eq!(entries, [290, 250, 250, 250, 250, 250, 300, 300, 300, 0, 900]);
     for piece in &pieces {
         let part = whole.piece(piece);
-        assert!(part.machine_count() <= PIECE_ENTRIES_MAX, "{piece:?}");
+        let sets = part.availability_sets.len() + part.scale_sets.len();
+        assert!(part.machine_count() <= PIECE_ENTRIES_MAX || sets == 1, "{piece:?}");
         apply(&mut in_pieces, &part, UnlistedObjects::Keep);
     }
     let (mut once, mut pieces) = (at_once.fleet(), in_pieces.fleet());
@@ -56,26 +58,29 @@ fn a_file_of_a_thousand_machines_is_one_piece() {
     assert_eq!((fleet.machine_count(), fleet.pieces().len()), (1_000, 1));
     assert_eq!(fleet.piece(&fleet.pieces()[0]), fleet);
     fleet.vms.push(VmEntry { name: "one-more".to_owned(), ..fleet.vms[0].clone() });
-    assert_eq!(fleet.pieces().len(), 2);
+    assert_eq!(fleet.pieces().len(), 5, "standalone machines, and each set");
     assert_eq!(Fleet::default().pieces().len(), 1);
-    let text: String = (0..2_500).map(|set| format!("[[cloud_service]]\nname = 'c{set}'\n")).collect();
-    assert_eq!(Fleet::parse(&text).unwrap().pieces().len(), 3, "sets without machines");
+    let text: String = (0..1_001).map(|set| format!("[[cloud_service]]\nname = 'c{set}'\n")).collect();
+    assert_eq!(Fleet::parse(&text).unwrap().pieces().len(), 5, "sets without machines");
 }
 
 #[test]
 fn a_piece_has_no_more_bytes_than_a_request() {
     let mut fleet = large();
     fleet.scale_sets.clear();
-    let tag = "x".repeat(TAG_CHARS_MAX);
+    let tag = "…".repeat(TAG_CHARS_MAX);
     let tags =
         |vm: usize| (0..TAGS_MAX).map(|tag_number| (format!("{vm}-{tag_number}"), tag.clone())).collect();
-    fleet.vms.truncate(900);
+    fleet.vms.truncate(300);
     fleet.vms.iter_mut().enumerate().for_each(|(number, vm)| vm.tags = tags(number));
-    let pieces = fleet.pieces();
-    assert!(pieces.len() > 2, "{pieces:?}");
-    for piece in &pieces {
-        let body = serde_json::to_vec(&fleet.piece(piece)).unwrap();
-        assert!(body.len() <= FLEET_BYTES_MAX, "{}", body.len());
+    let few = Fleet { availability_sets: Vec::new(), ..fleet.clone() };
+    for fleet in [fleet, few] {
+        let pieces = fleet.pieces();
+        assert!(fleet.piece(&pieces[0]).vms.len() < PIECE_ENTRIES_MAX, "{pieces:?}");
+        for piece in &pieces {
+            let body = serde_json::to_vec(&fleet.piece(piece)).unwrap();
+            assert!(body.len() <= FLEET_BYTES_MAX, "{}", body.len());
+        }
     }
 }
 
@@ -85,11 +90,11 @@ fn an_entry_of_a_piece_has_a_position_in_the_file() {
     let whole = large();
     let second = &whole.pieces()[1];
     let in_file = |pointer: &str| second.in_file(&FleetPosition::from_pointer(pointer)).pointer().to_owned();
-    assert_eq!(in_file("/vm/3/host"), "/vm/1003/host");
+    assert_eq!(in_file("/vm/3/host"), "/vm/253/host");
     assert_eq!(in_file("/availability_set/0/machine/7"), "/availability_set/0/machine/7");
     assert_eq!(in_file("/site"), "/site");
-    let third = &whole.pieces()[2];
-    let place = third.in_file(&FleetPosition::from_pointer("/availability_set/0/machine/7/host"));
+    let of_second_set = &whole.pieces()[7];
+    let place = of_second_set.in_file(&FleetPosition::from_pointer("/availability_set/0/machine/7/host"));
     assert_eq!(place.pointer(), "/availability_set/1/machine/7/host");
 }
 

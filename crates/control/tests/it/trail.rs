@@ -16,7 +16,9 @@ fn told(number: usize) -> NewAuditEntry {
         text: format!("restart web_{number}"),
         tenants: vec!["web".to_owned()],
         machines: vec![format!("web/web_{number}")],
-        command: Some(json!({ "command": "restart", "machine": format!("web_{number}") })),
+        command: CommandJson::from_value(
+            &json!({ "command": "restart", "machine": format!("web_{number}") }),
+        ),
         ..NewAuditEntry::default()
     }
 }
@@ -230,7 +232,7 @@ fn whatever_is_told_the_entry_is_small_enough_and_says_what_was_cut() {
         machines: names(),
         hosts: (0..10_000).map(|number| format!("{number:0>80}")).collect(),
         events: names(),
-        command: Some(command),
+        command: CommandJson::from_value(&command),
         notices: vec![notice(500); 1_000],
         ..told(0)
     };
@@ -242,7 +244,7 @@ fn whatever_is_told_the_entry_is_small_enough_and_says_what_was_cut() {
     assert!(entry.text.contains("of 1000 events)"), "{}", &entry.text[4_000..]);
     assert_eq!(entry.hosts.len(), 10_000);
     assert!(entry.text.contains("of 20000 machines are listed"), "{}", &entry.text[4_000..]);
-    assert_eq!(entry.command.as_ref().unwrap()["left_out"]["bytes"], bytes);
+    assert_eq!(entry.command.as_ref().unwrap().to_value()["left_out"]["bytes"], bytes);
     let read: AuditEntry = serde_json::from_str(&line).unwrap();
     assert_eq!(Chain::default().verify(&read), Ok(()));
 
@@ -250,7 +252,8 @@ fn whatever_is_told_the_entry_is_small_enough_and_says_what_was_cut() {
     assert_eq!(all.notices.len(), 1_000, "as many machines as work may be on, each of another tenant");
 
     let deep = (0..120).fold(Value::Null, |inside, _| json!([inside]));
-    let entry = Chain::default().seal(NewAuditEntry { command: Some(deep), ..self::told(0) });
+    let entry =
+        Chain::default().seal(NewAuditEntry { command: CommandJson::from_value(&deep), ..self::told(0) });
     assert_eq!(serde_json::from_str::<AuditEntry>(&entry.to_line()).unwrap(), entry);
 }
 
@@ -286,6 +289,7 @@ fn tales() -> impl Strategy<Value = NewAuditEntry> {
     (any::<(i64, u32)>(), texts, lists, numbers, (prop::option::of(values()), reason, stream)).prop_map(
         |((millis, cluster_number), (cluster, by, kind, text), lists, numbers, (command, reason, stream))| {
             let (work, rollout, because) = numbers;
+            let command = command.as_ref().and_then(CommandJson::from_value);
             let at = Moment(Timestamp::from_millis(millis));
             let (tenants, machines, hosts, events) = lists;
             NewAuditEntry {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand};
-use forewarn_control::{Fleet, FleetPiece, FleetPosition, FleetReport, PIECE_ENTRIES_MAX, TargetCluster};
+use forewarn_control::{Fleet, FleetPiece, FleetPosition, FleetReport, REQUEST_ENTRIES_MAX, TargetCluster};
 
 use super::confirmation::ConfirmationArgs;
 use super::fleet_pieces;
@@ -104,7 +104,7 @@ impl ApplyArgs {
             (false, false, false) => return Ok(()),
         };
         bail!(
-            "{option} needs a file of one request, of at most {PIECE_ENTRIES_MAX} machines, not {}\n  hint: {hint}",
+            "{option} needs a file of one request, of at most {REQUEST_ENTRIES_MAX} machines, not {}\n  hint: {hint}",
             fleet.machine_count()
         )
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use forewarn_control::ControlError;
 use forewarn_control::request::{Administration, CommandBatch, RequestContext};
-use forewarn_control::{AuditEntry, AuditVerifier, NamedCommand, Outcome};
+use forewarn_control::{AuditEntry, AuditVerifier, CommandJson, NamedCommand, Outcome};
 use forewarn_lifecycle::{Approver, Command, Name, Seed};
 use forewarn_server::ClockCommand;
 use forewarn_server::{ClockPlan, ControlHandle, Hypervisor, Speed};
@@ -49,7 +49,8 @@ async fn every_command_has_one_entry_and_what_came_of_it_names_it() {
     let restart = entries.iter().find(|entry| entry.text == "requested: restart, machine solo").unwrap();
     assert_eq!((restart.kind.as_str(), restart.by.as_str()), ("command", "token alice"));
     assert_eq!((restart.cluster.as_str(), &restart.machines), ("default", &vec!["solo/solo".to_owned()]));
-    assert_eq!(restart.command, Some(serde_json::json!({"command":"restart","machine":"solo"})));
+    let stored = restart.command.as_ref().map(CommandJson::to_value);
+    assert_eq!(stored, Some(serde_json::json!({"command":"restart","machine":"solo"})));
     let came: Vec<_> = entries.iter().filter(|entry| entry.because == Some(restart.number)).collect();
     assert_eq!(came.iter().map(|entry| entry.kind.as_str()).collect::<Vec<_>>(), ["announced"]);
     assert_eq!(entries.iter().filter(|entry| entry.kind == "command").count(), 3);

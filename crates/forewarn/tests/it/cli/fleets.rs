@@ -4,13 +4,20 @@ use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Stdio};
 
 use forewarn_testkit::{TestDir, TestServer};
+use rustix::pipe::fcntl_setpipe_size;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-/// Machines of the file: three pieces.
-const MACHINES: usize = 2_100;
+/// Machines of one piece.
+const PIECE: usize = 250;
 
-/// A file whose differences do not fit into a pipe: the command waits after each piece until somebody reads them.
+/// Machines of the file: five pieces.
+const MACHINES: usize = 1_100;
+
+/// Bytes that wait in the pipe of a command: one page.
+const PIPE_BYTES: usize = 4_096;
+
+/// A file with long names: the differences of a piece do not fit into the pipe.
 fn file(machines: usize) -> String {
     let mut text: String = (0..40).map(|host| format!("[[host]]\nname = 'h{host}'\n")).collect();
     let long = "x".repeat(70);
@@ -31,12 +38,14 @@ fn machines(server: &TestServer) -> usize {
     fleet["vm"].as_array().map_or(0, Vec::len)
 }
 
-/// Begins to apply a file, and waits until the first piece is applied. The command goes on when its output is read.
+/// Begins to apply a file, and waits until the first piece is applied. Its differences do not fit into the pipe, so the
+/// command goes on when they are read.
 fn begin(server: &TestServer, file: &str) -> Child {
     let mut command = server.command(&["fleet", "apply", file]);
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let mut first = [0];
-    child.stdout.as_mut().unwrap().read_exact(&mut first).unwrap();
+    let (mut first, out) = ([0], child.stdout.as_mut().unwrap());
+    fcntl_setpipe_size(&out, PIPE_BYTES).unwrap();
+    out.read_exact(&mut first).unwrap();
     assert_eq!(&first, b"+");
     child
 }
@@ -45,7 +54,7 @@ fn begin(server: &TestServer, file: &str) -> Child {
 fn finish(mut child: Child) -> String {
     let mut err = child.stderr.take().unwrap();
     let out = BufReader::new(child.stdout.take().unwrap()).lines().count();
-    assert!(out >= 1_000, "the differences of the first piece: {out}");
+    assert!(out >= PIECE, "the differences of the first piece: {out}");
     let mut said = String::new();
     err.read_to_string(&mut said).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(1), "{said}");
@@ -61,13 +70,13 @@ fn a_server_that_is_killed_between_two_pieces_has_whole_pieces_and_applying_agai
     let applying = begin(&server, &path);
     server.kill();
     let said = finish(applying);
-    let progress = format!("1040 of {} hosts and machines applied, 1 of 3 pieces", MACHINES + 40);
+    let progress = format!("290 of {} hosts and machines applied, 1 of 5 pieces", MACHINES + 40);
     assert!(said.contains(&progress) && said.contains("apply the file again to continue"), "{said}");
 
     let server = start(&directory);
-    assert_eq!(machines(&server), 1_000, "the piece that was confirmed, and nothing else");
+    assert_eq!(machines(&server), PIECE, "the piece that was confirmed, and nothing else");
     let again = server.run(&["fleet", "apply", &path]);
-    assert_eq!(again.lines().count(), MACHINES - 1_000);
+    assert_eq!(again.lines().count(), MACHINES - PIECE);
     let continued = server.json_of(&["fleet", "show"]);
     let at_once = TestServer::start_with(crate::program(), &["--fleet", "none"]);
     at_once.run(&["fleet", "apply", &path]);
@@ -88,7 +97,7 @@ fn an_interrupted_command_ends_between_two_pieces_and_says_how_far_it_got() {
         "{said}"
     );
     let applied = machines(&server);
-    assert!(applied.is_multiple_of(1_000) && applied < MACHINES, "{applied}: {said}");
+    assert!(applied.is_multiple_of(PIECE) && applied < MACHINES, "{applied}: {said}");
     assert!(said.contains(&format!("{} of {} hosts", applied + 40, MACHINES + 40)), "{said}");
 }
 
@@ -96,14 +105,14 @@ fn an_interrupted_command_ends_between_two_pieces_and_says_how_far_it_got() {
 #[test]
 fn a_large_file_is_one_request_for_each_piece() {
     let directory = TestDir::new();
-    let path = directory.write("fleet.toml", &file(2_100));
+    let path = directory.write("fleet.toml", &file(MACHINES));
     let server = start(&directory);
     let output = server.try_run(&["fleet", "apply", &path, "--output", "json"]);
     assert_eq!((output.status.code(), output.stderr), (Some(0), Vec::new()), "quiet without a terminal");
     let report: Value = serde_json::from_slice(&output.stdout).expect("one object");
-    assert_eq!(report["differences"].as_array().unwrap().len(), 2_140);
+    assert_eq!(report["differences"].as_array().unwrap().len(), MACHINES + 40);
     let entries = server.json_of(&["audit", "ls", "--kind", "command"]);
-    assert_eq!(entries["items"].as_array().unwrap().len(), 3, "{entries:#}");
+    assert_eq!(entries["items"].as_array().unwrap().len(), 5, "{entries:#}");
     assert_eq!(server.run(&["fleet", "apply", &path]), "The fleet already matches the file.\n");
 }
 
@@ -147,7 +156,7 @@ fn a_rejected_piece_leaves_the_pieces_before_it() {
     let line = text.lines().count();
     assert_eq!(output.status.code(), Some(1), "{said}");
     assert!(said.contains(&format!("fleet.toml:{line}: no such host: h99")), "{said}");
-    assert!(said.contains("1040 of 1241 hosts and machines applied, 1 of 2 pieces"), "{said}");
+    assert!(said.contains("1040 of 1241 hosts and machines applied, 4 of 5 pieces"), "{said}");
     assert_eq!(machines(&server), 1_000);
     server.run(&["host", "add", "h99"]);
     server.run(&["fleet", "apply", &path]);
