@@ -373,21 +373,10 @@ impl AuditStore {
             }
             Err(error) => {
                 let what = error.to_string();
-                match error {
-                    OpenError::Damaged { .. } | OpenError::Foreign(_) => self.stop(&what),
-                    OpenError::Database { .. }
-                    | OpenError::InUse(_)
-                    | OpenError::Missing(_)
-                    | OpenError::Gone(_)
-                    | OpenError::Short { .. }
-                    | OpenError::AuditLost { .. }
-                    | OpenError::AuditDamaged { .. }
-                    | OpenError::ReachUnknown { .. }
-                    | OpenError::Complete(_)
-                    | OpenError::Newer { .. }
-                    | OpenError::Exists(_)
-                    | OpenError::Full(_)
-                    | OpenError::Io { .. } => self.pause(&what),
+                if matches!(error, OpenError::Damaged { .. } | OpenError::Foreign(_)) {
+                    self.stop(&what);
+                } else {
+                    self.pause(&what);
                 }
                 self.file = FileState::Unusable(what);
             }
