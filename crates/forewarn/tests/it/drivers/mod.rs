@@ -1,0 +1,17 @@
+//! The driver programs of `deploy/drivers`, and the command that judges driver programs.
+//!
+//! | a driver | tests |
+//! |---|---|
+//! | each order of the virsh driver takes effect once, wherever the driver dies | `virsh` |
+//! | its moves between hosts, and its steps on hosts | `virsh_hosts` |
+//! | the same program with the real virsh and libvirt's test hypervisor | `virsh_test_uri` |
+//!
+//! `virsh` and `virsh_hosts` use `fake-virsh`, whose guests are files.
+
+#![cfg(test)]
+#![cfg(target_os = "linux")]
+
+mod support;
+mod virsh;
+mod virsh_hosts;
+mod virsh_test_uri;
