@@ -4,6 +4,8 @@
 //! |---|---|
 //! | each order of the virsh driver takes effect once, wherever the driver dies | `virsh` |
 //! | its moves between hosts, and its steps on hosts | `virsh_hosts` |
+//! | `forewarn driver check` finds the faults of a driver | `check` |
+//! | the JSON schemas of the contract | `schemas` |
 //! | the same program with the real virsh and libvirt's test hypervisor | `virsh_test_uri` |
 //!
 //! `virsh` and `virsh_hosts` use `fake-virsh`, whose guests are files.
@@ -11,6 +13,8 @@
 #![cfg(test)]
 #![cfg(target_os = "linux")]
 
+mod check;
+mod schemas;
 mod support;
 mod virsh;
 mod virsh_hosts;

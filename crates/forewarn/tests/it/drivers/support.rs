@@ -140,7 +140,7 @@ pub(super) fn order(number: u32, verb: &str) -> Value {
 }
 
 /// The same with more members.
-pub(super) fn order_with(number: u32, verb: &str, more: Value) -> Value {
+pub(super) fn order_with(number: u32, verb: &str, more: &Value) -> Value {
     let mut order = order(number, verb);
     let members = more.as_object().unwrap().clone();
     order.as_object_mut().unwrap().extend(members);

@@ -103,13 +103,13 @@ fn a_pause_with_a_length_ends_by_itself() {
         return;
     }
     let driver = VirshDriver::new();
-    let pause = order_with(1, "pause", json!({"seconds": 1}));
+    let pause = order_with(1, "pause", &json!({"seconds": 1}));
     let seconds = seconds_of(|| assert_eq!(driver.send(&pause), done()));
     assert!(seconds >= 1.0, "{seconds}");
     assert_eq!(driver.acts(), ["h1 suspend", "h1 resume"]);
 
     // Killed during the pause: the guest stays paused, and the repeated order ends it.
-    let pause = order_with(2, "pause", json!({"seconds": 3}));
+    let pause = order_with(2, "pause", &json!({"seconds": 3}));
     let mut first = driver.start(&pause);
     let record = format!("state/actions/00/{:032x}.json", 2);
     wait_until("the pause is on record", || driver.dir.read(&record).contains("until").then_some(()));
@@ -170,9 +170,9 @@ fn an_incomplete_request_does_nothing() {
     let other = [
         json!([]).to_string(),
         order(1, "migrate").to_string(),
-        order_with(1, "stop", json!({"action": "../../etc"})).to_string(),
-        order_with(1, "stop", json!({"machine": "--help"})).to_string(),
-        order_with(1, "pause", json!({"seconds": "9"})).to_string(),
+        order_with(1, "stop", &json!({"action": "../../etc"})).to_string(),
+        order_with(1, "stop", &json!({"machine": "--help"})).to_string(),
+        order_with(1, "pause", &json!({"seconds": "9"})).to_string(),
         format!("{whole}{whole}"),
         " ".repeat(70_000),
     ];
@@ -200,7 +200,7 @@ fn a_refused_order_leaves_the_guest_as_it_was_and_says_why() {
     driver.dir.write("refuse", "");
     assert_eq!(driver.send(&order(1, "pause")), done(), "nothing of it is on record");
 
-    let missing = order_with(9, "stop", json!({"machine": "web_9"}));
+    let missing = order_with(9, "stop", &json!({"machine": "web_9"}));
     assert_eq!(message(&driver.send(&missing), "failed"), "no such domain on h1: web_9");
     assert_eq!(
         message(&driver.send(&order(10, "dance")), "failed"),

@@ -10,7 +10,7 @@ fn is_missing() -> bool {
 }
 
 fn to_h2(number: u32, verb: &str) -> Value {
-    order_with(number, verb, json!({"to": "h2"}))
+    order_with(number, verb, &json!({"to": "h2"}))
 }
 
 fn host_order(number: u32, verb: &str) -> Value {

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::support::{VirshDriver, done, message, order_with};
 
 fn on_test(number: u32, verb: &str) -> Value {
-    order_with(number, verb, json!({"machine": "test"}))
+    order_with(number, verb, &json!({"machine": "test"}))
 }
 
 #[test]
@@ -30,7 +30,7 @@ fn the_real_virsh_takes_every_command() {
     let state = |machine: &str| driver.send(&json!({"verb": "state", "machine": machine, "host": "h1"}));
     assert_eq!(state("test"), json!({"result": "done", "state": "running"}));
     assert_eq!(state("tes"), json!({"result": "done", "state": "missing"}));
-    let missing = order_with(20, "stop", json!({"machine": "1"}));
+    let missing = order_with(20, "stop", &json!({"machine": "1"}));
     assert_eq!(message(&driver.send(&missing), "failed"), "no such domain on h1: 1");
     let checked = driver.run(&["--check", "h1"], "");
     assert_eq!((checked.code, checked.out.as_str()), (Some(0), "test:///default\n"));
