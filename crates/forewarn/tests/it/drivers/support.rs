@@ -9,8 +9,6 @@ use forewarn_testkit::command::{clean, run_with_input, stdout_of};
 use forewarn_testkit::{CommandResult, TestDir};
 use serde_json::{Value, json};
 
-const DRIVER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../deploy/drivers/virsh/forewarn-driver-virsh");
-
 const FAKE_VIRSH: &str = include_str!("fake-virsh");
 
 /// Calls of virsh that change nothing.
@@ -26,6 +24,9 @@ pub(super) struct VirshDriver {
 }
 
 impl VirshDriver {
+    pub(super) const PROGRAM: &str =
+        concat!(env!("CARGO_MANIFEST_DIR"), "/../../deploy/drivers/virsh/forewarn-driver-virsh");
+
     /// Hosts of the fake; the guest `web_0` runs on `h1`.
     pub(super) fn new() -> Self {
         let dir = TestDir::new();
@@ -88,13 +89,18 @@ impl VirshDriver {
     pub(super) fn command(&self) -> Command {
         // Without the search for packages and for a version of Python, which takes longer than an order.
         let mut command = Command::new(interpreter());
-        command.args(["-I", "-S", DRIVER]);
+        command.args(["-I", "-S", Self::PROGRAM]);
         clean(&mut command);
+        self.configure(&mut command);
+        command
+    }
+
+    /// Puts the settings into the environment of a command.
+    pub(super) fn configure(&self, command: &mut Command) {
         command.env("FOREWARN_VIRSH_CONFIG", self.dir.write("driver.conf", "[driver]\n"));
         for (name, value) in &self.settings {
             command.env(format!("FOREWARN_VIRSH_{name}"), value);
         }
-        command
     }
 
     pub(super) fn run(&self, words: &[&str], input: &str) -> CommandResult {
