@@ -59,6 +59,7 @@ fn verdict<'a>(report: &'a Value, check: &str) -> &'a str {
     row.unwrap_or_else(|| panic!("no check {check}: {report:#}"))["verdict"].as_str().unwrap()
 }
 
+/// promise: X2
 #[test]
 fn a_driver_that_keeps_the_contract_passes() {
     let dir = driver("none");
@@ -75,6 +76,7 @@ fn a_driver_that_keeps_the_contract_passes() {
     assert!(!dir.file("h1/web_0").exists(), "it was deleted");
 }
 
+/// promise: X2
 #[test]
 fn each_fault_is_found() {
     // Drivers mostly wait, so all of them are checked at the same time.
