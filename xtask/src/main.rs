@@ -11,6 +11,7 @@ mod breakages;
 mod deb;
 mod environments;
 mod fuzz;
+mod libvirt;
 mod mutants;
 mod packages;
 mod ports;
@@ -38,6 +39,7 @@ cargo xtask <command>
   api               send requests generated from its OpenAPI document to the operator API; a step of test
   azure             run az and the Azure clients for Python and JavaScript against the program; a step of test
   agent             run agents, each in its own network, and the recipes against the program; a step of test
+  libvirt           run the virsh driver with a libvirtd and guests of its own; a step of test
   disks             test the journal with power cuts, full disks and damaged files; steps of test
   costs             count instructions and allocations of commands, joining VMs and polls with valgrind; a step of test
   deb               build and check the Debian packages of server and agent; a step of test with the build of the tests
@@ -101,6 +103,7 @@ fn run(mut words: Words) -> Result<Outcome> {
         "api" => words.done().and_then(|()| api::command()),
         "azure" => words.done().and_then(|()| azure::command()),
         "agent" => words.done().and_then(|()| agent::command()),
+        "libvirt" => words.done().and_then(|()| libvirt::command()),
         "disks" => words.done().and_then(|()| suite::run_disks()),
         "costs" => words.done().and_then(|()| suite::count_costs()),
         "deb" => words.done().and_then(|()| deb::run(deb::Build::Release)),

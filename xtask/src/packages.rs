@@ -25,7 +25,8 @@ pub(crate) enum Readiness {
 }
 
 /// Programs that ordinary tests run, and the packages that contain them.
-pub(crate) const PROGRAMS: [(&str, &str); 2] = [("curl", "curl"), ("node", "nodejs")];
+pub(crate) const PROGRAMS: [(&str, &str); 4] =
+    [("curl", "curl"), ("node", "nodejs"), ("python3", "python3"), ("virsh", "libvirt-clients")];
 
 /// The program that records system calls.
 pub(crate) const TRACER: [(&str, &str); 1] = [("strace", "strace")];

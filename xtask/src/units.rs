@@ -10,6 +10,7 @@ use crate::steps::{Outcome, status};
 use crate::tree;
 
 const DIRECTORY: &str = "deploy/systemd";
+const DROP_IN: &str = "deploy/drivers/forewarn-driver.conf";
 
 /// Programs that units start, replaced for the check because they are not installed. The longer name first: it contains
 /// the other.
@@ -41,7 +42,24 @@ pub(crate) fn check() -> Result<Outcome> {
             }
         }
     }
-    Ok(Outcome::Passed)
+    check_drop_in(files.path())
+}
+
+/// The drop-in for driver programs, beside the unit that it changes.
+fn check_drop_in(files: &Path) -> Result<Outcome> {
+    let directory = files.join("forewarn.service.d");
+    std::fs::create_dir(&directory)?;
+    std::fs::copy(tree::root()?.join(DROP_IN), directory.join("driver.conf"))?;
+    let mut verify = Command::new("systemd-analyze");
+    let output = verify.args(["verify", "--man=no"]).arg(files.join("forewarn.service")).output()?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    // An unknown key is only reported.
+    let faults: Vec<_> = said.lines().filter(|line| line.contains("driver.conf")).collect();
+    Ok(if output.status.success() && faults.is_empty() {
+        Outcome::Passed
+    } else {
+        Outcome::Failed(format!("{DROP_IN}: {said}"))
+    })
 }
 
 fn verify(unit: &Path) -> Result<Outcome> {

@@ -7,6 +7,7 @@ mod client;
 mod doctor;
 #[cfg(test)]
 mod documented;
+mod driver;
 mod operator;
 mod server;
 mod state_directory;
@@ -44,6 +45,11 @@ enum Command {
         command: store::Command,
     },
     Doctor(doctor::DoctorArgs),
+    /// Check driver programs
+    Driver {
+        #[command(subcommand)]
+        command: driver::Command,
+    },
     #[command(flatten)]
     Operator(operator::Command),
     /// Print a completion script for a shell
@@ -73,6 +79,7 @@ fn main() -> ExitCode {
         Command::Story { command } => story::run(&command, options.api()),
         Command::Store { command } => store::run(&command),
         Command::Doctor(arguments) => doctor::command(&arguments, &options),
+        Command::Driver { command } => driver::run(&command, &options),
         Command::Operator(command) => operator::run(&options, command),
         Command::Completions { shell } => completions(shell),
         Command::Man { directory } => manual(directory.as_deref()),
@@ -160,6 +167,10 @@ mod tests {
             "rollout start --all h1",
             "rollout start h1 --tenant-share 0%",
             "vm ls --output xml",
+            "driver check ./driver",
+            "driver check ./driver --machine m",
+            "driver check ./driver --machine m --host h --time-limit 0s",
+            "driver check ./driver --machine m --host h --host-order dance",
             "webhook add ops",
             "webhook add ops https://h --type Thaw",
         ];
@@ -214,6 +225,7 @@ mod tests {
             "webhook add ops https://h/x --schema eventgrid --tenant web --type Freeze --type preempt --authorization-file -",
             "webhook test ops",
             "audit export -",
+            "driver check ./driver --machine m --host h --to g --host-order update_host --destroy --yes",
             "completions zsh",
         ];
         for line in lines {

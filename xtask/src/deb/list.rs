@@ -45,7 +45,7 @@ const SERVER: DebPackage = DebPackage {
         ("deploy/deb/sysusers.conf", "usr/lib/sysusers.d/forewarn.conf"),
         ("deploy/systemd/forewarn.service", "usr/lib/systemd/system/forewarn.service"),
     ],
-    trees: &[],
+    trees: &[("deploy/drivers", "usr/share/doc/forewarn/examples/drivers")],
     empty: &[],
     manual: Manual::Written,
     expected: &[
@@ -57,6 +57,8 @@ const SERVER: DebPackage = DebPackage {
         ("-rw-r--r--", "./usr/share/man/man1/forewarn-vm-restart.1.gz"),
         ("-rw-r--r--", "./usr/share/bash-completion/completions/forewarn"),
         ("-rw-r--r--", "./usr/share/zsh/vendor-completions/_forewarn"),
+        ("-rw-r--r--", "./usr/share/doc/forewarn/examples/drivers/virsh/forewarn-driver-virsh"),
+        ("-rw-r--r--", "./usr/share/doc/forewarn/examples/drivers/forewarn-driver.conf"),
         ("-rw-r--r--", "./usr/share/doc/forewarn/copyright"),
         ("-rw-r--r--", "./usr/share/doc/forewarn/changelog.gz"),
     ],

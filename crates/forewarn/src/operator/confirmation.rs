@@ -57,21 +57,39 @@ impl ConfirmationArgs {
             DriverKind::Program if !is_destructive()? => return Ok(()),
             DriverKind::Program => {}
         }
-        let is_terminal = io::stdin().is_terminal() && io::stderr().is_terminal();
-        let prompt = if is_terminal { Prompt::Terminal } else { Prompt::Impossible };
-        confirm(what, &prompt, &mut io::stdin().lock(), &mut io::stderr().lock())
+        prompt_for(what, "the driver of this server acts on real machines")
+    }
+
+    /// Prompts the operator to confirm the work of a driver program that no server runs.
+    ///
+    /// # Errors
+    /// If the operator does not confirm, or there is no terminal.
+    pub(crate) fn obtain_without_server(self, what: &str) -> Result<()> {
+        if self.yes { Ok(()) } else { prompt_for(what, "the driver program acts on real machines") }
     }
 }
 
-fn confirm(what: &str, prompt: &Prompt, input: &mut impl BufRead, out: &mut impl Write) -> Result<()> {
+fn prompt_for(what: &str, reason: &str) -> Result<()> {
+    let is_terminal = io::stdin().is_terminal() && io::stderr().is_terminal();
+    let prompt = if is_terminal { Prompt::Terminal } else { Prompt::Impossible };
+    confirm(what, reason, &prompt, &mut io::stdin().lock(), &mut io::stderr().lock())
+}
+
+fn confirm(
+    what: &str,
+    reason: &str,
+    prompt: &Prompt,
+    input: &mut impl BufRead,
+    out: &mut impl Write,
+) -> Result<()> {
     let what = visible(what);
     match prompt {
-        Prompt::Impossible => bail!(
-            "confirmation is required: {what}\n  hint: the driver of this server acts on real machines; add --yes to confirm"
-        ),
+        Prompt::Impossible => {
+            bail!("confirmation is required: {what}\n  hint: {reason}; add --yes to confirm")
+        }
         Prompt::Terminal => {}
     }
-    write!(out, "{what}: the driver of this server acts on real machines. Continue? [y/N] ")?;
+    write!(out, "{what}: {reason}. Continue? [y/N] ")?;
     out.flush()?;
     let mut reply = String::new();
     input.take(REPLY_CHARS_MAX).read_line(&mut reply)?;
@@ -87,7 +105,9 @@ mod tests {
 
     fn prompted(reply: &str) -> (bool, String) {
         let mut out = Vec::new();
-        let confirmed = confirm("deletion of web_0", &Prompt::Terminal, &mut reply.as_bytes(), &mut out);
+        let reason = "the driver of this server acts on real machines";
+        let confirmed =
+            confirm("deletion of web_0", reason, &Prompt::Terminal, &mut reply.as_bytes(), &mut out);
         (confirmed.is_ok(), String::from_utf8(out).unwrap())
     }
 
@@ -111,7 +131,13 @@ mod tests {
     #[test]
     fn without_a_terminal_the_error_names_the_option() {
         let mut out = Vec::new();
-        let problem = confirm("deletion of web_0", &Prompt::Impossible, &mut "y\n".as_bytes(), &mut out);
+        let problem = confirm(
+            "deletion of web_0",
+            "real machines",
+            &Prompt::Impossible,
+            &mut "y\n".as_bytes(),
+            &mut out,
+        );
         let error = problem.unwrap_err().to_string();
         assert!(error.starts_with("confirmation is required: deletion of web_0\n  hint: "), "{error}");
         assert!(error.contains("--yes") && out.is_empty(), "{error}");

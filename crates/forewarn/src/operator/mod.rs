@@ -39,6 +39,7 @@ use anyhow::Result;
 use clap::{Args, Subcommand, ValueEnum};
 
 use crate::client;
+pub(crate) use confirmation::ConfirmationArgs;
 pub(crate) use forewarn_cli_support::visible::visible;
 use forewarn_cli_support::{table, visible};
 use session::Session;

@@ -38,6 +38,13 @@ fn who_rebooted_a_machine_is_found_as_the_guide_says() {
     check("who-rebooted-my-vm.md", Az::Spared);
 }
 
+#[test]
+fn a_driver_is_written_as_the_guide_says() {
+    if programs::find_or_skip("python3").is_some() {
+        check("write-a-driver.md", Az::Spared);
+    }
+}
+
 /// promise: A7
 #[test]
 fn a_service_is_drained_as_the_guide_says() {

@@ -11,6 +11,7 @@ mod agents;
 mod arm;
 mod cli;
 mod doctor;
+mod drivers;
 mod durable;
 mod endpoint;
 mod entrance;
