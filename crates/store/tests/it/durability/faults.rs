@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use forewarn_store::{AppendError, Journal, OpenError, SyncMode};
+use forewarn_store::{AppendError, AuditQuery, Journal, OpenError, SyncMode};
 use tempfile::TempDir;
 
 use crate::durability::writer::{append, inspect, options};
@@ -77,6 +77,8 @@ fn a_full_disk_stops_writes_and_loses_nothing() {
         let disk = SmallDisk::mount();
         let (journal, _) = Journal::open(&disk.data(), &options(SyncMode::EachCommit)).unwrap();
         (1..=10).for_each(|number| append(&journal, number..=number).unwrap());
+        // A reader waits until the entries are filed: nothing grows while the disk is filled.
+        journal.audit_log_reader().read(AuditQuery::default()).unwrap();
         disk.fill_but(pages);
         let mut acked = 10;
         let problem = loop {
