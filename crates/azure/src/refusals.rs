@@ -94,9 +94,10 @@ pub fn bad_command(bad: &CommandError) -> ArmError {
         CommandError::Notice(_) => ArmError::invalid("notBeforeTimeout", message()),
         CommandError::Batch(_) => ArmError::invalid("maxBatchInstancePercent", message()),
         CommandError::TooMany { .. } | CommandError::Control(_) => ArmError::invalid("tags", message()),
-        CommandError::WithMachines(_) | CommandError::EventId(_) | CommandError::RolloutTerms(_) => {
-            ArmError::new(400, "BadRequest", message())
-        }
+        CommandError::WithMachines(_)
+        | CommandError::EventId(_)
+        | CommandError::RolloutTerms(_)
+        | CommandError::HostWork(_) => ArmError::new(400, "BadRequest", message()),
     }
 }
 

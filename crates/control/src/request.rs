@@ -3,7 +3,7 @@
 //! A request and its reply have a JSON form, for messages between servers: it holds everything, secrets too. Reading
 //! it rejects anything that it does not describe exactly.
 
-use forewarn_lifecycle::{Change, Command, MachineId, MaintenanceId, Name, Now, Report, Timestamp};
+use forewarn_lifecycle::{Change, Command, MaintenanceId, Name, Now, Report, Target, Timestamp};
 use forewarn_types::base64url;
 use forewarn_url::Url;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -48,7 +48,7 @@ pub enum ClusterRequest {
     /// The result of an action, as reported by the hypervisor.
     Report {
         work: MaintenanceId,
-        machine: MachineId,
+        target: Target,
         report: Report,
         /// The reason of a failure: bounded, and harmless to show.
         #[serde(deserialize_with = "Option::deserialize")]

@@ -11,5 +11,5 @@ mod text;
 
 pub use output::{OUTPUT_BYTES_MAX, OUTPUT_LINE_BYTES_MAX, OUTPUT_LINES_MAX, OutputAllowance};
 pub use program::{Program, REASON_BYTES_MAX, RESPONSE_BYTES_MAX};
-pub use request::{DriverRequest, DriverResponse, Verb};
+pub use request::{DriverRequest, DriverResponse, HostCause, Verb};
 pub use text::sanitized;

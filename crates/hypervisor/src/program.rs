@@ -162,12 +162,14 @@ mod tests {
         DriverRequest {
             action: "28512af7c95745009bc4842d6fb531e4".to_owned(),
             verb: Verb::Reboot,
-            tenant: "web".to_owned(),
-            machine: "web_0".to_owned(),
+            tenant: Some("web".to_owned()),
+            machine: Some("web_0".to_owned()),
             host: "h1".to_owned(),
             to: None,
+            cause: None,
+            work: None,
             seconds: None,
-            boots: 3,
+            boots: Some(3),
         }
     }
 

@@ -16,6 +16,7 @@ use forewarn_types::{
 use crate::agenda::{Agenda, Deadline};
 use crate::command::Refusal;
 use crate::fleet::{Health, Host, HostLoad, Machine, Power, ScaleSet};
+use crate::host_step::Target;
 use crate::maintenance::{Action, Cause, Hold, Impact, Maintenance};
 use crate::name_index::NameIndex;
 use crate::paged::{PagedMap, PagedSet};
@@ -128,12 +129,16 @@ impl Cluster {
         }
     }
 
-    /// The name of the action that a maintenance has for a machine.
+    /// The name of the action that a maintenance has for a target.
     #[must_use]
-    pub fn action_name(&self, maintenance: MaintenanceId, machine: MachineId) -> ActionName {
+    pub fn action_name(&self, maintenance: MaintenanceId, target: Target) -> ActionName {
         let former = self.former_seeds.iter().find(|former| maintenance < former.until);
         let seed = former.map_or(&self.seed, |former| &former.seed);
-        ActionName::of(seed, maintenance, machine)
+        match target {
+            Target::Machine(machine) => ActionName::of(seed, maintenance, machine),
+            Target::Returning(machine) => ActionName::of_return(seed, maintenance, machine),
+            Target::Host(host) => ActionName::of_host(seed, maintenance, host),
+        }
     }
 
     /// The current secret and the earlier ones that still name actions, for an import that replaces the secret.

@@ -8,8 +8,9 @@ use forewarn_types::{
 use serde::{Deserialize, Serialize};
 
 use crate::fleet::{Orchestration, Placement, Power, Priority, Profile, UpgradePolicy};
+use crate::host_step::{HostTask, Target};
 use crate::limits;
-use crate::maintenance::{HostWork, PowerChange, Report};
+use crate::maintenance::{PowerChange, Report};
 use crate::policy::{Brake, Policy, Settings};
 use crate::rollout::{Announced, RolloutTerms};
 
@@ -176,8 +177,8 @@ pub enum Command {
 
     /// Starts work on hosts, group by group.
     Rollout {
-        /// The kind of work on each host.
-        work: HostWork,
+        /// The work on each host.
+        work: HostTask,
         /// The hosts, in the order of preference.
         hosts: Vec<HostId>,
         /// Budgets, windows and gates.
@@ -236,7 +237,7 @@ pub enum Command {
         /// The key of the action.
         maintenance: MaintenanceId,
         /// The key of the action.
-        machine: MachineId,
+        target: Target,
         /// The result of the action.
         report: Report,
     },

@@ -48,11 +48,13 @@ mod command;
 mod decide;
 mod evolve;
 mod fleet;
+mod host_step;
 pub mod limits;
 mod maintenance;
 mod name_index;
 mod notice;
 pub mod paged;
+mod part_ends;
 mod parts;
 mod percent;
 mod placement;
@@ -81,6 +83,9 @@ pub use forewarn_types::{
     ActionName, Announcement, Approval, Approver, BadName, Event, EventId, EventKind, EventSource,
     FaultDomain, HostId, MachineId, MaintenanceId, Name, Now, Phase, Reason, RolloutId, ScaleSetId, Seed,
     StartCause, Steady, TenantId, Timestamp, UpdateDomain, Zone,
+};
+pub use host_step::{
+    Aside, HostOperation, HostPhase, HostStep, HostTask, Readiness, Steps, Target, WorkText,
 };
 pub use maintenance::{
     Action, Cause, Hold, HostWork, Impact, Maintenance, Plan, PowerChange, Report, Stage, Wait, Withdrawal,

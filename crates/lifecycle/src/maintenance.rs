@@ -3,6 +3,7 @@
 //! A maintenance that affects machines of several tenants starts for all of them together. A tenant that is not
 //! enrolled has a part without an event: its machines are worked on and delay nothing.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use forewarn_types::{
@@ -12,6 +13,7 @@ use forewarn_types::{
 use serde::{Deserialize, Serialize};
 
 use crate::fleet::{EvictionPolicy, OsImageNotice, TerminateNotice};
+use crate::host_step::{Aside, HostOperation, HostTask, Steps, Target};
 use crate::notice::minimum_notice;
 use crate::paged::PagedMap;
 use crate::parts::{Part, Parts};
@@ -64,7 +66,7 @@ pub enum Cause {
         /// The rollout.
         rollout: RolloutId,
         /// The work on the hosts.
-        work: HostWork,
+        work: HostTask,
         /// The hosts, ascending.
         hosts: Vec<HostId>,
     },
@@ -113,12 +115,14 @@ pub enum PowerChange {
 pub enum Stage {
     /// It has not started.
     Waiting(Wait),
-    /// It has started; these machines are still being worked on.
+    /// It has started, and is in progress.
     Running {
         /// The cause of its start.
         cause: StartCause,
         /// Actions that were requested and not reported as finished.
-        actions: PagedMap<MachineId, Action>,
+        actions: PagedMap<Target, Action>,
+        /// Progress on its hosts; empty if they have no step.
+        steps: Steps,
     },
 }
 
@@ -161,21 +165,21 @@ pub enum Hold {
     },
 }
 
-/// An action on one machine, and the state in which the machine must still be.
+/// An action on one machine or host, and the state in which the machine must still be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Action {
-    /// Together with the machine, the key of the action.
+    /// Together with the target, the key of the action.
     pub maintenance: MaintenanceId,
-    /// The machine.
-    pub machine: MachineId,
-    /// The impact on the machine.
+    /// The machine or the host.
+    pub target: Target,
+    /// The impact on the target.
     pub impact: Impact,
-    /// The boot count at the decision. A greater one means that the action has been done.
+    /// The boot count of the machine at the decision. A greater one means that the action has been done. 0 for a host.
     pub boots: u32,
 }
 
-/// The impact of an action on a machine.
+/// The impact of an action on a machine or a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub enum Impact {
@@ -218,6 +222,12 @@ pub enum Impact {
     },
     /// Switched off and taken from its host.
     Deallocate,
+    /// It steps aside until it returns.
+    StepAside(Aside),
+    /// It returns after the step on its host.
+    Return(Aside),
+    /// The step on a host.
+    OnHost(HostOperation),
 }
 
 /// The result of an action.
@@ -295,13 +305,14 @@ impl Cause {
             Self::UserDelete(Some(_)) => (K::Terminate, User, R::Unspoken, UNKNOWN),
             Self::Reimage(OsImageNotice::On) => (K::Reboot, Platform, R::Unspoken, UNKNOWN),
             Self::Eviction(_) => (K::Preempt, Platform, R::Unspoken, UNKNOWN),
-            Self::HostWork { work: HostWork::Update, .. } => (K::Freeze, Platform, R::HostMaintenance, 9),
-            Self::HostWork { work: HostWork::NetworkUpdate, .. } => {
-                (K::Freeze, Platform, R::InfrastructureMaintenance, 0)
-            }
-            Self::HostWork { work: HostWork::Migration, .. } => (K::Freeze, Platform, R::LiveMigration, 5),
-            Self::HostWork { work: HostWork::Restart, .. } => {
-                (K::Reboot, Platform, R::HostMaintenance, UNKNOWN)
+            Self::HostWork { work, .. } => {
+                let (kind, reason) = match work.kind {
+                    HostWork::Update => (K::Freeze, R::HostMaintenance),
+                    HostWork::NetworkUpdate => (K::Freeze, R::InfrastructureMaintenance),
+                    HostWork::Migration => (K::Freeze, R::LiveMigration),
+                    HostWork::Restart => (K::Reboot, R::HostMaintenance),
+                };
+                (kind, Platform, reason, work.duration_seconds())
             }
             Self::DegradedHost { .. } => (K::Redeploy, Platform, R::HostMaintenance, UNKNOWN),
             Self::FailedHost { kind: FailureKind::Reboot, .. } => {
@@ -387,6 +398,18 @@ impl Cause {
         }
     }
 
+    /// The work on hosts; `None` for other causes.
+    #[must_use]
+    pub fn host_task(&self) -> Option<&HostTask> {
+        if let Self::HostWork { work, .. } = self { Some(work) } else { None }
+    }
+
+    /// Returns true if there is a step on each host itself.
+    #[must_use]
+    pub fn has_step(&self) -> bool {
+        self.host_task().is_some_and(|task| task.step.is_some())
+    }
+
     /// The hosts that this empties or interrupts.
     #[must_use]
     pub fn hosts(&self) -> &[HostId] {
@@ -435,10 +458,44 @@ impl Maintenance {
     /// The action on a machine that was requested and not reported as finished.
     #[must_use]
     pub fn action(&self, machine: MachineId) -> Option<Action> {
+        let returning = || self.action_on(Target::Returning(machine)).filter(|_| self.plan.cause.has_step());
+        self.action_on(Target::Machine(machine)).or_else(returning)
+    }
+
+    /// The action on a target that was requested and not reported as finished.
+    #[must_use]
+    pub fn action_on(&self, target: Target) -> Option<Action> {
         match &self.stage {
-            Stage::Running { actions, .. } => actions.get(&machine).copied(),
+            Stage::Running { actions, .. } => actions.get(&target).copied(),
             Stage::Waiting(_) => None,
         }
+    }
+
+    /// Progress on its hosts; `None` if it has not started.
+    #[must_use]
+    pub fn steps(&self) -> Option<&Steps> {
+        match &self.stage {
+            Stage::Running { steps, .. } => Some(steps),
+            Stage::Waiting(_) => None,
+        }
+    }
+
+    /// The machines that have stepped aside for the step on a host.
+    pub fn machines_aside(&self, host: HostId) -> impl Iterator<Item = MachineId> {
+        let all = (host, MachineId(0))..=(host, MachineId(u32::MAX));
+        let steps = self.steps().into_iter();
+        steps.flat_map(move |steps| steps.aside.range(all.clone())).map(|(_, machine)| *machine)
+    }
+
+    /// The machines that have stepped aside for the steps on all hosts.
+    pub(crate) fn all_aside(&self) -> BTreeSet<MachineId> {
+        self.steps().into_iter().flat_map(|steps| steps.aside.iter()).map(|(_, machine)| *machine).collect()
+    }
+
+    /// Returns true if a machine has stepped aside for the step on that host.
+    #[must_use]
+    pub fn is_aside(&self, machine: MachineId, host: HostId) -> bool {
+        self.steps().is_some_and(|steps| steps.aside.contains(&(host, machine)))
     }
 
     /// The reason to wait; `None` if it has started.
@@ -463,7 +520,10 @@ impl Impact {
             | Self::Evict(_)
             | Self::Delete
             | Self::Stop
-            | Self::Deallocate => None,
+            | Self::Deallocate
+            | Self::StepAside(_)
+            | Self::Return(_)
+            | Self::OnHost(_) => None,
         }
     }
 
@@ -478,7 +538,12 @@ impl Impact {
             Self::Reboot { .. } | Self::Reimage => 30,
             Self::Redeploy { .. } => 120,
             Self::Evict(_) | Self::Delete => 5,
-            Self::Stop | Self::Start { .. } | Self::Deallocate => 0,
+            Self::Stop
+            | Self::Start { .. }
+            | Self::Deallocate
+            | Self::StepAside(_)
+            | Self::Return(_)
+            | Self::OnHost(_) => 0,
         };
         Duration::from_secs(seconds)
     }
@@ -491,7 +556,10 @@ impl Impact {
             | Self::Migrate { .. }
             | Self::Reboot { .. }
             | Self::Redeploy { .. }
-            | Self::Reimage => false,
+            | Self::Reimage
+            | Self::StepAside(_)
+            | Self::Return(_)
+            | Self::OnHost(_) => false,
         }
     }
 }

@@ -338,10 +338,10 @@ impl Cluster {
                 }
             }
         }
-        let parts = plan.parts.clone();
+        let (parts, aside) = (plan.parts.clone(), maintenance.all_aside());
         new(self.maintenances.insert(id, Arc::new(maintenance)).as_ref())?;
         for part in &parts {
-            self.count_actions(id, part);
+            self.count_actions(id, part, &aside);
         }
         Ok(())
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use forewarn_control::{ClusterId, Effect, RecentOutcomes};
 use forewarn_lifecycle::simulator::{Completion, Environment};
-use forewarn_lifecycle::{MachineId, MaintenanceId, Now, Report, SimulatedMachines, Steady, TenantId};
+use forewarn_lifecycle::{MachineId, MaintenanceId, Now, SimulatedMachines, Steady, Target, TenantId};
 use forewarn_metadata::Directory;
 
 use crate::publication::ClusterPublication;
@@ -17,9 +17,9 @@ pub(crate) struct ClusterRuntime {
     /// Simulated machines whose next action fails.
     pub(crate) jammed: BTreeSet<MachineId>,
     /// Running impact tasks: each action has at most one.
-    pub(crate) impact_tasks: BTreeSet<(MaintenanceId, MachineId)>,
+    pub(crate) impact_tasks: BTreeSet<(MaintenanceId, Target)>,
     /// Reasons why impact tasks retry.
-    delays: Arc<BTreeMap<(MaintenanceId, MachineId), String>>,
+    delays: Arc<BTreeMap<(MaintenanceId, Target), String>>,
     pub(crate) publication: ClusterPublication,
     outcomes: RecentOutcomes,
     /// Number of decisions that have changed the cluster.
@@ -46,16 +46,16 @@ impl ClusterRuntime {
     }
 
     /// Records that an impact task retries.
-    pub(crate) fn delay_impact(&mut self, work: MaintenanceId, machine: MachineId, reason: String) {
-        Arc::make_mut(&mut self.delays).insert((work, machine), reason);
+    pub(crate) fn delay_impact(&mut self, work: MaintenanceId, target: Target, reason: String) {
+        Arc::make_mut(&mut self.delays).insert((work, target), reason);
     }
 
     /// Records the end of an impact task. Returns true if readers saw that it was delayed.
-    pub(crate) fn end_impact(&mut self, work: MaintenanceId, machine: MachineId) -> bool {
-        self.impact_tasks.remove(&(work, machine));
-        let was_delayed = self.delays.contains_key(&(work, machine));
+    pub(crate) fn end_impact(&mut self, work: MaintenanceId, target: Target) -> bool {
+        self.impact_tasks.remove(&(work, target));
+        let was_delayed = self.delays.contains_key(&(work, target));
         if was_delayed {
-            Arc::make_mut(&mut self.delays).remove(&(work, machine));
+            Arc::make_mut(&mut self.delays).remove(&(work, target));
         }
         was_delayed
     }
@@ -76,9 +76,7 @@ impl ClusterRuntime {
 
 impl Environment for ClusterRuntime {
     fn take_completion(&mut self, now: Now) -> Option<Completion> {
-        let (maintenance, machine) = self.simulator.take_finished(now.steady)?;
-        let report = if self.jammed.remove(&machine) { Report::Failed } else { Report::Done };
-        Some(Completion { maintenance, machine, report })
+        self.simulator.take_completion(now.steady, &mut self.jammed)
     }
 
     fn next_completion(&self) -> Option<Steady> {

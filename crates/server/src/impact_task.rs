@@ -21,7 +21,7 @@ const NO_REASON: &str = "the driver program gave no reason";
 /// An order, the program that carries it out, and the driver that gets the result.
 pub(crate) struct ImpactTask {
     pub(crate) program: Program,
-    /// None if the machine is gone: nothing is left to do.
+    /// None if the machine or the host is gone: nothing is left to do.
     pub(crate) order: Option<DriverRequest>,
     pub(crate) action: Action,
     pub(crate) driver: mpsc::WeakSender<ClusterMessage>,
@@ -33,31 +33,38 @@ impl ImpactTask {
     /// Runs the order until its result is known, reports it, and ends the task.
     pub(crate) async fn run(mut self) {
         if let Some((report, reason)) = self.carry_out().await {
-            let Action { maintenance: work, machine, .. } = self.action;
-            self.report(ClusterRequest::Report { work, machine, report, reason }).await;
+            let Action { maintenance: work, target, .. } = self.action;
+            self.report(ClusterRequest::Report { work, target, report, reason }).await;
         }
         if let Some(driver) = self.driver.upgrade() {
-            let Action { maintenance, machine, .. } = self.action;
+            let Action { maintenance: work, target, .. } = self.action;
             // The driver may have stopped.
-            drop(driver.send(ClusterMessage::ImpactOver { work: maintenance, machine }).await);
+            drop(driver.send(ClusterMessage::ImpactOver { work, target }).await);
         }
     }
 
     async fn carry_out(&mut self) -> Option<(Report, Option<String>)> {
         let Some(order) = self.order.take() else { return Some((Report::Done, None)) };
-        let DriverRequest { action, machine, .. } = &order;
+        let DriverRequest { action, machine, host, .. } = &order;
         let (mut pause, allowance) = (PAUSE_MIN, Arc::default());
         for tries in 1.. {
             let reason = match self.program.perform(&order, &allowance).await {
                 DriverResponse::Done => return Some((Report::Done, None)),
                 DriverResponse::Failed { message: reason } => {
                     let reason = if reason.is_empty() { NO_REASON.to_owned() } else { reason };
-                    tracing::warn!(action, machine, reason, "impact failed");
+                    tracing::warn!(action, machine, host, reason, "impact failed");
                     return Some((Report::Failed, Some(reason)));
                 }
                 DriverResponse::Unknown { message: reason } => reason,
             };
-            tracing::warn!(action, machine, reason, tries, "driver program gave no usable result; retrying");
+            tracing::warn!(
+                action,
+                machine,
+                host,
+                reason,
+                tries,
+                "driver program gave no usable result; retrying"
+            );
             self.report_delay(tries, &reason).await;
             tokio::select! {
                 () = tokio::time::sleep(pause) => {}
@@ -72,10 +79,10 @@ impl ImpactTask {
     /// Reports the reason of a retry to the driver.
     async fn report_delay(&self, tries: u32, message: &str) {
         if let Some(driver) = self.driver.upgrade() {
-            let Action { maintenance, machine, .. } = self.action;
+            let Action { maintenance: work, target, .. } = self.action;
             let times = if tries == 1 { "once" } else { "several times" };
             let reason = format!("tried {times}, last: {message}");
-            drop(driver.send(ClusterMessage::ImpactDelayed { work: maintenance, machine, reason }).await);
+            drop(driver.send(ClusterMessage::ImpactDelayed { work, target, reason }).await);
         }
     }
 

@@ -181,8 +181,8 @@ impl TestCluster {
 
     /// The machines do what was asked of them.
     pub fn finish(&mut self) {
-        while let Some(Action { maintenance, machine, .. }) = self.work.pop() {
-            self.submit(&Command::Complete { maintenance, machine, report: Report::Done });
+        while let Some(Action { maintenance, target, .. }) = self.work.pop() {
+            self.submit(&Command::Complete { maintenance, target, report: Report::Done });
         }
     }
 

@@ -4,6 +4,7 @@ pub mod observer;
 pub mod promise;
 pub mod random;
 pub mod rollouts;
+pub mod steps;
 pub mod upgrades;
 
 use std::collections::BTreeMap;
@@ -121,8 +122,8 @@ impl ObservedCluster {
     pub fn complete_all(&mut self) {
         loop {
             let first = self.cluster.unfinished().next();
-            let Some(Action { maintenance, machine, .. }) = first else { break };
-            self.submit(Command::Complete { maintenance, machine, report: Report::Done })
+            let Some(Action { maintenance, target, .. }) = first else { break };
+            self.submit(Command::Complete { maintenance, target, report: Report::Done })
                 .expect("never refused");
         }
         self.settle();

@@ -13,6 +13,7 @@ use crate::command::check::{self, ControlCharacterError};
 use crate::command::entry::{
     self, HostEntry, InstanceEntry, MachineEntry, ScaleSetEntry, SetEntry, Site, VmEntry,
 };
+use crate::command::host_work::{HostWorkEntry, HostWorkError};
 use crate::command::limits::{ADDRESSES_MAX, TAG_CHARS_MAX, TAGS_MAX};
 use crate::command::lookup::{LookupError, find_event, find_host, find_machine, find_scale_set, find_tenant};
 use crate::command::named::{
@@ -130,6 +131,9 @@ pub enum CommandError {
     /// The terms of a rollout are invalid.
     #[error(transparent)]
     RolloutTerms(#[from] TermsError),
+    /// Work on hosts is invalid.
+    #[error(transparent)]
+    HostWork(#[from] HostWorkError),
     /// A text has control characters.
     #[error(transparent)]
     Control(#[from] ControlCharacterError),
@@ -187,10 +191,10 @@ impl NamedCommand {
             Self::Stop { machine: name } => power(name, PowerChange::Stop)?,
             Self::Start { machine: name } => power(name, PowerChange::Start)?,
             Self::Deallocate { machine: name } => power(name, PowerChange::Deallocate)?,
-            Self::UpdateHosts { hosts } => rollout(cluster, HostWork::Update, hosts)?,
-            Self::UpdateNetwork { hosts } => rollout(cluster, HostWork::NetworkUpdate, hosts)?,
-            Self::MigrateHosts { hosts } => rollout(cluster, HostWork::Migration, hosts)?,
-            Self::RebootHosts { hosts } => rollout(cluster, HostWork::Restart, hosts)?,
+            Self::UpdateHosts(entry) => rollout(cluster, HostWork::Update, entry)?,
+            Self::UpdateNetwork(entry) => rollout(cluster, HostWork::NetworkUpdate, entry)?,
+            Self::MigrateHosts(entry) => rollout(cluster, HostWork::Migration, entry)?,
+            Self::RebootHosts(entry) => rollout(cluster, HostWork::Restart, entry)?,
             Self::StartRollout(entry) => start_rollout(cluster, entry)?,
             Self::PauseRollout { rollout, take_back: true } => pause(*rollout, Announced::TakenBack),
             Self::PauseRollout { rollout, take_back: false } => pause(*rollout, Announced::Stays),
@@ -320,11 +324,12 @@ fn pause(rollout: u64, announced: Announced) -> Command {
 
 fn start_rollout(cluster: &Cluster, entry: &RolloutEntry) -> Result<Command, CommandError> {
     let (hosts, terms) = (entry.hosts.resolve(cluster)?, entry.terms.apply(&RolloutTerms::default())?);
-    Ok(Command::Rollout { work: entry.work.into(), hosts, terms })
+    Ok(Command::Rollout { work: entry.task()?, hosts, terms })
 }
 
-fn rollout(cluster: &Cluster, work: HostWork, hosts: &[String]) -> Result<Command, LookupError> {
-    Ok(Command::Rollout { work, hosts: find_hosts(cluster, hosts)?, terms: RolloutTerms::default() })
+fn rollout(cluster: &Cluster, kind: HostWork, entry: &HostWorkEntry) -> Result<Command, CommandError> {
+    let (work, hosts) = (entry.options().task(kind)?, find_hosts(cluster, &entry.hosts)?);
+    Ok(Command::Rollout { work, hosts, terms: RolloutTerms::default() })
 }
 
 fn change_rollout(

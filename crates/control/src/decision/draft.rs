@@ -149,10 +149,10 @@ impl<'a> ClusterDraft<'a> {
                 self.attribute_to_machine(command);
                 self.decided(command)
             }
-            ClusterRequest::Report { work, machine, report, reason } => {
+            ClusterRequest::Report { work, target, report, reason } => {
                 self.draft.attribution = Attribution { reason: reason.clone(), ..Attribution::default() };
-                let (maintenance, machine, report) = (*work, *machine, *report);
-                self.decided(&Command::Complete { maintenance, machine, report })
+                let (maintenance, target, report) = (*work, *target, *report);
+                self.decided(&Command::Complete { maintenance, target, report })
             }
             ClusterRequest::Commands(batch) => self.command_batch(batch),
             ClusterRequest::ScaleSet { command, context } => self.scale_set_command(command, context),
@@ -194,10 +194,10 @@ impl<'a> ClusterDraft<'a> {
 
     /// Records the reason of a failure before the change that completes the work with it.
     fn record_failure(&mut self, change: &Change) -> Option<String> {
-        let Change::Completed { maintenance, machine, report: Report::Failed } = change else { return None };
+        let Change::Completed { maintenance, target, report: Report::Failed } = change else { return None };
         let reason = self.draft.attribution.reason.clone()?;
-        let (maintenance, machine) = (*maintenance, *machine);
-        self.write(ClusterEntry::Failed { maintenance, machine, reason: reason.clone() });
+        let (maintenance, target) = (*maintenance, *target);
+        self.write(ClusterEntry::Failed { maintenance, target, reason: reason.clone() });
         Some(reason)
     }
 

@@ -5,7 +5,8 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use forewarn_lifecycle::{
-    Change, Cluster, Effect as RulesEffect, MachineId, MaintenanceId, Name, Now, Report, Shape, TenantId,
+    Change, Cluster, Effect as RulesEffect, MachineId, MaintenanceId, Name, Now, Report, Shape, Target,
+    TenantId,
 };
 
 use super::cluster::ClosedBy;
@@ -112,8 +113,8 @@ impl ClusterState {
                 return vec![Effect::ClusterChanged(id), Effect::ClaimsChanged(id)];
             }
             ClusterEntry::Unread(_) | ClusterEntry::Clock => {}
-            ClusterEntry::Failed { maintenance, machine, reason } => {
-                self.failures.insert((*maintenance, *machine), reason.clone());
+            ClusterEntry::Failed { maintenance, target, reason } => {
+                self.failures.insert((*maintenance, *target), reason.clone());
             }
             ClusterEntry::ReceiptKept(new) => self.receipts.keep(ReceiptRoom::CLUSTER, now.steady, new),
             ClusterEntry::Resource(change) => {
@@ -148,12 +149,12 @@ impl ClusterState {
             effects.push(Effect::MachineChanged(id, *machine));
         }
         // A machine is removed with its last action, or when it is forgotten.
-        if let Change::Completed { machine, .. } | Change::MachineForgotten(machine) = change
-            && self.rules.machine(*machine).is_none()
+        if let Some(machine) = ended_machine(change)
+            && self.rules.machine(machine).is_none()
         {
-            let gone = self.regroup(&[Link::Machine(*machine)], |state| state.details.remove(machine));
-            self.release_addresses(*machine, &gone.unwrap_or_default());
-            effects.push(Effect::MachineGone(id, *machine));
+            let gone = self.regroup(&[Link::Machine(machine)], |state| state.details.remove(&machine));
+            self.release_addresses(machine, &gone.unwrap_or_default());
+            effects.push(Effect::MachineGone(id, machine));
         }
         effects
     }
@@ -212,6 +213,8 @@ impl ClusterState {
                 Report::Failed => Ending::Failed,
             };
             (*maintenance, ending)
+        } else if let Change::HostAdvanced { maintenance, .. } = change {
+            (*maintenance, Ending::Done)
         } else {
             return effects;
         };
@@ -230,7 +233,8 @@ impl ClusterState {
     fn first_failures(&self, work: MaintenanceId) -> Vec<(Name, FailureView)> {
         let rules = &self.rules;
         let mut counts = BTreeMap::new();
-        let failure = |(machine, reason): (MachineId, &str)| {
+        let failure = |(target, reason): (Target, &str)| {
+            let machine = target.machine()?;
             let owner = owner_name(rules, rules.machine(machine)?.tenant)?.clone();
             let (machine, reason) = (full_name(rules, machine), reason.to_owned());
             Some((owner, FailureView { machine, reason }))
@@ -244,9 +248,17 @@ impl ClusterState {
     }
 
     fn forget_failures(&mut self, work: MaintenanceId) {
-        let machines: Vec<_> = self.failures_of(work).map(|(machine, _)| machine).collect();
-        machines.into_iter().for_each(|machine| drop(self.failures.remove(&(work, machine))));
+        let targets: Vec<_> = self.failures_of(work).map(|(target, _)| target).collect();
+        targets.into_iter().for_each(|target| drop(self.failures.remove(&(work, target))));
     }
+}
+
+/// The machine that may have gone with a change.
+fn ended_machine(change: &Change) -> Option<MachineId> {
+    if let Change::MachineForgotten(machine) = change {
+        return Some(*machine);
+    }
+    if let Change::Completed { target, .. } = change { target.machine() } else { None }
 }
 
 /// The name of a tenant for people: for a placement group, the name of its scale set.

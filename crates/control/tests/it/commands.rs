@@ -145,7 +145,7 @@ fn names_come_to_numbers() {
     let stop = Command::ChangePower { machine: solo, change: PowerChange::Stop };
     assert_eq!(rules(r#"{"command":"stop","machine":"solo"}"#), stop);
     let rollout = Command::Rollout {
-        work: HostWork::Restart,
+        work: HostTask::from(HostWork::Restart).with_step(None),
         hosts: vec![HostId(1), HostId(0)],
         terms: RolloutTerms::default(),
     };

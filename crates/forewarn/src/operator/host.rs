@@ -4,19 +4,21 @@ use std::collections::BTreeSet;
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
-use forewarn_control::{HostEntry, HostView, NamedCommand};
+use forewarn_control::{HostEntry, HostView, HostWorkEntry, NamedCommand};
 use forewarn_types::Span;
 
 use super::Name;
 use super::confirmation::ConfirmationArgs;
 use super::sentences::Wording;
 use super::session::{Session, escaped};
+use super::step_args::StepArgs;
 use super::table::{Table, Width, listed, some};
 use super::task::{self, Task, WaitArgs};
 
 const UPDATE_EXAMPLES: &str = "\
 Examples:
   forewarn host update h1 h2            in groups: never two update domains of a tenant at once
+  forewarn host update h1 --work 'kernel 6.12.9' --duration 45s
   forewarn host update --network h1 --wait";
 
 const ADD_EXAMPLES: &str = "\
@@ -66,7 +68,7 @@ pub(crate) enum Command {
         #[arg(required = true, value_name = "HOST")]
         hosts: Vec<Name>,
     },
-    /// Update hosts; their machines freeze for some seconds
+    /// Update hosts; their machines are paused for some seconds
     #[command(before_help = UPDATE_EXAMPLES)]
     Update {
         /// Update only the network; machines lose their connections for a moment
@@ -75,9 +77,9 @@ pub(crate) enum Command {
         #[command(flatten)]
         hosts: HostsArgs,
     },
-    /// Restart hosts and the machines on them
+    /// Restart hosts; their machines are stopped before and started afterwards
     Reboot(HostsArgs),
-    /// Migrate all machines of hosts live to other hosts
+    /// Migrate all machines of hosts live to other hosts; with `--work`, the hosts are then updated
     #[command(before_help = MIGRATE_EXAMPLES)]
     Migrate(HostsArgs),
     /// Mark a host as degraded: its machines are moved away before it fails
@@ -106,6 +108,8 @@ pub(crate) struct HostsArgs {
     /// Hosts
     #[arg(required = true, value_name = "HOST")]
     hosts: Vec<Name>,
+    #[command(flatten)]
+    step: StepArgs,
     #[command(flatten)]
     waiting: WaitArgs,
 }
@@ -144,17 +148,13 @@ pub(super) fn run(session: &Session, command: Command) -> Result<()> {
             return each(session, hosts, wording, |host| NamedCommand::ForgetHost { host });
         }
         Command::Update { network: false, hosts } => {
-            hosts.task("update of", "updated", |hosts| NamedCommand::UpdateHosts { hosts })
+            hosts.task("update of", "updated", NamedCommand::UpdateHosts)
         }
         Command::Update { network: true, hosts } => {
-            hosts.task("network update of", "updated", |hosts| NamedCommand::UpdateNetwork { hosts })
+            hosts.task("network update of", "updated", NamedCommand::UpdateNetwork)
         }
-        Command::Reboot(hosts) => {
-            hosts.task("restart of", "restarted", |hosts| NamedCommand::RebootHosts { hosts })
-        }
-        Command::Migrate(hosts) => {
-            hosts.task("live migration from", "migrated", |hosts| NamedCommand::MigrateHosts { hosts })
-        }
+        Command::Reboot(hosts) => hosts.task("restart of", "restarted", NamedCommand::RebootHosts),
+        Command::Migrate(hosts) => hosts.task("live migration from", "migrated", NamedCommand::MigrateHosts),
         Command::Degrade { host, fails_in } => {
             host.task("expected failure of", "degraded", |host| NamedCommand::DegradeHost { host, fails_in })
         }
@@ -186,7 +186,7 @@ impl HostsArgs {
         self,
         noun: &str,
         done: &str,
-        make: impl FnOnce(Vec<String>) -> NamedCommand,
+        make: impl FnOnce(HostWorkEntry) -> NamedCommand,
     ) -> (Task, WaitArgs) {
         let hosts: Vec<_> = self.hosts.into_iter().map(|Name(host)| host).collect();
         let names = some(&hosts);
@@ -195,7 +195,7 @@ impl HostsArgs {
             done: format!("{names} {done}."),
             unchanged: format!("Nothing to do on {names}."),
         };
-        (Task::new(wording, make(hosts)), self.waiting)
+        (Task::new(wording, make(self.step.entry(hosts))), self.waiting)
     }
 }
 

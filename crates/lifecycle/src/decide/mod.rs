@@ -8,6 +8,7 @@ mod ending;
 mod enrolment;
 mod fleet;
 mod group;
+mod host_step;
 mod hosts;
 mod notice;
 mod outside;
@@ -68,7 +69,7 @@ impl Cluster {
             Command::Reimage(machine) => draft.reimage(*machine),
             Command::Evict(machine) => draft.evict(*machine),
             Command::ChangePower { machine, change } => draft.change_power(*machine, *change),
-            Command::Rollout { work, hosts, terms } => draft.rollout(*work, hosts, terms),
+            Command::Rollout { work, hosts, terms } => draft.rollout(work, hosts, terms),
             Command::PauseRollout { rollout, announced } => draft.pause_rollout(*rollout, *announced),
             Command::ResumeRollout(rollout) => draft.resume_rollout(*rollout),
             Command::ChangeRollout { rollout, terms, add, remove } => {
@@ -81,8 +82,8 @@ impl Cluster {
             Command::Approve { tenant, events, by } => draft.approve(*tenant, events, *by),
             Command::Cancel(maintenance) => draft.cancel(*maintenance),
             Command::ForceStart(maintenance) => draft.force_start(*maintenance),
-            Command::Complete { maintenance, machine, report } => {
-                draft.complete(*maintenance, *machine, *report)
+            Command::Complete { maintenance, target, report } => {
+                draft.complete(*maintenance, *target, *report)
             }
             Command::Enrol(tenant) => draft.enrol(*tenant),
             Command::Heard { tenant, ago } => draft.heard(*tenant, *ago),

@@ -6,6 +6,7 @@ use crate::agenda::{Attention, Due};
 use crate::change::Effect;
 use crate::cluster::Cluster;
 use crate::fleet::{EvictionPolicy, Health, Host, Machine, Power, Profile};
+use crate::host_step::Aside;
 use crate::maintenance::Impact;
 use crate::policy::Policy;
 use crate::tenant::{Shape, Tenant};
@@ -141,8 +142,12 @@ impl Cluster {
         let Some(machine) = self.machines.get_mut(&id) else { return };
         let runs = u32::from(machine.power == Power::Running);
         match impact {
-            Impact::Pause { .. } | Impact::Migrate { .. } => {}
-            Impact::Reboot { .. } | Impact::Reimage => machine.boots += runs,
+            Impact::Pause { .. }
+            | Impact::Migrate { .. }
+            | Impact::StepAside(_)
+            | Impact::Return(Aside::Paused)
+            | Impact::OnHost(_) => {}
+            Impact::Reboot { .. } | Impact::Reimage | Impact::Return(Aside::Stopped) => machine.boots += runs,
             Impact::Redeploy { .. } => {
                 machine.boots += runs;
                 machine.ephemeral_generation += 1;
@@ -215,7 +220,7 @@ impl Cluster {
         }
     }
 
-    fn power_off(&mut self, id: MachineId, power: Power) {
+    pub(super) fn power_off(&mut self, id: MachineId, power: Power) {
         let Some(machine) = self.machines.get_mut(&id) else { return };
         machine.power = power;
         let tenant = machine.tenant;

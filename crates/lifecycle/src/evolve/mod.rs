@@ -3,6 +3,7 @@
 //! It writes, cannot fail, and decides nothing. A change about an object that no longer exists has no effect.
 
 mod fleet;
+mod host_step;
 mod notice;
 mod rollouts;
 mod room;
@@ -54,7 +55,7 @@ impl Cluster {
             Change::MachineForgotten(machine) => self.machine_forgotten(*machine, out),
             Change::MachineMoved { machine, to } => self.machine_moved(*machine, *to),
             Change::RolloutPlanned { rollout, work, terms, hosts } => {
-                self.rollout_planned(now, *rollout, *work, terms, hosts);
+                self.rollout_planned(now, *rollout, work, terms, hosts);
             }
             Change::RolloutWaits { rollout, standing } => self.set_standing(*rollout, *standing),
             Change::RolloutPaused { rollout, why } => self.rollout_paused(*rollout, *why),
@@ -75,8 +76,11 @@ impl Cluster {
             Change::Withdrawn { maintenance, tenants, why } => {
                 self.withdrawn(now, *maintenance, tenants, *why, out);
             }
-            Change::Completed { maintenance, machine, report } => {
-                self.completed(now, *maintenance, *machine, *report, out);
+            Change::Completed { maintenance, target, report } => {
+                self.completed(now, *maintenance, *target, *report, out);
+            }
+            Change::HostAdvanced { maintenance, host, actions } => {
+                self.host_advanced(now, *maintenance, *host, actions, out);
             }
             Change::Heard { tenant, at } => self.set_enrolment(*tenant, Enrolment::heard(*at)),
             Change::Enrolled(tenant) => {

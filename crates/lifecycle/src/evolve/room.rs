@@ -141,5 +141,5 @@ impl Cluster {
 
 /// Returns true if a rollout may wait for hosts that can take the machines of its hosts.
 fn waits_for_target_hosts(rollout: &Rollout) -> bool {
-    rollout.waits_for_room() && rollout.work == HostWork::Migration
+    rollout.waits_for_room() && rollout.work.kind == HostWork::Migration
 }

@@ -226,6 +226,14 @@ proptest! {
         kept(&world, Promise::EachHostOnce)?;
     }
 
+    /// promise: H1
+    #[test]
+    fn a_step_on_a_host_runs_while_its_machines_are_aside(layout in layouts(), history in random_operations()) {
+        let mut world = live(&layout, &history);
+        let_everything_end(&mut world)?;
+        kept(&world, Promise::StepInside)?;
+    }
+
     /// promise: T5
     #[test]
     fn a_model_reaches_instances_batch_by_batch_and_forgets_nobody(layout in layouts(), history in random_operations()) {
@@ -429,6 +437,8 @@ fn random_histories_are_eventful() {
     for what in [
         "started in a window",
         "started at any time",
+        "step on a host",
+        "return after a step",
         "rollout paused",
         "batch",
         "batch after a pause",

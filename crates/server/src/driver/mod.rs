@@ -141,11 +141,11 @@ impl Driver {
                 self.settle(self.context.clock.now()).await;
                 reply.send(()).ok();
             }
-            ClusterMessage::ImpactOver { work, machine } => {
-                self.batch.is_visible |= self.runtime.end_impact(work, machine);
+            ClusterMessage::ImpactOver { work, target } => {
+                self.batch.is_visible |= self.runtime.end_impact(work, target);
             }
-            ClusterMessage::ImpactDelayed { work, machine, reason } => {
-                self.runtime.delay_impact(work, machine, reason);
+            ClusterMessage::ImpactDelayed { work, target, reason } => {
+                self.runtime.delay_impact(work, target, reason);
                 self.batch.is_visible = true;
             }
             ClusterMessage::Reopened { start, reply } => {
@@ -190,8 +190,8 @@ impl Driver {
         if !self.stopping.as_ref().is_some_and(is_over) {
             return false;
         }
-        for (maintenance, machine) in tasks {
-            tracing::warn!(%maintenance, %machine, "stopping with a driver program still running");
+        for (maintenance, target) in tasks {
+            tracing::warn!(%maintenance, %target, "stopping with a driver program still running");
         }
         // Nothing new starts: the next server does what is due.
         self.commit().await;
@@ -294,7 +294,7 @@ impl Driver {
             }
             Hypervisor::Program(program) => {
                 if self.stopping.is_none()
-                    && self.runtime.impact_tasks.insert((action.maintenance, action.machine))
+                    && self.runtime.impact_tasks.insert((action.maintenance, action.target))
                 {
                     let order = DriverRequest::of(rules, action);
                     let (program, driver) = (program.clone(), self.own.clone());

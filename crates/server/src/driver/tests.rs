@@ -185,7 +185,7 @@ async fn a_snapshot_never_shows_what_could_not_be_written() {
     // An impact task that repeats its order is shown although nothing can be written.
     let (work, machine) = (MaintenanceId(7), MachineId(7));
     let reason = "no answer".to_owned();
-    driver.handle(ClusterMessage::ImpactDelayed { work, machine, reason }).await;
+    driver.handle(ClusterMessage::ImpactDelayed { work, target: machine.into(), reason }).await;
     driver.settle(clock.now()).await;
     let delays = {
         let snapshot = driver.context.broadcasts.snapshot.load();

@@ -16,7 +16,7 @@ use forewarn_control::{
 };
 use forewarn_explain::{PreviewError, PreviewView};
 use forewarn_imds::Edition;
-use forewarn_lifecycle::{Event, MachineId, Maintenance, MaintenanceId, RolloutId, TenantId};
+use forewarn_lifecycle::{Event, MachineId, Maintenance, MaintenanceId, RolloutId, Target, TenantId};
 use forewarn_types::Span;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
@@ -139,7 +139,7 @@ pub(super) fn event_with_delays(
     event: &Event,
 ) -> EventView {
     let mut view = event_view(state.cluster, tenant, event);
-    let of_event = (event.maintenance, MachineId(0))..=(event.maintenance, MachineId(u32::MAX));
+    let of_event = (event.maintenance, Target::FIRST)..=(event.maintenance, Target::LAST);
     for reason in state.delays.range(of_event).map(|(_, reason)| reason) {
         view.progress.push_str("; ");
         view.progress.push_str(reason);

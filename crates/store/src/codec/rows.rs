@@ -1,8 +1,7 @@
 //! The state as rows.
 
 use forewarn_lifecycle::{
-    Attention, Counters, Enrolment, FormerSeed, Head, HostRow, MachineRow, Maintenance, Phase, Row, Stage,
-    TenantRow,
+    Attention, Counters, Enrolment, FormerSeed, Head, HostRow, MachineRow, Maintenance, Phase, Row, TenantRow,
 };
 
 use super::{stored_enum, stored_struct};
@@ -32,4 +31,3 @@ stored_struct! {
 stored_enum!(Attention { 0 => Waits, 1 => Due });
 stored_enum!(Enrolment { 0 => Disabled, 1 => Enabled { silent_at } });
 stored_enum!(Phase { 0 => Scheduled { not_before, approval }, 1 => Started { at, cause } });
-stored_enum!(Stage { 0 => Waiting(wait), 1 => Running { cause, actions } });

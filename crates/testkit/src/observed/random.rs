@@ -16,7 +16,7 @@ pub enum RandomOperation {
     User(u8, u8),
     DeleteNotified(u8),
     Power(u8, PowerChange),
-    HostWork(HostWork, Vec<u8>, u16),
+    HostWork(HostTask, Vec<u8>, u16),
     PauseRollout(u8, Announced),
     ResumeRollout(u8),
     ChangeRollout(u8, u16, u8, u8),
@@ -57,6 +57,10 @@ fn random_operation() -> impl Strategy<Value = RandomOperation> {
         HostWork::Migration,
         HostWork::Restart,
     ]);
+    let work = (work, any::<bool>()).prop_map(|(kind, has_step)| {
+        let task = HostTask::from(kind);
+        if has_step { task.with_step(WorkText::new("kernel 6.12.9")) } else { task }
+    });
     let power = prop::sample::select(vec![PowerChange::Stop, PowerChange::Start, PowerChange::Deallocate]);
     let announced = prop::sample::select(vec![Announced::Stays, Announced::TakenBack]);
     let planned = prop::sample::select(vec![PlannedWork::Refuses, PlannedWork::GivesWay]);
@@ -216,7 +220,7 @@ impl ObservedCluster {
             }
             Op::HostWork(work, numbers, terms) => {
                 let hosts = numbers.iter().filter_map(|number| pick(&hosts, *number)).collect();
-                Some(Command::Rollout { work: *work, hosts, terms: terms_of(*terms) })
+                Some(Command::Rollout { work: work.clone(), hosts, terms: terms_of(*terms) })
             }
             Op::PauseRollout(number, announced) => pick(&rollouts, *number)
                 .map(|rollout| Command::PauseRollout { rollout, announced: *announced }),
@@ -264,8 +268,8 @@ impl ObservedCluster {
     /// Completes some action in progress.
     fn completion(&self, number: u8, report: Report) -> Option<Command> {
         let actions: Vec<_> = self.cluster.unfinished().collect();
-        let Action { maintenance, machine, .. } = pick(&actions, number)?;
-        Some(Command::Complete { maintenance, machine, report })
+        let Action { maintenance, target, .. } = pick(&actions, number)?;
+        Some(Command::Complete { maintenance, target, report })
     }
 
     /// Records a move of some machine to some host.

@@ -19,8 +19,8 @@ fn fleet(more: &Value) -> TestCluster {
 fn finish(fleet: &mut TestCluster) {
     let started: Vec<_> = fleet.rules.unfinished().collect();
     for action in started {
-        let (maintenance, machine) = (action.maintenance, action.machine);
-        fleet.submit(&Command::Complete { maintenance, machine, report: Report::Done });
+        let (maintenance, target) = (action.maintenance, action.target);
+        fleet.submit(&Command::Complete { maintenance, target, report: Report::Done });
     }
 }
 

@@ -79,7 +79,7 @@ const COMMANDS: [(&str, Role, TargetKind, &str); 48] = [
     ("update_network", Role::Operator, TargetKind::Everybody, r#"{"hosts":["h1"]}"#),
     ("migrate_hosts", Role::Operator, TargetKind::Everybody, r#"{"hosts":["h1"]}"#),
     ("reboot_hosts", Role::Operator, TargetKind::Everybody, r#"{"hosts":["h1"]}"#),
-    ("start_rollout", Role::Operator, TargetKind::Everybody, r#"{"work":"update","hosts":"all"}"#),
+    ("start_rollout", Role::Operator, TargetKind::Everybody, r#"{"kind":"update","hosts":"all"}"#),
     ("pause_rollout", Role::Operator, TargetKind::Everybody, r#"{"rollout":0}"#),
     ("resume_rollout", Role::Operator, TargetKind::Everybody, r#"{"rollout":0}"#),
     ("change_rollout", Role::Operator, TargetKind::Everybody, r#"{"rollout":0}"#),

@@ -109,6 +109,11 @@ fn scale_sets() -> Vec<BoxedStrategy<NamedCommand>> {
     ]
 }
 
+fn host_work() -> impl Strategy<Value = HostWorkEntry> {
+    let details = (some_texts(), prop::option::of(texts()), any::<bool>(), prop::option::of(spans()));
+    details.prop_map(|(hosts, work, no_work, duration)| HostWorkEntry { hosts, work, no_work, duration })
+}
+
 fn hosts() -> Vec<BoxedStrategy<NamedCommand>> {
     use NamedCommand as C;
     let works = one_of(&[WorkWord::Update, WorkWord::Network, WorkWord::Migrate, WorkWord::Reboot]);
@@ -119,12 +124,13 @@ fn hosts() -> Vec<BoxedStrategy<NamedCommand>> {
     ];
     let any_texts = || prop::collection::vec(texts(), 0..3);
     vec![
-        mapped(some_texts(), |hosts| C::UpdateHosts { hosts }),
-        mapped(some_texts(), |hosts| C::UpdateNetwork { hosts }),
-        mapped(some_texts(), |hosts| C::MigrateHosts { hosts }),
-        mapped(some_texts(), |hosts| C::RebootHosts { hosts }),
-        mapped((works, selection, terms()), |(work, hosts, terms)| {
-            C::StartRollout(RolloutEntry { work, hosts, terms })
+        mapped(host_work(), C::UpdateHosts),
+        mapped(host_work(), C::UpdateNetwork),
+        mapped(host_work(), C::MigrateHosts),
+        mapped(host_work(), C::RebootHosts),
+        mapped((works, selection, terms(), host_work()), |(kind, hosts, terms, details)| {
+            let HostWorkEntry { work, no_work, duration, .. } = details;
+            C::StartRollout(RolloutEntry { kind, hosts, terms, work, no_work, duration })
         }),
         mapped(any::<(u64, bool)>(), |(rollout, take_back)| C::PauseRollout { rollout, take_back }),
         mapped(any::<u64>(), |rollout| C::ResumeRollout { rollout }),
