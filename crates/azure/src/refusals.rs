@@ -58,11 +58,14 @@ pub fn refused(refusal: &Refusal) -> ArmError {
         | Refusal::TooManyUserOperations { .. }
         | Refusal::NotWaiting(_)
         | Refusal::AlreadyDone(_)
+        | Refusal::NoStep(_)
+        | Refusal::NothingUnfinished
         | Refusal::TooMany { .. } => ArmError::new(409, "OperationNotAllowed", message()),
         Refusal::UpdateDomainClash { .. }
         | Refusal::OtherZone { .. }
         | Refusal::HostNotHealthy(_)
         | Refusal::HostFailed(_)
+        | Refusal::HostNeedsAttention(_)
         | Refusal::HostBusy(_)
         | Refusal::NoHost(_) => allocation_failed(&message()),
         Refusal::TerminateOnSpot(_) => ArmError::invalid("terminateNotificationProfile", message()),

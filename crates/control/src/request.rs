@@ -54,6 +54,13 @@ pub enum ClusterRequest {
         #[serde(deserialize_with = "Option::deserialize")]
         reason: Option<String>,
     },
+    /// The result of an action is unknown, and the hypervisor must not repeat it.
+    Suspend {
+        work: MaintenanceId,
+        target: Target,
+        /// The reason: bounded, and harmless to show.
+        reason: String,
+    },
     Commands(CommandBatch),
     /// A change of a scale set as a whole; the commands that it takes depend on the state in which it is decided.
     ScaleSet {
@@ -96,6 +103,7 @@ impl ClusterRequest {
             Self::ScaleSet { .. } => LARGE_COMMANDS_MIN,
             Self::Rules(_)
             | Self::Report { .. }
+            | Self::Suspend { .. }
             | Self::Sweep
             | Self::AdvanceWebhooks(_)
             | Self::Close { .. } => 1,

@@ -33,7 +33,7 @@ impl ExplanationContext<'_> {
         let text = text.filter(|_| !self.viewer.is_limited).map(|text| format!(" ({text})"));
         let text = text.unwrap_or_default();
         Some(match phase {
-            HostPhase::Step => format!("waits for the end of the {what} of host {name}{text}"),
+            HostPhase::Step { .. } => format!("waits for the end of the {what} of host {name}{text}"),
             HostPhase::Aside { left: 1, .. } => {
                 format!("the {what} of host {name}{text} waits for 1 machine to step aside")
             }

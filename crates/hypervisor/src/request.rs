@@ -114,7 +114,14 @@ pub enum DriverResponse {
         /// The reason, for people.
         #[serde(default)]
         message: String,
+        /// False if the request must not be repeated before an operator wants it.
+        #[serde(default = "repeats")]
+        repeat: bool,
     },
+}
+
+fn repeats() -> bool {
+    true
 }
 
 impl DriverRequest {

@@ -6,7 +6,7 @@ use forewarn_types::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::fleet::{Health, Machine, Profile, ScaleSet, UpgradePolicy};
+use crate::fleet::{Health, HostAttention, Machine, Profile, ScaleSet, UpgradePolicy};
 use crate::host_step::{HostTask, Target};
 use crate::maintenance::{Action, Plan, Report, Wait, Withdrawal};
 use crate::policy::{Brake, Policy, Settings};
@@ -91,6 +91,13 @@ pub enum Change {
     /// The work on a host of a started maintenance goes on: its step is requested, or its machines return. Machines
     /// that have stepped aside and have no action here are released.
     HostAdvanced { maintenance: MaintenanceId, host: HostId, actions: Vec<Action> },
+
+    /// The result of an action is unknown; it is not repeated before an operator wants it.
+    Suspended { maintenance: MaintenanceId, target: Target },
+    /// An unfinished action is requested again.
+    Retried { maintenance: MaintenanceId, target: Target },
+    /// A host needs the attention of an operator, or no longer does.
+    AttentionChanged { host: HostId, attention: HostAttention },
 
     /// Scheduled Events are enabled for a tenant.
     Enrolled(TenantId),

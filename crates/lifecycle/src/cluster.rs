@@ -378,9 +378,10 @@ impl Cluster {
         self.unfinished_counts.get(&(maintenance, tenant)).copied().unwrap_or(0)
     }
 
-    /// Actions that were requested and not reported as finished. After a crash they are requested again.
+    /// Actions that were requested and not reported as finished, except suspended ones. After a crash they are requested
+    /// again.
     pub fn unfinished(&self) -> impl Iterator<Item = Action> {
-        self.running.iter().filter_map(|id| self.maintenance(*id)).flat_map(Maintenance::actions)
+        self.running.iter().filter_map(|id| self.maintenance(*id)).flat_map(Maintenance::requested)
     }
 
     pub(crate) fn known_host(&self, id: HostId) -> Result<&Host, Refusal> {

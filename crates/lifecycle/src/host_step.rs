@@ -12,7 +12,7 @@ use std::fmt;
 use std::num::NonZeroU16;
 use std::time::Duration;
 
-use forewarn_types::{HostId, MachineId, OutOfRange};
+use forewarn_types::{HostId, MachineId, OutOfRange, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use crate::fleet::Power;
@@ -76,7 +76,7 @@ pub enum Aside {
     Stopped,
 }
 
-/// The progress of a started maintenance on its hosts. Empty if it has no step.
+/// The progress of a started maintenance on its hosts, and its suspended actions. Empty if it has neither.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Steps {
     /// The hosts whose machines have not begun to return.
@@ -85,6 +85,8 @@ pub struct Steps {
     pub leaving: PagedMap<MachineId, HostId>,
     /// The machines that have stepped aside, by their host.
     pub aside: PagedSet<(HostId, MachineId)>,
+    /// Actions of unknown result that are not repeated before an operator wants it, with or without steps.
+    pub suspended: PagedSet<Target>,
 }
 
 /// The phase of a host in a started maintenance.
@@ -94,11 +96,14 @@ pub enum HostPhase {
     Aside {
         /// The number of machines that have not done so.
         left: u32,
-        /// Returns whether the step may follow.
+        /// Readiness for the step.
         ready: Readiness,
     },
     /// The step is in progress.
-    Step,
+    Step {
+        /// Time of its request.
+        since: Timestamp,
+    },
 }
 
 /// The readiness of a host for its step.

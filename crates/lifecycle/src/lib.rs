@@ -76,8 +76,8 @@ pub use change::{Change, Effect};
 pub use cluster::{Cluster, Counters, FormerSeed};
 pub use command::{Command, Exposure, PlannedWork, Refusal, SetShape};
 pub use fleet::{
-    EvictionPolicy, Health, Host, Machine, Orchestration, OsImageNotice, Placement, Power, Priority, Profile,
-    ResourceKind, ScaleSet, TerminateNotice, UpgradePolicy,
+    EvictionPolicy, Health, Host, HostAttention, Machine, Orchestration, OsImageNotice, Placement, Power,
+    Priority, Profile, ResourceKind, ScaleSet, TerminateNotice, UpgradePolicy,
 };
 pub use forewarn_types::{
     ActionName, Announcement, Approval, Approver, BadName, Event, EventId, EventKind, EventSource,

@@ -121,7 +121,7 @@ pub enum Stage {
         cause: StartCause,
         /// Actions that were requested and not reported as finished.
         actions: PagedMap<Target, Action>,
-        /// Progress on its hosts; empty if they have no step.
+        /// Progress on its hosts, and suspended actions.
         steps: Steps,
     },
 }
@@ -478,6 +478,17 @@ impl Maintenance {
             Stage::Running { steps, .. } => Some(steps),
             Stage::Waiting(_) => None,
         }
+    }
+
+    /// Returns true if an action is not repeated before an operator wants it.
+    #[must_use]
+    pub fn is_suspended(&self, target: Target) -> bool {
+        self.steps().is_some_and(|steps| steps.suspended.contains(&target))
+    }
+
+    /// Actions that are to be carried out: requested, unfinished and not suspended.
+    pub(crate) fn requested(&self) -> impl Iterator<Item = Action> {
+        self.actions().filter(|action| !self.is_suspended(action.target))
     }
 
     /// The machines that have stepped aside for the step on a host.

@@ -181,6 +181,8 @@ pub enum Obstacle {
     NoHost,
     /// The group has reached its maximum size.
     Full,
+    /// It needs the attention of an operator.
+    NeedsAttention,
 }
 
 /// The reason why a rollout is paused.

@@ -7,6 +7,7 @@ use forewarn_control::{ClusterId, Effect, RecentOutcomes};
 use forewarn_lifecycle::simulator::{Completion, Environment};
 use forewarn_lifecycle::{MachineId, MaintenanceId, Now, SimulatedMachines, Steady, Target, TenantId};
 use forewarn_metadata::Directory;
+use tokio::sync::Notify;
 
 use crate::publication::ClusterPublication;
 use crate::snapshot::ClusterRuntimeView;
@@ -16,8 +17,8 @@ pub(crate) struct ClusterRuntime {
     pub(crate) simulator: SimulatedMachines,
     /// Simulated machines whose next action fails.
     pub(crate) jammed: BTreeSet<MachineId>,
-    /// Running impact tasks: each action has at most one.
-    pub(crate) impact_tasks: BTreeSet<(MaintenanceId, Target)>,
+    /// Running impact tasks, and the way to wake them: each action has at most one.
+    pub(crate) impact_tasks: BTreeMap<(MaintenanceId, Target), Arc<Notify>>,
     /// Reasons why impact tasks retry.
     delays: Arc<BTreeMap<(MaintenanceId, Target), String>>,
     pub(crate) publication: ClusterPublication,
@@ -32,7 +33,7 @@ impl ClusterRuntime {
         Self {
             simulator: SimulatedMachines::default(),
             jammed: BTreeSet::new(),
-            impact_tasks: BTreeSet::new(),
+            impact_tasks: BTreeMap::new(),
             delays: Arc::default(),
             publication: ClusterPublication::new(id, directory, now),
             outcomes: RecentOutcomes::default(),
@@ -51,10 +52,10 @@ impl ClusterRuntime {
     }
 
     /// Records the end of an impact task. Returns true if readers saw that it was delayed.
-    pub(crate) fn end_impact(&mut self, work: MaintenanceId, target: Target) -> bool {
+    pub(crate) fn end_impact(&mut self, work: MaintenanceId, target: Target, is_suspended: bool) -> bool {
         self.impact_tasks.remove(&(work, target));
         let was_delayed = self.delays.contains_key(&(work, target));
-        if was_delayed {
+        if was_delayed && !is_suspended {
             Arc::make_mut(&mut self.delays).remove(&(work, target));
         }
         was_delayed

@@ -38,6 +38,14 @@ pub(crate) enum ClusterMessage {
     ImpactOver {
         work: MaintenanceId,
         target: Target,
+        /// The reason of its suspension stays visible.
+        is_suspended: bool,
+    },
+    /// Replied to with true if an action is still to be carried out.
+    IsWanted {
+        work: MaintenanceId,
+        target: Target,
+        reply: oneshot::Sender<bool>,
     },
     /// An impact task retries.
     ImpactDelayed {

@@ -75,7 +75,9 @@ impl Simulation for SimulatedFleet {
 impl Backend for RulesBackend {
     fn perform(&mut self, command: &NamedCommand) -> Result<(), BackendError> {
         match command.resolve(self.cluster())? {
-            Resolved::Rules(command) | Resolved::Admit(command, _) => self.simulator.submit(&command)?,
+            Resolved::Rules(command) | Resolved::Admit(command, _) | Resolved::Fail(command, _) => {
+                self.simulator.submit(&command)?;
+            }
             Resolved::Jam(machine) => drop(self.simulator.environment.jammed.insert(machine)),
             // Neither the rules nor a document depend on it.
             Resolved::Describe(..) | Resolved::Site(_) => {}

@@ -138,7 +138,7 @@ impl TestCluster {
 
     pub fn perform(&mut self, command: &NamedCommand) -> Outcome {
         let changes = match command.resolve(&self.rules).unwrap() {
-            Resolved::Rules(command) => self.submit(&command),
+            Resolved::Rules(command) | Resolved::Fail(command, _) => self.submit(&command),
             Resolved::Admit(command, details) => {
                 let changes = self.submit(&command);
                 for change in &changes {

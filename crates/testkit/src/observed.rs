@@ -121,7 +121,8 @@ impl ObservedCluster {
     /// Reports all actions in progress as done.
     pub fn complete_all(&mut self) {
         loop {
-            let first = self.cluster.unfinished().next();
+            let suspended = self.cluster.maintenances().flat_map(Maintenance::actions).next();
+            let first = self.cluster.unfinished().next().or(suspended);
             let Some(Action { maintenance, target, .. }) = first else { break };
             self.submit(Command::Complete { maintenance, target, report: Report::Done })
                 .expect("never refused");

@@ -5,9 +5,9 @@ mod steps;
 use std::collections::BTreeSet;
 
 use forewarn_lifecycle::{
-    Action, Approver, Brake, Change, Cluster, EventId, Health, Hold, HostId, Machine, MachineId, Maintenance,
-    MaintenanceId, Now, Part, Plan, RolloutId, ScaleSetId, StartCause, TenantId, Timestamp, UpgradePolicy,
-    Wait, Withdrawal,
+    Action, Approver, Brake, Change, Cluster, EventId, Health, Hold, HostAttention, HostId, Machine,
+    MachineId, Maintenance, MaintenanceId, Now, Part, Plan, RolloutId, ScaleSetId, StartCause, TenantId,
+    Timestamp, UpgradePolicy, Wait, Withdrawal,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -168,6 +168,15 @@ pub fn describe_change(cluster: &Cluster, now: Now, change: &Change) -> Option<A
         Change::Completed { maintenance, target, report } => writer.completed(*maintenance, *target, *report),
         Change::HostAdvanced { maintenance, host, actions } => {
             writer.host_advanced(*maintenance, *host, actions)
+        }
+        Change::Suspended { maintenance, target } => writer.suspended(*maintenance, *target),
+        Change::Retried { maintenance, target } => writer.retried(*maintenance, *target),
+        Change::AttentionChanged { host, attention } => {
+            let words = match attention {
+                HostAttention::Needed => "needs attention",
+                HostAttention::Unneeded => "no longer needs attention",
+            };
+            writer.of_host("attention", writer.host(*host), words)
         }
         Change::Enrolled(tenant) => writer.of_tenant("enrolled", *tenant, "is enrolled"),
         Change::Disabled(tenant) => {

@@ -158,6 +158,9 @@ pub fn notices(cluster: &Cluster, change: &Change, context: NoticeContext<'_>) -
         | Change::Approved { .. }
         | Change::Waits { .. }
         | Change::NoticeExtended { .. }
+        | Change::Suspended { .. }
+        | Change::Retried { .. }
+        | Change::AttentionChanged { .. }
         | Change::Enrolled(_)
         | Change::Heard { .. }
         | Change::Disabled(_)

@@ -156,12 +156,31 @@ pub enum NamedCommand {
     /// Marks a host as healthy.
     RecoverHost { host: String },
 
+    /// Ends the step on a host: its machines return.
+    CompleteHost {
+        host: String,
+        /// The reason, if the step failed: the host needs attention then.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[schemars(with = "Option<schema::WorkText>")]
+        failed: Option<String>,
+    },
+    /// Requests the step on a host again.
+    RetryHost { host: String },
+    /// Counts the step on a host as failed: its machines return, and the host needs attention.
+    GiveUpHost { host: String },
+    /// Lets a host that needed attention have machines and work again.
+    ClearHost { host: String },
+
     /// Approves events of a tenant as its owner: by id, or `"all"` visible ones.
     Approve { tenant: String, events: EventSelection },
     /// Cancels an event that has not started.
     Cancel { event: String },
     /// Starts an event without waiting.
     ForceStart { event: String },
+    /// Requests the unfinished actions of the work behind an event again.
+    Retry { event: String },
+    /// Counts the unfinished actions of the work behind an event as failed.
+    GiveUp { event: String },
     /// Holds every start.
     BrakeOn {},
     /// Releases the brake.

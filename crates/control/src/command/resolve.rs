@@ -5,8 +5,8 @@ use std::net::IpAddr;
 
 use forewarn_lifecycle::{
     Announced, Approver, BadName, Brake, Cluster, Command, Event, EventId, FailureKind, FaultDomain, HostId,
-    HostWork, MachineId, Name, Placement, PlannedWork as Planned, PowerChange, Profile, RolloutId,
-    RolloutTerms, ScaleSetId, SetShape, Shape, TenantId, Unenrolled, UpdateDomain, Zone,
+    HostWork, MachineId, Name, Placement, PlannedWork as Planned, PowerChange, Profile, Report, RolloutId,
+    RolloutTerms, ScaleSetId, SetShape, Shape, TenantId, Unenrolled, UpdateDomain, WorkText, Zone,
 };
 
 use crate::command::check::{self, ControlCharacterError};
@@ -33,6 +33,8 @@ pub enum Resolved {
     Describe(MachineId, MachineDetailsChange),
     /// A change of the site, which all machines show.
     Site(SiteChange),
+    /// A command of the rules by which actions fail, and the reason.
+    Fail(Command, String),
     /// The next action on a simulated machine fails.
     Jam(MachineId),
 }
@@ -43,7 +45,7 @@ impl Resolved {
     pub fn machine(&self) -> Option<MachineId> {
         let command = match self {
             Self::Describe(machine, _) | Self::Jam(machine) => return Some(*machine),
-            Self::Rules(command) => command,
+            Self::Rules(command) | Self::Fail(command, _) => command,
             Self::Admit(..) | Self::Site(_) => return None,
         };
         if let Command::Restart(machine)
@@ -209,6 +211,18 @@ impl NamedCommand {
             Self::Approve { tenant, events } => approve(cluster, find_tenant(cluster, tenant)?, events)?,
             Self::Cancel { event } => Command::Cancel(find_event(cluster, event)?.1.maintenance),
             Self::ForceStart { event } => Command::ForceStart(find_event(cluster, event)?.1.maintenance),
+            Self::CompleteHost { host: name, failed: None } => {
+                Command::CompleteHost { host: host(name)?, report: Report::Done }
+            }
+            Self::CompleteHost { host: name, failed: Some(why) } => return fail_host_step(host(name)?, why),
+            Self::RetryHost { host: name } => Command::RetryHost(host(name)?),
+            Self::GiveUpHost { host: name } => return fail_host_step(host(name)?, GIVEN_UP),
+            Self::ClearHost { host: name } => Command::ClearHost(host(name)?),
+            Self::Retry { event } => Command::Retry(find_event(cluster, event)?.1.maintenance),
+            Self::GiveUp { event } => {
+                let command = Command::GiveUp(find_event(cluster, event)?.1.maintenance);
+                return Ok(Resolved::Fail(command, GIVEN_UP.to_owned()));
+            }
             Self::BrakeOn {} => Command::Brake(Brake::On),
             Self::BrakeOff {} => Command::Brake(Brake::Off),
             Self::ChangeSettings(change) => change_settings(cluster, change),
@@ -216,6 +230,15 @@ impl NamedCommand {
         };
         Ok(Resolved::Rules(rules))
     }
+}
+
+/// The reason of actions that an operator has given up.
+const GIVEN_UP: &str = "given up by an operator";
+
+fn fail_host_step(host: HostId, why: &str) -> Result<Resolved, CommandError> {
+    let why = WorkText::new(why).ok_or(HostWorkError::Text)?;
+    let command = Command::CompleteHost { host, report: Report::Failed };
+    Ok(Resolved::Fail(command, why.into()))
 }
 
 fn admit_host(entry: &HostEntry) -> Result<Command, CommandError> {

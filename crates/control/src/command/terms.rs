@@ -6,8 +6,8 @@ use std::num::NonZeroU16;
 use std::str::FromStr;
 
 use forewarn_lifecycle::{
-    Cluster, Confirm, FaultDomains, Health, HealthGate, HostId, HostTask, HostWork, Percent, RolloutTerms,
-    Weekdays, Window, Zone,
+    Cluster, Confirm, FaultDomains, Health, HealthGate, Host, HostAttention, HostId, HostTask, HostWork,
+    Percent, RolloutTerms, Weekdays, Window, Zone,
 };
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::SeqAccessDeserializer;
@@ -80,9 +80,9 @@ pub enum HostSelection {
         #[schemars(with = "schema::AtLeastOne<schema::Name>")]
         Vec<String>,
     ),
-    /// Every host of the cluster that has not failed.
+    /// Every host of the cluster that has not failed and needs no attention.
     Every(AllWord),
-    /// Every host of a zone that has not failed.
+    /// Every host of a zone that has not failed and needs no attention.
     Zone(ZoneSelection),
 }
 
@@ -211,7 +211,9 @@ impl HostSelection {
             Self::Zone(ZoneSelection { zone }) => Some(Zone(*zone)),
         };
         let meant = cluster.hosts().filter(|(_, host)| zone.is_none() || host.zone == zone);
-        Ok(meant.filter(|(_, host)| host.health != Health::Failed).map(|(id, _)| id).collect())
+        let is_usable =
+            |host: &Host| host.health != Health::Failed && host.attention == HostAttention::Unneeded;
+        Ok(meant.filter(|(_, host)| is_usable(host)).map(|(id, _)| id).collect())
     }
 }
 

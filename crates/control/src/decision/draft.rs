@@ -154,6 +154,11 @@ impl<'a> ClusterDraft<'a> {
                 let (maintenance, target, report) = (*work, *target, *report);
                 self.decided(&Command::Complete { maintenance, target, report })
             }
+            ClusterRequest::Suspend { work, target, reason } => {
+                let reason = Some(reason.clone());
+                self.draft.attribution = Attribution { reason, ..Attribution::default() };
+                self.decided(&Command::Suspend { maintenance: *work, target: *target })
+            }
             ClusterRequest::Commands(batch) => self.command_batch(batch),
             ClusterRequest::ScaleSet { command, context } => self.scale_set_command(command, context),
             ClusterRequest::Transaction { transaction, context } => self.transaction(transaction, context),
@@ -192,8 +197,11 @@ impl<'a> ClusterDraft<'a> {
         Ok(changes)
     }
 
-    /// Records the reason of a failure before the change that completes the work with it.
+    /// Records the reason of a failure before the change that completes the work with it. Returns the reason of a change.
     fn record_failure(&mut self, change: &Change) -> Option<String> {
+        if let Change::Suspended { .. } = change {
+            return self.draft.attribution.reason.clone();
+        }
         let Change::Completed { maintenance, target, report: Report::Failed } = change else { return None };
         let reason = self.draft.attribution.reason.clone()?;
         let (maintenance, target) = (*maintenance, *target);

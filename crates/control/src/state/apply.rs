@@ -5,8 +5,8 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use forewarn_lifecycle::{
-    Change, Cluster, Effect as RulesEffect, MachineId, MaintenanceId, Name, Now, Report, Shape, Target,
-    TenantId,
+    Change, Cluster, Effect as RulesEffect, HostAttention, MachineId, MaintenanceId, Name, Now, Report,
+    Shape, Target, TenantId,
 };
 
 use super::cluster::ClosedBy;
@@ -145,6 +145,7 @@ impl ClusterState {
             });
         }
         effects.extend(self.follow_work(id, change));
+        self.follow_attention(change);
         if let Change::MachineAdmitted { machine, .. } = change {
             effects.push(Effect::MachineChanged(id, *machine));
         }
@@ -229,6 +230,19 @@ impl ClusterState {
         effects
     }
 
+    /// Forgets the reason why a host needed attention.
+    fn follow_attention(&mut self, change: &Change) {
+        let (Change::HostRemoved(host)
+        | Change::AttentionChanged { host, attention: HostAttention::Unneeded }) = change
+        else {
+            return;
+        };
+        let host = *host;
+        let of_host = self.failures.keys().filter(|(_, target)| *target == Target::Host(host));
+        let keys: Vec<_> = of_host.copied().collect();
+        keys.into_iter().for_each(|key| drop(self.failures.remove(&key)));
+    }
+
     /// The first failures of some work, of each tenant: it may read its own.
     fn first_failures(&self, work: MaintenanceId) -> Vec<(Name, FailureView)> {
         let rules = &self.rules;
@@ -248,7 +262,9 @@ impl ClusterState {
     }
 
     fn forget_failures(&mut self, work: MaintenanceId) {
-        let targets: Vec<_> = self.failures_of(work).map(|(target, _)| target).collect();
+        // The reason why a host needs attention stays until it is cleared.
+        let machines = self.failures_of(work).filter(|(target, _)| target.machine().is_some());
+        let targets: Vec<_> = machines.map(|(target, _)| target).collect();
         targets.into_iter().for_each(|target| drop(self.failures.remove(&(work, target))));
     }
 }

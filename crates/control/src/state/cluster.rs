@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use forewarn_lifecycle::paged::PagedMap;
-use forewarn_lifecycle::{Cluster, MachineId, MaintenanceId, Seed, Target};
+use forewarn_lifecycle::{Cluster, HostId, MachineId, MaintenanceId, Seed, Target};
 
 use super::details::DetailsTable;
 use super::member_index::MemberIndex;
@@ -165,6 +165,13 @@ impl ClusterState {
         let waiting = self.rules.maintenances().filter(|maintenance| maintenance.wait().is_some());
         let announced = waiting.filter(|maintenance| maintenance.plan.is_announced());
         announced.map(|maintenance| maintenance.plan.id).collect()
+    }
+
+    /// The reason of the last step on a host that failed, until the host is cleared.
+    #[must_use]
+    pub fn step_failure(&self, host: HostId) -> Option<&str> {
+        let of_host = self.failures.iter().filter(|((_, target), _)| *target == Target::Host(host));
+        of_host.map(|(_, reason)| reason.as_str()).last()
     }
 
     /// The failures of some work that is not finished: machines and hosts, and reasons.

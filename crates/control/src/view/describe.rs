@@ -88,7 +88,13 @@ pub fn progress(work: &Maintenance) -> String {
             return format!("held until the next window of its rollout: {}", Moment(*opens));
         }
         Stage::Running { actions, steps, .. } => {
-            let stepping = steps.hosts.values().filter(|phase| **phase == HostPhase::Step).count();
+            if !steps.suspended.is_empty() {
+                return "under way: the result of an action is unknown, it waits for an operator to retry it or to \
+                        give it up"
+                    .to_owned();
+            }
+            let is_stepping = |phase: &&HostPhase| matches!(phase, HostPhase::Step { .. });
+            let stepping = steps.hosts.values().filter(is_stepping).count();
             if stepping > 0 {
                 let hosts = if stepping == 1 { "its host".to_owned() } else { format!("{stepping} hosts") };
                 return format!("under way: waits for the end of the work on {hosts}");
@@ -145,6 +151,7 @@ fn in_the_way(obstacle: Obstacle) -> &'static str {
         Obstacle::Events => "a tenant has the maximum number of events",
         Obstacle::NoHost => "no other host can take a machine",
         Obstacle::Full => "the group has reached its maximum size",
+        Obstacle::NeedsAttention => "the next host needs attention",
     }
 }
 

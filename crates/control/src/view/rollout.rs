@@ -218,6 +218,9 @@ pub(crate) fn describe_rollout_change(
         | Change::Withdrawn { .. }
         | Change::Completed { .. }
         | Change::HostAdvanced { .. }
+        | Change::Suspended { .. }
+        | Change::Retried { .. }
+        | Change::AttentionChanged { .. }
         | Change::Enrolled(_)
         | Change::Heard { .. }
         | Change::Disabled(_)

@@ -1,11 +1,12 @@
 //! `forewarn host`: hosts, and work on them.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
 use forewarn_control::{HostEntry, HostView, HostWorkEntry, NamedCommand};
-use forewarn_types::Span;
+use forewarn_types::{Moment, Span, show_duration};
 
 use super::Name;
 use super::confirmation::ConfirmationArgs;
@@ -33,6 +34,11 @@ Example:
 const FAIL_EXAMPLES: &str = "\
 Example:
   forewarn host fail h1";
+
+const DONE_EXAMPLES: &str = "\
+Examples:
+  forewarn host done h1
+  forewarn host done h1 --failed 'does not boot the new kernel'";
 
 const DEGRADE_EXAMPLES: &str = "\
 Example:
@@ -101,6 +107,30 @@ pub(crate) enum Command {
     },
     /// Mark a host as healthy again
     Recover(HostArgs),
+    /// Report that the work on a host is done; its machines return
+    #[command(before_help = DONE_EXAMPLES)]
+    Done {
+        /// Host
+        host: Name,
+        /// The work failed, for this reason: the machines return, and the host needs attention
+        #[arg(long, value_name = "WHY")]
+        failed: Option<String>,
+    },
+    /// Repeat the work on a host now, also if it waits for an operator
+    Retry {
+        /// Host
+        host: Name,
+    },
+    /// Count the work on a host as failed: its machines return, and the host needs attention
+    GiveUp {
+        /// Host
+        host: Name,
+    },
+    /// Let a host that needed attention have machines and work again
+    Clear {
+        /// Host
+        host: Name,
+    },
 }
 
 #[derive(Args)]
@@ -155,6 +185,22 @@ pub(super) fn run(session: &Session, command: Command) -> Result<()> {
         }
         Command::Reboot(hosts) => hosts.task("restart of", "restarted", NamedCommand::RebootHosts),
         Command::Migrate(hosts) => hosts.task("live migration from", "migrated", NamedCommand::MigrateHosts),
+        Command::Done { host, failed } => {
+            return one(session, host, ("work on", "is done"), |host| NamedCommand::CompleteHost {
+                host,
+                failed,
+            });
+        }
+        Command::Retry { host } => {
+            return one(session, host, ("work on", "is repeated"), |host| NamedCommand::RetryHost { host });
+        }
+        Command::GiveUp { host } => {
+            return one(session, host, ("work on", "is given up"), |host| NamedCommand::GiveUpHost { host });
+        }
+        Command::Clear { host } => {
+            let words = ("attention to", "is no longer needed");
+            return one(session, host, words, |host| NamedCommand::ClearHost { host });
+        }
         Command::Degrade { host, fails_in } => {
             host.task("expected failure of", "degraded", |host| NamedCommand::DegradeHost { host, fails_in })
         }
@@ -167,6 +213,23 @@ pub(super) fn run(session: &Session, command: Command) -> Result<()> {
         }
     };
     task::run_all(session, &[task], waiting)
+}
+
+/// Sends a command about one host, with the words for it, such as `work on` and `is done`.
+fn one(
+    session: &Session,
+    Name(host): Name,
+    (noun, done): (&str, &str),
+    make: impl FnOnce(String) -> NamedCommand,
+) -> Result<()> {
+    let mut letters = noun.chars();
+    let capital: String = letters.next().into_iter().flat_map(char::to_uppercase).chain(letters).collect();
+    let wording = Wording {
+        noun: format!("{noun} {host}"),
+        done: format!("{capital} {host} {done}."),
+        unchanged: format!("{capital} {host} {done} already."),
+    };
+    task::run(session, &Task::new(wording, make(host))).map(drop)
 }
 
 /// Sends the same command for each host.
@@ -213,10 +276,34 @@ impl HostArgs {
 }
 
 fn list(session: &Session) -> Result<()> {
-    session.list("/v1/hosts", |hosts: Vec<HostView>| Ok(table(&hosts, session.width())))
+    session.list("/v1/hosts", |hosts: Vec<HostView>| Ok(table(&hosts, session.now()?, session.width())))
 }
 
-fn table(hosts: &[HostView], width: Width) -> String {
+/// Health, and whether the host needs attention.
+fn health_of(host: &HostView) -> String {
+    match host.attention {
+        Some(_) => format!("{}, needs attention", host.health),
+        None => host.health.clone(),
+    }
+}
+
+/// Work on the host, and the time for which it has been ready for it.
+fn work_of(host: &HostView, now: Moment) -> String {
+    let work = host.work.clone().unwrap_or_default();
+    match host.step_since {
+        Some(since) => {
+            let state = if host.manual { "ready for work" } else { "worked on" };
+            format!("{state} since {}: {work}", show_duration(whole_seconds(now, since)))
+        }
+        None => work,
+    }
+}
+
+fn whole_seconds(now: Moment, since: Moment) -> Duration {
+    Duration::from_secs(now.0.since(since.0).as_secs())
+}
+
+fn table(hosts: &[HostView], now: Moment, width: Width) -> String {
     let usual = ["name", "zone", "health", "machines", "work"];
     let mut table = Table::with_more(width, &usual, &["count", "tenants"]);
     for host in hosts {
@@ -225,9 +312,9 @@ fn table(hosts: &[HostView], width: Width) -> String {
         let usual = [
             host.name.clone(),
             host.zone.map(|zone| zone.to_string()).unwrap_or_default(),
-            host.health.clone(),
+            health_of(host),
             listed(&host.machines),
-            host.work.clone().unwrap_or_default(),
+            work_of(host, now),
         ];
         table.row_with_more(usual, [host.machines.len().to_string(), listed(tenants)]);
     }
@@ -236,12 +323,14 @@ fn table(hosts: &[HostView], width: Width) -> String {
 
 fn show(session: &Session, Name(host): &Name) -> Result<()> {
     session.show(&format!("/v1/hosts/{}", escaped(host)), |host: HostView| {
+        let work = work_of(&host, session.now()?);
         let facts = [
             ("name", host.name),
             ("zone", host.zone.map(|zone| zone.to_string()).unwrap_or_default()),
             ("health", host.health),
             ("machines", listed(host.machines)),
-            ("work", host.work.unwrap_or_default()),
+            ("work", work),
+            ("attention", host.attention.unwrap_or_default()),
         ];
         Ok(Table::facts(facts).to_string())
     })
@@ -255,13 +344,17 @@ mod tests {
     fn hosts_are_listed_with_their_machines() {
         let hosts = serde_json::json!([
             {"name": "h1", "zone": 1, "health": "healthy", "machines": ["web/web_0", "solo/solo"], "work": null},
-            {"name": "h10", "zone": null, "health": "failed", "machines": [], "work": "waits for its turn"}
+            {"name": "h10", "zone": null, "health": "failed", "machines": [], "work": "waits for its turn"},
+            {"name": "h11", "zone": null, "health": "healthy", "machines": [], "work": "update of h11",
+             "attention": "no kernel", "step_since": "2026-01-01T00:00:00Z", "manual": true}
         ]);
+        let now: Moment = "2026-01-01T00:03:00.4Z".parse().unwrap();
         assert_eq!(
-            table(&serde_json::from_value::<Vec<HostView>>(hosts).unwrap(), Width::Usual),
-            "NAME  ZONE  HEALTH   MACHINES              WORK\n\
-             h1    1     healthy  web/web_0, solo/solo  -\n\
-             h10   -     failed   -                     waits for its turn\n"
+            table(&serde_json::from_value::<Vec<HostView>>(hosts).unwrap(), now, Width::Usual),
+            "NAME  ZONE  HEALTH                    MACHINES              WORK\n\
+             h1    1     healthy                   web/web_0, solo/solo  -\n\
+             h10   -     failed                    -                     waits for its turn\n\
+             h11   -     healthy, needs attention  -                     ready for work since 3m: update of h11\n"
         );
     }
 }

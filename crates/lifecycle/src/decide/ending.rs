@@ -33,7 +33,11 @@ impl Draft<'_> {
         match (report, target.machine()) {
             (Report::Done, Some(machine)) => self.withdraw_unconcerned(machine, outcome(action.impact))?,
             (Report::Done, None) => {}
-            (Report::Failed, _) => self.pause_after_failures(maintenance),
+            (Report::Failed, Some(_)) => self.pause_after_failures(maintenance),
+            (Report::Failed, None) => {
+                self.pause_after_failures(maintenance);
+                self.call_for_attention(target);
+            }
         }
         self.advance_host(known, target, report);
         Ok(())

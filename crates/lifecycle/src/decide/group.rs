@@ -11,7 +11,7 @@ use forewarn_types::{FaultDomain, HostId, MachineId, RolloutId, TenantId, Update
 
 use super::draft::Draft;
 use crate::command::Refusal;
-use crate::fleet::{Health, Machine};
+use crate::fleet::{Health, HostAttention, Machine};
 use crate::host_step::HostTask;
 use crate::limits::{EVENTS_PER_TENANT_MAX, MACHINES_PER_GROUP_MAX, RESOURCES_PER_EVENT_MAX};
 use crate::maintenance::{Cause, HostWork};
@@ -106,6 +106,9 @@ impl Draft<'_> {
         let machines = self.cluster.machines_on(id);
         if self.cluster.host(id).is_none_or(|host| host.health == Health::Failed) {
             return Err(Obstacle::Failed);
+        }
+        if self.cluster.host(id).is_some_and(|host| host.attention == HostAttention::Needed) {
+            return Err(Obstacle::NeedsAttention);
         }
         if group.machines.len() + machines.len() > MACHINES_PER_GROUP_MAX {
             return Err(Obstacle::Full);

@@ -6,7 +6,7 @@ use forewarn_types::{HostId, MachineId, MaintenanceId};
 
 use super::draft::Draft;
 use crate::change::Change;
-use crate::fleet::{Health, Power};
+use crate::fleet::{Health, HostAttention, Power};
 use crate::host_step::{HostPhase, Readiness, Target};
 use crate::maintenance::{Action, Impact, Maintenance, Plan, Report};
 
@@ -18,6 +18,13 @@ impl Draft<'_> {
         let busy: BTreeSet<_> = machines.map(|machine| machine.host).collect();
         let idle = plan.hosts().iter().filter(|host| !busy.contains(host));
         actions.extend(idle.map(|host| step(plan.id, *host, Impact::OnHost(operation))));
+    }
+
+    /// A host on which a step failed is not used before an operator has examined it.
+    pub(super) fn call_for_attention(&mut self, target: Target) {
+        if let Target::Host(host) = target {
+            self.changes.push(Change::AttentionChanged { host, attention: HostAttention::Needed });
+        }
     }
 
     /// After the end of an action: requests the step on the host whose last machine has stepped aside, or the return of

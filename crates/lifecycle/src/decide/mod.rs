@@ -15,6 +15,7 @@ mod outside;
 mod rollouts;
 mod scale_sets;
 mod start;
+mod unfinished;
 mod user;
 
 use forewarn_types::Now;
@@ -85,6 +86,12 @@ impl Cluster {
             Command::Complete { maintenance, target, report } => {
                 draft.complete(*maintenance, *target, *report)
             }
+            Command::Suspend { maintenance, target } => draft.suspend(*maintenance, *target),
+            Command::Retry(maintenance) => draft.retry(*maintenance),
+            Command::GiveUp(maintenance) => draft.give_up(*maintenance),
+            Command::RetryHost(host) => draft.retry_host(*host),
+            Command::CompleteHost { host, report } => draft.complete_host(*host, *report),
+            Command::ClearHost(host) => draft.clear_host(*host),
             Command::Enrol(tenant) => draft.enrol(*tenant),
             Command::Heard { tenant, ago } => draft.heard(*tenant, *ago),
             Command::Silent(tenant) => draft.silent(*tenant),

@@ -7,7 +7,7 @@ use forewarn_types::{HostId, RolloutId};
 use super::draft::Draft;
 use crate::change::Change;
 use crate::command::Refusal;
-use crate::fleet::Health;
+use crate::fleet::{Health, HostAttention};
 use crate::host_step::HostTask;
 use crate::limits::{
     HOSTS_PER_ROLLOUT_MAX, HOSTS_TRIED_PER_GROUP_MAX, PAUSE_BETWEEN_MAX, ROLLOUTS_MAX,
@@ -58,6 +58,9 @@ impl<'a> Draft<'a> {
         let host = self.cluster.known_host(id)?;
         if host.health == Health::Failed {
             return Err(Refusal::HostFailed(host.name.clone()));
+        }
+        if host.attention == HostAttention::Needed {
+            return Err(Refusal::HostNeedsAttention(host.name.clone()));
         }
         if host.rollout.is_some() {
             return Err(Refusal::HostBusy(host.name.clone()));

@@ -5,7 +5,7 @@ use forewarn_types::{HostId, MachineId, Name, Steady, TenantId, Zone};
 use crate::agenda::{Attention, Due};
 use crate::change::Effect;
 use crate::cluster::Cluster;
-use crate::fleet::{EvictionPolicy, Health, Host, Machine, Power, Profile};
+use crate::fleet::{EvictionPolicy, Health, Host, HostAttention, Machine, Power, Profile};
 use crate::host_step::Aside;
 use crate::maintenance::Impact;
 use crate::policy::Policy;
@@ -16,8 +16,8 @@ impl Cluster {
         self.next.host = id.0 + 1;
         self.host_names.insert(name.as_str(), id);
         let name = name.clone();
-        let new =
-            Host { name, zone, health: Health::Healthy, rollout: None, work: None, machines: Vec::new() };
+        let (health, attention, machines) = (Health::Healthy, HostAttention::Unneeded, Vec::new());
+        let new = Host { name, zone, health, rollout: None, work: None, attention, machines };
         self.hosts.insert(id, new);
         self.list_if_open(id);
         self.offer_host_of(zone);

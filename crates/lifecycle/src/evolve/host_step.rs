@@ -8,9 +8,8 @@ use forewarn_types::{HostId, MachineId, MaintenanceId, Now, TenantId};
 use super::rollouts::GroupEnd;
 use crate::change::Effect;
 use crate::cluster::Cluster;
-use crate::fleet::Power;
-use crate::host_step::{Aside, HostPhase, Readiness, Steps, Target};
-use crate::maintenance::{Action, Impact, Maintenance, Report, Stage};
+use crate::host_step::{HostPhase, Readiness, Steps, Target};
+use crate::maintenance::{Action, Maintenance, Report, Stage};
 use crate::rollout::HostResult;
 
 /// The state of a machine after an action on it, as far as its maintenance is concerned.
@@ -24,7 +23,7 @@ pub(super) enum AfterAction {
 
 impl Cluster {
     /// The progress on its hosts with which a maintenance starts.
-    pub(super) fn first_steps(&self, id: MaintenanceId, actions: &[Action]) -> Steps {
+    pub(super) fn first_steps(&self, now: Now, id: MaintenanceId, actions: &[Action]) -> Steps {
         let mut steps = Steps::default();
         let Some(maintenance) = self.maintenances.get(&id) else { return steps };
         let cause = &maintenance.plan.cause;
@@ -32,7 +31,7 @@ impl Cluster {
         let mut counts = BTreeMap::<HostId, u32>::new();
         for action in actions {
             match action.target {
-                Target::Host(host) => drop(steps.hosts.insert(host, HostPhase::Step)),
+                Target::Host(host) => drop(steps.hosts.insert(host, HostPhase::Step { since: now.wall })),
                 Target::Machine(machine) | Target::Returning(machine) => {
                     let Some(host) = self.machines.get(&machine).map(|known| known.host) else { continue };
                     steps.leaving.insert(machine, host);
@@ -90,14 +89,6 @@ impl Cluster {
         AfterAction::Free
     }
 
-    /// A machine that could not be started again is off.
-    pub(super) fn return_failed(&mut self, machine: MachineId, impact: Impact) {
-        let runs = self.machines.get(&machine).is_some_and(|machine| machine.power == Power::Running);
-        if impact == Impact::Return(Aside::Stopped) && runs {
-            self.power_off(machine, Power::Stopped);
-        }
-    }
-
     /// Records the end of the step on a host. The change that follows brings its machines back.
     pub(super) fn step_ended(&mut self, id: MaintenanceId, host: HostId, report: Report) {
         let rollout = self.maintenances.get(&id).and_then(|maintenance| maintenance.plan.cause.rollout());
@@ -127,7 +118,7 @@ impl Cluster {
         actions.extend(requested.iter().map(|action| (action.target, *action)));
         out.extend(requested.iter().copied().map(Effect::Perform));
         if requested.iter().any(|action| action.target == Target::Host(host)) {
-            steps.hosts.insert(host, HostPhase::Step);
+            steps.hosts.insert(host, HostPhase::Step { since: now.wall });
             return;
         }
         steps.hosts.remove(&host);

@@ -8,6 +8,7 @@ mod notice;
 mod rollouts;
 mod room;
 mod scale_sets;
+mod unfinished;
 mod work;
 
 use forewarn_types::{Now, Steady, TenantId};
@@ -82,6 +83,9 @@ impl Cluster {
             Change::HostAdvanced { maintenance, host, actions } => {
                 self.host_advanced(now, *maintenance, *host, actions, out);
             }
+            Change::Suspended { maintenance, target } => self.suspended(*maintenance, *target),
+            Change::Retried { maintenance, target } => self.retried(*maintenance, *target, out),
+            Change::AttentionChanged { host, attention } => self.attention_changed(*host, *attention),
             Change::Heard { tenant, at } => self.set_enrolment(*tenant, Enrolment::heard(*at)),
             Change::Enrolled(tenant) => {
                 self.set_enrolment(*tenant, Enrolment::heard(now.steady));

@@ -131,7 +131,7 @@ impl Cluster {
         out: &mut Vec<Effect>,
     ) {
         self.unlist(id);
-        let steps = self.first_steps(id, actions);
+        let steps = self.first_steps(now, id, actions);
         let Some(maintenance) = self.maintenances.get_mut(&id).map(Arc::make_mut) else { return };
         let keyed = actions.iter().map(|action| (action.target, *action)).collect();
         maintenance.stage = Stage::Running { cause, actions: keyed, steps };
@@ -211,8 +211,9 @@ impl Cluster {
         out: &mut Vec<Effect>,
     ) {
         let Some(maintenance) = self.maintenances.get_mut(&id).map(Arc::make_mut) else { return };
-        let Stage::Running { actions, .. } = &mut maintenance.stage else { return };
+        let Stage::Running { actions, steps, .. } = &mut maintenance.stage else { return };
         let Some(action) = actions.remove(&target) else { return };
+        steps.suspended.remove(&target);
         let machine = match target {
             Target::Machine(machine) | Target::Returning(machine) => machine,
             Target::Host(host) => return self.step_ended(id, host, report),
@@ -222,10 +223,7 @@ impl Cluster {
         let from = self.machines.get(&machine).map(|machine| machine.host);
         match report {
             Report::Done => self.apply(machine, action.impact),
-            Report::Failed => {
-                self.impact_failed(id, machine);
-                self.return_failed(machine, action.impact);
-            }
+            Report::Failed => self.impact_failed(id, machine),
         }
         let to = action.impact.destination();
         if let Some(to) = to {

@@ -151,18 +151,6 @@ fn machines_return_after_a_failed_step_and_the_rollout_counts_it() {
     assert_eq!(bare.cluster.ended_rollout(RolloutId(0)).unwrap().rollout.failures, 1);
 }
 
-/// promise: H2
-#[test]
-fn a_machine_that_cannot_be_started_again_is_off() {
-    let mut bare = four();
-    start(&mut bare, HostWork::Restart, &[0]);
-    [machine(0), machine(1), Target::Host(HOST)].into_iter().for_each(|target| done(&mut bare, target));
-    report(&mut bare, returning(0), Report::Failed);
-    assert_eq!(bare.cluster.machine(MachineId(0)).unwrap().power, Power::Stopped);
-    bare.complete_all();
-    assert_eq!(bare.cluster.machine(MachineId(1)).unwrap().power, Power::Running);
-}
-
 /// promise: H1
 #[test]
 fn a_host_is_worked_on_after_its_machines_have_left() {
@@ -237,4 +225,86 @@ fn a_host_whose_only_machine_goes_before_the_start_still_has_its_step() {
     assert_eq!(targets(&bare), [(Target::Host(HOST), Impact::OnHost(HostOperation::Update))]);
     bare.complete_all();
     assert_eq!(result_of(&bare, HOST), Some(HostResult::Done));
+}
+
+/// promise: H3
+#[test]
+fn a_failed_step_calls_for_attention_which_holds_work_and_machines_until_it_is_cleared() {
+    let mut bare = TestRules::with_hosts(2);
+    start(&mut bare, HostWork::Update, &[0]);
+    report(&mut bare, Target::Host(HOST), Report::Failed);
+    bare.settle();
+    let host = bare.cluster.host(HOST).unwrap();
+    assert_eq!((host.attention, host.health), (HostAttention::Needed, Health::Healthy));
+    let update =
+        Command::Rollout { work: HostWork::Update.into(), hosts: vec![HOST], terms: RolloutTerms::default() };
+    assert!(matches!(bare.ask(&update), Err(Refusal::HostNeedsAttention(_))));
+    let refused = bare.ask(&crate::bare::admission("new", at(0, 0)));
+    assert!(matches!(refused, Err(Refusal::HostNeedsAttention(_))), "{refused:?}");
+    assert!(bare.cluster.open_hosts_by_load(None).all(|(id, _)| id != HOST));
+    bare.submit(Command::ClearHost(HOST)).unwrap();
+    assert_eq!(bare.ask(&Command::ClearHost(HOST)), Ok(vec![]));
+    assert!(bare.ask(&update).is_ok());
+}
+
+/// promise: H3
+#[test]
+fn a_rollout_waits_for_a_host_that_needs_attention() {
+    let mut bare = TestRules::with_hosts(2);
+    let terms = RolloutTerms { hosts_at_once: std::num::NonZeroU16::new(1), ..RolloutTerms::default() };
+    let work = HostTask::from(HostWork::Update).with_step(None);
+    bare.submit(Command::Rollout { work, hosts: vec![HostId(1), HOST], terms }).unwrap();
+    bare.apply(&Change::AttentionChanged { host: HOST, attention: HostAttention::Needed });
+    bare.complete_all();
+    let standing = bare.cluster.rollout(RolloutId(0)).unwrap().standing;
+    assert_eq!(standing, Standing::Room(Obstacle::NeedsAttention));
+    bare.submit(Command::ClearHost(HOST)).unwrap();
+    bare.settle();
+    bare.complete_all();
+    assert_eq!(result_of(&bare, HOST), Some(HostResult::Done));
+}
+
+/// promise: H3
+#[test]
+fn a_suspended_action_waits_for_an_operator() {
+    let mut bare = four();
+    start(&mut bare, HostWork::Update, &[0]);
+    done(&mut bare, machine(0));
+    let (maintenance, target) = (MaintenanceId(0), machine(1));
+    let suspended = bare.submit(Command::Suspend { maintenance, target }).unwrap();
+    assert_eq!(suspended, [Change::Suspended { maintenance, target }]);
+    assert_eq!(bare.ask(&Command::Suspend { maintenance, target }), Ok(vec![]));
+    assert_eq!(targets(&bare), [], "after a crash it is not requested again");
+    let retried = bare.ask(&Command::Retry(maintenance)).unwrap();
+    assert_eq!(retried, [Change::Retried { maintenance, target }]);
+    let effects = bare.apply(&retried[0]);
+    assert!(matches!(effects[..], [Effect::Perform(action)] if action.target == target), "{effects:?}");
+    done(&mut bare, target);
+    let step = Target::Host(HOST);
+    bare.submit(Command::Suspend { maintenance, target: step }).unwrap();
+    bare.submit(Command::RetryHost(HOST)).unwrap();
+    bare.submit(Command::CompleteHost { host: HOST, report: Report::Done }).unwrap();
+    assert_eq!(targets(&bare).len(), 2, "both machines return");
+    assert!(matches!(bare.ask(&Command::RetryHost(HOST)), Err(Refusal::NoStep(_))));
+    bare.complete_all();
+    assert_eq!(bare.ask(&Command::Retry(maintenance)), Err(Refusal::NoSuchMaintenance));
+}
+
+/// promise: H3
+#[test]
+fn giving_up_counts_every_unfinished_action_as_failed() {
+    let mut bare = four();
+    start(&mut bare, HostWork::Update, &[0, 1]);
+    done(&mut bare, machine(0));
+    done(&mut bare, machine(2));
+    done(&mut bare, machine(3));
+    // One machine of the first host and the step on the second.
+    bare.submit(Command::GiveUp(MaintenanceId(0))).unwrap();
+    let returns = [returning(0), returning(2), returning(3)].map(|target| (target, RESUME));
+    assert_eq!(targets(&bare), returns);
+    bare.complete_all();
+    assert_eq!([HOST, HostId(1)].map(|host| result_of(&bare, host)), [Some(HostResult::Failed); 2]);
+    let attention = |host| bare.cluster.host(host).unwrap().attention;
+    assert_eq!(attention(HOST), HostAttention::Unneeded, "there was no step");
+    assert_eq!(attention(HostId(1)), HostAttention::Needed);
 }

@@ -145,7 +145,7 @@ fn driver_on(clock: Clock, disk: SlowDisk) -> (Driver, mpsc::Sender<ClusterMessa
 pub(super) fn context_of(found: &InitialState, clock: Clock) -> DriverContext {
     let broadcasts = Broadcasts::new(Snapshot::new(found.state.clone(), found.identity));
     let (shared, _) = mpsc::channel(1);
-    let machines = (clock, Hypervisor::Simulated);
+    let machines = (clock, Hypervisor::simulated());
     DriverContext::new(found.identity, machines, broadcasts, shared.downgrade(), found.readers)
 }
 

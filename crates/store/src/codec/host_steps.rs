@@ -1,7 +1,8 @@
 //! Work on hosts and its steps. The stored form of work without a step is that of versions that knew none.
 
 use forewarn_lifecycle::{
-    Aside, HostOperation, HostPhase, HostStep, HostTask, HostWork, Readiness, Stage, Steps, Target, WorkText,
+    Aside, Health, HostAttention, HostOperation, HostPhase, HostRow, HostStep, HostTask, HostWork, Readiness,
+    Stage, Steps, Target, WorkText,
 };
 
 use super::plain::{read_text, write_text};
@@ -9,12 +10,13 @@ use super::{Malformed, Reader, Stored, Writer, stored_enum, stored_struct};
 
 stored_enum!(Aside { 0 => Paused, 1 => Stopped });
 stored_enum!(HostOperation { 0 => Update, 1 => Reboot });
-stored_enum!(HostPhase { 0 => Aside { left, ready }, 1 => Step });
+stored_enum!(HostPhase { 0 => Aside { left, ready }, 1 => Step { since } });
+stored_enum!(HostAttention { 0 => Unneeded, 1 => Needed });
 stored_enum!(Readiness { 0 => Ready, 1 => Obstructed });
 
 stored_struct! {
     HostStep { text }
-    Steps { hosts, leaving, aside }
+    Steps { hosts, leaving, aside, suspended }
 }
 
 /// The number of a target: that of a machine in versions without steps.
@@ -79,6 +81,49 @@ impl Stored for HostTask {
     }
 }
 
+/// Added to the number of the health of a host that needs attention.
+const NEEDS_ATTENTION: u8 = 8;
+
+/// A host that needs no attention is stored as by versions that knew none.
+impl Stored for HostRow {
+    fn write(&self, out: &mut Writer) {
+        let Self { id, name, zone, health, rollout, work, attention, machines } = self;
+        id.write(out);
+        name.write(out);
+        zone.write(out);
+        let health = match health {
+            Health::Healthy => 0,
+            Health::Degraded => 1,
+            Health::Failed => 2,
+        };
+        out.byte(match attention {
+            HostAttention::Unneeded => health,
+            HostAttention::Needed => health + NEEDS_ATTENTION,
+        });
+        rollout.write(out);
+        work.write(out);
+        machines.write(out);
+    }
+
+    fn read(input: &mut Reader<'_>) -> Result<Self, Malformed> {
+        let (id, name, zone) = (Stored::read(input)?, Stored::read(input)?, Stored::read(input)?);
+        let number = input.byte()?;
+        let health = match number % NEEDS_ATTENTION {
+            0 => Health::Healthy,
+            1 => Health::Degraded,
+            2 => Health::Failed,
+            _ => return Err(Malformed::Impossible("Health")),
+        };
+        let attention = match number / NEEDS_ATTENTION {
+            0 => HostAttention::Unneeded,
+            1 => HostAttention::Needed,
+            _ => return Err(Malformed::Impossible("HostAttention")),
+        };
+        let (rollout, work, machines) = (Stored::read(input)?, Stored::read(input)?, Stored::read(input)?);
+        Ok(Self { id, name, zone, health, rollout, work, attention, machines })
+    }
+}
+
 /// Started work without steps has the number that it had in versions without steps.
 impl Stored for Stage {
     fn write(&self, out: &mut Writer) {
@@ -115,7 +160,7 @@ impl Stored for Stage {
 
 #[cfg(test)]
 mod tests {
-    use forewarn_lifecycle::{Action, HostId, Impact, MachineId, MaintenanceId, StartCause};
+    use forewarn_lifecycle::{Action, HostId, Impact, MachineId, MaintenanceId, StartCause, Timestamp};
 
     use super::super::{from_bytes, to_bytes};
     use super::*;
@@ -150,9 +195,12 @@ mod tests {
         };
         let phase = HostPhase::Aside { left: 3, ready: Readiness::Obstructed };
         let steps = Steps {
-            hosts: [(host, phase), (HostId(3), HostPhase::Step)].into_iter().collect(),
+            hosts: [(host, phase), (HostId(3), HostPhase::Step { since: Timestamp::from_millis(9) })]
+                .into_iter()
+                .collect(),
             leaving: [(MachineId(8), host)].into_iter().collect(),
             aside: [(host, MachineId(9))].into_iter().collect(),
+            suspended: [target].into_iter().collect(),
         };
         let actions = [(target, action)].into_iter().collect();
         let running = Stage::Running { cause: StartCause::Forced, actions, steps };

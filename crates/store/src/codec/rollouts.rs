@@ -40,6 +40,7 @@ stored_enum!(Obstacle {
     5 => Events,
     6 => NoHost,
     7 => Full,
+    8 => NeedsAttention,
 });
 stored_enum!(HostResult { 0 => Done, 1 => Failed, 2 => Skipped });
 stored_enum!(Pause { 0 => Operator, 1 => Failures });

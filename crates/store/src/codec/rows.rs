@@ -1,7 +1,7 @@
 //! The state as rows.
 
 use forewarn_lifecycle::{
-    Attention, Counters, Enrolment, FormerSeed, Head, HostRow, MachineRow, Maintenance, Phase, Row, TenantRow,
+    Attention, Counters, Enrolment, FormerSeed, Head, MachineRow, Maintenance, Phase, Row, TenantRow,
 };
 
 use super::{stored_enum, stored_struct};
@@ -22,7 +22,6 @@ stored_struct! {
     Head { seed, settings, brake, next }
     FormerSeed { seed, until }
     Counters { host, tenant, machine, scale_set, maintenance, rollout, event }
-    HostRow { id, name, zone, health, rollout, work, machines }
     MachineRow { id, machine, attention }
     Maintenance { plan, stage }
     TenantRow { id, name, shape, policy, enrolment, incarnation, machines, events, ended }

@@ -138,6 +138,9 @@ stored_enum!(Change {
     45 => MachineForgotten(machine),
     46 => MachineMoved { machine, to },
     47 => HostAdvanced { maintenance, host, actions },
+    48 => AttentionChanged { host, attention },
+    49 => Suspended { maintenance, target },
+    50 => Retried { maintenance, target },
     40 => NoticeExtended { maintenance, not_before, steady_due },
 });
 

@@ -45,6 +45,9 @@ impl StepRecords {
         }
         for effect in effects {
             let Effect::Perform(action) = effect else { continue };
+            if matches!(change, Change::Retried { .. }) {
+                continue;
+            }
             if !self.requested.insert((action.maintenance, action.target)) {
                 broken.push((Promise::StepInside, format!("{action:?} is requested twice")));
             }

@@ -26,6 +26,25 @@ impl FactWriter<'_> {
         }
     }
 
+    /// The result of an action is unknown, and it waits for an operator.
+    pub(super) fn suspended(&self, work: MaintenanceId, target: Target) -> AuditFact {
+        self.of_action("suspended", work, target, "has an unknown result, and waits for an operator")
+    }
+
+    pub(super) fn retried(&self, work: MaintenanceId, target: Target) -> AuditFact {
+        self.of_action("retried", work, target, "is requested again")
+    }
+
+    fn of_action(&self, kind: &str, work: MaintenanceId, target: Target, text: &str) -> AuditFact {
+        match target {
+            Target::Host(host) => self.of_step(kind, work, host, text),
+            Target::Machine(machine) | Target::Returning(machine) => {
+                let fact = self.of_machine(kind, machine, None, &format!("has an action that {text}"));
+                AuditFact { work: Some(work.0), ..fact }
+            }
+        }
+    }
+
     /// Affects the one machine, not all machines of the work.
     fn machine_completed(
         &self,

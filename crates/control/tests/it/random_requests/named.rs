@@ -20,10 +20,21 @@ pub fn commands() -> impl Strategy<Value = NamedCommand> {
 /// Commands whose only member is the name of something.
 fn one_text() -> Vec<BoxedStrategy<NamedCommand>> {
     let words = [
-        ("host", &["remove_host", "forget_host", "fail_host", "recover_host"][..]),
+        (
+            "host",
+            &[
+                "remove_host",
+                "forget_host",
+                "fail_host",
+                "recover_host",
+                "retry_host",
+                "give_up_host",
+                "clear_host",
+            ][..],
+        ),
         ("tenant", &["remove_tenant"]),
         ("scale_set", &["remove_scale_set", "revise_model"]),
-        ("event", &["cancel", "force_start"]),
+        ("event", &["cancel", "force_start", "retry", "give_up"]),
         (
             "machine",
             &[
@@ -128,6 +139,7 @@ fn hosts() -> Vec<BoxedStrategy<NamedCommand>> {
         mapped(host_work(), C::UpdateNetwork),
         mapped(host_work(), C::MigrateHosts),
         mapped(host_work(), C::RebootHosts),
+        mapped((texts(), prop::option::of(texts())), |(host, failed)| C::CompleteHost { host, failed }),
         mapped((works, selection, terms(), host_work()), |(kind, hosts, terms, details)| {
             let HostWorkEntry { work, no_work, duration, .. } = details;
             C::StartRollout(RolloutEntry { kind, hosts, terms, work, no_work, duration })

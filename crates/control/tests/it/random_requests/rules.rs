@@ -109,6 +109,12 @@ fn events_and_time() -> Vec<BoxedStrategy<Command>> {
         mapped((tenants(), events, approvers), |(tenant, events, by)| C::Approve { tenant, events, by }),
         mapped(works(), C::Cancel),
         mapped(works(), C::ForceStart),
+        mapped((works(), targets()), |(maintenance, target)| C::Suspend { maintenance, target }),
+        mapped(works(), C::Retry),
+        mapped(works(), C::GiveUp),
+        mapped(hosts(), C::RetryHost),
+        mapped(hosts(), C::ClearHost),
+        mapped((hosts(), reports()), |(host, report)| C::CompleteHost { host, report }),
         mapped((works(), targets(), reports()), |(maintenance, target, report)| C::Complete {
             maintenance,
             target,

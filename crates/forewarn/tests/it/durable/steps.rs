@@ -194,3 +194,107 @@ fn killed_at_any_moment_each_order_takes_effect_once() {
         assert_eq!(effects.len() as u64, 5 * round, "round {round}: {effects:?}");
     }
 }
+
+const UPDATED: [&str; 5] = ["pause a", "pause b", "update_host h1", "resume a", "resume b"];
+
+/// promise: H3
+#[test]
+fn an_order_that_must_not_be_repeated_waits_for_an_operator_also_over_a_kill() {
+    let site = Site::two_hosts();
+    let answer = r#"{"result":"unknown","message":"was it reset?","repeat":false}"#;
+    fs::write(site.file("answer-update_host"), answer).unwrap();
+    let server = site.start();
+    server.run(&["host", "update", "h1"]);
+    let waits = |server: &TestServer| {
+        let work = server.json(&["host", "show", "h1"])["work"].as_str().unwrap_or_default().to_owned();
+        work.contains("waits for an operator").then_some(())
+    };
+    wait_until("the order waits", || waits(&server));
+    let entry = &server.json(&["audit", "ls", "--kind", "suspended"])["items"][0];
+    assert_eq!(entry["reason"], "was it reset?", "{entry}");
+    server.kill();
+    fs::remove_file(site.file("orders")).unwrap();
+    let server = site.start();
+    assert!(waits(&server).is_some(), "it still waits");
+    assert_eq!(site.effects().len(), 3, "the machines are aside, and stay there");
+    fs::remove_file(site.file("answer-update_host")).unwrap();
+    server.run(&["host", "retry", "h1"]);
+    wait_for_end(&server, &["h1"]);
+    assert_eq!(phases(site.effects()), UPDATED);
+    assert_eq!(server.json(&["host", "show", "h1"])["attention"], Value::Null);
+}
+
+/// promise: H3
+#[test]
+fn a_step_of_unknown_result_is_repeated_until_it_is_given_up() {
+    let site = Site::two_hosts();
+    fs::write(site.file("answer-update_host"), r#"{"result":"unknown","message":"no answer"}"#).unwrap();
+    let server = site.start();
+    server.run(&["host", "update", "h1"]);
+    wait_until("it is repeated", || {
+        let entry = server.json(&["host", "show", "h1"]);
+        (entry["step_since"].is_string() && site.effects().len() == 3).then_some(())
+    });
+    server.run(&["host", "give-up", "h1"]);
+    wait_for_end(&server, &["h1"]);
+    assert_eq!(phases(site.effects()), UPDATED);
+    let host = server.json(&["host", "show", "h1"]);
+    assert_eq!((&host["attention"], &host["health"]), (&"given up by an operator".into(), &"healthy".into()));
+    let refused = server.try_run(&["host", "update", "h1"]);
+    assert!(String::from_utf8(refused.stderr).unwrap().contains("needs attention"));
+    server.run(&["host", "clear", "h1"]);
+    assert_eq!(server.json(&["host", "show", "h1"])["attention"], Value::Null);
+}
+
+/// promise: H4
+#[test]
+fn a_person_works_on_a_host_and_reports_the_end() {
+    let site = Site::two_hosts();
+    let settings =
+        site.read("config.toml").replace("kind = 'program',", "kind = 'program', host_work = 'manual',");
+    site.write("config.toml", &settings);
+    let server = site.start();
+    server.run(&["host", "update", "h1", "--work", "kernel 6.12.9"]);
+    let is_ready = |server: &TestServer| {
+        let host = server.json(&["host", "show", "h1"]);
+        (host["manual"] == true && host["step_since"].is_string()).then_some(())
+    };
+    wait_until("it is ready", || is_ready(&server));
+    assert!(server.run(&["host", "ls"]).contains("ready for work since "));
+    server.kill();
+    let server = site.start();
+    assert!(is_ready(&server).is_some(), "it never ends by itself");
+    assert_eq!(phases(site.effects()), ["pause a", "pause b"]);
+    server.run(&["host", "done", "h1"]);
+    wait_for_end(&server, &["h1"]);
+    assert_eq!(phases(site.effects()), ["pause a", "pause b", "resume a", "resume b"]);
+    server.run(&["host", "update", "h2"]);
+    wait_until("h2 is ready", || server.json(&["host", "show", "h2"])["manual"].as_bool());
+    server.run(&["host", "done", "h2", "--failed", "does not boot"]);
+    wait_for_end(&server, &["h2"]);
+    assert_eq!(server.json(&["host", "show", "h2"])["attention"], "does not boot");
+}
+
+/// promise: H4
+#[test]
+fn a_command_works_on_hosts() {
+    let site = Site::two_hosts();
+    site.script(
+        "work",
+        "cd \"$HANDS\" && echo \"$@\" >>worked && exit \"$(cat exit 2>/dev/null || echo 0)\"\n",
+    );
+    let command =
+        format!("host_work = ['{}', '{{verb}}', '{{host}}', '{{work}}'],", site.file("work").display());
+    let settings =
+        site.read("config.toml").replace("kind = 'program',", &format!("kind = 'program', {command}"));
+    site.write("config.toml", &settings);
+    let server = site.start();
+    server.run(&["host", "reboot", "h1", "--work", "kernel 6.12.9"]);
+    wait_for_end(&server, &["h1"]);
+    assert_eq!(phases(site.effects()), ["stop a", "stop b", "start a", "start b"]);
+    assert_eq!(fs::read_to_string(site.file("worked")).unwrap(), "reboot_host h1 kernel 6.12.9\n");
+    fs::write(site.file("exit"), "10").unwrap();
+    server.run(&["host", "update", "h2"]);
+    wait_for_end(&server, &["h2"]);
+    assert!(server.json(&["host", "show", "h2"])["attention"].is_string());
+}
