@@ -8,7 +8,7 @@ use std::time::Duration;
 use forewarn_types::{HostId, MachineId, MaintenanceId, Steady};
 
 use crate::cluster::Cluster;
-use crate::host_step::Target;
+use crate::host_step::{HostTask, Target};
 use crate::maintenance::{Action, Impact, Maintenance, Report};
 use crate::simulator::Completion;
 
@@ -75,7 +75,7 @@ fn step_time(cluster: &Cluster, maintenance: &Maintenance, host: HostId) -> Dura
         part.is_some_and(|part| part.announcement.is_some())
     });
     let task = maintenance.plan.cause.host_task().filter(|_| announced);
-    task.map_or(Duration::ZERO, |task| task.usual_duration())
+    task.map_or(Duration::ZERO, HostTask::usual_duration)
 }
 
 #[cfg(test)]

@@ -107,6 +107,7 @@ impl AuditFact {
 
 /// Describes a change, in a cluster to which it has not been applied yet. None if the change is not worth an entry.
 #[must_use]
+#[allow(clippy::too_many_lines, reason = "one arm for each change")]
 pub fn describe_change(cluster: &Cluster, now: Now, change: &Change) -> Option<AuditFact> {
     let writer = FactWriter { cluster, at: Moment(now.wall) };
     Some(match change {

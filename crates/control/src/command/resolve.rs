@@ -146,6 +146,7 @@ impl NamedCommand {
     ///
     /// # Errors
     /// Fails if a name is not found, or a new name or a number is invalid.
+    #[allow(clippy::too_many_lines, reason = "one arm for each command")]
     pub fn resolve(&self, cluster: &Cluster) -> Result<Resolved, CommandError> {
         let machine = |name: &str| find_machine(cluster, name);
         let host = |name: &str| find_host(cluster, name);

@@ -7,13 +7,13 @@ use forewarn_types::{HostId, MachineId, MaintenanceId};
 use super::draft::Draft;
 use crate::change::Change;
 use crate::fleet::{Health, HostAttention, Power};
-use crate::host_step::{HostPhase, Readiness, Target};
+use crate::host_step::{HostPhase, HostTask, Readiness, Target};
 use crate::maintenance::{Action, Impact, Maintenance, Plan, Report};
 
 impl Draft<'_> {
     /// Requests the step at once on hosts whose machines need no action to step aside.
     pub(super) fn add_steps_of_idle_hosts(&self, plan: &Plan, actions: &mut Vec<Action>) {
-        let Some(operation) = plan.cause.host_task().and_then(|task| task.operation()) else { return };
+        let Some(operation) = plan.cause.host_task().and_then(HostTask::operation) else { return };
         let machines = actions.iter().filter_map(|action| self.cluster.machine(action.target.machine()?));
         let busy: BTreeSet<_> = machines.map(|machine| machine.host).collect();
         let idle = plan.hosts().iter().filter(|host| !busy.contains(host));
@@ -49,7 +49,7 @@ impl Draft<'_> {
     }
 
     fn request_step(&mut self, maintenance: &Maintenance, host: HostId) {
-        let Some(operation) = maintenance.plan.cause.host_task().and_then(|task| task.operation()) else {
+        let Some(operation) = maintenance.plan.cause.host_task().and_then(HostTask::operation) else {
             return;
         };
         let id = maintenance.plan.id;

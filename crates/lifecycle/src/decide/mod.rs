@@ -31,6 +31,7 @@ impl Cluster {
     ///
     /// # Errors
     /// The rule that refuses the command, with a message for people.
+    #[allow(clippy::too_many_lines, reason = "one arm for each command")]
     pub fn decide(&self, now: Now, command: &Command) -> Result<Vec<Change>, Refusal> {
         let mut draft = Draft::new(self, now);
         match command {

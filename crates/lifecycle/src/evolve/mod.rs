@@ -23,6 +23,7 @@ use crate::tenant::Enrolment;
 impl Cluster {
     /// Applies a decided change, new or replayed, and returns the effects that the shell performs once the change is
     /// durable.
+    #[allow(clippy::too_many_lines, reason = "one arm for each change")]
     pub fn evolve(&mut self, now: Now, change: &Change) -> Vec<Effect> {
         let mut effects = Vec::new();
         let out = &mut effects;

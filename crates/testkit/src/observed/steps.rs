@@ -90,7 +90,7 @@ impl StepRecords {
                 match self.hosts.iter().find(of_machine) {
                     Some((_, record)) if record.step == StepRecord::Ended || record.obstructed => {}
                     Some((_, record)) => {
-                        note(format!("{machine} returns while the step is {:?}", record.step))
+                        note(format!("{machine} returns while the step is {:?}", record.step));
                     }
                     None => note(format!("{machine} returns and was not aside")),
                 }

@@ -145,7 +145,7 @@ impl TestFleet {
     fn order(&mut self, name: &str, fields: &str) {
         match command(name, fields, &[]).resolve(&self.cluster).unwrap() {
             Resolved::Rules(command) | Resolved::Admit(command, _) | Resolved::Fail(command, _) => {
-                self.submit(&command)
+                self.submit(&command);
             }
             Resolved::Describe(..) | Resolved::Site(_) | Resolved::Jam(_) => {
                 panic!("not a command of the rules")

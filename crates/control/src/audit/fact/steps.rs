@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use forewarn_lifecycle::{
-    Action, Aside, HostId, HostOperation, Impact, MachineId, Maintenance, MaintenanceId, Plan, Report, Target,
+    Action, Aside, HostId, HostOperation, HostTask, Impact, MachineId, Maintenance, MaintenanceId, Plan,
+    Report, Target,
 };
 
 use super::{AuditFact, FactWriter};
@@ -101,7 +102,7 @@ impl FactWriter<'_> {
     fn of_step(&self, kind: &str, work: MaintenanceId, host: HostId, text: &str) -> AuditFact {
         let name = self.host(host);
         let plan = self.cluster.maintenance(work).map(|known| &known.plan);
-        let operation = plan.and_then(|plan| plan.cause.host_task()).and_then(|task| task.operation());
+        let operation = plan.and_then(|plan| plan.cause.host_task()).and_then(HostTask::operation);
         let what = operation.map_or("work on", operation_words);
         let text = format!("{what} host {name} {text}");
         let fact = match plan {
