@@ -6,9 +6,10 @@ use forewarn_types::{
 };
 use serde::{Deserialize, Serialize};
 
+use crate::action::{Action, Report};
 use crate::fleet::{Health, HostAttention, Machine, Profile, ScaleSet, UpgradePolicy};
 use crate::host_step::{HostTask, Target};
-use crate::maintenance::{Action, Plan, Report, Wait, Withdrawal};
+use crate::maintenance::{Plan, Wait, Withdrawal};
 use crate::policy::{Brake, Policy, Settings};
 use crate::rollout::{Pause, RolloutEnd, RolloutTerms, Standing};
 use crate::tenant::Shape;

@@ -13,11 +13,12 @@ use forewarn_types::{
     Zone,
 };
 
+use crate::action::{Action, Impact};
 use crate::agenda::{Agenda, Deadline};
 use crate::command::Refusal;
 use crate::fleet::{Health, Host, HostLoad, Machine, Power, ScaleSet};
 use crate::host_step::Target;
-use crate::maintenance::{Action, Cause, Hold, Impact, Maintenance};
+use crate::maintenance::{Cause, Hold, Maintenance};
 use crate::name_index::NameIndex;
 use crate::paged::{PagedMap, PagedSet};
 use crate::policy::{Approve, Brake, Settings};

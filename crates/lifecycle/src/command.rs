@@ -7,10 +7,11 @@ use forewarn_types::{
 };
 use serde::{Deserialize, Serialize};
 
+use crate::action::Report;
 use crate::fleet::{Orchestration, Placement, Power, Priority, Profile, UpgradePolicy};
 use crate::host_step::{HostTask, Target};
 use crate::limits;
-use crate::maintenance::{PowerChange, Report};
+use crate::maintenance::PowerChange;
 use crate::policy::{Brake, Policy, Settings};
 use crate::rollout::{Announced, RolloutTerms};
 

@@ -16,7 +16,6 @@ use forewarn_types::{HostId, MachineId, OutOfRange, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use crate::fleet::Power;
-use crate::maintenance::HostWork;
 use crate::paged::{PagedMap, PagedSet};
 
 /// The object of an action in one phase of its maintenance. With the maintenance, it is the key of the action.
@@ -42,6 +41,19 @@ pub struct HostTask {
     /// The step on the host itself; `None` if only its machines are worked on.
     #[serde(deserialize_with = "Option::deserialize")]
     pub step: Option<Box<HostStep>>,
+}
+
+/// The work on a host, which affects its machines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum HostWork {
+    /// An update that keeps memory: machines are paused.
+    Update,
+    /// An update of the network: machines may notice it.
+    NetworkUpdate,
+    /// Machines are moved live to other hosts.
+    Migration,
+    /// The host is restarted, and its machines with it.
+    Restart,
 }
 
 /// A step on a host itself.

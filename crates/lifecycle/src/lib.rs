@@ -41,6 +41,7 @@
 
 #![warn(missing_docs)]
 
+mod action;
 mod agenda;
 mod change;
 mod cluster;
@@ -71,6 +72,7 @@ mod tenant;
 mod waiting_hosts;
 mod window;
 
+pub use action::{Action, Impact, Report};
 pub use agenda::{Attention, Deadline};
 pub use change::{Change, Effect};
 pub use cluster::{Cluster, Counters, FormerSeed};
@@ -85,11 +87,9 @@ pub use forewarn_types::{
     StartCause, Steady, TenantId, Timestamp, UpdateDomain, Zone,
 };
 pub use host_step::{
-    Aside, HostOperation, HostPhase, HostStep, HostTask, Readiness, Steps, Target, WorkText,
+    Aside, HostOperation, HostPhase, HostStep, HostTask, HostWork, Readiness, Steps, Target, WorkText,
 };
-pub use maintenance::{
-    Action, Cause, Hold, HostWork, Impact, Maintenance, Plan, PowerChange, Report, Stage, Wait, Withdrawal,
-};
+pub use maintenance::{Cause, Hold, Maintenance, Plan, PowerChange, Stage, Wait, Withdrawal};
 pub use notice::minimum_notice;
 pub use parts::{Part, Parts};
 pub use percent::Percent;

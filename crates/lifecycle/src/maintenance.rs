@@ -7,13 +7,14 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use forewarn_types::{
-    Announcement, EventKind, EventSource, HostId, MachineId, MaintenanceId, Reason, RolloutId, StartCause,
-    Steady, TenantId, Timestamp, Zone,
+    EventKind, EventSource, HostId, MachineId, MaintenanceId, Reason, RolloutId, StartCause, Steady,
+    TenantId, Timestamp, Zone,
 };
 use serde::{Deserialize, Serialize};
 
+use crate::action::Action;
 use crate::fleet::{EvictionPolicy, OsImageNotice, TerminateNotice};
-use crate::host_step::{Aside, HostOperation, HostTask, Steps, Target};
+use crate::host_step::{HostTask, HostWork, Steps, Target};
 use crate::notice::minimum_notice;
 use crate::paged::PagedMap;
 use crate::parts::{Part, Parts};
@@ -86,19 +87,6 @@ pub enum Cause {
     },
 }
 
-/// The work on a host, which affects its machines.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum HostWork {
-    /// An update that keeps memory: machines are paused.
-    Update,
-    /// An update of the network: machines may notice it.
-    NetworkUpdate,
-    /// Machines are moved live to other hosts.
-    Migration,
-    /// The host is restarted, and its machines with it.
-    Restart,
-}
-
 /// A change of the power state by the owner. It never makes an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PowerChange {
@@ -163,80 +151,6 @@ pub enum Hold {
         /// Opening time of the next window, on the wall clock.
         opens: Timestamp,
     },
-}
-
-/// An action on one machine or host, and the state in which the machine must still be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Action {
-    /// Together with the target, the key of the action.
-    pub maintenance: MaintenanceId,
-    /// The machine or the host.
-    pub target: Target,
-    /// The impact on the target.
-    pub impact: Impact,
-    /// The boot count of the machine at the decision. A greater one means that the action has been done. 0 for a host.
-    pub boots: u32,
-}
-
-/// The impact of an action on a machine or a host.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub enum Impact {
-    /// Paused for that many seconds.
-    Pause {
-        /// Length of the pause.
-        seconds: u32,
-    },
-    /// Moved live.
-    Migrate {
-        /// The target host.
-        to: HostId,
-    },
-    /// Restarted: where it is, or on another host if its own has failed.
-    Reboot {
-        /// The target host; `None` if the machine stays.
-        #[serde(deserialize_with = "Option::deserialize")]
-        to: Option<HostId>,
-    },
-    /// Stopped, and started on another host with a new ephemeral disk. It stays on a failed host if no other host can
-    /// take it.
-    Redeploy {
-        /// The target host; `None` if the machine stays.
-        #[serde(deserialize_with = "Option::deserialize")]
-        to: Option<HostId>,
-    },
-    /// Operating-system image reinstalled.
-    Reimage,
-    /// Evicted.
-    Evict(EvictionPolicy),
-    /// Deleted.
-    Delete,
-    /// Switched off.
-    Stop,
-    /// Switched on.
-    Start {
-        /// The target host; `None` for the current one.
-        #[serde(deserialize_with = "Option::deserialize")]
-        to: Option<HostId>,
-    },
-    /// Switched off and taken from its host.
-    Deallocate,
-    /// It steps aside until it returns.
-    StepAside(Aside),
-    /// It returns after the step on its host.
-    Return(Aside),
-    /// The step on a host.
-    OnHost(HostOperation),
-}
-
-/// The result of an action.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Report {
-    /// The action succeeded.
-    Done,
-    /// The action failed and will not be retried; the machine is unchanged.
-    Failed,
 }
 
 /// The reason why a part of a maintenance was withdrawn before its start.
@@ -515,62 +429,6 @@ impl Maintenance {
         match self.stage {
             Stage::Waiting(wait) => Some(wait),
             Stage::Running { .. } => None,
-        }
-    }
-}
-
-impl Impact {
-    /// The target host; `None` if the machine stays.
-    #[must_use]
-    pub fn destination(self) -> Option<HostId> {
-        match self {
-            Self::Migrate { to } => Some(to),
-            Self::Reboot { to } | Self::Redeploy { to } | Self::Start { to } => to,
-            Self::Pause { .. }
-            | Self::Reimage
-            | Self::Evict(_)
-            | Self::Delete
-            | Self::Stop
-            | Self::Deallocate
-            | Self::StepAside(_)
-            | Self::Return(_)
-            | Self::OnHost(_) => None,
-        }
-    }
-
-    /// The usual duration: that of an announced Freeze, otherwise the time of a fast machine. Unannounced impacts take
-    /// no time.
-    #[must_use]
-    pub fn usual_duration(self, announcement: Option<&Announcement>) -> Duration {
-        let Some(announcement) = announcement else { return Duration::ZERO };
-        let seconds = match self {
-            Self::Pause { seconds } => u64::from(seconds),
-            Self::Migrate { .. } => u64::try_from(announcement.duration_seconds).unwrap_or(0),
-            Self::Reboot { .. } | Self::Reimage => 30,
-            Self::Redeploy { .. } => 120,
-            Self::Evict(_) | Self::Delete => 5,
-            Self::Stop
-            | Self::Start { .. }
-            | Self::Deallocate
-            | Self::StepAside(_)
-            | Self::Return(_)
-            | Self::OnHost(_) => 0,
-        };
-        Duration::from_secs(seconds)
-    }
-
-    /// Returns true if the impact determines whether the machine is on, off or deleted.
-    pub(crate) fn changes_power(self) -> bool {
-        match self {
-            Self::Start { .. } | Self::Stop | Self::Deallocate | Self::Evict(_) | Self::Delete => true,
-            Self::Pause { .. }
-            | Self::Migrate { .. }
-            | Self::Reboot { .. }
-            | Self::Redeploy { .. }
-            | Self::Reimage
-            | Self::StepAside(_)
-            | Self::Return(_)
-            | Self::OnHost(_) => false,
         }
     }
 }

@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use forewarn_types::{HostId, MachineId, MaintenanceId, TenantId};
 
+use crate::action::{Action, Report};
 use crate::cluster::Cluster;
 use crate::host_step::Target;
-use crate::maintenance::{Action, Maintenance, Report};
+use crate::maintenance::Maintenance;
 
 impl Cluster {
     /// The tenants whose parts have nothing to do when the maintenance starts with these actions.

@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use forewarn_types::{HostId, MachineId, MaintenanceId, Steady};
 
+use crate::action::{Action, Impact, Report};
 use crate::cluster::Cluster;
 use crate::host_step::{HostTask, Target};
-use crate::maintenance::{Action, Impact, Maintenance, Report};
+use crate::maintenance::Maintenance;
 use crate::simulator::Completion;
 
 /// The actions in progress on simulated machines and hosts.

@@ -13,8 +13,9 @@ use super::draft::Draft;
 use crate::command::Refusal;
 use crate::fleet::{Health, HostAttention, Machine};
 use crate::host_step::HostTask;
+use crate::host_step::HostWork;
 use crate::limits::{EVENTS_PER_TENANT_MAX, MACHINES_PER_GROUP_MAX, RESOURCES_PER_EVENT_MAX};
-use crate::maintenance::{Cause, HostWork};
+use crate::maintenance::Cause;
 use crate::rollout::{FaultDomains, Obstacle, RolloutTerms, Standing};
 use crate::tenant::{Work, WorkKind};
 

@@ -5,10 +5,11 @@ use std::collections::BTreeSet;
 use forewarn_types::{HostId, MachineId, MaintenanceId};
 
 use super::draft::Draft;
+use crate::action::{Action, Impact, Report};
 use crate::change::Change;
 use crate::fleet::{Health, HostAttention, Power};
 use crate::host_step::{HostPhase, HostTask, Readiness, Target};
-use crate::maintenance::{Action, Impact, Maintenance, Plan, Report};
+use crate::maintenance::{Maintenance, Plan};
 
 impl Draft<'_> {
     /// Requests the step at once on hosts whose machines need no action to step aside.

@@ -9,11 +9,12 @@ use crate::change::Change;
 use crate::command::Refusal;
 use crate::fleet::{Health, HostAttention};
 use crate::host_step::HostTask;
+use crate::host_step::HostWork;
 use crate::limits::{
     HOSTS_PER_ROLLOUT_MAX, HOSTS_TRIED_PER_GROUP_MAX, PAUSE_BETWEEN_MAX, ROLLOUTS_MAX,
     WINDOWS_PER_ROLLOUT_MAX,
 };
-use crate::maintenance::{Cause, HostWork, Maintenance, Withdrawal};
+use crate::maintenance::{Cause, Maintenance, Withdrawal};
 use crate::policy::Brake;
 use crate::rollout::{Announced, HealthGate, HostResult, Pause, Rollout, RolloutEnd, RolloutTerms, Standing};
 use crate::window;

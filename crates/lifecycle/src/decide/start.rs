@@ -6,12 +6,14 @@
 use forewarn_types::{EventKind, MaintenanceId, Name, StartCause, TenantId, Timestamp};
 
 use super::draft::Draft;
+use crate::action::{Action, Impact};
 use crate::agenda::Due;
 use crate::change::Change;
 use crate::command::Refusal;
 use crate::fleet::{Health, Machine, Power};
+use crate::host_step::HostWork;
 use crate::host_step::Target;
-use crate::maintenance::{Action, Cause, Hold, HostWork, Impact, Plan, PowerChange, Stage, Wait};
+use crate::maintenance::{Cause, Hold, Plan, PowerChange, Stage, Wait};
 use crate::parts::Part;
 use crate::placement::Move;
 use crate::policy::{Approve, Brake, FailureKind, Policy, Unenrolled};

@@ -3,11 +3,11 @@
 use forewarn_types::{HostId, MaintenanceId};
 
 use super::draft::Draft;
+use crate::action::Report;
 use crate::change::Change;
 use crate::command::{Command, Refusal};
 use crate::fleet::HostAttention;
 use crate::host_step::Target;
-use crate::maintenance::Report;
 
 impl Draft<'_> {
     /// Records that the result of an action is unknown and that it must not be repeated. A report about an action that

@@ -2,12 +2,12 @@
 
 use forewarn_types::{HostId, MachineId, Name, Steady, TenantId, Zone};
 
+use crate::action::Impact;
 use crate::agenda::{Attention, Due};
 use crate::change::Effect;
 use crate::cluster::Cluster;
 use crate::fleet::{EvictionPolicy, Health, Host, HostAttention, Machine, Power, Profile};
 use crate::host_step::Aside;
-use crate::maintenance::Impact;
 use crate::policy::Policy;
 use crate::tenant::{Shape, Tenant};
 

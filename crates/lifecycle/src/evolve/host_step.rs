@@ -6,10 +6,11 @@ use std::sync::Arc;
 use forewarn_types::{HostId, MachineId, MaintenanceId, Now, TenantId};
 
 use super::rollouts::GroupEnd;
+use crate::action::{Action, Report};
 use crate::change::Effect;
 use crate::cluster::Cluster;
 use crate::host_step::{HostPhase, Readiness, Steps, Target};
-use crate::maintenance::{Action, Maintenance, Report, Stage};
+use crate::maintenance::{Maintenance, Stage};
 use crate::rollout::HostResult;
 
 /// The state of a machine after an action on it, as far as its maintenance is concerned.

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use forewarn_types::{HostId, MachineId, MaintenanceId, Now, RolloutId};
 
+use crate::action::Action;
 use crate::agenda::Due;
 use crate::cluster::Cluster;
 use crate::host_step::HostTask;
 use crate::limits::{ENDED_ROLLOUT_HOSTS_MAX, ENDED_ROLLOUTS_MAX};
-use crate::maintenance::{Action, Cause, Hold, Wait};
+use crate::maintenance::{Cause, Hold, Wait};
 use crate::paged::{PagedMap, PagedSet};
 use crate::rollout::{
     EndedRollout, HostResult, Pause, RecheckTime, Rollout, RolloutEnd, RolloutTerms, Standing,

@@ -13,7 +13,8 @@ use forewarn_types::{HostId, MachineId, MaintenanceId, RolloutId, TenantId, Zone
 
 use crate::cluster::Cluster;
 use crate::fleet::Host;
-use crate::maintenance::{Cause, Hold, HostWork, Plan, Wait};
+use crate::host_step::HostWork;
+use crate::maintenance::{Cause, Hold, Plan, Wait};
 use crate::rollout::{Rollout, Standing};
 
 impl Cluster {

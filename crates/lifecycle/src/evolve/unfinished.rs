@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use forewarn_types::{HostId, MaintenanceId};
 
+use crate::action::Action;
 use crate::change::Effect;
 use crate::cluster::Cluster;
 use crate::fleet::HostAttention;
 use crate::host_step::{Steps, Target};
-use crate::maintenance::{Action, Stage};
+use crate::maintenance::Stage;
 use crate::paged::PagedMap;
 
 impl Cluster {

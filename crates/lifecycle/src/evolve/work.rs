@@ -9,12 +9,13 @@ use forewarn_types::{
 
 use super::host_step::AfterAction;
 use super::rollouts::GroupEnd;
+use crate::action::{Action, Report};
 use crate::agenda::Due;
 use crate::change::Effect;
 use crate::cluster::Cluster;
 use crate::host_step::Target;
 use crate::limits::EVENTS_PER_TENANT_MAX;
-use crate::maintenance::{Action, Cause, Hold, Maintenance, Plan, Report, Stage, Wait, Withdrawal};
+use crate::maintenance::{Cause, Hold, Maintenance, Plan, Stage, Wait, Withdrawal};
 use crate::parts::Part;
 use crate::tenant::{Progress, Shape, Work};
 

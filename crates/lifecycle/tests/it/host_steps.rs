@@ -51,7 +51,7 @@ const STOP: Impact = Impact::StepAside(Aside::Stopped);
 const RESUME: Impact = Impact::Return(Aside::Paused);
 const START: Impact = Impact::Return(Aside::Stopped);
 
-/// promise: H1
+/// promise: E1
 #[test]
 fn an_update_runs_on_each_host_while_its_machines_are_paused() {
     let mut bare = four();
@@ -73,7 +73,7 @@ fn an_update_runs_on_each_host_while_its_machines_are_paused() {
     assert!(bare.cluster.machines().all(|(_, machine)| machine.boots == 1));
 }
 
-/// promise: H1
+/// promise: E1
 #[test]
 fn a_host_restarts_while_its_machines_are_stopped() {
     let mut bare = TestRules::with_hosts(1);
@@ -98,7 +98,7 @@ fn a_host_restarts_while_its_machines_are_stopped() {
     );
 }
 
-/// promise: H1
+/// promise: E1
 #[test]
 fn a_host_without_running_machines_has_its_step_at_once() {
     let mut bare = four();
@@ -117,7 +117,7 @@ fn a_host_without_running_machines_has_its_step_at_once() {
     assert!(off.iter().all(|machine| (machine.boots, machine.power) == (1, Power::Stopped)));
 }
 
-/// promise: H2
+/// promise: R2
 #[test]
 fn there_is_no_step_if_a_machine_cannot_step_aside() {
     let mut bare = four();
@@ -137,7 +137,7 @@ fn there_is_no_step_if_a_machine_cannot_step_aside() {
     assert_eq!(bare.cluster.maintenances().count(), 0);
 }
 
-/// promise: H2
+/// promise: R2
 #[test]
 fn machines_return_after_a_failed_step_and_the_rollout_counts_it() {
     let mut bare = four();
@@ -151,7 +151,7 @@ fn machines_return_after_a_failed_step_and_the_rollout_counts_it() {
     assert_eq!(bare.cluster.ended_rollout(RolloutId(0)).unwrap().rollout.failures, 1);
 }
 
-/// promise: H1
+/// promise: E1
 #[test]
 fn a_host_is_worked_on_after_its_machines_have_left() {
     let mut bare = four();
@@ -165,7 +165,7 @@ fn a_host_is_worked_on_after_its_machines_have_left() {
     assert!(bare.cluster.host(HOST).unwrap().machines().is_empty());
 }
 
-/// promise: H1
+/// promise: E1
 #[test]
 fn a_late_report_of_one_phase_does_not_end_another() {
     let mut bare = four();
@@ -178,7 +178,7 @@ fn a_late_report_of_one_phase_does_not_end_another() {
     assert_eq!(targets(&bare).len(), 2);
 }
 
-/// promise: H1
+/// promise: E1
 #[test]
 fn a_machine_that_left_by_other_work_does_not_return() {
     let mut bare = four();
@@ -201,7 +201,7 @@ fn a_machine_that_left_by_other_work_does_not_return() {
     assert_eq!(bare.cluster.maintenances().count(), 0);
 }
 
-/// promise: H1
+/// promise: E1
 #[test]
 fn each_phase_has_its_own_action_name_and_that_of_a_machine_stays() {
     let bare = four();
@@ -227,7 +227,7 @@ fn a_host_whose_only_machine_goes_before_the_start_still_has_its_step() {
     assert_eq!(result_of(&bare, HOST), Some(HostResult::Done));
 }
 
-/// promise: H3
+/// promise: R2
 #[test]
 fn a_failed_step_calls_for_attention_which_holds_work_and_machines_until_it_is_cleared() {
     let mut bare = TestRules::with_hosts(2);
@@ -247,7 +247,7 @@ fn a_failed_step_calls_for_attention_which_holds_work_and_machines_until_it_is_c
     assert!(bare.ask(&update).is_ok());
 }
 
-/// promise: H3
+/// promise: R2
 #[test]
 fn a_rollout_waits_for_a_host_that_needs_attention() {
     let mut bare = TestRules::with_hosts(2);
@@ -264,7 +264,7 @@ fn a_rollout_waits_for_a_host_that_needs_attention() {
     assert_eq!(result_of(&bare, HOST), Some(HostResult::Done));
 }
 
-/// promise: H3
+/// promise: R2
 #[test]
 fn a_suspended_action_waits_for_an_operator() {
     let mut bare = four();
@@ -290,7 +290,7 @@ fn a_suspended_action_waits_for_an_operator() {
     assert_eq!(bare.ask(&Command::Retry(maintenance)), Err(Refusal::NoSuchMaintenance));
 }
 
-/// promise: H3
+/// promise: R2
 #[test]
 fn giving_up_counts_every_unfinished_action_as_failed() {
     let mut bare = four();

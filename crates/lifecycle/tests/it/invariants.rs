@@ -229,7 +229,7 @@ proptest! {
         kept(&world, Promise::EachHostOnce)?;
     }
 
-    /// promise: H1
+    /// promise: E1
     #[test]
     fn a_step_on_a_host_runs_while_its_machines_are_aside(layout in layouts(), history in random_operations()) {
         let mut world = live(&layout, &history);

@@ -203,7 +203,7 @@ impl Driver {
             return false;
         }
         for (maintenance, target) in tasks.keys() {
-            tracing::warn!(%maintenance, %target, "stopping with a driver program still running");
+            tracing::warn!(%maintenance, order = %target, "stopping with a driver program still running");
         }
         // Nothing new starts: the next server does what is due.
         self.commit().await;

@@ -86,7 +86,7 @@ fn phases(mut effects: Vec<String>) -> Vec<String> {
     effects
 }
 
-/// promise: H1
+/// promise: E1
 #[test]
 fn a_host_is_updated_strictly_between_the_pause_and_the_resumption_of_its_machines() {
     let site = Site::two_hosts();
@@ -108,7 +108,7 @@ fn a_host_is_updated_strictly_between_the_pause_and_the_resumption_of_its_machin
     assert!(site.order("pause").get("seconds").is_none(), "it lasts until it is resumed");
 }
 
-/// promise: H1
+/// promise: E1
 #[test]
 fn a_host_is_restarted_strictly_between_the_stop_and_the_start_of_its_machines() {
     let site = Site::two_hosts();
@@ -121,7 +121,7 @@ fn a_host_is_restarted_strictly_between_the_stop_and_the_start_of_its_machines()
     assert_eq!(server.json(&["vm", "show", "c"])["boots"], 1);
 }
 
-/// promise: H1
+/// promise: E1
 #[test]
 fn without_work_on_the_host_machines_are_paused_for_some_seconds() {
     let site = Site::two_hosts();
@@ -132,7 +132,7 @@ fn without_work_on_the_host_machines_are_paused_for_some_seconds() {
     assert_eq!(site.order("pause")["seconds"], 9);
 }
 
-/// promise: H2
+/// promise: R2
 #[test]
 fn machines_return_after_a_step_that_failed() {
     let site = Site::two_hosts();
@@ -145,7 +145,7 @@ fn machines_return_after_a_step_that_failed() {
     assert_eq!(phases(site.effects()), ["pause a", "pause b", "update_host h1", "resume a", "resume b"]);
 }
 
-/// promise: H1
+/// promise: E1
 /// promise: D2
 #[test]
 fn killed_at_every_gap_between_the_orders_each_order_takes_effect_once() {
@@ -197,7 +197,7 @@ fn killed_at_any_moment_each_order_takes_effect_once() {
 
 const UPDATED: [&str; 5] = ["pause a", "pause b", "update_host h1", "resume a", "resume b"];
 
-/// promise: H3
+/// promise: R2
 #[test]
 fn an_order_that_must_not_be_repeated_waits_for_an_operator_also_over_a_kill() {
     let site = Site::two_hosts();
@@ -224,7 +224,7 @@ fn an_order_that_must_not_be_repeated_waits_for_an_operator_also_over_a_kill() {
     assert_eq!(server.json(&["host", "show", "h1"])["attention"], Value::Null);
 }
 
-/// promise: H3
+/// promise: R2
 #[test]
 fn a_step_of_unknown_result_is_repeated_until_it_is_given_up() {
     let site = Site::two_hosts();
@@ -246,7 +246,7 @@ fn a_step_of_unknown_result_is_repeated_until_it_is_given_up() {
     assert_eq!(server.json(&["host", "show", "h1"])["attention"], Value::Null);
 }
 
-/// promise: H4
+/// promise: R2
 #[test]
 fn a_person_works_on_a_host_and_reports_the_end() {
     let site = Site::two_hosts();
@@ -275,7 +275,7 @@ fn a_person_works_on_a_host_and_reports_the_end() {
     assert_eq!(server.json(&["host", "show", "h2"])["attention"], "does not boot");
 }
 
-/// promise: H4
+/// promise: R2
 #[test]
 fn a_command_works_on_hosts() {
     let site = Site::two_hosts();
