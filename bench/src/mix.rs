@@ -105,7 +105,8 @@ impl Mix {
 
     fn update_host(&mut self, block: Block, cycle: u32) -> Result<(), Refusal> {
         let hosts = vec![block.host(cycle)];
-        let rollout = Command::Rollout { work: HostWork::Update, hosts, terms: RolloutTerms::default() };
+        let rollout =
+            Command::Rollout { work: HostWork::Update.into(), hosts, terms: RolloutTerms::default() };
         self.submit(Kind::HostUpdate, &rollout)?;
         self.approve_and_settle()
     }
@@ -142,8 +143,8 @@ impl Mix {
     }
 
     fn complete(&mut self) -> Result<(), Refusal> {
-        for Action { maintenance, machine, .. } in std::mem::take(&mut self.actions) {
-            let command = Command::Complete { maintenance, machine, report: Report::Done };
+        for Action { maintenance, target, .. } in std::mem::take(&mut self.actions) {
+            let command = Command::Complete { maintenance, target, report: Report::Done };
             self.submit(Kind::Complete, &command)?;
         }
         Ok(())

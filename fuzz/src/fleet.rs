@@ -72,7 +72,7 @@ impl Admitted {
 
     fn carry_out(&mut self, resolved: Resolved) -> Result<(), String> {
         match resolved {
-            Resolved::Rules(command) => drop(self.decide(&command)?),
+            Resolved::Rules(command) | Resolved::Fail(command, _) => drop(self.decide(&command)?),
             Resolved::Admit(command, details) => {
                 for change in self.decide(&command)? {
                     if let Change::MachineAdmitted { machine, .. } = change {

@@ -39,7 +39,7 @@ fn plan() -> Plan {
         data_dir: None,
         seed: Seed([7; 16]),
         clock: ClockPlan::Virtual { start: None, speed: Speed(0) },
-        hypervisor: Hypervisor::Simulated,
+        hypervisor: Hypervisor::simulated(),
         fleet: Fleet::parse("host = [{ name = 'h' }]\nvm = [{ name = 'solo', host = 'h' }]").unwrap(),
         settings: forewarn_metadata::Settings::default(),
         metadata_listeners: vec![(

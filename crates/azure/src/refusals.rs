@@ -58,11 +58,14 @@ pub fn refused(refusal: &Refusal) -> ArmError {
         | Refusal::TooManyUserOperations { .. }
         | Refusal::NotWaiting(_)
         | Refusal::AlreadyDone(_)
+        | Refusal::NoStep(_)
+        | Refusal::NothingUnfinished
         | Refusal::TooMany { .. } => ArmError::new(409, "OperationNotAllowed", message()),
         Refusal::UpdateDomainClash { .. }
         | Refusal::OtherZone { .. }
         | Refusal::HostNotHealthy(_)
         | Refusal::HostFailed(_)
+        | Refusal::HostNeedsAttention(_)
         | Refusal::HostBusy(_)
         | Refusal::NoHost(_) => allocation_failed(&message()),
         Refusal::TerminateOnSpot(_) => ArmError::invalid("terminateNotificationProfile", message()),
@@ -94,9 +97,10 @@ pub fn bad_command(bad: &CommandError) -> ArmError {
         CommandError::Notice(_) => ArmError::invalid("notBeforeTimeout", message()),
         CommandError::Batch(_) => ArmError::invalid("maxBatchInstancePercent", message()),
         CommandError::TooMany { .. } | CommandError::Control(_) => ArmError::invalid("tags", message()),
-        CommandError::WithMachines(_) | CommandError::EventId(_) | CommandError::RolloutTerms(_) => {
-            ArmError::new(400, "BadRequest", message())
-        }
+        CommandError::WithMachines(_)
+        | CommandError::EventId(_)
+        | CommandError::RolloutTerms(_)
+        | CommandError::HostWork(_) => ArmError::new(400, "BadRequest", message()),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Records of the journal: one decided change each, with its time.
 
-use forewarn_lifecycle::{Change, MachineId, MaintenanceId, Now};
+use forewarn_lifecycle::{Change, MachineId, MaintenanceId, Now, Target};
 
 use crate::command::{MachineDetails, Site};
 use crate::receipts::NewReceipt;
@@ -42,9 +42,9 @@ pub enum ClusterEntry {
     /// As one of the last entries of a journal: no VM may have read these announcements. Any other entry after it
     /// means that VMs can.
     Unread(Vec<MaintenanceId>),
-    /// Work failed for a machine for a reason that the driver program reported. The change that completes the work is
+    /// Work failed for a machine or a host for a reason that the driver program reported. The change that completes the work is
     /// next.
-    Failed { maintenance: MaintenanceId, machine: MachineId, reason: String },
+    Failed { maintenance: MaintenanceId, target: Target, reason: String },
     /// The response to a request was stored.
     ReceiptKept(NewReceipt),
     /// A change of the resources.

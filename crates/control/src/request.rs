@@ -3,7 +3,7 @@
 //! A request and its reply have a JSON form, for messages between servers: it holds everything, secrets too. Reading
 //! it rejects anything that it does not describe exactly.
 
-use forewarn_lifecycle::{Change, Command, MachineId, MaintenanceId, Name, Now, Report, Timestamp};
+use forewarn_lifecycle::{Change, Command, MaintenanceId, Name, Now, Report, Target, Timestamp};
 use forewarn_types::base64url;
 use forewarn_url::Url;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -48,11 +48,18 @@ pub enum ClusterRequest {
     /// The result of an action, as reported by the hypervisor.
     Report {
         work: MaintenanceId,
-        machine: MachineId,
+        target: Target,
         report: Report,
         /// The reason of a failure: bounded, and harmless to show.
         #[serde(deserialize_with = "Option::deserialize")]
         reason: Option<String>,
+    },
+    /// The result of an action is unknown, and the hypervisor must not repeat it.
+    Suspend {
+        work: MaintenanceId,
+        target: Target,
+        /// The reason: bounded, and harmless to show.
+        reason: String,
     },
     Commands(CommandBatch),
     /// A change of a scale set as a whole; the commands that it takes depend on the state in which it is decided.
@@ -96,6 +103,7 @@ impl ClusterRequest {
             Self::ScaleSet { .. } => LARGE_COMMANDS_MIN,
             Self::Rules(_)
             | Self::Report { .. }
+            | Self::Suspend { .. }
             | Self::Sweep
             | Self::AdvanceWebhooks(_)
             | Self::Close { .. } => 1,

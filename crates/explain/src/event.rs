@@ -194,8 +194,12 @@ impl ExplanationContext<'_> {
         let machines = work.plan.part(*tenant).map_or(&[][..], |part| &part.machines);
         let fate = impact::describe(&work.plan.cause);
         let impacts = machines.iter().filter_map(|id| {
-            let machine = self.cluster.machine(*id)?.name.to_string();
+            let known = self.cluster.machine(*id)?;
+            let machine = known.name.to_string();
             let text = match (&work.stage, work.action(*id)) {
+                (Stage::Running { .. }, None) if work.is_aside(*id, known.host) => {
+                    "has stepped aside for the work on its host, and returns afterwards".to_owned()
+                }
                 (Stage::Running { .. }, None) => "is completed".to_owned(),
                 (Stage::Running { .. }, Some(action)) => {
                     let going = impact::destination(self.cluster, action.impact);

@@ -11,9 +11,7 @@ const MOVED: &str = "memory and the ephemeral disk are lost, other disks are kep
 /// The impact of work on a machine, by its cause.
 pub(crate) fn describe(cause: &Cause) -> String {
     match cause {
-        Cause::UserRestart | Cause::HostWork { work: HostWork::Restart, .. } => {
-            format!("is restarted: {RESTARTED}")
-        }
+        Cause::UserRestart => format!("is restarted: {RESTARTED}"),
         Cause::UserRedeploy | Cause::DegradedHost { .. } => format!("is moved to another host: {MOVED}"),
         Cause::UserDelete(_) => "is deleted: everything on it is lost".to_owned(),
         Cause::Reimage(_) => {
@@ -27,15 +25,18 @@ pub(crate) fn describe(cause: &Cause) -> String {
             "is evicted and deleted: everything on it is lost".to_owned()
         }
         Cause::Eviction(EvictionPolicy::Deallocate) => format!("is evicted and deallocated: {MOVED}"),
-        Cause::HostWork { work: HostWork::Update, .. } => {
-            "is paused for about 9 seconds: memory, disks and connections are kept".to_owned()
-        }
-        Cause::HostWork { work: HostWork::NetworkUpdate, .. } => {
-            "may lose its network for a moment: no data is lost".to_owned()
-        }
-        Cause::HostWork { work: HostWork::Migration, .. } => {
-            "is moved live to another host, with a pause of about 5 seconds: memory and disks are kept"
-                .to_owned()
+        Cause::HostWork { work, .. } => {
+            let seconds = work.duration_seconds();
+            match work.kind {
+                HostWork::Update => {
+                    format!("is paused for about {seconds} seconds: memory, disks and connections are kept")
+                }
+                HostWork::NetworkUpdate => "may lose its network for a moment: no data is lost".to_owned(),
+                HostWork::Migration => format!(
+                    "is moved live to another host, with a pause of about {seconds} seconds: memory and disks are kept"
+                ),
+                HostWork::Restart => format!("is restarted: {RESTARTED}"),
+            }
         }
         Cause::FailedHost { kind: FailureKind::Reboot, .. } => {
             format!("is started again, on another host if there is one: {RESTARTED}")

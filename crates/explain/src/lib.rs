@@ -12,6 +12,7 @@
 
 mod event;
 mod history;
+mod host_step;
 mod impact;
 mod machine;
 mod notification;
@@ -24,7 +25,7 @@ use std::fmt;
 
 use forewarn_control::{AuditEntry, EventView, FailureView, MachineView};
 use forewarn_imds::Edition;
-use forewarn_lifecycle::{Cluster, MachineId, MaintenanceId, Now, TenantId};
+use forewarn_lifecycle::{Cluster, MachineId, MaintenanceId, Now, Target, TenantId};
 use forewarn_types::Moment;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -59,7 +60,7 @@ pub struct ExplanationContext<'a> {
     /// The last poll of a machine.
     pub polls: &'a dyn Fn(MachineId) -> Option<Poll>,
     /// Errors of driver programs whose actions are retried.
-    pub driver_errors: &'a BTreeMap<(MaintenanceId, MachineId), String>,
+    pub driver_errors: &'a BTreeMap<(MaintenanceId, Target), String>,
     /// Audit entries about the object.
     pub history: &'a AuditHistory,
     /// Resource groups and refused requests of Azure clients.

@@ -3,7 +3,7 @@
 use forewarn_control::view::deletion::unannounced_reason;
 use forewarn_control::view::describe::{cause, join_names};
 use forewarn_control::{AuditEntry, MachineDetails, event_view, full_name, machine_view, rollout_view};
-use forewarn_lifecycle::{Event, EventKind, Machine, MachineId, Maintenance, Tenant};
+use forewarn_lifecycle::{Event, EventKind, Machine, MachineId, Maintenance, MaintenanceId, Target, Tenant};
 use forewarn_types::Moment;
 
 use crate::obstacles::{EventWork, RETRIED};
@@ -124,7 +124,7 @@ impl ExplanationContext<'_> {
                     view.cause,
                     view.progress
                 );
-                let error = self.driver_errors.get(&(event.maintenance, id)).cloned();
+                let error = self.driver_error(event.maintenance, id);
                 text.extend(error.iter().map(|error| format!("; {RETRIED}: {error}")));
                 UpcomingView { event: Some(view.id), text, not_before: view.not_before, error }
             })
@@ -134,13 +134,19 @@ impl ExplanationContext<'_> {
         all
     }
 
+    /// The error of a driver program whose action on the machine is retried.
+    fn driver_error(&self, work: MaintenanceId, machine: MachineId) -> Option<String> {
+        let of = |target| self.driver_errors.get(&(work, target)).cloned();
+        of(Target::Machine(machine)).or_else(|| of(Target::Returning(machine)))
+    }
+
     /// Work without an event, because the tenant is not enrolled, whose action is retried.
     fn unannounced_errors(&self, id: MachineId, tenant: &Tenant) -> Vec<UpcomingView> {
         let has_event =
             |work: &Maintenance| tenant.events().iter().any(|event| event.maintenance == work.plan.id);
         let unannounced = self.cluster.pending_of(id).filter(|work| !has_event(work));
         let views = unannounced.filter_map(|work| {
-            let error = self.driver_errors.get(&(work.plan.id, id))?.clone();
+            let error = self.driver_error(work.plan.id, id)?;
             let text = format!("{}: under way; {RETRIED}: {error}", cause(self.cluster, &work.plan.cause));
             Some(UpcomingView { event: None, text, not_before: None, error: Some(error) })
         });

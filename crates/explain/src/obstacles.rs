@@ -2,7 +2,7 @@
 
 use forewarn_control::view::describe::{join_names, progress};
 use forewarn_lifecycle::{
-    Brake, Cause, Event, EventKind, MachineId, Maintenance, Part, Phase, Stage, Tenant, TenantId, Wait,
+    Brake, Cause, Event, EventKind, Maintenance, Part, Phase, Stage, Target, Tenant, TenantId, Wait,
 };
 use forewarn_types::Moment;
 
@@ -24,7 +24,7 @@ impl ExplanationContext<'_> {
     pub(crate) fn blockers(&self, event_work: &EventWork<'_>) -> Vec<String> {
         let EventWork { work, tenant, event } = event_work;
         let wait = match &work.stage {
-            Stage::Running { .. } => return self.driver_errors_of(work),
+            Stage::Running { .. } => return self.obstacles_to_completion(work, *tenant),
             Stage::Waiting(wait) => *wait,
         };
         let mut all = Vec::new();
@@ -93,22 +93,32 @@ impl ExplanationContext<'_> {
         })
     }
 
-    /// Errors of driver programs whose actions are retried.
-    fn driver_errors_of(&self, work: &Maintenance) -> Vec<String> {
+    /// Steps on hosts that are waited for, and errors of driver programs whose actions are retried.
+    fn obstacles_to_completion(&self, work: &Maintenance, tenant: TenantId) -> Vec<String> {
         let id = work.plan.id;
-        let of_work = self.driver_errors.range((id, MachineId(0))..=(id, MachineId(u32::MAX)));
-        let seen = of_work.filter_map(|((_, machine), error)| {
-            let machine = self.cluster.machine(*machine)?;
-            let is_seen = (self.viewer.may_see)(machine.tenant);
-            is_seen.then(|| format!("{}: {RETRIED}: {error}", machine.name))
+        let of_work = self.driver_errors.range((id, Target::FIRST)..=(id, Target::LAST));
+        let seen = of_work.filter_map(|((_, target), error)| match target {
+            Target::Machine(machine) | Target::Returning(machine) => {
+                let machine = self.cluster.machine(*machine)?;
+                let is_seen = (self.viewer.may_see)(machine.tenant);
+                is_seen.then(|| format!("{}: {RETRIED}: {error}", machine.name))
+            }
+            Target::Host(host) => {
+                let host = self.cluster.host(*host)?;
+                (!self.viewer.is_limited).then(|| format!("{}: {RETRIED}: {error}", host.name))
+            }
         });
-        seen.collect()
+        self.awaited_steps(work, tenant).into_iter().chain(seen).collect()
     }
 
     /// Next steps, with times.
     pub(crate) fn next(&self, event_work: &EventWork<'_>) -> Vec<String> {
         let EventWork { work, event, .. } = event_work;
         let not_before = match &event.phase {
+            Phase::Started { .. } if self.has_awaited_steps(work) => {
+                let returns = "its machines return after the work on their hosts; the event completes with the last one";
+                return vec![returns.to_owned()];
+            }
             Phase::Started { .. } => {
                 let left = work.actions().count();
                 let machines =

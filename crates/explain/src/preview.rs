@@ -11,9 +11,8 @@ use forewarn_control::view::describe::{waits, work_word};
 use forewarn_control::{CommandError, RolloutEntry};
 use forewarn_lifecycle::simulator::{Completion, Environment, Simulation, Simulator};
 use forewarn_lifecycle::{
-    Action, Approver, Brake, Cause, Change, Cluster, Command, EventId, HostId, HostWork, MachineId,
-    MaintenanceId, Now, Plan, Refusal, Report, RolloutId, RolloutTerms, SimulatedMachines, Standing, Steady,
-    TenantId,
+    Action, Approver, Brake, Cause, Change, Cluster, Command, EventId, HostId, MachineId, MaintenanceId, Now,
+    Plan, Refusal, Report, RolloutId, RolloutTerms, SimulatedMachines, Standing, Steady, TenantId,
 };
 use forewarn_types::{Moment, Span};
 use schemars::JsonSchema;
@@ -100,7 +99,8 @@ const HORIZON: Duration = Duration::from_hours(90 * 24);
 /// # Errors
 /// Fails if the rollout would be refused.
 pub fn preview(cluster: &Cluster, now: Now, entry: &RolloutEntry) -> Result<PreviewView, PreviewError> {
-    let work = HostWork::from(entry.work);
+    let work = entry.task().map_err(CommandError::from)?;
+    let kind = work.kind;
     let hosts = entry.hosts.resolve(cluster).map_err(CommandError::from)?;
     let count = hosts.iter().collect::<BTreeSet<_>>().len();
     let terms = entry.terms.apply(&RolloutTerms::default()).map_err(CommandError::from)?;
@@ -110,7 +110,7 @@ pub fn preview(cluster: &Cluster, now: Now, entry: &RolloutEntry) -> Result<Prev
         notes.push("the brake is on: the preview assumes that it is released".to_owned());
     }
     Ok(PreviewView {
-        work: work_word(work).to_owned(),
+        work: work_word(kind).to_owned(),
         hosts: count,
         longest: course(cluster, now, Approvals::None, &command)?,
         shortest: course(cluster, now, Approvals::AtOnce, &command)?,
@@ -189,8 +189,8 @@ fn standing(preview: &Preview) -> String {
 
 impl Environment for SimulatedRollout {
     fn take_completion(&mut self, now: Now) -> Option<Completion> {
-        let (maintenance, machine) = self.machines.take_finished(now.steady)?;
-        Some(Completion { maintenance, machine, report: Report::Done })
+        let Action { maintenance, target, .. } = self.machines.take_finished(now.steady)?;
+        Some(Completion { maintenance, target, report: Report::Done })
     }
 
     fn next_completion(&self) -> Option<Steady> {
@@ -230,7 +230,7 @@ impl Simulation for SimulatedRollout {
         {
             (step.starts, step.ends) = (Moment(now.wall), Moment(now.wall));
         }
-        if let Change::Completed { maintenance, .. } = change
+        if let Change::Completed { maintenance, .. } | Change::HostAdvanced { maintenance, .. } = change
             && let Some(step) = self.steps.get_mut(maintenance)
         {
             step.ends = Moment(now.wall);

@@ -149,10 +149,18 @@ impl Lines {
     fn end_line(&mut self) {
         let is_logged = self.line.is_empty() || self.allowance.take(self.line.len());
         if is_logged && !self.line.is_empty() {
-            let DriverRequest { action, tenant, machine, verb, .. } = &self.request;
+            let DriverRequest { action, tenant, machine, host, verb, .. } = &self.request;
             let text = sanitized(&String::from_utf8_lossy(&self.line), 4 * OUTPUT_LINE_BYTES_MAX);
             let verb = verb.as_str();
-            tracing::info!(action, tenant, machine, verb, text, "driver program wrote to standard error");
+            tracing::info!(
+                action,
+                tenant,
+                machine,
+                host,
+                verb,
+                text,
+                "driver program wrote to standard error"
+            );
         } else {
             self.drop_bytes(self.line.len());
         }
@@ -174,12 +182,13 @@ impl Lines {
         }
         let Amount { lines, bytes } = self.dropped;
         if lines > 0 {
-            let DriverRequest { action, tenant, machine, verb, .. } = &self.request;
+            let DriverRequest { action, tenant, machine, host, verb, .. } = &self.request;
             let verb = verb.as_str();
             tracing::warn!(
                 action,
                 tenant,
                 machine,
+                host,
                 verb,
                 lines,
                 bytes,
@@ -189,8 +198,8 @@ impl Lines {
     }
 
     fn cannot_read(&self, error: &std::io::Error) {
-        let DriverRequest { action, machine, .. } = &self.request;
-        tracing::warn!(action, machine, %error, "cannot read the standard error of a driver program");
+        let DriverRequest { action, machine, host, .. } = &self.request;
+        tracing::warn!(action, machine, host, %error, "cannot read the standard error of a driver program");
     }
 }
 
@@ -203,12 +212,14 @@ mod tests {
         let request = DriverRequest {
             action: "0a".to_owned(),
             verb: Verb::Stop,
-            tenant: "web".to_owned(),
-            machine: "web_0".to_owned(),
+            tenant: Some("web".to_owned()),
+            machine: Some("web_0".to_owned()),
             host: "h1".to_owned(),
             to: None,
+            cause: None,
+            work: None,
             seconds: None,
-            boots: 1,
+            boots: Some(1),
         };
         Lines::new(request, Arc::default())
     }

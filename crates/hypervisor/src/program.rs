@@ -6,7 +6,7 @@
 //! *unknown*, and the request is repeated.
 
 use std::io::{self, ErrorKind};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
@@ -53,8 +53,8 @@ impl Program {
             DriverResponse::Failed { message } => {
                 DriverResponse::Failed { message: sanitized(&message, REASON_BYTES_MAX) }
             }
-            DriverResponse::Unknown { message } => {
-                DriverResponse::Unknown { message: sanitized(&message, REASON_BYTES_MAX) }
+            DriverResponse::Unknown { message, repeat } => {
+                DriverResponse::Unknown { message: sanitized(&message, REASON_BYTES_MAX), repeat }
             }
         }
     }
@@ -64,56 +64,68 @@ impl Program {
         request: &DriverRequest,
         allowance: &Arc<OutputAllowance>,
     ) -> io::Result<DriverResponse> {
-        let mark = fresh_mark();
-        let mut child = Command::new(&self.path)
-            .env(mark.name, &mark.value)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .process_group(0)
-            .kill_on_drop(true)
-            .spawn()?;
-        // Dropping this future kills all processes of the run: a repeated request must not overlap with the first run.
-        let mut tree = ProcessTree::of(child.id(), Some(mark));
-        let text = serde_json::to_vec(request)?;
-        let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-        let errors = stderr.map(ChildStderr::into_owned_fd).transpose()?;
-        let logged = errors.map(|errors| relay(errors, request, allowance));
-        let mut response = Vec::new();
-        let (sent, status) = {
-            let mut reading = pin!(receive(stdout, &mut response));
-            let mut running = pin!(async { (send(stdin, &text).await, child.wait().await) });
-            let mut is_read = false;
-            let ended = loop {
-                tokio::select! {
-                    read = &mut reading, if !is_read => {
-                        read?;
-                        is_read = true;
-                    }
-                    ended = &mut running => break ended,
-                }
-            };
-            if !is_read {
-                // Processes that the program left running may hold its output open; its own output is already there.
-                drop(timeout(GRACE, reading).await);
-            }
-            ended
-        };
-        // The program has ended by itself: processes that it left running are intended.
-        tree.leave_alone();
-        if let Some(logged) = logged {
-            // Log its last lines before its response. Output of processes that it left running is read in the
-            // background.
-            drop(timeout(GRACE, logged).await);
-        }
-        // A program may respond without reading its request.
-        if let Err(error) = sent
-            && error.kind() != ErrorKind::BrokenPipe
-        {
-            return Err(error);
-        }
-        Ok(parse_response(status?, &response))
+        let (status, response) = run_process(&self.path, &[], request, allowance).await?;
+        Ok(parse_response(status, &response))
     }
+}
+
+/// Runs a program for one request. Returns its exit status and its output.
+pub(crate) async fn run_process(
+    path: &Path,
+    arguments: &[String],
+    request: &DriverRequest,
+    allowance: &Arc<OutputAllowance>,
+) -> io::Result<(ExitStatus, Vec<u8>)> {
+    let mark = fresh_mark();
+    let mut child = Command::new(path)
+        .args(arguments)
+        .env(mark.name, &mark.value)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0)
+        .kill_on_drop(true)
+        .spawn()?;
+    // Dropping this future kills all processes of the run: a repeated request must not overlap with the first run.
+    let mut tree = ProcessTree::of(child.id(), Some(mark));
+    let text = serde_json::to_vec(request)?;
+    let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+    let errors = stderr.map(ChildStderr::into_owned_fd).transpose()?;
+    let logged = errors.map(|errors| relay(errors, request, allowance));
+    let mut response = Vec::new();
+    let (sent, status) = {
+        let mut reading = pin!(receive(stdout, &mut response));
+        let mut running = pin!(async { (send(stdin, &text).await, child.wait().await) });
+        let mut is_read = false;
+        let ended = loop {
+            tokio::select! {
+                read = &mut reading, if !is_read => {
+                    read?;
+                    is_read = true;
+                }
+                ended = &mut running => break ended,
+            }
+        };
+        if !is_read {
+            // Processes that the program left running may hold its output open; its own output is already there.
+            drop(timeout(GRACE, reading).await);
+        }
+        ended
+    };
+    // The program has ended by itself: processes that it left running are intended.
+    tree.leave_alone();
+    if let Some(logged) = logged {
+        // Log its last lines before its response. Output of processes that it left running is read in the
+        // background.
+        drop(timeout(GRACE, logged).await);
+    }
+    // A program may respond without reading its request.
+    if let Err(error) = sent
+        && error.kind() != ErrorKind::BrokenPipe
+    {
+        return Err(error);
+    }
+    Ok((status?, response))
 }
 
 /// Time for the rest of the pipe to arrive, once a program has ended.
@@ -148,8 +160,8 @@ fn parse_response(status: ExitStatus, response: &[u8]) -> DriverResponse {
     read.unwrap_or_else(|error| unknown(format!("invalid response: {error}")))
 }
 
-fn unknown(message: String) -> DriverResponse {
-    DriverResponse::Unknown { message }
+pub(crate) fn unknown(message: String) -> DriverResponse {
+    DriverResponse::Unknown { message, repeat: true }
 }
 
 #[cfg(test)]
@@ -162,12 +174,14 @@ mod tests {
         DriverRequest {
             action: "28512af7c95745009bc4842d6fb531e4".to_owned(),
             verb: Verb::Reboot,
-            tenant: "web".to_owned(),
-            machine: "web_0".to_owned(),
+            tenant: Some("web".to_owned()),
+            machine: Some("web_0".to_owned()),
             host: "h1".to_owned(),
             to: None,
+            cause: None,
+            work: None,
             seconds: None,
-            boots: 3,
+            boots: Some(3),
         }
     }
 
@@ -196,6 +210,8 @@ mod tests {
 
     #[tokio::test(flavor = "current_thread")]
     async fn every_failure_is_an_unknown_result() {
+        let suspended = response(r#"echo '{"result":"unknown","message":"reset?","repeat":false}'"#).await;
+        assert_eq!(suspended, DriverResponse::Unknown { message: "reset?".to_owned(), repeat: false });
         for script in ["echo hello", "exit 3", "echo '{\"result\":\"perhaps\"}'", "kill -9 $$", "true"] {
             assert!(matches!(response(script).await, DriverResponse::Unknown { .. }), "{script}");
         }

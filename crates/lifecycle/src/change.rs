@@ -6,8 +6,10 @@ use forewarn_types::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::fleet::{Health, Machine, Profile, ScaleSet, UpgradePolicy};
-use crate::maintenance::{Action, HostWork, Plan, Report, Wait, Withdrawal};
+use crate::action::{Action, Report};
+use crate::fleet::{Health, HostAttention, Machine, Profile, ScaleSet, UpgradePolicy};
+use crate::host_step::{HostTask, Target};
+use crate::maintenance::{Plan, Wait, Withdrawal};
 use crate::policy::{Brake, Policy, Settings};
 use crate::rollout::{Pause, RolloutEnd, RolloutTerms, Standing};
 use crate::tenant::Shape;
@@ -61,7 +63,7 @@ pub enum Change {
     MachineMoved { machine: MachineId, to: HostId },
 
     /// A rollout has been accepted.
-    RolloutPlanned { rollout: RolloutId, work: HostWork, terms: RolloutTerms, hosts: Vec<HostId> },
+    RolloutPlanned { rollout: RolloutId, work: HostTask, terms: RolloutTerms, hosts: Vec<HostId> },
     /// A rollout announces no group for now.
     RolloutWaits { rollout: RolloutId, standing: Standing },
     /// A rollout announces no further group until it is resumed.
@@ -86,7 +88,17 @@ pub enum Change {
     /// Parts of a maintenance that has not started are withdrawn.
     Withdrawn { maintenance: MaintenanceId, tenants: Vec<TenantId>, why: Withdrawal },
     /// An action has ended.
-    Completed { maintenance: MaintenanceId, machine: MachineId, report: Report },
+    Completed { maintenance: MaintenanceId, target: Target, report: Report },
+    /// The work on a host of a started maintenance goes on: its step is requested, or its machines return. Machines
+    /// that have stepped aside and have no action here are released.
+    HostAdvanced { maintenance: MaintenanceId, host: HostId, actions: Vec<Action> },
+
+    /// The result of an action is unknown; it is not repeated before an operator wants it.
+    Suspended { maintenance: MaintenanceId, target: Target },
+    /// An unfinished action is requested again.
+    Retried { maintenance: MaintenanceId, target: Target },
+    /// A host needs the attention of an operator, or no longer does.
+    AttentionChanged { host: HostId, attention: HostAttention },
 
     /// Scheduled Events are enabled for a tenant.
     Enrolled(TenantId),
@@ -108,6 +120,6 @@ pub enum Effect {
     Publish(TenantId),
     /// The tenant has been removed, and its document with it.
     Unpublish(TenantId),
-    /// An action is to be carried out on a machine. It may be requested again, and must happen once.
+    /// An action is to be carried out on a machine or a host. It may be requested again, and must happen once.
     Perform(Action),
 }

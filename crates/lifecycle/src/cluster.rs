@@ -13,10 +13,12 @@ use forewarn_types::{
     Zone,
 };
 
+use crate::action::{Action, Impact};
 use crate::agenda::{Agenda, Deadline};
 use crate::command::Refusal;
 use crate::fleet::{Health, Host, HostLoad, Machine, Power, ScaleSet};
-use crate::maintenance::{Action, Cause, Hold, Impact, Maintenance};
+use crate::host_step::Target;
+use crate::maintenance::{Cause, Hold, Maintenance};
 use crate::name_index::NameIndex;
 use crate::paged::{PagedMap, PagedSet};
 use crate::policy::{Approve, Brake, Settings};
@@ -128,12 +130,16 @@ impl Cluster {
         }
     }
 
-    /// The name of the action that a maintenance has for a machine.
+    /// The name of the action that a maintenance has for a target.
     #[must_use]
-    pub fn action_name(&self, maintenance: MaintenanceId, machine: MachineId) -> ActionName {
+    pub fn action_name(&self, maintenance: MaintenanceId, target: Target) -> ActionName {
         let former = self.former_seeds.iter().find(|former| maintenance < former.until);
         let seed = former.map_or(&self.seed, |former| &former.seed);
-        ActionName::of(seed, maintenance, machine)
+        match target {
+            Target::Machine(machine) => ActionName::of(seed, maintenance, machine),
+            Target::Returning(machine) => ActionName::of_return(seed, maintenance, machine),
+            Target::Host(host) => ActionName::of_host(seed, maintenance, host),
+        }
     }
 
     /// The current secret and the earlier ones that still name actions, for an import that replaces the secret.
@@ -373,9 +379,10 @@ impl Cluster {
         self.unfinished_counts.get(&(maintenance, tenant)).copied().unwrap_or(0)
     }
 
-    /// Actions that were requested and not reported as finished. After a crash they are requested again.
+    /// Actions that were requested and not reported as finished, except suspended ones. After a crash they are requested
+    /// again.
     pub fn unfinished(&self) -> impl Iterator<Item = Action> {
-        self.running.iter().filter_map(|id| self.maintenance(*id)).flat_map(Maintenance::actions)
+        self.running.iter().filter_map(|id| self.maintenance(*id)).flat_map(Maintenance::requested)
     }
 
     pub(crate) fn known_host(&self, id: HostId) -> Result<&Host, Refusal> {

@@ -7,9 +7,11 @@ use forewarn_types::{
 };
 use serde::{Deserialize, Serialize};
 
+use crate::action::Report;
 use crate::fleet::{Orchestration, Placement, Power, Priority, Profile, UpgradePolicy};
+use crate::host_step::{HostTask, Target};
 use crate::limits;
-use crate::maintenance::{HostWork, PowerChange, Report};
+use crate::maintenance::PowerChange;
 use crate::policy::{Brake, Policy, Settings};
 use crate::rollout::{Announced, RolloutTerms};
 
@@ -176,8 +178,8 @@ pub enum Command {
 
     /// Starts work on hosts, group by group.
     Rollout {
-        /// The kind of work on each host.
-        work: HostWork,
+        /// The work on each host.
+        work: HostTask,
         /// The hosts, in the order of preference.
         hosts: Vec<HostId>,
         /// Budgets, windows and gates.
@@ -236,10 +238,33 @@ pub enum Command {
         /// The key of the action.
         maintenance: MaintenanceId,
         /// The key of the action.
-        machine: MachineId,
+        target: Target,
         /// The result of the action.
         report: Report,
     },
+
+    /// The result of an action is unknown, and it must not be repeated before an operator wants it.
+    Suspend {
+        /// The key of the action.
+        maintenance: MaintenanceId,
+        /// The key of the action.
+        target: Target,
+    },
+    /// Requests all unfinished actions of a maintenance again.
+    Retry(MaintenanceId),
+    /// Counts all unfinished actions of a maintenance as failed.
+    GiveUp(MaintenanceId),
+    /// Requests the step on a host again.
+    RetryHost(HostId),
+    /// Ends the step on a host by the word of an operator.
+    CompleteHost {
+        /// The host.
+        host: HostId,
+        /// The result of the step.
+        report: Report,
+    },
+    /// An operator has examined a host that needed attention.
+    ClearHost(HostId),
 
     /// A machine of the tenant requested its events for the first time.
     Enrol(TenantId),
@@ -337,6 +362,14 @@ pub enum Refusal {
     HostNotHealthy(Name),
     #[error("the host has failed: {0}\n  hint: recover it first")]
     HostFailed(Name),
+    #[error(
+        "the host needs attention: {0}\n  hint: `forewarn host show` has the reason; examine the host, then run `forewarn host clear`"
+    )]
+    HostNeedsAttention(Name),
+    #[error("no work on the host itself is in progress: {0}")]
+    NoStep(Name),
+    #[error("no action of it is in progress")]
+    NothingUnfinished,
     #[error("planned work on the host is announced or in progress: {0}")]
     HostBusy(Name),
     #[error(

@@ -25,6 +25,8 @@ pub struct Host {
     pub rollout: Option<RolloutId>,
     /// The host work that is announced or in progress here.
     pub work: Option<MaintenanceId>,
+    /// Needed after a step on the host that failed.
+    pub attention: HostAttention,
     /// Its machines, ascending, including those that are moving here or away.
     pub(crate) machines: Vec<MachineId>,
 }
@@ -41,6 +43,16 @@ pub enum Health {
     Degraded,
     /// It does not work.
     Failed,
+}
+
+/// The attention of an operator to a host. It is apart from the health of the host and announces nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum HostAttention {
+    /// The host is used.
+    #[default]
+    Unneeded,
+    /// The host gets no machines and no work until an operator has examined it.
+    Needed,
 }
 
 /// A virtual machine.

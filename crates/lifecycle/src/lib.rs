@@ -41,6 +41,7 @@
 
 #![warn(missing_docs)]
 
+mod action;
 mod agenda;
 mod change;
 mod cluster;
@@ -48,11 +49,13 @@ mod command;
 mod decide;
 mod evolve;
 mod fleet;
+mod host_step;
 pub mod limits;
 mod maintenance;
 mod name_index;
 mod notice;
 pub mod paged;
+mod part_ends;
 mod parts;
 mod percent;
 mod placement;
@@ -69,22 +72,24 @@ mod tenant;
 mod waiting_hosts;
 mod window;
 
+pub use action::{Action, Impact, Report};
 pub use agenda::{Attention, Deadline};
 pub use change::{Change, Effect};
 pub use cluster::{Cluster, Counters, FormerSeed};
 pub use command::{Command, Exposure, PlannedWork, Refusal, SetShape};
 pub use fleet::{
-    EvictionPolicy, Health, Host, Machine, Orchestration, OsImageNotice, Placement, Power, Priority, Profile,
-    ResourceKind, ScaleSet, TerminateNotice, UpgradePolicy,
+    EvictionPolicy, Health, Host, HostAttention, Machine, Orchestration, OsImageNotice, Placement, Power,
+    Priority, Profile, ResourceKind, ScaleSet, TerminateNotice, UpgradePolicy,
 };
 pub use forewarn_types::{
     ActionName, Announcement, Approval, Approver, BadName, Event, EventId, EventKind, EventSource,
     FaultDomain, HostId, MachineId, MaintenanceId, Name, Now, Phase, Reason, RolloutId, ScaleSetId, Seed,
     StartCause, Steady, TenantId, Timestamp, UpdateDomain, Zone,
 };
-pub use maintenance::{
-    Action, Cause, Hold, HostWork, Impact, Maintenance, Plan, PowerChange, Report, Stage, Wait, Withdrawal,
+pub use host_step::{
+    Aside, HostOperation, HostPhase, HostStep, HostTask, HostWork, Readiness, Steps, Target, WorkText,
 };
+pub use maintenance::{Cause, Hold, Maintenance, Plan, PowerChange, Stage, Wait, Withdrawal};
 pub use notice::minimum_notice;
 pub use parts::{Part, Parts};
 pub use percent::Percent;

@@ -3,15 +3,18 @@
 //! A maintenance that affects machines of several tenants starts for all of them together. A tenant that is not
 //! enrolled has a part without an event: its machines are worked on and delay nothing.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use forewarn_types::{
-    Announcement, EventKind, EventSource, HostId, MachineId, MaintenanceId, Reason, RolloutId, StartCause,
-    Steady, TenantId, Timestamp, Zone,
+    EventKind, EventSource, HostId, MachineId, MaintenanceId, Reason, RolloutId, StartCause, Steady,
+    TenantId, Timestamp, Zone,
 };
 use serde::{Deserialize, Serialize};
 
+use crate::action::Action;
 use crate::fleet::{EvictionPolicy, OsImageNotice, TerminateNotice};
+use crate::host_step::{HostTask, HostWork, Steps, Target};
 use crate::notice::minimum_notice;
 use crate::paged::PagedMap;
 use crate::parts::{Part, Parts};
@@ -64,7 +67,7 @@ pub enum Cause {
         /// The rollout.
         rollout: RolloutId,
         /// The work on the hosts.
-        work: HostWork,
+        work: HostTask,
         /// The hosts, ascending.
         hosts: Vec<HostId>,
     },
@@ -84,19 +87,6 @@ pub enum Cause {
     },
 }
 
-/// The work on a host, which affects its machines.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum HostWork {
-    /// An update that keeps memory: machines are paused.
-    Update,
-    /// An update of the network: machines may notice it.
-    NetworkUpdate,
-    /// Machines are moved live to other hosts.
-    Migration,
-    /// The host is restarted, and its machines with it.
-    Restart,
-}
-
 /// A change of the power state by the owner. It never makes an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PowerChange {
@@ -113,12 +103,14 @@ pub enum PowerChange {
 pub enum Stage {
     /// It has not started.
     Waiting(Wait),
-    /// It has started; these machines are still being worked on.
+    /// It has started, and is in progress.
     Running {
         /// The cause of its start.
         cause: StartCause,
         /// Actions that were requested and not reported as finished.
-        actions: PagedMap<MachineId, Action>,
+        actions: PagedMap<Target, Action>,
+        /// Progress on its hosts, and suspended actions.
+        steps: Steps,
     },
 }
 
@@ -159,74 +151,6 @@ pub enum Hold {
         /// Opening time of the next window, on the wall clock.
         opens: Timestamp,
     },
-}
-
-/// An action on one machine, and the state in which the machine must still be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Action {
-    /// Together with the machine, the key of the action.
-    pub maintenance: MaintenanceId,
-    /// The machine.
-    pub machine: MachineId,
-    /// The impact on the machine.
-    pub impact: Impact,
-    /// The boot count at the decision. A greater one means that the action has been done.
-    pub boots: u32,
-}
-
-/// The impact of an action on a machine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub enum Impact {
-    /// Paused for that many seconds.
-    Pause {
-        /// Length of the pause.
-        seconds: u32,
-    },
-    /// Moved live.
-    Migrate {
-        /// The target host.
-        to: HostId,
-    },
-    /// Restarted: where it is, or on another host if its own has failed.
-    Reboot {
-        /// The target host; `None` if the machine stays.
-        #[serde(deserialize_with = "Option::deserialize")]
-        to: Option<HostId>,
-    },
-    /// Stopped, and started on another host with a new ephemeral disk. It stays on a failed host if no other host can
-    /// take it.
-    Redeploy {
-        /// The target host; `None` if the machine stays.
-        #[serde(deserialize_with = "Option::deserialize")]
-        to: Option<HostId>,
-    },
-    /// Operating-system image reinstalled.
-    Reimage,
-    /// Evicted.
-    Evict(EvictionPolicy),
-    /// Deleted.
-    Delete,
-    /// Switched off.
-    Stop,
-    /// Switched on.
-    Start {
-        /// The target host; `None` for the current one.
-        #[serde(deserialize_with = "Option::deserialize")]
-        to: Option<HostId>,
-    },
-    /// Switched off and taken from its host.
-    Deallocate,
-}
-
-/// The result of an action.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Report {
-    /// The action succeeded.
-    Done,
-    /// The action failed and will not be retried; the machine is unchanged.
-    Failed,
 }
 
 /// The reason why a part of a maintenance was withdrawn before its start.
@@ -295,13 +219,14 @@ impl Cause {
             Self::UserDelete(Some(_)) => (K::Terminate, User, R::Unspoken, UNKNOWN),
             Self::Reimage(OsImageNotice::On) => (K::Reboot, Platform, R::Unspoken, UNKNOWN),
             Self::Eviction(_) => (K::Preempt, Platform, R::Unspoken, UNKNOWN),
-            Self::HostWork { work: HostWork::Update, .. } => (K::Freeze, Platform, R::HostMaintenance, 9),
-            Self::HostWork { work: HostWork::NetworkUpdate, .. } => {
-                (K::Freeze, Platform, R::InfrastructureMaintenance, 0)
-            }
-            Self::HostWork { work: HostWork::Migration, .. } => (K::Freeze, Platform, R::LiveMigration, 5),
-            Self::HostWork { work: HostWork::Restart, .. } => {
-                (K::Reboot, Platform, R::HostMaintenance, UNKNOWN)
+            Self::HostWork { work, .. } => {
+                let (kind, reason) = match work.kind {
+                    HostWork::Update => (K::Freeze, R::HostMaintenance),
+                    HostWork::NetworkUpdate => (K::Freeze, R::InfrastructureMaintenance),
+                    HostWork::Migration => (K::Freeze, R::LiveMigration),
+                    HostWork::Restart => (K::Reboot, R::HostMaintenance),
+                };
+                (kind, Platform, reason, work.duration_seconds())
             }
             Self::DegradedHost { .. } => (K::Redeploy, Platform, R::HostMaintenance, UNKNOWN),
             Self::FailedHost { kind: FailureKind::Reboot, .. } => {
@@ -387,6 +312,18 @@ impl Cause {
         }
     }
 
+    /// The work on hosts; `None` for other causes.
+    #[must_use]
+    pub fn host_task(&self) -> Option<&HostTask> {
+        if let Self::HostWork { work, .. } = self { Some(work) } else { None }
+    }
+
+    /// Returns true if there is a step on each host itself.
+    #[must_use]
+    pub fn has_step(&self) -> bool {
+        self.host_task().is_some_and(|task| task.step.is_some())
+    }
+
     /// The hosts that this empties or interrupts.
     #[must_use]
     pub fn hosts(&self) -> &[HostId] {
@@ -435,10 +372,55 @@ impl Maintenance {
     /// The action on a machine that was requested and not reported as finished.
     #[must_use]
     pub fn action(&self, machine: MachineId) -> Option<Action> {
+        let returning = || self.action_on(Target::Returning(machine)).filter(|_| self.plan.cause.has_step());
+        self.action_on(Target::Machine(machine)).or_else(returning)
+    }
+
+    /// The action on a target that was requested and not reported as finished.
+    #[must_use]
+    pub fn action_on(&self, target: Target) -> Option<Action> {
         match &self.stage {
-            Stage::Running { actions, .. } => actions.get(&machine).copied(),
+            Stage::Running { actions, .. } => actions.get(&target).copied(),
             Stage::Waiting(_) => None,
         }
+    }
+
+    /// Progress on its hosts; `None` if it has not started.
+    #[must_use]
+    pub fn steps(&self) -> Option<&Steps> {
+        match &self.stage {
+            Stage::Running { steps, .. } => Some(steps),
+            Stage::Waiting(_) => None,
+        }
+    }
+
+    /// Returns true if an action is not repeated before an operator wants it.
+    #[must_use]
+    pub fn is_suspended(&self, target: Target) -> bool {
+        self.steps().is_some_and(|steps| steps.suspended.contains(&target))
+    }
+
+    /// Actions that are to be carried out: requested, unfinished and not suspended.
+    pub(crate) fn requested(&self) -> impl Iterator<Item = Action> {
+        self.actions().filter(|action| !self.is_suspended(action.target))
+    }
+
+    /// The machines that have stepped aside for the step on a host.
+    pub fn machines_aside(&self, host: HostId) -> impl Iterator<Item = MachineId> {
+        let all = (host, MachineId(0))..=(host, MachineId(u32::MAX));
+        let steps = self.steps().into_iter();
+        steps.flat_map(move |steps| steps.aside.range(all.clone())).map(|(_, machine)| *machine)
+    }
+
+    /// The machines that have stepped aside for the steps on all hosts.
+    pub(crate) fn all_aside(&self) -> BTreeSet<MachineId> {
+        self.steps().into_iter().flat_map(|steps| steps.aside.iter()).map(|(_, machine)| *machine).collect()
+    }
+
+    /// Returns true if a machine has stepped aside for the step on that host.
+    #[must_use]
+    pub fn is_aside(&self, machine: MachineId, host: HostId) -> bool {
+        self.steps().is_some_and(|steps| steps.aside.contains(&(host, machine)))
     }
 
     /// The reason to wait; `None` if it has started.
@@ -447,51 +429,6 @@ impl Maintenance {
         match self.stage {
             Stage::Waiting(wait) => Some(wait),
             Stage::Running { .. } => None,
-        }
-    }
-}
-
-impl Impact {
-    /// The target host; `None` if the machine stays.
-    #[must_use]
-    pub fn destination(self) -> Option<HostId> {
-        match self {
-            Self::Migrate { to } => Some(to),
-            Self::Reboot { to } | Self::Redeploy { to } | Self::Start { to } => to,
-            Self::Pause { .. }
-            | Self::Reimage
-            | Self::Evict(_)
-            | Self::Delete
-            | Self::Stop
-            | Self::Deallocate => None,
-        }
-    }
-
-    /// The usual duration: that of an announced Freeze, otherwise the time of a fast machine. Unannounced impacts take
-    /// no time.
-    #[must_use]
-    pub fn usual_duration(self, announcement: Option<&Announcement>) -> Duration {
-        let Some(announcement) = announcement else { return Duration::ZERO };
-        let seconds = match self {
-            Self::Pause { seconds } => u64::from(seconds),
-            Self::Migrate { .. } => u64::try_from(announcement.duration_seconds).unwrap_or(0),
-            Self::Reboot { .. } | Self::Reimage => 30,
-            Self::Redeploy { .. } => 120,
-            Self::Evict(_) | Self::Delete => 5,
-            Self::Stop | Self::Start { .. } | Self::Deallocate => 0,
-        };
-        Duration::from_secs(seconds)
-    }
-
-    /// Returns true if the impact determines whether the machine is on, off or deleted.
-    pub(crate) fn changes_power(self) -> bool {
-        match self {
-            Self::Start { .. } | Self::Stop | Self::Deallocate | Self::Evict(_) | Self::Delete => true,
-            Self::Pause { .. }
-            | Self::Migrate { .. }
-            | Self::Reboot { .. }
-            | Self::Redeploy { .. }
-            | Self::Reimage => false,
         }
     }
 }

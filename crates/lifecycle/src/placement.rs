@@ -14,7 +14,7 @@ use forewarn_types::{HostId, MachineId, TenantId, UpdateDomain, Zone};
 
 use crate::cluster::Cluster;
 use crate::command::Refusal;
-use crate::fleet::{Health, Host, HostLoad, Machine};
+use crate::fleet::{Health, Host, HostAttention, HostLoad, Machine};
 use crate::limits::MACHINES_PER_HOST_MAX;
 use crate::tenant::Tenant;
 
@@ -66,7 +66,10 @@ impl Moves {
 impl Host {
     /// Returns true if it can take a machine of a tenant that it has no other machine of.
     pub(crate) fn is_open(&self) -> bool {
-        self.health == Health::Healthy && self.work.is_none() && self.machines.len() < MACHINES_PER_HOST_MAX
+        self.health == Health::Healthy
+            && self.work.is_none()
+            && self.attention == HostAttention::Unneeded
+            && self.machines.len() < MACHINES_PER_HOST_MAX
     }
 }
 
@@ -180,6 +183,9 @@ impl Cluster {
         let host = self.known_host(host)?;
         if host.health != Health::Healthy {
             return Err(Refusal::HostNotHealthy(host.name.clone()));
+        }
+        if host.attention == HostAttention::Needed {
+            return Err(Refusal::HostNeedsAttention(host.name.clone()));
         }
         self.check_room(host, tenant, update_domain)
     }

@@ -18,7 +18,7 @@ use std::time::Duration;
 use forewarn_types::{HostId, MachineId, MaintenanceId, Steady, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use crate::maintenance::HostWork;
+use crate::host_step::HostTask;
 use crate::paged::{PagedMap, PagedSet};
 use crate::percent::Percent;
 use crate::waiting_hosts::WaitingHosts;
@@ -28,7 +28,7 @@ use crate::window::Window;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rollout {
     /// The work on each host.
-    pub work: HostWork,
+    pub work: HostTask,
     /// Budgets, windows and gates.
     pub terms: RolloutTerms,
     /// Time of its planning.
@@ -181,6 +181,8 @@ pub enum Obstacle {
     NoHost,
     /// The group has reached its maximum size.
     Full,
+    /// It needs the attention of an operator.
+    NeedsAttention,
 }
 
 /// The reason why a rollout is paused.

@@ -12,7 +12,7 @@ use forewarn_types::{
 
 use crate::agenda::{Attention, Due};
 use crate::cluster::{Cluster, Counters, FormerSeed};
-use crate::fleet::{Health, Host, Machine, ScaleSet};
+use crate::fleet::{Health, Host, HostAttention, Machine, ScaleSet};
 use crate::maintenance::{Hold, Maintenance, Stage, Wait};
 use crate::name_index::NameIndexBuilder;
 use crate::policy::{Brake, Policy, Settings};
@@ -65,6 +65,7 @@ pub struct HostRow {
     pub health: Health,
     pub rollout: Option<RolloutId>,
     pub work: Option<MaintenanceId>,
+    pub attention: HostAttention,
     /// Ascending.
     pub machines: Vec<MachineId>,
 }
@@ -154,8 +155,8 @@ impl Cluster {
 
 impl HostRow {
     fn of(id: HostId, host: Host) -> Self {
-        let Host { name, zone, health, rollout, work, machines } = host;
-        Self { id, name, zone, health, rollout, work, machines }
+        let Host { name, zone, health, rollout, work, attention, machines } = host;
+        Self { id, name, zone, health, rollout, work, attention, machines }
     }
 }
 
@@ -279,13 +280,13 @@ impl Cluster {
     }
 
     fn restore_host(&mut self, row: HostRow) -> Result<(), BadRows> {
-        let HostRow { id, name, zone, health, rollout, work, machines } = row;
+        let HostRow { id, name, zone, health, rollout, work, attention, machines } = row;
         known(&id.0, &self.next.host)?;
         new(self.hosts.get(&id))?;
         if !machines.is_sorted_by(|one, other| one < other) {
             return Err(BadRows("the machines of a host are not in ascending order"));
         }
-        self.hosts.insert(id, Host { name, zone, health, rollout, work, machines });
+        self.hosts.insert(id, Host { name, zone, health, rollout, work, attention, machines });
         match health {
             Health::Healthy => {}
             Health::Degraded | Health::Failed => drop(self.unhealthy.insert(id)),
@@ -338,10 +339,10 @@ impl Cluster {
                 }
             }
         }
-        let parts = plan.parts.clone();
+        let (parts, aside) = (plan.parts.clone(), maintenance.all_aside());
         new(self.maintenances.insert(id, Arc::new(maintenance)).as_ref())?;
         for part in &parts {
-            self.count_actions(id, part);
+            self.count_actions(id, part, &aside);
         }
         Ok(())
     }
@@ -416,6 +417,7 @@ mod tests {
             health: Health::Healthy,
             rollout: None,
             work: None,
+            attention: HostAttention::Unneeded,
             machines: machines.iter().copied().map(MachineId).collect(),
         })
     }

@@ -11,13 +11,14 @@
 
 use std::time::Duration;
 
-use forewarn_types::{MachineId, MaintenanceId, Now, Steady, TenantId};
+use forewarn_types::{MaintenanceId, Now, Steady, TenantId};
 
+use crate::action::{Action, Report};
 use crate::change::{Change, Effect};
 use crate::cluster::Cluster;
 use crate::command::{Command, Refusal};
+use crate::host_step::Target;
 use crate::limits::SILENCE_MAX;
-use crate::maintenance::{Action, Report};
 
 /// Facts from outside the rules: completed actions, and the last request of each tenant.
 pub trait Environment {
@@ -51,8 +52,8 @@ pub trait Simulation: Environment {
 pub struct Completion {
     /// The work that the action belongs to.
     pub maintenance: MaintenanceId,
-    /// The machine that it was done to.
-    pub machine: MachineId,
+    /// The machine or the host that it was done to.
+    pub target: Target,
     /// The result.
     pub report: Report,
 }
@@ -77,8 +78,8 @@ impl Environment for EmptyEnvironment {
 
 /// The first due command: completed actions come first, then silences, then external commands, then time.
 pub fn due(cluster: &Cluster, now: Now, environment: &mut impl Environment) -> Option<Command> {
-    if let Some(Completion { maintenance, machine, report }) = environment.take_completion(now) {
-        return Some(Command::Complete { maintenance, machine, report });
+    if let Some(Completion { maintenance, target, report }) = environment.take_completion(now) {
+        return Some(Command::Complete { maintenance, target, report });
     }
     if let Some(tenant) = cluster.silences_due(now).next() {
         let ago = environment.last_heard(tenant, now).map(|heard| now.steady.since(heard));
@@ -184,8 +185,8 @@ impl<S: Simulation> Simulator<S> {
 mod tests {
     use super::*;
     use crate::{
-        Announcement, Enrolment, FaultDomain, HostId, Name, Placement, Policy, Priority, Profile, Seed,
-        SimulatedMachines, UpdateDomain,
+        Announcement, Enrolment, FaultDomain, HostId, MachineId, Name, Placement, Policy, Priority, Profile,
+        Seed, SimulatedMachines, UpdateDomain,
     };
 
     /// Simulated machines, one tenant with an optional request time, and external commands.
@@ -199,8 +200,8 @@ mod tests {
 
     impl Environment for TestEnvironment {
         fn take_completion(&mut self, now: Now) -> Option<Completion> {
-            let (maintenance, machine) = self.machines.take_finished(now.steady)?;
-            Some(Completion { maintenance, machine, report: Report::Done })
+            let Action { maintenance, target, .. } = self.machines.take_finished(now.steady)?;
+            Some(Completion { maintenance, target, report: Report::Done })
         }
 
         fn next_completion(&self) -> Option<Steady> {

@@ -212,7 +212,8 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let start = Some(Timestamp::from_millis(1_767_225_600_000));
         let plan = ClockPlan::Virtual { start, speed: Speed(0) };
-        let control = ControlHandle::open(place.path(), Seed([5; 16]), plan, Hypervisor::Simulated).unwrap();
+        let control =
+            ControlHandle::open(place.path(), Seed([5; 16]), plan, Hypervisor::simulated()).unwrap();
         let clock: Clock = control.clock().clone();
         let stop = later(clock.now(), Duration::from_mins(15));
         let mut driver = control.clock_driver();

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use forewarn_control::{ClusterId, Effect, RecentOutcomes};
 use forewarn_lifecycle::simulator::{Completion, Environment};
-use forewarn_lifecycle::{MachineId, MaintenanceId, Now, Report, SimulatedMachines, Steady, TenantId};
+use forewarn_lifecycle::{MachineId, MaintenanceId, Now, SimulatedMachines, Steady, Target, TenantId};
 use forewarn_metadata::Directory;
+use tokio::sync::Notify;
 
 use crate::publication::ClusterPublication;
 use crate::snapshot::ClusterRuntimeView;
@@ -16,10 +17,10 @@ pub(crate) struct ClusterRuntime {
     pub(crate) simulator: SimulatedMachines,
     /// Simulated machines whose next action fails.
     pub(crate) jammed: BTreeSet<MachineId>,
-    /// Running impact tasks: each action has at most one.
-    pub(crate) impact_tasks: BTreeSet<(MaintenanceId, MachineId)>,
+    /// Running impact tasks, and the way to wake them: each action has at most one.
+    pub(crate) impact_tasks: BTreeMap<(MaintenanceId, Target), Arc<Notify>>,
     /// Reasons why impact tasks retry.
-    delays: Arc<BTreeMap<(MaintenanceId, MachineId), String>>,
+    delays: Arc<BTreeMap<(MaintenanceId, Target), String>>,
     pub(crate) publication: ClusterPublication,
     outcomes: RecentOutcomes,
     /// Number of decisions that have changed the cluster.
@@ -32,7 +33,7 @@ impl ClusterRuntime {
         Self {
             simulator: SimulatedMachines::default(),
             jammed: BTreeSet::new(),
-            impact_tasks: BTreeSet::new(),
+            impact_tasks: BTreeMap::new(),
             delays: Arc::default(),
             publication: ClusterPublication::new(id, directory, now),
             outcomes: RecentOutcomes::default(),
@@ -46,16 +47,16 @@ impl ClusterRuntime {
     }
 
     /// Records that an impact task retries.
-    pub(crate) fn delay_impact(&mut self, work: MaintenanceId, machine: MachineId, reason: String) {
-        Arc::make_mut(&mut self.delays).insert((work, machine), reason);
+    pub(crate) fn delay_impact(&mut self, work: MaintenanceId, target: Target, reason: String) {
+        Arc::make_mut(&mut self.delays).insert((work, target), reason);
     }
 
     /// Records the end of an impact task. Returns true if readers saw that it was delayed.
-    pub(crate) fn end_impact(&mut self, work: MaintenanceId, machine: MachineId) -> bool {
-        self.impact_tasks.remove(&(work, machine));
-        let was_delayed = self.delays.contains_key(&(work, machine));
-        if was_delayed {
-            Arc::make_mut(&mut self.delays).remove(&(work, machine));
+    pub(crate) fn end_impact(&mut self, work: MaintenanceId, target: Target, is_suspended: bool) -> bool {
+        self.impact_tasks.remove(&(work, target));
+        let was_delayed = self.delays.contains_key(&(work, target));
+        if was_delayed && !is_suspended {
+            Arc::make_mut(&mut self.delays).remove(&(work, target));
         }
         was_delayed
     }
@@ -76,9 +77,7 @@ impl ClusterRuntime {
 
 impl Environment for ClusterRuntime {
     fn take_completion(&mut self, now: Now) -> Option<Completion> {
-        let (maintenance, machine) = self.simulator.take_finished(now.steady)?;
-        let report = if self.jammed.remove(&machine) { Report::Failed } else { Report::Done };
-        Some(Completion { maintenance, machine, report })
+        self.simulator.take_completion(now.steady, &mut self.jammed)
     }
 
     fn next_completion(&self) -> Option<Steady> {

@@ -3,32 +3,92 @@
 use std::time::Duration;
 
 use forewarn_control::HypervisorKind;
-use forewarn_hypervisor::Program;
+use forewarn_hypervisor::{HostCommand, Program};
+use forewarn_lifecycle::Target;
 
 /// The hypervisor that carries out actions.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Hypervisor {
+pub struct Hypervisor {
+    pub machines: MachineDriver,
+    pub hosts: HostWorker,
+}
+
+/// The part that acts on machines.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MachineDriver {
     Simulated,
     /// A program of the operator acts on real machines.
     Program(Program),
+}
+
+/// The part that carries out steps on hosts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HostWorker {
+    /// The part that acts on machines.
+    Driver,
+    /// A command for each host.
+    Command(HostCommand),
+    /// A person, who reports the end of each step.
+    Person,
+}
+
+/// The part that carries out one action.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Performer {
+    Simulated,
+    Program(Program),
+    Command(HostCommand),
+    Person,
 }
 
 /// The longest time that driver programs have to end when the server stops.
 const STOP_MAX: Duration = Duration::from_secs(30);
 
 impl Hypervisor {
+    /// Simulated machines and hosts.
+    #[must_use]
+    pub fn simulated() -> Self {
+        Self { machines: MachineDriver::Simulated, hosts: HostWorker::Driver }
+    }
+
+    /// A program for machines and hosts.
+    #[must_use]
+    pub fn program(program: Program) -> Self {
+        Self { machines: MachineDriver::Program(program), hosts: HostWorker::Driver }
+    }
+
     /// The time that actions have to end when the server stops.
     pub(crate) fn time_to_stop(&self) -> Duration {
-        match self {
-            Self::Simulated => Duration::ZERO,
-            Self::Program(program) => program.time_limit.min(STOP_MAX),
-        }
+        let machines = match &self.machines {
+            MachineDriver::Simulated => Duration::ZERO,
+            MachineDriver::Program(program) => program.time_limit,
+        };
+        let hosts = match &self.hosts {
+            HostWorker::Driver | HostWorker::Person => Duration::ZERO,
+            HostWorker::Command(command) => command.time_limit,
+        };
+        machines.max(hosts).min(STOP_MAX)
     }
 
     pub(crate) fn kind(&self) -> HypervisorKind {
-        match self {
-            Self::Simulated => HypervisorKind::Simulated,
-            Self::Program(_) => HypervisorKind::Program,
+        match self.machines {
+            MachineDriver::Simulated => HypervisorKind::Simulated,
+            MachineDriver::Program(_) => HypervisorKind::Program,
+        }
+    }
+
+    /// The part that carries out an action on that target.
+    pub(crate) fn performer(&self, target: Target) -> Performer {
+        let of_machines = || match &self.machines {
+            MachineDriver::Simulated => Performer::Simulated,
+            MachineDriver::Program(program) => Performer::Program(program.clone()),
+        };
+        match (target, &self.hosts) {
+            (Target::Machine(_) | Target::Returning(_), _) | (Target::Host(_), HostWorker::Driver) => {
+                of_machines()
+            }
+            (Target::Host(_), HostWorker::Command(command)) => Performer::Command(command.clone()),
+            (Target::Host(_), HostWorker::Person) => Performer::Person,
         }
     }
 }

@@ -1,81 +1,161 @@
-//! Impact tasks: each runs one order of the driver program until its result is known.
+//! Impact tasks: each runs one order until its result is known.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use forewarn_control::ControlError;
 use forewarn_control::request::ClusterRequest;
-use forewarn_hypervisor::{DriverRequest, DriverResponse, Program};
+use forewarn_hypervisor::{DriverRequest, DriverResponse, OutputAllowance};
 use forewarn_lifecycle::{Action, Report};
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{Notify, mpsc, oneshot, watch};
 
+use crate::hypervisor::Performer;
 use crate::message::ClusterMessage;
 
 /// First and longest pause between attempts.
 const PAUSE_MIN: Duration = Duration::from_millis(500);
 const PAUSE_MAX: Duration = Duration::from_secs(60);
 
+/// Time between two reminders of a host that is ready for the work of a person.
+const REMINDER: Duration = Duration::from_hours(1);
+
 /// The reason of a failure for which the driver program gives none.
 const NO_REASON: &str = "the driver program gave no reason";
 
-/// An order, the program that carries it out, and the driver that gets the result.
+/// An order, the part that carries it out, and the driver that gets the result.
 pub(crate) struct ImpactTask {
-    pub(crate) program: Program,
-    /// None if the machine is gone: nothing is left to do.
+    pub(crate) performer: Performer,
+    /// None if the machine or the host is gone: nothing is left to do.
     pub(crate) order: Option<DriverRequest>,
     pub(crate) action: Action,
     pub(crate) driver: mpsc::WeakSender<ClusterMessage>,
     /// No order is repeated once the server stops: the next server repeats it.
     pub(crate) stop: watch::Receiver<bool>,
+    /// An operator wants the order to be repeated now.
+    pub(crate) wake: Arc<Notify>,
+}
+
+/// The end of an order.
+enum OrderEnd {
+    Known(Report, Option<String>),
+    /// The result is unknown, and the order must not be repeated.
+    Suspended(String),
+    /// The server stops, or the order is no longer wanted.
+    Abandoned,
 }
 
 impl ImpactTask {
     /// Runs the order until its result is known, reports it, and ends the task.
     pub(crate) async fn run(mut self) {
-        if let Some((report, reason)) = self.carry_out().await {
-            let Action { maintenance: work, machine, .. } = self.action;
-            self.report(ClusterRequest::Report { work, machine, report, reason }).await;
+        let Action { maintenance: work, target, .. } = self.action;
+        let mut is_suspended = false;
+        match self.carry_out().await {
+            OrderEnd::Known(report, reason) => {
+                self.report(ClusterRequest::Report { work, target, report, reason }).await;
+            }
+            OrderEnd::Suspended(reason) => {
+                is_suspended = true;
+                self.report_delay(&reason).await;
+                self.report(ClusterRequest::Suspend { work, target, reason }).await;
+            }
+            OrderEnd::Abandoned => {}
         }
         if let Some(driver) = self.driver.upgrade() {
-            let Action { maintenance, machine, .. } = self.action;
             // The driver may have stopped.
-            drop(driver.send(ClusterMessage::ImpactOver { work: maintenance, machine }).await);
+            drop(driver.send(ClusterMessage::ImpactOver { work, target, is_suspended }).await);
         }
     }
 
-    async fn carry_out(&mut self) -> Option<(Report, Option<String>)> {
-        let Some(order) = self.order.take() else { return Some((Report::Done, None)) };
-        let DriverRequest { action, machine, .. } = &order;
+    async fn carry_out(&mut self) -> OrderEnd {
+        let Some(order) = self.order.take() else { return OrderEnd::Known(Report::Done, None) };
+        if self.performer == Performer::Person {
+            return self.remind(&order).await;
+        }
+        let DriverRequest { action, machine, host, .. } = &order;
         let (mut pause, allowance) = (PAUSE_MIN, Arc::default());
         for tries in 1.. {
-            let reason = match self.program.perform(&order, &allowance).await {
-                DriverResponse::Done => return Some((Report::Done, None)),
+            let reason = match self.perform(&order, &allowance).await {
+                DriverResponse::Done => return OrderEnd::Known(Report::Done, None),
                 DriverResponse::Failed { message: reason } => {
                     let reason = if reason.is_empty() { NO_REASON.to_owned() } else { reason };
-                    tracing::warn!(action, machine, reason, "impact failed");
-                    return Some((Report::Failed, Some(reason)));
+                    tracing::warn!(action, machine, host, reason, "impact failed");
+                    return OrderEnd::Known(Report::Failed, Some(reason));
                 }
-                DriverResponse::Unknown { message: reason } => reason,
+                DriverResponse::Unknown { message: reason, repeat: false } => {
+                    tracing::warn!(
+                        action,
+                        machine,
+                        host,
+                        reason,
+                        "impact has an unknown result; not retrying"
+                    );
+                    return OrderEnd::Suspended(reason);
+                }
+                DriverResponse::Unknown { message: reason, repeat: true } => reason,
             };
-            tracing::warn!(action, machine, reason, tries, "driver program gave no usable result; retrying");
-            self.report_delay(tries, &reason).await;
+            tracing::warn!(
+                action,
+                machine,
+                host,
+                reason,
+                tries,
+                "driver program gave no usable result; retrying"
+            );
+            let times = if tries == 1 { "once" } else { "several times" };
+            self.report_delay(&format!("tried {times}, last: {reason}")).await;
             tokio::select! {
                 () = tokio::time::sleep(pause) => {}
+                () = self.wake.notified() => {}
                 // An error means that the sender is gone: the server stops.
-                _ = self.stop.wait_for(|stop| *stop) => return None,
+                _ = self.stop.wait_for(|stop| *stop) => return OrderEnd::Abandoned,
+            }
+            if !self.is_wanted().await {
+                return OrderEnd::Abandoned;
             }
             pause = (pause * 2).min(PAUSE_MAX);
         }
-        None
+        OrderEnd::Abandoned
+    }
+
+    async fn perform(&self, order: &DriverRequest, allowance: &Arc<OutputAllowance>) -> DriverResponse {
+        match &self.performer {
+            Performer::Program(program) => program.perform(order, allowance).await,
+            Performer::Command(command) => command.perform(order, allowance).await,
+            Performer::Simulated | Performer::Person => DriverResponse::Done,
+        }
+    }
+
+    /// Logs that a host is ready for the work of a person, again and again until it is done.
+    async fn remind(&mut self, order: &DriverRequest) -> OrderEnd {
+        let DriverRequest { action, host, work, .. } = order;
+        loop {
+            tracing::warn!(action, host, work, "host is ready for work; `forewarn host done` ends it");
+            tokio::select! {
+                () = tokio::time::sleep(REMINDER) => {}
+                () = self.wake.notified() => {}
+                _ = self.stop.wait_for(|stop| *stop) => return OrderEnd::Abandoned,
+            }
+            if !self.is_wanted().await {
+                return OrderEnd::Abandoned;
+            }
+        }
+    }
+
+    /// Asks the driver whether the action is still to be carried out: an operator may have given it up.
+    async fn is_wanted(&self) -> bool {
+        let Action { maintenance: work, target, .. } = self.action;
+        let Some(driver) = self.driver.upgrade() else { return false };
+        let (reply, wanted) = oneshot::channel();
+        let sent = driver.send(ClusterMessage::IsWanted { work, target, reply }).await;
+        sent.is_ok() && wanted.await.unwrap_or(false)
     }
 
     /// Reports the reason of a retry to the driver.
-    async fn report_delay(&self, tries: u32, message: &str) {
+    async fn report_delay(&self, reason: &str) {
         if let Some(driver) = self.driver.upgrade() {
-            let Action { maintenance, machine, .. } = self.action;
-            let times = if tries == 1 { "once" } else { "several times" };
-            let reason = format!("tried {times}, last: {message}");
-            drop(driver.send(ClusterMessage::ImpactDelayed { work: maintenance, machine, reason }).await);
+            let Action { maintenance: work, target, .. } = self.action;
+            let reason = reason.to_owned();
+            drop(driver.send(ClusterMessage::ImpactDelayed { work, target, reason }).await);
         }
     }
 

@@ -62,7 +62,7 @@ pub use extension::{
     HttpExtension, Scheme, TlsListener,
 };
 pub use fleet_loading::{admit_fleet_if_empty, control_with_fleet};
-pub use hypervisor::Hypervisor;
+pub use hypervisor::{HostWorker, Hypervisor, MachineDriver};
 pub use message::ClockCommand;
 pub use rejections::{REJECTED_RESOURCES_MAX, RecentRejections};
 pub use resource_groups::{ResourceGroup, group_in_cluster, group_of, groups_with_id, is_removed};

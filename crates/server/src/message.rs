@@ -8,7 +8,7 @@ use std::time::Duration;
 use forewarn_control::request::{ClusterRequest, Reply, RequestContext, SharedRequest};
 use forewarn_control::shared::SharedState;
 use forewarn_control::{ClockChange, ClusterId, ClusterState, ControlError};
-use forewarn_lifecycle::{MachineId, MaintenanceId, Now};
+use forewarn_lifecycle::{MaintenanceId, Now, Target};
 use forewarn_store::CopyError;
 use forewarn_types::Span;
 use tokio::sync::oneshot;
@@ -37,12 +37,20 @@ pub(crate) enum ClusterMessage {
     /// An impact task has ended.
     ImpactOver {
         work: MaintenanceId,
-        machine: MachineId,
+        target: Target,
+        /// The reason of its suspension stays visible.
+        is_suspended: bool,
+    },
+    /// Replied to with true if an action is still to be carried out.
+    IsWanted {
+        work: MaintenanceId,
+        target: Target,
+        reply: oneshot::Sender<bool>,
     },
     /// An impact task retries.
     ImpactDelayed {
         work: MaintenanceId,
-        machine: MachineId,
+        target: Target,
         reason: String,
     },
     /// The journal was opened again.

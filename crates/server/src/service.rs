@@ -25,7 +25,7 @@ use crate::control_handle::ControlHandle;
 use crate::descriptors::{Descriptors, OpenConnections};
 use crate::extension::{ExtensionMount, ExtensionSettings, HttpExtension};
 use crate::fleet_loading::load_fleet;
-use crate::hypervisor::Hypervisor;
+use crate::hypervisor::{Hypervisor, MachineDriver};
 use crate::operator::{self, HostNames};
 use crate::start_error::StartError;
 use crate::stream_thread::StreamThread;
@@ -119,9 +119,9 @@ impl Plan {
 
 /// The kind of the driver, for operators.
 fn driver_kind(hypervisor: &Hypervisor) -> DriverKind {
-    match hypervisor {
-        Hypervisor::Simulated => DriverKind::Simulated,
-        Hypervisor::Program(_) => DriverKind::Program,
+    match hypervisor.machines {
+        MachineDriver::Simulated => DriverKind::Simulated,
+        MachineDriver::Program(_) => DriverKind::Program,
     }
 }
 

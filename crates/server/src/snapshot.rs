@@ -10,7 +10,7 @@ use forewarn_control::shared::SharedState;
 use forewarn_control::{ClusterState, ControlState, CurrentFleet, DetailsTable, RecentOutcomes, Site};
 use forewarn_explain::Poll;
 use forewarn_lifecycle::paged::PagedMap;
-use forewarn_lifecycle::{Cluster, MachineId, MaintenanceId, Name, Now, Seed, Steady};
+use forewarn_lifecycle::{Cluster, MachineId, MaintenanceId, Name, Now, Seed, Steady, Target};
 use forewarn_metadata::{CallerId, Directory};
 use forewarn_types::Moment;
 
@@ -33,7 +33,7 @@ pub(crate) struct ClusterRuntimeView {
     pub(crate) revision: u64,
     pub(crate) next_simulated: Option<Steady>,
     pub(crate) outcomes: RecentOutcomes,
-    pub(crate) delays: Arc<BTreeMap<(MaintenanceId, MachineId), String>>,
+    pub(crate) delays: Arc<BTreeMap<(MaintenanceId, Target), String>>,
     /// Machines that have called the metadata endpoint.
     pub(crate) directory: Arc<Directory>,
     /// Number of the last audit entry that the state reflects.
@@ -68,7 +68,7 @@ pub struct State<'a> {
     /// Results of work that has finished lately.
     pub outcomes: &'a RecentOutcomes,
     /// Reasons why orders to the driver program are repeated.
-    pub delays: &'a BTreeMap<(MaintenanceId, MachineId), String>,
+    pub delays: &'a BTreeMap<(MaintenanceId, Target), String>,
     /// Last polls of machines.
     pub polls: Polls<'a>,
     /// Revision of the cluster: a request that was planned for it can be made to depend on it.

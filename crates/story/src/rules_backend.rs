@@ -13,8 +13,8 @@ use forewarn_control::{
 use forewarn_imds::Edition;
 use forewarn_lifecycle::simulator::{Completion, Environment, Simulation, Simulator};
 use forewarn_lifecycle::{
-    Action, Approver, Change, Cluster, Command, EventId, MachineId, Now, Refusal, Report, Seed,
-    SimulatedMachines, Steady, TenantId, Timestamp,
+    Action, Approver, Change, Cluster, Command, EventId, MachineId, Now, Refusal, Seed, SimulatedMachines,
+    Steady, TenantId, Timestamp,
 };
 
 use crate::backend::{Backend, BackendError, ClockStep};
@@ -50,9 +50,7 @@ impl Default for RulesBackend {
 
 impl Environment for SimulatedFleet {
     fn take_completion(&mut self, now: Now) -> Option<Completion> {
-        let (maintenance, machine) = self.machines.take_finished(now.steady)?;
-        let report = if self.jammed.remove(&machine) { Report::Failed } else { Report::Done };
-        Some(Completion { maintenance, machine, report })
+        self.machines.take_completion(now.steady, &mut self.jammed)
     }
 
     fn next_completion(&self) -> Option<Steady> {
@@ -77,7 +75,9 @@ impl Simulation for SimulatedFleet {
 impl Backend for RulesBackend {
     fn perform(&mut self, command: &NamedCommand) -> Result<(), BackendError> {
         match command.resolve(self.cluster())? {
-            Resolved::Rules(command) | Resolved::Admit(command, _) => self.simulator.submit(&command)?,
+            Resolved::Rules(command) | Resolved::Admit(command, _) | Resolved::Fail(command, _) => {
+                self.simulator.submit(&command)?;
+            }
             Resolved::Jam(machine) => drop(self.simulator.environment.jammed.insert(machine)),
             // Neither the rules nor a document depend on it.
             Resolved::Describe(..) | Resolved::Site(_) => {}

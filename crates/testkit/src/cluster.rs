@@ -138,7 +138,7 @@ impl TestCluster {
 
     pub fn perform(&mut self, command: &NamedCommand) -> Outcome {
         let changes = match command.resolve(&self.rules).unwrap() {
-            Resolved::Rules(command) => self.submit(&command),
+            Resolved::Rules(command) | Resolved::Fail(command, _) => self.submit(&command),
             Resolved::Admit(command, details) => {
                 let changes = self.submit(&command);
                 for change in &changes {
@@ -181,8 +181,8 @@ impl TestCluster {
 
     /// The machines do what was asked of them.
     pub fn finish(&mut self) {
-        while let Some(Action { maintenance, machine, .. }) = self.work.pop() {
-            self.submit(&Command::Complete { maintenance, machine, report: Report::Done });
+        while let Some(Action { maintenance, target, .. }) = self.work.pop() {
+            self.submit(&Command::Complete { maintenance, target, report: Report::Done });
         }
     }
 

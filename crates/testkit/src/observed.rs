@@ -4,6 +4,7 @@ pub mod observer;
 pub mod promise;
 pub mod random;
 pub mod rollouts;
+pub mod steps;
 pub mod upgrades;
 
 use std::collections::BTreeMap;
@@ -120,9 +121,10 @@ impl ObservedCluster {
     /// Reports all actions in progress as done.
     pub fn complete_all(&mut self) {
         loop {
-            let first = self.cluster.unfinished().next();
-            let Some(Action { maintenance, machine, .. }) = first else { break };
-            self.submit(Command::Complete { maintenance, machine, report: Report::Done })
+            let suspended = self.cluster.maintenances().flat_map(Maintenance::actions).next();
+            let first = self.cluster.unfinished().next().or(suspended);
+            let Some(Action { maintenance, target, .. }) = first else { break };
+            self.submit(Command::Complete { maintenance, target, report: Report::Done })
                 .expect("never refused");
         }
         self.settle();

@@ -99,7 +99,7 @@ impl Seed {
     }
 }
 
-/// The name of an action: one piece of work on one machine. It is the same for every repetition of the action, and no
+/// The name of an action: one piece of work on one machine or host, in one phase. It is the same for every repetition of the action, and no
 /// other action of any cluster has it. It is printed as 32 lower-case hexadecimal digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ActionName(u128);
@@ -108,11 +108,28 @@ impl ActionName {
     /// The name of the action that a piece of work has for a machine, in a cluster with that secret: a keyed hash.
     #[must_use]
     pub fn of(seed: &Seed, maintenance: MaintenanceId, machine: MachineId) -> Self {
-        let mut hasher = SipHasher24::new_with_key(&seed.0);
         // Event ids and secrets of other clusters are made of the same secret: this is none of them.
-        hasher.write(b"action");
+        Self::derived(seed, b"action", maintenance, machine.0)
+    }
+
+    /// The name of the action by which a machine returns after work on its host.
+    #[must_use]
+    pub fn of_return(seed: &Seed, maintenance: MaintenanceId, machine: MachineId) -> Self {
+        Self::derived(seed, b"return", maintenance, machine.0)
+    }
+
+    /// The name of the action that a piece of work has for a host.
+    #[must_use]
+    pub fn of_host(seed: &Seed, maintenance: MaintenanceId, host: HostId) -> Self {
+        Self::derived(seed, b"onhost", maintenance, host.0)
+    }
+
+    /// The words have one length, so that no two kinds of names hash the same bytes.
+    fn derived(seed: &Seed, kind: &[u8; 6], maintenance: MaintenanceId, number: u32) -> Self {
+        let mut hasher = SipHasher24::new_with_key(&seed.0);
+        hasher.write(kind);
         hasher.write(&maintenance.0.to_le_bytes());
-        hasher.write(&machine.0.to_le_bytes());
+        hasher.write(&number.to_le_bytes());
         Self(hasher.finish128().as_u128())
     }
 }

@@ -16,7 +16,7 @@ use forewarn_control::{
 };
 use forewarn_lifecycle::simulator::{self, Completion};
 use forewarn_lifecycle::{
-    Approver, Cluster, Command, Event, HostWork, Now, Report, RolloutId, RolloutTerms, Row, Seed,
+    Action, Approver, Cluster, Command, Event, HostWork, Now, Report, RolloutId, RolloutTerms, Row, Seed,
     SimulatedMachines, Steady, TenantId,
 };
 
@@ -56,8 +56,8 @@ struct Outside {
 
 impl simulator::Environment for Outside {
     fn take_completion(&mut self, now: Now) -> Option<Completion> {
-        let (maintenance, machine) = self.machines.take_finished(now.steady)?;
-        Some(Completion { maintenance, machine, report: Report::Done })
+        let Action { maintenance, target, .. } = self.machines.take_finished(now.steady)?;
+        Some(Completion { maintenance, target, report: Report::Done })
     }
 
     fn next_completion(&self) -> Option<Steady> {
@@ -103,7 +103,7 @@ impl Control {
         let hosts_at_once = NonZeroU16::new(u16::try_from(group / MACHINES_PER_HOST)?);
         let terms = RolloutTerms { hosts_at_once, ..RolloutTerms::default() };
         let rollout = self.state.rules().next_rollout();
-        self.decide(Command::Rollout { work: HostWork::Update, hosts, terms })?;
+        self.decide(Command::Rollout { work: HostWork::Update.into(), hosts, terms })?;
         loop {
             let rules = self.state.rules();
             if let Some(command) = simulator::due(rules, self.now, &mut self.outside) {
@@ -123,8 +123,8 @@ impl Control {
     }
 
     fn decide(&mut self, command: Command) -> Result<(), ControlError> {
-        let decision = if let Command::Complete { maintenance: work, machine, report } = command {
-            measured_completion(self, &ClusterRequest::Report { work, machine, report, reason: None })
+        let decision = if let Command::Complete { maintenance: work, target, report } = command {
+            measured_completion(self, &ClusterRequest::Report { work, target, report, reason: None })
         } else if let Command::Approve { .. } = command {
             measured_approval(self, &ClusterRequest::Rules(command))
         } else {

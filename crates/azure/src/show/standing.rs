@@ -1,6 +1,6 @@
 //! States of machines as clients see them: power state and provisioning state.
 
-use forewarn_lifecycle::{Cluster, EvictionPolicy, Impact, MachineId, Power};
+use forewarn_lifecycle::{Aside, Cluster, EvictionPolicy, Impact, MachineId, Power};
 
 use super::Provisioning;
 use crate::presence::is_leaving;
@@ -20,8 +20,8 @@ impl PowerState {
     pub(super) fn of(cluster: &Cluster, id: MachineId) -> Self {
         let mut impacts = cluster.pending_of(id).filter_map(|work| Some(work.action(id)?.impact));
         let on_its_way = impacts.find_map(|impact| match impact {
-            Impact::Start { .. } => Some(Self::Starting),
-            Impact::Stop => Some(Self::Stopping),
+            Impact::Start { .. } | Impact::Return(Aside::Stopped) => Some(Self::Starting),
+            Impact::Stop | Impact::StepAside(Aside::Stopped) => Some(Self::Stopping),
             Impact::Deallocate | Impact::Evict(EvictionPolicy::Deallocate) => Some(Self::Deallocating),
             Impact::Pause { .. }
             | Impact::Migrate { .. }
@@ -29,7 +29,10 @@ impl PowerState {
             | Impact::Redeploy { .. }
             | Impact::Reimage
             | Impact::Evict(EvictionPolicy::Delete)
-            | Impact::Delete => None,
+            | Impact::Delete
+            | Impact::StepAside(Aside::Paused)
+            | Impact::Return(Aside::Paused)
+            | Impact::OnHost(_) => None,
         });
         on_its_way.unwrap_or_else(|| match cluster.machine(id).map(|machine| machine.power) {
             Some(Power::Running) => Self::Running,

@@ -49,6 +49,12 @@ pub(crate) fn needs(command: &NamedCommand) -> Role {
         | C::DegradeHost { .. }
         | C::FailHost { .. }
         | C::RecoverHost { .. }
+        | C::CompleteHost { .. }
+        | C::RetryHost { .. }
+        | C::GiveUpHost { .. }
+        | C::ClearHost { .. }
+        | C::Retry { .. }
+        | C::GiveUp { .. }
         | C::Approve { .. }
         | C::Cancel { .. }
         | C::ForceStart { .. }
@@ -110,6 +116,12 @@ fn subject(command: &NamedCommand) -> CommandTarget<'_> {
         | C::DegradeHost { .. }
         | C::FailHost { .. }
         | C::RecoverHost { .. }
+        | C::CompleteHost { .. }
+        | C::RetryHost { .. }
+        | C::GiveUpHost { .. }
+        | C::ClearHost { .. }
+        | C::Retry { .. }
+        | C::GiveUp { .. }
         | C::BrakeOn {}
         | C::BrakeOff {}
         | C::AdmitHost(_)

@@ -1,17 +1,18 @@
 //! Facts of the audit log: one sentence for each change, as `watch` and the audit log show it.
 
+mod steps;
+
 use std::collections::BTreeSet;
 
 use forewarn_lifecycle::{
-    Action, Approver, Brake, Change, Cluster, EventId, Health, Hold, HostId, Machine, MachineId, Maintenance,
-    MaintenanceId, Now, Part, Plan, Report, RolloutId, ScaleSetId, StartCause, TenantId, Timestamp,
-    UpgradePolicy, Wait, Withdrawal,
+    Action, Approver, Brake, Change, Cluster, EventId, Health, Hold, HostAttention, HostId, Machine,
+    MachineId, Maintenance, MaintenanceId, Now, Part, Plan, RolloutId, ScaleSetId, StartCause, TenantId,
+    Timestamp, UpgradePolicy, Wait, Withdrawal,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::audit::log::{AuditEntry, NewAuditEntry};
-use crate::audit::notice::part_of_machine;
 use crate::command::lookup::full_name;
 use crate::command::upgrade::UpgradeWord;
 use crate::stream::{ClusterId, Stream};
@@ -106,6 +107,7 @@ impl AuditFact {
 
 /// Describes a change, in a cluster to which it has not been applied yet. None if the change is not worth an entry.
 #[must_use]
+#[allow(clippy::too_many_lines, reason = "one arm for each change")]
 pub fn describe_change(cluster: &Cluster, now: Now, change: &Change) -> Option<AuditFact> {
     let writer = FactWriter { cluster, at: Moment(now.wall) };
     Some(match change {
@@ -164,8 +166,18 @@ pub fn describe_change(cluster: &Cluster, now: Now, change: &Change) -> Option<A
         }
         Change::Started { maintenance, cause, actions } => writer.started(*maintenance, *cause, actions),
         Change::Withdrawn { maintenance, why, tenants } => writer.withdrawn(*maintenance, *why, tenants),
-        Change::Completed { maintenance, machine, report } => {
-            writer.completed(*maintenance, *machine, *report)
+        Change::Completed { maintenance, target, report } => writer.completed(*maintenance, *target, *report),
+        Change::HostAdvanced { maintenance, host, actions } => {
+            writer.host_advanced(*maintenance, *host, actions)
+        }
+        Change::Suspended { maintenance, target } => writer.suspended(*maintenance, *target),
+        Change::Retried { maintenance, target } => writer.retried(*maintenance, *target),
+        Change::AttentionChanged { host, attention } => {
+            let words = match attention {
+                HostAttention::Needed => "needs attention",
+                HostAttention::Unneeded => "no longer needs attention",
+            };
+            writer.of_host("attention", writer.host(*host), words)
         }
         Change::Enrolled(tenant) => writer.of_tenant("enrolled", *tenant, "is enrolled"),
         Change::Disabled(tenant) => {
@@ -334,34 +346,6 @@ impl FactWriter<'_> {
         let tenants: BTreeSet<_> = tenants.iter().collect();
         let parts: Vec<_> = plan.parts.iter().filter(|part| tenants.contains(&part.tenant)).collect();
         self.of_parts("withdrawn", plan, &parts, text)
-    }
-
-    /// Affects the one machine, not all machines of the work.
-    fn completed(&self, work: MaintenanceId, machine: MachineId, report: Report) -> AuditFact {
-        let how = match report {
-            Report::Done => "completed for",
-            Report::Failed => "failed for",
-        };
-        let text = format!("{how} {}", self.machine(machine));
-        let Some(maintenance) = self.cluster.maintenance(work) else {
-            let fact = self.of_work("completed", work, &text);
-            return AuditFact { machines: vec![full_name(self.cluster, machine)], ..fact };
-        };
-        let plan = &maintenance.plan;
-        let mut fact = self.of_plan("completed", plan, format!("{} {text}", self.what_is_left(plan)));
-        fact.machines = vec![full_name(self.cluster, machine)];
-        let part = part_of_machine(self.cluster, plan, machine);
-        let announcement = part.and_then(|part| part.announcement.as_ref());
-        fact.tenants = part.map(|part| self.tenant(part.tenant)).into_iter().collect();
-        fact.events = announcement.map(|announcement| announcement.id.to_string()).into_iter().collect();
-        let action = maintenance.action(machine);
-        let places = [
-            self.cluster.machine(machine).map(|machine| machine.host),
-            action.and_then(|action| action.impact.destination()),
-        ];
-        let places: BTreeSet<_> = places.into_iter().flatten().collect();
-        fact.hosts = places.into_iter().map(|host| self.host(host)).collect();
-        fact
     }
 
     /// The impact and the machines of work: `Freeze of web_0 (update of h1)`.

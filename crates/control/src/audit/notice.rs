@@ -3,8 +3,6 @@
 //!
 //! The event, its machines and its tenant may have been removed when a message is made; only the audit entry is left.
 
-use std::collections::BTreeSet;
-
 use forewarn_lifecycle::{
     Announcement, Change, Cluster, MachineId, Maintenance, MaintenanceId, Part, Plan, ScaleSetId, Shape,
     TenantId,
@@ -111,9 +109,8 @@ pub fn notices(cluster: &Cluster, change: &Change, context: NoticeContext<'_>) -
             let Some(Maintenance { plan, .. }) = cluster.maintenance(*maintenance) else { return Vec::new() };
             let mut all = writer.of_parts(plan, NoticeStatus::Started, |_| true);
             // Work with nothing left to do completes when it starts.
-            let busy: BTreeSet<_> = actions.iter().map(|action| action.machine).collect();
-            let is_over = |part: &Part| !part.machines.iter().any(|machine| busy.contains(machine));
-            all.extend(writer.of_parts(plan, NoticeStatus::Completed, is_over));
+            let idle = cluster.parts_without_actions(*maintenance, actions);
+            all.extend(writer.of_parts(plan, NoticeStatus::Completed, |part| idle.contains(&part.tenant)));
             all
         }
         Change::Withdrawn { maintenance, tenants, .. } => {
@@ -121,14 +118,17 @@ pub fn notices(cluster: &Cluster, change: &Change, context: NoticeContext<'_>) -
             let parts = tenants.iter().filter_map(|tenant| plan.part(*tenant));
             writer.of_some_parts(plan, NoticeStatus::Canceled, parts)
         }
-        Change::Completed { maintenance, machine, .. } => {
+        Change::Completed { maintenance, target, report } => {
             let Some(known) = cluster.maintenance(*maintenance) else { return Vec::new() };
-            if known.action(*machine).is_none() {
-                return Vec::new();
-            }
-            let part = part_of_machine(cluster, &known.plan, *machine);
-            let over = part.filter(|part| cluster.unfinished_in(*maintenance, part.tenant) == 1);
-            writer.of_some_parts(&known.plan, NoticeStatus::Completed, over.into_iter())
+            let over = cluster.part_ended_by(*maintenance, *target, *report);
+            let parts = over.and_then(|tenant| known.plan.part(tenant));
+            writer.of_some_parts(&known.plan, NoticeStatus::Completed, parts.into_iter())
+        }
+        Change::HostAdvanced { maintenance, host, actions } => {
+            let Some(known) = cluster.maintenance(*maintenance) else { return Vec::new() };
+            let over = cluster.parts_released(*maintenance, *host, actions);
+            let parts = over.iter().filter_map(|tenant| known.plan.part(*tenant));
+            writer.of_some_parts(&known.plan, NoticeStatus::Completed, parts)
         }
         Change::Planned(_)
         | Change::SeedSet(_)
@@ -158,6 +158,9 @@ pub fn notices(cluster: &Cluster, change: &Change, context: NoticeContext<'_>) -
         | Change::Approved { .. }
         | Change::Waits { .. }
         | Change::NoticeExtended { .. }
+        | Change::Suspended { .. }
+        | Change::Retried { .. }
+        | Change::AttentionChanged { .. }
         | Change::Enrolled(_)
         | Change::Heard { .. }
         | Change::Disabled(_)

@@ -2,6 +2,7 @@
 
 pub(crate) mod check;
 pub(crate) mod entry;
+pub(crate) mod host_work;
 pub(crate) mod limits;
 pub(crate) mod lookup;
 pub(crate) mod named;
@@ -17,6 +18,7 @@ pub use entry::{
     PolicyEntry, ScaleSetEntry, SetEntry, Site, VmEntry,
 };
 pub use entry::{notices, spot};
+pub use host_work::{HostWorkEntry, HostWorkError};
 pub use limits::{ADDRESSES_MAX, TAG_CHARS_MAX, TAGS_MAX};
 pub use lookup::{
     LookupError, find_event, find_host, find_machine, find_scale_set, find_tenant, full_name, similar,

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::command::entry::{
     HostEntry, InstanceEntry, MachineEntry, PolicyEntry, ScaleSetEntry, SetEntry, Site, VmEntry,
 };
+use crate::command::host_work::HostWorkEntry;
 use crate::command::object::objects;
 use crate::command::schema;
 use crate::command::terms::{AllWord, RolloutEntry, TermsEntry};
@@ -114,26 +115,14 @@ pub enum NamedCommand {
     /// Deallocates a machine for its owner.
     Deallocate { machine: String },
 
-    /// Updates hosts and pauses their machines, group by group.
-    UpdateHosts {
-        #[serde(deserialize_with = "list::at_least_one")]
-        hosts: Vec<String>,
-    },
-    /// Updates the network of hosts.
-    UpdateNetwork {
-        #[serde(deserialize_with = "list::at_least_one")]
-        hosts: Vec<String>,
-    },
-    /// Moves the machines of hosts live.
-    MigrateHosts {
-        #[serde(deserialize_with = "list::at_least_one")]
-        hosts: Vec<String>,
-    },
-    /// Restarts hosts with their machines.
-    RebootHosts {
-        #[serde(deserialize_with = "list::at_least_one")]
-        hosts: Vec<String>,
-    },
+    /// Updates hosts while their machines are paused, group by group.
+    UpdateHosts(HostWorkEntry),
+    /// Updates the network of hosts while their machines are paused.
+    UpdateNetwork(HostWorkEntry),
+    /// Moves the machines of hosts live. Only with `work`, the hosts themselves are then updated.
+    MigrateHosts(HostWorkEntry),
+    /// Restarts hosts while their machines are stopped.
+    RebootHosts(HostWorkEntry),
     /// Starts a rollout: work on hosts, group by group, on terms.
     StartRollout(RolloutEntry),
     /// Pauses a rollout: it announces nothing until it is resumed. Announced work stays, or is withdrawn.
@@ -167,12 +156,31 @@ pub enum NamedCommand {
     /// Marks a host as healthy.
     RecoverHost { host: String },
 
+    /// Ends the step on a host: its machines return.
+    CompleteHost {
+        host: String,
+        /// The reason, if the step failed: the host needs attention then.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[schemars(with = "Option<schema::WorkText>")]
+        failed: Option<String>,
+    },
+    /// Requests the step on a host again.
+    RetryHost { host: String },
+    /// Counts the step on a host as failed: its machines return, and the host needs attention.
+    GiveUpHost { host: String },
+    /// Lets a host that needed attention have machines and work again.
+    ClearHost { host: String },
+
     /// Approves events of a tenant as its owner: by id, or `"all"` visible ones.
     Approve { tenant: String, events: EventSelection },
     /// Cancels an event that has not started.
     Cancel { event: String },
     /// Starts an event without waiting.
     ForceStart { event: String },
+    /// Requests the unfinished actions of the work behind an event again.
+    Retry { event: String },
+    /// Counts the unfinished actions of the work behind an event as failed.
+    GiveUp { event: String },
     /// Holds every start.
     BrakeOn {},
     /// Releases the brake.

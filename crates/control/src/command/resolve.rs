@@ -5,14 +5,15 @@ use std::net::IpAddr;
 
 use forewarn_lifecycle::{
     Announced, Approver, BadName, Brake, Cluster, Command, Event, EventId, FailureKind, FaultDomain, HostId,
-    HostWork, MachineId, Name, Placement, PlannedWork as Planned, PowerChange, Profile, RolloutId,
-    RolloutTerms, ScaleSetId, SetShape, Shape, TenantId, Unenrolled, UpdateDomain, Zone,
+    HostWork, MachineId, Name, Placement, PlannedWork as Planned, PowerChange, Profile, Report, RolloutId,
+    RolloutTerms, ScaleSetId, SetShape, Shape, TenantId, Unenrolled, UpdateDomain, WorkText, Zone,
 };
 
 use crate::command::check::{self, ControlCharacterError};
 use crate::command::entry::{
     self, HostEntry, InstanceEntry, MachineEntry, ScaleSetEntry, SetEntry, Site, VmEntry,
 };
+use crate::command::host_work::{HostWorkEntry, HostWorkError};
 use crate::command::limits::{ADDRESSES_MAX, TAG_CHARS_MAX, TAGS_MAX};
 use crate::command::lookup::{LookupError, find_event, find_host, find_machine, find_scale_set, find_tenant};
 use crate::command::named::{
@@ -32,6 +33,8 @@ pub enum Resolved {
     Describe(MachineId, MachineDetailsChange),
     /// A change of the site, which all machines show.
     Site(SiteChange),
+    /// A command of the rules by which actions fail, and the reason.
+    Fail(Command, String),
     /// The next action on a simulated machine fails.
     Jam(MachineId),
 }
@@ -42,7 +45,7 @@ impl Resolved {
     pub fn machine(&self) -> Option<MachineId> {
         let command = match self {
             Self::Describe(machine, _) | Self::Jam(machine) => return Some(*machine),
-            Self::Rules(command) => command,
+            Self::Rules(command) | Self::Fail(command, _) => command,
             Self::Admit(..) | Self::Site(_) => return None,
         };
         if let Command::Restart(machine)
@@ -130,6 +133,9 @@ pub enum CommandError {
     /// The terms of a rollout are invalid.
     #[error(transparent)]
     RolloutTerms(#[from] TermsError),
+    /// Work on hosts is invalid.
+    #[error(transparent)]
+    HostWork(#[from] HostWorkError),
     /// A text has control characters.
     #[error(transparent)]
     Control(#[from] ControlCharacterError),
@@ -140,6 +146,7 @@ impl NamedCommand {
     ///
     /// # Errors
     /// Fails if a name is not found, or a new name or a number is invalid.
+    #[allow(clippy::too_many_lines, reason = "one arm for each command")]
     pub fn resolve(&self, cluster: &Cluster) -> Result<Resolved, CommandError> {
         let machine = |name: &str| find_machine(cluster, name);
         let host = |name: &str| find_host(cluster, name);
@@ -187,10 +194,10 @@ impl NamedCommand {
             Self::Stop { machine: name } => power(name, PowerChange::Stop)?,
             Self::Start { machine: name } => power(name, PowerChange::Start)?,
             Self::Deallocate { machine: name } => power(name, PowerChange::Deallocate)?,
-            Self::UpdateHosts { hosts } => rollout(cluster, HostWork::Update, hosts)?,
-            Self::UpdateNetwork { hosts } => rollout(cluster, HostWork::NetworkUpdate, hosts)?,
-            Self::MigrateHosts { hosts } => rollout(cluster, HostWork::Migration, hosts)?,
-            Self::RebootHosts { hosts } => rollout(cluster, HostWork::Restart, hosts)?,
+            Self::UpdateHosts(entry) => rollout(cluster, HostWork::Update, entry)?,
+            Self::UpdateNetwork(entry) => rollout(cluster, HostWork::NetworkUpdate, entry)?,
+            Self::MigrateHosts(entry) => rollout(cluster, HostWork::Migration, entry)?,
+            Self::RebootHosts(entry) => rollout(cluster, HostWork::Restart, entry)?,
             Self::StartRollout(entry) => start_rollout(cluster, entry)?,
             Self::PauseRollout { rollout, take_back: true } => pause(*rollout, Announced::TakenBack),
             Self::PauseRollout { rollout, take_back: false } => pause(*rollout, Announced::Stays),
@@ -205,6 +212,18 @@ impl NamedCommand {
             Self::Approve { tenant, events } => approve(cluster, find_tenant(cluster, tenant)?, events)?,
             Self::Cancel { event } => Command::Cancel(find_event(cluster, event)?.1.maintenance),
             Self::ForceStart { event } => Command::ForceStart(find_event(cluster, event)?.1.maintenance),
+            Self::CompleteHost { host: name, failed: None } => {
+                Command::CompleteHost { host: host(name)?, report: Report::Done }
+            }
+            Self::CompleteHost { host: name, failed: Some(why) } => return fail_host_step(host(name)?, why),
+            Self::RetryHost { host: name } => Command::RetryHost(host(name)?),
+            Self::GiveUpHost { host: name } => return fail_host_step(host(name)?, GIVEN_UP),
+            Self::ClearHost { host: name } => Command::ClearHost(host(name)?),
+            Self::Retry { event } => Command::Retry(find_event(cluster, event)?.1.maintenance),
+            Self::GiveUp { event } => {
+                let command = Command::GiveUp(find_event(cluster, event)?.1.maintenance);
+                return Ok(Resolved::Fail(command, GIVEN_UP.to_owned()));
+            }
             Self::BrakeOn {} => Command::Brake(Brake::On),
             Self::BrakeOff {} => Command::Brake(Brake::Off),
             Self::ChangeSettings(change) => change_settings(cluster, change),
@@ -212,6 +231,15 @@ impl NamedCommand {
         };
         Ok(Resolved::Rules(rules))
     }
+}
+
+/// The reason of actions that an operator has given up.
+const GIVEN_UP: &str = "given up by an operator";
+
+fn fail_host_step(host: HostId, why: &str) -> Result<Resolved, CommandError> {
+    let why = WorkText::new(why).ok_or(HostWorkError::Text)?;
+    let command = Command::CompleteHost { host, report: Report::Failed };
+    Ok(Resolved::Fail(command, why.into()))
 }
 
 fn admit_host(entry: &HostEntry) -> Result<Command, CommandError> {
@@ -320,11 +348,12 @@ fn pause(rollout: u64, announced: Announced) -> Command {
 
 fn start_rollout(cluster: &Cluster, entry: &RolloutEntry) -> Result<Command, CommandError> {
     let (hosts, terms) = (entry.hosts.resolve(cluster)?, entry.terms.apply(&RolloutTerms::default())?);
-    Ok(Command::Rollout { work: entry.work.into(), hosts, terms })
+    Ok(Command::Rollout { work: entry.task()?, hosts, terms })
 }
 
-fn rollout(cluster: &Cluster, work: HostWork, hosts: &[String]) -> Result<Command, LookupError> {
-    Ok(Command::Rollout { work, hosts: find_hosts(cluster, hosts)?, terms: RolloutTerms::default() })
+fn rollout(cluster: &Cluster, kind: HostWork, entry: &HostWorkEntry) -> Result<Command, CommandError> {
+    let (work, hosts) = (entry.options().task(kind)?, find_hosts(cluster, &entry.hosts)?);
+    Ok(Command::Rollout { work, hosts, terms: RolloutTerms::default() })
 }
 
 fn change_rollout(

@@ -58,6 +58,10 @@ texts! {
     WebhookUrl = r"^https?://[A-Za-z0-9][A-Za-z0-9.-]{0,99}(:[1-9][0-9]{0,3})?(/[A-Za-z0-9._~%/-]*)?(\?[A-Za-z0-9._~%/&=-]*)?$", URL_CHARS_MAX;
     /// Value of `Authorization`: visible ASCII characters, and spaces between them.
     Authorization = r"^[!-~]+( [!-~]+)*$", AUTHORIZATION_CHARS_MAX;
+    /// Words about work on a host: one line.
+    WorkText = r"^[ -~]+$", forewarn_lifecycle::WorkText::BYTES_MAX;
+    /// Announced length of an interruption: `45s`, `10m`, `2h`.
+    Interruption = r"^([1-9][0-9]{0,3}s|[1-9][0-9]{0,2}m|[1-9]h|1[0-8]h)$", NOTICE_CHARS_MAX;
     /// Notice of a deletion: 5 to 15 minutes, such as `5m`, `9m50s` or `900s`.
     Notice = r"^(([5-9]|1[0-4])m([0-5]?[0-9]s)?|15m|(3[0-9][0-9]|[4-8][0-9][0-9]|900)s)$", NOTICE_CHARS_MAX;
 }

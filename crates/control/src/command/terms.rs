@@ -6,14 +6,15 @@ use std::num::NonZeroU16;
 use std::str::FromStr;
 
 use forewarn_lifecycle::{
-    Cluster, Confirm, FaultDomains, Health, HealthGate, HostId, HostWork, Percent, RolloutTerms, Weekdays,
-    Window, Zone,
+    Cluster, Confirm, FaultDomains, Health, HealthGate, Host, HostAttention, HostId, HostTask, HostWork,
+    Percent, RolloutTerms, Weekdays, Window, Zone,
 };
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::SeqAccessDeserializer;
 use serde::de::{Error as _, IntoDeserializer, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::command::host_work::{HostWorkError, StepOptions, is_false};
 use crate::command::lookup::{LookupError, find_host};
 use crate::command::object::objects;
 use crate::command::schema;
@@ -23,26 +24,49 @@ use forewarn_types::{Span, list};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(remote = "Self", deny_unknown_fields)]
 pub struct RolloutEntry {
-    /// The work.
-    pub work: WorkWord,
+    /// The kind of work.
+    pub kind: WorkWord,
     /// The hosts.
     pub hosts: HostSelection,
     /// The terms.
     #[serde(default)]
     pub terms: TermsEntry,
+    /// The work on each host, for the driver and for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<schema::WorkText>")]
+    pub work: Option<String>,
+    /// True if only machines are worked on, and no step is taken on the hosts themselves. `work` has no effect then.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub no_work: bool,
+    /// Announced length of the interruption: 1 second to 18 hours; the usual one if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<schema::Interruption>")]
+    pub duration: Option<Span>,
+}
+
+impl RolloutEntry {
+    /// The work on each host.
+    ///
+    /// # Errors
+    /// Fails if the text or the duration is invalid.
+    pub fn task(&self) -> Result<HostTask, HostWorkError> {
+        let options =
+            StepOptions { work: self.work.as_deref(), no_work: self.no_work, duration: self.duration };
+        options.task(self.kind.into())
+    }
 }
 
 /// Work of a rollout on hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum WorkWord {
-    /// Updates the hosts and pauses their machines.
+    /// Updates the hosts while their machines are paused.
     Update,
     /// Updates the network of the hosts.
     Network,
     /// Moves the machines of the hosts live.
     Migrate,
-    /// Restarts the hosts with their machines.
+    /// Restarts the hosts while their machines are stopped.
     Reboot,
 }
 
@@ -56,9 +80,9 @@ pub enum HostSelection {
         #[schemars(with = "schema::AtLeastOne<schema::Name>")]
         Vec<String>,
     ),
-    /// Every host of the cluster that has not failed.
+    /// Every host of the cluster that has not failed and needs no attention.
     Every(AllWord),
-    /// Every host of a zone that has not failed.
+    /// Every host of a zone that has not failed and needs no attention.
     Zone(ZoneSelection),
 }
 
@@ -187,7 +211,9 @@ impl HostSelection {
             Self::Zone(ZoneSelection { zone }) => Some(Zone(*zone)),
         };
         let meant = cluster.hosts().filter(|(_, host)| zone.is_none() || host.zone == zone);
-        Ok(meant.filter(|(_, host)| host.health != Health::Failed).map(|(id, _)| id).collect())
+        let is_usable =
+            |host: &Host| host.health != Health::Failed && host.attention == HostAttention::Unneeded;
+        Ok(meant.filter(|(_, host)| is_usable(host)).map(|(id, _)| id).collect())
     }
 }
 

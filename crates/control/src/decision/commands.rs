@@ -123,6 +123,11 @@ impl ClusterDraft<'_> {
         let cluster = self.cluster();
         match resolved {
             Resolved::Rules(command) => drop(self.change(&command)?),
+            Resolved::Fail(command, reason) => {
+                let reason = self.draft.attribution.reason.replace(reason);
+                self.change(&command)?;
+                self.draft.attribution.reason = reason;
+            }
             Resolved::Admit(command, details) => {
                 for change in self.change(&command)? {
                     if let Change::MachineAdmitted { machine, .. } = change {

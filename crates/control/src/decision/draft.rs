@@ -149,10 +149,15 @@ impl<'a> ClusterDraft<'a> {
                 self.attribute_to_machine(command);
                 self.decided(command)
             }
-            ClusterRequest::Report { work, machine, report, reason } => {
+            ClusterRequest::Report { work, target, report, reason } => {
                 self.draft.attribution = Attribution { reason: reason.clone(), ..Attribution::default() };
-                let (maintenance, machine, report) = (*work, *machine, *report);
-                self.decided(&Command::Complete { maintenance, machine, report })
+                let (maintenance, target, report) = (*work, *target, *report);
+                self.decided(&Command::Complete { maintenance, target, report })
+            }
+            ClusterRequest::Suspend { work, target, reason } => {
+                let reason = Some(reason.clone());
+                self.draft.attribution = Attribution { reason, ..Attribution::default() };
+                self.decided(&Command::Suspend { maintenance: *work, target: *target })
             }
             ClusterRequest::Commands(batch) => self.command_batch(batch),
             ClusterRequest::ScaleSet { command, context } => self.scale_set_command(command, context),
@@ -198,12 +203,15 @@ impl<'a> ClusterDraft<'a> {
         self.audit_change(change, fact.with_reason(reason.as_deref()), notices);
     }
 
-    /// Records the reason of a failure before the change that completes the work with it.
+    /// Records the reason of a failure before the change that completes the work with it. Returns the reason of a change.
     fn record_failure(&mut self, change: &Change) -> Option<String> {
-        let Change::Completed { maintenance, machine, report: Report::Failed } = change else { return None };
+        if let Change::Suspended { .. } = change {
+            return self.draft.attribution.reason.clone();
+        }
+        let Change::Completed { maintenance, target, report: Report::Failed } = change else { return None };
         let reason = self.draft.attribution.reason.clone()?;
-        let (maintenance, machine) = (*maintenance, *machine);
-        self.write(ClusterEntry::Failed { maintenance, machine, reason: reason.clone() });
+        let (maintenance, target) = (*maintenance, *target);
+        self.write(ClusterEntry::Failed { maintenance, target, reason: reason.clone() });
         Some(reason)
     }
 

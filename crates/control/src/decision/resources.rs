@@ -63,7 +63,9 @@ impl ClusterDraft<'_> {
 
     /// The resource of an object goes with the object.
     fn gone_with(&self, change: &Change) -> Option<ResourceCommand> {
-        let link = if let Change::Completed { machine, .. } | Change::MachineForgotten(machine) = change {
+        let link = if let Change::Completed { target, .. } = change {
+            Link::Machine(target.machine()?)
+        } else if let Change::MachineForgotten(machine) = change {
             Link::Machine(*machine)
         } else if let Change::TenantRemoved(tenant) = change {
             Link::Tenant(*tenant)

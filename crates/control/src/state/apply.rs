@@ -5,7 +5,8 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use forewarn_lifecycle::{
-    Change, Cluster, Effect as RulesEffect, MachineId, MaintenanceId, Name, Now, Report, Shape, TenantId,
+    Change, Cluster, Effect as RulesEffect, HostAttention, MachineId, MaintenanceId, Name, Now, Report,
+    Shape, Target, TenantId,
 };
 
 use super::cluster::ClosedBy;
@@ -112,8 +113,8 @@ impl ClusterState {
                 return vec![Effect::ClusterChanged(id), Effect::ClaimsChanged(id)];
             }
             ClusterEntry::Unread(_) | ClusterEntry::Clock => {}
-            ClusterEntry::Failed { maintenance, machine, reason } => {
-                self.failures.insert((*maintenance, *machine), reason.clone());
+            ClusterEntry::Failed { maintenance, target, reason } => {
+                self.failures.insert((*maintenance, *target), reason.clone());
             }
             ClusterEntry::ReceiptKept(new) => self.receipts.keep(ReceiptRoom::CLUSTER, now.steady, new),
             ClusterEntry::Resource(change) => {
@@ -144,16 +145,17 @@ impl ClusterState {
             });
         }
         effects.extend(self.follow_work(id, change));
+        self.follow_attention(change);
         if let Change::MachineAdmitted { machine, .. } = change {
             effects.push(Effect::MachineChanged(id, *machine));
         }
         // A machine is removed with its last action, or when it is forgotten.
-        if let Change::Completed { machine, .. } | Change::MachineForgotten(machine) = change
-            && self.rules.machine(*machine).is_none()
+        if let Some(machine) = ended_machine(change)
+            && self.rules.machine(machine).is_none()
         {
-            let gone = self.regroup(&[Link::Machine(*machine)], |state| state.details.remove(machine));
-            self.release_addresses(*machine, &gone.unwrap_or_default());
-            effects.push(Effect::MachineGone(id, *machine));
+            let gone = self.regroup(&[Link::Machine(machine)], |state| state.details.remove(&machine));
+            self.release_addresses(machine, &gone.unwrap_or_default());
+            effects.push(Effect::MachineGone(id, machine));
         }
         effects
     }
@@ -212,6 +214,8 @@ impl ClusterState {
                 Report::Failed => Ending::Failed,
             };
             (*maintenance, ending)
+        } else if let Change::HostAdvanced { maintenance, .. } = change {
+            (*maintenance, Ending::Done)
         } else {
             return effects;
         };
@@ -226,11 +230,25 @@ impl ClusterState {
         effects
     }
 
+    /// Forgets the reason why a host needed attention.
+    fn follow_attention(&mut self, change: &Change) {
+        let (Change::HostRemoved(host)
+        | Change::AttentionChanged { host, attention: HostAttention::Unneeded }) = change
+        else {
+            return;
+        };
+        let host = *host;
+        let of_host = self.failures.keys().filter(|(_, target)| *target == Target::Host(host));
+        let keys: Vec<_> = of_host.copied().collect();
+        keys.into_iter().for_each(|key| drop(self.failures.remove(&key)));
+    }
+
     /// The first failures of some work, of each tenant: it may read its own.
     fn first_failures(&self, work: MaintenanceId) -> Vec<(Name, FailureView)> {
         let rules = &self.rules;
         let mut counts = BTreeMap::new();
-        let failure = |(machine, reason): (MachineId, &str)| {
+        let failure = |(target, reason): (Target, &str)| {
+            let machine = target.machine()?;
             let owner = owner_name(rules, rules.machine(machine)?.tenant)?.clone();
             let (machine, reason) = (full_name(rules, machine), reason.to_owned());
             Some((owner, FailureView { machine, reason }))
@@ -244,9 +262,19 @@ impl ClusterState {
     }
 
     fn forget_failures(&mut self, work: MaintenanceId) {
-        let machines: Vec<_> = self.failures_of(work).map(|(machine, _)| machine).collect();
-        machines.into_iter().for_each(|machine| drop(self.failures.remove(&(work, machine))));
+        // The reason why a host needs attention stays until it is cleared.
+        let machines = self.failures_of(work).filter(|(target, _)| target.machine().is_some());
+        let targets: Vec<_> = machines.map(|(target, _)| target).collect();
+        targets.into_iter().for_each(|target| drop(self.failures.remove(&(work, target))));
     }
+}
+
+/// The machine that may have gone with a change.
+fn ended_machine(change: &Change) -> Option<MachineId> {
+    if let Change::MachineForgotten(machine) = change {
+        return Some(*machine);
+    }
+    if let Change::Completed { target, .. } = change { target.machine() } else { None }
 }
 
 /// The name of a tenant for people: for a placement group, the name of its scale set.

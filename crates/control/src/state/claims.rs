@@ -28,6 +28,7 @@ pub fn claims_needed(
         }
         ClusterRequest::Rules(_)
         | ClusterRequest::Report { .. }
+        | ClusterRequest::Suspend { .. }
         | ClusterRequest::ScaleSet { .. }
         | ClusterRequest::Sweep
         | ClusterRequest::AdvanceWebhooks(_)

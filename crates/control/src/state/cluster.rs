@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use forewarn_lifecycle::paged::PagedMap;
-use forewarn_lifecycle::{Cluster, MachineId, MaintenanceId, Seed};
+use forewarn_lifecycle::{Cluster, HostId, MachineId, MaintenanceId, Seed, Target};
 
 use super::details::DetailsTable;
 use super::member_index::MemberIndex;
@@ -22,7 +22,7 @@ pub struct ClusterState {
     pub(super) rules: Cluster,
     pub(super) site: Site,
     pub(super) details: DetailsTable,
-    pub(super) failures: PagedMap<(MaintenanceId, MachineId), String>,
+    pub(super) failures: PagedMap<(MaintenanceId, Target), String>,
     pub(super) receipts: Receipts,
     pub(super) resources: Resources,
     /// Progress of deliveries to webhooks, by number.
@@ -155,7 +155,8 @@ impl ClusterState {
     /// The reason why some work, which is not finished, failed for a machine.
     #[must_use]
     pub fn failure(&self, work: MaintenanceId, machine: MachineId) -> Option<&str> {
-        self.failures.get(&(work, machine)).map(String::as_str)
+        let of = |target| self.failures.get(&(work, target)).map(String::as_str);
+        of(Target::Machine(machine)).or_else(|| of(Target::Returning(machine)))
     }
 
     /// Every announcement that waits.
@@ -166,10 +167,17 @@ impl ClusterState {
         announced.map(|maintenance| maintenance.plan.id).collect()
     }
 
-    /// The failures of some work that is not finished: machines and reasons.
-    pub fn failures_of(&self, work: MaintenanceId) -> impl Iterator<Item = (MachineId, &str)> {
-        let all = self.failures.range((work, MachineId(0))..=(work, MachineId(u32::MAX)));
-        all.map(|((_, machine), reason)| (*machine, reason.as_str()))
+    /// The reason of the last step on a host that failed, until the host is cleared.
+    #[must_use]
+    pub fn step_failure(&self, host: HostId) -> Option<&str> {
+        let of_host = self.failures.iter().filter(|((_, target), _)| *target == Target::Host(host));
+        of_host.map(|(_, reason)| reason.as_str()).last()
+    }
+
+    /// The failures of some work that is not finished: machines and hosts, and reasons.
+    pub fn failures_of(&self, work: MaintenanceId) -> impl Iterator<Item = (Target, &str)> {
+        let all = (work, Target::FIRST)..=(work, Target::LAST);
+        self.failures.range(all).map(|((_, target), reason)| (*target, reason.as_str()))
     }
 }
 

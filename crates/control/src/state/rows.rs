@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use forewarn_lifecycle::paged::PagedMap;
-use forewarn_lifecycle::{BadRows, MachineId, MaintenanceId, Restoring, Row};
+use forewarn_lifecycle::{BadRows, MachineId, MaintenanceId, Restoring, Row, Target};
 
 use super::cluster::ClosedBy;
 use super::details::DetailsTable;
@@ -24,7 +24,7 @@ pub enum StateRow {
     Rules(Row),
     Site(Site),
     Described(MachineId, MachineDetails),
-    Failed(MaintenanceId, MachineId, String),
+    Failed(MaintenanceId, Target, String),
     Receipt(ReceiptRow),
     Resource(ResourceRow),
     Cluster(ClusterId),
@@ -54,7 +54,7 @@ pub struct RestoringCluster {
     rules: Restoring,
     site: Site,
     details: Vec<(MachineId, Arc<MachineDetails>)>,
-    failures: PagedMap<(MaintenanceId, MachineId), String>,
+    failures: PagedMap<(MaintenanceId, Target), String>,
     receipts: Receipts,
     resources: Resources,
     webhooks: PagedMap<u32, Progress>,
@@ -80,7 +80,7 @@ impl ClusterState {
         let details =
             self.details.into_rows().map(|(machine, details)| StateRow::Described(machine, details));
         let failures = self.failures.into_iter();
-        let failures = failures.map(|((work, machine), reason)| StateRow::Failed(work, machine, reason));
+        let failures = failures.map(|((work, target), reason)| StateRow::Failed(work, target, reason));
         let receipts = self.receipts.into_rows().map(StateRow::Receipt);
         let resources = self.resources.into_rows().map(StateRow::Resource);
         let webhooks = self.webhooks.into_iter();
@@ -108,7 +108,7 @@ impl RestoringCluster {
             StateRow::Rules(row) => self.rules.add(row)?,
             StateRow::Site(site) => self.site = site,
             StateRow::Described(machine, details) => self.details.push((machine, Arc::new(details))),
-            StateRow::Failed(work, machine, reason) => drop(self.failures.insert((work, machine), reason)),
+            StateRow::Failed(work, target, reason) => drop(self.failures.insert((work, target), reason)),
             StateRow::Receipt(row) => self.receipts.restore(row)?,
             StateRow::Resource(row) => {
                 if row.cluster().is_some_and(|cluster| cluster != self.id) {

@@ -1,8 +1,8 @@
 //! Work, its cause and its obstacles in words: for views, audit entries and explanations.
 
 use forewarn_lifecycle::{
-    Approver, Cause, Cluster, Hold, HostId, HostWork, Maintenance, Now, Obstacle, PowerChange, Rollout,
-    Stage, Standing, StartCause, Wait,
+    Approver, Cause, Cluster, Hold, HostId, HostPhase, HostWork, Maintenance, Now, Obstacle, PowerChange,
+    Rollout, Stage, Standing, StartCause, Wait,
 };
 use forewarn_types::{Moment, show_duration};
 
@@ -43,7 +43,7 @@ pub fn cause(cluster: &Cluster, cause: &Cause) -> String {
         Cause::Power(PowerChange::Deallocate) => "deallocation by the owner".to_owned(),
         Cause::Eviction(_) => "eviction".to_owned(),
         Cause::HostWork { work, hosts, .. } => {
-            let what = match work {
+            let what = match work.kind {
                 HostWork::Update => "update of",
                 HostWork::NetworkUpdate => "network update of",
                 HostWork::Migration => "live migration from",
@@ -87,7 +87,18 @@ pub fn progress(work: &Maintenance) -> String {
         Stage::Waiting(Wait::Held(Hold::Window { opens })) => {
             return format!("held until the next window of its rollout: {}", Moment(*opens));
         }
-        Stage::Running { actions, .. } => {
+        Stage::Running { actions, steps, .. } => {
+            if !steps.suspended.is_empty() {
+                return "under way: the result of an action is unknown, it waits for an operator to retry it or to \
+                        give it up"
+                    .to_owned();
+            }
+            let is_stepping = |phase: &&HostPhase| matches!(phase, HostPhase::Step { .. });
+            let stepping = steps.hosts.values().filter(is_stepping).count();
+            if stepping > 0 {
+                let hosts = if stepping == 1 { "its host".to_owned() } else { format!("{stepping} hosts") };
+                return format!("under way: waits for the end of the work on {hosts}");
+            }
             let left = actions.len();
             return format!("under way: {left} {} to go", if left == 1 { "machine" } else { "machines" });
         }
@@ -140,6 +151,7 @@ fn in_the_way(obstacle: Obstacle) -> &'static str {
         Obstacle::Events => "a tenant has the maximum number of events",
         Obstacle::NoHost => "no other host can take a machine",
         Obstacle::Full => "the group has reached its maximum size",
+        Obstacle::NeedsAttention => "the next host needs attention",
     }
 }
 

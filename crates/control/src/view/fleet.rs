@@ -5,12 +5,14 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use forewarn_lifecycle::{
-    Cluster, Event, Health, HostId, MachineId, Now, Phase, Power, Shape, StartCause, TenantId,
+    Cluster, Event, Health, HostAttention, HostId, HostPhase, MachineId, Maintenance, Now, Phase, Power,
+    Shape, StartCause, TenantId, Timestamp,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::command::entry::{Eviction, PolicyEntry, notices, spot};
+use crate::command::host_work::is_false;
 use crate::command::lookup::full_name;
 use crate::command::resolve::MachineDetails;
 use crate::command::schema;
@@ -32,6 +34,15 @@ pub struct HostView {
     pub machines: Vec<String>,
     /// Work on the host that is announced or under way.
     pub work: Option<String>,
+    /// The reason why the host needs attention; absent if it does not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attention: Option<String>,
+    /// Time at which the step on the host began; absent if there is none in progress.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step_since: Option<Moment>,
+    /// True if that step is the work of a person, who has to report its end.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub manual: bool,
 }
 
 /// A machine.
@@ -238,7 +249,7 @@ pub enum DifferenceState {
 
 /// View of a host.
 #[must_use]
-pub fn host_view(cluster: &Cluster, id: HostId) -> Option<HostView> {
+pub fn host_view(cluster: &Cluster, id: HostId, failure: Option<&str>) -> Option<HostView> {
     let host = cluster.host(id)?;
     let health = match host.health {
         Health::Healthy => "healthy",
@@ -255,7 +266,29 @@ pub fn host_view(cluster: &Cluster, id: HostId) -> Option<HostView> {
         work: work
             .map(|work| format!("{}, {}", cause(cluster, &work.plan.cause), progress(work)))
             .or(waiting),
+        attention: match host.attention {
+            HostAttention::Needed => Some(failure.unwrap_or("a step on it failed").to_owned()),
+            HostAttention::Unneeded => None,
+        },
+        step_since: work.and_then(|work| step_since(work, id)).map(Moment),
+        manual: false,
     })
+}
+
+impl HostView {
+    /// The same where persons carry out the steps on hosts.
+    #[must_use]
+    pub fn worked_on_by_hand(self) -> Self {
+        Self { manual: self.step_since.is_some(), ..self }
+    }
+}
+
+/// Time at which the step on a host began.
+fn step_since(work: &Maintenance, host: HostId) -> Option<Timestamp> {
+    match work.steps()?.hosts.get(&host)? {
+        HostPhase::Step { since } => Some(*since),
+        HostPhase::Aside { .. } => None,
+    }
 }
 
 /// View of a machine.

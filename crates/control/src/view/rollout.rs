@@ -59,7 +59,7 @@ pub fn rollout_view(cluster: &Cluster, now: Now, id: RolloutId) -> Option<Rollou
     };
     Some(RolloutView {
         id: id.0,
-        work: work_word(rollout.work).to_owned(),
+        work: work_word(rollout.work.kind).to_owned(),
         state,
         text,
         terms: TermsEntry::from(&rollout.terms),
@@ -217,6 +217,10 @@ pub(crate) fn describe_rollout_change(
         | Change::Started { .. }
         | Change::Withdrawn { .. }
         | Change::Completed { .. }
+        | Change::HostAdvanced { .. }
+        | Change::Suspended { .. }
+        | Change::Retried { .. }
+        | Change::AttentionChanged { .. }
         | Change::Enrolled(_)
         | Change::Heard { .. }
         | Change::Disabled(_)

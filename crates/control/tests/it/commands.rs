@@ -10,7 +10,7 @@ use forewarn_types::Span;
 use forewarn_testkit::TestCluster;
 
 /// One of each, as an operator would write it.
-const EVERY: [&str; 44] = [
+const EVERY: [&str; 51] = [
     r#"{"command":"admit_host","name":"h3","zone":1}"#,
     r#"{"command":"remove_host","host":"h1"}"#,
     r#"{"command":"forget_host","host":"h1"}"#,
@@ -48,6 +48,13 @@ const EVERY: [&str; 44] = [
     r#"{"command":"degrade_host","host":"h1","fails_in":"2d"}"#,
     r#"{"command":"fail_host","host":"h1"}"#,
     r#"{"command":"recover_host","host":"h1"}"#,
+    r#"{"command":"complete_host","host":"h1"}"#,
+    r#"{"command":"complete_host","host":"h1","failed":"no kernel"}"#,
+    r#"{"command":"retry_host","host":"h1"}"#,
+    r#"{"command":"give_up_host","host":"h1"}"#,
+    r#"{"command":"clear_host","host":"h1"}"#,
+    r#"{"command":"retry","event":"28512AF7-C957-4500-9BC4-842D6FB531E4"}"#,
+    r#"{"command":"give_up","event":"28512AF7-C957-4500-9BC4-842D6FB531E4"}"#,
     r#"{"command":"approve","tenant":"solo","events":"all"}"#,
     r#"{"command":"cancel","event":"28512AF7-C957-4500-9BC4-842D6FB531E4"}"#,
     r#"{"command":"force_start","event":"28512AF7-C957-4500-9BC4-842D6FB531E4"}"#,
@@ -145,7 +152,7 @@ fn names_come_to_numbers() {
     let stop = Command::ChangePower { machine: solo, change: PowerChange::Stop };
     assert_eq!(rules(r#"{"command":"stop","machine":"solo"}"#), stop);
     let rollout = Command::Rollout {
-        work: HostWork::Restart,
+        work: HostTask::from(HostWork::Restart).with_step(None),
         hosts: vec![HostId(1), HostId(0)],
         terms: RolloutTerms::default(),
     };

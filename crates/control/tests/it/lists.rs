@@ -24,9 +24,9 @@ fn an_empty_list_selects_nothing_and_is_rejected() {
         (r#"{"command":"update_network","hosts":[]}"#, r#""h1""#),
         (r#"{"command":"migrate_hosts","hosts":[]}"#, r#""h1""#),
         (r#"{"command":"reboot_hosts","hosts":[]}"#, r#""h1""#),
-        (r#"{"command":"start_rollout","work":"update","hosts":[]}"#, r#""h1""#),
+        (r#"{"command":"start_rollout","kind":"update","hosts":[]}"#, r#""h1""#),
         (
-            r#"{"command":"start_rollout","work":"update","hosts":"all","terms":{"windows":[]}}"#,
+            r#"{"command":"start_rollout","kind":"update","hosts":"all","terms":{"windows":[]}}"#,
             r#""22:00-06:00""#,
         ),
         (r#"{"command":"change_rollout","rollout":0,"terms":{"windows":[]}}"#, r#""22:00-06:00""#),

@@ -128,8 +128,8 @@ fn pass(streams: &mut Streams, id: ClusterId, report: Report) -> Result<(), Fail
     let actions: Vec<_> = streams.cluster(id).rules().unfinished().collect();
     for action in actions {
         let reason = (report == Report::Failed).then(|| "no such domain".to_owned());
-        let (work, machine) = (action.maintenance, action.machine);
-        streams.ask_cluster(id, &ClusterRequest::Report { work, machine, report, reason })?;
+        let (work, target) = (action.maintenance, action.target);
+        streams.ask_cluster(id, &ClusterRequest::Report { work, target, report, reason })?;
     }
     Ok(())
 }

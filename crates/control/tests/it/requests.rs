@@ -158,6 +158,7 @@ impl Seen {
                 }
             }
             ClusterRequest::Report { .. }
+            | ClusterRequest::Suspend { .. }
             | ClusterRequest::Sweep
             | ClusterRequest::AdvanceWebhooks(_)
             | ClusterRequest::Close { .. } => {}

@@ -13,7 +13,7 @@ fn command(json: &str) -> NamedCommand {
 fn hosts_are_selected_by_name_or_by_zone_or_all_without_those_that_failed() {
     let mut town = TestCluster::with_pairs();
     let hosts = |town: &TestCluster, hosts: &str| {
-        let start = command(&format!(r#"{{"command":"start_rollout","work":"update","hosts":{hosts}}}"#));
+        let start = command(&format!(r#"{{"command":"start_rollout","kind":"update","hosts":{hosts}}}"#));
         let Resolved::Rules(Command::Rollout { hosts, terms, .. }) = start.resolve(&town.rules).unwrap()
         else {
             panic!("{start:?}")
@@ -27,11 +27,11 @@ fn hosts_are_selected_by_name_or_by_zone_or_all_without_those_that_failed() {
     town.run_text(r#"{"command":"fail_host","host":"h3"}"#);
     assert_eq!(hosts(&town, r#"{"zone":1}"#), [HostId(0), HostId(4)]);
     for (wrong, why) in [
-        (r#"{"command":"start_rollout","work":"update","hosts":7}"#, "hosts are a list of names"),
-        (r#"{"command":"start_rollout","work":"fly","hosts":"all"}"#, "unknown variant `fly`"),
-        (r#"{"command":"start_rollout","work":"update","hosts":"all","terms":{"often":1}}"#, "unknown field"),
+        (r#"{"command":"start_rollout","kind":"update","hosts":7}"#, "hosts are a list of names"),
+        (r#"{"command":"start_rollout","kind":"fly","hosts":"all"}"#, "unknown variant `fly`"),
+        (r#"{"command":"start_rollout","kind":"update","hosts":"all","terms":{"often":1}}"#, "unknown field"),
         (
-            r#"{"command":"start_rollout","work":"update","hosts":"all","terms":{"windows":["x"]}}"#,
+            r#"{"command":"start_rollout","kind":"update","hosts":"all","terms":{"windows":["x"]}}"#,
             "invalid window",
         ),
     ] {
@@ -39,7 +39,7 @@ fn hosts_are_selected_by_name_or_by_zone_or_all_without_those_that_failed() {
         assert!(problem.contains(why), "{problem}");
     }
     let share =
-        command(r#"{"command":"start_rollout","work":"update","hosts":"all","terms":{"tenant_share":0}}"#);
+        command(r#"{"command":"start_rollout","kind":"update","hosts":"all","terms":{"tenant_share":0}}"#);
     assert!(share.resolve(&town.rules).unwrap_err().to_string().contains("1 to 100 %"));
 }
 
@@ -47,15 +47,15 @@ fn hosts_are_selected_by_name_or_by_zone_or_all_without_those_that_failed() {
 fn a_rollout_says_what_it_waits_for_and_remembers_what_it_did() {
     let mut town = TestCluster::with_pairs();
     town.run_text(
-        r#"{"command":"start_rollout","work":"reboot","hosts":"all","terms":{"at_once":1,"pause_between":"1h","tenant_share":50}}"#,
+        r#"{"command":"start_rollout","kind":"reboot","hosts":"all","terms":{"at_once":1,"pause_between":"1h","tenant_share":50}}"#,
     );
     let going = town.rollout(0);
     assert_eq!((going.state.as_str(), going.current_hosts.as_slice()), ("going", &["h1".to_owned()][..]));
     assert_eq!(going.text, "1 host of it: waits for approval or for the end of the notice");
     assert_eq!((going.terms.at_once, going.terms.tenant_share, going.waiting.len()), (Some(1), Some(50), 5));
     town.advance(900);
-    let Action { maintenance, machine, .. } = town.work.pop().unwrap();
-    town.submit(&Command::Complete { maintenance, machine, report: Report::Failed });
+    let Action { maintenance, target, .. } = town.work.pop().unwrap();
+    town.submit(&Command::Complete { maintenance, target, report: Report::Failed });
     let paused = town.rollout(0);
     assert_eq!(
         (paused.state.as_str(), paused.failed.as_slice()),

@@ -82,7 +82,7 @@ fn an_entry_is_an_object_and_never_a_list() {
     assert!(serde_json::from_value::<Fleet>(json!({ "site": [] })).is_err());
     assert!(Fleet::parse("host = [['h1']]").is_err());
     for wrong in
-        [json!({ "work": "update", "hosts": [0] }), json!({ "work": "update", "hosts": "all", "terms": [] })]
+        [json!({ "kind": "update", "hosts": [0] }), json!({ "kind": "update", "hosts": "all", "terms": [] })]
     {
         assert!(serde_json::from_value::<RolloutEntry>(wrong).is_err());
     }

@@ -41,7 +41,7 @@ fn tenants_and_hosts_are_shown_with_their_machines() {
     assert_eq!(view.machines, ["web_0", "web_1"]);
     let solo = tenant_view(&town.rules, TenantId(0)).unwrap();
     assert_eq!((solo.kind.as_str(), solo.enrolled, solo.incarnation), ("vm", false, 1));
-    let host = host_view(&town.rules, HostId(1)).unwrap();
+    let host = host_view(&town.rules, HostId(1), None).unwrap();
     assert_eq!((host.zone, host.health.as_str(), host.work), (Some(2), "healthy", None));
     assert_eq!(host.machines, ["web/web_1"]);
 }
@@ -60,9 +60,9 @@ fn an_event_is_shown_from_its_announcement_to_its_start() {
     let rollouts: Vec<_> = town.rules.rollouts().map(|(id, _)| id).collect();
     let rollout = rollout_view(&town.rules, town.now, rollouts[0]).unwrap();
     assert_eq!((rollout.work.as_str(), rollout.waiting.as_slice()), ("update", &["h2".to_owned()][..]));
-    let host = host_view(&town.rules, HostId(0)).unwrap().work.unwrap();
+    let host = host_view(&town.rules, HostId(0), None).unwrap().work.unwrap();
     assert_eq!(host, "update of h1, waits for approval or for the end of the notice");
-    assert_eq!(host_view(&town.rules, HostId(1)).unwrap().work.as_deref(), Some("waits for its turn"));
+    assert_eq!(host_view(&town.rules, HostId(1), None).unwrap().work.as_deref(), Some("waits for its turn"));
 
     town.run_text(r#"{"command":"brake_on"}"#);
     town.run_text(r#"{"command":"approve","tenant":"web","events":"all"}"#);

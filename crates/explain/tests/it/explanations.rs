@@ -119,8 +119,14 @@ fn what_is_in_the_way_is_named() {
     tale.ask("token bob", r#"{"command":"brake_off"}"#);
     tale.submit("forewarn", &Command::Tick);
     let work = tale.town.rules.maintenances().next().unwrap().plan.id;
-    tale.driver_errors.insert((work, MachineId(WEB_0)), "exit code 7".to_owned());
-    assert_eq!(tale.event(&web).unwrap().blockers, ["web_0: the action is retried: exit code 7"]);
+    tale.driver_errors.insert((work, MachineId(WEB_0).into()), "exit code 7".to_owned());
+    assert_eq!(
+        tale.event(&web).unwrap().blockers,
+        [
+            "the update of host h1 waits for 2 machines to step aside",
+            "web_0: the action is retried: exit code 7"
+        ]
+    );
 
     // The second step of a rollout comes of the command that planned it, too.
     tale.finish();

@@ -13,7 +13,7 @@ fn entry(json: &str) -> RolloutEntry {
 }
 
 fn start(hosts: &str) -> RolloutEntry {
-    entry(&format!(r#"{{"command":"start_rollout","work":"update","hosts":{hosts}}}"#))
+    entry(&format!(r#"{{"command":"start_rollout","kind":"update","hosts":{hosts}}}"#))
 }
 
 fn command(json: &str) -> NamedCommand {
@@ -24,7 +24,7 @@ fn command(json: &str) -> NamedCommand {
 #[test]
 fn a_preview_is_what_happens_then() {
     let mut town = TestCluster::with_pairs();
-    let start = r#"{"command":"start_rollout","work":"update","hosts":"all","terms":{"pause_between":"10m","confirm":"first"}}"#;
+    let start = r#"{"command":"start_rollout","kind":"update","hosts":"all","terms":{"pause_between":"10m","confirm":"first"}}"#;
     let before = town.rules.clone();
     let seen = preview(&town.rules, town.now, &entry(start)).unwrap();
     assert_eq!(town.rules, before);
@@ -74,7 +74,7 @@ fn a_preview_says_what_it_cannot_know_and_what_is_refused() {
     town.run_text(r#"{"command":"fail_host","host":"h1"}"#);
     town.tick();
     let windows = entry(
-        r#"{"command":"start_rollout","work":"reboot","hosts":["h3","h4"],"terms":{"windows":["sun 03:00-04:00"]}}"#,
+        r#"{"command":"start_rollout","kind":"reboot","hosts":["h3","h4"],"terms":{"windows":["sun 03:00-04:00"]}}"#,
     );
     let seen = preview(&town.rules, town.now, &windows).unwrap();
     assert!(seen.longest.steps.iter().all(|step| step.starts.to_string().contains("T03:")), "{seen:?}");

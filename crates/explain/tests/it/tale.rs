@@ -23,7 +23,7 @@ pub(crate) struct Tale {
     pub(crate) chain: Chain,
     pub(crate) trail: Vec<Arc<AuditEntry>>,
     pub(crate) polls: BTreeMap<MachineId, Poll>,
-    pub(crate) driver_errors: BTreeMap<(MaintenanceId, MachineId), String>,
+    pub(crate) driver_errors: BTreeMap<(MaintenanceId, Target), String>,
     pub(crate) refusals: Vec<RefusedView>,
     /// The tenants of whoever asks; all, if not said.
     pub(crate) scope: Option<&'static str>,

@@ -76,6 +76,16 @@ pub(crate) enum Command {
         /// Event id, or a unique prefix
         id: EventIdPrefix,
     },
+    /// Repeat the unfinished actions of a started event now, also those that wait for an operator
+    Retry {
+        /// Event id, or a unique prefix
+        id: EventIdPrefix,
+    },
+    /// Count the unfinished actions of a started event as failed
+    GiveUp {
+        /// Event id, or a unique prefix
+        id: EventIdPrefix,
+    },
 }
 
 pub(super) fn run(session: &Session, command: Command) -> Result<()> {
@@ -95,6 +105,16 @@ pub(super) fn run(session: &Session, command: Command) -> Result<()> {
             let command = NamedCommand::ForceStart { event: event.id.clone() };
             task::run(session, &Task::new(wording("start", &event, "started"), command))?;
             print_states(session, &[event])
+        }
+        Command::Retry { id } => {
+            let event = id.resolve(session)?;
+            let command = NamedCommand::Retry { event: event.id.clone() };
+            task::run(session, &Task::new(wording("retry", &event, "retried"), command)).map(drop)
+        }
+        Command::GiveUp { id } => {
+            let event = id.resolve(session)?;
+            let command = NamedCommand::GiveUp { event: event.id.clone() };
+            task::run(session, &Task::new(wording("end", &event, "given up"), command)).map(drop)
         }
     }
 }

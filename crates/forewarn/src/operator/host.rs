@@ -1,22 +1,25 @@
 //! `forewarn host`: hosts, and work on them.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
-use forewarn_control::{HostEntry, HostView, NamedCommand};
-use forewarn_types::Span;
+use forewarn_control::{HostEntry, HostView, HostWorkEntry, NamedCommand};
+use forewarn_types::{Moment, Span, show_duration};
 
 use super::Name;
 use super::confirmation::ConfirmationArgs;
 use super::sentences::Wording;
 use super::session::{Session, escaped};
+use super::step_args::StepArgs;
 use super::table::{Table, Width, listed, some};
 use super::task::{self, Task, WaitArgs};
 
 const UPDATE_EXAMPLES: &str = "\
 Examples:
   forewarn host update h1 h2            in groups: never two update domains of a tenant at once
+  forewarn host update h1 --work 'kernel 6.12.9' --duration 45s
   forewarn host update --network h1 --wait";
 
 const ADD_EXAMPLES: &str = "\
@@ -31,6 +34,11 @@ Example:
 const FAIL_EXAMPLES: &str = "\
 Example:
   forewarn host fail h1";
+
+const DONE_EXAMPLES: &str = "\
+Examples:
+  forewarn host done h1
+  forewarn host done h1 --failed 'does not boot the new kernel'";
 
 const DEGRADE_EXAMPLES: &str = "\
 Example:
@@ -66,7 +74,7 @@ pub(crate) enum Command {
         #[arg(required = true, value_name = "HOST")]
         hosts: Vec<Name>,
     },
-    /// Update hosts; their machines freeze for some seconds
+    /// Update hosts; their machines are paused for some seconds
     #[command(before_help = UPDATE_EXAMPLES)]
     Update {
         /// Update only the network; machines lose their connections for a moment
@@ -75,9 +83,9 @@ pub(crate) enum Command {
         #[command(flatten)]
         hosts: HostsArgs,
     },
-    /// Restart hosts and the machines on them
+    /// Restart hosts; their machines are stopped before and started afterwards
     Reboot(HostsArgs),
-    /// Migrate all machines of hosts live to other hosts
+    /// Migrate all machines of hosts live to other hosts; with `--work`, the hosts are then updated
     #[command(before_help = MIGRATE_EXAMPLES)]
     Migrate(HostsArgs),
     /// Mark a host as degraded: its machines are moved away before it fails
@@ -99,6 +107,30 @@ pub(crate) enum Command {
     },
     /// Mark a host as healthy again
     Recover(HostArgs),
+    /// Report that the work on a host is done; its machines return
+    #[command(before_help = DONE_EXAMPLES)]
+    Done {
+        /// Host
+        host: Name,
+        /// The work failed, for this reason: the machines return, and the host needs attention
+        #[arg(long, value_name = "WHY")]
+        failed: Option<String>,
+    },
+    /// Repeat the work on a host now, also if it waits for an operator
+    Retry {
+        /// Host
+        host: Name,
+    },
+    /// Count the work on a host as failed: its machines return, and the host needs attention
+    GiveUp {
+        /// Host
+        host: Name,
+    },
+    /// Let a host that needed attention have machines and work again
+    Clear {
+        /// Host
+        host: Name,
+    },
 }
 
 #[derive(Args)]
@@ -106,6 +138,8 @@ pub(crate) struct HostsArgs {
     /// Hosts
     #[arg(required = true, value_name = "HOST")]
     hosts: Vec<Name>,
+    #[command(flatten)]
+    step: StepArgs,
     #[command(flatten)]
     waiting: WaitArgs,
 }
@@ -144,16 +178,28 @@ pub(super) fn run(session: &Session, command: Command) -> Result<()> {
             return each(session, hosts, wording, |host| NamedCommand::ForgetHost { host });
         }
         Command::Update { network: false, hosts } => {
-            hosts.task("update of", "updated", |hosts| NamedCommand::UpdateHosts { hosts })
+            hosts.task("update of", "updated", NamedCommand::UpdateHosts)
         }
         Command::Update { network: true, hosts } => {
-            hosts.task("network update of", "updated", |hosts| NamedCommand::UpdateNetwork { hosts })
+            hosts.task("network update of", "updated", NamedCommand::UpdateNetwork)
         }
-        Command::Reboot(hosts) => {
-            hosts.task("restart of", "restarted", |hosts| NamedCommand::RebootHosts { hosts })
+        Command::Reboot(hosts) => hosts.task("restart of", "restarted", NamedCommand::RebootHosts),
+        Command::Migrate(hosts) => hosts.task("live migration from", "migrated", NamedCommand::MigrateHosts),
+        Command::Done { host, failed } => {
+            return one(session, host, ("work on", "is done"), |host| NamedCommand::CompleteHost {
+                host,
+                failed,
+            });
         }
-        Command::Migrate(hosts) => {
-            hosts.task("live migration from", "migrated", |hosts| NamedCommand::MigrateHosts { hosts })
+        Command::Retry { host } => {
+            return one(session, host, ("work on", "is repeated"), |host| NamedCommand::RetryHost { host });
+        }
+        Command::GiveUp { host } => {
+            return one(session, host, ("work on", "is given up"), |host| NamedCommand::GiveUpHost { host });
+        }
+        Command::Clear { host } => {
+            let words = ("attention to", "is no longer needed");
+            return one(session, host, words, |host| NamedCommand::ClearHost { host });
         }
         Command::Degrade { host, fails_in } => {
             host.task("expected failure of", "degraded", |host| NamedCommand::DegradeHost { host, fails_in })
@@ -167,6 +213,23 @@ pub(super) fn run(session: &Session, command: Command) -> Result<()> {
         }
     };
     task::run_all(session, &[task], waiting)
+}
+
+/// Sends a command about one host, with the words for it, such as `work on` and `is done`.
+fn one(
+    session: &Session,
+    Name(host): Name,
+    (noun, done): (&str, &str),
+    make: impl FnOnce(String) -> NamedCommand,
+) -> Result<()> {
+    let mut letters = noun.chars();
+    let capital: String = letters.next().into_iter().flat_map(char::to_uppercase).chain(letters).collect();
+    let wording = Wording {
+        noun: format!("{noun} {host}"),
+        done: format!("{capital} {host} {done}."),
+        unchanged: format!("{capital} {host} {done} already."),
+    };
+    task::run(session, &Task::new(wording, make(host))).map(drop)
 }
 
 /// Sends the same command for each host.
@@ -186,7 +249,7 @@ impl HostsArgs {
         self,
         noun: &str,
         done: &str,
-        make: impl FnOnce(Vec<String>) -> NamedCommand,
+        make: impl FnOnce(HostWorkEntry) -> NamedCommand,
     ) -> (Task, WaitArgs) {
         let hosts: Vec<_> = self.hosts.into_iter().map(|Name(host)| host).collect();
         let names = some(&hosts);
@@ -195,7 +258,7 @@ impl HostsArgs {
             done: format!("{names} {done}."),
             unchanged: format!("Nothing to do on {names}."),
         };
-        (Task::new(wording, make(hosts)), self.waiting)
+        (Task::new(wording, make(self.step.entry(hosts))), self.waiting)
     }
 }
 
@@ -213,10 +276,34 @@ impl HostArgs {
 }
 
 fn list(session: &Session) -> Result<()> {
-    session.list("/v1/hosts", |hosts: Vec<HostView>| Ok(table(&hosts, session.width())))
+    session.list("/v1/hosts", |hosts: Vec<HostView>| Ok(table(&hosts, session.now()?, session.width())))
 }
 
-fn table(hosts: &[HostView], width: Width) -> String {
+/// Health, and whether the host needs attention.
+fn health_of(host: &HostView) -> String {
+    match host.attention {
+        Some(_) => format!("{}, needs attention", host.health),
+        None => host.health.clone(),
+    }
+}
+
+/// Work on the host, and the time for which it has been ready for it.
+fn work_of(host: &HostView, now: Moment) -> String {
+    let work = host.work.clone().unwrap_or_default();
+    match host.step_since {
+        Some(since) => {
+            let state = if host.manual { "ready for work" } else { "worked on" };
+            format!("{state} since {}: {work}", show_duration(whole_seconds(now, since)))
+        }
+        None => work,
+    }
+}
+
+fn whole_seconds(now: Moment, since: Moment) -> Duration {
+    Duration::from_secs(now.0.since(since.0).as_secs())
+}
+
+fn table(hosts: &[HostView], now: Moment, width: Width) -> String {
     let usual = ["name", "zone", "health", "machines", "work"];
     let mut table = Table::with_more(width, &usual, &["count", "tenants"]);
     for host in hosts {
@@ -225,9 +312,9 @@ fn table(hosts: &[HostView], width: Width) -> String {
         let usual = [
             host.name.clone(),
             host.zone.map(|zone| zone.to_string()).unwrap_or_default(),
-            host.health.clone(),
+            health_of(host),
             listed(&host.machines),
-            host.work.clone().unwrap_or_default(),
+            work_of(host, now),
         ];
         table.row_with_more(usual, [host.machines.len().to_string(), listed(tenants)]);
     }
@@ -236,12 +323,14 @@ fn table(hosts: &[HostView], width: Width) -> String {
 
 fn show(session: &Session, Name(host): &Name) -> Result<()> {
     session.show(&format!("/v1/hosts/{}", escaped(host)), |host: HostView| {
+        let work = work_of(&host, session.now()?);
         let facts = [
             ("name", host.name),
             ("zone", host.zone.map(|zone| zone.to_string()).unwrap_or_default()),
             ("health", host.health),
             ("machines", listed(host.machines)),
-            ("work", host.work.unwrap_or_default()),
+            ("work", work),
+            ("attention", host.attention.unwrap_or_default()),
         ];
         Ok(Table::facts(facts).to_string())
     })
@@ -255,13 +344,17 @@ mod tests {
     fn hosts_are_listed_with_their_machines() {
         let hosts = serde_json::json!([
             {"name": "h1", "zone": 1, "health": "healthy", "machines": ["web/web_0", "solo/solo"], "work": null},
-            {"name": "h10", "zone": null, "health": "failed", "machines": [], "work": "waits for its turn"}
+            {"name": "h10", "zone": null, "health": "failed", "machines": [], "work": "waits for its turn"},
+            {"name": "h11", "zone": null, "health": "healthy", "machines": [], "work": "update of h11",
+             "attention": "no kernel", "step_since": "2026-01-01T00:00:00Z", "manual": true}
         ]);
+        let now: Moment = "2026-01-01T00:03:00.4Z".parse().unwrap();
         assert_eq!(
-            table(&serde_json::from_value::<Vec<HostView>>(hosts).unwrap(), Width::Usual),
-            "NAME  ZONE  HEALTH   MACHINES              WORK\n\
-             h1    1     healthy  web/web_0, solo/solo  -\n\
-             h10   -     failed   -                     waits for its turn\n"
+            table(&serde_json::from_value::<Vec<HostView>>(hosts).unwrap(), now, Width::Usual),
+            "NAME  ZONE  HEALTH                    MACHINES              WORK\n\
+             h1    1     healthy                   web/web_0, solo/solo  -\n\
+             h10   -     failed                    -                     waits for its turn\n\
+             h11   -     healthy, needs attention  -                     ready for work since 3m: update of h11\n"
         );
     }
 }

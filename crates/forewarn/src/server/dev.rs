@@ -240,7 +240,7 @@ fn plan(arguments: &DevArgs, state: Option<&StateDirectory>) -> Result<Plan> {
         seed: arguments.seed.map_or_else(random_seed, |number| Ok(seed(number)))?,
         clock: ClockPlan::Virtual { start, speed: arguments.clock },
         data_dir: arguments.data_dir.clone(),
-        hypervisor: Hypervisor::Simulated,
+        hypervisor: Hypervisor::simulated(),
         fleet,
         settings: Settings { first_answer, limits, identity_token, ..Settings::default() },
         metadata_listeners: vec![(

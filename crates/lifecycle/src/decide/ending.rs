@@ -3,10 +3,12 @@
 use forewarn_types::{HostId, MachineId, MaintenanceId};
 
 use super::draft::Draft;
+use crate::action::{Impact, Report};
 use crate::change::Change;
 use crate::command::Refusal;
 use crate::fleet::EvictionPolicy;
-use crate::maintenance::{Cause, Impact, Report, Withdrawal};
+use crate::host_step::Target;
+use crate::maintenance::{Cause, Withdrawal};
 use crate::rollout::{Pause, Rollout};
 
 /// The state in which an action leaves a machine.
@@ -23,19 +25,23 @@ impl Draft<'_> {
     pub(super) fn complete(
         &mut self,
         maintenance: MaintenanceId,
-        machine: MachineId,
+        target: Target,
         report: Report,
     ) -> Result<(), Refusal> {
-        let known = self.cluster.maintenance(maintenance);
-        let Some(action) = known.and_then(|known| known.action(machine)) else { return Ok(()) };
-        self.changes.push(Change::Completed { maintenance, machine, report });
-        match report {
-            Report::Done => self.withdraw_unconcerned(machine, outcome(action.impact)),
-            Report::Failed => {
+        let Some(known) = self.cluster.maintenance(maintenance) else { return Ok(()) };
+        let Some(action) = known.action_on(target) else { return Ok(()) };
+        self.changes.push(Change::Completed { maintenance, target, report });
+        match (report, target.machine()) {
+            (Report::Done, Some(machine)) => self.withdraw_unconcerned(machine, outcome(action.impact))?,
+            (Report::Done, None) => {}
+            (Report::Failed, Some(_)) => self.pause_after_failures(maintenance),
+            (Report::Failed, None) => {
                 self.pause_after_failures(maintenance);
-                Ok(())
+                self.call_for_attention(target);
             }
         }
+        self.advance_host(known, target, report);
+        Ok(())
     }
 
     /// Pauses a rollout when as many impacts have failed as its terms permit.
@@ -90,7 +96,10 @@ fn outcome(impact: Impact) -> Outcome {
         | Impact::Redeploy { .. }
         | Impact::Reimage
         | Impact::Start { .. }
-        | Impact::Stop => impact.destination().map_or(Outcome::Stays, Outcome::Moved),
+        | Impact::Stop
+        | Impact::StepAside(_)
+        | Impact::Return(_)
+        | Impact::OnHost(_) => impact.destination().map_or(Outcome::Stays, Outcome::Moved),
         Impact::Evict(EvictionPolicy::Deallocate) | Impact::Deallocate => Outcome::Deallocated,
         Impact::Evict(EvictionPolicy::Delete) | Impact::Delete => Outcome::Gone,
     }

@@ -11,9 +11,11 @@ use forewarn_types::{FaultDomain, HostId, MachineId, RolloutId, TenantId, Update
 
 use super::draft::Draft;
 use crate::command::Refusal;
-use crate::fleet::{Health, Machine};
+use crate::fleet::{Health, HostAttention, Machine};
+use crate::host_step::HostTask;
+use crate::host_step::HostWork;
 use crate::limits::{EVENTS_PER_TENANT_MAX, MACHINES_PER_GROUP_MAX, RESOURCES_PER_EVENT_MAX};
-use crate::maintenance::{Cause, HostWork};
+use crate::maintenance::Cause;
 use crate::rollout::{FaultDomains, Obstacle, RolloutTerms, Standing};
 use crate::tenant::{Work, WorkKind};
 
@@ -63,7 +65,7 @@ impl Draft<'_> {
     pub(super) fn announce_group(
         &mut self,
         rollout: RolloutId,
-        work: HostWork,
+        work: &HostTask,
         terms: &RolloutTerms,
         waiting: &[HostId],
     ) -> Result<(), Refusal> {
@@ -75,7 +77,7 @@ impl Draft<'_> {
             if group.is_full() {
                 break;
             }
-            let joined = if work != HostWork::Migration || self.can_be_emptied(*id, &avoid) {
+            let joined = if work.kind != HostWork::Migration || self.can_be_emptied(*id, &avoid) {
                 self.join(&mut group, *id)
             } else {
                 Err(Obstacle::NoHost)
@@ -83,7 +85,7 @@ impl Draft<'_> {
             first = first.or(joined.err());
         }
         // Hosts that can only take each other's machines go one by one.
-        for id in waiting.iter().filter(|_| work == HostWork::Migration) {
+        for id in waiting.iter().filter(|_| work.kind == HostWork::Migration) {
             if group.hosts.is_empty() && self.can_be_emptied(*id, &[*id]) {
                 let _ = self.join(&mut group, *id);
             }
@@ -95,7 +97,7 @@ impl Draft<'_> {
         group.hosts.sort_unstable();
         group.machines.sort_unstable();
         let Group { hosts, machines, .. } = group;
-        self.plan(Cause::HostWork { rollout, work, hosts }, &machines)
+        self.plan(Cause::HostWork { rollout, work: work.clone(), hosts }, &machines)
     }
 
     /// Adds a host to a group if it qualifies: it has not failed, no machine is about to arrive on it, and each of its
@@ -105,6 +107,9 @@ impl Draft<'_> {
         let machines = self.cluster.machines_on(id);
         if self.cluster.host(id).is_none_or(|host| host.health == Health::Failed) {
             return Err(Obstacle::Failed);
+        }
+        if self.cluster.host(id).is_some_and(|host| host.attention == HostAttention::Needed) {
+            return Err(Obstacle::NeedsAttention);
         }
         if group.machines.len() + machines.len() > MACHINES_PER_GROUP_MAX {
             return Err(Obstacle::Full);

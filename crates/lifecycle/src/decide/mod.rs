@@ -8,12 +8,14 @@ mod ending;
 mod enrolment;
 mod fleet;
 mod group;
+mod host_step;
 mod hosts;
 mod notice;
 mod outside;
 mod rollouts;
 mod scale_sets;
 mod start;
+mod unfinished;
 mod user;
 
 use forewarn_types::Now;
@@ -29,6 +31,7 @@ impl Cluster {
     ///
     /// # Errors
     /// The rule that refuses the command, with a message for people.
+    #[allow(clippy::too_many_lines, reason = "one arm for each command")]
     pub fn decide(&self, now: Now, command: &Command) -> Result<Vec<Change>, Refusal> {
         let mut draft = Draft::new(self, now);
         match command {
@@ -68,7 +71,7 @@ impl Cluster {
             Command::Reimage(machine) => draft.reimage(*machine),
             Command::Evict(machine) => draft.evict(*machine),
             Command::ChangePower { machine, change } => draft.change_power(*machine, *change),
-            Command::Rollout { work, hosts, terms } => draft.rollout(*work, hosts, terms),
+            Command::Rollout { work, hosts, terms } => draft.rollout(work, hosts, terms),
             Command::PauseRollout { rollout, announced } => draft.pause_rollout(*rollout, *announced),
             Command::ResumeRollout(rollout) => draft.resume_rollout(*rollout),
             Command::ChangeRollout { rollout, terms, add, remove } => {
@@ -81,9 +84,15 @@ impl Cluster {
             Command::Approve { tenant, events, by } => draft.approve(*tenant, events, *by),
             Command::Cancel(maintenance) => draft.cancel(*maintenance),
             Command::ForceStart(maintenance) => draft.force_start(*maintenance),
-            Command::Complete { maintenance, machine, report } => {
-                draft.complete(*maintenance, *machine, *report)
+            Command::Complete { maintenance, target, report } => {
+                draft.complete(*maintenance, *target, *report)
             }
+            Command::Suspend { maintenance, target } => draft.suspend(*maintenance, *target),
+            Command::Retry(maintenance) => draft.retry(*maintenance),
+            Command::GiveUp(maintenance) => draft.give_up(*maintenance),
+            Command::RetryHost(host) => draft.retry_host(*host),
+            Command::CompleteHost { host, report } => draft.complete_host(*host, *report),
+            Command::ClearHost(host) => draft.clear_host(*host),
             Command::Enrol(tenant) => draft.enrol(*tenant),
             Command::Heard { tenant, ago } => draft.heard(*tenant, *ago),
             Command::Silent(tenant) => draft.silent(*tenant),

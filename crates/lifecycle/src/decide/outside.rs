@@ -55,7 +55,8 @@ impl Draft<'_> {
     /// Refuses while an action on the machine is in progress.
     fn check_idle(&self, id: MachineId) -> Result<(), Refusal> {
         let machine = self.cluster.known_machine(id)?;
-        if self.cluster.pending_of(id).any(|work| work.action(id).is_some()) {
+        let is_busy = |work: &Maintenance| work.action(id).is_some() || work.is_aside(id, machine.host);
+        if self.cluster.pending_of(id).any(is_busy) {
             return Err(Refusal::UnderWay(machine.name.clone()));
         }
         Ok(())

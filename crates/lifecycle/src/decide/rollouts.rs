@@ -7,12 +7,14 @@ use forewarn_types::{HostId, RolloutId};
 use super::draft::Draft;
 use crate::change::Change;
 use crate::command::Refusal;
-use crate::fleet::Health;
+use crate::fleet::{Health, HostAttention};
+use crate::host_step::HostTask;
+use crate::host_step::HostWork;
 use crate::limits::{
     HOSTS_PER_ROLLOUT_MAX, HOSTS_TRIED_PER_GROUP_MAX, PAUSE_BETWEEN_MAX, ROLLOUTS_MAX,
     WINDOWS_PER_ROLLOUT_MAX,
 };
-use crate::maintenance::{Cause, HostWork, Maintenance, Withdrawal};
+use crate::maintenance::{Cause, Maintenance, Withdrawal};
 use crate::policy::Brake;
 use crate::rollout::{Announced, HealthGate, HostResult, Pause, Rollout, RolloutEnd, RolloutTerms, Standing};
 use crate::window;
@@ -21,7 +23,7 @@ impl<'a> Draft<'a> {
     /// Accepts work on hosts, and announces the first group if it may be announced now.
     pub(super) fn rollout(
         &mut self,
-        work: HostWork,
+        work: &HostTask,
         named: &[HostId],
         terms: &'a RolloutTerms,
     ) -> Result<(), Refusal> {
@@ -32,11 +34,17 @@ impl<'a> Draft<'a> {
         Refusal::check(named.len(), HOSTS_PER_ROLLOUT_MAX, "hosts in a rollout")?;
         Refusal::check(self.cluster.rollouts.len() + 1, ROLLOUTS_MAX, "rollouts at once")?;
         let hosts = deduplicated(named);
-        hosts.iter().try_for_each(|id| self.check_workable(work, *id))?;
+        hosts.iter().try_for_each(|id| self.check_workable(work.kind, *id))?;
         let rollout = RolloutId(self.next.rollout);
         let (windows, planned) = (&terms.windows, terms.clone());
         self.windows = windows;
-        self.changes.push(Change::RolloutPlanned { rollout, work, terms: planned, hosts: hosts.clone() });
+        let (work_planned, hosts_planned) = (work.clone(), hosts.clone());
+        self.changes.push(Change::RolloutPlanned {
+            rollout,
+            work: work_planned,
+            terms: planned,
+            hosts: hosts_planned,
+        });
         match self.brake_or_window(work, terms) {
             Some(standing) => self.waits(rollout, standing),
             None => {
@@ -51,6 +59,9 @@ impl<'a> Draft<'a> {
         let host = self.cluster.known_host(id)?;
         if host.health == Health::Failed {
             return Err(Refusal::HostFailed(host.name.clone()));
+        }
+        if host.attention == HostAttention::Needed {
+            return Err(Refusal::HostNeedsAttention(host.name.clone()));
         }
         if host.rollout.is_some() {
             return Err(Refusal::HostBusy(host.name.clone()));
@@ -77,7 +88,7 @@ impl<'a> Draft<'a> {
             return Ok(());
         }
         let first: Vec<_> = rollout.waiting.iter().take(HOSTS_TRIED_PER_GROUP_MAX).collect();
-        self.announce_group(id, rollout.work, &rollout.terms, &first)
+        self.announce_group(id, &rollout.work, &rollout.terms, &first)
     }
 
     pub(super) fn waits(&mut self, rollout: RolloutId, standing: Standing) {
@@ -99,15 +110,15 @@ impl<'a> Draft<'a> {
         if awaited && self.cluster.unhealthy_hosts_of(rollout).next().is_some() {
             return Some(Standing::Unwell);
         }
-        self.brake_or_window(rollout.work, &rollout.terms)
+        self.brake_or_window(&rollout.work, &rollout.terms)
     }
 
     /// While the brake is on, a notice would run out in vain. A notice also has to end in a window.
-    fn brake_or_window(&self, work: HostWork, terms: &RolloutTerms) -> Option<Standing> {
+    fn brake_or_window(&self, work: &HostTask, terms: &RolloutTerms) -> Option<Standing> {
         if self.cluster.brake == Brake::On {
             return Some(Standing::Brake);
         }
-        let cause = Cause::HostWork { rollout: RolloutId(0), work, hosts: Vec::new() };
+        let cause = Cause::HostWork { rollout: RolloutId(0), work: work.clone(), hosts: Vec::new() };
         let notice = cause.event_template().map(|template| template.notice).unwrap_or_default();
         let announces = window::next_announcement(&terms.windows, self.now.wall, notice);
         (announces > self.now.wall).then_some(Standing::Window { announces })
@@ -161,7 +172,7 @@ impl<'a> Draft<'a> {
         let mut added = deduplicated(add);
         added.retain(|host| !waiting.contains(*host));
         for host in &added {
-            self.check_workable(rollout.work, *host)?;
+            self.check_workable(rollout.work.kind, *host)?;
             if rollout.past.get(host) == Some(&HostResult::Done) {
                 return Err(Refusal::AlreadyDone(self.cluster.known_host(*host)?.name.clone()));
             }

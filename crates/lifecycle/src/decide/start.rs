@@ -6,11 +6,14 @@
 use forewarn_types::{EventKind, MaintenanceId, Name, StartCause, TenantId, Timestamp};
 
 use super::draft::Draft;
+use crate::action::{Action, Impact};
 use crate::agenda::Due;
 use crate::change::Change;
 use crate::command::Refusal;
 use crate::fleet::{Health, Machine, Power};
-use crate::maintenance::{Action, Cause, Hold, HostWork, Impact, Plan, PowerChange, Stage, Wait};
+use crate::host_step::HostWork;
+use crate::host_step::Target;
+use crate::maintenance::{Cause, Hold, Plan, PowerChange, Stage, Wait};
 use crate::parts::Part;
 use crate::placement::Move;
 use crate::policy::{Approve, Brake, FailureKind, Policy, Unenrolled};
@@ -154,7 +157,7 @@ impl Draft<'_> {
     fn already_moving_machine(&self, plan: &Plan) -> Option<Name> {
         let moves = match &plan.cause {
             Cause::UserRedeploy | Cause::DegradedHost { .. } => true,
-            Cause::HostWork { work, .. } => *work == HostWork::Migration,
+            Cause::HostWork { work, .. } => work.kind == HostWork::Migration,
             Cause::UserRestart
             | Cause::UserDelete(_)
             | Cause::Reimage(_)
@@ -184,6 +187,9 @@ impl Draft<'_> {
         let cluster = self.cluster;
         for id in plan.machines().filter(|id| cluster.concerns(&plan.cause, *id)) {
             let Some(machine) = cluster.machine(id) else { continue };
+            if plan.cause.host_task().is_some_and(|task| task.needs_no_action(machine.power)) {
+                continue;
+            }
             let Some(impact) = self.impact(plan, machine) else {
                 self.moves.truncate(begun);
                 return Err(machine.name.clone());
@@ -192,8 +198,10 @@ impl Draft<'_> {
                 let (tenant, update_domain) = (machine.tenant, machine.update_domain);
                 self.moves.add(Move { machine: id, tenant, update_domain, to });
             }
-            actions.push(Action { maintenance: plan.id, machine: id, impact, boots: machine.boots });
+            let (target, boots) = (Target::Machine(id), machine.boots);
+            actions.push(Action { maintenance: plan.id, target, impact, boots });
         }
+        self.add_steps_of_idle_hosts(plan, &mut actions);
         if plan.cause.work_kind().is_some() {
             self.begun.extend(plan.parts.iter().map(|part| (part.tenant, part.update_domain)));
         }
@@ -217,7 +225,10 @@ impl Draft<'_> {
             Cause::Power(PowerChange::Start) if self.can_start_here(machine) => Impact::Start { to: None },
             Cause::Power(PowerChange::Start) => Impact::Start { to: Some(elsewhere()?) },
             Cause::Eviction(policy) => Impact::Evict(*policy),
-            Cause::HostWork { work, .. } => match work {
+            Cause::HostWork { work, .. } => match work.kind {
+                HostWork::Update | HostWork::NetworkUpdate | HostWork::Restart if work.step.is_some() => {
+                    Impact::StepAside(work.aside()?)
+                }
                 HostWork::Update | HostWork::NetworkUpdate => Impact::Pause { seconds },
                 HostWork::Migration => Impact::Migrate { to: elsewhere()? },
                 HostWork::Restart => Impact::Reboot { to: None },

@@ -2,11 +2,12 @@
 
 use forewarn_types::{HostId, MachineId, Name, Steady, TenantId, Zone};
 
+use crate::action::Impact;
 use crate::agenda::{Attention, Due};
 use crate::change::Effect;
 use crate::cluster::Cluster;
-use crate::fleet::{EvictionPolicy, Health, Host, Machine, Power, Profile};
-use crate::maintenance::Impact;
+use crate::fleet::{EvictionPolicy, Health, Host, HostAttention, Machine, Power, Profile};
+use crate::host_step::Aside;
 use crate::policy::Policy;
 use crate::tenant::{Shape, Tenant};
 
@@ -15,8 +16,8 @@ impl Cluster {
         self.next.host = id.0 + 1;
         self.host_names.insert(name.as_str(), id);
         let name = name.clone();
-        let new =
-            Host { name, zone, health: Health::Healthy, rollout: None, work: None, machines: Vec::new() };
+        let (health, attention, machines) = (Health::Healthy, HostAttention::Unneeded, Vec::new());
+        let new = Host { name, zone, health, rollout: None, work: None, attention, machines };
         self.hosts.insert(id, new);
         self.list_if_open(id);
         self.offer_host_of(zone);
@@ -141,8 +142,12 @@ impl Cluster {
         let Some(machine) = self.machines.get_mut(&id) else { return };
         let runs = u32::from(machine.power == Power::Running);
         match impact {
-            Impact::Pause { .. } | Impact::Migrate { .. } => {}
-            Impact::Reboot { .. } | Impact::Reimage => machine.boots += runs,
+            Impact::Pause { .. }
+            | Impact::Migrate { .. }
+            | Impact::StepAside(_)
+            | Impact::Return(Aside::Paused)
+            | Impact::OnHost(_) => {}
+            Impact::Reboot { .. } | Impact::Reimage | Impact::Return(Aside::Stopped) => machine.boots += runs,
             Impact::Redeploy { .. } => {
                 machine.boots += runs;
                 machine.ephemeral_generation += 1;
@@ -215,7 +220,7 @@ impl Cluster {
         }
     }
 
-    fn power_off(&mut self, id: MachineId, power: Power) {
+    pub(super) fn power_off(&mut self, id: MachineId, power: Power) {
         let Some(machine) = self.machines.get_mut(&id) else { return };
         machine.power = power;
         let tenant = machine.tenant;

@@ -3,10 +3,12 @@
 //! It writes, cannot fail, and decides nothing. A change about an object that no longer exists has no effect.
 
 mod fleet;
+mod host_step;
 mod notice;
 mod rollouts;
 mod room;
 mod scale_sets;
+mod unfinished;
 mod work;
 
 use forewarn_types::{Now, Steady, TenantId};
@@ -21,6 +23,7 @@ use crate::tenant::Enrolment;
 impl Cluster {
     /// Applies a decided change, new or replayed, and returns the effects that the shell performs once the change is
     /// durable.
+    #[allow(clippy::too_many_lines, reason = "one arm for each change")]
     pub fn evolve(&mut self, now: Now, change: &Change) -> Vec<Effect> {
         let mut effects = Vec::new();
         let out = &mut effects;
@@ -54,7 +57,7 @@ impl Cluster {
             Change::MachineForgotten(machine) => self.machine_forgotten(*machine, out),
             Change::MachineMoved { machine, to } => self.machine_moved(*machine, *to),
             Change::RolloutPlanned { rollout, work, terms, hosts } => {
-                self.rollout_planned(now, *rollout, *work, terms, hosts);
+                self.rollout_planned(now, *rollout, work, terms, hosts);
             }
             Change::RolloutWaits { rollout, standing } => self.set_standing(*rollout, *standing),
             Change::RolloutPaused { rollout, why } => self.rollout_paused(*rollout, *why),
@@ -75,9 +78,15 @@ impl Cluster {
             Change::Withdrawn { maintenance, tenants, why } => {
                 self.withdrawn(now, *maintenance, tenants, *why, out);
             }
-            Change::Completed { maintenance, machine, report } => {
-                self.completed(now, *maintenance, *machine, *report, out);
+            Change::Completed { maintenance, target, report } => {
+                self.completed(now, *maintenance, *target, *report, out);
             }
+            Change::HostAdvanced { maintenance, host, actions } => {
+                self.host_advanced(now, *maintenance, *host, actions, out);
+            }
+            Change::Suspended { maintenance, target } => self.suspended(*maintenance, *target),
+            Change::Retried { maintenance, target } => self.retried(*maintenance, *target, out),
+            Change::AttentionChanged { host, attention } => self.attention_changed(*host, *attention),
             Change::Heard { tenant, at } => self.set_enrolment(*tenant, Enrolment::heard(*at)),
             Change::Enrolled(tenant) => {
                 self.set_enrolment(*tenant, Enrolment::heard(now.steady));

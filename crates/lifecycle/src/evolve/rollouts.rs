@@ -4,10 +4,12 @@ use std::sync::Arc;
 
 use forewarn_types::{HostId, MachineId, MaintenanceId, Now, RolloutId};
 
+use crate::action::Action;
 use crate::agenda::Due;
 use crate::cluster::Cluster;
+use crate::host_step::HostTask;
 use crate::limits::{ENDED_ROLLOUT_HOSTS_MAX, ENDED_ROLLOUTS_MAX};
-use crate::maintenance::{Action, Cause, Hold, HostWork, Wait};
+use crate::maintenance::{Cause, Hold, Wait};
 use crate::paged::{PagedMap, PagedSet};
 use crate::rollout::{
     EndedRollout, HostResult, Pause, RecheckTime, Rollout, RolloutEnd, RolloutTerms, Standing,
@@ -29,14 +31,14 @@ impl Cluster {
         &mut self,
         now: Now,
         id: RolloutId,
-        work: HostWork,
+        work: &HostTask,
         terms: &RolloutTerms,
         hosts: &[HostId],
     ) {
         self.next.rollout = id.0 + 1;
         self.claim(hosts.iter().copied(), Some(id));
         let rollout = Rollout {
-            work,
+            work: work.clone(),
             terms: terms.clone(),
             planned_at: now.wall,
             waiting: hosts.iter().copied().collect(),
@@ -166,7 +168,7 @@ impl Cluster {
         let cause = self.maintenances.get(&group).map(|group| &group.plan.cause);
         let Some(Cause::HostWork { rollout, .. }) = cause else { return };
         if let Some(rollout) = self.rollouts.get_mut(rollout).map(Arc::make_mut) {
-            rollout.last_machines = actions.iter().map(|action| action.machine).collect();
+            rollout.last_machines = actions.iter().filter_map(|action| action.target.machine()).collect();
         }
     }
 
@@ -183,7 +185,7 @@ impl Cluster {
     }
 
     /// A rollout, current or ended.
-    fn remembered_rollout(&mut self, id: RolloutId) -> Option<&mut Rollout> {
+    pub(super) fn remembered_rollout(&mut self, id: RolloutId) -> Option<&mut Rollout> {
         if let Some(rollout) = self.rollouts.get_mut(&id) {
             return Some(Arc::make_mut(rollout));
         }

@@ -13,7 +13,8 @@ use forewarn_types::{HostId, MachineId, MaintenanceId, RolloutId, TenantId, Zone
 
 use crate::cluster::Cluster;
 use crate::fleet::Host;
-use crate::maintenance::{Cause, Hold, HostWork, Plan, Wait};
+use crate::host_step::HostWork;
+use crate::maintenance::{Cause, Hold, Plan, Wait};
 use crate::rollout::{Rollout, Standing};
 
 impl Cluster {
@@ -141,5 +142,5 @@ impl Cluster {
 
 /// Returns true if a rollout may wait for hosts that can take the machines of its hosts.
 fn waits_for_target_hosts(rollout: &Rollout) -> bool {
-    rollout.waits_for_room() && rollout.work == HostWork::Migration
+    rollout.waits_for_room() && rollout.work.kind == HostWork::Migration
 }

@@ -1,17 +1,21 @@
 //! Application of changes to maintenances, from the plan to the end.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use forewarn_types::{
     Approval, Event, EventId, EventKind, MachineId, MaintenanceId, Now, Phase, StartCause, Steady, TenantId,
 };
 
+use super::host_step::AfterAction;
 use super::rollouts::GroupEnd;
+use crate::action::{Action, Report};
 use crate::agenda::Due;
 use crate::change::Effect;
 use crate::cluster::Cluster;
+use crate::host_step::Target;
 use crate::limits::EVENTS_PER_TENANT_MAX;
-use crate::maintenance::{Action, Cause, Hold, Maintenance, Plan, Report, Stage, Wait, Withdrawal};
+use crate::maintenance::{Cause, Hold, Maintenance, Plan, Stage, Wait, Withdrawal};
 use crate::parts::Part;
 use crate::tenant::{Progress, Shape, Work};
 
@@ -128,15 +132,17 @@ impl Cluster {
         out: &mut Vec<Effect>,
     ) {
         self.unlist(id);
+        let steps = self.first_steps(now, id, actions);
         let Some(maintenance) = self.maintenances.get_mut(&id).map(Arc::make_mut) else { return };
-        let keyed = actions.iter().map(|action| (action.machine, *action)).collect();
-        maintenance.stage = Stage::Running { cause, actions: keyed };
+        let keyed = actions.iter().map(|action| (action.target, *action)).collect();
+        maintenance.stage = Stage::Running { cause, actions: keyed, steps };
+        let aside = maintenance.all_aside();
         self.running.insert(id);
         let parts = maintenance.plan.parts.clone();
         self.group_started(id, actions);
         let mut idle = Vec::new();
         for part in &parts {
-            if self.count_actions(id, part) == 0 {
+            if self.count_actions(id, part, &aside) == 0 {
                 idle.push(part.tenant);
             }
             if part.announcement.is_some() {
@@ -153,12 +159,12 @@ impl Cluster {
             }
         }
         for action in actions {
-            if let Some(to) = action.impact.destination() {
-                self.change_host(to, |host| host.add(action.machine));
+            if let (Some(to), Some(machine)) = (action.impact.destination(), action.target.machine()) {
+                self.change_host(to, |host| host.add(machine));
             }
             out.push(Effect::Perform(*action));
         }
-        self.end_parts(now, id, &idle, GroupEnd::Skipped, out);
+        self.end_parts(now, id, &idle, Some(GroupEnd::Skipped), out);
     }
 
     /// Approved Terminates start when none of the same tenant waits for an approval any more.
@@ -183,7 +189,16 @@ impl Cluster {
         }
         // The remaining tenants may all have approved, and withdrawn machines may be part of other work now.
         self.recheck(id);
-        let unstarted = if why == Withdrawal::Postponed { GroupEnd::Postponed } else { GroupEnd::Skipped };
+        let unstarted = match why {
+            Withdrawal::Postponed => Some(GroupEnd::Postponed),
+            // The step on the hosts is still to be done.
+            Withdrawal::Unconcerned | Withdrawal::HostFailed if self.has_hosts_to_step_on(id) => None,
+            Withdrawal::Cancelled
+            | Withdrawal::Superseded
+            | Withdrawal::Unconcerned
+            | Withdrawal::HostFailed
+            | Withdrawal::HostRecovered => Some(GroupEnd::Skipped),
+        };
         self.end_parts(now, id, tenants, unstarted, out);
         self.advance_rollouts();
     }
@@ -192,13 +207,19 @@ impl Cluster {
         &mut self,
         now: Now,
         id: MaintenanceId,
-        machine: MachineId,
+        target: Target,
         report: Report,
         out: &mut Vec<Effect>,
     ) {
         let Some(maintenance) = self.maintenances.get_mut(&id).map(Arc::make_mut) else { return };
-        let Stage::Running { actions, .. } = &mut maintenance.stage else { return };
-        let Some(action) = actions.remove(&machine) else { return };
+        let Stage::Running { actions, steps, .. } = &mut maintenance.stage else { return };
+        let Some(action) = actions.remove(&target) else { return };
+        steps.suspended.remove(&target);
+        let machine = match target {
+            Target::Machine(machine) | Target::Returning(machine) => machine,
+            Target::Host(host) => return self.step_ended(id, host, report),
+        };
+        let placement = self.leave_for_step(id, target, report);
         let tenant = self.tenant_in(id, machine);
         let from = self.machines.get(&machine).map(|machine| machine.host);
         match report {
@@ -212,24 +233,23 @@ impl Cluster {
         self.recheck_held_work_of(machine);
         from.into_iter().chain(to).for_each(|host| self.advance_rollout_of(host));
         if let Some(tenant) = tenant
+            && placement == AfterAction::Free
             && self.action_ended(id, tenant) == 0
         {
-            self.end_parts(now, id, &[tenant], GroupEnd::Skipped, out);
+            self.end_parts(now, id, &[tenant], Some(GroupEnd::Skipped), out);
         }
     }
 
-    /// The tenant of the part that names a machine. A machine that other work has deleted is found by search.
-    fn tenant_in(&self, id: MaintenanceId, machine: MachineId) -> Option<TenantId> {
-        let known = self.machines.get(&machine).map(|machine| machine.tenant);
-        let parts = &self.maintenances.get(&id)?.plan.parts;
-        let search = || parts.iter().find(|part| part.machines.contains(&machine)).map(|part| part.tenant);
-        known.or_else(search)
-    }
-
-    /// Counts the unfinished actions of a part.
-    pub(crate) fn count_actions(&mut self, id: MaintenanceId, part: &Part) -> u32 {
+    /// Counts the machines of a part with an unfinished action, and those that have stepped aside.
+    pub(crate) fn count_actions(
+        &mut self,
+        id: MaintenanceId,
+        part: &Part,
+        aside: &BTreeSet<MachineId>,
+    ) -> u32 {
         let Some(maintenance) = self.maintenances.get(&id) else { return 0 };
-        let unfinished = part.machines.iter().filter(|machine| maintenance.action(**machine).is_some());
+        let is_busy = |machine: MachineId| aside.contains(&machine) || maintenance.action(machine).is_some();
+        let unfinished = part.machines.iter().filter(|machine| is_busy(**machine));
         let count = u32::try_from(unfinished.count()).unwrap_or(u32::MAX);
         if count > 0 {
             self.unfinished_counts.insert((id, part.tenant), count);
@@ -238,7 +258,7 @@ impl Cluster {
     }
 
     /// Records the end of an action of a part. Returns the number of its unfinished actions.
-    fn action_ended(&mut self, id: MaintenanceId, tenant: TenantId) -> u32 {
+    pub(super) fn action_ended(&mut self, id: MaintenanceId, tenant: TenantId) -> u32 {
         let Some(count) = self.unfinished_counts.get_mut(&(id, tenant)) else { return 0 };
         *count -= 1;
         let left = *count;
@@ -257,12 +277,12 @@ impl Cluster {
     }
 
     /// Ends the parts of some tenants, and the maintenance with its last part.
-    fn end_parts(
+    pub(super) fn end_parts(
         &mut self,
         now: Now,
         id: MaintenanceId,
         tenants: &[TenantId],
-        unstarted: GroupEnd,
+        unstarted: Option<GroupEnd>,
         out: &mut Vec<Effect>,
     ) {
         for tenant in tenants {
@@ -318,15 +338,19 @@ impl Cluster {
         }
     }
 
-    /// Ends a maintenance without parts. If it has not started, `unstarted` is its result for the rollout.
-    fn finish_if_empty(&mut self, now: Now, id: MaintenanceId, unstarted: GroupEnd) {
-        if self.maintenances.get(&id).is_none_or(|maintenance| !maintenance.plan.parts.is_empty()) {
+    /// Ends a maintenance without parts and without hosts that are being worked on. If it has not started, `unstarted` is
+    /// its result for the rollout; `None` if it goes on without machines.
+    pub(super) fn finish_if_empty(&mut self, now: Now, id: MaintenanceId, unstarted: Option<GroupEnd>) {
+        let Some(maintenance) = self.maintenances.get(&id) else { return };
+        let goes_on = maintenance.steps().map_or(unstarted.is_none(), |steps| !steps.hosts.is_empty());
+        if goes_on || !maintenance.plan.parts.is_empty() {
             return;
         }
         self.unlist(id);
         self.running.remove(&id);
         let Some(over) = self.maintenances.remove(&id) else { return };
         if let Cause::HostWork { rollout, hosts, .. } = &over.plan.cause {
+            let unstarted = unstarted.unwrap_or(GroupEnd::Skipped);
             let end = if over.wait().is_none() { GroupEnd::Done } else { unstarted };
             self.group_ended(now, *rollout, hosts, end);
         }

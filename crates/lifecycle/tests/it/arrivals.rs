@@ -12,7 +12,7 @@ fn power(machine: MachineId, change: PowerChange) -> Command {
 }
 
 fn done(action: Action) -> Command {
-    Command::Complete { maintenance: action.maintenance, machine: action.machine, report: Report::Done }
+    Command::Complete { maintenance: action.maintenance, target: action.target, report: Report::Done }
 }
 
 fn first_action(bare: &TestRules) -> Action {
@@ -81,7 +81,7 @@ fn a_machine_that_cannot_be_told_for_want_of_room_is_told_all_the_same() {
         bare.submit(Command::Restart(MachineId(number))).unwrap();
     }
     bare.submit(Command::Rollout {
-        work: HostWork::Update,
+        work: HostWork::Update.into(),
         hosts: vec![HostId(2)],
         terms: RolloutTerms::default(),
     })
@@ -102,7 +102,7 @@ fn a_migration_that_waits_for_room_goes_on_when_a_host_joins() {
     bare.standalone("two", at(1, 0));
     let hosts = vec![HostId(0), HostId(1)];
     let terms = RolloutTerms { health: HealthGate::Ignored, ..RolloutTerms::default() };
-    bare.submit(Command::Rollout { work: HostWork::Migration, hosts, terms }).unwrap();
+    bare.submit(Command::Rollout { work: HostWork::Migration.into(), hosts, terms }).unwrap();
     bare.submit(Command::FailHost(HostId(0))).unwrap();
     bare.complete_all();
     assert_eq!(bare.cluster.rollouts().count(), 1);
@@ -123,7 +123,7 @@ fn a_machine_that_is_gone_does_not_hide_one_that_moves() {
     let policy = Policy { user_redeploy: Approve::Automatically, ..Policy::default() };
     bare.submit(Command::ChangePolicy { tenant: db, policy }).unwrap();
     bare.submit(Command::Rollout {
-        work: HostWork::Migration,
+        work: HostWork::Migration.into(),
         hosts: vec![HostId(0)],
         terms: RolloutTerms::default(),
     })
@@ -149,7 +149,7 @@ fn a_machine_that_an_earlier_failure_moves_is_not_moved_by_the_next() {
     {
         bare.submit(command).unwrap();
     }
-    assert_eq!(bare.cluster.unfinished().map(|action| action.machine).collect::<Vec<_>>(), [solo]);
+    assert_eq!(bare.cluster.unfinished().map(|action| action.target).collect::<Vec<_>>(), [solo.into()]);
     assert_eq!(bare.ask(&power(solo, PowerChange::Start)), Err(Refusal::UnderWay(name("solo"))));
 }
 

@@ -102,8 +102,8 @@ impl TestRules {
     pub fn complete_all(&mut self) {
         loop {
             let first = self.cluster.unfinished().next();
-            let Some(Action { maintenance, machine, .. }) = first else { break };
-            self.submit(Command::Complete { maintenance, machine, report: Report::Done }).unwrap();
+            let Some(Action { maintenance, target, .. }) = first else { break };
+            self.submit(Command::Complete { maintenance, target, report: Report::Done }).unwrap();
         }
         self.settle();
     }
@@ -149,5 +149,5 @@ pub fn actions(changes: &[Change]) -> Vec<(MachineId, Impact)> {
         let Change::Started { actions, .. } = change else { return None };
         Some(actions)
     });
-    started.flatten().map(|action| (action.machine, action.impact)).collect()
+    started.flatten().filter_map(|action| Some((action.target.machine()?, action.impact))).collect()
 }

@@ -40,6 +40,7 @@ fn let_everything_end(world: &mut ObservedCluster) -> Result<(), TestCaseError> 
     let hosts: Vec<_> = world.cluster.hosts().map(|(id, _)| id).collect();
     for host in hosts {
         world.submit(Command::RecoverHost(host)).expect("a known host");
+        world.submit(Command::ClearHost(host)).expect("a known host");
     }
     // A wall clock that stands a lot behind comes back, so that the run has an end.
     world.step_wall(3_000_000);
@@ -141,7 +142,9 @@ fn check_names(cluster: &Cluster) -> Result<(), TestCaseError> {
 
 /// The open hosts of each zone are ranked by the number of their machines.
 fn check_ranks_of_hosts(cluster: &Cluster) -> Result<(), TestCaseError> {
-    let is_open = |host: &Host| host.health == Health::Healthy && host.work.is_none();
+    let is_open = |host: &Host| {
+        host.health == Health::Healthy && host.work.is_none() && host.attention == HostAttention::Unneeded
+    };
     let open = || cluster.hosts().filter(|(_, host)| is_open(host));
     let zones: BTreeSet<_> = open().map(|(_, host)| host.zone).collect();
     prop_assert!(cluster.open_zones().eq(zones.iter().copied()));
@@ -224,6 +227,14 @@ proptest! {
         let mut world = live(&layout, &history);
         let_everything_end(&mut world)?;
         kept(&world, Promise::EachHostOnce)?;
+    }
+
+    /// promise: E1
+    #[test]
+    fn a_step_on_a_host_runs_while_its_machines_are_aside(layout in layouts(), history in random_operations()) {
+        let mut world = live(&layout, &history);
+        let_everything_end(&mut world)?;
+        kept(&world, Promise::StepInside)?;
     }
 
     /// promise: T5
@@ -429,6 +440,8 @@ fn random_histories_are_eventful() {
     for what in [
         "started in a window",
         "started at any time",
+        "step on a host",
+        "return after a step",
         "rollout paused",
         "batch",
         "batch after a pause",

@@ -121,8 +121,11 @@ fn a_tenant_sees_a_limited_number_of_events_but_a_failure_is_never_refused() {
     for number in 0..EVENTS_PER_TENANT_MAX - 1 {
         bare.submit(Command::Restart(MachineId(u32::try_from(number).unwrap()))).unwrap();
     }
-    let update =
-        Command::Rollout { work: HostWork::Update, hosts: vec![HostId(0)], terms: RolloutTerms::default() };
+    let update = Command::Rollout {
+        work: HostWork::Update.into(),
+        hosts: vec![HostId(0)],
+        terms: RolloutTerms::default(),
+    };
     assert!(bare.ask(&update).is_ok());
     // One event for each machine of a host would be too many, though the first is not.
     let refused = bare.ask(&Command::DegradeHost { host: HostId(0), fails_in: None });
@@ -154,8 +157,12 @@ fn a_group_touches_a_limited_number_of_machines() {
             bare.standalone(&format!("vm{number}"), at(u32::try_from(number / 334).unwrap(), 0));
         }
         let hosts = (0..4).map(HostId).collect();
-        bare.submit(Command::Rollout { work: HostWork::Update, hosts, terms: RolloutTerms::default() })
-            .unwrap();
+        bare.submit(Command::Rollout {
+            work: HostWork::Update.into(),
+            hosts,
+            terms: RolloutTerms::default(),
+        })
+        .unwrap();
         // 334, 334 and 333 machines are one too many for one group, so the last host is in the next.
         assert_eq!(bare.cluster.unfinished().count(), first);
         bare.complete_all();
@@ -183,7 +190,8 @@ fn an_approval_has_a_limited_number_of_ids() {
 #[test]
 fn a_rollout_has_a_limited_number_of_hosts_and_there_are_not_many_rollouts() {
     let mut bare = TestRules::with_hosts(70);
-    let rollout = |hosts| Command::Rollout { work: HostWork::Update, hosts, terms: RolloutTerms::default() };
+    let rollout =
+        |hosts| Command::Rollout { work: HostWork::Update.into(), hosts, terms: RolloutTerms::default() };
     assert!(bare.ask(&rollout(vec![HostId(0); HOSTS_PER_ROLLOUT_MAX])).is_ok());
     let refused = bare.ask(&rollout(vec![HostId(0); HOSTS_PER_ROLLOUT_MAX + 1]));
     assert_eq!(too_many(&refused), Some(("hosts in a rollout", HOSTS_PER_ROLLOUT_MAX)));
@@ -213,7 +221,7 @@ fn an_event_names_a_limited_number_of_machines() {
     let hosts = vec![HostId(0), HostId(1)];
     // 250 and 251: one more than fits, so the second host has to wait.
     bare.submit(Command::Rollout {
-        work: HostWork::Update,
+        work: HostWork::Update.into(),
         hosts: hosts.clone(),
         terms: RolloutTerms::default(),
     })
@@ -224,7 +232,8 @@ fn an_event_names_a_limited_number_of_machines() {
     bare.submit(Command::CancelRollout(RolloutId(0))).unwrap();
     bare.submit(Command::Delete(MachineId(500))).unwrap();
     bare.complete_all();
-    bare.submit(Command::Rollout { work: HostWork::Update, hosts, terms: RolloutTerms::default() }).unwrap();
+    bare.submit(Command::Rollout { work: HostWork::Update.into(), hosts, terms: RolloutTerms::default() })
+        .unwrap();
     assert_eq!(named(&bare), RESOURCES_PER_EVENT_MAX);
 }
 
@@ -237,7 +246,8 @@ fn the_only_host_that_can_take_a_machine_is_found_behind_any_number_of_others() 
         bare.standalone(&format!("vm{host}"), at(host.0, 0));
     }
     // Nobody is enrolled: all of it is under way at once, and nothing is over.
-    bare.submit(Command::Rollout { work: HostWork::Restart, hosts, terms: RolloutTerms::default() }).unwrap();
+    bare.submit(Command::Rollout { work: HostWork::Restart.into(), hosts, terms: RolloutTerms::default() })
+        .unwrap();
     let before = reads();
     bare.submit(Command::Redeploy(solo)).unwrap();
     assert!(bare.cluster.host(HostId(901)).unwrap().machines().contains(&solo));

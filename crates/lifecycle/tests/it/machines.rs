@@ -11,7 +11,7 @@ fn nothing_is_done_to_a_machine_that_has_left() {
     bare.submit(Command::Redeploy(one)).unwrap();
     approve_all(&mut bare);
     bare.submit(Command::Rollout {
-        work: HostWork::Restart,
+        work: HostWork::Restart.into(),
         hosts: vec![HostId(0)],
         terms: RolloutTerms::default(),
     })
@@ -26,7 +26,7 @@ fn nothing_is_done_to_a_machine_that_has_left() {
 fn nothing_is_done_to_a_machine_that_was_deallocated_meanwhile() {
     let (mut bare, [one, two]) = pair();
     bare.submit(Command::Rollout {
-        work: HostWork::Restart,
+        work: HostWork::Restart.into(),
         hosts: vec![HostId(0)],
         terms: RolloutTerms::default(),
     })
@@ -42,7 +42,7 @@ fn a_machine_off_its_host_is_not_part_of_new_work() {
     bare.submit(Command::ChangePower { machine: one, change: PowerChange::Deallocate }).unwrap();
     bare.complete_all();
     bare.submit(Command::Rollout {
-        work: HostWork::Update,
+        work: HostWork::Update.into(),
         hosts: vec![HostId(0)],
         terms: RolloutTerms::default(),
     })
@@ -54,7 +54,7 @@ fn a_machine_off_its_host_is_not_part_of_new_work() {
     approve_all(&mut bare);
     assert_eq!(bare.cluster.host(HostId(1)).unwrap().machines(), [two]);
     bare.submit(Command::Rollout {
-        work: HostWork::Update,
+        work: HostWork::Update.into(),
         hosts: vec![HostId(1)],
         terms: RolloutTerms::default(),
     })
@@ -69,7 +69,10 @@ fn an_action_names_the_boot_that_must_still_be_current() {
         bare.submit(Command::Restart(solo)).unwrap();
         approve_all(&mut bare);
         let action = bare.cluster.unfinished().next().unwrap();
-        assert_eq!((action.machine, action.boots, action.impact), (solo, boots, Impact::Reboot { to: None }));
+        assert_eq!(
+            (action.target, action.boots, action.impact),
+            (solo.into(), boots, Impact::Reboot { to: None })
+        );
         bare.complete_all();
         assert_eq!(bare.cluster.unfinished().count(), 0);
     }
@@ -99,7 +102,11 @@ fn a_machine_that_stops_while_it_is_deallocated_stays_so() {
     let machine = MachineId(0);
     bare.submit(Command::ChangePower { machine, change: PowerChange::Stop }).unwrap();
     bare.submit(Command::Evict(machine)).unwrap();
-    let done = |id| Command::Complete { maintenance: MaintenanceId(id), machine, report: Report::Done };
+    let done = |id| Command::Complete {
+        maintenance: MaintenanceId(id),
+        target: machine.into(),
+        report: Report::Done,
+    };
     bare.submit(done(1)).unwrap();
     bare.submit(done(0)).unwrap();
     assert_eq!(bare.cluster.machine(machine).unwrap().power, Power::Deallocated);
@@ -111,8 +118,11 @@ fn a_machine_that_is_being_started_is_waited_for() {
     let power = |machine, change| Command::ChangePower { machine, change };
     bare.submit(power(one, PowerChange::Deallocate)).unwrap();
     bare.complete_all();
-    let update =
-        Command::Rollout { work: HostWork::Update, hosts: vec![HostId(0)], terms: RolloutTerms::default() };
+    let update = Command::Rollout {
+        work: HostWork::Update.into(),
+        hosts: vec![HostId(0)],
+        terms: RolloutTerms::default(),
+    };
     bare.submit(power(one, PowerChange::Start)).unwrap();
     bare.submit(update.clone()).unwrap();
     assert!(bare.events(TenantId(0)).is_empty());
@@ -133,8 +143,12 @@ fn a_migration_waits_for_a_machine_that_is_being_moved_and_other_work_does_not()
         let (mut bare, [one, _]) = pair();
         bare.submit(Command::Redeploy(one)).unwrap();
         approve_all(&mut bare);
-        bare.submit(Command::Rollout { work, hosts: vec![HostId(0)], terms: RolloutTerms::default() })
-            .unwrap();
+        bare.submit(Command::Rollout {
+            work: work.into(),
+            hosts: vec![HostId(0)],
+            terms: RolloutTerms::default(),
+        })
+        .unwrap();
         approve_all(&mut bare);
         let moving = bare.cluster.held().any(|(_, hold)| hold == Hold::Moving);
         assert_eq!((moving, bare.cluster.unfinished().count()), (held, if held { 1 } else { 3 }), "{work:?}");
@@ -150,7 +164,7 @@ fn a_machine_is_not_started_where_work_is_announced_that_it_was_not_told_of() {
     bare.submit(power(PowerChange::Deallocate)).unwrap();
     bare.complete_all();
     bare.submit(Command::Rollout {
-        work: HostWork::Update,
+        work: HostWork::Update.into(),
         hosts: vec![HostId(0)],
         terms: RolloutTerms::default(),
     })

@@ -13,7 +13,7 @@ fn recorded(machine: MachineId, to: u32, planned: PlannedWork) -> Command {
 
 fn update(hosts: &[u32]) -> Command {
     let hosts = hosts.iter().copied().map(HostId).collect();
-    Command::Rollout { work: HostWork::Update, hosts, terms: RolloutTerms::default() }
+    Command::Rollout { work: HostWork::Update.into(), hosts, terms: RolloutTerms::default() }
 }
 
 /// promise: E6
@@ -179,8 +179,8 @@ fn a_machine_that_was_moved_to_a_degraded_host_is_told_so() {
 fn a_machine_that_failed_to_leave_a_failed_host_can_be_moved_from_it() {
     let (mut bare, solo) = TestRules::solo();
     bare.submit(Command::FailHost(HostId(0))).unwrap();
-    let Action { maintenance, machine, .. } = bare.cluster.unfinished().next().unwrap();
-    bare.submit(Command::Complete { maintenance, machine, report: Report::Failed }).unwrap();
+    let Action { maintenance, target, .. } = bare.cluster.unfinished().next().unwrap();
+    bare.submit(Command::Complete { maintenance, target, report: Report::Failed }).unwrap();
     bare.submit(Command::AdmitHost { name: name("h1"), zone: None }).unwrap();
     bare.submit(recorded(solo, 1, PlannedWork::Refuses)).unwrap();
     bare.settle();

@@ -104,7 +104,7 @@ fn a_group_that_needs_several_places_is_checked_when_one_more_is_free() {
         .map(|number| bare.standalone(&format!("fills-{number}"), at(to.0, 0)))
         .collect();
     let hosts = [from].into_iter().collect();
-    bare.submit(Command::Rollout { work: HostWork::Migration, hosts, terms: RolloutTerms::default() })
+    bare.submit(Command::Rollout { work: HostWork::Migration.into(), hosts, terms: RolloutTerms::default() })
         .unwrap();
     bare.settle();
     assert_eq!(

@@ -10,8 +10,11 @@ use forewarn_lifecycle::*;
 #[test]
 fn everything_can_be_looked_up() {
     let (mut bare, [one, two]) = pair();
-    let rollout =
-        Command::Rollout { work: HostWork::Update, hosts: vec![HostId(0)], terms: RolloutTerms::default() };
+    let rollout = Command::Rollout {
+        work: HostWork::Update.into(),
+        hosts: vec![HostId(0)],
+        terms: RolloutTerms::default(),
+    };
     bare.submit(rollout).unwrap();
     let cluster = &bare.cluster;
     assert_eq!(cluster.host_named("h1"), Some(HostId(1)));
@@ -55,7 +58,8 @@ fn a_report_counts_once_and_only_for_what_is_under_way() {
     let (mut bare, solo) = TestRules::solo();
     bare.submit(Command::Restart(solo)).unwrap();
     let maintenance = MaintenanceId(0);
-    let done = |machine| Command::Complete { maintenance, machine, report: Report::Done };
+    let done =
+        |machine: MachineId| Command::Complete { maintenance, target: machine.into(), report: Report::Done };
     assert_eq!(bare.submit(done(solo)), Ok(vec![]), "it has not started");
     approve_all(&mut bare);
     assert_eq!(bare.submit(done(MachineId(7))), Ok(vec![]), "another machine");
@@ -74,7 +78,11 @@ fn what_is_unknown_is_refused() {
         (Command::RecoverHost(host), Refusal::NoSuchHost),
         (Command::DegradeHost { host, fails_in: None }, Refusal::NoSuchHost),
         (
-            Command::Rollout { work: HostWork::Update, hosts: vec![host], terms: RolloutTerms::default() },
+            Command::Rollout {
+                work: HostWork::Update.into(),
+                hosts: vec![host],
+                terms: RolloutTerms::default(),
+            },
             Refusal::NoSuchHost,
         ),
         (admission("vm", at(7, 0)), Refusal::NoSuchHost),
@@ -139,7 +147,7 @@ fn silence_is_a_day_without_a_word_and_without_an_event() {
     assert_eq!(bare.ask(&Command::Silent(tenant)), Ok(vec![]));
     approve_all(&mut bare);
     let (maintenance, machine, report) = (MaintenanceId(0), solo, Report::Done);
-    bare.submit(Command::Complete { maintenance, machine, report }).unwrap();
+    bare.submit(Command::Complete { maintenance, target: machine.into(), report }).unwrap();
     assert_eq!(bare.cluster.silences_due(bare.now).collect::<Vec<_>>(), [tenant]);
     bare.submit(Command::Silent(tenant)).unwrap();
     assert_eq!(bare.ask(&Command::Silent(tenant)), Ok(vec![]));
@@ -176,7 +184,9 @@ fn action_names_differ_by_secret_work_and_machine() {
 #[test]
 fn work_keeps_its_action_names_when_the_secret_is_replaced() {
     let (mut bare, [one, two]) = pair();
-    let name = |bare: &TestRules, work: u64, machine| bare.cluster.action_name(MaintenanceId(work), machine);
+    let name = |bare: &TestRules, work: u64, machine| {
+        bare.cluster.action_name(MaintenanceId(work), Target::Machine(machine))
+    };
     bare.submit(Command::Restart(one)).unwrap();
     let (first, second) = (name(&bare, 0, one), name(&bare, 1, two));
     for seed in 4..7 {
@@ -202,11 +212,14 @@ fn documents_are_published_when_they_change_and_withdrawn_with_their_tenant() {
     let started = effects(&mut bare, &Command::ForceStart(MaintenanceId(0)));
     assert!(matches!(started[..], [first, Effect::Perform(_)] if first == publish));
     let (maintenance, machine, report) = (MaintenanceId(0), solo, Report::Done);
-    assert_eq!(effects(&mut bare, &Command::Complete { maintenance, machine, report }), [publish]);
+    assert_eq!(
+        effects(&mut bare, &Command::Complete { maintenance, target: machine.into(), report }),
+        [publish]
+    );
     let deleted = effects(&mut bare, &Command::Delete(solo));
     assert!(matches!(deleted[..], [Effect::Perform(_)]));
     let maintenance = MaintenanceId(1);
-    let gone = effects(&mut bare, &Command::Complete { maintenance, machine, report });
+    let gone = effects(&mut bare, &Command::Complete { maintenance, target: machine.into(), report });
     assert_eq!(gone, [Effect::Unpublish(TenantId(0))]);
     // The name is free again.
     assert_eq!(bare.cluster.tenant_named("solo"), None);
@@ -271,7 +284,7 @@ fn a_degraded_host_may_be_named_again_for_those_that_are_still_there() {
     assert_eq!(bare.ask(&degrade), Ok(vec![]));
     bare.submit(Command::ForceStart(MaintenanceId(0))).unwrap();
     let (maintenance, machine, report) = (MaintenanceId(0), one, Report::Failed);
-    bare.submit(Command::Complete { maintenance, machine, report }).unwrap();
+    bare.submit(Command::Complete { maintenance, target: machine.into(), report }).unwrap();
     let planned = bare.submit(degrade).unwrap();
     assert!(matches!(&planned[..], [Change::Planned(plan)] if plan.machines().eq([one])), "{planned:?}");
     assert_eq!(bare.cluster.machine(two).unwrap().host, HostId(0));
@@ -284,7 +297,7 @@ fn nothing_is_left_of_a_history_that_is_over() {
     bare.submit(Command::Restart(one)).unwrap();
     bare.submit(Command::Redeploy(two)).unwrap();
     bare.submit(Command::Rollout {
-        work: HostWork::Migration,
+        work: HostWork::Migration.into(),
         hosts: vec![HostId(0)],
         terms: RolloutTerms::default(),
     })
@@ -320,7 +333,7 @@ fn a_tenant_that_nobody_listens_for_is_afterwards_as_it_was() {
     bare.standalone("solo", at(0, 0));
     let before = bare.cluster.tenant(TenantId(0)).cloned();
     bare.submit(Command::Rollout {
-        work: HostWork::Update,
+        work: HostWork::Update.into(),
         hosts: vec![HostId(0)],
         terms: RolloutTerms::default(),
     })
@@ -350,7 +363,7 @@ fn what_is_held_is_not_held_again() {
 #[test]
 fn only_host_work_in_another_update_domain_keeps_host_work_waiting() {
     let update = |host| Command::Rollout {
-        work: HostWork::Update,
+        work: HostWork::Update.into(),
         hosts: vec![HostId(host)],
         terms: RolloutTerms::default(),
     };

@@ -27,7 +27,7 @@ use crate::broadcasts::Broadcasts;
 use crate::clock::{Clock, ClockKind};
 use crate::clusters::{ClusterLink, ClusterRegistry};
 use crate::driver::DriverContext;
-use crate::hypervisor::Hypervisor;
+use crate::hypervisor::{HostWorker, Hypervisor};
 use crate::initial_state::InitialState;
 use crate::journal::JournalHandle;
 use crate::message::{ClockCommand, ClockMessage, ClusterMessage, SharedMessage};
@@ -85,7 +85,12 @@ impl ControlHandle {
     /// Starts the drivers of a simulated state in memory.
     #[must_use]
     pub fn simulated_on(state: ControlState, seed: Seed, clock: Clock) -> Self {
-        Self::spawn(&InitialState::new(state, seed), JournalHandle::in_memory(), clock, Hypervisor::Simulated)
+        Self::spawn(
+            &InitialState::new(state, seed),
+            JournalHandle::in_memory(),
+            clock,
+            Hypervisor::simulated(),
+        )
     }
 
     /// Starts the drivers of a new server in memory, on the current runtime.
@@ -145,6 +150,12 @@ impl ControlHandle {
     #[must_use]
     pub fn clock(&self) -> &Clock {
         &self.parts.context.clock
+    }
+
+    /// Returns true if persons carry out the steps on hosts.
+    #[must_use]
+    pub fn has_manual_host_work(&self) -> bool {
+        self.parts.context.hypervisor.hosts == HostWorker::Person
     }
 
     /// Callers of the metadata endpoint.

@@ -27,7 +27,7 @@ impl ControlHandle {
     pub(crate) fn on_slow_disk(seed: Seed, clock: Clock, disk: crate::driver::SlowDisk) -> Self {
         let journal = JournalHandle::in_memory().with_slow_disk(disk);
         let initial = InitialState::new(ControlState::new(seed), seed);
-        Self::spawn(&initial, journal, clock, Hypervisor::Simulated)
+        Self::spawn(&initial, journal, clock, Hypervisor::simulated())
     }
 
     /// A second driver of the clock, which a test steps.

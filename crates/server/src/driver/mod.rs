@@ -30,10 +30,10 @@ use forewarn_control::{
 use forewarn_hypervisor::DriverRequest;
 use forewarn_lifecycle::{Action, MaintenanceId, Now, simulator};
 use forewarn_store::StreamState;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Notify, mpsc, oneshot};
 
 use crate::cluster_runtime::ClusterRuntime;
-use crate::hypervisor::Hypervisor;
+use crate::hypervisor::Performer;
 use crate::impact_task::ImpactTask;
 use crate::initial_state::Readers;
 use crate::journal::StreamJournal;
@@ -141,11 +141,23 @@ impl Driver {
                 self.settle(self.context.clock.now()).await;
                 reply.send(()).ok();
             }
-            ClusterMessage::ImpactOver { work, machine } => {
-                self.batch.is_visible |= self.runtime.end_impact(work, machine);
+            ClusterMessage::ImpactOver { work, target, is_suspended } => {
+                self.batch.is_visible |= self.runtime.end_impact(work, target, is_suspended);
+                // An operator may have wanted a suspended action again before its task had ended.
+                let known = self.state.rules().maintenance(work).filter(|_| is_suspended);
+                let wanted = known.filter(|known| !known.is_suspended(target));
+                if let Some(action) = wanted.and_then(|known| known.action_on(target)) {
+                    self.perform(self.context.clock.now(), action);
+                }
             }
-            ClusterMessage::ImpactDelayed { work, machine, reason } => {
-                self.runtime.delay_impact(work, machine, reason);
+            ClusterMessage::IsWanted { work, target, reply } => {
+                let known = self.state.rules().maintenance(work);
+                let is_wanted = known.is_some_and(|known| known.action_on(target).is_some());
+                // The task may have ended.
+                reply.send(is_wanted).unwrap_or_default();
+            }
+            ClusterMessage::ImpactDelayed { work, target, reason } => {
+                self.runtime.delay_impact(work, target, reason);
                 self.batch.is_visible = true;
             }
             ClusterMessage::Reopened { start, reply } => {
@@ -190,8 +202,8 @@ impl Driver {
         if !self.stopping.as_ref().is_some_and(is_over) {
             return false;
         }
-        for (maintenance, machine) in tasks {
-            tracing::warn!(%maintenance, %machine, "stopping with a driver program still running");
+        for (maintenance, target) in tasks.keys() {
+            tracing::warn!(%maintenance, order = %target, "stopping with a driver program still running");
         }
         // Nothing new starts: the next server does what is due.
         self.commit().await;
@@ -287,19 +299,21 @@ impl Driver {
 
     fn perform(&mut self, now: Now, action: Action) {
         let rules = self.state.rules();
-        match &self.context.hypervisor {
-            Hypervisor::Simulated => {
+        match self.context.hypervisor.performer(action.target) {
+            Performer::Simulated => {
                 self.runtime.simulator.begin(rules, action, now.steady);
                 self.batch.is_visible = true;
             }
-            Hypervisor::Program(program) => {
-                if self.stopping.is_none()
-                    && self.runtime.impact_tasks.insert((action.maintenance, action.machine))
-                {
-                    let order = DriverRequest::of(rules, action);
-                    let (program, driver) = (program.clone(), self.own.clone());
-                    let stop = self.context.stop.subscribe();
-                    tokio::spawn(ImpactTask { program, order, action, driver, stop }.run());
+            performer @ (Performer::Program(_) | Performer::Command(_) | Performer::Person) => {
+                let key = (action.maintenance, action.target);
+                if let Some(wake) = self.runtime.impact_tasks.get(&key) {
+                    return wake.notify_one();
+                }
+                if self.stopping.is_none() {
+                    let (order, wake) = (DriverRequest::of(rules, action), Arc::<Notify>::default());
+                    self.runtime.impact_tasks.insert(key, Arc::clone(&wake));
+                    let (driver, stop) = (self.own.clone(), self.context.stop.subscribe());
+                    tokio::spawn(ImpactTask { performer, order, action, driver, stop, wake }.run());
                 }
             }
         }

@@ -145,7 +145,7 @@ fn driver_on(clock: Clock, disk: SlowDisk) -> (Driver, mpsc::Sender<ClusterMessa
 pub(super) fn context_of(found: &InitialState, clock: Clock) -> DriverContext {
     let broadcasts = Broadcasts::new(Snapshot::new(found.state.clone(), found.identity));
     let (shared, _) = mpsc::channel(1);
-    let machines = (clock, Hypervisor::Simulated);
+    let machines = (clock, Hypervisor::simulated());
     DriverContext::new(found.identity, machines, broadcasts, shared.downgrade(), found.readers)
 }
 
@@ -185,7 +185,7 @@ async fn a_snapshot_never_shows_what_could_not_be_written() {
     // An impact task that repeats its order is shown although nothing can be written.
     let (work, machine) = (MaintenanceId(7), MachineId(7));
     let reason = "no answer".to_owned();
-    driver.handle(ClusterMessage::ImpactDelayed { work, machine, reason }).await;
+    driver.handle(ClusterMessage::ImpactDelayed { work, target: machine.into(), reason }).await;
     driver.settle(clock.now()).await;
     let delays = {
         let snapshot = driver.context.broadcasts.snapshot.load();

@@ -37,7 +37,7 @@ impl AuditTestServer {
             data_dir: None,
             seed: Seed([7; 16]),
             clock: ClockPlan::Virtual { start: None, speed: Speed(0) },
-            hypervisor: Hypervisor::Simulated,
+            hypervisor: Hypervisor::simulated(),
             fleet: Fleet::parse(FLEET).unwrap(),
             settings: forewarn_metadata::Settings::default(),
             metadata_listeners: Vec::new(),

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use axum::extract::Query;
 use forewarn_control::schema;
 use forewarn_control::{
-    EventView, HostView, MachineView, RolloutView, TenantView, find_host, find_tenant, host_view,
-    rollout_view, tenant_view,
+    EventView, HostView, MachineView, RolloutView, TenantView, find_host, find_tenant, rollout_view,
+    tenant_view,
 };
 use forewarn_imds::Status;
 use forewarn_lifecycle::{
@@ -18,7 +18,7 @@ use serde::Deserialize;
 use super::context::OperatorRequest;
 use super::page::{Cursor, Page, PageResponse};
 use super::problem::ApiProblem;
-use super::reads::{event_with_delays, view};
+use super::reads::{event_with_delays, host_with_reason, view};
 use forewarn_control::Permit;
 
 type PageResult<T> = Result<PageResponse<T>, ApiProblem>;
@@ -47,13 +47,14 @@ pub(super) async fn hosts(
     page: Page,
 ) -> PageResult<HostView> {
     let (zone, health) = (zone.map(Zone), health.map(Health::from));
+    let manual = request.control.has_manual_host_work();
     let list = move |state: &crate::snapshot::State<'_>| {
         let hosts = state.cluster.hosts_from(HostId(page.first_number(u32::MAX)));
         let wanted = hosts.filter(|(_, host)| {
             zone.is_none_or(|zone| host.zone == Some(zone))
                 && health.is_none_or(|health| host.health == health)
         });
-        page.fill(wanted.filter_map(|(id, _)| Some((cursor(id.0), host_view(state.cluster, id)?))))
+        page.fill(wanted.filter_map(|(id, _)| Some((cursor(id.0), host_with_reason(state, id, manual)?))))
     };
     Ok(request.control.look(list)?)
 }

@@ -16,7 +16,9 @@ use forewarn_control::{
 };
 use forewarn_explain::{PreviewError, PreviewView};
 use forewarn_imds::Edition;
-use forewarn_lifecycle::{Event, MachineId, Maintenance, MaintenanceId, RolloutId, TenantId};
+use forewarn_lifecycle::{
+    Event, HostAttention, HostId, MachineId, Maintenance, MaintenanceId, RolloutId, Target, TenantId,
+};
 use forewarn_types::Span;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
@@ -45,7 +47,20 @@ pub(super) fn existing<T>(found: Option<T>) -> Result<T, ApiProblem> {
 }
 
 pub(super) async fn host(request: OperatorRequest, Path(name): Path<String>) -> TaggedResult<HostView> {
-    look(&request, move |state| existing(host_view(state.cluster, find_host(state.cluster, &name)?)))
+    let manual = request.control.has_manual_host_work();
+    look(&request, move |state| existing(host_with_reason(state, find_host(state.cluster, &name)?, manual)))
+}
+
+/// The view of a host, with the reason why it needs attention.
+pub(super) fn host_with_reason(
+    state: &crate::snapshot::State<'_>,
+    id: HostId,
+    manual: bool,
+) -> Option<HostView> {
+    let needs_attention = state.cluster.host(id)?.attention == HostAttention::Needed;
+    let failure = if needs_attention { state.durable.step_failure(id) } else { None };
+    let view = host_view(state.cluster, id, failure)?;
+    Some(if manual { view.worked_on_by_hand() } else { view })
 }
 
 /// The view of a machine, with its details.
@@ -139,7 +154,7 @@ pub(super) fn event_with_delays(
     event: &Event,
 ) -> EventView {
     let mut view = event_view(state.cluster, tenant, event);
-    let of_event = (event.maintenance, MachineId(0))..=(event.maintenance, MachineId(u32::MAX));
+    let of_event = (event.maintenance, Target::FIRST)..=(event.maintenance, Target::LAST);
     for reason in state.delays.range(of_event).map(|(_, reason)| reason) {
         view.progress.push_str("; ");
         view.progress.push_str(reason);

@@ -10,7 +10,7 @@ use axum::extract::FromRequestParts;
 use axum::http::{HeaderValue, Method, Request, StatusCode, header};
 use axum::response::IntoResponse;
 use forewarn_control::request::Administration;
-use forewarn_control::{DriverKind, Fleet, NamedCommand, Permit, ServerView};
+use forewarn_control::{DriverKind, Fleet, HostWorkEntry, NamedCommand, Permit, ServerView};
 use forewarn_lifecycle::{Name, Seed, Timestamp};
 use serde_json::Value;
 use tower::ServiceExt;
@@ -248,8 +248,8 @@ async fn a_fleet_that_is_refused_names_the_entry_and_its_line() {
 async fn pages_of_any_size_come_to_the_same_list() {
     let api = TestServer::with_fleet().await;
     let work = [
-        NamedCommand::UpdateHosts { hosts: vec!["h1".to_owned()] },
-        NamedCommand::RebootHosts { hosts: vec!["h2".to_owned()] },
+        NamedCommand::UpdateHosts(HostWorkEntry::on(vec!["h1".to_owned()])),
+        NamedCommand::RebootHosts(HostWorkEntry::on(vec!["h2".to_owned()])),
         NamedCommand::Restart { machine: "solo".to_owned() },
         NamedCommand::BrakeOn {},
     ];

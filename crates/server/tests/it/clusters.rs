@@ -22,7 +22,7 @@ use forewarn_store::AuditQuery;
 
 fn open(directory: &Path) -> ControlHandle {
     let clock = ClockPlan::Virtual { start: None, speed: Speed(0) };
-    ControlHandle::open(directory, Seed([5; 16]), clock, Hypervisor::Simulated).unwrap()
+    ControlHandle::open(directory, Seed([5; 16]), clock, Hypervisor::simulated()).unwrap()
 }
 
 fn command(json: &str) -> NamedCommand {

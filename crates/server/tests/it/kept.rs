@@ -17,7 +17,7 @@ const FASTEST: Speed = Speed(1_000_000);
 
 fn open(directory: &Path, speed: Speed) -> ControlHandle {
     let clock = ClockPlan::Virtual { start: None, speed };
-    ControlHandle::open(directory, Seed([5; 16]), clock, Hypervisor::Simulated).unwrap()
+    ControlHandle::open(directory, Seed([5; 16]), clock, Hypervisor::simulated()).unwrap()
 }
 
 fn copy(directory: &Path) -> TempDir {

@@ -42,7 +42,7 @@ fn at(control: &ControlHandle, address: &str) -> Option<String> {
 
 #[tokio::test]
 async fn addresses_may_change_hands_in_one_order() {
-    let control = server(Hypervisor::Simulated).await;
+    let control = server(Hypervisor::simulated()).await;
     let swap = json!([
         { "command": "describe", "machine": "a", "addresses": ["10.0.0.2"] },
         { "command": "describe", "machine": "b", "addresses": ["10.0.0.1"] },
@@ -62,7 +62,7 @@ async fn addresses_may_change_hands_in_one_order() {
 
 #[tokio::test]
 async fn an_address_is_that_of_one_machine_and_a_rehearsal_says_so_too() {
-    let control = server(Hypervisor::Simulated).await;
+    let control = server(Hypervisor::simulated()).await;
     let taken = json!([
         { "command": "admit_host", "name": "h2" },
         { "command": "describe", "machine": "a", "addresses": ["10.0.0.2"] },
@@ -84,7 +84,7 @@ async fn an_address_is_that_of_one_machine_and_a_rehearsal_says_so_too() {
 
 #[tokio::test]
 async fn what_is_not_said_of_a_machine_or_a_site_stays() {
-    let control = server(Hypervisor::Simulated).await;
+    let control = server(Hypervisor::simulated()).await;
     let order = async |all: Value| control.run_commands(commands(all)).await.expect("accepted").changes;
     assert_eq!(order(json!([{ "command": "describe", "machine": "a", "tags": { "x": "y" } }])).await, 1);
     assert_eq!(order(json!([{ "command": "describe", "machine": "a", "tags": { "x": "y" } }])).await, 0);
@@ -96,7 +96,7 @@ async fn what_is_not_said_of_a_machine_or_a_site_stays() {
 
 #[tokio::test]
 async fn a_virtual_clock_ends_before_documents_do() {
-    let control = server(Hypervisor::Simulated).await;
+    let control = server(Hypervisor::simulated()).await;
     let most = CLOCK_END.since(control.clock().now().wall);
     let beyond = control.drive(ClockCommand::Advance(most + Duration::from_secs(1))).await;
     assert_eq!(beyond, Err(ControlError::EndOfTime));
@@ -120,7 +120,7 @@ async fn a_server_that_stops_lets_a_program_end_its_work() {
     for pipe in ["begun", "go"].map(|name| folder.path().join(name)) {
         assert!(std::process::Command::new("mkfifo").arg(pipe).status().expect("mkfifo").success());
     }
-    let control = server(Hypervisor::Program(Program { path, time_limit: Duration::from_secs(60) })).await;
+    let control = server(Hypervisor::program(Program { path, time_limit: Duration::from_secs(60) })).await;
     control.run_commands(commands(json!([{ "command": "restart", "machine": "a" }]))).await.expect("at once");
     let begun = folder.path().join("begun");
     tokio::task::spawn_blocking(move || std::fs::read(begun)).await.expect("no panic").expect("a pipe");

@@ -6,6 +6,7 @@
 //!
 //! Decoding is total: any bytes give a value or an error, and take no more memory than their length allows.
 
+mod host_steps;
 pub(crate) mod old;
 mod plain;
 mod resources;

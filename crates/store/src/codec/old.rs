@@ -13,7 +13,7 @@ use forewarn_control::shared::{Boot, Change as SharedChange, Counters, Row as Sh
 use forewarn_control::shared::{Progress, Token, Webhook, WebhookChange};
 use forewarn_control::{ClusterEntry, ControlState, Entry, MachineDetails, Record, Site, StateRow};
 use forewarn_control::{ClusterId, NewReceipt, Receipt, ReceiptRow, StoredResponse};
-use forewarn_lifecycle::{Change, MachineId, MaintenanceId, Name, Now, Row, Seed};
+use forewarn_lifecycle::{Change, MachineId, MaintenanceId, Name, Now, Row, Seed, Target};
 
 use super::{Malformed, Reader, Stored, Writer, stored_enum, stored_struct};
 
@@ -31,7 +31,7 @@ enum OldEntry {
     Booted(Boot),
     Shared(OldShared),
     Unread(Vec<(ClusterId, MaintenanceId)>),
-    Failed { cluster: ClusterId, maintenance: MaintenanceId, machine: MachineId, reason: String },
+    Failed { cluster: ClusterId, maintenance: MaintenanceId, target: Target, reason: String },
 }
 
 enum OldShared {
@@ -65,7 +65,7 @@ pub(crate) enum OldRow {
     Booted(Boot),
     Cluster(ClusterId),
     Shared(OldSharedRow),
-    Failed(MaintenanceId, MachineId, String),
+    Failed(MaintenanceId, Target, String),
 }
 
 pub(crate) enum OldSharedRow {
@@ -100,7 +100,7 @@ stored_enum!(OldEntry {
     4 => Booted(boot),
     5 => Shared(change),
     20 => Unread(announcements),
-    30 => Failed { cluster, maintenance, machine, reason },
+    30 => Failed { cluster, maintenance, target, reason },
 });
 
 stored_enum!(OldShared {
@@ -130,7 +130,7 @@ stored_enum!(OldRow {
     3 => Booted(boot),
     4 => Cluster(cluster),
     5 => Shared(row),
-    30 => Failed(maintenance, machine, reason),
+    30 => Failed(maintenance, target, reason),
 });
 
 stored_enum!(OldSharedRow {
@@ -212,8 +212,8 @@ impl OldEntry {
             Self::Booted(boot) => Entry::Shared(SharedChange::Booted(boot)),
             Self::Shared(OldShared::Resource(change)) => return change.upgraded(state),
             Self::Shared(change) => Entry::Shared(change.upgraded()?),
-            Self::Failed { cluster, maintenance, machine, reason } => {
-                Entry::Cluster(cluster, ClusterEntry::Failed { maintenance, machine, reason })
+            Self::Failed { cluster, maintenance, target, reason } => {
+                Entry::Cluster(cluster, ClusterEntry::Failed { maintenance, target, reason })
             }
             Self::Unread(_) => return None,
         })
@@ -275,8 +275,8 @@ impl RowUpgrade {
             OldRow::Site(site) => vec![StateRow::Site(site)],
             OldRow::Described(machine, details) => vec![StateRow::Described(machine, details)],
             OldRow::Booted(boot) => vec![StateRow::Shared(SharedRow::Booted(boot))],
-            OldRow::Failed(maintenance, machine, reason) => {
-                vec![StateRow::Failed(maintenance, machine, reason)]
+            OldRow::Failed(maintenance, target, reason) => {
+                vec![StateRow::Failed(maintenance, target, reason)]
             }
             OldRow::Cluster(id) => {
                 let resources = self.resources.remove(&id).unwrap_or_default();

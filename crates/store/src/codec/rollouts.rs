@@ -40,6 +40,7 @@ stored_enum!(Obstacle {
     5 => Events,
     6 => NoHost,
     7 => Full,
+    8 => NeedsAttention,
 });
 stored_enum!(HostResult { 0 => Done, 1 => Failed, 2 => Skipped });
 stored_enum!(Pause { 0 => Operator, 1 => Failures });
@@ -101,7 +102,9 @@ impl Stored for Window {
 mod tests {
     use forewarn_lifecycle::limits::{HOSTS_PER_ROLLOUT_MAX, MACHINES_PER_GROUP_MAX};
     use forewarn_lifecycle::paged::PagedMap;
-    use forewarn_lifecycle::{Change, HostId, HostWork, MachineId, RolloutId, Row, Steady, Timestamp};
+    use forewarn_lifecycle::{
+        Change, HostId, HostTask, HostWork, MachineId, RolloutId, Row, Steady, Timestamp, WorkText,
+    };
 
     use super::super::{RECORD_BYTES_MAX, from_bytes, to_bytes};
     use super::*;
@@ -113,9 +116,12 @@ mod tests {
 
     #[test]
     fn a_rollout_over_every_host_of_a_cluster_fits_into_a_record_and_into_a_row() {
-        let (rollout, work, terms) = (RolloutId(u64::MAX), HostWork::Update, RolloutTerms::default());
+        let (rollout, terms) = (RolloutId(u64::MAX), RolloutTerms::default());
+        let work =
+            HostTask::from(HostWork::Update).with_step(WorkText::new(&"x".repeat(WorkText::BYTES_MAX)));
         let all: Vec<_> = hosts(HOSTS_PER_ROLLOUT_MAX).collect();
-        let planned = Change::RolloutPlanned { rollout, work, terms: terms.clone(), hosts: all.clone() };
+        let planned =
+            Change::RolloutPlanned { rollout, work: work.clone(), terms: terms.clone(), hosts: all.clone() };
         let half = HOSTS_PER_ROLLOUT_MAX / 2;
         let (added, removed) = (all[..half].to_vec(), all[half..].to_vec());
         let changed = Change::RolloutChanged { rollout, terms: terms.clone(), added, removed };

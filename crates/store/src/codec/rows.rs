@@ -1,8 +1,7 @@
 //! The state as rows.
 
 use forewarn_lifecycle::{
-    Attention, Counters, Enrolment, FormerSeed, Head, HostRow, MachineRow, Maintenance, Phase, Row, Stage,
-    TenantRow,
+    Attention, Counters, Enrolment, FormerSeed, Head, MachineRow, Maintenance, Phase, Row, TenantRow,
 };
 
 use super::{stored_enum, stored_struct};
@@ -23,7 +22,6 @@ stored_struct! {
     Head { seed, settings, brake, next }
     FormerSeed { seed, until }
     Counters { host, tenant, machine, scale_set, maintenance, rollout, event }
-    HostRow { id, name, zone, health, rollout, work, machines }
     MachineRow { id, machine, attention }
     Maintenance { plan, stage }
     TenantRow { id, name, shape, policy, enrolment, incarnation, machines, events, ended }
@@ -32,4 +30,3 @@ stored_struct! {
 stored_enum!(Attention { 0 => Waits, 1 => Due });
 stored_enum!(Enrolment { 0 => Disabled, 1 => Enabled { silent_at } });
 stored_enum!(Phase { 0 => Scheduled { not_before, approval }, 1 => Started { at, cause } });
-stored_enum!(Stage { 0 => Waiting(wait), 1 => Running { cause, actions } });

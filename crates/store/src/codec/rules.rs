@@ -2,7 +2,7 @@
 
 use forewarn_lifecycle::{
     Action, Announcement, Approval, Approve, Approver, Brake, Cause, Change, EventId, EventKind, EventSource,
-    EvictionPolicy, FailureKind, FaultDomain, Health, Hold, HostId, HostWork, Impact, Machine, MachineId,
+    EvictionPolicy, FailureKind, FaultDomain, Health, Hold, HostId, Impact, Machine, MachineId,
     MaintenanceId, Name, Now, Orchestration, OsImageNotice, Part, Parts, Plan, Policy, Power, PowerChange,
     Priority, Profile, Reason, Report, RolloutId, ScaleSet, ScaleSetId, Seed, Settings, Shape, StartCause,
     Steady, TenantId, TerminateNotice, Timestamp, Unenrolled, UpdateDomain, UpgradePolicy, Wait, Withdrawal,
@@ -98,7 +98,7 @@ stored_struct! {
     Part { tenant, update_domain, machines, announcement }
     Announcement { id, kind, source, reason, duration_seconds, resources }
     Approval { by, at }
-    Action { maintenance, machine, impact, boots }
+    Action { maintenance, target, impact, boots }
 }
 
 stored_enum!(Change {
@@ -123,7 +123,7 @@ stored_enum!(Change {
     18 => Waits { maintenance, wait },
     19 => Started { maintenance, cause, actions },
     20 => Withdrawn { maintenance, tenants, why },
-    21 => Completed { maintenance, machine, report },
+    21 => Completed { maintenance, target, report },
     22 => Enrolled(tenant),
     23 => Heard { tenant, at },
     24 => Disabled(tenant),
@@ -137,6 +137,10 @@ stored_enum!(Change {
     32 => RollingEnded(scale_set),
     45 => MachineForgotten(machine),
     46 => MachineMoved { machine, to },
+    47 => HostAdvanced { maintenance, host, actions },
+    48 => AttentionChanged { host, attention },
+    49 => Suspended { maintenance, target },
+    50 => Retried { maintenance, target },
     40 => NoticeExtended { maintenance, not_before, steady_due },
 });
 
@@ -163,6 +167,9 @@ stored_enum!(Impact {
     7 => Stop,
     8 => Start { to },
     9 => Deallocate,
+    10 => StepAside(aside),
+    11 => Return(aside),
+    12 => OnHost(operation),
 });
 
 stored_enum!(Health { 0 => Healthy, 1 => Degraded, 2 => Failed });
@@ -178,7 +185,6 @@ stored_enum!(UpgradePolicy { 0 => Manual, 1 => Automatic, 2 => Rolling { batch, 
 stored_enum!(OsImageNotice { 0 => Off, 1 => On });
 stored_enum!(Power { 0 => Running, 1 => Stopped, 2 => Deallocated });
 stored_enum!(PowerChange { 0 => Stop, 1 => Start, 2 => Deallocate });
-stored_enum!(HostWork { 0 => Update, 1 => NetworkUpdate, 2 => Migration, 3 => Restart });
 stored_enum!(EventKind { 0 => Freeze, 1 => Reboot, 2 => Redeploy, 3 => Preempt, 4 => Terminate });
 stored_enum!(EventSource { 0 => Platform, 1 => User });
 stored_enum!(Reason {

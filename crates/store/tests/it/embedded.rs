@@ -143,7 +143,7 @@ proptest! {
         prop_assert!(cluster.hosts().eq(world.cluster.hosts()));
         prop_assert!(cluster.unfinished().eq(world.cluster.unfinished()));
         // Work that is known keeps the names of its actions, and no work to come has one of theirs.
-        let name = |cluster: &Cluster, work| cluster.action_name(work, MachineId(0));
+        let name = |cluster: &Cluster, work| cluster.action_name(work, MachineId(0).into());
         let mut next = MaintenanceId(0);
         for work in cluster.maintenances().map(|maintenance| maintenance.plan.id) {
             prop_assert_eq!(name(cluster, work), name(&world.cluster, work));
@@ -408,12 +408,13 @@ fn the_reason_of_a_failure_is_kept_until_its_work_is_over() {
     let (now, cluster, machine) = (Now::at_millis(2_000), ClusterId::DEFAULT, MachineId(1));
     let failed = |work: u64| {
         let (maintenance, reason) = (MaintenanceId(work), format!("no domain {work}"));
-        Record::in_cluster(now, cluster, ClusterEntry::Failed { maintenance, machine, reason })
+        Record::in_cluster(now, cluster, ClusterEntry::Failed { maintenance, target: machine.into(), reason })
     };
     let (journal, _) = open(from.path());
     journal.append(CLUSTER, &[failed(3), failed(4), failed(5)], &[]).unwrap();
     // None of that work is there any more when it is completed.
-    let over = Change::Completed { maintenance: MaintenanceId(4), machine, report: Report::Failed };
+    let over =
+        Change::Completed { maintenance: MaintenanceId(4), target: machine.into(), report: Report::Failed };
     journal.append(CLUSTER, &[Record::rules(now, cluster, over)], &[]).unwrap();
     journal.close().unwrap();
     let file = files.path().join("export");
@@ -423,7 +424,7 @@ fn the_reason_of_a_failure_is_kept_until_its_work_is_over() {
         let (_journal, found) = open(place);
         let estate = found.state.cluster(cluster).unwrap();
         let kept: Vec<_> = (3..6).flat_map(|work| estate.failures_of(MaintenanceId(work))).collect();
-        assert_eq!(kept, [(machine, "no domain 3"), (machine, "no domain 5")]);
+        assert_eq!(kept, [(machine.into(), "no domain 3"), (machine.into(), "no domain 5")]);
     }
 }
 

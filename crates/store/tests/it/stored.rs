@@ -108,7 +108,7 @@ fn others() -> impl Strategy<Value = Record> {
     let booted = (any::<[u8; 16]>(), any::<i64>())
         .prop_map(|(id, offset_millis)| Entry::Shared(Change::Booted(Boot { id, offset_millis })));
     let failed = (any::<u64>(), any::<u32>(), ".{0,20}").prop_map(|(work, machine, reason)| {
-        ClusterEntry::Failed { maintenance: MaintenanceId(work), machine: MachineId(machine), reason }
+        ClusterEntry::Failed { maintenance: MaintenanceId(work), target: MachineId(machine).into(), reason }
     });
     let announcements = prop::collection::vec(any::<u64>().prop_map(MaintenanceId), 0..9);
     let unread = announcements.prop_map(ClusterEntry::Unread);

@@ -1,6 +1,8 @@
 //! Parsing of operations on the fleet.
 
-use forewarn_control::{ApproveWord, FailureWord, NamedCommand, SettingsChange, UnenrolledWord};
+use forewarn_control::{
+    ApproveWord, FailureWord, HostWorkEntry, NamedCommand, SettingsChange, UnenrolledWord,
+};
 use forewarn_types::Span;
 
 use super::fleet::{fleet_operation, profile, upgrading};
@@ -147,8 +149,8 @@ fn move_machine(line: &mut LineReader<'_>) -> Result<NamedCommand, StoryError> {
 fn host_operation(line: &mut LineReader<'_>, verb: Token<'_>) -> Result<Option<NamedCommand>, StoryError> {
     if verb.text == "update" {
         return Ok(Some(match choice(line, &["host", "network"])? {
-            "host" => NamedCommand::UpdateHosts { hosts: hosts(line)? },
-            _ => NamedCommand::UpdateNetwork { hosts: hosts(line)? },
+            "host" => NamedCommand::UpdateHosts(HostWorkEntry::on(hosts(line)?)),
+            _ => NamedCommand::UpdateNetwork(HostWorkEntry::on(hosts(line)?)),
         }));
     }
     if !["migrate", "reboot", "degrade", "fail", "recover"].contains(&verb.text) {
@@ -156,8 +158,8 @@ fn host_operation(line: &mut LineReader<'_>, verb: Token<'_>) -> Result<Option<N
     }
     line.need_word("host")?;
     Ok(Some(match verb.text {
-        "migrate" => NamedCommand::MigrateHosts { hosts: hosts(line)? },
-        "reboot" => NamedCommand::RebootHosts { hosts: hosts(line)? },
+        "migrate" => NamedCommand::MigrateHosts(HostWorkEntry::on(hosts(line)?)),
+        "reboot" => NamedCommand::RebootHosts(HostWorkEntry::on(hosts(line)?)),
         "degrade" => degrade(line)?,
         "fail" => NamedCommand::FailHost { host: known(line, "a host")? },
         _ => NamedCommand::RecoverHost { host: known(line, "a host")? },

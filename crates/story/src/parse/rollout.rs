@@ -17,7 +17,7 @@ const TERMS: [&str; 8] =
 
 /// Parses the start of a rollout.
 pub(super) fn start(line: &mut LineReader<'_>) -> Result<NamedCommand, StoryError> {
-    let work = match choice(line, &["update", "network", "migrate", "reboot"])? {
+    let kind = match choice(line, &["update", "network", "migrate", "reboot"])? {
         "update" => WorkWord::Update,
         "network" => WorkWord::Network,
         "migrate" => WorkWord::Migrate,
@@ -31,7 +31,8 @@ pub(super) fn start(line: &mut LineReader<'_>) -> Result<NamedCommand, StoryErro
         HostSelection::Names(names(line)?)
     };
     let terms = if line.take_if("with").is_some() { terms(line)? } else { TermsEntry::default() };
-    Ok(NamedCommand::StartRollout(RolloutEntry { work, hosts, terms }))
+    let (work, no_work, duration) = (None, false, None);
+    Ok(NamedCommand::StartRollout(RolloutEntry { kind, hosts, terms, work, no_work, duration }))
 }
 
 /// Parses an operation on the oldest rollout.

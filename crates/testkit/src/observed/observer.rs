@@ -8,6 +8,7 @@ use forewarn_lifecycle::*;
 
 use super::promise::Promise;
 use super::rollouts::RolloutRecords;
+use super::steps::StepRecords;
 use super::upgrades::Upgrades;
 
 #[derive(Default)]
@@ -18,6 +19,7 @@ pub struct Observer {
     forced: BTreeSet<MaintenanceId>,
     incarnations: BTreeMap<TenantId, (u64, VisibleEvents)>,
     books: RolloutRecords,
+    steps: StepRecords,
     upgrades: Upgrades,
     /// Number of observations of each kind, so that a test can check that it has tested something.
     pub seen: BTreeMap<&'static str, usize>,
@@ -125,6 +127,7 @@ impl Observer {
                 | Change::Started { .. }
                 | Change::Withdrawn { .. }
                 | Change::Completed { .. }
+                | Change::HostAdvanced { .. }
                 | Change::MachineForgotten(_)
                 | Change::MachineMoved { .. }
                 | Change::Approved { .. }
@@ -168,7 +171,9 @@ impl Observer {
             matches!(change, Change::Started { maintenance, .. } if self.forced.contains(maintenance));
         let (broken, seen) = self.books.changed(cluster, now, change, forced);
         self.broken.extend(broken);
-        if !seen.is_empty() {
+        let (broken, step) = self.steps.changed(cluster, change, effects);
+        self.broken.extend(broken);
+        for seen in [seen, step].into_iter().filter(|seen| !seen.is_empty()) {
             self.count(seen);
         }
     }
@@ -414,7 +419,8 @@ fn holds(cluster: &Cluster, now: Now, id: MaintenanceId, hold: Hold) -> bool {
             plan.part(other.tenant).is_some_and(|part| part.update_domain != other.update_domain)
         }),
         Hold::Moving => running().flat_map(Maintenance::actions).any(|action| {
-            action.impact.destination().is_some() && plan.machines().any(|machine| machine == action.machine)
+            action.impact.destination().is_some()
+                && plan.machines().any(|machine| Some(machine) == action.target.machine())
         }),
         Hold::Window { opens } => now.wall < opens,
     }

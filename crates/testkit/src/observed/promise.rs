@@ -20,4 +20,5 @@ pub enum Promise {
     EachHostOnce = 12,
     Batches = 13,
     Untouched = 14,
+    StepInside = 15,
 }

@@ -16,7 +16,7 @@ pub enum RandomOperation {
     User(u8, u8),
     DeleteNotified(u8),
     Power(u8, PowerChange),
-    HostWork(HostWork, Vec<u8>, u16),
+    HostWork(HostTask, Vec<u8>, u16),
     PauseRollout(u8, Announced),
     ResumeRollout(u8),
     ChangeRollout(u8, u16, u8, u8),
@@ -43,6 +43,8 @@ pub enum RandomOperation {
     Move(u8, u8, PlannedWork),
     /// Everything that waits is readable only that many milliseconds later.
     Late(u32, Exposure),
+    Unclear(u8, u8),
+    Clear(u8),
 }
 
 pub fn random_operations() -> impl Strategy<Value = Vec<RandomOperation>> {
@@ -57,6 +59,10 @@ fn random_operation() -> impl Strategy<Value = RandomOperation> {
         HostWork::Migration,
         HostWork::Restart,
     ]);
+    let work = (work, any::<bool>()).prop_map(|(kind, has_step)| {
+        let task = HostTask::from(kind);
+        if has_step { task.with_step(WorkText::new("kernel 6.12.9")) } else { task }
+    });
     let power = prop::sample::select(vec![PowerChange::Stop, PowerChange::Start, PowerChange::Deallocate]);
     let announced = prop::sample::select(vec![Announced::Stays, Announced::TakenBack]);
     let planned = prop::sample::select(vec![PlannedWork::Refuses, PlannedWork::GivesWay]);
@@ -76,6 +82,8 @@ fn random_operation() -> impl Strategy<Value = RandomOperation> {
         2 => (any::<u8>(), terms_bits(), any::<u8>(), any::<u8>()).prop_map(|(rollout, terms, add, remove)| {
             H::ChangeRollout(rollout, terms, add, remove)
         }),
+        2 => (any::<u8>(), any::<u8>()).prop_map(|(number, what)| H::Unclear(number, what)),
+        2 => any::<u8>().prop_map(H::Clear),
         1 => Just(H::CancelRollout),
         3 => (any::<u8>(), 0u16..600).prop_map(|(host, minutes)| H::Degrade(host, minutes)),
         2 => any::<u8>().prop_map(H::Fail),
@@ -216,7 +224,7 @@ impl ObservedCluster {
             }
             Op::HostWork(work, numbers, terms) => {
                 let hosts = numbers.iter().filter_map(|number| pick(&hosts, *number)).collect();
-                Some(Command::Rollout { work: *work, hosts, terms: terms_of(*terms) })
+                Some(Command::Rollout { work: work.clone(), hosts, terms: terms_of(*terms) })
             }
             Op::PauseRollout(number, announced) => pick(&rollouts, *number)
                 .map(|rollout| Command::PauseRollout { rollout, announced: *announced }),
@@ -233,6 +241,8 @@ impl ObservedCluster {
             Op::Cancel(number) => pick(&plans, *number).map(Command::Cancel),
             Op::Force(number) => pick(&plans, *number).map(Command::ForceStart),
             Op::Complete(number, report) => self.completion(*number, *report),
+            Op::Unclear(number, what) => self.unclear(*number, *what),
+            Op::Clear(number) => pick(&hosts, *number).map(Command::ClearHost),
             Op::Brake(brake) => Some(Command::Brake(*brake)),
             Op::Terminate(set, seconds) => Some(model_change(*set, *seconds)),
             Op::Upgrade(number) => pick(&machines, *number).map(Command::UpgradeInstance),
@@ -264,8 +274,19 @@ impl ObservedCluster {
     /// Completes some action in progress.
     fn completion(&self, number: u8, report: Report) -> Option<Command> {
         let actions: Vec<_> = self.cluster.unfinished().collect();
-        let Action { maintenance, machine, .. } = pick(&actions, number)?;
-        Some(Command::Complete { maintenance, machine, report })
+        let Action { maintenance, target, .. } = pick(&actions, number)?;
+        Some(Command::Complete { maintenance, target, report })
+    }
+
+    /// Suspends, retries or gives up something in progress.
+    fn unclear(&self, number: u8, what: u8) -> Option<Command> {
+        let actions: Vec<_> = self.cluster.maintenances().flat_map(Maintenance::actions).collect();
+        let Action { maintenance, target, .. } = pick(&actions, number)?;
+        Some(match what % 4 {
+            0 | 1 => Command::Suspend { maintenance, target },
+            2 => Command::Retry(maintenance),
+            _ => Command::GiveUp(maintenance),
+        })
     }
 
     /// Records a move of some machine to some host.

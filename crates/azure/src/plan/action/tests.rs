@@ -19,8 +19,8 @@ fn fleet(more: &Value) -> TestCluster {
 fn finish(fleet: &mut TestCluster) {
     let started: Vec<_> = fleet.rules.unfinished().collect();
     for action in started {
-        let (maintenance, machine) = (action.maintenance, action.machine);
-        fleet.submit(&Command::Complete { maintenance, machine, report: Report::Done });
+        let (maintenance, target) = (action.maintenance, action.target);
+        fleet.submit(&Command::Complete { maintenance, target, report: Report::Done });
     }
 }
 
@@ -48,7 +48,7 @@ fn words(commands: &[NamedCommand]) -> Vec<String> {
 /// The first refusal of the rules.
 fn refusal(fleet: &TestCluster, commands: &[NamedCommand]) -> Option<Refusal> {
     commands.iter().find_map(|command| match command.resolve(&fleet.rules).expect("a command") {
-        Resolved::Rules(command) | Resolved::Admit(command, _) => {
+        Resolved::Rules(command) | Resolved::Admit(command, _) | Resolved::Fail(command, _) => {
             fleet.rules.decide(fleet.now, &command).err()
         }
         Resolved::Describe(..) | Resolved::Site(_) | Resolved::Jam(_) => None,

@@ -282,8 +282,8 @@ fn another_image_reaches_instances_at_once_where_upgrades_are_automatic() {
     server.fleet.run_json(&json!({ "command": "deallocate", "machine": "web_0" }));
     let started: Vec<_> = server.fleet.rules.unfinished().collect();
     for action in started {
-        let (maintenance, machine) = (action.maintenance, action.machine);
-        server.fleet.submit(&Command::Complete { maintenance, machine, report: Report::Done });
+        let (maintenance, target) = (action.maintenance, action.target);
+        server.fleet.submit(&Command::Complete { maintenance, target, report: Report::Done });
     }
     let mut sent = image("/b");
     sent["sku"] = json!({ "capacity": 2 });

@@ -25,7 +25,7 @@ enum TargetKind {
 }
 
 /// Every command, without its object.
-const COMMANDS: [(&str, Role, TargetKind, &str); 48] = [
+const COMMANDS: [(&str, Role, TargetKind, &str); 54] = [
     ("admit_host", Role::Admin, TargetKind::Everybody, r#"{"name":"h9"}"#),
     ("remove_host", Role::Admin, TargetKind::Everybody, r#"{"host":"h1"}"#),
     ("forget_host", Role::Admin, TargetKind::Everybody, r#"{"host":"h1"}"#),
@@ -79,7 +79,7 @@ const COMMANDS: [(&str, Role, TargetKind, &str); 48] = [
     ("update_network", Role::Operator, TargetKind::Everybody, r#"{"hosts":["h1"]}"#),
     ("migrate_hosts", Role::Operator, TargetKind::Everybody, r#"{"hosts":["h1"]}"#),
     ("reboot_hosts", Role::Operator, TargetKind::Everybody, r#"{"hosts":["h1"]}"#),
-    ("start_rollout", Role::Operator, TargetKind::Everybody, r#"{"work":"update","hosts":"all"}"#),
+    ("start_rollout", Role::Operator, TargetKind::Everybody, r#"{"kind":"update","hosts":"all"}"#),
     ("pause_rollout", Role::Operator, TargetKind::Everybody, r#"{"rollout":0}"#),
     ("resume_rollout", Role::Operator, TargetKind::Everybody, r#"{"rollout":0}"#),
     ("change_rollout", Role::Operator, TargetKind::Everybody, r#"{"rollout":0}"#),
@@ -87,6 +87,12 @@ const COMMANDS: [(&str, Role, TargetKind, &str); 48] = [
     ("degrade_host", Role::Operator, TargetKind::Everybody, r#"{"host":"h1"}"#),
     ("fail_host", Role::Operator, TargetKind::Everybody, r#"{"host":"h1"}"#),
     ("recover_host", Role::Operator, TargetKind::Everybody, r#"{"host":"h1"}"#),
+    ("complete_host", Role::Operator, TargetKind::Everybody, r#"{"host":"h1"}"#),
+    ("retry_host", Role::Operator, TargetKind::Everybody, r#"{"host":"h1"}"#),
+    ("give_up_host", Role::Operator, TargetKind::Everybody, r#"{"host":"h1"}"#),
+    ("clear_host", Role::Operator, TargetKind::Everybody, r#"{"host":"h1"}"#),
+    ("retry", Role::Operator, TargetKind::Everybody, r#"{"event":"e"}"#),
+    ("give_up", Role::Operator, TargetKind::Everybody, r#"{"event":"e"}"#),
     ("brake_on", Role::Operator, TargetKind::Everybody, "{}"),
     ("brake_off", Role::Operator, TargetKind::Everybody, "{}"),
 ];
@@ -138,7 +144,9 @@ impl TestFleet {
 
     fn order(&mut self, name: &str, fields: &str) {
         match command(name, fields, &[]).resolve(&self.cluster).unwrap() {
-            Resolved::Rules(command) | Resolved::Admit(command, _) => self.submit(&command),
+            Resolved::Rules(command) | Resolved::Admit(command, _) | Resolved::Fail(command, _) => {
+                self.submit(&command);
+            }
             Resolved::Describe(..) | Resolved::Site(_) | Resolved::Jam(_) => {
                 panic!("not a command of the rules")
             }

@@ -127,8 +127,8 @@ fn placement_groups_are_filled_as_the_rules_fill_them() {
         cluster.run(&delete(&["0", "5", "99", "120"]));
         let ended: Vec<_> = cluster.rules.unfinished().collect();
         for action in ended {
-            let (maintenance, machine) = (action.maintenance, action.machine);
-            cluster.submit(&Command::Complete { maintenance, machine, report: Report::Done });
+            let (maintenance, target) = (action.maintenance, action.target);
+            cluster.submit(&Command::Complete { maintenance, target, report: Report::Done });
         }
         assert_eq!(cluster.view().instances.len(), 126);
         cluster.run(&scale_to(1_000));

@@ -17,7 +17,7 @@ use proptest::prelude::*;
 use serde_json::Value;
 
 use forewarn_testkit::shared_state::{claims, deliveries, groups, roles, scopes, webhooks};
-use rules::{machines, names, reports, sets, tenants, timestamps, works};
+use rules::{machines, names, reports, sets, targets, tenants, timestamps, works};
 
 pub fn requests() -> impl Strategy<Value = Request> {
     prop_oneof![
@@ -28,14 +28,16 @@ pub fn requests() -> impl Strategy<Value = Request> {
 
 fn cluster_requests() -> BoxedStrategy<ClusterRequest> {
     use ClusterRequest as C;
-    let report = (works(), machines(), reports(), prop::option::of(texts()));
-    let report =
-        report.prop_map(|(work, machine, report, reason)| C::Report { work, machine, report, reason });
+    let report = (works(), targets(), reports(), prop::option::of(texts()));
+    let report = report.prop_map(|(work, target, report, reason)| C::Report { work, target, report, reason });
+    let suspension = (works(), targets(), texts());
+    let suspension = suspension.prop_map(|(work, target, reason)| C::Suspend { work, target, reason });
     let commands = (prop::collection::vec(named::commands(), 0..3), contexts());
     let commands = commands.prop_map(|(commands, context)| C::Commands(CommandBatch { commands, context }));
     prop_oneof![
         3 => rules::commands().prop_map(C::Rules),
         1 => report,
+        1 => suspension,
         3 => commands,
         1 => (named::wishes(), contexts()).prop_map(|(command, context)| C::ScaleSet { command, context }),
         2 => (transactions(), contexts())

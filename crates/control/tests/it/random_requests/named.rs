@@ -20,10 +20,21 @@ pub fn commands() -> impl Strategy<Value = NamedCommand> {
 /// Commands whose only member is the name of something.
 fn one_text() -> Vec<BoxedStrategy<NamedCommand>> {
     let words = [
-        ("host", &["remove_host", "forget_host", "fail_host", "recover_host"][..]),
+        (
+            "host",
+            &[
+                "remove_host",
+                "forget_host",
+                "fail_host",
+                "recover_host",
+                "retry_host",
+                "give_up_host",
+                "clear_host",
+            ][..],
+        ),
         ("tenant", &["remove_tenant"]),
         ("scale_set", &["remove_scale_set", "revise_model"]),
-        ("event", &["cancel", "force_start"]),
+        ("event", &["cancel", "force_start", "retry", "give_up"]),
         (
             "machine",
             &[
@@ -109,6 +120,11 @@ fn scale_sets() -> Vec<BoxedStrategy<NamedCommand>> {
     ]
 }
 
+fn host_work() -> impl Strategy<Value = HostWorkEntry> {
+    let details = (some_texts(), prop::option::of(texts()), any::<bool>(), prop::option::of(spans()));
+    details.prop_map(|(hosts, work, no_work, duration)| HostWorkEntry { hosts, work, no_work, duration })
+}
+
 fn hosts() -> Vec<BoxedStrategy<NamedCommand>> {
     use NamedCommand as C;
     let works = one_of(&[WorkWord::Update, WorkWord::Network, WorkWord::Migrate, WorkWord::Reboot]);
@@ -119,12 +135,14 @@ fn hosts() -> Vec<BoxedStrategy<NamedCommand>> {
     ];
     let any_texts = || prop::collection::vec(texts(), 0..3);
     vec![
-        mapped(some_texts(), |hosts| C::UpdateHosts { hosts }),
-        mapped(some_texts(), |hosts| C::UpdateNetwork { hosts }),
-        mapped(some_texts(), |hosts| C::MigrateHosts { hosts }),
-        mapped(some_texts(), |hosts| C::RebootHosts { hosts }),
-        mapped((works, selection, terms()), |(work, hosts, terms)| {
-            C::StartRollout(RolloutEntry { work, hosts, terms })
+        mapped(host_work(), C::UpdateHosts),
+        mapped(host_work(), C::UpdateNetwork),
+        mapped(host_work(), C::MigrateHosts),
+        mapped(host_work(), C::RebootHosts),
+        mapped((texts(), prop::option::of(texts())), |(host, failed)| C::CompleteHost { host, failed }),
+        mapped((works, selection, terms(), host_work()), |(kind, hosts, terms, details)| {
+            let HostWorkEntry { work, no_work, duration, .. } = details;
+            C::StartRollout(RolloutEntry { kind, hosts, terms, work, no_work, duration })
         }),
         mapped(any::<(u64, bool)>(), |(rollout, take_back)| C::PauseRollout { rollout, take_back }),
         mapped(any::<u64>(), |rollout| C::ResumeRollout { rollout }),

@@ -79,7 +79,11 @@ fn hosts_and_rollouts() -> Vec<BoxedStrategy<Command>> {
     let announced = one_of(&[Announced::Stays, Announced::TakenBack]);
     let some_hosts = || prop::collection::vec(hosts(), 0..4);
     vec![
-        mapped((works, some_hosts(), terms()), |(work, hosts, terms)| C::Rollout { work, hosts, terms }),
+        mapped((tasks(works), some_hosts(), terms()), |(work, hosts, terms)| C::Rollout {
+            work,
+            hosts,
+            terms,
+        }),
         mapped((rollouts(), announced), |(rollout, announced)| C::PauseRollout { rollout, announced }),
         mapped(rollouts(), C::ResumeRollout),
         mapped((rollouts(), terms(), some_hosts(), some_hosts()), |(rollout, terms, add, remove)| {
@@ -105,9 +109,15 @@ fn events_and_time() -> Vec<BoxedStrategy<Command>> {
         mapped((tenants(), events, approvers), |(tenant, events, by)| C::Approve { tenant, events, by }),
         mapped(works(), C::Cancel),
         mapped(works(), C::ForceStart),
-        mapped((works(), machines(), reports()), |(maintenance, machine, report)| C::Complete {
+        mapped((works(), targets()), |(maintenance, target)| C::Suspend { maintenance, target }),
+        mapped(works(), C::Retry),
+        mapped(works(), C::GiveUp),
+        mapped(hosts(), C::RetryHost),
+        mapped(hosts(), C::ClearHost),
+        mapped((hosts(), reports()), |(host, report)| C::CompleteHost { host, report }),
+        mapped((works(), targets(), reports()), |(maintenance, target, report)| C::Complete {
             maintenance,
-            machine,
+            target,
             report,
         }),
         mapped(tenants(), C::Enrol),
@@ -247,4 +257,16 @@ pub fn windows() -> impl Strategy<Value = Window> {
     (1..=127u8, 0..1440u16, 0..1440u16, -840..=840i16).prop_map(|(days, from, to, offset)| {
         Window::new(Weekdays::from_bits(days).unwrap(), from, to, offset).unwrap()
     })
+}
+
+fn tasks(kinds: impl Strategy<Value = HostWork>) -> impl Strategy<Value = HostTask> {
+    (kinds, any::<bool>(), any::<Option<NonZeroU16>>()).prop_map(|(kind, has_step, seconds)| {
+        let task = HostTask { seconds, ..HostTask::from(kind) };
+        if has_step { task.with_step(WorkText::new("kernel 6.12.9")) } else { task }
+    })
+}
+
+pub fn targets() -> impl Strategy<Value = Target> {
+    (0u64..3, any::<u32>())
+        .prop_map(|(kind, number)| Target::from_number(kind << 32 | u64::from(number)).expect("a known kind"))
 }

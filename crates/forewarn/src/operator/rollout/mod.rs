@@ -120,7 +120,7 @@ pub(crate) enum BrakeCommand {
 pub(super) fn run(session: &Session, command: Command) -> Result<()> {
     let (wording, command) = match command {
         Command::Start { rollout, dry_run: true, .. } | Command::Preview(rollout) => {
-            return session.send("/v1/rollouts/preview", &rollout.entry(), |view: PreviewView| {
+            return session.send("/v1/rollouts/preview", &rollout.entry()?, |view: PreviewView| {
                 Ok(show::preview(&view))
             });
         }
@@ -166,7 +166,7 @@ fn start(session: &Session, rollout: &RolloutArgs, waiting: WaitArgs) -> Result<
         unchanged: format!("Nothing to do: {noun}."),
         noun,
     };
-    let outcome = task::run(session, &Task::new(wording, NamedCommand::StartRollout(rollout.entry())))?;
+    let outcome = task::run(session, &Task::new(wording, NamedCommand::StartRollout(rollout.entry()?)))?;
     let Some(id) = outcome.rollouts.first() else { return Ok(()) };
     let path = format!("/v1/rollouts/{id}");
     if outcome.work.is_empty() && session.output() == OutputFormat::Table {
@@ -198,15 +198,15 @@ fn reasons(session: &Session, id: u64) -> Result<String> {
     let page: AuditPage =
         session.get(&format!("/v1/audit?kind=completed&rollout={id}&limit={SEARCHED_MAX}"))?;
     let failures = page.items.iter().rev().filter_map(|entry| {
-        let (machine, reason) = (entry.machines.first()?, entry.reason.as_ref()?);
-        Some(format!("\n  {machine}: {reason}"))
+        let (object, reason) = (entry.machines.first().or(entry.hosts.first())?, entry.reason.as_ref()?);
+        Some(format!("\n  {object}: {reason}"))
     });
     Ok(failures.take(FAILURES_MAX).collect())
 }
 
 impl RolloutArgs {
-    fn entry(&self) -> RolloutEntry {
-        RolloutEntry { work: self.selection.work(), hosts: self.selection.hosts(), terms: self.terms.entry() }
+    fn entry(&self) -> Result<RolloutEntry> {
+        self.selection.entry(self.terms.entry())
     }
 }
 

@@ -2,14 +2,16 @@
 
 use std::str::FromStr;
 
+use anyhow::Result;
 use clap::{Args, ValueEnum};
 use forewarn_control::{
-    AllWord, ConfirmWord, HealthWord, HostSelection, TermsEntry, WindowEntry, WindowError, WorkWord,
-    ZoneSelection,
+    AllWord, ConfirmWord, HealthWord, HostSelection, RolloutEntry, TermsEntry, WindowEntry, WindowError,
+    WorkWord, ZoneSelection,
 };
 use forewarn_types::Span;
 
 use super::super::Name;
+use super::super::step_args::StepArgs;
 use super::super::table::some;
 
 /// The hosts and the work.
@@ -24,17 +26,19 @@ pub(super) struct HostSelectionArgs {
     /// Select every host of this zone that has not failed
     #[arg(long, value_name = "ZONE", conflicts_with = "hosts")]
     zone: Option<u16>,
-    /// Work on the hosts
-    #[arg(long, value_enum, default_value_t = HostWork::Update)]
-    work: HostWork,
+    /// Kind of work on the hosts [default: update]
+    #[arg(long, value_enum)]
+    kind: Option<HostWork>,
+    #[command(flatten)]
+    step: StepArgs,
 }
 
 /// Work on hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum HostWork {
-    /// Update the hosts; machines freeze for some seconds
+    /// Update the hosts; machines are paused for some seconds
     Update,
-    /// Restart the hosts and their machines
+    /// Restart the hosts; machines are stopped before and started afterwards
     Reboot,
     /// Migrate the machines live to other hosts
     Migrate,
@@ -107,7 +111,7 @@ impl FromStr for Percent {
 }
 
 impl HostSelectionArgs {
-    pub(super) fn hosts(&self) -> HostSelection {
+    fn hosts(&self) -> HostSelection {
         match (self.all, self.zone) {
             (true, _) => HostSelection::Every(AllWord::All),
             (false, Some(zone)) => HostSelection::Zone(ZoneSelection { zone }),
@@ -119,8 +123,20 @@ impl HostSelectionArgs {
         self.hosts.iter().map(|Name(host)| host.clone()).collect()
     }
 
-    pub(super) fn work(&self) -> WorkWord {
-        match self.work {
+    /// The rollout on these terms.
+    pub(super) fn entry(&self, terms: TermsEntry) -> Result<RolloutEntry> {
+        self.step.check_kind(self.kind.is_some())?;
+        let StepArgs { work, no_work, duration } = self.step.clone();
+        let (kind, hosts) = (self.kind_word(), self.hosts());
+        Ok(RolloutEntry { kind, hosts, terms, work, no_work, duration })
+    }
+
+    fn kind(&self) -> HostWork {
+        self.kind.unwrap_or(HostWork::Update)
+    }
+
+    fn kind_word(&self) -> WorkWord {
+        match self.kind() {
             HostWork::Update => WorkWord::Update,
             HostWork::Reboot => WorkWord::Reboot,
             HostWork::Migrate => WorkWord::Migrate,
@@ -130,7 +146,7 @@ impl HostSelectionArgs {
 
     /// A noun phrase, such as `update of h1`.
     pub(super) fn phrase(&self) -> String {
-        let what = match self.work {
+        let what = match self.kind() {
             HostWork::Update => "update of",
             HostWork::Reboot => "restart of",
             HostWork::Migrate => "live migration from",

@@ -18,10 +18,10 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use forewarn_azure::http::ArmPlan;
-use forewarn_hypervisor::Program;
+use forewarn_hypervisor::{HostCommand, Program};
 use forewarn_imds::Edition;
 use forewarn_metadata::{FirstAnswer, Identity, IdentityToken, ListenAddress, Settings};
-use forewarn_server::{ApiListener, ClientLimits, WebhookSettings};
+use forewarn_server::{ApiListener, ClientLimits, HostWorker, MachineDriver, WebhookSettings};
 use forewarn_store::AUDIT_RETENTION;
 use forewarn_types::{ClusterId, Name, Span, show_duration};
 use serde::Deserialize;
@@ -129,8 +129,25 @@ pub(super) struct ApiTable {
 #[derive(Debug, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
 pub(super) enum DriverTable {
-    Simulated {},
-    Program { program: PathBuf, time_limit: Option<Span> },
+    Simulated { host_work: Option<HostWorkSetting>, time_limit: Option<Span> },
+    Program { program: PathBuf, time_limit: Option<Span>, host_work: Option<HostWorkSetting> },
+}
+
+/// `host_work` of `[driver]`: `"manual"`, or a command as a list of words.
+#[derive(Debug, Deserialize)]
+#[serde(
+    untagged,
+    expecting = "host_work is \"manual\" or a list of words, such as [\"ssh\", \"{host}\", \"update\"]"
+)]
+pub(super) enum HostWorkSetting {
+    Word(ManualWord),
+    Command(Vec<String>),
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum ManualWord {
+    Manual,
 }
 
 /// `[audit]`: the retention of the audit log.
@@ -344,15 +361,29 @@ impl WebhooksTable {
 
 impl DriverTable {
     pub(super) fn driver(&self) -> Result<forewarn_server::Hypervisor> {
-        Ok(match self {
-            Self::Simulated {} => forewarn_server::Hypervisor::Simulated,
-            Self::Program { program, time_limit } => {
-                let time_limit = time_limit.map_or(TIME_LIMIT, |Span(span)| span);
-                if time_limit.is_zero() {
-                    bail!("timeout of zero: driver.time_limit = \"0s\"\n  hint: time_limit = \"5m\"");
-                }
-                forewarn_server::Hypervisor::Program(Program { path: program.clone(), time_limit })
+        let (Self::Simulated { host_work, time_limit } | Self::Program { host_work, time_limit, .. }) = self;
+        let time_limit = time_limit.map_or(TIME_LIMIT, |Span(span)| span);
+        if time_limit.is_zero() {
+            bail!("timeout of zero: driver.time_limit = \"0s\"\n  hint: time_limit = \"5m\"");
+        }
+        let machines = match self {
+            Self::Simulated { .. } => MachineDriver::Simulated,
+            Self::Program { program, .. } => {
+                MachineDriver::Program(Program { path: program.clone(), time_limit })
             }
-        })
+        };
+        let hosts = match host_work {
+            None => HostWorker::Driver,
+            Some(HostWorkSetting::Word(ManualWord::Manual)) => HostWorker::Person,
+            Some(HostWorkSetting::Command(words)) if words.is_empty() => {
+                bail!(
+                    "empty command: driver.host_work = []\n  hint: host_work = [\"ssh\", \"{{host}}\", \"update\"]"
+                );
+            }
+            Some(HostWorkSetting::Command(words)) => {
+                HostWorker::Command(HostCommand { words: words.clone(), time_limit })
+            }
+        };
+        Ok(forewarn_server::Hypervisor { machines, hosts })
     }
 }

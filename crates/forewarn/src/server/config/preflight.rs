@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use forewarn_metadata::{Identity, ListenAddress};
 use forewarn_server::tls::{Source, examine};
-use forewarn_server::{ApiListener, Hypervisor};
+use forewarn_server::{ApiListener, Hypervisor, MachineDriver};
 
 /// The list of network interfaces on Linux. On other systems they are not checked.
 const INTERFACES: &str = "/sys/class/net";
@@ -128,9 +128,9 @@ pub(crate) fn check_interface(name: &str) -> Result<()> {
 
 /// Checks that the driver program is executable.
 pub(crate) fn check_driver(driver: &Hypervisor) -> Result<()> {
-    let path = match driver {
-        Hypervisor::Simulated => return Ok(()),
-        Hypervisor::Program(program) => &program.path,
+    let path = match &driver.machines {
+        MachineDriver::Simulated => return Ok(()),
+        MachineDriver::Program(program) => &program.path,
     };
     let shown = path.display();
     if path.components().count() < 2 {
@@ -231,7 +231,7 @@ mod tests {
         let files = tempfile::tempdir().unwrap();
         let path = files.path().join("hands");
         let check = |path: &Path| {
-            check_driver(&Hypervisor::Program(Program {
+            check_driver(&Hypervisor::program(Program {
                 path: path.to_owned(),
                 time_limit: Duration::from_secs(1),
             }))
@@ -243,6 +243,6 @@ mod tests {
         assert!(check(&path).is_ok());
         assert!(problem(check(files.path())).starts_with("driver program is not a file: "));
         assert!(problem(check(Path::new("hands"))).starts_with("not an absolute path: "));
-        assert!(check_driver(&Hypervisor::Simulated).is_ok());
+        assert!(check_driver(&Hypervisor::simulated()).is_ok());
     }
 }

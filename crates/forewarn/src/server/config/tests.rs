@@ -24,7 +24,7 @@ fn a_minimal_configuration_is_valid() {
     assert_eq!(config.metadata.listeners().unwrap()[0].1, Identity::Address { cluster });
     assert_eq!(config.api.listeners(None).unwrap(), [ApiListener::Unix("/run/forewarn/api.sock".into())]);
     assert!(config.data_dir().unwrap().is_none());
-    assert_eq!(config.driver.driver().unwrap(), forewarn_server::Hypervisor::Simulated);
+    assert_eq!(config.driver.driver().unwrap(), forewarn_server::Hypervisor::simulated());
 }
 
 #[test]

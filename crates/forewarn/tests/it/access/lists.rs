@@ -50,7 +50,7 @@ fn no_request_with_an_empty_list_reaches_everything() {
     let admin = place.token("admin --role admin");
     for (line, body) in [
         ("/v1/commands", json!({ "command": "update_hosts", "hosts": [] })),
-        ("/v1/commands", json!({ "command": "start_rollout", "work": "reboot", "hosts": [] })),
+        ("/v1/commands", json!({ "command": "start_rollout", "kind": "reboot", "hosts": [] })),
         ("/v1/rollouts/preview", json!({ "work": "reboot", "hosts": [] })),
         ("/v1/scalesets/front/scale", json!({ "capacity": 1, "hosts": [] })),
         ("/v1/scalesets/front/scale", json!({ "capacity": 1, "zones": [] })),

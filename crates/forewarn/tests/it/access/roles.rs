@@ -98,7 +98,7 @@ const TABLE: &[Row] = &[
 ];
 
 /// A body that changes nothing.
-const PREVIEW: &str = r#"{"work":"update","hosts":["h1"]}"#;
+const PREVIEW: &str = r#"{"kind":"update","hosts":["h1"]}"#;
 
 /// A webhook that is refused, and so asks nobody anything.
 const IN_THE_CLEAR: &str = r#"{"name":"ops","url":"http://hooks.example/","authorization":"secret"}"#;

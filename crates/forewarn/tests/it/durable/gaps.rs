@@ -22,7 +22,7 @@ impl Site {
     fn announce(&self) -> (TestServer, String) {
         let server = self.start();
         document(&server);
-        server.run(&["host", "reboot", "h1"]);
+        server.run(&["host", "reboot", "h1", "--no-work"]);
         let events = document(&server)["Events"].clone();
         let id = events[0]["EventId"].as_str().expect("an event").to_owned();
         (server, id)

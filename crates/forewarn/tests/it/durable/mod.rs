@@ -8,6 +8,7 @@
 //! | what was answered survives a kill at any moment, and nothing goes back | `kill` |
 //! | each resource group belongs to one cluster, and is never lost, wherever it dies | `clusters` |
 //! | one effect for each event and machine, wherever it dies | `gaps` |
+//! | a step on a host between the orders to its machines, each once, wherever it dies | `steps` |
 //! | one name for each action, in every cluster and after every restore | `actions` |
 //! | a rollout goes on, no domain early or twice | `rollout` |
 //! | a rolling upgrade goes on, no batch early | `upgrades` |
@@ -41,6 +42,7 @@ mod reasons;
 mod refused;
 mod rollout;
 pub(crate) mod site;
+mod steps;
 mod stop;
 mod trail;
 mod upgrades;

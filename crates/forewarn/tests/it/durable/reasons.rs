@@ -54,7 +54,7 @@ fn a_rollout_that_is_waited_for_says_why_it_failed() {
     let site = Site::new();
     site.bring_program(FAILS);
     let server = site.start();
-    let output = server.try_run(&["rollout", "start", "h1", "--work", "reboot", "--wait"]);
+    let output = server.try_run(&["rollout", "start", "h1", "--kind", "reboot", "--no-work", "--wait"]);
     assert_eq!(output.status.code(), Some(1));
     let printed = String::from_utf8(output.stderr).unwrap();
     assert!(printed.contains(&format!("\n  shop/front: {REASON}\n")), "{printed}");
@@ -68,7 +68,7 @@ fn the_reason_of_a_failure_is_in_the_trail_and_in_explanations_after_a_kill() {
     std::fs::write(site.file("hold"), "").unwrap();
     let server = site.start();
     document(&server);
-    server.run(&["host", "reboot", "h1"]);
+    server.run(&["host", "reboot", "h1", "--no-work"]);
     let id = document(&server)["Events"][0]["EventId"].as_str().unwrap().to_owned();
     assert_eq!(server.say(&post(NEWEST, &approve(&[&id]))).short(), (200, ""));
     wait_until("the failure is in the trail", || failure(&server));

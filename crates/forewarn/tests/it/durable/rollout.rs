@@ -116,7 +116,7 @@ fn a_rollout_goes_on_after_every_kill_and_touches_no_domain_early_or_twice() {
     server.document(MACHINES[0].0);
     let terms = json!({"pause_between": "10m", "windows": ["00:00-12:00"], "tenant_share": 50});
     let hosts: Vec<_> = MACHINES.iter().map(|(_, host, _)| *host).collect();
-    let start = json!({"command": "start_rollout", "work": "reboot", "hosts": hosts, "terms": terms});
+    let start = json!({"command": "start_rollout", "kind": "reboot", "hosts": hosts, "terms": terms});
     assert_eq!(order(&server, &start)["rollouts"], json!([0]));
     let mut books = Books::default();
     books.look(&server);

@@ -30,8 +30,13 @@ serve_dir!(Site);
 
 impl Site {
     pub(crate) fn new() -> Self {
-        let site = Self(ServeDir::new(program(), FLEET));
-        site.0.configure("config.toml", CONFIG);
+        Self::with_fleet(FLEET, MACHINES[0])
+    }
+
+    /// A server with that fleet, and a listener for that machine.
+    pub(crate) fn with_fleet(fleet: &str, machine: &str) -> Self {
+        let site = Self(ServeDir::new(program(), fleet));
+        site.0.configure("config.toml", &CONFIG.replace("'front'", &format!("'{machine}'")));
         site
     }
 

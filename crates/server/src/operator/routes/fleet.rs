@@ -13,8 +13,8 @@ use super::super::{fleet, lists, reads};
 
 pub(super) fn hosts() -> Vec<Route> {
     let update = json!({ "command": "update_hosts", "hosts": [first!("name")] });
-    let terms = json!({ "work": "update", "hosts": [first!("name")] });
-    let rollout = json!({ "command": "start_rollout", "work": "migrate", "hosts": [first!("name")] });
+    let terms = json!({ "kind": "update", "hosts": [first!("name")] });
+    let rollout = json!({ "command": "start_rollout", "kind": "migrate", "hosts": [first!("name")] });
     vec![
         Route::get("/v1/hosts", "listHosts", "List hosts with their health, machines and work", lists::hosts)
             .requires(RequiredPermit::Cluster(Role::Viewer))

@@ -195,7 +195,7 @@ impl Maker {
         pager.refuses(Some("503 Service Unavailable"));
         let cancelled = self.event("north", r#"{"command":"redeploy","machine":"alpha"}"#);
         self.command("north", &json!({ "command": "cancel", "event": cancelled }).to_string());
-        let rollout = json!({ "command": "start_rollout", "work": "reboot", "hosts": ["h3", "h4", "h5"],
+        let rollout = json!({ "command": "start_rollout", "kind": "reboot", "hosts": ["h3", "h4", "h5"],
             "terms": { "at_once": 1, "pause_between": "30m", "windows": ["00:00-12:00"] } });
         self.command("default", &rollout.to_string());
         self.command("default", r#"{"command":"degrade_host","host":"h2","fails_in":"3d"}"#);

@@ -1,0 +1,81 @@
+//! Actions whose result is unknown, and the operator's word about them; hosts that need attention.
+
+use forewarn_types::{HostId, MaintenanceId};
+
+use super::draft::Draft;
+use crate::action::Report;
+use crate::change::Change;
+use crate::command::{Command, Refusal};
+use crate::fleet::HostAttention;
+use crate::host_step::Target;
+
+impl Draft<'_> {
+    /// Records that the result of an action is unknown and that it must not be repeated. A report about an action that
+    /// has ended changes nothing.
+    pub(super) fn suspend(&mut self, maintenance: MaintenanceId, target: Target) -> Result<(), Refusal> {
+        let known = self.cluster.maintenance(maintenance);
+        if let Some(known) = known.filter(|known| known.action_on(target).is_some())
+            && !known.is_suspended(target)
+        {
+            self.changes.push(Change::Suspended { maintenance, target });
+        }
+        Ok(())
+    }
+
+    /// Requests all unfinished actions of a maintenance again.
+    pub(super) fn retry(&mut self, maintenance: MaintenanceId) -> Result<(), Refusal> {
+        for target in self.unfinished_of(maintenance)? {
+            self.changes.push(Change::Retried { maintenance, target });
+        }
+        Ok(())
+    }
+
+    /// Requests the step on a host again.
+    pub(super) fn retry_host(&mut self, host: HostId) -> Result<(), Refusal> {
+        let maintenance = self.step_on(host)?;
+        self.changes.push(Change::Retried { maintenance, target: Target::Host(host) });
+        Ok(())
+    }
+
+    /// Counts all unfinished actions of a maintenance as failed.
+    pub(super) fn give_up(&mut self, maintenance: MaintenanceId) -> Result<(), Refusal> {
+        // Each failure may change what the next one means: decide them one after the other, on a copy.
+        let mut copy = self.cluster.clone();
+        for target in self.unfinished_of(maintenance)? {
+            let failed = Command::Complete { maintenance, target, report: Report::Failed };
+            for change in copy.decide(self.now, &failed)? {
+                copy.evolve(self.now, &change);
+                self.changes.push(change);
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends the step on a host by the word of an operator.
+    pub(super) fn complete_host(&mut self, host: HostId, report: Report) -> Result<(), Refusal> {
+        let maintenance = self.step_on(host)?;
+        self.complete(maintenance, Target::Host(host), report)
+    }
+
+    /// An operator has examined a host that needed attention.
+    pub(super) fn clear_host(&mut self, host: HostId) -> Result<(), Refusal> {
+        if self.cluster.known_host(host)?.attention == HostAttention::Needed {
+            self.changes.push(Change::AttentionChanged { host, attention: HostAttention::Unneeded });
+        }
+        Ok(())
+    }
+
+    fn unfinished_of(&self, id: MaintenanceId) -> Result<Vec<Target>, Refusal> {
+        let maintenance = self.cluster.maintenance(id).ok_or(Refusal::NoSuchMaintenance)?;
+        let targets: Vec<_> = maintenance.actions().map(|action| action.target).collect();
+        if targets.is_empty() { Err(Refusal::NothingUnfinished) } else { Ok(targets) }
+    }
+
+    /// The maintenance whose step on the host is in progress.
+    fn step_on(&self, id: HostId) -> Result<MaintenanceId, Refusal> {
+        let host = self.cluster.known_host(id)?;
+        let work = host.work.and_then(|work| self.cluster.maintenance(work));
+        let step = work.filter(|work| work.action_on(Target::Host(id)).is_some());
+        step.map(|work| work.plan.id).ok_or_else(|| Refusal::NoStep(host.name.clone()))
+    }
+}

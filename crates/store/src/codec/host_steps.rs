@@ -1,0 +1,217 @@
+//! Work on hosts and its steps. The stored form of work without a step is that of versions that knew none.
+
+use forewarn_lifecycle::{
+    Aside, Health, HostAttention, HostOperation, HostPhase, HostRow, HostStep, HostTask, HostWork, Readiness,
+    Stage, Steps, Target, WorkText,
+};
+
+use super::plain::{read_text, write_text};
+use super::{Malformed, Reader, Stored, Writer, stored_enum, stored_struct};
+
+stored_enum!(Aside { 0 => Paused, 1 => Stopped });
+stored_enum!(HostOperation { 0 => Update, 1 => Reboot });
+stored_enum!(HostPhase { 0 => Aside { left, ready }, 1 => Step { since } });
+stored_enum!(HostAttention { 0 => Unneeded, 1 => Needed });
+stored_enum!(Readiness { 0 => Ready, 1 => Obstructed });
+
+stored_struct! {
+    HostStep { text }
+    Steps { hosts, leaving, aside, suspended }
+}
+
+/// The number of a target: that of a machine in versions without steps.
+impl Stored for Target {
+    fn write(&self, out: &mut Writer) {
+        out.number(self.to_number());
+    }
+
+    fn read(input: &mut Reader<'_>) -> Result<Self, Malformed> {
+        Self::from_number(input.number()?).ok_or(Malformed::Impossible("target of an action"))
+    }
+}
+
+impl Stored for WorkText {
+    fn write(&self, out: &mut Writer) {
+        write_text(self.as_str(), out);
+    }
+
+    fn read(input: &mut Reader<'_>) -> Result<Self, Malformed> {
+        Self::new(read_text(input)?).ok_or(Malformed::Impossible("text about work on a host"))
+    }
+}
+
+/// Added to the number of a kind of work if details follow.
+const WITH_DETAILS: u8 = 8;
+
+/// The kind, and the details if there are any.
+impl Stored for HostTask {
+    fn write(&self, out: &mut Writer) {
+        let kind = match self.kind {
+            HostWork::Update => 0,
+            HostWork::NetworkUpdate => 1,
+            HostWork::Migration => 2,
+            HostWork::Restart => 3,
+        };
+        let Self { kind: _, seconds, step } = self;
+        if seconds.is_none() && step.is_none() {
+            return out.byte(kind);
+        }
+        out.byte(kind + WITH_DETAILS);
+        seconds.write(out);
+        step.as_deref().cloned().write(out);
+    }
+
+    fn read(input: &mut Reader<'_>) -> Result<Self, Malformed> {
+        let number = input.byte()?;
+        let kind = match number % WITH_DETAILS {
+            0 => HostWork::Update,
+            1 => HostWork::NetworkUpdate,
+            2 => HostWork::Migration,
+            3 => HostWork::Restart,
+            _ => return Err(Malformed::Impossible("HostWork")),
+        };
+        match number / WITH_DETAILS {
+            0 => Ok(kind.into()),
+            1 => {
+                let (seconds, step) = (Stored::read(input)?, Option::<HostStep>::read(input)?);
+                Ok(Self { kind, seconds, step: step.map(Box::new) })
+            }
+            _ => Err(Malformed::Impossible("HostWork")),
+        }
+    }
+}
+
+/// Added to the number of the health of a host that needs attention.
+const NEEDS_ATTENTION: u8 = 8;
+
+/// A host that needs no attention is stored as by versions that knew none.
+impl Stored for HostRow {
+    fn write(&self, out: &mut Writer) {
+        let Self { id, name, zone, health, rollout, work, attention, machines } = self;
+        id.write(out);
+        name.write(out);
+        zone.write(out);
+        let health = match health {
+            Health::Healthy => 0,
+            Health::Degraded => 1,
+            Health::Failed => 2,
+        };
+        out.byte(match attention {
+            HostAttention::Unneeded => health,
+            HostAttention::Needed => health + NEEDS_ATTENTION,
+        });
+        rollout.write(out);
+        work.write(out);
+        machines.write(out);
+    }
+
+    fn read(input: &mut Reader<'_>) -> Result<Self, Malformed> {
+        let (id, name, zone) = (Stored::read(input)?, Stored::read(input)?, Stored::read(input)?);
+        let number = input.byte()?;
+        let health = match number % NEEDS_ATTENTION {
+            0 => Health::Healthy,
+            1 => Health::Degraded,
+            2 => Health::Failed,
+            _ => return Err(Malformed::Impossible("Health")),
+        };
+        let attention = match number / NEEDS_ATTENTION {
+            0 => HostAttention::Unneeded,
+            1 => HostAttention::Needed,
+            _ => return Err(Malformed::Impossible("HostAttention")),
+        };
+        let (rollout, work, machines) = (Stored::read(input)?, Stored::read(input)?, Stored::read(input)?);
+        Ok(Self { id, name, zone, health, rollout, work, attention, machines })
+    }
+}
+
+/// Started work without steps has the number that it had in versions without steps.
+impl Stored for Stage {
+    fn write(&self, out: &mut Writer) {
+        match self {
+            Self::Waiting(wait) => {
+                out.byte(0);
+                wait.write(out);
+            }
+            Self::Running { cause, actions, steps } => {
+                let has_steps = *steps != Steps::default();
+                out.byte(if has_steps { 2 } else { 1 });
+                cause.write(out);
+                actions.write(out);
+                if has_steps {
+                    steps.write(out);
+                }
+            }
+        }
+    }
+
+    fn read(input: &mut Reader<'_>) -> Result<Self, Malformed> {
+        let number = input.byte()?;
+        match number {
+            0 => Ok(Self::Waiting(Stored::read(input)?)),
+            1 | 2 => {
+                let (cause, actions) = (Stored::read(input)?, Stored::read(input)?);
+                let steps = if number == 2 { Steps::read(input)? } else { Steps::default() };
+                Ok(Self::Running { cause, actions, steps })
+            }
+            _ => Err(Malformed::Impossible("Stage")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use forewarn_lifecycle::{Action, HostId, Impact, MachineId, MaintenanceId, StartCause, Timestamp};
+
+    use super::super::{from_bytes, to_bytes};
+    use super::*;
+
+    #[test]
+    fn work_without_a_step_is_stored_as_before() {
+        assert_eq!(to_bytes(&HostTask::from(HostWork::Restart)), [3]);
+        assert_eq!(to_bytes(&Target::Machine(MachineId(300))), to_bytes(&MachineId(300)));
+        let running = Stage::Running {
+            cause: StartCause::Forced,
+            actions: [].into_iter().collect(),
+            steps: Steps::default(),
+        };
+        assert_eq!(to_bytes(&running), [1, 4, 0]);
+    }
+
+    #[test]
+    fn work_with_a_step_round_trips() {
+        for text in [None, WorkText::new("kernel 6.12.9")] {
+            for seconds in [None, std::num::NonZeroU16::new(45)] {
+                let task =
+                    HostTask { seconds, ..HostTask::from(HostWork::Migration) }.with_step(text.clone());
+                assert_eq!(from_bytes::<HostTask>(&to_bytes(&task)), Ok(task));
+            }
+        }
+        let (host, target) = (HostId(2), Target::Returning(MachineId(7)));
+        let action = Action {
+            maintenance: MaintenanceId(1),
+            target,
+            impact: Impact::Return(Aside::Stopped),
+            boots: 3,
+        };
+        let phase = HostPhase::Aside { left: 3, ready: Readiness::Obstructed };
+        let steps = Steps {
+            hosts: [(host, phase), (HostId(3), HostPhase::Step { since: Timestamp::from_millis(9) })]
+                .into_iter()
+                .collect(),
+            leaving: [(MachineId(8), host)].into_iter().collect(),
+            aside: [(host, MachineId(9))].into_iter().collect(),
+            suspended: [target].into_iter().collect(),
+        };
+        let actions = [(target, action)].into_iter().collect();
+        let running = Stage::Running { cause: StartCause::Forced, actions, steps };
+        assert_eq!(from_bytes::<Stage>(&to_bytes(&running)), Ok(running));
+    }
+
+    #[test]
+    fn invalid_targets_and_kinds_are_rejected() {
+        assert!(from_bytes::<Target>(&to_bytes(&(3u64 << 32))).is_err());
+        assert!(from_bytes::<HostTask>(&[4]).is_err());
+        assert!(from_bytes::<HostTask>(&[16]).is_err());
+        assert!(from_bytes::<Stage>(&[3]).is_err());
+    }
+}
