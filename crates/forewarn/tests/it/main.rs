@@ -16,6 +16,7 @@ mod endpoint;
 mod entrance;
 mod guides;
 mod live;
+mod monitoring;
 mod pressure;
 mod secure;
 mod store;
