@@ -12,6 +12,7 @@ mod deb;
 mod environments;
 mod fuzz;
 mod libvirt;
+mod monitoring;
 mod mutants;
 mod packages;
 mod ports;
@@ -42,6 +43,7 @@ cargo xtask <command>
   libvirt           run the virsh driver with a libvirtd and guests of its own; a step of test
   disks             test the journal with power cuts, full disks and damaged files; steps of test
   costs             count instructions and allocations of commands, joining VMs and polls with valgrind; a step of test
+  monitoring        check the alerts and the dashboard with promtool, and run the tests of the alerts; a step of test
   deb               build and check the Debian packages of server and agent; a step of test with the build of the tests
   tidy              check sources, manifests and documents against each other
         [--write]     first write the table of packages in ARCHITECTURE.md and the index of tests
@@ -106,6 +108,7 @@ fn run(mut words: Words) -> Result<Outcome> {
         "libvirt" => words.done().and_then(|()| libvirt::command()),
         "disks" => words.done().and_then(|()| suite::run_disks()),
         "costs" => words.done().and_then(|()| suite::count_costs()),
+        "monitoring" => words.done().and_then(|()| monitoring::check()),
         "deb" => words.done().and_then(|()| deb::run(deb::Build::Release)),
         "tidy" => tidy::command(words),
         "texts" => texts::command(words),

@@ -12,7 +12,7 @@ use crate::ports::OccupiedPorts;
 use crate::steps::{Outcome, Steps, built_program, cargo, status};
 use crate::tools::{CARGO_DENY, PROGRAM_TESTS, has_nextest, run_ignored};
 use crate::words::{Usage, Words};
-use crate::{agent, api, azure, bench, breakages, fuzz, libvirt, mutants, tidy, tree, units};
+use crate::{agent, api, azure, bench, breakages, fuzz, libvirt, monitoring, mutants, tidy, tree, units};
 
 /// Enough for a rate that is right to within two percent or so; all of them take most of a day.
 const MUTANTS_IN_LONG_RUN: usize = 300;
@@ -72,6 +72,7 @@ fn usual(steps: &mut Steps) {
     steps.run("full disks", fill_disks);
     steps.run("costs", count_costs);
     steps.run("units", units::check);
+    steps.run("monitoring", monitoring::check);
     steps.run("package", || deb::run(Build::Tests));
     steps.run("doctests", || run_cargo(&["test", "--workspace", "--locked", "--doc"]));
     steps.run("fuzz", || fuzz::run(None, Effort::Fixed));

@@ -115,6 +115,24 @@ fn is_nginx(program: &Path) -> bool {
     output.is_ok_and(|output| output.status.success() && output.stderr.starts_with(b"nginx version:"))
 }
 
+/// promtool from the path, or from Debian, unpacked into the user's cache: the installed package would start Prometheus.
+pub(crate) fn find_or_unpack_promtool() -> Result<PathBuf> {
+    let cached = cache_directory()?.join("forewarn/tools/prometheus");
+    let places = ["promtool".into(), cached.join("usr/bin/promtool")];
+    let find = || places.iter().find(|program| is_promtool(program)).cloned();
+    if let Some(program) = find() {
+        return Ok(program);
+    }
+    eprintln!("unpacking promtool into {}", cached.display());
+    unpack_debian("prometheus", &cached).context("promtool is missing\n  hint: install it by hand")?;
+    find().context("promtool does not run\n  hint: install it by hand")
+}
+
+fn is_promtool(program: &Path) -> bool {
+    let output = Command::new(program).arg("--version").output();
+    output.is_ok_and(|output| output.status.success() && output.stdout.starts_with(b"promtool, version "))
+}
+
 /// Unpacks without installing, so that no rights are needed, except to fetch a missing package list.
 fn unpack_debian(package: &str, into: &Path) -> Result<()> {
     std::fs::create_dir_all(into).with_context(|| format!("cannot make: {}", into.display()))?;

@@ -69,6 +69,7 @@ mod simulated_machines;
 pub mod simulator;
 mod table;
 mod tenant;
+mod waiting_events;
 mod waiting_hosts;
 mod window;
 

@@ -23,6 +23,7 @@ pub(crate) struct Broadcasts {
     /// Results of the verification of the audit log.
     pub(crate) audit_check: watch::Sender<AuditCheck>,
     pub(crate) clock_steps: Arc<AtomicU64>,
+    pub(crate) failed_actions: Arc<AtomicU64>,
     pub(crate) snapshot: Arc<ArcSwap<Snapshot>>,
     pub(crate) reader: Arc<ArcSwap<AuditLogReader>>,
     published: Arc<Mutex<PublishedPositions>>,
@@ -52,6 +53,7 @@ impl Broadcasts {
             write_error: watch::Sender::new(None),
             audit_check: watch::Sender::new(AuditCheck::default()),
             clock_steps: Arc::default(),
+            failed_actions: Arc::default(),
             snapshot: Arc::new(ArcSwap::from_pointee(snapshot)),
             published: Arc::default(),
         }
@@ -60,6 +62,11 @@ impl Broadcasts {
     /// Counts a step of the clock, or a suspension.
     pub(crate) fn count_clock_step(&self) {
         self.clock_steps.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts an action that failed.
+    pub(crate) fn count_failed_action(&self) {
+        self.failed_actions.fetch_add(1, Ordering::Relaxed);
     }
 
     /// The state that clusters share, as it was after its last commit.

@@ -11,6 +11,7 @@ use tokio::sync::Notify;
 
 use crate::publication::ClusterPublication;
 use crate::snapshot::ClusterRuntimeView;
+use crate::work_times::WorkTimes;
 
 /// The runtime state of one cluster.
 pub(crate) struct ClusterRuntime {
@@ -23,6 +24,7 @@ pub(crate) struct ClusterRuntime {
     delays: Arc<BTreeMap<(MaintenanceId, Target), String>>,
     pub(crate) publication: ClusterPublication,
     outcomes: RecentOutcomes,
+    pub(crate) times: WorkTimes,
     /// Number of decisions that have changed the cluster.
     pub(crate) revision: u64,
 }
@@ -37,6 +39,7 @@ impl ClusterRuntime {
             delays: Arc::default(),
             publication: ClusterPublication::new(id, directory, now),
             outcomes: RecentOutcomes::default(),
+            times: WorkTimes::default(),
             revision: 0,
         }
     }
@@ -44,6 +47,7 @@ impl ClusterRuntime {
     /// Records an effect on the work of the cluster.
     pub(crate) fn follow_work(&mut self, effect: &Effect) {
         self.outcomes.follow(effect);
+        self.times.follow(effect);
     }
 
     /// Records that an impact task retries.
@@ -67,6 +71,7 @@ impl ClusterRuntime {
             revision: self.revision,
             next_simulated: self.simulator.next(),
             outcomes: self.outcomes.clone(),
+            times: self.times.clone(),
             delays: Arc::clone(&self.delays),
             directory: Arc::clone(self.publication.directory()),
             audit_end,

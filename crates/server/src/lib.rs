@@ -49,6 +49,7 @@ mod supervisor;
 mod telemetry;
 pub mod tls;
 mod webhooks;
+mod work_times;
 
 pub use api_listener::{ApiListener, issue_token};
 pub use clients::{

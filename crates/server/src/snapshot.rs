@@ -14,6 +14,8 @@ use forewarn_lifecycle::{Cluster, MachineId, MaintenanceId, Name, Now, Seed, Ste
 use forewarn_metadata::{CallerId, Directory};
 use forewarn_types::Moment;
 
+use crate::work_times::WorkTimes;
+
 /// The state after a commit.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
@@ -33,6 +35,7 @@ pub(crate) struct ClusterRuntimeView {
     pub(crate) revision: u64,
     pub(crate) next_simulated: Option<Steady>,
     pub(crate) outcomes: RecentOutcomes,
+    pub(crate) times: WorkTimes,
     pub(crate) delays: Arc<BTreeMap<(MaintenanceId, Target), String>>,
     /// Machines that have called the metadata endpoint.
     pub(crate) directory: Arc<Directory>,
@@ -69,6 +72,8 @@ pub struct State<'a> {
     pub outcomes: &'a RecentOutcomes,
     /// Reasons why orders to the driver program are repeated.
     pub delays: &'a BTreeMap<(MaintenanceId, Target), String>,
+    /// Times of unfinished actions.
+    pub(crate) times: &'a WorkTimes,
     /// Last polls of machines.
     pub polls: Polls<'a>,
     /// Revision of the cluster: a request that was planned for it can be made to depend on it.
@@ -134,6 +139,7 @@ impl Snapshot {
             details: durable.details(),
             outcomes: &runtime.outcomes,
             delays: &runtime.delays,
+            times: &runtime.times,
             polls: Polls { cluster: id, directory: &runtime.directory },
             revision: runtime.revision,
             shared_revision: self.revision,

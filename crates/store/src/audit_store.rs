@@ -439,7 +439,8 @@ mod tests {
     use super::*;
     use crate::audit_log::{read_rows, remove_swept};
     use crate::database::{CheckDepth, SyncMode};
-    use crate::pending::{Run, write_run_entry};
+    use crate::entry_run::Run;
+    use crate::pending::write_run_entry;
     use crate::recover::{OpenedJournal, open_and_recover};
     use crate::{Journal, Options};
 

@@ -12,10 +12,11 @@ use rusqlite::{Connection, OpenFlags};
 
 use crate::audit_log::{AuditRow, read_rows};
 use crate::copy_sync::{CopyPace, CopySync};
+use crate::entry_run::Run;
 use crate::error::{CopyError, OpenError};
 use crate::files::{create_private, remove_if_there, rename_durably, with_suffix};
 use crate::heading::Headings;
-use crate::pending::{PendingEntries, Run, write_run, write_run_entry};
+use crate::pending::{PendingEntries, write_run, write_run_entry};
 
 /// Pages that are copied before other requests are served.
 const PAGES_PER_STEP: i32 = 64;

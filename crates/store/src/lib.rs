@@ -31,6 +31,7 @@ mod copy_sync;
 mod creation;
 mod database;
 mod embedded;
+mod entry_run;
 mod error;
 mod filer;
 mod files;

@@ -20,72 +20,10 @@ use forewarn_control::{AuditEntry, ENTRY_BYTES_MAX};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::codec::seal::{self, SealLocation};
-use crate::codec::stored_struct;
 use crate::database::blob;
+use crate::entry_run::Run;
 use crate::error::OpenError;
 use crate::stream_key::StreamKey;
-
-/// Entries of a stream with consecutive numbers.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Run {
-    pub(crate) stream: StreamKey,
-    /// Number of the first entry.
-    pub(crate) first: u64,
-    /// First position, and count, of each group of entries with consecutive positions.
-    spans: Vec<(u64, u64)>,
-}
-
-stored_struct! { Run { stream, first, spans } }
-
-impl Run {
-    /// Entries at these positions.
-    pub(crate) fn new(stream: StreamKey, first: u64, positions: &[u64]) -> Self {
-        let groups = positions.chunk_by(|one, next| one + 1 == *next);
-        let spans = groups.map(|group| (group[0], group.len() as u64)).collect();
-        Self { stream, first, spans }
-    }
-
-    fn count(&self) -> u64 {
-        self.spans.iter().map(|(_, count)| count).sum()
-    }
-
-    /// The number after its last entry.
-    fn end(&self) -> u64 {
-        self.first + self.count()
-    }
-
-    fn position(&self, number: u64) -> Option<u64> {
-        let mut index = number.checked_sub(self.first)?;
-        for (position, count) in &self.spans {
-            if index < *count {
-                return Some(position + index);
-            }
-            index -= count;
-        }
-        None
-    }
-
-    fn number(&self, position: u64) -> Option<u64> {
-        let mut number = self.first;
-        for (first, count) in &self.spans {
-            if (*first..first + count).contains(&position) {
-                return Some(number + position - first);
-            }
-            number += count;
-        }
-        None
-    }
-
-    /// Drops the entries from that number on.
-    fn cut(&mut self, number: u64) {
-        let mut left = number.saturating_sub(self.first);
-        self.spans.retain_mut(|(_, count)| {
-            *count = left.min(*count);
-            left -= *count;
-            *count > 0
-        });
-    }
-}
 
 /// A run of which at least one entry is not filed.
 #[derive(Debug)]
@@ -317,7 +255,7 @@ impl PendingEntries {
 
     /// First position and count of each group of entries that are in the journal, in their order.
     pub(crate) fn spans(&self) -> Vec<(u64, u64)> {
-        let mut spans: Vec<_> = self.runs.values().flat_map(|one| one.run.spans.iter().copied()).collect();
+        let mut spans: Vec<_> = self.runs.values().flat_map(|one| one.run.spans().iter().copied()).collect();
         spans.sort_unstable();
         spans
     }

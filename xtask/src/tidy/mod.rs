@@ -15,6 +15,7 @@ mod promises;
 mod prose;
 mod reference;
 mod report;
+mod runbooks;
 pub(crate) mod rust;
 mod sources;
 mod test_functions;
@@ -156,6 +157,7 @@ fn check(tree: &Tree, texts: &Texts, packages: &[Package]) -> Vec<Problem> {
     problems.extend(report::types::check(texts, packages));
     problems.extend(reference::check(texts));
     problems.extend(breakages::check(texts));
+    problems.extend(runbooks::check(texts));
     let mut exceptions = Exceptions::parse(texts.get(exceptions::LIST).map_or("", String::as_str));
     problems.extend(layers::check(packages, &mut exceptions));
     problems.extend(cycles::check(texts, packages, &mut exceptions));

@@ -17,6 +17,7 @@ mod endpoint;
 mod entrance;
 mod guides;
 mod live;
+mod monitoring;
 mod pressure;
 mod secure;
 mod store;

@@ -432,6 +432,11 @@ impl ControlHandle {
         self.parts.context.broadcasts.clock_steps.load(Ordering::Relaxed)
     }
 
+    /// The number of actions that failed since the start, in all clusters.
+    pub(crate) fn failed_actions(&self) -> u64 {
+        self.parts.context.broadcasts.failed_actions.load(Ordering::Relaxed)
+    }
+
     /// Copies the journal to a file that does not exist yet.
     ///
     /// # Errors

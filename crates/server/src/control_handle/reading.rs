@@ -119,6 +119,13 @@ impl ControlHandle {
         Ok(look(&state))
     }
 
+    /// Reads every cluster as it was after the last commit. It does not wait for a driver.
+    pub(crate) fn look_at_clusters(&self, mut look: impl FnMut(&State<'_>)) {
+        let (snapshot, now) = (self.snapshot(), self.parts.context.clock.now());
+        let clusters = snapshot.state.clusters();
+        clusters.filter_map(|(id, _)| snapshot.cluster(id, now)).for_each(|state| look(&state));
+    }
+
     /// Makes every read of the audit log fail. Returns its reader.
     #[cfg(test)]
     pub(crate) fn close_audit_log(&self) -> Arc<AuditLogReader> {

@@ -158,6 +158,7 @@ impl Driver {
             }
             ClusterMessage::ImpactDelayed { work, target, reason } => {
                 self.runtime.delay_impact(work, target, reason);
+                self.runtime.times.is_unknown(work, target, self.context.clock.now().steady);
                 self.batch.is_visible = true;
             }
             ClusterMessage::Reopened { start, reply } => {
@@ -299,6 +300,7 @@ impl Driver {
 
     fn perform(&mut self, now: Now, action: Action) {
         let rules = self.state.rules();
+        self.batch.is_visible |= self.runtime.times.begin(&action, now.steady);
         match self.context.hypervisor.performer(action.target) {
             Performer::Simulated => {
                 self.runtime.simulator.begin(rules, action, now.steady);

@@ -21,7 +21,12 @@ impl Driver {
     /// that poll for the first time, then the documents of those that have polled.
     pub(super) fn publish_batch(&mut self, batch: &mut Batch) {
         let changes = std::mem::take(&mut batch.changes);
-        std::mem::take(&mut batch.work).iter().for_each(|effect| self.runtime.follow_work(effect));
+        for effect in std::mem::take(&mut batch.work) {
+            self.runtime.follow_work(&effect);
+            if let Effect::WorkFailed(..) = effect {
+                self.context.broadcasts.count_failed_action();
+            }
+        }
         if !batch.records.is_empty() || !batch.audit.is_empty() || batch.is_visible {
             let snapshot = self.context.broadcasts.snapshot.load();
             if let Some(former) = snapshot.state.cluster(self.id) {

@@ -15,6 +15,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
 use super::Api;
+use super::work_metrics::WorkMetrics;
 use crate::telemetry::Telemetry;
 
 type FleetLabels = Vec<(&'static str, &'static str)>;
@@ -35,6 +36,7 @@ pub(super) struct Metrics {
     writable: Gauge,
     failed_clusters: Gauge,
     audit: AuditMetrics,
+    work: WorkMetrics,
 }
 
 /// The verification of the audit log.
@@ -107,12 +109,15 @@ impl Metrics {
             writable,
             failed_clusters,
             audit: AuditMetrics::new(registry),
+            work: WorkMetrics::new(registry),
         }
     }
 
     fn show(&self, counts: &FleetCounts) {
         self.held.set(counts.held);
-        self.clock.set(counts.clock_seconds);
+        if let Some(seconds) = counts.clock_seconds {
+            self.clock.set(seconds);
+        }
         for (family, counts) in [
             (&self.events, &counts.events),
             (&self.hosts, &counts.hosts),
@@ -134,19 +139,19 @@ struct FleetCounts {
     machines: BTreeMap<FleetLabels, i64>,
     tenants: BTreeMap<FleetLabels, i64>,
     held: i64,
-    clock_seconds: i64,
+    /// None if there is no cluster.
+    clock_seconds: Option<i64>,
 }
 
 impl FleetCounts {
-    fn of(cluster: &Cluster) -> Self {
-        let mut counts = Self::default();
+    fn add(&mut self, cluster: &Cluster) {
         for (_, host) in cluster.hosts() {
             let health = match host.health {
                 Health::Healthy => "healthy",
                 Health::Degraded => "degraded",
                 Health::Failed => "failed",
             };
-            *counts.hosts.entry(vec![("health", health)]).or_default() += 1;
+            *self.hosts.entry(vec![("health", health)]).or_default() += 1;
         }
         for (_, machine) in cluster.machines() {
             let power = match machine.power {
@@ -154,37 +159,35 @@ impl FleetCounts {
                 Power::Stopped => "stopped",
                 Power::Deallocated => "deallocated",
             };
-            *counts.machines.entry(vec![("power", power)]).or_default() += 1;
+            *self.machines.entry(vec![("power", power)]).or_default() += 1;
         }
         for (_, tenant) in cluster.tenants() {
             let enabled = if tenant.is_enrolled() { "true" } else { "false" };
-            *counts.tenants.entry(vec![("enabled", enabled)]).or_default() += 1;
+            *self.tenants.entry(vec![("enabled", enabled)]).or_default() += 1;
             for event in tenant.events() {
                 let kind = event.announcement.kind.as_str();
                 let labels = vec![("type", kind), ("status", Status::of(&event.phase).as_str())];
-                *counts.events.entry(labels).or_default() += 1;
+                *self.events.entry(labels).or_default() += 1;
             }
         }
-        counts.held = i64::try_from(cluster.held().count()).unwrap_or(i64::MAX);
-        counts
+        let held = i64::try_from(cluster.held().count()).unwrap_or(i64::MAX);
+        self.held = self.held.saturating_add(held);
     }
 }
 
 pub(super) async fn metrics(State(api): State<Api>) -> impl IntoResponse {
-    let counts = api.control.look(|state| {
-        let mut counts = FleetCounts::of(state.cluster);
-        counts.clock_seconds = state.now.wall.seconds();
-        counts
+    let mut counts = FleetCounts::default();
+    api.control.look_at_clusters(|state| {
+        counts.add(state.cluster);
+        counts.clock_seconds = Some(state.now.wall.seconds());
     });
+    api.metrics.show(&counts);
+    api.metrics.work.read(&api.control);
     api.webhooks.count();
     api.metrics.audit.show(&api.control.audit_check());
     api.metrics.writable.set(i64::from(api.control.write_error().is_none()));
     let failed = i64::try_from(api.control.failed_clusters().len()).unwrap_or(i64::MAX);
     api.metrics.failed_clusters.set(failed);
     api.metrics.clock_steps.inner().store(api.control.clock_steps(), Ordering::Relaxed);
-    // While the journal cannot be written, the gauges keep their last value.
-    if let Ok(counts) = counts {
-        api.metrics.show(&counts);
-    }
     ([(header::CONTENT_TYPE, Telemetry::CONTENT_TYPE)], api.telemetry.encode())
 }

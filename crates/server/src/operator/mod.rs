@@ -48,6 +48,7 @@ mod validate;
 mod visibility;
 mod webhooks;
 mod while_valid;
+mod work_metrics;
 mod writes;
 
 use std::path::PathBuf;

@@ -10,10 +10,11 @@ use crate::audit_log::{AuditBatch, AuditQuery, ReadError, read_page};
 use crate::audit_store::NoFile;
 use crate::committer_request::{Append, AuditWrite};
 use crate::database::LogAfterCheckpoint;
+use crate::entry_run::Run;
 use crate::error::AppendError;
 use crate::filer::SweptEntries;
 use crate::lock::lock;
-use crate::pending::{Run, write_run_entry};
+use crate::pending::write_run_entry;
 use crate::stream_key::StreamKey;
 
 /// Reason to file entries although few of them wait.
