@@ -82,7 +82,7 @@ mod tests {
             host: "h1".to_owned(),
             to: None,
             cause: None,
-            work: Some("kernel {host}".to_owned()),
+            work: Some("kernel 6.12.9".to_owned()),
             seconds: None,
             boots: None,
         }
@@ -96,15 +96,17 @@ mod tests {
 
     #[test]
     fn placeholders_are_filled_once() {
-        let filled = |word| filled(word, &request());
-        assert_eq!(filled("{verb}:{work}!"), "update_host:kernel {host}!");
+        let request = DriverRequest { host: "{verb}".to_owned(), ..request() };
+        let filled = |word| filled(word, &request);
+        assert_eq!(filled("{host}"), "{verb}", "a value is not filled again");
+        assert_eq!(filled("{verb}:{work}!"), "update_host:kernel 6.12.9!");
         assert_eq!(filled("{other} {"), "{other} {");
     }
 
     #[tokio::test(flavor = "current_thread")]
     async fn the_exit_code_is_the_result() {
         assert_eq!(
-            result_of("cat > /dev/null; test \"$1 $2\" = 'h1 kernel {host}'").await,
+            result_of("cat > /dev/null; test \"$1 $2\" = 'h1 kernel 6.12.9'").await,
             DriverResponse::Done
         );
         let failed = DriverResponse::Failed { message: "no kernel".to_owned() };

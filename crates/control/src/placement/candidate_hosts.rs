@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use forewarn_lifecycle::limits::MACHINES_PER_HOST_MAX;
-use forewarn_lifecycle::{Cluster, Health, Host, HostId, MachineId, TenantId, Zone};
+use forewarn_lifecycle::{Cluster, Health, Host, HostAttention, HostId, MachineId, TenantId, Zone};
 
 use crate::placement::bounds::Bounds;
 
@@ -99,7 +99,9 @@ impl<'a> CandidateHosts<'a> {
     /// Adds a host to those in use, if it qualifies.
     fn add(&mut self, cluster: &Cluster, id: HostId, bounds: &Bounds) -> Option<&mut HostCapacity> {
         let host = cluster.host(id)?;
-        let is_open = host.health == Health::Healthy && host.work.is_none();
+        let is_open = host.health == Health::Healthy
+            && host.work.is_none()
+            && host.attention == HostAttention::Unneeded;
         if !is_open || !bounds.admit(id, host.zone) {
             return None;
         }
