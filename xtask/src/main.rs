@@ -60,7 +60,7 @@ cargo xtask <command>
         [--seconds T] the time of each measurement [default: 5]
   bench fleet       measure fleets of a thousand VMs to a million: apply, start, memory, requests beside other work
         [--machines N,…]  only fleets of these sizes [default: 1000,10000,100000,1000000]
-        [--only PART]  apply, start, audit, names, beside, watchers or polls
+        [--only PART]  apply, start, audit, names, beside, watchers, polls or rollouts
         [--save]      also write the results to bench/RESULTS.md
         [--program FILE]  metadata, streams and fleet only: measure that build of forewarn
   fuzz [TARGET]     fuzz every parser of untrusted bytes, or one of them

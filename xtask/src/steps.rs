@@ -17,6 +17,18 @@ pub(crate) enum Outcome {
     Skipped(String),
 }
 
+impl Outcome {
+    /// The outcome of two parts of a step.
+    pub(crate) fn and(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Failed(one), Self::Failed(other)) => Self::Failed(format!("{one}\n{other}")),
+            (failed @ Self::Failed(_), _) | (_, failed @ Self::Failed(_)) => failed,
+            (skipped @ Self::Skipped(_), _) | (_, skipped @ Self::Skipped(_)) => skipped,
+            (Self::Passed, Self::Passed) => Self::Passed,
+        }
+    }
+}
+
 /// The treatment of skipped steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Skips {

@@ -4,6 +4,7 @@
 //!   forewarn serve, empty ──▶ apply the fleet ──▶ names: commands, scale sets ──▶ beside: other work
 //!                         ──▶ stop, start, first poll ──▶ audit: a large log, start again ──▶ beside
 //!                         ──▶ polls: long polls          watchers: on a fleet of its own
+//!   rollouts: `bench rollout`, in virtual time
 //! ```
 //!
 //! Everything is on loopback, and bounded in count and in time.
@@ -19,13 +20,13 @@ mod tables;
 use anyhow::{Context, Result};
 
 use super::metadata::{build, kernel};
-use super::{Keep, results};
+use super::{Keep, results, rollout};
 use crate::steps::Outcome;
 use crate::tree;
 use crate::words::Words;
 
 pub(super) use options::FleetOptions;
-use options::Part;
+use options::{Part, Parts};
 use report::FleetReport;
 use server::FleetServer;
 
@@ -56,7 +57,9 @@ pub(super) fn run(options: &FleetOptions) -> Result<Outcome> {
             measure::FleetSize { machines: *machines, is_largest: options.machines.last() == Some(machines) };
         report.fleets.push(measure::fleet(&FleetServer::new(&program, &clients)?, size, options.parts)?);
     }
-    println!("{}", report.text());
+    if options.parts != Parts::Only(Part::Rollouts) {
+        println!("{}", report.text());
+    }
     match options.keep {
         Keep::Nothing => {}
         Keep::Save => {
@@ -67,5 +70,6 @@ pub(super) fn run(options: &FleetOptions) -> Result<Outcome> {
             }
         }
     }
-    Ok(report.judge())
+    let judged = report.judge();
+    if options.parts.has(Part::Rollouts) { Ok(judged.and(rollout::run(options.keep)?)) } else { Ok(judged) }
 }

@@ -8,7 +8,7 @@ use super::super::Keep;
 use crate::words::{Usage, Words};
 
 pub(super) const MACHINES: [u32; 4] = [1_000, 10_000, 100_000, 1_000_000];
-const PARTS_HINT: &str = "apply, start, audit, names, beside, watchers or polls";
+const PARTS_HINT: &str = "apply, start, audit, names, beside, watchers, polls or rollouts";
 
 /// A part of the benchmark. The fleet is applied in any case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +20,8 @@ pub(super) enum Part {
     Beside,
     Watchers,
     Polls,
+    /// The section of another benchmark: it has no server.
+    Rollouts,
 }
 
 /// The parts to run.
@@ -50,6 +52,7 @@ impl Part {
             "beside" => Self::Beside,
             "watchers" => Self::Watchers,
             "polls" => Self::Polls,
+            "rollouts" => Self::Rollouts,
             _ => return None,
         })
     }
@@ -70,7 +73,7 @@ impl Parts {
 
     /// False if no part needs a large fleet.
     pub(super) fn needs_fleet(self) -> bool {
-        self != Self::Only(Part::Watchers)
+        !matches!(self, Self::Only(Part::Watchers | Part::Rollouts))
     }
 }
 
