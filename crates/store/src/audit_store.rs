@@ -15,7 +15,9 @@ use crate::audit_file::{AuditFile, create_audit, damage_of};
 use crate::audit_log::{AuditEnds, AuditView};
 use crate::database::{self, LogAfterCheckpoint, keep_log_on_close};
 use crate::error::{AppendError, OpenError};
-use crate::filer::{Filer, FilerEnded, FilingJob, FilingOutcome, FilingSlices, SweptEntries, perform};
+use crate::filer::{
+    Filer, FilerEnded, FilingJob, FilingOutcome, FilingSlices, Removal, SweptEntries, perform,
+};
 use crate::files::{AuditFileState, Directory};
 use crate::heading::Headings;
 use crate::pending::{FilingSlice, PendingEntries};
@@ -226,7 +228,7 @@ impl AuditStore {
             Ok(()) => Ok(()),
             Err((file, job)) => {
                 let outcome = perform(&file, job);
-                self.returned(file, outcome, swept)
+                self.returned(file, outcome)
             }
         }
     }
@@ -258,24 +260,24 @@ impl AuditStore {
     }
 
     /// Takes the file back if its job has ended.
-    pub(crate) fn take_back(&mut self, swept: u64) -> Result<(), AppendError> {
+    pub(crate) fn take_back(&mut self) -> Result<(), AppendError> {
         if !self.is_lent() {
             return Ok(());
         }
         match self.filer.as_ref().map_or(Err(FilerEnded), Filer::take_back) {
-            Ok(Some((file, outcome))) => self.returned(file, outcome, swept),
+            Ok(Some((file, outcome))) => self.returned(file, outcome),
             Ok(None) => Ok(()),
             Err(FilerEnded) => self.lose_file(),
         }
     }
 
     /// Waits until the file is back.
-    pub(crate) fn wait_for_file(&mut self, swept: u64) -> Result<(), AppendError> {
+    pub(crate) fn wait_for_file(&mut self) -> Result<(), AppendError> {
         if !self.is_lent() {
             return Ok(());
         }
         match self.filer.as_ref().map_or(Err(FilerEnded), Filer::wait) {
-            Ok((file, outcome)) => self.returned(file, outcome, swept),
+            Ok((file, outcome)) => self.returned(file, outcome),
             Err(FilerEnded) => self.lose_file(),
         }
     }
@@ -284,16 +286,15 @@ impl AuditStore {
         &mut self,
         file: Connection,
         outcome: rusqlite::Result<FilingOutcome>,
-        swept: u64,
     ) -> Result<(), AppendError> {
         self.file = FileState::Here(file);
         match outcome {
-            Ok(FilingOutcome::Filed { slices, bytes, removed, is_settled }) => {
+            Ok(FilingOutcome::Filed { slices, bytes, removal, is_settled }) => {
                 slices.iter().for_each(|slice| self.pending.filed(slice));
                 // A damaged entry is not removed: later ones are tried again when more are swept.
-                let goes = |removed: &u64| *removed != self.removed;
-                self.removed =
-                    removed.map_or(self.removed, |removed| Some(removed).filter(goes).unwrap_or(swept));
+                if let Some(Removal { swept, removed }) = removal {
+                    self.removed = if removed == self.removed { swept } else { removed };
+                }
                 self.log_bytes += bytes + JOB_BYTES;
                 if is_settled {
                     self.log_bytes = 0;
@@ -397,20 +398,20 @@ impl AuditStore {
         check_names: impl FnOnce() -> Result<(), AppendError>,
     ) -> Result<(), AppendError> {
         let hidden = BTreeMap::new();
-        self.wait_for_file(swept)?;
+        self.wait_for_file()?;
         while self.can_file(&hidden, 1) {
             self.begin_filing(journal, (&hidden, swept), SweptEntries::Keep, None)?;
-            self.wait_for_file(swept)?;
+            self.wait_for_file()?;
         }
         while self.can_remove(swept, 1) {
             self.begin_filing(journal, (&hidden, swept), SweptEntries::Remove, None)?;
-            self.wait_for_file(swept)?;
+            self.wait_for_file()?;
         }
         // What is in a file without a name is lost with the process.
         check_names()?;
         let settlement = Some(LogAfterCheckpoint::Emptied);
         self.begin_filing(journal, (&hidden, swept), SweptEntries::Keep, settlement)?;
-        self.wait_for_file(swept)
+        self.wait_for_file()
     }
 
     /// Makes closing leave the log of the file unchanged.
@@ -447,7 +448,7 @@ mod tests {
     /// Files the entries of one job.
     fn file_some(store: &mut AuditStore, journal: &Connection) {
         store.begin_filing(journal, (&BTreeMap::new(), 0), SweptEntries::Remove, None).unwrap();
-        store.wait_for_file(0).unwrap();
+        store.wait_for_file().unwrap();
     }
 
     /// Adds entries of the shared stream to those that wait. Returns their size.
@@ -526,7 +527,7 @@ mod tests {
         assert_eq!((store.pending.unfiled(), store.damage()), (0, None));
         wait_for_filing(&mut store, &journal, &mut Chain::default(), (1, &NewAuditEntry::default()));
         store.file = FileState::Lent;
-        store.wait_for_file(0).unwrap();
+        store.wait_for_file().unwrap();
         assert_eq!((store.pending.unfiled(), store.health.clone()), (1, FilingHealth::Stopped));
         assert!(store.damage().is_some_and(|what| what.contains("has ended")), "{store:?}");
     }

@@ -51,6 +51,15 @@ pub(crate) struct FilingJob {
     pub(crate) settlement: Option<LogAfterCheckpoint>,
 }
 
+/// A removal of swept entries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Removal {
+    /// Position of the last swept entry.
+    pub(crate) swept: u64,
+    /// Position of the last entry before those that remain in the file.
+    pub(crate) removed: u64,
+}
+
 /// Outcome of a job.
 #[derive(Debug)]
 pub(crate) enum FilingOutcome {
@@ -59,8 +68,8 @@ pub(crate) enum FilingOutcome {
         slices: Vec<FilingSlice>,
         /// Approximate number of bytes that were added to the log of the file.
         bytes: u64,
-        /// Position of the last entry before those that remain in the file, if swept ones were removed.
-        removed: Option<u64>,
+        /// The removal of swept entries; `None` if they were kept.
+        removal: Option<Removal>,
         /// Whether a checkpoint has made them durable.
         is_settled: bool,
     },
@@ -160,10 +169,11 @@ pub(crate) fn perform(file: &Connection, job: FilingJob) -> rusqlite::Result<Fil
         }
         filed.push(FilingSlice { count, ..slice });
     }
-    let removed = match removal {
+    let removal = match removal {
         SweptEntries::Remove => {
             let count = filed.iter().map(|slice| slice.count).sum::<u64>() + ENTRIES_REMOVED_PER_JOB;
-            Some(remove_swept(&transaction, swept, usize::try_from(count).unwrap_or(usize::MAX))?)
+            let count = usize::try_from(count).unwrap_or(usize::MAX);
+            Some(Removal { swept, removed: remove_swept(&transaction, swept, count)? })
         }
         SweptEntries::Keep => None,
     };
@@ -171,7 +181,7 @@ pub(crate) fn perform(file: &Connection, job: FilingJob) -> rusqlite::Result<Fil
     if let Some(log) = settlement {
         checkpoint(file, log)?;
     }
-    Ok(FilingOutcome::Filed { slices: filed, bytes, removed, is_settled: settlement.is_some() })
+    Ok(FilingOutcome::Filed { slices: filed, bytes, removal, is_settled: settlement.is_some() })
 }
 
 /// Files an entry. Returns the number of its subjects, or what is wrong with it.

@@ -22,6 +22,7 @@ use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::process::ExitCode;
 use std::time::Duration;
 
+use forewarn_bench::program;
 use socket2::{Domain, Protocol, Socket, Type};
 
 const HINT: &str = "hostile good|bad|ask|hold --at ADDRESS --milliseconds T";
@@ -32,16 +33,7 @@ const POLL: &str = "GET /metadata/scheduledevents?api-version=2020-07-01 HTTP/1.
                     Metadata: true\r\n\r\n";
 
 fn main() -> ExitCode {
-    match run(&std::env::args().skip(1).collect::<Vec<_>>()) {
-        Ok(line) => {
-            println!("{line}");
-            ExitCode::SUCCESS
-        }
-        Err(problem) => {
-            eprintln!("{problem}");
-            ExitCode::FAILURE
-        }
-    }
+    program::run(Ok(std::env::args().skip(1).collect::<Vec<_>>()), |words| run(&words))
 }
 
 fn run(words: &[String]) -> Result<String, Box<dyn Error>> {

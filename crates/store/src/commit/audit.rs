@@ -68,7 +68,7 @@ impl CommitState {
     }
 
     pub(super) fn wait_for_audit_file(&mut self) {
-        if let Err(error) = self.audit.wait_for_file(self.swept_for_good) {
+        if let Err(error) = self.audit.wait_for_file() {
             self.fail(error);
         }
     }
@@ -114,9 +114,9 @@ impl CommitState {
     ) -> Result<(), AppendError> {
         let (hidden, swept) = (self.hidden(), self.swept_for_good);
         if self.audit.is_behind() {
-            self.audit.wait_for_file(swept)?;
+            self.audit.wait_for_file()?;
         } else {
-            self.audit.take_back(swept)?;
+            self.audit.take_back()?;
         }
         self.audit.resume_if_due(connection);
         let least = match need {
