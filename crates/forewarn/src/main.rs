@@ -4,6 +4,7 @@
 //! command line.
 
 mod client;
+mod conformance;
 mod doctor;
 #[cfg(test)]
 mod documented;
@@ -45,6 +46,7 @@ enum Command {
         command: store::Command,
     },
     Doctor(doctor::DoctorArgs),
+    Conformance(conformance::ConformanceArgs),
     /// Check driver programs
     Driver {
         #[command(subcommand)]
@@ -79,6 +81,7 @@ fn main() -> ExitCode {
         Command::Story { command } => story::run(&command, options.api()),
         Command::Store { command } => store::run(&command),
         Command::Doctor(arguments) => doctor::command(&arguments, &options),
+        Command::Conformance(arguments) => conformance::command(&arguments, &options),
         Command::Driver { command } => driver::run(&command, &options),
         Command::Operator(command) => operator::run(&options, command),
         Command::Completions { shell } => completions(shell),
@@ -173,6 +176,10 @@ mod tests {
             "driver check ./driver --machine m --host h --host-order dance",
             "webhook add ops",
             "webhook add ops https://h --type Thaw",
+            "conformance",
+            "conformance http://h --event Thaw=true",
+            "conformance http://h --read-only --event Reboot=true",
+            "conformance http://h --report conformance.txt",
         ];
         for line in lines {
             let words = ["forewarn"].into_iter().chain(line.split(' '));
@@ -226,6 +233,7 @@ mod tests {
             "webhook test ops",
             "audit export -",
             "driver check ./driver --machine m --host h --to g --host-order update_host --destroy --yes",
+            "conformance http://h --as web_0 --event reboot=true --advance true --watch 1s --report c.xml",
             "completions zsh",
         ];
         for line in lines {

@@ -184,9 +184,9 @@ impl HttpClient {
         let built = hyper::Request::builder().method(request.method.clone()).uri(&request.target);
         let built = built.body(Full::new(request.body.clone()));
         let mut built = built.map_err(|error| HttpError::InvalidRequest(error_chain(&error)))?;
+        built.headers_mut().insert(HOST, host);
         built.headers_mut().insert(USER_AGENT, AGENT);
         built.headers_mut().extend(request.headers.clone());
-        built.headers_mut().insert(HOST, host);
         Ok(built)
     }
 }

@@ -14,7 +14,8 @@ pub struct Request {
     pub method: Method,
     /// Path and query.
     pub target: String,
-    /// Header fields besides `Host` and those of the body. The default `User-Agent` is that of Forewarn.
+    /// Header fields besides those of the body. The default `Host` is that of the URL, the default `User-Agent` that of
+    /// Forewarn.
     pub headers: HeaderMap,
     /// Body; empty for none.
     pub body: Bytes,

@@ -31,7 +31,8 @@ pub fn parse_date(text: &str) -> Option<Timestamp> {
 }
 
 /// Reads the form of the earliest documents, `2016-09-19T18:29:47Z`, which some services still write.
-pub(crate) fn parse_iso(text: &str) -> Option<Timestamp> {
+#[must_use]
+pub fn parse_iso(text: &str) -> Option<Timestamp> {
     let when: jiff::Timestamp = text.parse().ok()?;
     Some(Timestamp::from_millis(when.as_millisecond()))
 }

@@ -64,7 +64,7 @@ mod start_request;
 mod versions;
 pub mod words;
 
-pub use date::{parse_date, print_date};
+pub use date::{parse_date, parse_iso, print_date};
 pub use document::{Document, Naming};
 pub use edition::Edition;
 pub use identity_token::{TokenHolder, unsigned_token};

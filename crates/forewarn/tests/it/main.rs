@@ -10,6 +10,7 @@ mod access;
 mod agents;
 mod arm;
 mod cli;
+mod conformance;
 mod doctor;
 mod drivers;
 mod durable;
