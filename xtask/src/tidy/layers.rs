@@ -9,7 +9,7 @@ use super::manifests::{Package, compiled_into};
 pub(super) const LAYERS: [&[&str]; 9] = [
     &["types", "url", "processes", "cli-support"],
     &["lifecycle", "imds", "http-client"],
-    &["control", "hypervisor", "metadata", "agent-core", "client"],
+    &["control", "hypervisor", "metadata", "agent-core", "client", "conformance"],
     &["store", "story", "explain"],
     &["server", "agent"],
     &["azure"],

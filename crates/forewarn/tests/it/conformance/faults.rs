@@ -200,7 +200,7 @@ pub(super) fn of_documents() -> Vec<Broken> {
             }
         }),
         event("event-id", |event| {
-            event["EventId"] = json!(event["EventId"].as_str().unwrap().to_lowercase())
+            event["EventId"] = json!(event["EventId"].as_str().unwrap().to_lowercase());
         }),
         document("event-id-stable", |asked, document| {
             for event in events(document).iter_mut().filter(|_| asked.names("2019-08-01")) {
@@ -223,6 +223,12 @@ pub(super) fn of_documents() -> Vec<Broken> {
                 }
             }),
         ),
+    ]
+}
+
+/// Faults in the members of events.
+pub(super) fn of_members() -> Vec<Broken> {
+    vec![
         event("resource-type", |event| event["ResourceType"] = json!("VM")),
         event("resources", |event| event["Resources"] = json!([])),
         document("resources-underscore", |asked, document| {
