@@ -58,6 +58,7 @@ pub fn refused(refusal: &Refusal) -> ArmError {
         | Refusal::TooManyUserOperations { .. }
         | Refusal::NotWaiting(_)
         | Refusal::AlreadyDone(_)
+        | Refusal::WindowsNeverMeet { .. }
         | Refusal::NoStep(_)
         | Refusal::NothingUnfinished
         | Refusal::TooMany { .. } => ArmError::new(409, "OperationNotAllowed", message()),
@@ -100,6 +101,7 @@ pub fn bad_command(bad: &CommandError) -> ArmError {
         CommandError::WithMachines(_)
         | CommandError::EventId(_)
         | CommandError::RolloutTerms(_)
+        | CommandError::TimeZone(_)
         | CommandError::HostWork(_) => ArmError::new(400, "BadRequest", message()),
     }
 }

@@ -34,7 +34,7 @@ pub use event::explain_event;
 pub use history::{AuditHistory, HistoryLookup};
 pub use machine::{ExplainedMachine, explain_machine};
 pub use notification::{AzureContext, RefusedView, Resource, UnknownMember};
-pub use preview::{CourseView, PreviewError, PreviewView, StepView, TenantStepView, preview};
+pub use preview::{CourseView, HostStepView, PreviewError, PreviewView, StepView, TenantStepView, preview};
 pub use scale_set::{ScaleSetExplanation, explain_scale_set};
 
 /// The last poll of a machine for its events.

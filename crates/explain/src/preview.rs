@@ -8,11 +8,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use forewarn_control::view::describe::{waits, work_word};
-use forewarn_control::{CommandError, RolloutEntry};
+use forewarn_control::{CommandError, RolloutEntry, WindowEntry};
 use forewarn_lifecycle::simulator::{Completion, Environment, Simulation, Simulator};
 use forewarn_lifecycle::{
     Action, Approver, Brake, Cause, Change, Cluster, Command, EventId, HostId, MachineId, MaintenanceId, Now,
-    Plan, Refusal, Report, RolloutId, RolloutTerms, SimulatedMachines, Standing, Steady, TenantId,
+    Plan, Refusal, Report, RolloutId, RolloutTerms, SimulatedMachines, Standing, Steady, Target, TenantId,
 };
 use forewarn_types::{Moment, Span};
 use schemars::JsonSchema;
@@ -29,6 +29,9 @@ pub struct PreviewView {
     pub longest: CourseView,
     /// SimulatedRollout with immediate approvals.
     pub shortest: CourseView,
+    /// True if persons carry out the work on hosts: each ends when an operator reports it, not after the simulated time.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub manual: bool,
     /// Assumptions of the preview.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
@@ -53,12 +56,29 @@ pub struct StepView {
     pub hosts: Vec<String>,
     /// Time of the announcement.
     pub announced: Moment,
-    /// Time at which the work starts.
+    /// Time at which the work starts: at the latest, without approvals.
     pub starts: Moment,
-    /// Time at which the work completes.
+    /// Time at which the work completes: every machine has returned.
     pub ends: Moment,
+    /// The work on each host itself; absent if there is none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub host_steps: Vec<HostStepView>,
     /// Effect on each tenant.
     pub tenants: Vec<TenantStepView>,
+}
+
+/// The work on one host itself, while its machines are out of the way. It takes the announced length.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct HostStepView {
+    /// Name of the host.
+    pub host: String,
+    /// Time at which its machines are out of the way and the work begins.
+    pub begins: Moment,
+    /// Time at which the work ends.
+    pub ends: Moment,
+    /// Time at which the last machine has returned; absent if none returns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub returned: Option<Moment>,
 }
 
 /// Effect of a step on a tenant.
@@ -70,6 +90,9 @@ pub struct TenantStepView {
     pub event: Option<String>,
     /// Update domain in work.
     pub update_domain: u16,
+    /// Hours in which work on its hosts may start; absent for any time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub windows: Vec<WindowEntry>,
     /// Names of its machines.
     pub machines: Vec<String>,
 }
@@ -114,8 +137,28 @@ pub fn preview(cluster: &Cluster, now: Now, entry: &RolloutEntry) -> Result<Prev
         hosts: count,
         longest: course(cluster, now, Approvals::None, &command)?,
         shortest: course(cluster, now, Approvals::AtOnce, &command)?,
+        manual: false,
         notes,
     })
+}
+
+fn is_false(value: &bool) -> bool {
+    !*value
+}
+
+impl PreviewView {
+    /// The same preview where persons carry out the work on hosts.
+    #[must_use]
+    pub fn by_persons(mut self) -> Self {
+        let has_steps = self.longest.steps.iter().any(|step| !step.host_steps.is_empty());
+        if has_steps {
+            self.manual = true;
+            let note = "persons carry out the work on the hosts: it ends when an operator has finished (`forewarn host \
+                        done`), and the preview assumes the announced length";
+            self.notes.push(note.to_owned());
+        }
+        self
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -217,6 +260,12 @@ impl Environment for SimulatedRollout {
 
 impl Simulation for SimulatedRollout {
     fn perform(&mut self, cluster: &Cluster, now: Now, action: Action) {
+        if let (Target::Host(host), Some(step)) = (action.target, self.steps.get_mut(&action.maintenance))
+            && let Some(host) = cluster.host(host)
+        {
+            let (host, now) = (host.name.to_string(), Moment(now.wall));
+            step.host_steps.push(HostStepView { host, begins: now, ends: now, returned: None });
+        }
         self.machines.begin(cluster, action, now.steady);
     }
 
@@ -234,12 +283,32 @@ impl Simulation for SimulatedRollout {
             && let Some(step) = self.steps.get_mut(maintenance)
         {
             step.ends = Moment(now.wall);
+            if let Change::Completed { target, .. } = change {
+                completed(step, cluster, now, *target);
+            }
         }
         if let Change::Planned(plan) = change
             && let Cause::HostWork { rollout, hosts, .. } = &plan.cause
             && Some(*rollout) == self.rollout
         {
             self.add_step(cluster, now, plan, hosts);
+        }
+    }
+}
+
+/// Records the end of an action in the step of its host.
+fn completed(step: &mut StepView, cluster: &Cluster, now: Now, target: Target) {
+    let host = match target {
+        Target::Host(host) => Some(host),
+        Target::Returning(machine) => cluster.machine(machine).map(|machine| machine.host),
+        Target::Machine(_) => None,
+    };
+    let Some(host) = host.and_then(|host| cluster.host(host)) else { return };
+    let known = step.host_steps.iter_mut().find(|step| step.host == host.name.as_str());
+    if let Some(known) = known {
+        match target {
+            Target::Host(_) => known.ends = Moment(now.wall),
+            Target::Returning(_) | Target::Machine(_) => known.returned = Some(Moment(now.wall)),
         }
     }
 }
@@ -269,6 +338,7 @@ impl SimulatedRollout {
             tenant: cluster.tenant(part.tenant).map(|tenant| tenant.name.to_string()).unwrap_or_default(),
             event: part.announcement.as_ref().map(|announcement| announcement.kind.as_str().to_owned()),
             update_domain: part.update_domain.0,
+            windows: cluster.windows_of_tenant(part.tenant).iter().map(WindowEntry::from).collect(),
             machines: part.machines.iter().filter_map(machine).collect(),
         });
         let now = Moment(now.wall);
@@ -277,6 +347,7 @@ impl SimulatedRollout {
             announced: now,
             starts: now,
             ends: now,
+            host_steps: Vec::new(),
             tenants: parts.collect(),
         };
         self.steps.insert(plan.id, step);

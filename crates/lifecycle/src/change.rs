@@ -13,6 +13,8 @@ use crate::maintenance::{Plan, Wait, Withdrawal};
 use crate::policy::{Brake, Policy, Settings};
 use crate::rollout::{Pause, RolloutEnd, RolloutTerms, Standing};
 use crate::tenant::Shape;
+use crate::tenant_windows::WindowOwner;
+use crate::window::Window;
 
 /// One step of the state. Applying it cannot fail.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,6 +39,8 @@ pub enum Change {
     },
     /// The policy of a tenant has changed.
     PolicyChanged { tenant: TenantId, policy: Policy },
+    /// A tenant, or a scale set, has other windows.
+    WindowsChanged { owner: WindowOwner, windows: Vec<Window> },
     /// A tenant has left.
     TenantRemoved(TenantId),
     /// A scale set has joined.

@@ -25,6 +25,7 @@ use crate::policy::{Approve, Brake, Settings};
 use crate::rollout::{EndedRollout, HostResult, Rollout};
 use crate::table::Table;
 use crate::tenant::Tenant;
+use crate::tenant_windows::{OwnedWindows, WindowOwner};
 
 /// A set of hosts and the tenants placed on them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,6 +70,8 @@ pub struct Cluster {
     pub(crate) held: PagedSet<(Hold, MaintenanceId)>,
     /// Maintenances that are held for lack of a host, by the zones of their hosts.
     pub(crate) waiting_for_host: PagedSet<(Option<Zone>, MaintenanceId)>,
+    /// The windows of tenants and scale sets that have any.
+    pub(crate) tenant_windows: PagedMap<WindowOwner, OwnedWindows>,
     pub(crate) agenda: Agenda,
 }
 
@@ -126,6 +129,7 @@ impl Cluster {
             running: PagedSet::new(),
             held: PagedSet::new(),
             waiting_for_host: PagedSet::new(),
+            tenant_windows: PagedMap::new(),
             agenda: Agenda::default(),
         }
     }

@@ -14,6 +14,8 @@ use crate::limits;
 use crate::maintenance::PowerChange;
 use crate::policy::{Brake, Policy, Settings};
 use crate::rollout::{Announced, RolloutTerms};
+use crate::tenant_windows::WindowOwner;
+use crate::window::Window;
 
 /// The possible readers of an announcement so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -141,6 +143,13 @@ pub enum Command {
         scale_set: ScaleSetId,
         /// The policy from now on.
         policy: Policy,
+    },
+    /// Changes the windows of a tenant, or of a scale set, effective at once.
+    ChangeWindows {
+        /// The tenant or the scale set.
+        owner: WindowOwner,
+        /// The windows from now on; empty for any time.
+        windows: Vec<Window>,
     },
     /// Gives an instance the latest model of its scale set.
     UpgradeInstance(MachineId),
@@ -416,12 +425,28 @@ pub enum Refusal {
     NotWaiting(Name),
     #[error("the rollout has already processed the host: {0}")]
     AlreadyDone(Name),
+    #[error(
+        "the windows of the rollout and of the tenants on host {host} never overlap: {}\n  hint: leave the host out, or \
+         change the windows of the rollout or of these tenants (`forewarn tenant set`)",
+        listed(tenants)
+    )]
+    WindowsNeverMeet { host: Name, tenants: Vec<Name> },
     #[error("the pause is too long: at most 7 days")]
     PauseTooLong,
     #[error("the expected failure is too far ahead: at most 7 days")]
     FailureTooFar,
     #[error("too many {what}: at most {max}")]
     TooMany { what: &'static str, max: usize },
+}
+
+/// Names of tenants in a sentence: at most eight, and the number of the others.
+fn listed(tenants: &[Name]) -> String {
+    const NAMED_MAX: usize = 8;
+    let named: Vec<_> = tenants.iter().take(NAMED_MAX).map(Name::as_str).collect();
+    match tenants.len().saturating_sub(NAMED_MAX) {
+        0 => named.join(", "),
+        more => format!("{} and {more} more", named.join(", ")),
+    }
 }
 
 /// The event of planned work, as the end of a message.

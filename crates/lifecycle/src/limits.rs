@@ -62,8 +62,20 @@ pub const SILENCE_MAX: Duration = Duration::from_hours(24);
 /// The latest expected failure of a degraded host that an operator may give, and the default: 7 days.
 pub const FAILURE_EXPECTED_IN_MAX: Duration = Duration::from_hours(7 * 24);
 
+/// Hosts of a rollout among which hosts with open windows of tenants are searched.
+pub const HOSTS_SEARCHED_PER_GROUP_MAX: usize = 10_000;
+
 /// Windows of one rollout.
 pub const WINDOWS_PER_ROLLOUT_MAX: usize = 16;
+
+/// Windows of one tenant.
+pub const WINDOWS_PER_TENANT_MAX: usize = WINDOWS_PER_ROLLOUT_MAX;
+
+/// Bytes of the name of a time zone.
+pub const ZONE_NAME_BYTES_MAX: usize = 64;
+
+/// Changes of the offset of a time zone that a window carries: two a year for 20 years, and some more.
+pub const OFFSET_CHANGES_MAX: usize = 64;
 
 /// The longest pause between two groups of a rollout: 7 days.
 pub const PAUSE_BETWEEN_MAX: Duration = Duration::from_hours(7 * 24);

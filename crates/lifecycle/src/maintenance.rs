@@ -146,9 +146,9 @@ pub enum Hold {
     NoHost,
     /// One of its machines, which it would move, is being moved.
     Moving,
-    /// No window of its rollout is open.
+    /// No window of its rollout, or of one of its tenants, is open.
     Window {
-        /// Opening time of the next window, on the wall clock.
+        /// Next time at which they are open, on the wall clock.
         opens: Timestamp,
     },
 }

@@ -15,7 +15,7 @@
 use std::num::NonZeroU16;
 use std::time::Duration;
 
-use forewarn_types::{HostId, MachineId, MaintenanceId, Steady, Timestamp};
+use forewarn_types::{HostId, MachineId, MaintenanceId, Steady, TenantId, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use crate::host_step::HostTask;
@@ -145,6 +145,15 @@ pub enum Standing {
         /// Time from which an announced group starts in a window.
         announces: Timestamp,
     },
+    /// None of the hosts can be announced now: a group announced now would not start in a window of a tenant.
+    TenantWindow {
+        /// The first tenant whose windows are closed.
+        tenant: TenantId,
+        /// Time from which an announced group starts in windows of the rollout and of the tenants of a host; `None` if
+        /// they never meet.
+        #[serde(deserialize_with = "Option::deserialize")]
+        announces: Option<Timestamp>,
+    },
     /// A host that it has worked on is unhealthy.
     Unwell,
     /// An operator has to confirm it.
@@ -183,6 +192,8 @@ pub enum Obstacle {
     Full,
     /// It needs the attention of an operator.
     NeedsAttention,
+    /// No window of one of its tenants is open when a group announced now would start.
+    TenantWindow,
 }
 
 /// The reason why a rollout is paused.
@@ -248,6 +259,7 @@ impl Rollout {
             | Standing::Room(_)
             | Standing::Rests { .. }
             | Standing::Window { .. }
+            | Standing::TenantWindow { .. }
             | Standing::Unwell
             | Standing::Unconfirmed
             | Standing::Brake
@@ -266,6 +278,7 @@ impl Rollout {
             Standing::Next => Some(RecheckTime::Steady(Steady::START)),
             Standing::Rests { until } => Some(RecheckTime::Steady(until)),
             Standing::Window { announces } => Some(RecheckTime::Wall(announces)),
+            Standing::TenantWindow { announces, .. } => announces.map(RecheckTime::Wall),
             Standing::Works(_)
             | Standing::Room(_)
             | Standing::Unwell
@@ -277,7 +290,7 @@ impl Rollout {
 
     /// Returns true if it waits for another host or tenant, so that a change of those needs a recheck.
     pub(crate) fn waits_for_room(&self) -> bool {
-        matches!(self.standing, Standing::Room(_))
+        matches!(self.standing, Standing::Room(_) | Standing::TenantWindow { .. })
     }
 
     /// Returns true if the terms need a confirmation that no operator has given.

@@ -18,6 +18,8 @@ use crate::name_index::NameIndexBuilder;
 use crate::policy::{Brake, Policy, Settings};
 use crate::rollout::{EndedRollout, Rollout};
 use crate::tenant::{Activity, Enrolment, Progress, Shape, Tenant, Work};
+use crate::tenant_windows::WindowOwner;
+use crate::window::Window;
 
 /// One row of a cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,6 +42,8 @@ pub enum Row {
     Tenant(TenantRow),
     /// A machine.
     Machine(MachineRow),
+    /// The windows of a tenant or a scale set.
+    Windows(WindowOwner, Vec<Window>),
 }
 
 /// The part of a cluster that exists once.
@@ -142,7 +146,9 @@ impl Cluster {
             Row::Machine(MachineRow { id, machine, attention })
         });
         let head = std::iter::once(Row::Head(head));
-        let fleet = tenants.chain(machines);
+        let windows = self.tenant_windows.into_iter();
+        let windows = windows.map(|(owner, windows)| Row::Windows(owner, windows.to_vec()));
+        let fleet = tenants.chain(machines).chain(windows);
         head.chain(seeds)
             .chain(hosts)
             .chain(sets)
@@ -200,6 +206,7 @@ impl Restoring {
             Row::Maintenance(maintenance) => cluster.restore_maintenance(maintenance),
             Row::Tenant(row) => cluster.restore_tenant(row),
             Row::Machine(row) => cluster.restore_machine(row),
+            Row::Windows(owner, windows) => cluster.restore_windows(owner, &windows),
         }
     }
 
@@ -238,7 +245,8 @@ impl Lists {
             | Row::FormerSeed(_)
             | Row::Rollout(..)
             | Row::EndedRollout(..)
-            | Row::Maintenance(_) => {}
+            | Row::Maintenance(_)
+            | Row::Windows(..) => {}
         }
     }
 

@@ -1,22 +1,30 @@
-//! Windows: the hours of the week in which a rollout may start groups.
+//! Windows: the hours of the week in which groups of a rollout may start.
 //!
-//! A window is daily: on some weekdays, from one minute of the day to another, at a fixed offset from UTC. A window
-//! that ends at or before its start ends on the next day; its weekday is that of its start. There are no time zones
-//! here, so no hour occurs twice or never.
+//! A window is daily: on some weekdays, from one minute of the day to another, at a fixed offset from UTC or in a time
+//! zone. A window that ends at or before its start ends on the next day; its weekday is that of its start.
+//!
+//! A window in a time zone is open while a local clock shows a time in it. So in an hour that occurs twice, it is open
+//! twice; a window that begins in an hour that never occurs opens at the end of that hour; and a window that lies in
+//! such an hour does not open on that day.
 
 use std::time::Duration;
 
 use forewarn_types::{OutOfRange, Timestamp};
 use serde::{Deserialize, Serialize};
 
+use crate::time_zone::{OffsetSpan, TimeZone, is_offset};
+
 /// Hours on some days of the week.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "UncheckedWindow")]
 pub struct Window {
     days: Weekdays,
     from_minute: u16,
     to_minute: u16,
     offset_minutes: i16,
+    /// The zone of its local time; `None` for the offset.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    zone: Option<Box<TimeZone>>,
 }
 
 /// Days of the week; at least one.
@@ -32,18 +40,17 @@ struct UncheckedWindow {
     from_minute: u16,
     to_minute: u16,
     offset_minutes: i16,
+    #[serde(default)]
+    zone: Option<TimeZone>,
 }
 
 /// Minutes in a day.
-const DAY_MINUTES: u16 = 24 * 60;
-const MINUTE_MILLIS: i64 = 60_000;
+pub(crate) const DAY_MINUTES: u16 = 24 * 60;
+pub(crate) const MINUTE_MILLIS: i64 = 60_000;
 const DAY_MILLIS: i64 = DAY_MINUTES as i64 * MINUTE_MILLIS;
 
-/// The maximum offset of local time from UTC: 14 hours.
-const OFFSET_MINUTES_MAX: i16 = 14 * 60;
-
 /// 1970-01-01 was a Thursday; days are counted from Monday.
-const FIRST_WEEKDAY: i64 = 3;
+pub(crate) const FIRST_WEEKDAY: i64 = 3;
 
 impl Weekdays {
     /// Every day.
@@ -82,44 +89,83 @@ impl Window {
     #[must_use]
     pub const fn new(days: Weekdays, from_minute: u16, to_minute: u16, offset_minutes: i16) -> Option<Self> {
         let minutes = from_minute < DAY_MINUTES && to_minute < DAY_MINUTES;
-        let offset = offset_minutes.unsigned_abs() <= OFFSET_MINUTES_MAX.unsigned_abs();
-        if minutes && offset { Some(Self { days, from_minute, to_minute, offset_minutes }) } else { None }
+        if minutes && is_offset(offset_minutes) {
+            Some(Self { days, from_minute, to_minute, offset_minutes, zone: None })
+        } else {
+            None
+        }
+    }
+
+    /// A window on these days from one minute of the day to another, in a time zone; `None` if a minute is out of
+    /// range.
+    #[must_use]
+    pub fn in_zone(days: Weekdays, from_minute: u16, to_minute: u16, zone: TimeZone) -> Option<Self> {
+        let window = Self::new(days, from_minute, to_minute, 0)?;
+        Some(Self { zone: Some(Box::new(zone)), ..window })
     }
 
     /// The days on which it opens.
     #[must_use]
-    pub const fn days(self) -> Weekdays {
+    pub const fn days(&self) -> Weekdays {
         self.days
     }
 
     /// The minute of the day at which it opens.
     #[must_use]
-    pub const fn from_minute(self) -> u16 {
+    pub const fn from_minute(&self) -> u16 {
         self.from_minute
     }
 
     /// The minute of the day, or of the next day, at which it closes.
     #[must_use]
-    pub const fn to_minute(self) -> u16 {
+    pub const fn to_minute(&self) -> u16 {
         self.to_minute
     }
 
-    /// Offset of its local time from UTC, in minutes.
+    /// Offset of its local time from UTC, in minutes; zero for a window in a time zone.
     #[must_use]
-    pub const fn offset_minutes(self) -> i16 {
+    pub const fn offset_minutes(&self) -> i16 {
         self.offset_minutes
+    }
+
+    /// The zone of its local time; `None` for a fixed offset.
+    #[must_use]
+    pub fn zone(&self) -> Option<&TimeZone> {
+        self.zone.as_deref()
     }
 
     /// Returns true if it is open at that time.
     #[must_use]
-    pub fn is_open(self, at: Timestamp) -> bool {
-        self.next_open(at) == at
+    pub fn is_open(&self, at: Timestamp) -> bool {
+        let span = self.span_at(at);
+        self.next_open_at_offset(span.offset_minutes, at) == Some(at)
     }
 
     /// The first time from then on at which it is open.
     #[must_use]
-    pub fn next_open(self, at: Timestamp) -> Timestamp {
-        let ahead = i64::from(self.offset_minutes) * MINUTE_MILLIS;
+    pub fn next_open(&self, at: Timestamp) -> Timestamp {
+        let mut from = at;
+        loop {
+            let span = self.span_at(from);
+            let opens = self.next_open_at_offset(span.offset_minutes, from);
+            match (opens, span.until) {
+                (Some(opens), Some(until)) if opens >= until => from = until,
+                (None, Some(until)) => from = until,
+                (Some(opens), Some(_) | None) => return opens,
+                (None, None) => return at,
+            }
+        }
+    }
+
+    /// The span of constant offset around a time.
+    pub(crate) fn span_at(&self, at: Timestamp) -> OffsetSpan {
+        let fixed = OffsetSpan { offset_minutes: self.offset_minutes, until: None };
+        self.zone.as_ref().map_or(fixed, |zone| zone.span_at(at))
+    }
+
+    /// The first time from then on at which it is open, if local time has that offset.
+    fn next_open_at_offset(&self, offset_minutes: i16, at: Timestamp) -> Option<Timestamp> {
+        let ahead = i64::from(offset_minutes) * MINUTE_MILLIS;
         let local = at.millis() + ahead;
         let today = local.div_euclid(DAY_MILLIS);
         // A window that opened yesterday may still be open; each opens within a week.
@@ -128,16 +174,20 @@ impl Window {
             let opens = day * DAY_MILLIS + i64::from(self.from_minute) * MINUTE_MILLIS;
             let is_one = u8::try_from(weekday).is_ok_and(|weekday| self.days.contains(weekday));
             if is_one && local < opens + self.length_millis() {
-                return Timestamp::from_millis(local.max(opens) - ahead);
+                return Some(Timestamp::from_millis(local.max(opens) - ahead));
             }
         }
-        at
+        None
     }
 
-    fn length_millis(self) -> i64 {
+    fn length_millis(&self) -> i64 {
+        i64::from(self.length_minutes()) * MINUTE_MILLIS
+    }
+
+    /// The length of the hours, if no clock is changed meanwhile.
+    pub(crate) fn length_minutes(&self) -> u16 {
         let overnight = self.to_minute <= self.from_minute;
-        let to = i64::from(self.to_minute) + if overnight { i64::from(DAY_MINUTES) } else { 0 };
-        (to - i64::from(self.from_minute)) * MINUTE_MILLIS
+        self.to_minute + if overnight { DAY_MINUTES } else { 0 } - self.from_minute
     }
 }
 
@@ -153,9 +203,10 @@ impl TryFrom<UncheckedWindow> for Window {
     type Error = OutOfRange;
 
     fn try_from(window: UncheckedWindow) -> Result<Self, OutOfRange> {
-        let UncheckedWindow { days, from_minute, to_minute, offset_minutes } = window;
+        let UncheckedWindow { days, from_minute, to_minute, offset_minutes, zone } = window;
         let wrong = OutOfRange("a window begins and ends within a day, at most 14 hours from UTC");
-        Self::new(days, from_minute, to_minute, offset_minutes).ok_or(wrong)
+        let window = Self::new(days, from_minute, to_minute, offset_minutes).ok_or(wrong)?;
+        Ok(Self { zone: zone.map(Box::new), ..window })
     }
 }
 
@@ -168,7 +219,12 @@ pub(crate) fn next_open(windows: &[Window], at: Timestamp) -> Timestamp {
 pub(crate) fn next_announcement(windows: &[Window], now: Timestamp, notice: Duration) -> Timestamp {
     let not_before = now.plus(notice).rounded_up();
     let opens = next_open(windows, not_before);
-    if opens == not_before { now } else { now.plus(opens.since(now).saturating_sub(notice)) }
+    if opens == not_before { now } else { announcement(now, opens, notice) }
+}
+
+/// The time of an announcement whose notice of that length ends when a window opens.
+pub(crate) fn announcement(now: Timestamp, opens: Timestamp, notice: Duration) -> Timestamp {
+    now.plus(opens.since(now).saturating_sub(notice))
 }
 
 #[cfg(test)]
@@ -241,6 +297,7 @@ mod tests {
                 from_minute: 0,
                 to_minute,
                 offset_minutes: 0,
+                zone: None,
             })
         };
         assert_eq!(read(60), Ok(window(127, 0, 60, 0)));
@@ -258,7 +315,7 @@ mod tests {
         assert_eq!(next_announcement(&[], at(105), notice), at(105));
         let late = Timestamp::from_millis(at(0).millis() + 250);
         assert_eq!(next_announcement(&morning, late, notice), at(45));
-        let two = [morning[0], window(THURSDAY, 200, 210, 0)];
+        let two = [morning[0].clone(), window(THURSDAY, 200, 210, 0)];
         assert_eq!(next_announcement(&two, at(120), notice), at(185));
     }
 }

@@ -5,6 +5,7 @@ pub mod promise;
 pub mod random;
 pub mod rollouts;
 pub mod steps;
+mod tenant_windows;
 pub mod upgrades;
 
 use std::collections::BTreeMap;

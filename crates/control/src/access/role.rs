@@ -77,6 +77,7 @@ pub(crate) fn needs(command: &NamedCommand) -> Role {
         | C::RemoveTenant { .. }
         | C::RemoveScaleSet { .. }
         | C::ChangePolicy { .. }
+        | C::ChangeWindows { .. }
         | C::ChangeModel { .. }
         | C::ReviseModel { .. }
         | C::ChangeUpgradePolicy { .. }
@@ -137,6 +138,7 @@ fn subject(command: &NamedCommand) -> CommandTarget<'_> {
         | C::RemoveTenant { .. }
         | C::RemoveScaleSet { .. }
         | C::ChangePolicy { .. }
+        | C::ChangeWindows { .. }
         | C::ChangeModel { .. }
         | C::ReviseModel { .. }
         | C::ChangeUpgradePolicy { .. }

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use forewarn_lifecycle::{
     Action, Approver, Brake, Change, Cluster, EventId, Health, Hold, HostAttention, HostId, Machine,
     MachineId, Maintenance, MaintenanceId, Now, Part, Plan, RolloutId, ScaleSetId, StartCause, TenantId,
-    Timestamp, UpgradePolicy, Wait, Withdrawal,
+    Timestamp, UpgradePolicy, Wait, Window, WindowOwner, Withdrawal,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::audit::log::{AuditEntry, NewAuditEntry};
 use crate::command::lookup::full_name;
 use crate::command::upgrade::UpgradeWord;
+use crate::command::window::WindowEntry;
 use crate::stream::{ClusterId, Stream};
 use crate::view::deletion::unannounced;
 use crate::view::describe::{approver, cause, join_first, start};
@@ -122,6 +123,7 @@ pub fn describe_change(cluster: &Cluster, now: Now, change: &Change) -> Option<A
         }
         Change::TenantRemoved(tenant) => writer.of_tenant("removed", *tenant, "was removed"),
         Change::PolicyChanged { tenant, .. } => writer.of_tenant("changed", *tenant, "policy changed"),
+        Change::WindowsChanged { owner, windows } => writer.windows_changed(*owner, windows),
         Change::MachineAdmitted { new, .. } => writer.machine_admitted(new),
         Change::ProfileChanged { machine, model_version, .. } => {
             writer.profile_changed(*machine, *model_version)
@@ -208,6 +210,18 @@ impl FactWriter<'_> {
     fn of_tenant(&self, kind: &str, tenant: TenantId, text: &str) -> AuditFact {
         let name = self.tenant(tenant);
         AuditFact { tenants: vec![name.clone()], ..self.plain(kind, format!("{name} {text}")) }
+    }
+
+    fn windows_changed(&self, owner: WindowOwner, windows: &[Window]) -> AuditFact {
+        let shown: Vec<_> = windows.iter().map(|window| WindowEntry::from(window).to_string()).collect();
+        let text = match shown.as_slice() {
+            [] => "windows removed".to_owned(),
+            some => format!("windows changed: {}", some.join("; ")),
+        };
+        match owner {
+            WindowOwner::Tenant(tenant) => self.of_tenant("changed", tenant, &text),
+            WindowOwner::ScaleSet(set) => self.of_scale_set("changed", set, &text),
+        }
     }
 
     fn of_scale_set(&self, kind: &str, id: ScaleSetId, text: &str) -> AuditFact {
@@ -418,7 +432,7 @@ fn hold(wait: Wait) -> Option<&'static str> {
         Wait::Held(Hold::UpdateDomain) => Some("is held: another update domain is being worked on"),
         Wait::Held(Hold::NoHost) => Some("is held: no other host can take a machine"),
         Wait::Held(Hold::Moving) => Some("is held: a machine is being moved"),
-        Wait::Held(Hold::Window { .. }) => Some("is held until the next window of its rollout"),
+        Wait::Held(Hold::Window { .. }) => Some("is held until the next window"),
         Wait::Wall => Some("waits for the wall clock, which was set back"),
         Wait::Notice | Wait::Nothing | Wait::Offered { .. } => None,
     }

@@ -137,6 +137,7 @@ pub fn notices(cluster: &Cluster, change: &Change, context: NoticeContext<'_>) -
         | Change::HealthChanged { .. }
         | Change::TenantAdmitted { .. }
         | Change::PolicyChanged { .. }
+        | Change::WindowsChanged { .. }
         | Change::TenantRemoved(_)
         | Change::ScaleSetAdmitted { .. }
         | Change::ModelChanged { .. }

@@ -10,7 +10,9 @@ pub(crate) mod object;
 pub(crate) mod resolve;
 pub mod schema;
 pub(crate) mod terms;
+pub(crate) mod time_zone;
 pub(crate) mod upgrade;
+pub(crate) mod window;
 
 pub use check::ControlCharacterError;
 pub use entry::{
@@ -30,6 +32,8 @@ pub use named::{
 pub use resolve::{CommandError, MachineDetails, MachineDetailsChange, Resolved, ResourceGroupRef};
 pub use terms::{
     AllWord, AnyWord, ConfirmWord, HealthWord, HostSelection, RolloutEntry, TermsEntry, TermsError,
-    WindowEntry, WindowError, WindowSelection, WorkWord, ZoneSelection,
+    WindowSelection, WorkWord, ZoneSelection,
 };
+pub use time_zone::TimeZoneError;
 pub use upgrade::{BatchSizeError, RollingEntry, UpgradeWord};
+pub use window::{WindowEntry, WindowError};

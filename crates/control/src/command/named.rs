@@ -12,7 +12,7 @@ use crate::command::entry::{
 use crate::command::host_work::HostWorkEntry;
 use crate::command::object::objects;
 use crate::command::schema;
-use crate::command::terms::{AllWord, RolloutEntry, TermsEntry};
+use crate::command::terms::{AllWord, RolloutEntry, TermsEntry, WindowSelection};
 use crate::command::upgrade::UpgradeWord;
 use forewarn_types::{Span, list};
 
@@ -46,6 +46,8 @@ pub enum NamedCommand {
     RemoveScaleSet { scale_set: String },
     /// Changes the policy of a tenant, or of its scale set.
     ChangePolicy { tenant: String, policy: PolicyEntry },
+    /// Changes the windows of a tenant, or of its scale set.
+    ChangeWindows { tenant: String, windows: WindowSelection },
     /// Changes the model of a scale set.
     ChangeModel {
         scale_set: String,

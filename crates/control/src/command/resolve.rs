@@ -6,7 +6,8 @@ use std::net::IpAddr;
 use forewarn_lifecycle::{
     Announced, Approver, BadName, Brake, Cluster, Command, Event, EventId, FailureKind, FaultDomain, HostId,
     HostWork, MachineId, Name, Placement, PlannedWork as Planned, PowerChange, Profile, Report, RolloutId,
-    RolloutTerms, ScaleSetId, SetShape, Shape, TenantId, Unenrolled, UpdateDomain, WorkText, Zone,
+    RolloutTerms, ScaleSetId, SetShape, Shape, TenantId, Unenrolled, UpdateDomain, WindowOwner, WorkText,
+    Zone,
 };
 
 use crate::command::check::{self, ControlCharacterError};
@@ -19,7 +20,8 @@ use crate::command::lookup::{LookupError, find_event, find_host, find_machine, f
 use crate::command::named::{
     EventSelection, FailureWord, NamedCommand, SettingsChange, SiteChange, UnenrolledWord,
 };
-use crate::command::terms::{AllWord, RolloutEntry, TermsEntry, TermsError, find_hosts};
+use crate::command::terms::{AllWord, RolloutEntry, TermsEntry, TermsError, WindowSelection, find_hosts};
+use crate::command::time_zone::TimeZoneError;
 use crate::command::upgrade::{BatchSizeError, UpgradeWord};
 use forewarn_types::Span;
 
@@ -133,6 +135,9 @@ pub enum CommandError {
     /// The terms of a rollout are invalid.
     #[error(transparent)]
     RolloutTerms(#[from] TermsError),
+    /// The time zone of a window is unknown.
+    #[error(transparent)]
+    TimeZone(#[from] TimeZoneError),
     /// Work on hosts is invalid.
     #[error(transparent)]
     HostWork(#[from] HostWorkError),
@@ -168,6 +173,7 @@ impl NamedCommand {
             Self::RemoveTenant { tenant } => Command::RemoveTenant(find_tenant(cluster, tenant)?),
             Self::RemoveScaleSet { scale_set } => Command::RemoveScaleSet(set(scale_set)?),
             Self::ChangePolicy { tenant, policy } => change_policy(cluster, tenant, (*policy).into())?,
+            Self::ChangeWindows { tenant, windows } => change_windows(cluster, tenant, windows)?,
             Self::ChangeModel { scale_set, terminate, os_image } => {
                 Command::ChangeModel { scale_set: set(scale_set)?, model: profile(*terminate, *os_image)? }
             }
@@ -314,6 +320,19 @@ fn change_policy(
             Command::ChangePolicy { tenant: id, policy }
         }
     })
+}
+
+/// Windows belong to a tenant, or to a scale set for all its placement groups.
+fn change_windows(cluster: &Cluster, name: &str, windows: &WindowSelection) -> Result<Command, CommandError> {
+    let set = cluster.scale_set_named(name).filter(|_| cluster.tenant_named(name).is_none());
+    let owner = match set {
+        Some(set) => WindowOwner::ScaleSet(set),
+        None => {
+            let tenant = find_tenant(cluster, name)?;
+            cluster.window_owner(tenant).unwrap_or(WindowOwner::Tenant(tenant))
+        }
+    };
+    Ok(Command::ChangeWindows { owner, windows: windows.resolve()? })
 }
 
 fn upgrading(scale_set: ScaleSetId, upgrade: UpgradeWord) -> Result<Command, BatchSizeError> {

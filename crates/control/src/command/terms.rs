@@ -1,23 +1,23 @@
 //! Terms of a rollout in their written form, and the selection of its hosts.
 
-use std::borrow::Cow;
 use std::fmt;
 use std::num::NonZeroU16;
-use std::str::FromStr;
 
 use forewarn_lifecycle::{
     Cluster, Confirm, FaultDomains, Health, HealthGate, Host, HostAttention, HostId, HostTask, HostWork,
-    Percent, RolloutTerms, Weekdays, Window, Zone,
+    Percent, RolloutTerms, Window, Zone,
 };
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::JsonSchema;
 use serde::de::value::SeqAccessDeserializer;
-use serde::de::{Error as _, IntoDeserializer, SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::de::{IntoDeserializer, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::command::host_work::{HostWorkError, StepOptions, is_false};
 use crate::command::lookup::{LookupError, find_host};
 use crate::command::object::objects;
 use crate::command::schema;
+use crate::command::time_zone::TimeZoneError;
+use crate::command::window::WindowEntry;
 use forewarn_types::{Span, list};
 
 /// A rollout: the work, the hosts, and the terms.
@@ -173,24 +173,16 @@ pub enum HealthWord {
     Ignored,
 }
 
-/// A window; a text such as `mon-fri 22:00-06:00 +01:00`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct WindowEntry(pub Window);
-
 /// The reason why terms are invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TermsError {
     /// The share of a tenant is zero or exceeds 100 %.
     #[error("tenant share must be 1 to 100 %, not {0} %")]
     Share(u8),
+    /// The time zone of a window is unknown.
+    #[error(transparent)]
+    Zone(#[from] TimeZoneError),
 }
-
-/// A text that is not a window.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "invalid window {0:?}\n  hint: write 22:00-06:00, mon-fri 22:00-06:00 or \"sat,sun 00:00-24:00 +01:00\""
-)]
-pub struct WindowError(String);
 
 objects! { RolloutEntry TermsEntry ZoneSelection }
 
@@ -225,6 +217,14 @@ impl WindowSelection {
             Self::Windows(windows) => windows,
             Self::Any(AnyWord::Any) => &[],
         }
+    }
+
+    /// The windows with the offsets of their time zones.
+    ///
+    /// # Errors
+    /// Fails if a time zone is unknown.
+    pub fn resolve(&self) -> Result<Vec<Window>, TimeZoneError> {
+        self.entries().iter().map(WindowEntry::resolve).collect()
     }
 }
 
@@ -278,7 +278,7 @@ impl TermsEntry {
             terms.fault_domains = if one { FaultDomains::OneAtATime } else { FaultDomains::Any };
         }
         if let Some(windows) = &self.windows {
-            terms.windows = windows.entries().iter().map(|WindowEntry(window)| *window).collect();
+            terms.windows = windows.resolve()?;
         }
         if let Some(Span(span)) = self.pause_between {
             terms.pause_between = span;
@@ -309,7 +309,7 @@ impl From<&RolloutTerms> for TermsEntry {
             at_once: Some(terms.hosts_at_once.map_or(0, NonZeroU16::get)),
             tenant_share: Some(terms.tenant_share.map_or(100, Percent::percent)),
             one_fault_domain: Some(terms.fault_domains == FaultDomains::OneAtATime),
-            windows: Some(terms.windows.iter().copied().map(WindowEntry).collect()),
+            windows: Some(terms.windows.iter().map(WindowEntry::from).collect()),
             pause_between: Some(Span(terms.pause_between)),
             confirm: Some(match terms.confirm {
                 Confirm::Never => ConfirmWord::Never,
@@ -333,137 +333,6 @@ impl From<WorkWord> for HostWork {
             WorkWord::Migrate => Self::Migration,
             WorkWord::Reboot => Self::Restart,
         }
-    }
-}
-
-const DAYS: [&str; 7] = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"];
-
-impl fmt::Display for WindowEntry {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self(window) = self;
-        if window.days() != Weekdays::ALL {
-            write!(out, "{} ", show_days(window.days()))?;
-        }
-        let time = |minute: u16| format!("{:02}:{:02}", minute / 60, minute % 60);
-        write!(out, "{}-{}", time(window.from_minute()), time(window.to_minute()))?;
-        match window.offset_minutes() {
-            0 => Ok(()),
-            offset => {
-                let sign = if offset < 0 { '-' } else { '+' };
-                write!(out, " {sign}{}", time(offset.unsigned_abs()))
-            }
-        }
-    }
-}
-
-/// Days in the order of the week: three and more that follow each other as a span, `mon-fri,sun`.
-fn show_days(days: Weekdays) -> String {
-    let mut spans: Vec<Vec<&str>> = Vec::new();
-    let mut before = false;
-    for (day, name) in (0u8..).zip(DAYS) {
-        let is_in = days.contains(day);
-        match spans.last_mut() {
-            Some(span) if is_in && before => span.push(name),
-            Some(_) | None if is_in => spans.push(vec![name]),
-            Some(_) | None => {}
-        }
-        before = is_in;
-    }
-    let words = spans.iter().map(|span| match span.as_slice() {
-        [first, _, .., last] => format!("{first}-{last}"),
-        short => short.join(","),
-    });
-    words.collect::<Vec<_>>().join(",")
-}
-
-impl FromStr for WindowEntry {
-    type Err = WindowError;
-
-    fn from_str(text: &str) -> Result<Self, WindowError> {
-        parse_window(text).map(Self).ok_or_else(|| WindowError(text.chars().take(100).collect()))
-    }
-}
-
-/// `[DAYS] HH:MM-HH:MM [OFFSET]`: days are names or spans of them, with commas between; the offset is that from UTC.
-fn parse_window(text: &str) -> Option<Window> {
-    let mut words = text.split_whitespace().peekable();
-    let has_days = words.peek()?.starts_with(|first: char| first.is_ascii_alphabetic());
-    let days = if has_days { parse_days(words.next()?)? } else { Weekdays::ALL };
-    let (from, to) = words.next()?.split_once('-')?;
-    let (from, to) = (parse_minute(from)?, parse_minute(to)?);
-    let offset = words.next().map_or(Some(0), parse_offset)?;
-    // 24:00 is the midnight of the next day.
-    if words.next().is_some() || from == 1440 { None } else { Window::new(days, from, to % 1440, offset) }
-}
-
-fn parse_days(text: &str) -> Option<Weekdays> {
-    if text == "daily" {
-        return Some(Weekdays::ALL);
-    }
-    let day = |name: &str| DAYS.iter().position(|day| *day == name.to_ascii_lowercase());
-    let mut bits = 0u8;
-    for span in text.split(',') {
-        let (first, last) = span.split_once('-').unwrap_or((span, span));
-        let (first, last) = (day(first)?, day(last)?);
-        // A span may wrap around the end of the week.
-        let length = (last + 7 - first) % 7;
-        (0..=length).for_each(|days| bits |= 1 << ((first + days) % 7));
-    }
-    Weekdays::from_bits(bits)
-}
-
-fn parse_minute(text: &str) -> Option<u16> {
-    let (hours, minutes) = text.split_once(':')?;
-    let two = |digits: &str| {
-        let right = digits.len() == 2 && digits.bytes().all(|byte| byte.is_ascii_digit());
-        if right { digits.parse::<u16>().ok() } else { None }
-    };
-    let (hours, minutes) = (two(hours)?, two(minutes)?);
-    (minutes < 60 && hours * 60 + minutes <= 1440).then_some(hours * 60 + minutes)
-}
-
-fn parse_offset(text: &str) -> Option<i16> {
-    if matches!(text, "Z" | "UTC" | "utc") {
-        return Some(0);
-    }
-    let minutes = i16::try_from(parse_minute(text.get(1..)?)?).ok()?;
-    match text.as_bytes().first()? {
-        b'+' => Some(minutes),
-        b'-' => Some(-minutes),
-        _ => None,
-    }
-}
-
-/// Pattern of the texts that [`parse_window`] accepts, as far as a pattern can express it.
-const WINDOW: &str = concat!(
-    r"^((daily|(mon|tue|wed|thu|fri|sat|sun)(-(mon|tue|wed|thu|fri|sat|sun))?(,(mon|tue|wed|thu|fri|sat|sun)",
-    r"(-(mon|tue|wed|thu|fri|sat|sun))?)*) )?([01][0-9]|2[0-3]):[0-5][0-9]-(([01][0-9]|2[0-3]):[0-5][0-9]|24:00)",
-    r"( (Z|UTC|[+-](0[0-9]|1[0-3]):[0-5][0-9]))?$",
-);
-
-impl JsonSchema for WindowEntry {
-    fn schema_name() -> Cow<'static, str> {
-        "Window".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "description": "Hours on some days of the week, with an offset from UTC: `22:00-06:00`, `mon-fri 22:00-06:00 +01:00`.",
-            "type": "string",
-            "pattern": WINDOW,
-        })
-    }
-}
-
-impl Serialize for WindowEntry {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for WindowEntry {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
     }
 }
 

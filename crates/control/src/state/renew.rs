@@ -88,7 +88,8 @@ impl ClusterState {
                 | Row::ScaleSet(..)
                 | Row::Rollout(..)
                 | Row::EndedRollout(..)
-                | Row::Machine(_) => {}
+                | Row::Machine(_)
+                | Row::Windows(..) => {}
             }
             restoring.add(row)?;
         }

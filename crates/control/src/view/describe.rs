@@ -85,7 +85,7 @@ pub fn progress(work: &Maintenance) -> String {
         Stage::Waiting(Wait::Held(Hold::NoHost)) => "held: no other host can take a machine",
         Stage::Waiting(Wait::Held(Hold::Moving)) => "held: a machine is being moved",
         Stage::Waiting(Wait::Held(Hold::Window { opens })) => {
-            return format!("held until the next window of its rollout: {}", Moment(*opens));
+            return format!("held until the next window: {}", Moment(*opens));
         }
         Stage::Running { actions, steps, .. } => {
             if !steps.suspended.is_empty() {
@@ -130,6 +130,19 @@ pub fn waits(cluster: &Cluster, now: Now, rollout: &Rollout, standing: Standing)
         Standing::Window { announces } => {
             format!("waits for its window: the next group is announced at {}", Moment(announces))
         }
+        Standing::TenantWindow { tenant, announces } => {
+            let name = cluster.tenant(tenant).map_or_else(String::new, |tenant| format!(" {}", tenant.name));
+            match announces {
+                Some(announces) => format!(
+                    "waits for a window of tenant{name}: the next group is announced at {}",
+                    Moment(announces)
+                ),
+                None => format!(
+                    "waits for other windows: those of tenant{name}, of the other tenants on the host and of the \
+                     rollout never overlap"
+                ),
+            }
+        }
         Standing::Unwell => {
             let unwell = host_names(cluster, cluster.unhealthy_hosts_of(rollout));
             format!("waits for hosts that are unhealthy after their maintenance: {}", unwell.join(", "))
@@ -152,6 +165,7 @@ fn in_the_way(obstacle: Obstacle) -> &'static str {
         Obstacle::NoHost => "no other host can take a machine",
         Obstacle::Full => "the group has reached its maximum size",
         Obstacle::NeedsAttention => "the next host needs attention",
+        Obstacle::TenantWindow => "the windows of a tenant are closed",
     }
 }
 

@@ -16,6 +16,7 @@ use crate::command::host_work::is_false;
 use crate::command::lookup::full_name;
 use crate::command::resolve::MachineDetails;
 use crate::command::schema;
+use crate::command::window::WindowEntry;
 use crate::view::describe::{approver, cause, progress, start};
 use crate::view::failure::FailureView;
 use forewarn_imds::words::{self, Status};
@@ -85,6 +86,9 @@ pub struct TenantView {
     pub enrolled: bool,
     pub incarnation: u64,
     pub policy: PolicyEntry,
+    /// Hours in which work on its hosts may start; absent for any time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub windows: Vec<WindowEntry>,
     /// Names of its machines.
     pub machines: Vec<String>,
     /// Visible events.
@@ -339,6 +343,7 @@ pub fn tenant_view(cluster: &Cluster, id: TenantId) -> Option<TenantView> {
         enrolled: tenant.is_enrolled(),
         incarnation: tenant.incarnation,
         policy: tenant.policy.into(),
+        windows: cluster.windows_of_tenant(id).iter().map(WindowEntry::from).collect(),
         machines: machines.map(|machine| machine.name.to_string()).collect(),
         events: tenant.events().iter().map(|event| event.id().to_string()).collect(),
     })

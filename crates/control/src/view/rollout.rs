@@ -92,7 +92,7 @@ fn state(rollout: &Rollout) -> &'static str {
         (None, Standing::Next | Standing::Works(_)) => "going",
         (None, Standing::Room(_)) => "waits-for-room",
         (None, Standing::Rests { .. }) => "rests",
-        (None, Standing::Window { .. }) => "waits-for-window",
+        (None, Standing::Window { .. } | Standing::TenantWindow { .. }) => "waits-for-window",
         (None, Standing::Unwell) => "waits-for-health",
         (None, Standing::Unconfirmed) => "waits-for-confirmation",
         (None, Standing::Brake) => "waits-for-brake",
@@ -170,6 +170,7 @@ pub(crate) fn describe_rollout_change(
             Standing::Next | Standing::Works(_) | Standing::Room(_) | Standing::Paused => None,
             Standing::Rests { .. }
             | Standing::Window { .. }
+            | Standing::TenantWindow { .. }
             | Standing::Unwell
             | Standing::Unconfirmed
             | Standing::Brake => {
@@ -198,6 +199,7 @@ pub(crate) fn describe_rollout_change(
         | Change::HealthChanged { .. }
         | Change::TenantAdmitted { .. }
         | Change::PolicyChanged { .. }
+        | Change::WindowsChanged { .. }
         | Change::TenantRemoved(_)
         | Change::ScaleSetAdmitted { .. }
         | Change::ModelChanged { .. }

@@ -24,6 +24,8 @@ const EVERY: [&str; 50] = [
     r#"{"command":"admit_instance","scale_set":"web","instance":{"id":7,"host":"h1","update_domain":0,"fault_domain":0}}"#,
     r#"{"command":"remove_tenant","tenant":"solo"}"#,
     r#"{"command":"remove_scale_set","scale_set":"web"}"#,
+    r#"{"command":"change_windows","tenant":"solo","windows":["sat,sun 22:00-04:00 Europe/Berlin","03:00-05:00 +01:00"]}"#,
+    r#"{"command":"change_windows","tenant":"solo","windows":"any"}"#,
     r#"{"command":"change_policy","tenant":"solo","policy":{"restart":"automatic","redeploy":"asked","all_down":"asked"}}"#,
     r#"{"command":"change_model","scale_set":"web","terminate":"7m30s","os_image":true}"#,
     r#"{"command":"revise_model","scale_set":"web"}"#,
@@ -90,6 +92,8 @@ fn a_key_that_means_nothing_is_refused() {
     for inner in [
         r#"{"command":"admit_machine","tenant":"t","machine":{"name":"m","host":"h","surprise":1}}"#,
         r#"{"command":"change_policy","tenant":"t","policy":{"surprise":"asked"}}"#,
+        r#"{"command":"change_windows","tenant":"t","windows":[]}"#,
+        r#"{"command":"change_windows","tenant":"t"}"#,
         r#"{"command":"fly"}"#,
         r#"{"name":"h1"}"#,
         r#"{"command":"change_settings","unenrolled":"sometimes"}"#,

@@ -7,9 +7,10 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
-use forewarn_types::{FaultDomain, HostId, MachineId, RolloutId, TenantId, UpdateDomain};
+use forewarn_types::{FaultDomain, HostId, MachineId, RolloutId, TenantId, Timestamp, UpdateDomain};
 
 use super::draft::Draft;
+use super::rollouts::notice_of;
 use crate::command::Refusal;
 use crate::fleet::{Health, HostAttention, Machine};
 use crate::host_step::HostTask;
@@ -25,6 +26,8 @@ struct Group<'a> {
     hosts: Vec<HostId>,
     machines: Vec<MachineId>,
     tenants: BTreeMap<TenantId, (UpdateDomain, usize)>,
+    /// The start of the group if it is announced now and not approved.
+    not_before: Timestamp,
     /// Planned work of each tenant, this group included; only filled if the terms have budgets.
     loads: BTreeMap<TenantId, Load>,
 }
@@ -46,9 +49,9 @@ impl Load {
 }
 
 impl<'a> Group<'a> {
-    fn new(terms: &'a RolloutTerms) -> Self {
+    fn new(terms: &'a RolloutTerms, not_before: Timestamp) -> Self {
         let (hosts, machines) = (Vec::new(), Vec::new());
-        Self { terms, hosts, machines, tenants: BTreeMap::new(), loads: BTreeMap::new() }
+        Self { terms, hosts, machines, tenants: BTreeMap::new(), not_before, loads: BTreeMap::new() }
     }
 
     fn is_full(&self) -> bool {
@@ -69,10 +72,11 @@ impl Draft<'_> {
         terms: &RolloutTerms,
         waiting: &[HostId],
     ) -> Result<(), Refusal> {
-        let mut group = Group::new(terms);
+        let notice = notice_of(work);
+        let mut group = Group::new(terms, self.now.wall.plus(notice).rounded_up());
         let mut avoid = waiting.to_vec();
         avoid.sort_unstable();
-        let mut first = None;
+        let (mut first, mut closed) = (None, Vec::new());
         for id in waiting {
             if group.is_full() {
                 break;
@@ -82,6 +86,9 @@ impl Draft<'_> {
             } else {
                 Err(Obstacle::NoHost)
             };
+            if joined == Err(Obstacle::TenantWindow) {
+                closed.push(*id);
+            }
             first = first.or(joined.err());
         }
         // Hosts that can only take each other's machines go one by one.
@@ -91,7 +98,8 @@ impl Draft<'_> {
             }
         }
         if group.hosts.is_empty() {
-            self.waits(rollout, Standing::Room(first.unwrap_or(Obstacle::Full)));
+            let standing = self.tenant_window_standing(terms, notice, &closed);
+            self.waits(rollout, standing.unwrap_or(Standing::Room(first.unwrap_or(Obstacle::Full))));
             return Ok(());
         }
         group.hosts.sort_unstable();
@@ -102,7 +110,7 @@ impl Draft<'_> {
 
     /// Adds a host to a group if it qualifies: it has not failed, no machine is about to arrive on it, and each of its
     /// tenants can see one more event, has only this update domain in the group and in other planned work, and stays
-    /// within the budgets.
+    /// within the budgets; and a window of each of its tenants is open at the start.
     fn join(&self, group: &mut Group<'_>, id: HostId) -> Result<(), Obstacle> {
         let machines = self.cluster.machines_on(id);
         if self.cluster.host(id).is_none_or(|host| host.health == Health::Failed) {
@@ -132,6 +140,9 @@ impl Draft<'_> {
         }
         joined.iter().try_for_each(|(tenant, (domain, _))| self.can_announce(*tenant, *domain))?;
         let loads = self.loads_with(group, &machines)?;
+        if self.closed_tenant(joined.keys().copied(), group.not_before).is_some() {
+            return Err(Obstacle::TenantWindow);
+        }
         group.loads.extend(loads);
         group.tenants.extend(joined);
         group.machines.extend(machines);

@@ -15,6 +15,7 @@ mod outside;
 mod rollouts;
 mod scale_sets;
 mod start;
+mod tenant_windows;
 mod unfinished;
 mod user;
 
@@ -61,6 +62,7 @@ impl Cluster {
             Command::ChangeScaleSetPolicy { scale_set, policy } => {
                 draft.change_scale_set_policy(*scale_set, *policy)
             }
+            Command::ChangeWindows { owner, windows } => draft.change_windows(*owner, windows),
             Command::UpgradeInstance(machine) => draft.upgrade_instance(*machine),
             Command::Forget(machine) => draft.forget(*machine),
             Command::Move { machine, to, planned } => draft.record_move(*machine, *to, *planned),

@@ -13,7 +13,6 @@ use crate::command::Exposure;
 use crate::fleet::TerminateNotice;
 use crate::maintenance::{Cause, Plan, Stage};
 use crate::notice::minimum_notice;
-use crate::window;
 
 impl Draft<'_> {
     /// Gives every announcement of the list that has not started its minimum notice from now on.
@@ -52,11 +51,11 @@ impl Draft<'_> {
         waits.then_some((plan.not_before, steady_due))
     }
 
-    /// The first whole second from then on at which the rollout of a plan may work.
+    /// The first whole second from then on at which the rollout of a plan may work on the machines of its tenants.
     fn next_open(&self, plan: &Plan, at: Timestamp) -> Timestamp {
         let Cause::HostWork { rollout, .. } = &plan.cause else { return at };
         let windows = self.cluster.rollout(*rollout).map_or(&[][..], |rollout| &rollout.terms.windows);
-        window::next_open(windows, at).rounded_up()
+        self.next_open_for(windows, plan, at).rounded_up()
     }
 }
 

@@ -1,6 +1,7 @@
 //! Rollouts: accepted, paused, resumed, changed, cancelled; and the obstacles to their next group.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use forewarn_types::{HostId, RolloutId};
 
@@ -10,10 +11,7 @@ use crate::command::Refusal;
 use crate::fleet::{Health, HostAttention};
 use crate::host_step::HostTask;
 use crate::host_step::HostWork;
-use crate::limits::{
-    HOSTS_PER_ROLLOUT_MAX, HOSTS_TRIED_PER_GROUP_MAX, PAUSE_BETWEEN_MAX, ROLLOUTS_MAX,
-    WINDOWS_PER_ROLLOUT_MAX,
-};
+use crate::limits::{HOSTS_PER_ROLLOUT_MAX, PAUSE_BETWEEN_MAX, ROLLOUTS_MAX, WINDOWS_PER_ROLLOUT_MAX};
 use crate::maintenance::{Cause, Maintenance, Withdrawal};
 use crate::policy::Brake;
 use crate::rollout::{Announced, HealthGate, HostResult, Pause, Rollout, RolloutEnd, RolloutTerms, Standing};
@@ -35,6 +33,7 @@ impl<'a> Draft<'a> {
         Refusal::check(self.cluster.rollouts.len() + 1, ROLLOUTS_MAX, "rollouts at once")?;
         let hosts = deduplicated(named);
         hosts.iter().try_for_each(|id| self.check_workable(work.kind, *id))?;
+        self.check_windows_meet(terms, hosts.iter().copied())?;
         let rollout = RolloutId(self.next.rollout);
         let (windows, planned) = (&terms.windows, terms.clone());
         self.windows = windows;
@@ -48,7 +47,7 @@ impl<'a> Draft<'a> {
         match self.brake_or_window(work, terms) {
             Some(standing) => self.waits(rollout, standing),
             None => {
-                let first: Vec<_> = hosts.iter().copied().take(HOSTS_TRIED_PER_GROUP_MAX).collect();
+                let first = self.first_waiting(hosts.iter().copied(), work);
                 self.announce_group(rollout, work, terms, &first)?;
             }
         }
@@ -87,7 +86,7 @@ impl<'a> Draft<'a> {
             self.waits(id, standing);
             return Ok(());
         }
-        let first: Vec<_> = rollout.waiting.iter().take(HOSTS_TRIED_PER_GROUP_MAX).collect();
+        let first = self.first_waiting(rollout.waiting.iter(), &rollout.work);
         self.announce_group(id, &rollout.work, &rollout.terms, &first)
     }
 
@@ -118,9 +117,7 @@ impl<'a> Draft<'a> {
         if self.cluster.brake == Brake::On {
             return Some(Standing::Brake);
         }
-        let cause = Cause::HostWork { rollout: RolloutId(0), work: work.clone(), hosts: Vec::new() };
-        let notice = cause.event_template().map(|template| template.notice).unwrap_or_default();
-        let announces = window::next_announcement(&terms.windows, self.now.wall, notice);
+        let announces = window::next_announcement(&terms.windows, self.now.wall, notice_of(work));
         (announces > self.now.wall).then_some(Standing::Window { announces })
     }
 
@@ -179,6 +176,11 @@ impl<'a> Draft<'a> {
         }
         let all = rollout.host_count() + added.len();
         Refusal::check(all, HOSTS_PER_ROLLOUT_MAX, "hosts in a rollout")?;
+        if terms.windows != rollout.terms.windows || !added.is_empty() {
+            let gone: BTreeSet<_> = removed.iter().collect();
+            let left = waiting.iter().filter(|host| !gone.contains(host));
+            self.check_windows_meet(terms, left.chain(added.iter().copied()))?;
+        }
         if *terms != rollout.terms || !added.is_empty() || !removed.is_empty() {
             let terms = terms.clone();
             self.changes.push(Change::RolloutChanged { rollout: id, terms, added, removed });
@@ -195,6 +197,12 @@ impl<'a> Draft<'a> {
         self.changes.push(Change::RolloutEnded { rollout: id, how: RolloutEnd::Cancelled });
         Ok(())
     }
+}
+
+/// The notice of work on hosts.
+pub(super) fn notice_of(work: &HostTask) -> Duration {
+    let cause = Cause::HostWork { rollout: RolloutId(0), work: work.clone(), hosts: Vec::new() };
+    cause.event_template().map(|template| template.notice).unwrap_or_default()
 }
 
 fn check_terms(terms: &RolloutTerms) -> Result<(), Refusal> {

@@ -18,7 +18,6 @@ use crate::parts::Part;
 use crate::placement::Move;
 use crate::policy::{Approve, Brake, FailureKind, Policy, Unenrolled};
 use crate::tenant::{Progress, Tenant, WorkKind};
-use crate::window;
 
 impl Draft<'_> {
     /// Does the first thing that is due.
@@ -144,11 +143,11 @@ impl Draft<'_> {
         self.already_moving_machine(plan).map(|_| Hold::Moving)
     }
 
-    /// The opening time of the rollout's next window; `None` if one is open now.
+    /// The next time at which windows of the rollout and of each tenant are open; `None` if they are open now.
     fn opens(&self, plan: &Plan) -> Option<Timestamp> {
         let Cause::HostWork { rollout, .. } = &plan.cause else { return None };
         let windows = self.cluster.rollout(*rollout).map_or(self.windows, |known| &known.terms.windows);
-        let opens = window::next_open(windows, self.now.wall);
+        let opens = self.next_open_for(windows, plan, self.now.wall);
         (opens > self.now.wall).then_some(opens)
     }
 

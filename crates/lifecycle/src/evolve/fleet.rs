@@ -10,6 +10,7 @@ use crate::fleet::{EvictionPolicy, Health, Host, HostAttention, Machine, Power, 
 use crate::host_step::Aside;
 use crate::policy::Policy;
 use crate::tenant::{Shape, Tenant};
+use crate::tenant_windows::WindowOwner;
 
 impl Cluster {
     pub(super) fn host_admitted(&mut self, id: HostId, name: &Name, zone: Option<Zone>) {
@@ -82,6 +83,7 @@ impl Cluster {
         self.forget_silence(id);
         if let Some(tenant) = self.tenants.remove(&id) {
             self.tenant_names.remove(tenant.name.as_str(), id);
+            self.tenant_windows.remove(&WindowOwner::Tenant(id));
             out.push(Effect::Unpublish(id));
         }
     }

@@ -8,6 +8,7 @@ mod notice;
 mod rollouts;
 mod room;
 mod scale_sets;
+mod tenant_windows;
 mod unfinished;
 mod work;
 
@@ -36,6 +37,7 @@ impl Cluster {
                 self.tenant_admitted(*tenant, name, *shape, *policy, out);
             }
             Change::PolicyChanged { tenant, policy } => self.policy_changed(*tenant, *policy),
+            Change::WindowsChanged { owner, windows } => self.windows_changed(*owner, windows),
             Change::TenantRemoved(tenant) => self.tenant_removed(*tenant, out),
             Change::ScaleSetAdmitted { scale_set, new } => self.scale_set_admitted(*scale_set, new),
             Change::ModelChanged { scale_set, version, model } => {

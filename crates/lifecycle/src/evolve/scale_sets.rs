@@ -7,6 +7,7 @@ use crate::cluster::Cluster;
 use crate::fleet::{Profile, ScaleSet, UpgradePolicy};
 use crate::policy::Policy;
 use crate::tenant::Shape;
+use crate::tenant_windows::WindowOwner;
 
 impl Cluster {
     pub(super) fn scale_set_admitted(&mut self, id: ScaleSetId, new: &ScaleSet) {
@@ -30,6 +31,7 @@ impl Cluster {
     pub(super) fn scale_set_removed(&mut self, id: ScaleSetId) {
         self.unlist_batch(id);
         if let Some(set) = self.scale_sets.remove(&id) {
+            self.tenant_windows.remove(&WindowOwner::ScaleSet(id));
             self.scale_set_names.remove(set.name.as_str(), id);
         }
     }

@@ -11,4 +11,5 @@ mod machines;
 mod outside;
 mod room;
 mod rules;
+mod tenant_windows;
 mod upgrades;

@@ -178,7 +178,7 @@ pub(super) async fn preview(request: OperatorRequest, body: Bytes) -> JsonResult
         PreviewError::Bad(bad) => ApiProblem::from(forewarn_control::ControlError::Bad(bad)),
         PreviewError::Refused(refusal) => ApiProblem::from(forewarn_control::ControlError::Refused(refusal)),
     })?;
-    Ok(Json(view))
+    Ok(Json(if request.control.has_manual_host_work() { view.by_persons() } else { view }))
 }
 
 pub(super) async fn clock(request: OperatorRequest) -> JsonResult<ClockView> {

@@ -17,6 +17,7 @@ pub(crate) mod seal;
 mod shared;
 mod shell;
 mod webhooks;
+mod windows;
 
 pub use shell::{record_from_content, record_from_stored, record_to_stored};
 

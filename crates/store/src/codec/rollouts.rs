@@ -4,7 +4,7 @@ use std::num::NonZeroU16;
 
 use forewarn_lifecycle::{
     Confirm, EndedRollout, FaultDomains, HealthGate, HostResult, Obstacle, Pause, Percent, Rollout,
-    RolloutEnd, RolloutTerms, Standing, WaitingHosts, Weekdays, Window,
+    RolloutEnd, RolloutTerms, Standing, WaitingHosts,
 };
 
 use super::{Malformed, Reader, Stored, Writer, stored_enum, stored_struct};
@@ -30,6 +30,7 @@ stored_enum!(Standing {
     6 => Unconfirmed,
     7 => Brake,
     8 => Paused,
+    12 => TenantWindow { tenant, announces },
 });
 stored_enum!(Obstacle {
     0 => Failed,
@@ -41,6 +42,7 @@ stored_enum!(Obstacle {
     6 => NoHost,
     7 => Full,
     8 => NeedsAttention,
+    12 => TenantWindow,
 });
 stored_enum!(HostResult { 0 => Done, 1 => Failed, 2 => Skipped });
 stored_enum!(Pause { 0 => Operator, 1 => Failures });
@@ -78,23 +80,6 @@ impl Stored for Percent {
 
     fn read(input: &mut Reader<'_>) -> Result<Self, Malformed> {
         Self::new(u8::read(input)?).ok_or(Malformed::Impossible("a share"))
-    }
-}
-
-impl Stored for Window {
-    fn write(&self, out: &mut Writer) {
-        self.days().bits().write(out);
-        self.from_minute().write(out);
-        self.to_minute().write(out);
-        i32::from(self.offset_minutes()).write(out);
-    }
-
-    fn read(input: &mut Reader<'_>) -> Result<Self, Malformed> {
-        let wrong = || Malformed::Impossible("a window");
-        let days = Weekdays::from_bits(u8::read(input)?).ok_or_else(wrong)?;
-        let (from, to) = (u16::read(input)?, u16::read(input)?);
-        let offset = i16::try_from(i32::read(input)?).map_err(|_| wrong())?;
-        Self::new(days, from, to, offset).ok_or_else(wrong)
     }
 }
 
@@ -154,11 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn windows_round_trip_and_invalid_ones_are_rejected() {
-        let window = Window::new(Weekdays::ALL, 22 * 60, 6 * 60, -90).unwrap();
-        let bytes = to_bytes(&window);
-        assert_eq!(from_bytes::<Window>(&bytes), Ok(window));
-        assert!(from_bytes::<Window>(&[&[0], &bytes[1..]].concat()).is_err());
+    fn invalid_limits_are_rejected() {
         assert!(from_bytes::<Percent>(&[0]).is_err());
         assert!(from_bytes::<Percent>(&[101]).is_err());
         assert!(from_bytes::<NonZeroU16>(&[0]).is_err());

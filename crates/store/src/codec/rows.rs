@@ -16,6 +16,7 @@ stored_enum!(Row {
     6 => Machine(machine),
     7 => EndedRollout(id, ended),
     30 => FormerSeed(former),
+    40 => Windows(owner, windows),
 });
 
 stored_struct! {

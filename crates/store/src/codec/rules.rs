@@ -141,6 +141,7 @@ stored_enum!(Change {
     48 => AttentionChanged { host, attention },
     49 => Suspended { maintenance, target },
     50 => Retried { maintenance, target },
+    60 => WindowsChanged { owner, windows },
     40 => NoticeExtended { maintenance, not_before, steady_due },
 });
 

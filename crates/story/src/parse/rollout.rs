@@ -79,7 +79,7 @@ fn terms(line: &mut LineReader<'_>) -> Result<TermsEntry, StoryError> {
                 terms.windows = Some(WindowSelection::Any(AnyWord::Any));
             }
             "window" => {
-                let before = terms.windows.iter().flat_map(WindowSelection::entries).copied();
+                let before = terms.windows.iter().flat_map(WindowSelection::entries).cloned();
                 terms.windows = Some(before.chain([window(line)?]).collect());
             }
             "pause" => terms.pause_between = Some(Span(line.need_duration()?)),
@@ -110,8 +110,9 @@ pub(super) fn percent(line: &mut LineReader<'_>) -> Result<u8, StoryError> {
     number.ok_or_else(|| line.error_at(word, "not a percentage; write 1% to 100%"))
 }
 
-/// Parses a window. Days may be several words, since commas separate; then the hours, and the offset from UTC.
-fn window(line: &mut LineReader<'_>) -> Result<WindowEntry, StoryError> {
+/// Parses a window. Days may be several words, since commas separate; then the hours, and the offset from UTC or the
+/// name of a time zone.
+pub(super) fn window(line: &mut LineReader<'_>) -> Result<WindowEntry, StoryError> {
     let first = line.need("a window, such as mon-fri 22:00-06:00 +01:00")?;
     let mut days = Vec::new();
     let mut hours = first;
@@ -121,8 +122,9 @@ fn window(line: &mut LineReader<'_>) -> Result<WindowEntry, StoryError> {
     }
     let mut text = format!("{} {}", days.join(","), hours.text);
     let is_offset = |text: &str| text.contains(':') && text.starts_with(['+', '-']);
-    if let Some(offset) = line.peek().filter(|word| is_offset(word.text)).and_then(|_| line.take()) {
-        text = format!("{text} {}", offset.text);
+    let is_clock = |text: &str| is_offset(text) || text.contains('/');
+    if let Some(clock) = line.peek().filter(|word| is_clock(word.text)).and_then(|_| line.take()) {
+        text = format!("{text} {}", clock.text);
     }
     let wrong = || line.error_at(first, "not a window; write 22:00-06:00 or mon-fri 22:00-06:00 +01:00");
     text.trim().parse().map_err(|_| wrong())

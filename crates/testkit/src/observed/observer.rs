@@ -9,6 +9,7 @@ use forewarn_lifecycle::*;
 use super::promise::Promise;
 use super::rollouts::RolloutRecords;
 use super::steps::StepRecords;
+use super::tenant_windows::TenantWindowRecords;
 use super::upgrades::Upgrades;
 
 #[derive(Default)]
@@ -20,6 +21,7 @@ pub struct Observer {
     incarnations: BTreeMap<TenantId, (u64, VisibleEvents)>,
     books: RolloutRecords,
     steps: StepRecords,
+    tenant_windows: TenantWindowRecords,
     upgrades: Upgrades,
     /// Number of observations of each kind, so that a test can check that it has tested something.
     pub seen: BTreeMap<&'static str, usize>,
@@ -173,7 +175,9 @@ impl Observer {
         self.broken.extend(broken);
         let (broken, step) = self.steps.changed(cluster, change, effects);
         self.broken.extend(broken);
-        for seen in [seen, step].into_iter().filter(|seen| !seen.is_empty()) {
+        let (broken, window) = self.tenant_windows.changed(cluster, now, change, forced);
+        self.broken.extend(broken);
+        for seen in [seen, step, window].into_iter().filter(|seen| !seen.is_empty()) {
             self.count(seen);
         }
     }
@@ -363,7 +367,10 @@ impl Observer {
                 Standing::Unwell => cluster.unhealthy_hosts_of(rollout).next().is_some(),
                 Standing::Paused => rollout.pause.is_some(),
                 Standing::Unconfirmed => rollout.groups > rollout.confirmed,
-                Standing::Room(_) | Standing::Rests { .. } | Standing::Window { .. } => true,
+                Standing::Room(_)
+                | Standing::Rests { .. }
+                | Standing::Window { .. }
+                | Standing::TenantWindow { .. } => true,
             };
             if !waits || (rollout.waiting.is_empty() && rollout.current().is_none()) {
                 self.note(

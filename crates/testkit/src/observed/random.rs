@@ -6,6 +6,7 @@ use forewarn_lifecycle::*;
 use proptest::prelude::*;
 
 use super::ObservedCluster;
+use super::tenant_windows::windows_change;
 
 /// A random operation. Numbers are taken modulo the number of existing objects.
 #[derive(Clone, Debug)]
@@ -37,6 +38,7 @@ pub enum RandomOperation {
     UpgradePolicy(u8, u8),
     Revise(u8),
     Policy(u8, u8),
+    Windows(u8, u8),
     Settings(u8),
     AdmitInstance(u8, u8),
     Forget(u8),
@@ -101,6 +103,7 @@ fn random_operation() -> impl Strategy<Value = RandomOperation> {
         3 => (any::<u8>(), 0u8..16).prop_map(|(set, bits)| H::UpgradePolicy(set, bits)),
         4 => any::<u8>().prop_map(H::Revise),
         1 => (any::<u8>(), 0u8..8).prop_map(|(tenant, bits)| H::Policy(tenant, bits)),
+        3 => (any::<u8>(), 0u8..6).prop_map(|(tenant, bits)| H::Windows(tenant, bits)),
         1 => (0u8..8).prop_map(H::Settings),
         2 => (any::<u8>(), any::<u8>()).prop_map(|(set, host)| H::AdmitInstance(set, host)),
         2 => any::<u8>().prop_map(H::Forget),
@@ -248,6 +251,9 @@ impl ObservedCluster {
             Op::Upgrade(number) => pick(&machines, *number).map(Command::UpgradeInstance),
             Op::UpgradePolicy(set, bits) => Some(upgrade_change(*set, *bits)),
             Op::Revise(set) => Some(Command::ReviseModel(one_of_two(*set))),
+            Op::Windows(number, bits) => {
+                pick(&tenants, *number).and_then(|tenant| windows_change(&self.cluster, tenant, *bits))
+            }
             Op::Policy(number, bits) => pick(&tenants, *number).map(|tenant| policy_change(tenant, *bits)),
             Op::Settings(bits) => Some(Command::ChangeSettings(settings_of(*bits))),
             Op::AdmitInstance(set, host) => pick(&hosts, *host).map(|host| Command::AdmitInstance {
@@ -356,7 +362,7 @@ fn terms_of(bits: u16) -> RolloutTerms {
         hosts_at_once: limit(pair(0)),
         tenant_share: [None, Percent::new(30), Percent::new(50), Percent::new(100)][pair(1)],
         fault_domains: [FaultDomains::Any, FaultDomains::OneAtATime][pair(2) % 2],
-        windows: [vec![], vec![], vec![nights], vec![mornings, nights]][pair(3)].clone(),
+        windows: [vec![], vec![], vec![nights.clone()], vec![mornings, nights]][pair(3)].clone(),
         pause_between: Duration::from_secs([0, 0, 300, 7_200][pair(4)]),
         confirm: [Confirm::Never, Confirm::Never, Confirm::First, Confirm::Each][pair(5)],
         health: [HealthGate::Awaited, HealthGate::Ignored][pair(6) % 2],

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use forewarn_lifecycle::*;
 
 use super::promise::{BrokenPromises, Promise};
+use super::tenant_windows::open;
 
 #[derive(Default)]
 pub struct RolloutRecords {
@@ -184,21 +185,4 @@ fn over_budget(
     if terms.fault_domains == FaultDomains::OneAtATime && domains.len() > 1 && hosts.len() > 1 {
         note(Promise::Budgets, format!("{domains:?} of {tenant}"));
     }
-}
-
-/// Returns true if a window is open, found by counting minutes of the week.
-fn open(windows: &[Window], at: Timestamp) -> bool {
-    const WEEK: i64 = 7 * 1440;
-    windows.is_empty()
-        || windows.iter().any(|window| {
-            let minute = at.seconds() / 60 + i64::from(window.offset_minutes()) + 3 * 1440;
-            let length = match i64::from(window.to_minute()) - i64::from(window.from_minute()) {
-                positive @ 1.. => positive,
-                other => other + 1440,
-            };
-            (0..7).filter(|day| window.days().contains(*day)).any(|day| {
-                let opens = i64::from(day) * 1440 + i64::from(window.from_minute());
-                (minute - opens).rem_euclid(WEEK) < length
-            })
-        })
 }

@@ -49,6 +49,7 @@ const COMMANDS: [(&str, Role, TargetKind, &str); 54] = [
     ),
     ("remove_tenant", Role::Admin, TargetKind::Everybody, r#"{"tenant":"east"}"#),
     ("remove_scale_set", Role::Admin, TargetKind::Everybody, r#"{"scale_set":"web"}"#),
+    ("change_windows", Role::Admin, TargetKind::Everybody, r#"{"tenant":"east","windows":["22:00-06:00"]}"#),
     ("change_policy", Role::Admin, TargetKind::Everybody, r#"{"tenant":"east","policy":{}}"#),
     ("change_model", Role::Admin, TargetKind::Everybody, r#"{"scale_set":"web"}"#),
     ("revise_model", Role::Admin, TargetKind::Everybody, r#"{"scale_set":"web"}"#),

@@ -11,10 +11,12 @@ fn a_window_is_read_as_people_write_it_and_shown_so() {
         ("sun,mon,tue,wed,sat 01:00-02:00", "mon-wed,sat,sun 01:00-02:00"),
         ("Sat,sun 00:00-24:00 -03:30", "sat,sun 00:00-00:00 -03:30"),
         ("sat-mon 01:00-02:00", "mon,sat,sun 01:00-02:00"),
+        ("sat,sun 22:00-04:00 Europe/Berlin", "sat,sun 22:00-04:00 Europe/Berlin"),
+        ("22:00-04:00 Etc/GMT+3", "22:00-04:00 Etc/GMT+3"),
     ] {
         let window: WindowEntry = text.parse().unwrap();
         assert_eq!(window.to_string(), shown);
-        assert_eq!(shown.parse::<WindowEntry>(), Ok(window));
+        assert_eq!(shown.parse::<WindowEntry>().as_ref(), Ok(&window));
         let json = serde_json::to_string(&window).unwrap();
         assert_eq!(serde_json::from_str::<WindowEntry>(&json).unwrap(), window);
     }
@@ -36,6 +38,8 @@ fn invalid_windows_are_rejected() {
         "22:00-23:00 01:00",
         "22:00-23:00 +01:00 x",
         "22:00-23:00 ö",
+        "22:00-23:00 ../passwd",
+        "22:00-23:00 Europe/",
     ] {
         assert!(wrong.parse::<WindowEntry>().is_err(), "{wrong}");
     }

@@ -74,6 +74,7 @@ fn fleet() -> Vec<BoxedStrategy<NamedCommand>> {
         mapped(set(), C::AdmitCloudService),
         mapped((texts(), machines()), |(tenant, machine)| C::AdmitMachine { tenant, machine }),
         mapped((texts(), policies()), |(tenant, policy)| C::ChangePolicy { tenant, policy }),
+        mapped((texts(), window_selections()), |(tenant, windows)| C::ChangeWindows { tenant, windows }),
         mapped((texts(), prop::option::of(spans()), any::<bool>()), |(machine, terminate, os_image)| {
             C::ChangeProfile { machine, terminate, os_image }
         }),
@@ -321,15 +322,19 @@ fn instances() -> BoxedStrategy<InstanceEntry> {
         .boxed()
 }
 
-fn terms() -> BoxedStrategy<TermsEntry> {
-    let windows = prop_oneof![
-        prop::collection::vec(windows().prop_map(WindowEntry), 1..3).prop_map(WindowSelection::Windows),
+fn window_selections() -> impl Strategy<Value = WindowSelection> {
+    prop_oneof![
+        prop::collection::vec(windows().prop_map(|window| WindowEntry::from(&window)), 1..3)
+            .prop_map(WindowSelection::Windows),
         Just(WindowSelection::Any(AnyWord::Any)),
-    ];
+    ]
+}
+
+fn terms() -> BoxedStrategy<TermsEntry> {
     let limits =
         (prop::option::of(any::<u16>()), prop::option::of(any::<u8>()), prop::option::of(any::<bool>()));
     let pace = (
-        prop::option::of(windows),
+        prop::option::of(window_selections()),
         prop::option::of(spans()),
         prop::option::of(one_of(&[ConfirmWord::Never, ConfirmWord::First, ConfirmWord::Each])),
         prop::option::of(one_of(&[HealthWord::Awaited, HealthWord::Ignored])),

@@ -55,6 +55,9 @@ fn scale_sets() -> Vec<BoxedStrategy<Command>> {
         mapped(sets(), C::ReviseModel),
         mapped((sets(), upgrades()), |(scale_set, upgrade)| C::ChangeUpgradePolicy { scale_set, upgrade }),
         mapped((sets(), policies()), |(scale_set, policy)| C::ChangeScaleSetPolicy { scale_set, policy }),
+        mapped((window_owners(), prop::collection::vec(windows(), 0..3)), |(owner, windows)| {
+            C::ChangeWindows { owner, windows }
+        }),
         mapped(machines(), C::UpgradeInstance),
         mapped(sets(), C::RemoveScaleSet),
     ]
@@ -253,10 +256,30 @@ fn terms() -> BoxedStrategy<RolloutTerms> {
         .boxed()
 }
 
+/// Windows with an offset, and windows in a time zone.
 pub fn windows() -> impl Strategy<Value = Window> {
-    (1..=127u8, 0..1440u16, 0..1440u16, -840..=840i16).prop_map(|(days, from, to, offset)| {
-        Window::new(Weekdays::from_bits(days).unwrap(), from, to, offset).unwrap()
+    let change = (0..4_000_000_000_000i64, -840..=840i16)
+        .prop_map(|(at, offset_minutes)| OffsetChange { at: Timestamp::from_millis(at), offset_minutes });
+    let changes = prop::collection::vec(change, 0..5).prop_map(|mut changes| {
+        changes.sort_by_key(|change| change.at);
+        changes.dedup_by_key(|change| change.at);
+        changes
+    });
+    let zone = prop::option::of(changes);
+    (1..=127u8, 0..1440u16, 0..1440u16, -840..=840i16, zone).prop_map(|(days, from, to, offset, zone)| {
+        let days = Weekdays::from_bits(days).unwrap();
+        match zone {
+            None => Window::new(days, from, to, offset).unwrap(),
+            Some(changes) => {
+                let zone = TimeZone::new("Europe/Berlin", offset, changes).unwrap();
+                Window::in_zone(days, from, to, zone).unwrap()
+            }
+        }
     })
+}
+
+fn window_owners() -> impl Strategy<Value = WindowOwner> {
+    prop_oneof![tenants().prop_map(WindowOwner::Tenant), sets().prop_map(WindowOwner::ScaleSet)]
 }
 
 fn tasks(kinds: impl Strategy<Value = HostWork>) -> impl Strategy<Value = HostTask> {

@@ -83,7 +83,7 @@ enum ConfirmArg {
     Each,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum WindowArg {
     Any,
     Only(WindowEntry),
@@ -164,7 +164,7 @@ impl TermsArgs {
     pub(super) fn entry(&self) -> TermsEntry {
         let windows = self.window.iter().filter_map(|window| match window {
             WindowArg::Any => None,
-            WindowArg::Only(window) => Some(*window),
+            WindowArg::Only(window) => Some(window.clone()),
         });
         TermsEntry {
             at_once: self.at_once,

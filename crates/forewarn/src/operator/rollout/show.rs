@@ -1,7 +1,7 @@
 //! Rollouts and previews as tables and sentences.
 
 use forewarn_control::{ConfirmWord, HealthWord, RolloutView, TermsEntry, WindowSelection};
-use forewarn_explain::{CourseView, PreviewView};
+use forewarn_explain::{CourseView, PreviewView, StepView};
 use forewarn_types::{Moment, Span, show_duration};
 
 use super::super::rollout_progress::{all, progress, worked_on};
@@ -96,7 +96,7 @@ fn terms(terms: &TermsEntry) -> Vec<String> {
 }
 
 pub(super) fn preview(view: &PreviewView) -> String {
-    let PreviewView { work, hosts, longest, shortest, notes } = view;
+    let PreviewView { work, hosts, longest, shortest, manual, notes } = view;
     let host = if *hosts == 1 { "host" } else { "hosts" };
     let mut text = format!(
         "{} of {hosts} {host}: {} without approvals, {} with immediate approvals.\n",
@@ -105,7 +105,7 @@ pub(super) fn preview(view: &PreviewView) -> String {
         length(shortest)
     );
     notes.iter().for_each(|note| text.push_str(&format!("{}.\n", capital(note))));
-    text.push_str(&format!("{}\n{}", steps(longest), tenants(longest)));
+    text.push_str(&format!("{}\n{}", steps(longest, *manual), tenants(longest)));
     if let Some(stuck) = &longest.stuck {
         text.push_str(&format!("After that the rollout waits for an operator: {stuck}.\n"));
     }
@@ -118,28 +118,58 @@ fn length(course: &CourseView) -> String {
     format!("{} in {steps} {step}", show_duration(course.lasts.0))
 }
 
-/// The steps with their hosts and times.
-fn steps(course: &CourseView) -> Table {
-    let mut table = Table::new(&["step", "hosts", "announced", "starts", "ends"]);
+/// The steps with their hosts and times; and the work on the hosts themselves, if there is any.
+fn steps(course: &CourseView, manual: bool) -> Table {
+    let has_work = course.steps.iter().any(|step| !step.host_steps.is_empty());
+    let work = has_work.then_some("work on hosts");
+    let columns: Vec<_> =
+        ["step", "hosts", "announced", "starts"].into_iter().chain(work).chain(["ends"]).collect();
+    let mut table = Table::new(&columns);
     for (number, step) in (1usize..).zip(&course.steps) {
-        let times = [step.announced, step.starts, step.ends].map(date);
-        table.row([number.to_string(), some(&step.hosts)].into_iter().chain(times));
+        let mut row = vec![number.to_string(), some(&step.hosts), date(step.announced), date(step.starts)];
+        row.extend(has_work.then(|| host_work(step, manual)));
+        row.push(date(step.ends));
+        table.row(row);
     }
     table
 }
 
-/// The events of each tenant.
+/// The times of the work on the hosts of a step. Of a time on the day of the start, the day is left out.
+fn host_work(step: &StepView, manual: bool) -> String {
+    let begins = step.host_steps.iter().map(|host| host.begins.0).min();
+    let ends = step.host_steps.iter().map(|host| host.ends.0).max();
+    let Some((begins, ends)) = begins.zip(ends) else { return "-".to_owned() };
+    let start = date(step.starts);
+    let short = |at| {
+        let at = date(Moment(at));
+        match (at.split_once(' '), start.split_once(' ')) {
+            (Some((day, time)), Some((same, _))) if day == same => time.to_owned(),
+            (Some(_) | None, _) => at,
+        }
+    };
+    let end = if manual { "until finished".to_owned() } else { format!("- {}", short(ends)) };
+    format!("{} {end}", short(begins))
+}
+
+/// The events of each tenant; and its windows, if one has any.
 fn tenants(course: &CourseView) -> Table {
-    let mut table = Table::new(&["step", "tenant", "ud", "event", "machines"]);
+    let mut tenants = course.steps.iter().flat_map(|step| &step.tenants);
+    let has_windows = tenants.any(|tenant| !tenant.windows.is_empty());
+    let windows = has_windows.then_some("windows");
+    let columns: Vec<_> =
+        ["step", "tenant", "ud", "event"].into_iter().chain(windows).chain(["machines"]).collect();
+    let mut table = Table::new(&columns);
     for (number, step) in (1usize..).zip(&course.steps) {
         for tenant in &step.tenants {
-            table.row([
-                number.to_string(),
-                tenant.tenant.clone(),
-                tenant.update_domain.to_string(),
-                tenant.event.clone().unwrap_or_else(|| "no notice".to_owned()),
-                some(&tenant.machines),
-            ]);
+            let event = tenant.event.clone().unwrap_or_else(|| "no notice".to_owned());
+            let mut row =
+                vec![number.to_string(), tenant.tenant.clone(), tenant.update_domain.to_string(), event];
+            row.extend(has_windows.then(|| match tenant.windows.as_slice() {
+                [] => "any time".to_owned(),
+                some => some.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "),
+            }));
+            row.push(some(&tenant.machines));
+            table.row(row);
         }
     }
     table
