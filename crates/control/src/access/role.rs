@@ -81,6 +81,9 @@ pub(crate) fn needs(command: &NamedCommand) -> Role {
         | C::ReviseModel { .. }
         | C::ChangeUpgradePolicy { .. }
         | C::ChangeProfile { .. }
+        | C::ChangeCapacity { .. }
+        | C::Resize { .. }
+        | C::ResizeInstances { .. }
         | C::Describe { .. }
         | C::ChangeSite(_)
         | C::ChangeSettings(_) => Role::Admin,
@@ -141,6 +144,9 @@ fn subject(command: &NamedCommand) -> CommandTarget<'_> {
         | C::ReviseModel { .. }
         | C::ChangeUpgradePolicy { .. }
         | C::ChangeProfile { .. }
+        | C::ChangeCapacity { .. }
+        | C::Resize { .. }
+        | C::ResizeInstances { .. }
         | C::Describe { .. }
         | C::ChangeSite(_)
         | C::ChangeSettings(_) => CommandTarget::Everybody,

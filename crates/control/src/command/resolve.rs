@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use forewarn_lifecycle::{
     Announced, Approver, BadName, Brake, Cluster, Command, Event, EventId, FailureKind, FaultDomain, HostId,
     HostWork, MachineId, Name, Placement, PlannedWork as Planned, PowerChange, Profile, Report, RolloutId,
-    RolloutTerms, ScaleSetId, SetShape, Shape, TenantId, Unenrolled, UpdateDomain, WorkText, Zone,
+    RolloutTerms, ScaleSetId, SetShape, Shape, Size, TenantId, Unenrolled, UpdateDomain, WorkText, Zone,
 };
 
 use crate::command::check::{self, ControlCharacterError};
@@ -19,6 +19,7 @@ use crate::command::lookup::{LookupError, find_event, find_host, find_machine, f
 use crate::command::named::{
     EventSelection, FailureWord, NamedCommand, SettingsChange, SiteChange, UnenrolledWord,
 };
+use crate::command::size::size;
 use crate::command::terms::{AllWord, RolloutEntry, TermsEntry, TermsError, find_hosts};
 use crate::command::upgrade::{BatchSizeError, UpgradeWord};
 use forewarn_types::Span;
@@ -57,6 +58,7 @@ impl Resolved {
         | Command::Forget(machine)
         | Command::ChangePower { machine, .. }
         | Command::ChangeProfile { machine, .. }
+        | Command::Resize { machine, .. }
         | Command::Move { machine, .. } = command
         {
             Some(*machine)
@@ -182,6 +184,15 @@ impl NamedCommand {
             Self::ForgetHost { host: name } => Command::RemoveHost(host(name)?),
             Self::Move { machine, host, force: true } => moved(cluster, machine, host, Planned::GivesWay)?,
             Self::Move { machine, host, force: false } => moved(cluster, machine, host, Planned::Refuses)?,
+            Self::ChangeCapacity { host: name, cpus, memory } => {
+                Command::ChangeCapacity { host: host(name)?, capacity: size(*cpus, *memory) }
+            }
+            Self::Resize { machine: name, cpus, memory } => {
+                Command::Resize { machine: machine(name)?, size: size(*cpus, *memory) }
+            }
+            Self::ResizeInstances { scale_set, cpus, memory } => {
+                Command::ResizeInstances { scale_set: set(scale_set)?, size: size(*cpus, *memory) }
+            }
             Self::Describe { machine: name, addresses, tags } => {
                 return describe(cluster, name, addresses.as_deref(), tags.as_ref());
             }
@@ -243,7 +254,8 @@ fn fail_host_step(host: HostId, why: &str) -> Result<Resolved, CommandError> {
 }
 
 fn admit_host(entry: &HostEntry) -> Result<Command, CommandError> {
-    Ok(Command::AdmitHost { name: new_name(&entry.name)?, zone: entry.zone.map(Zone) })
+    let capacity = size(entry.cpus, entry.memory);
+    Ok(Command::AdmitHost { name: new_name(&entry.name)?, zone: entry.zone.map(Zone), capacity })
 }
 
 fn degrade(host: HostId, fails_in: Option<Span>) -> Command {
@@ -253,7 +265,10 @@ fn degrade(host: HostId, fails_in: Option<Span>) -> Command {
 fn admit_vm(cluster: &Cluster, entry: &VmEntry) -> Result<Resolved, CommandError> {
     let command = Command::AdmitStandalone {
         name: new_name(&entry.name)?,
-        placement: placement(cluster, &entry.host, entry.update_domain, entry.fault_domain)?,
+        placement: Placement {
+            size: size(entry.cpus, entry.memory),
+            ..placement(cluster, &entry.host, entry.update_domain, entry.fault_domain)?
+        },
         priority: entry::priority(entry.spot),
         profile: profile(entry.terminate, entry.os_image)?,
         policy: entry.policy.into(),
@@ -272,7 +287,10 @@ fn admit_machine(cluster: &Cluster, tenant: &str, entry: &MachineEntry) -> Resul
     let command = Command::AdmitMachine {
         tenant: find_tenant(cluster, tenant)?,
         name: new_name(&entry.name)?,
-        placement: placement(cluster, &entry.host, entry.update_domain, entry.fault_domain)?,
+        placement: Placement {
+            size: size(entry.cpus, entry.memory),
+            ..placement(cluster, &entry.host, entry.update_domain, entry.fault_domain)?
+        },
         priority: entry::priority(entry.spot),
         profile: profile(entry.terminate, entry.os_image)?,
     };
@@ -290,6 +308,7 @@ fn admit_scale_set(entry: &ScaleSetEntry) -> Result<Command, CommandError> {
         upgrade: entry.upgrade.try_into()?,
         model: profile(entry.terminate, entry.os_image)?,
         policy: entry.policy.into(),
+        size: size(entry.cpus, entry.memory),
     })
 }
 
@@ -418,6 +437,7 @@ fn placement(
         host,
         update_domain: UpdateDomain(update_domain),
         fault_domain: FaultDomain(fault_domain),
+        size: Size::NONE,
     })
 }
 

@@ -88,7 +88,10 @@ impl ClusterState {
                 | Row::ScaleSet(..)
                 | Row::Rollout(..)
                 | Row::EndedRollout(..)
-                | Row::Machine(_) => {}
+                | Row::Machine(_)
+                | Row::Capacity(..)
+                | Row::MachineSize(..)
+                | Row::InstanceSize(..) => {}
             }
             restoring.add(row)?;
         }

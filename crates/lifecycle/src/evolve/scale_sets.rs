@@ -31,6 +31,7 @@ impl Cluster {
         self.unlist_batch(id);
         if let Some(set) = self.scale_sets.remove(&id) {
             self.scale_set_names.remove(set.name.as_str(), id);
+            self.capacities.instance_sizes.remove(&id);
         }
     }
 

@@ -16,6 +16,9 @@ stored_enum!(Row {
     6 => Machine(machine),
     7 => EndedRollout(id, ended),
     30 => FormerSeed(former),
+    40 => Capacity(host, capacity),
+    41 => MachineSize(machine, size),
+    42 => InstanceSize(set, size),
 });
 
 stored_struct! {

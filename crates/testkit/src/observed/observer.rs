@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use forewarn_lifecycle::*;
 
+use super::capacity::CapacityRecords;
 use super::promise::Promise;
 use super::rollouts::RolloutRecords;
 use super::steps::StepRecords;
@@ -20,6 +21,7 @@ pub struct Observer {
     incarnations: BTreeMap<TenantId, (u64, VisibleEvents)>,
     books: RolloutRecords,
     steps: StepRecords,
+    capacity: CapacityRecords,
     upgrades: Upgrades,
     /// Number of observations of each kind, so that a test can check that it has tested something.
     pub seen: BTreeMap<&'static str, usize>,
@@ -57,6 +59,7 @@ impl Observer {
         command: &Command,
         decided: &Result<Vec<Change>, Refusal>,
     ) {
+        self.capacity.asked(command);
         if let Command::ForceStart(id) = command
             && decided.is_ok()
         {
@@ -173,7 +176,9 @@ impl Observer {
         self.broken.extend(broken);
         let (broken, step) = self.steps.changed(cluster, change, effects);
         self.broken.extend(broken);
-        for seen in [seen, step].into_iter().filter(|seen| !seen.is_empty()) {
+        let (broken, room) = self.capacity.changed(cluster, change);
+        self.broken.extend(broken);
+        for seen in [seen, step, room].into_iter().filter(|seen| !seen.is_empty()) {
             self.count(seen);
         }
     }
