@@ -8,7 +8,7 @@ use std::time::Instant;
 use forewarn_lifecycle::simulator::{EmptyEnvironment, due};
 use forewarn_lifecycle::{
     Action, Approver, Change, Cluster, Command, Effect, EventId, HostWork, MachineId, Now, Placement,
-    PowerChange, Priority, Refusal, Report, RolloutTerms, TenantId,
+    PowerChange, Priority, Refusal, Report, RolloutTerms, Size, TenantId,
 };
 
 use crate::measured;
@@ -88,7 +88,7 @@ impl Mix {
         let command = Command::AdmitMachine {
             tenant,
             name: machine.name,
-            placement: Placement { host, update_domain, fault_domain },
+            placement: Placement { host, update_domain, fault_domain, size: Size::NONE },
             priority: Priority::Regular,
             profile: told_of_deletion(),
         };

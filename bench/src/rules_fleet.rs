@@ -8,8 +8,8 @@
 
 use forewarn_lifecycle::{
     Change, Cluster, Command, EvictionPolicy, FaultDomain, HostId, Name, Now, Orchestration, Placement,
-    Policy, Priority, Profile, Refusal, ScaleSetId, Seed, SetShape, TenantId, TerminateNotice, UpdateDomain,
-    UpgradePolicy,
+    Policy, Priority, Profile, Refusal, ScaleSetId, Seed, SetShape, Size, TenantId, TerminateNotice,
+    UpdateDomain, UpgradePolicy,
 };
 
 /// What one block is made of.
@@ -72,7 +72,12 @@ pub fn build_in(state: &mut impl RulesState, blocks: u32) -> Result<(), Refusal>
 fn placement(block: u32, index: u32) -> Placement {
     let domain = (index % HOSTS_PER_BLOCK) as u16;
     let host = HostId(block * HOSTS_PER_BLOCK + u32::from(domain));
-    Placement { host, update_domain: UpdateDomain(domain), fault_domain: FaultDomain(domain % 3) }
+    Placement {
+        host,
+        update_domain: UpdateDomain(domain),
+        fault_domain: FaultDomain(domain % 3),
+        size: Size::NONE,
+    }
 }
 
 /// A name made of letters and digits, which is always one.
@@ -125,7 +130,7 @@ impl<S: RulesState> Builder<'_, S> {
     fn add_block(&mut self) -> Result<(), Refusal> {
         for host in 0..HOSTS_PER_BLOCK {
             let name = name(&format!("host-{}", self.block * HOSTS_PER_BLOCK + host));
-            self.submit(&Command::AdmitHost { name, zone: None })?;
+            self.submit(&Command::AdmitHost { name, zone: None, capacity: Size::NONE })?;
         }
         self.add_scale_set()?;
         for set in 0..AVAILABILITY_SETS {
@@ -149,6 +154,7 @@ impl<S: RulesState> Builder<'_, S> {
             upgrade: UpgradePolicy::Manual,
             model: Profile::default(),
             policy: Policy::default(),
+            size: Size::NONE,
         })?;
         let (scale_set, block) = (ScaleSetId(self.block), self.block);
         (0..SCALE_SET_INSTANCES).try_for_each(|index| {

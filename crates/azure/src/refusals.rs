@@ -68,7 +68,10 @@ pub fn refused(refusal: &Refusal) -> ArmError {
         | Refusal::HostFailed(_)
         | Refusal::HostNeedsAttention(_)
         | Refusal::HostBusy(_)
-        | Refusal::NoHost(_) => allocation_failed(&message()),
+        | Refusal::NoHost(_)
+        | Refusal::HostFull { .. } => allocation_failed(&message()),
+        // A client of this API sees no hosts.
+        Refusal::NoRoom { machine, .. } => allocation_failed(&Refusal::NoHost(machine.clone()).to_string()),
         Refusal::TerminateOnSpot(_) => ArmError::invalid("terminateNotificationProfile", message()),
         Refusal::PauseTooLong => ArmError::invalid("pauseTimeBetweenBatches", message()),
         Refusal::UnknownEvent => ArmError::new(404, "InvalidScheduledEventId", "Scheduled event not found"),
@@ -149,7 +152,7 @@ fn sentence(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use forewarn_lifecycle::{EventId, Name};
+    use forewarn_lifecycle::{EventId, Name, Size};
     use forewarn_types::Span;
 
     fn name() -> Name {
@@ -175,6 +178,11 @@ mod tests {
             (Refusal::NotSpot(name()), 409, "OperationNotAllowed"),
             (Refusal::TooManyUserOperations { tenant: name(), max: 10 }, 409, "OperationNotAllowed"),
             (Refusal::NoHost(name()), 409, "AllocationFailed"),
+            (
+                Refusal::NoRoom { machine: name(), size: Size::NONE, hosts: "h1".to_owned() },
+                409,
+                "AllocationFailed",
+            ),
             (Refusal::HostBusy(name()), 409, "AllocationFailed"),
             (Refusal::TerminateOnSpot(name()), 400, "InvalidParameter"),
             (Refusal::PauseTooLong, 400, "InvalidParameter"),
@@ -235,7 +243,12 @@ mod tests {
             parts_of(&scale_set_error(&ScaleSetError::TooMany(1_001))),
             (400, "InvalidParameter", Some("sku.capacity"))
         );
-        let error = scale_set_error(&ScaleSetError::NoHost { set: "web".into(), wanted: 3, missing: 2 });
+        let error = scale_set_error(&ScaleSetError::NoHost {
+            set: "web".into(),
+            wanted: 3,
+            missing: 2,
+            size: Size::NONE,
+        });
         assert_eq!(parts_of(&error), (409, "AllocationFailed", None));
         assert!(error.message.starts_with("Allocation failed. No host can take more instances of web"));
         assert!(error.message.contains("Hint: each instance needs a healthy host"), "{}", error.message);

@@ -87,3 +87,14 @@ pub enum ControlError {
     #[error("not available now; try again")]
     Unavailable,
 }
+
+impl ControlError {
+    /// The error without the names of hosts that its caller did not mention, for callers that see no hosts.
+    #[must_use]
+    pub fn without_hosts(self) -> Self {
+        match self {
+            Self::Refused(Refusal::NoRoom { machine, .. }) => Self::Refused(Refusal::NoHost(machine)),
+            other => other,
+        }
+    }
+}

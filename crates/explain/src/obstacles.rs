@@ -2,7 +2,7 @@
 
 use forewarn_control::view::describe::{join_names, progress};
 use forewarn_lifecycle::{
-    Brake, Cause, Event, EventKind, Maintenance, Part, Phase, Stage, Target, Tenant, TenantId, Wait,
+    Brake, Cause, Event, EventKind, Hold, Maintenance, Part, Phase, Stage, Target, Tenant, TenantId, Wait,
 };
 use forewarn_types::Moment;
 
@@ -32,7 +32,12 @@ impl ExplanationContext<'_> {
             all.push("the brake is on: nothing starts until `forewarn brake off`".to_owned());
         }
         match wait {
-            Wait::Held(hold) if hold != forewarn_lifecycle::Hold::Brake => all.push(progress(work)),
+            Wait::Held(Hold::NoHost) => {
+                let lack = self.cluster.lack_of_room(&work.plan).filter(|_| !self.viewer.is_limited);
+                let lack = lack.map(|lack| format!(": {lack}")).unwrap_or_default();
+                all.push(format!("{}{lack}", progress(work)));
+            }
+            Wait::Held(hold) if hold != Hold::Brake => all.push(progress(work)),
             Wait::Wall => all.push("the wall clock was set back and must reach NotBefore".to_owned()),
             Wait::Held(_) | Wait::Notice | Wait::Nothing | Wait::Offered { .. } => {}
         }

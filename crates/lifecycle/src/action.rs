@@ -122,6 +122,11 @@ impl Impact {
         Duration::from_secs(seconds)
     }
 
+    /// Returns true if it switches the machine on.
+    pub(crate) fn starts(self) -> bool {
+        matches!(self, Self::Start { .. })
+    }
+
     /// Returns true if the impact determines whether the machine is on, off or deleted.
     pub(crate) fn changes_power(self) -> bool {
         match self {

@@ -7,6 +7,7 @@ use forewarn_types::{
 use serde::{Deserialize, Serialize};
 
 use crate::action::{Action, Report};
+use crate::capacity::Size;
 use crate::fleet::{Health, HostAttention, Machine, Profile, ScaleSet, UpgradePolicy};
 use crate::host_step::{HostTask, Target};
 use crate::maintenance::{Plan, Wait, Withdrawal};
@@ -65,6 +66,13 @@ pub enum Change {
     MachineForgotten(MachineId),
     /// A machine runs on another host because an operator moved it by other means.
     MachineMoved { machine: MachineId, to: HostId },
+
+    /// The capacity of a host has changed.
+    CapacityChanged { host: HostId, capacity: Size },
+    /// The size of a machine has changed.
+    MachineResized { machine: MachineId, size: Size },
+    /// Future instances of a scale set have another size.
+    InstancesResized { scale_set: ScaleSetId, size: Size },
 
     /// A rollout has been accepted.
     RolloutPlanned { rollout: RolloutId, work: HostTask, terms: RolloutTerms, hosts: Vec<HostId> },

@@ -15,6 +15,7 @@ use forewarn_types::{
 
 use crate::action::{Action, Impact};
 use crate::agenda::{Agenda, Deadline};
+use crate::capacity::Capacities;
 use crate::command::Refusal;
 use crate::fleet::{Health, Host, HostLoad, Machine, Power, ScaleSet};
 use crate::host_step::Target;
@@ -54,6 +55,8 @@ pub struct Cluster {
     pub(crate) open_hosts: PagedSet<(Option<Zone>, HostId)>,
     /// Open hosts by zone and number of machines: candidates for new machines.
     pub(crate) open_by_load: PagedSet<(Option<Zone>, HostLoad, HostId)>,
+    /// Sizes of machines, capacities of hosts, and the part of them that is in use.
+    pub(crate) capacities: Capacities,
     /// Hosts that are degraded or have failed.
     pub(crate) unhealthy: PagedSet<HostId>,
     /// The maintenances of each machine.
@@ -121,6 +124,7 @@ impl Cluster {
             machine_names: NameIndex::new(),
             open_hosts: PagedSet::new(),
             open_by_load: PagedSet::new(),
+            capacities: Capacities::default(),
             unhealthy: PagedSet::new(),
             pending: PagedSet::new(),
             events: PagedMap::new(),

@@ -8,6 +8,7 @@ use forewarn_types::{
 use serde::{Deserialize, Serialize};
 
 use crate::action::Report;
+use crate::capacity::Size;
 use crate::fleet::{Orchestration, Placement, Power, Priority, Profile, UpgradePolicy};
 use crate::host_step::{HostTask, Target};
 use crate::limits;
@@ -41,6 +42,8 @@ pub enum Command {
         /// The zone of the host; `None` if the host has no zone.
         #[serde(deserialize_with = "Option::deserialize")]
         zone: Option<Zone>,
+        /// CPUs and memory; none for no limit.
+        capacity: Size,
     },
     /// A host without machines leaves the cluster.
     RemoveHost(HostId),
@@ -109,6 +112,8 @@ pub enum Command {
         model: Profile,
         /// Events that need no approval.
         policy: Policy,
+        /// The size of its instances.
+        size: Size,
     },
     /// A scale set gets another instance, of its latest model.
     AdmitInstance {
@@ -163,6 +168,27 @@ pub enum Command {
         to: HostId,
         /// Treatment of planned work that names a machine which an operator moved by other means.
         planned: PlannedWork,
+    },
+    /// Changes the capacity of a host.
+    ChangeCapacity {
+        /// The host.
+        host: HostId,
+        /// CPUs and memory; none for no limit.
+        capacity: Size,
+    },
+    /// Changes the size of a machine that is not an instance of a scale set.
+    Resize {
+        /// The machine.
+        machine: MachineId,
+        /// CPUs and memory.
+        size: Size,
+    },
+    /// Changes the size of all instances of a scale set, present and future ones.
+    ResizeInstances {
+        /// The scale set.
+        scale_set: ScaleSetId,
+        /// CPUs and memory of each.
+        size: Size,
     },
     /// A scale set without instances leaves the cluster.
     RemoveScaleSet(ScaleSetId),
@@ -385,6 +411,14 @@ pub enum Refusal {
         "no other host can take the machine: {0}\n  hint: it needs a healthy host in the same zone, without another update domain of its tenant"
     )]
     NoHost(Name),
+    #[error(
+        "no other host can take {machine}: it needs {size}; {hosts}\n  hint: free room on a host of its zone, or add a host"
+    )]
+    NoRoom { machine: Name, size: Size, hosts: String },
+    #[error(
+        "the host has no room: the machine needs {size}; {free}\n  hint: choose another host, or free room on this one: {host}"
+    )]
+    HostFull { host: Name, size: Size, free: String },
     #[error("terminate notification is not available for spot machines: {0}")]
     TerminateOnSpot(Name),
     #[error("not a spot machine: {0}")]
@@ -455,6 +489,12 @@ fn the_event(event: Option<EventId>) -> String {
 }
 
 impl Refusal {
+    /// The hosts that lack room for a machine, as a part of a sentence.
+    pub(crate) fn lack_of_room(&self) -> Option<String> {
+        let Self::NoRoom { machine, size, hosts } = self else { return None };
+        Some(format!("{machine} needs {size}; {hosts}"))
+    }
+
     pub(crate) fn check(count: usize, max: usize, what: &'static str) -> Result<(), Self> {
         if count > max { Err(Self::TooMany { what, max }) } else { Ok(()) }
     }

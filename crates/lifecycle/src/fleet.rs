@@ -9,6 +9,7 @@ use forewarn_types::{
 };
 use serde::{Deserialize, Serialize};
 
+use crate::capacity::Size;
 use crate::percent::Percent;
 use crate::policy::Policy;
 
@@ -213,6 +214,8 @@ pub struct Placement {
     pub update_domain: UpdateDomain,
     /// The fault domain.
     pub fault_domain: FaultDomain,
+    /// CPUs and memory. An instance of a scale set has those of its set.
+    pub size: Size,
 }
 
 impl Host {

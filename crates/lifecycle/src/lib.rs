@@ -23,10 +23,10 @@
 //!     changes.iter().for_each(|change| drop(cluster.evolve(now, change)));
 //!     Ok::<_, Refusal>(cluster.clone())
 //! };
-//! submit(now, Command::AdmitHost { name: Name::new("h1").unwrap(), zone: None })?;
+//! submit(now, Command::AdmitHost { name: Name::new("h1").unwrap(), zone: None, capacity: Size::NONE })?;
 //! submit(now, Command::AdmitStandalone {
 //!     name: Name::new("solo").unwrap(),
-//!     placement: Placement { host: HostId(0), update_domain: UpdateDomain(0), fault_domain: FaultDomain(0) },
+//!     placement: Placement { host: HostId(0), update_domain: UpdateDomain(0), fault_domain: FaultDomain(0), size: Size::NONE },
 //!     priority: Priority::Regular,
 //!     profile: Profile::default(),
 //!     policy: Policy::default(),
@@ -43,6 +43,8 @@
 
 mod action;
 mod agenda;
+mod capacity;
+mod capacity_rows;
 mod change;
 mod cluster;
 mod command;
@@ -78,6 +80,7 @@ mod window;
 
 pub use action::{Action, Impact, Report};
 pub use agenda::{Attention, Deadline};
+pub use capacity::{Amount, HostRoom, Size, memory_text};
 pub use change::{Change, Effect};
 pub use cluster::{Cluster, Counters, FormerSeed};
 pub use command::{Command, Exposure, PlannedWork, Refusal, SetShape};

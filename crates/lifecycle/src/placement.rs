@@ -5,13 +5,15 @@
 //! The candidates are the *open* hosts: healthy, without announced work, and not full. They are listed in two orders: by
 //! load, for new machines, and by number, for machines that move. A search by number passes over hosts that it has to
 //! avoid, and hosts with another update domain of the tenant: a tenant has few machines, so these are few in a fleet of
-//! any size, and a host that can take the machine is always found.
+//! any size, and a host that can take the machine is always found. A machine with a size, in a cluster whose hosts have
+//! capacities, goes to the host with the most free CPUs that also has the memory.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
 use forewarn_types::{HostId, MachineId, TenantId, UpdateDomain, Zone};
 
+use crate::capacity::{HostRoom, Size};
 use crate::cluster::Cluster;
 use crate::command::Refusal;
 use crate::fleet::{Health, Host, HostAttention, HostLoad, Machine};
@@ -25,6 +27,7 @@ pub(crate) struct Move {
     pub(crate) tenant: TenantId,
     pub(crate) update_domain: UpdateDomain,
     pub(crate) to: HostId,
+    pub(crate) size: Size,
 }
 
 /// Moves that are being decided, found by machine and by target host.
@@ -58,7 +61,7 @@ impl Moves {
         self.machines.contains(&machine)
     }
 
-    fn arriving_on(&self, host: HostId) -> &[Move] {
+    pub(crate) fn arriving_on(&self, host: HostId) -> &[Move] {
         self.by_host.get(&host).map_or(&[], Vec::as_slice)
     }
 }
@@ -101,6 +104,7 @@ impl Cluster {
         let Some(host) = self.hosts.get(&id).filter(|host| host.is_open()) else { return };
         self.open_hosts.insert((host.zone, id));
         self.open_by_load.insert((host.zone, host.load(), id));
+        self.relist_room(id);
     }
 
     /// Lists all open hosts at once.
@@ -120,8 +124,23 @@ impl Cluster {
 
     /// Another host that can take the machine: open, in the same zone, and without another update domain of its
     /// tenant. The search starts after the machine's own host and wraps around; `avoid` is sorted.
-    pub(crate) fn find_host_for(&self, machine: &Machine, avoid: &[HostId], moves: &Moves) -> Option<HostId> {
+    pub(crate) fn find_host_for(
+        &self,
+        (id, machine): (MachineId, &Machine),
+        avoid: &[HostId],
+        moves: &Moves,
+    ) -> Option<HostId> {
         let zone = self.host(machine.host).and_then(|host| host.zone);
+        let size = self.size_of(id);
+        if self.has_capacities() && !size.is_none() {
+            let mut others = self.open_hosts_with_room(zone, size).map(|(to, _)| to);
+            return others.find(|to| {
+                *to != machine.host
+                    && avoid.binary_search(to).is_err()
+                    && self.fits(machine, *to, moves)
+                    && self.room_with(*to, moves).has_room_for(size)
+            });
+        }
         let fitting =
             |from, to| self.find_open_host(zone, (from, to), avoid, |to| self.fits(machine, to, moves));
         let (own, first, last) = (machine.host.0, HostId(0), HostId(u32::MAX));
@@ -146,6 +165,11 @@ impl Cluster {
             first = HostId(avoid[index + run].0.checked_add(1)?);
         }
         None
+    }
+
+    /// The room of a host once the machines have arrived that are being moved there.
+    pub(crate) fn room_with(&self, host: HostId, moves: &Moves) -> HostRoom {
+        moves.arriving_on(host).iter().fold(self.room_of(host), |room, arriving| room.with(arriving.size))
     }
 
     fn fits(&self, machine: &Machine, to: HostId, moves: &Moves) -> bool {
@@ -179,15 +203,21 @@ impl Cluster {
         host: HostId,
         tenant: TenantId,
         update_domain: UpdateDomain,
+        size: Size,
     ) -> Result<(), Refusal> {
-        let host = self.known_host(host)?;
+        let (id, host) = (host, self.known_host(host)?);
         if host.health != Health::Healthy {
             return Err(Refusal::HostNotHealthy(host.name.clone()));
         }
         if host.attention == HostAttention::Needed {
             return Err(Refusal::HostNeedsAttention(host.name.clone()));
         }
-        self.check_room(host, tenant, update_domain)
+        self.check_room(host, tenant, update_domain)?;
+        let room = self.room_of(id);
+        if room.has_room_for(size) {
+            return Ok(());
+        }
+        Err(Refusal::HostFull { host: host.name.clone(), size, free: self.free_text(id, room, size) })
     }
 
     /// Refuses a host with planned work, a full host, and a host with another update domain of the tenant.

@@ -11,6 +11,7 @@ use forewarn_types::{
 };
 
 use crate::agenda::{Attention, Due};
+use crate::capacity::Size;
 use crate::cluster::{Cluster, Counters, FormerSeed};
 use crate::fleet::{Health, Host, HostAttention, Machine, ScaleSet};
 use crate::maintenance::{Hold, Maintenance, Stage, Wait};
@@ -44,6 +45,12 @@ pub enum Row {
     Machine(MachineRow),
     /// The windows of a tenant or a scale set.
     Windows(WindowOwner, Vec<Window>),
+    /// The capacity of a host.
+    Capacity(HostId, Size),
+    /// The size of a machine.
+    MachineSize(MachineId, Size),
+    /// The size of future instances of a scale set.
+    InstanceSize(ScaleSetId, Size),
 }
 
 /// The part of a cluster that exists once.
@@ -145,6 +152,7 @@ impl Cluster {
             let attention = agenda.attention(Due::Stranded(id));
             Row::Machine(MachineRow { id, machine, attention })
         });
+        let capacities = self.capacities.into_rows();
         let head = std::iter::once(Row::Head(head));
         let windows = self.tenant_windows.into_iter();
         let windows = windows.map(|(owner, windows)| Row::Windows(owner, windows.to_vec()));
@@ -156,6 +164,7 @@ impl Cluster {
             .chain(ended)
             .chain(maintenances)
             .chain(fleet)
+            .chain(capacities)
     }
 }
 
@@ -207,6 +216,9 @@ impl Restoring {
             Row::Tenant(row) => cluster.restore_tenant(row),
             Row::Machine(row) => cluster.restore_machine(row),
             Row::Windows(owner, windows) => cluster.restore_windows(owner, &windows),
+            Row::Capacity(id, capacity) => cluster.restore_capacity(id, capacity),
+            Row::MachineSize(id, size) => cluster.restore_size(id, size),
+            Row::InstanceSize(id, size) => cluster.restore_instance_size(id, size),
         }
     }
 
@@ -218,6 +230,7 @@ impl Restoring {
         let mut cluster = self.cluster.ok_or(BadRows("the head row is missing"))?;
         self.lists.build(&mut cluster)?;
         cluster.list_open_hosts();
+        cluster.restore_rooms();
         cluster.restore_work();
         let held: Vec<_> = cluster.held().collect();
         held.into_iter().for_each(|(id, hold)| cluster.list_for_host(id, hold));
@@ -246,7 +259,10 @@ impl Lists {
             | Row::Rollout(..)
             | Row::EndedRollout(..)
             | Row::Maintenance(_)
-            | Row::Windows(..) => {}
+            | Row::Windows(..)
+            | Row::Capacity(..)
+            | Row::MachineSize(..)
+            | Row::InstanceSize(..) => {}
         }
     }
 
@@ -271,7 +287,7 @@ fn known<N: PartialOrd>(number: &N, next: &N) -> Result<(), BadRows> {
     if number < next { Ok(()) } else { Err(BadRows("a number was never assigned")) }
 }
 
-fn new<V>(before: Option<&V>) -> Result<(), BadRows> {
+pub(crate) fn new<V>(before: Option<&V>) -> Result<(), BadRows> {
     if before.is_none() { Ok(()) } else { Err(NOT_UNIQUE) }
 }
 

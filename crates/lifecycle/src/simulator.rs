@@ -184,6 +184,7 @@ impl<S: Simulation> Simulator<S> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::capacity::Size;
     use crate::{
         Announcement, Enrolment, FaultDomain, HostId, MachineId, Name, Placement, Policy, Priority, Profile,
         Seed, SimulatedMachines, UpdateDomain,
@@ -231,9 +232,13 @@ mod tests {
         let now = Now::at_millis(1_000_000_000_000);
         let mut simulator = Simulator::new(Cluster::new(Seed([9; 16])), now, TestEnvironment::default());
         let name = |text: &str| Name::new(text).unwrap();
-        simulator.submit(&Command::AdmitHost { name: name("h"), zone: None }).unwrap();
-        let placement =
-            Placement { host: HostId(0), update_domain: UpdateDomain(0), fault_domain: FaultDomain(0) };
+        simulator.submit(&Command::AdmitHost { name: name("h"), zone: None, capacity: Size::NONE }).unwrap();
+        let placement = Placement {
+            host: HostId(0),
+            update_domain: UpdateDomain(0),
+            fault_domain: FaultDomain(0),
+            size: Size::NONE,
+        };
         let (priority, profile, policy) = (Priority::Regular, Profile::default(), Policy::default());
         let solo = Command::AdmitStandalone { name: name("solo"), placement, priority, profile, policy };
         simulator.submit(&solo).unwrap();

@@ -92,11 +92,15 @@ mod tests {
     fn busy(now: Now) -> ControlState {
         let mut state = ControlState::new(Seed([5; 16]));
         let name = |text| Name::new(text).unwrap();
-        let placement =
-            Placement { host: HostId(0), update_domain: UpdateDomain(0), fault_domain: FaultDomain(0) };
+        let placement = Placement {
+            host: HostId(0),
+            update_domain: UpdateDomain(0),
+            fault_domain: FaultDomain(0),
+            size: Size::NONE,
+        };
         let (priority, profile, policy) = (Priority::Regular, Profile::default(), Policy::default());
         for command in [
-            Command::AdmitHost { name: name("h1"), zone: None },
+            Command::AdmitHost { name: name("h1"), zone: None, capacity: Size::NONE },
             Command::AdmitStandalone { name: name("solo"), placement, priority, profile, policy },
             Command::Enrol(TenantId(0)),
             Command::Restart(MachineId(0)),

@@ -104,11 +104,14 @@ mod tests {
     /// A cluster with a machine that is being restarted.
     fn restarting() -> Cluster {
         let mut cluster = Cluster::new(Seed([7; 16]));
-        submit(&mut cluster, &Command::AdmitHost { name: Name::new("h1").unwrap(), zone: None });
+        submit(
+            &mut cluster,
+            &Command::AdmitHost { name: Name::new("h1").unwrap(), zone: None, capacity: Size::NONE },
+        );
         let (update_domain, fault_domain) = (UpdateDomain(0), FaultDomain(0));
         let admission = Command::AdmitStandalone {
             name: Name::new("solo").unwrap(),
-            placement: Placement { host: HostId(0), update_domain, fault_domain },
+            placement: Placement { host: HostId(0), update_domain, fault_domain, size: Size::NONE },
             priority: Priority::Regular,
             profile: Profile::default(),
             policy: Policy::default(),

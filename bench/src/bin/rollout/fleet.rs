@@ -7,7 +7,7 @@
 
 use forewarn_lifecycle::{
     Cluster, Command, FaultDomain, HostId, Name, Now, Placement, Policy, Priority, Profile, Refusal, Seed,
-    SetShape, TenantId, UpdateDomain,
+    SetShape, Size, TenantId, UpdateDomain,
 };
 
 const HOSTS: u32 = 5;
@@ -43,7 +43,7 @@ pub(crate) fn build(now: Now, machines: u32, enrolled: Enrolled) -> Result<Clust
 fn add_block(cluster: &mut Cluster, now: Now, block: u32) -> Result<(), Refusal> {
     for host in 0..HOSTS {
         let name = name(&format!("host-{block}-{host}"));
-        submit(cluster, now, &Command::AdmitHost { name, zone: None })?;
+        submit(cluster, now, &Command::AdmitHost { name, zone: None, capacity: Size::NONE })?;
     }
     for index in 0..TENANTS {
         let (name, set) = (name(&format!("set-{block}-{index}")), SetShape::AvailabilitySet);
@@ -62,8 +62,12 @@ fn add_machine(
 ) -> Result<(), Refusal> {
     let domain = number % HOSTS;
     let update_domain = UpdateDomain(u16::try_from(domain).unwrap_or(u16::MAX));
-    let placement =
-        Placement { host: HostId(block * HOSTS + domain), update_domain, fault_domain: FaultDomain(0) };
+    let placement = Placement {
+        host: HostId(block * HOSTS + domain),
+        update_domain,
+        fault_domain: FaultDomain(0),
+        size: Size::NONE,
+    };
     let name = name(&format!("vm-{number}"));
     let (priority, profile) = (Priority::Regular, Profile::default());
     submit(cluster, now, &Command::AdmitMachine { tenant, name, placement, priority, profile })

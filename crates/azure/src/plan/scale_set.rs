@@ -71,6 +71,8 @@ fn create(cluster: &Cluster, name: &str, wanted: &ScaleSetWanted) -> Result<Vec<
         name: name.to_owned(),
         orchestration: wanted.orchestration,
         upgrade: wanted.upgrade,
+        cpus: None,
+        memory: None,
         spot: spot(wanted.priority),
         terminate,
         os_image,

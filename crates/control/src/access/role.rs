@@ -82,6 +82,9 @@ pub(crate) fn needs(command: &NamedCommand) -> Role {
         | C::ReviseModel { .. }
         | C::ChangeUpgradePolicy { .. }
         | C::ChangeProfile { .. }
+        | C::ChangeCapacity { .. }
+        | C::Resize { .. }
+        | C::ResizeInstances { .. }
         | C::Describe { .. }
         | C::ChangeSite(_)
         | C::ChangeSettings(_) => Role::Admin,
@@ -143,6 +146,9 @@ fn subject(command: &NamedCommand) -> CommandTarget<'_> {
         | C::ReviseModel { .. }
         | C::ChangeUpgradePolicy { .. }
         | C::ChangeProfile { .. }
+        | C::ChangeCapacity { .. }
+        | C::Resize { .. }
+        | C::ResizeInstances { .. }
         | C::Describe { .. }
         | C::ChangeSite(_)
         | C::ChangeSettings(_) => CommandTarget::Everybody,

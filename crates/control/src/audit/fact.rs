@@ -1,5 +1,6 @@
 //! Facts of the audit log: one sentence for each change, as `watch` and the audit log show it.
 
+mod capacity;
 mod steps;
 
 use std::collections::BTreeSet;
@@ -133,9 +134,13 @@ pub fn describe_change(cluster: &Cluster, now: Now, change: &Change) -> Option<A
             writer.of_machine("forgotten", *machine, None, is_left)
         }
         Change::MachineMoved { machine, to } => {
-            let text = format!("now runs on {}: it was moved outside Forewarn", writer.host(*to));
+            let beyond = writer.words_beyond_capacity(*machine, *to);
+            let text = format!("now runs on {}: it was moved outside Forewarn{beyond}", writer.host(*to));
             writer.of_machine("moved", *machine, Some(*to), &text)
         }
+        Change::CapacityChanged { host, capacity } => writer.capacity_changed(*host, *capacity)?,
+        Change::MachineResized { machine, size } => writer.machine_resized(*machine, *size)?,
+        Change::InstancesResized { scale_set, size } => writer.instances_resized(*scale_set, *size)?,
         Change::ScaleSetAdmitted { new, .. } => {
             writer.plain("admitted", format!("scale set {} was added", new.name))
         }

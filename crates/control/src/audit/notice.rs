@@ -149,6 +149,9 @@ pub fn notices(cluster: &Cluster, change: &Change, context: NoticeContext<'_>) -
         | Change::MachineAdmitted { .. }
         | Change::ProfileChanged { .. }
         | Change::MachineForgotten(_)
+        | Change::CapacityChanged { .. }
+        | Change::MachineResized { .. }
+        | Change::InstancesResized { .. }
         | Change::MachineMoved { .. }
         | Change::RolloutPlanned { .. }
         | Change::RolloutWaits { .. }

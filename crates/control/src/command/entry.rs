@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
+use std::num::NonZeroU16;
 
 use forewarn_lifecycle::limits::{FAULT_DOMAINS_MAX, MACHINES_PER_TENANT_MAX};
 use forewarn_lifecycle::{
@@ -13,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::command::object::objects;
 use crate::command::schema;
+use crate::command::size::Memory;
 use crate::command::upgrade::UpgradeWord;
 use forewarn_types::{Span, list};
 
@@ -51,6 +53,12 @@ pub struct HostEntry {
     /// Zone of the host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub zone: Option<u16>,
+    /// Number of CPUs; no limit if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpus: Option<NonZeroU16>,
+    /// Memory, such as `256GiB`; no limit if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<Memory>,
 }
 
 /// A standalone machine: a tenant with one machine.
@@ -69,6 +77,12 @@ pub struct VmEntry {
     /// Fault domain.
     #[serde(default)]
     pub fault_domain: u16,
+    /// Number of CPUs that it takes on its host; none if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpus: Option<NonZeroU16>,
+    /// Memory that it takes on its host, such as `8GiB`; none if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<Memory>,
     /// Eviction policy; absent if it is not a spot machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spot: Option<Eviction>,
@@ -123,6 +137,12 @@ pub struct MachineEntry {
     /// Fault domain.
     #[serde(default)]
     pub fault_domain: u16,
+    /// Number of CPUs that it takes on its host; none if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpus: Option<NonZeroU16>,
+    /// Memory that it takes on its host, such as `8GiB`; none if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<Memory>,
     /// Eviction policy; absent if it is not a spot machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spot: Option<Eviction>,
@@ -156,6 +176,12 @@ pub struct ScaleSetEntry {
     /// Policy for upgrades of instances to a new model.
     #[serde(default)]
     pub upgrade: UpgradeWord,
+    /// Number of CPUs that each instance takes on its host; none if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpus: Option<NonZeroU16>,
+    /// Memory that each instance takes on its host, such as `8GiB`; none if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<Memory>,
     /// Eviction policy of its instances; absent if they are not spot machines.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spot: Option<Eviction>,
@@ -279,6 +305,27 @@ fn is_false(value: &bool) -> bool {
     !value
 }
 
+impl VmEntry {
+    /// A standalone machine with these properties.
+    #[must_use]
+    pub fn of(machine: MachineEntry, policy: PolicyEntry) -> Self {
+        Self {
+            name: machine.name,
+            host: machine.host,
+            update_domain: machine.update_domain,
+            fault_domain: machine.fault_domain,
+            cpus: machine.cpus,
+            memory: machine.memory,
+            spot: machine.spot,
+            terminate: machine.terminate,
+            os_image: machine.os_image,
+            policy,
+            addresses: machine.addresses,
+            tags: machine.tags,
+        }
+    }
+}
+
 impl ScaleSetEntry {
     /// The scale set alone: instances are admitted one by one.
     pub(crate) fn without_instances(&self) -> Self {
@@ -286,6 +333,8 @@ impl ScaleSetEntry {
             name: self.name.clone(),
             orchestration: self.orchestration,
             upgrade: self.upgrade,
+            cpus: self.cpus,
+            memory: self.memory,
             spot: self.spot,
             terminate: self.terminate,
             os_image: self.os_image,

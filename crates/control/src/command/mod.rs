@@ -9,6 +9,7 @@ pub(crate) mod named;
 pub(crate) mod object;
 pub(crate) mod resolve;
 pub mod schema;
+pub(crate) mod size;
 pub(crate) mod terms;
 pub(crate) mod time_zone;
 pub(crate) mod upgrade;
@@ -30,6 +31,7 @@ pub use named::{
     UnenrolledWord,
 };
 pub use resolve::{CommandError, MachineDetails, MachineDetailsChange, Resolved, ResourceGroupRef};
+pub use size::{Memory, NotMemory, cpus_and_memory};
 pub use terms::{
     AllWord, AnyWord, ConfirmWord, HealthWord, HostSelection, RolloutEntry, TermsEntry, TermsError,
     WindowSelection, WorkWord, ZoneSelection,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
+use std::num::NonZeroU16;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -12,6 +13,7 @@ use crate::command::entry::{
 use crate::command::host_work::HostWorkEntry;
 use crate::command::object::objects;
 use crate::command::schema;
+use crate::command::size::Memory;
 use crate::command::terms::{AllWord, RolloutEntry, TermsEntry, WindowSelection};
 use crate::command::upgrade::UpgradeWord;
 use forewarn_types::{Span, list};
@@ -86,6 +88,30 @@ pub enum NamedCommand {
         /// Records the move even if planned work names the machine.
         #[serde(default)]
         force: bool,
+    },
+    /// Changes the capacity of a host. Absent members are without a limit.
+    ChangeCapacity {
+        host: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cpus: Option<NonZeroU16>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        memory: Option<Memory>,
+    },
+    /// Changes the size of a machine that is not an instance of a scale set. Absent members count as nothing.
+    Resize {
+        machine: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cpus: Option<NonZeroU16>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        memory: Option<Memory>,
+    },
+    /// Changes the size of the instances of a scale set, present and future ones. Absent members count as nothing.
+    ResizeInstances {
+        scale_set: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cpus: Option<NonZeroU16>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        memory: Option<Memory>,
     },
     /// Changes the source addresses and the tags of a machine. Absent members keep their value.
     Describe {

@@ -6,8 +6,8 @@ use std::net::IpAddr;
 use forewarn_lifecycle::{
     Announced, Approver, BadName, Brake, Cluster, Command, Event, EventId, FailureKind, FaultDomain, HostId,
     HostWork, MachineId, Name, Placement, PlannedWork as Planned, PowerChange, Profile, Report, RolloutId,
-    RolloutTerms, ScaleSetId, SetShape, Shape, TenantId, Unenrolled, UpdateDomain, WindowOwner, WorkText,
-    Zone,
+    RolloutTerms, ScaleSetId, SetShape, Shape, Size, TenantId, Unenrolled, UpdateDomain, WindowOwner,
+    WorkText, Zone,
 };
 
 use crate::command::check::{self, ControlCharacterError};
@@ -20,6 +20,7 @@ use crate::command::lookup::{LookupError, find_event, find_host, find_machine, f
 use crate::command::named::{
     EventSelection, FailureWord, NamedCommand, SettingsChange, SiteChange, UnenrolledWord,
 };
+use crate::command::size::size;
 use crate::command::terms::{AllWord, RolloutEntry, TermsEntry, TermsError, WindowSelection, find_hosts};
 use crate::command::time_zone::TimeZoneError;
 use crate::command::upgrade::{BatchSizeError, UpgradeWord};
@@ -59,6 +60,7 @@ impl Resolved {
         | Command::Forget(machine)
         | Command::ChangePower { machine, .. }
         | Command::ChangeProfile { machine, .. }
+        | Command::Resize { machine, .. }
         | Command::Move { machine, .. } = command
         {
             Some(*machine)
@@ -188,6 +190,15 @@ impl NamedCommand {
             Self::ForgetHost { host: name } => Command::RemoveHost(host(name)?),
             Self::Move { machine, host, force: true } => moved(cluster, machine, host, Planned::GivesWay)?,
             Self::Move { machine, host, force: false } => moved(cluster, machine, host, Planned::Refuses)?,
+            Self::ChangeCapacity { host: name, cpus, memory } => {
+                Command::ChangeCapacity { host: host(name)?, capacity: size(*cpus, *memory) }
+            }
+            Self::Resize { machine: name, cpus, memory } => {
+                Command::Resize { machine: machine(name)?, size: size(*cpus, *memory) }
+            }
+            Self::ResizeInstances { scale_set, cpus, memory } => {
+                Command::ResizeInstances { scale_set: set(scale_set)?, size: size(*cpus, *memory) }
+            }
             Self::Describe { machine: name, addresses, tags } => {
                 return describe(cluster, name, addresses.as_deref(), tags.as_ref());
             }
@@ -249,7 +260,8 @@ fn fail_host_step(host: HostId, why: &str) -> Result<Resolved, CommandError> {
 }
 
 fn admit_host(entry: &HostEntry) -> Result<Command, CommandError> {
-    Ok(Command::AdmitHost { name: new_name(&entry.name)?, zone: entry.zone.map(Zone) })
+    let capacity = size(entry.cpus, entry.memory);
+    Ok(Command::AdmitHost { name: new_name(&entry.name)?, zone: entry.zone.map(Zone), capacity })
 }
 
 fn degrade(host: HostId, fails_in: Option<Span>) -> Command {
@@ -259,7 +271,10 @@ fn degrade(host: HostId, fails_in: Option<Span>) -> Command {
 fn admit_vm(cluster: &Cluster, entry: &VmEntry) -> Result<Resolved, CommandError> {
     let command = Command::AdmitStandalone {
         name: new_name(&entry.name)?,
-        placement: placement(cluster, &entry.host, entry.update_domain, entry.fault_domain)?,
+        placement: Placement {
+            size: size(entry.cpus, entry.memory),
+            ..placement(cluster, &entry.host, entry.update_domain, entry.fault_domain)?
+        },
         priority: entry::priority(entry.spot),
         profile: profile(entry.terminate, entry.os_image)?,
         policy: entry.policy.into(),
@@ -278,7 +293,10 @@ fn admit_machine(cluster: &Cluster, tenant: &str, entry: &MachineEntry) -> Resul
     let command = Command::AdmitMachine {
         tenant: find_tenant(cluster, tenant)?,
         name: new_name(&entry.name)?,
-        placement: placement(cluster, &entry.host, entry.update_domain, entry.fault_domain)?,
+        placement: Placement {
+            size: size(entry.cpus, entry.memory),
+            ..placement(cluster, &entry.host, entry.update_domain, entry.fault_domain)?
+        },
         priority: entry::priority(entry.spot),
         profile: profile(entry.terminate, entry.os_image)?,
     };
@@ -296,6 +314,7 @@ fn admit_scale_set(entry: &ScaleSetEntry) -> Result<Command, CommandError> {
         upgrade: entry.upgrade.try_into()?,
         model: profile(entry.terminate, entry.os_image)?,
         policy: entry.policy.into(),
+        size: size(entry.cpus, entry.memory),
     })
 }
 
@@ -437,6 +456,7 @@ fn placement(
         host,
         update_domain: UpdateDomain(update_domain),
         fault_domain: FaultDomain(fault_domain),
+        size: Size::NONE,
     })
 }
 

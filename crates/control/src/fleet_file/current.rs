@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use forewarn_lifecycle::{Cluster, Machine, MachineId, Now, ScaleSet, Shape, Tenant};
+use forewarn_lifecycle::{Cluster, Machine, MachineId, Now, ScaleSet, ScaleSetId, Shape, Tenant};
 
 use crate::command::entry::{
     HostEntry, InstanceEntry, MachineEntry, ScaleSetEntry, SetEntry, Site, VmEntry, notices, spot,
 };
 use crate::command::resolve::MachineDetails;
+use crate::command::size::cpus_and_memory;
 use crate::fleet_file::fleet::Fleet;
 use crate::placement::instances;
 
@@ -26,8 +27,10 @@ impl<'a> CurrentFleet<'a> {
     #[must_use]
     pub fn fleet(&self) -> Fleet {
         let mut fleet = Fleet { site: self.site.clone().into(), ..Fleet::default() };
-        for (_, host) in self.cluster.hosts() {
-            fleet.hosts.push(HostEntry { name: host.name.to_string(), zone: host.zone.map(|zone| zone.0) });
+        for (id, host) in self.cluster.hosts() {
+            let (cpus, memory) = cpus_and_memory(self.cluster.room_of(id).capacity);
+            let (name, zone) = (host.name.to_string(), host.zone.map(|zone| zone.0));
+            fleet.hosts.push(HostEntry { name, zone, cpus, memory });
         }
         for (_, tenant) in self.cluster.tenants() {
             match tenant.shape {
@@ -37,7 +40,7 @@ impl<'a> CurrentFleet<'a> {
                 Shape::PlacementGroup(_) => {}
             }
         }
-        fleet.scale_sets.extend(self.cluster.scale_sets().map(|(_, set)| self.scale_set(set)));
+        fleet.scale_sets.extend(self.cluster.scale_sets().map(|(id, set)| self.scale_set(id, set)));
         fleet
     }
 
@@ -47,8 +50,9 @@ impl<'a> CurrentFleet<'a> {
         tenant.filter(|tenant| tenant.shape == shape)
     }
 
-    pub(super) fn scale_set_named(&self, name: &str) -> Option<&'a ScaleSet> {
-        self.cluster.scale_set_named(name).and_then(|id| self.cluster.scale_set(id))
+    pub(super) fn scale_set_named(&self, name: &str) -> Option<(ScaleSetId, &'a ScaleSet)> {
+        let id = self.cluster.scale_set_named(name)?;
+        Some((id, self.cluster.scale_set(id)?))
     }
 
     /// The machines of a tenant by their names.
@@ -59,29 +63,21 @@ impl<'a> CurrentFleet<'a> {
 
     pub(super) fn vm(&self, tenant: &Tenant) -> Option<VmEntry> {
         let machine = self.machine(*tenant.machines().first()?)?;
-        Some(VmEntry {
-            name: machine.name,
-            host: machine.host,
-            update_domain: machine.update_domain,
-            fault_domain: machine.fault_domain,
-            spot: machine.spot,
-            terminate: machine.terminate,
-            os_image: machine.os_image,
-            policy: tenant.policy.into(),
-            addresses: machine.addresses,
-            tags: machine.tags,
-        })
+        Some(VmEntry::of(machine, tenant.policy.into()))
     }
 
     pub(super) fn machine(&self, id: MachineId) -> Option<MachineEntry> {
         let machine = self.cluster.machine(id)?;
         let (terminate, os_image) = notices(machine.profile);
         let MachineDetails { addresses, tags, home: _ } = self.details_of(id);
+        let (cpus, memory) = cpus_and_memory(self.cluster.size_of(id));
         Some(MachineEntry {
             name: machine.name.to_string(),
             host: self.host(machine),
             update_domain: machine.update_domain.0,
             fault_domain: machine.fault_domain.0,
+            cpus,
+            memory,
             spot: spot(machine.priority),
             terminate,
             os_image,
@@ -104,12 +100,15 @@ impl<'a> CurrentFleet<'a> {
     }
 
     /// A scale set without its instances.
-    pub(super) fn bare_scale_set(set: &ScaleSet) -> ScaleSetEntry {
+    pub(super) fn bare_scale_set(&self, id: ScaleSetId, set: &ScaleSet) -> ScaleSetEntry {
         let (terminate, os_image) = notices(set.model);
+        let (cpus, memory) = cpus_and_memory(self.cluster.instance_size(id));
         ScaleSetEntry {
             name: set.name.to_string(),
             orchestration: set.orchestration.into(),
             upgrade: set.upgrade.into(),
+            cpus,
+            memory,
             spot: spot(set.priority),
             terminate,
             os_image,
@@ -125,10 +124,10 @@ impl<'a> CurrentFleet<'a> {
         SetEntry { name: tenant.name.to_string(), policy: tenant.policy.into(), machines }
     }
 
-    fn scale_set(&self, set: &ScaleSet) -> ScaleSetEntry {
+    fn scale_set(&self, id: ScaleSetId, set: &ScaleSet) -> ScaleSetEntry {
         let all = instances(self.cluster, set).into_iter();
         let instances = all.filter_map(|(number, id)| self.instance(number, id)).collect();
-        ScaleSetEntry { instances, ..Self::bare_scale_set(set) }
+        ScaleSetEntry { instances, ..self.bare_scale_set(id, set) }
     }
 
     fn details_of(&self, id: MachineId) -> MachineDetails {

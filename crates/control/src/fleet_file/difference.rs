@@ -14,6 +14,7 @@ mod moves;
 mod removals;
 mod scale_sets;
 mod sets;
+mod sizes;
 
 use forewarn_lifecycle::Shape;
 
@@ -101,7 +102,7 @@ fn hosts(list: &mut DifferenceList, current: CurrentFleet<'_>, wanted: &Fleet) {
         match known.map(|known| known.zone.map(|zone| zone.0)) {
             None => list.push(format!("+ host {name}"), NamedCommand::AdmitHost(host.clone())),
             Some(zone) if zone != host.zone => list.fixed("zone", "zone", name),
-            Some(_) => {}
+            Some(_) => sizes::capacity(list, current, host),
         }
     }
 }
@@ -131,5 +132,6 @@ fn vm(list: &mut DifferenceList, was: &VmEntry, vm: &VmEntry) {
     let called = MachineLabel::Alone(name);
     list.placement(called, &was.host, &vm.host);
     profile(list, called, (was.terminate, was.os_image), (vm.terminate, vm.os_image));
+    sizes::machine(list, called, (was.cpus, was.memory), (vm.cpus, vm.memory));
     list.details(called, (&was.addresses, &was.tags), (&vm.addresses, &vm.tags));
 }

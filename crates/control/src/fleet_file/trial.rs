@@ -66,7 +66,8 @@ impl Fleet {
         if target == TargetCluster::Unknown {
             // A name that no host can have is reported where it is used.
             let names = self.hosts_of_others().into_iter().filter(|name| Name::new(name).is_ok());
-            let hosts = names.map(|name| HostEntry { name: name.to_owned(), zone: None });
+            let hosts =
+                names.map(|name| HostEntry { name: name.to_owned(), zone: None, cpus: None, memory: None });
             let assumed = Self { hosts: hosts.collect(), ..Self::default() };
             trial.apply(&assumed, &FleetPiece::default())?;
         }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use forewarn_lifecycle::limits::FAULT_DOMAINS_MAX;
-use forewarn_lifecycle::{Cluster, HostId, Zone};
+use forewarn_lifecycle::{Cluster, HostId, Size, Zone};
 
 use crate::command::lookup::{LookupError, find_host};
 use crate::placement::scale_set_error::ScaleSetError;
@@ -17,6 +17,8 @@ pub(crate) struct Bounds {
     pub(crate) zones: BTreeSet<Zone>,
     /// The number of fault domains over which they are spread, if set.
     pub(crate) fault_domains: Option<u16>,
+    /// The size of each.
+    pub(crate) size: Size,
 }
 
 /// Checks a number of fault domains.
@@ -38,7 +40,7 @@ impl Bounds {
             hosts.iter().map(|host| find_host(cluster, host)).collect()
         };
         let zones = zones.iter().copied().map(Zone).collect();
-        Ok(Self { hosts: hosts.map(find).transpose()?, zones, fault_domains })
+        Ok(Self { hosts: hosts.map(find).transpose()?, zones, fault_domains, size: Size::NONE })
     }
 
     /// Returns true for a host within the constraints.

@@ -1,12 +1,15 @@
 //! Hosts on which the rules would admit a new machine: those in use, and the least loaded of all others.
 //!
 //! A host is in use if it has instances of the scale set, if it has got one in this plan, or if the caller has named
-//! it. The cluster ranks all other hosts by load; only those that are taken, and the next one, are read.
+//! it. The cluster ranks all other hosts by load, or by free CPUs if the machines have a size and hosts have capacities;
+//! only those that are taken, and the next one, are read.
 
 use std::collections::BTreeMap;
 
 use forewarn_lifecycle::limits::MACHINES_PER_HOST_MAX;
-use forewarn_lifecycle::{Cluster, Health, Host, HostAttention, HostId, MachineId, TenantId, Zone};
+use forewarn_lifecycle::{
+    Cluster, Health, Host, HostAttention, HostId, HostRoom, MachineId, Size, TenantId, Zone,
+};
 
 use crate::placement::bounds::Bounds;
 
@@ -24,6 +27,9 @@ pub(super) struct HostCapacity {
     /// Instances of the scale set.
     of_set: usize,
     machines: usize,
+    /// Its capacity and the part in use, and the size of each new machine.
+    room: HostRoom,
+    size: Size,
     /// The domains of each placement group on this host.
     pub(super) domains: BTreeMap<GroupIndex, (u16, u16)>,
 }
@@ -31,6 +37,9 @@ pub(super) struct HostCapacity {
 /// Hosts that can take instances.
 pub(super) struct CandidateHosts<'a> {
     in_use: BTreeMap<HostId, HostCapacity>,
+    /// The cluster, and the size of each new machine.
+    cluster: &'a Cluster,
+    size: Size,
     /// All other hosts, by zone if zones are named.
     unused: BTreeMap<Option<Zone>, UnusedHosts<'a>>,
 }
@@ -49,7 +58,8 @@ struct RankedHosts<'a> {
 
 impl<'a> CandidateHosts<'a> {
     pub(super) fn new(cluster: &'a Cluster, groups: &[TenantId], bounds: &Bounds) -> Self {
-        let mut hosts = Self { in_use: BTreeMap::new(), unused: BTreeMap::new() };
+        let (in_use, unused) = (BTreeMap::new(), BTreeMap::new());
+        let mut hosts = Self { in_use, cluster, size: bounds.size, unused };
         for id in bounds.hosts.iter().flatten() {
             hosts.add(cluster, *id, bounds);
         }
@@ -90,7 +100,8 @@ impl<'a> CandidateHosts<'a> {
             && let Some((machines, first)) = unused.first()
             && first == id
         {
-            self.in_use.insert(id, HostCapacity { zone, machines, ..HostCapacity::default() });
+            let (room, size) = (self.cluster.room_of(id), self.size);
+            self.in_use.insert(id, HostCapacity { zone, machines, room, size, ..HostCapacity::default() });
             unused.advance(&self.in_use);
         }
         self.in_use.get_mut(&id)
@@ -106,7 +117,8 @@ impl<'a> CandidateHosts<'a> {
             return None;
         }
         let zone = host.zone.filter(|_| !bounds.zones.is_empty());
-        let new = || HostCapacity { zone, machines: host.machines().len(), ..HostCapacity::default() };
+        let (room, size, machines) = (cluster.room_of(id), self.size, host.machines().len());
+        let new = || HostCapacity { zone, machines, room, size, ..HostCapacity::default() };
         Some(self.in_use.entry(id).or_insert_with(new))
     }
 
@@ -123,7 +135,7 @@ impl<'a> CandidateHosts<'a> {
     }
 
     fn all_others(&self, cluster: &'a Cluster, bounds: &Bounds) -> BTreeMap<Option<Zone>, UnusedHosts<'a>> {
-        let of = |zones: Vec<Option<Zone>>| UnusedHosts::new(cluster, zones, &self.in_use);
+        let of = |zones: Vec<Option<Zone>>| UnusedHosts::new(cluster, zones, self.size, &self.in_use);
         if bounds.zones.is_empty() {
             return BTreeMap::from([(None, of(cluster.open_zones().collect()))]);
         }
@@ -132,9 +144,19 @@ impl<'a> CandidateHosts<'a> {
 }
 
 impl<'a> UnusedHosts<'a> {
-    fn new(cluster: &'a Cluster, zones: Vec<Option<Zone>>, in_use: &BTreeMap<HostId, HostCapacity>) -> Self {
+    fn new(
+        cluster: &'a Cluster,
+        zones: Vec<Option<Zone>>,
+        size: Size,
+        in_use: &BTreeMap<HostId, HostCapacity>,
+    ) -> Self {
+        let by_room = cluster.has_capacities() && !size.is_none();
         let ranked = |zone| {
-            let others = Box::new(cluster.open_hosts_by_load(zone));
+            let others: Box<dyn Iterator<Item = _>> = if by_room {
+                Box::new(cluster.open_hosts_with_room(zone, size))
+            } else {
+                Box::new(cluster.open_hosts_by_load(zone))
+            };
             let mut ranked = RankedHosts { first: None, others };
             ranked.advance(in_use);
             ranked
@@ -162,7 +184,7 @@ impl RankedHosts<'_> {
 
 impl HostCapacity {
     pub(super) fn has_room(&self) -> bool {
-        self.machines < MACHINES_PER_HOST_MAX
+        self.machines < MACHINES_PER_HOST_MAX && self.room.has_room_for(self.size)
     }
 
     pub(super) fn rank(&self, id: HostId) -> HostRank {
@@ -172,6 +194,7 @@ impl HostCapacity {
     pub(super) fn add(&mut self, group: GroupIndex, place: (u16, u16)) {
         self.of_set += 1;
         self.machines += 1;
+        self.room = self.room.with(self.size);
         self.domains.entry(group).or_insert(place);
     }
 }

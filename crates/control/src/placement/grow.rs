@@ -31,9 +31,13 @@ pub(crate) fn place_instances(
     wanted: usize,
     bounds: &Bounds,
 ) -> Result<Vec<InstanceEntry>, ScaleSetError> {
+    let known = kind.1.and_then(|set| cluster.scale_set_named(set.name.as_str()));
+    let size = known.map_or(bounds.size, |id| cluster.instance_size(id));
+    let bounds = &Bounds { size, ..bounds.clone() };
     let places = Spread::new(cluster, kind, bounds).places(wanted);
     if places.len() < wanted {
-        return Err(ScaleSetError::NoHost { set: name.to_owned(), wanted, missing: wanted - places.len() });
+        let missing = wanted - places.len();
+        return Err(ScaleSetError::NoHost { set: name.to_owned(), wanted, missing, size });
     }
     let host = |id: HostId| cluster.host(id).map(|host| host.name.to_string()).unwrap_or_default();
     let instance = |place: MachinePlacement| InstanceEntry {

@@ -13,6 +13,8 @@
 
 use forewarn_lifecycle::limits::FAULT_DOMAINS_MAX;
 use forewarn_lifecycle::{Cluster, MachineId, Orchestration, ScaleSet};
+use std::num::NonZeroU16;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -21,6 +23,7 @@ use crate::command::lookup::{LookupError, find_scale_set, nothing};
 use crate::command::named::NamedCommand;
 use crate::command::object::objects;
 use crate::command::schema;
+use crate::command::size::{Memory, size};
 use crate::command::terms::AllWord;
 use crate::command::upgrade::UpgradeWord;
 use crate::placement::bounds::Bounds;
@@ -43,6 +46,12 @@ pub struct NewScaleSet {
     /// Policy for upgrades of instances to a new model.
     #[serde(default)]
     pub upgrade: UpgradeWord,
+    /// Number of CPUs that each instance takes on its host; none if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpus: Option<NonZeroU16>,
+    /// Memory that each instance takes on its host, such as `8GiB`; none if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<Memory>,
     /// Eviction policy of its instances; absent if they are not spot machines.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spot: Option<Eviction>,
@@ -247,6 +256,8 @@ fn create(cluster: &Cluster, new: &NewScaleSet) -> Result<Vec<NamedCommand>, Sca
         name: new.name.clone(),
         orchestration: new.orchestration,
         upgrade: new.upgrade,
+        cpus: new.cpus,
+        memory: new.memory,
         spot: new.spot,
         terminate: new.terminate,
         os_image: new.os_image,
@@ -259,6 +270,7 @@ fn create(cluster: &Cluster, new: &NewScaleSet) -> Result<Vec<NamedCommand>, Sca
     let mut commands = vec![NamedCommand::AdmitScaleSet(bare)];
     check_capacity(new.instances)?;
     let bounds = Bounds::new(cluster, new.hosts.as_deref(), &new.zones, new.fault_domains)?;
+    let bounds = Bounds { size: size(new.cpus, new.memory), ..bounds };
     commands.extend(grow(cluster, &new.name, kind, new.instances.into(), &bounds)?);
     Ok(commands)
 }

@@ -1,5 +1,6 @@
 //! Errors of scale set commands.
 
+use forewarn_lifecycle::Size;
 use forewarn_lifecycle::limits::FAULT_DOMAINS_MAX;
 
 use crate::command::lookup::LookupError;
@@ -16,14 +17,17 @@ pub enum ScaleSetError {
     TooMany(u16),
     /// Not enough hosts for the new instances.
     #[error(
-        "no host can take more instances of {set}: {missing} of {wanted} do not fit\n  \
-         hint: each instance needs a healthy host without announced work, and a host takes one update domain of a placement group"
+        "no host can take more instances of {set}: {missing} of {wanted} do not fit{}\n  \
+         hint: each instance needs a healthy host without announced work, and a host takes one update domain of a placement group",
+        each_needs(*size)
     )]
     NoHost {
         set: String,
         wanted: usize,
         /// Instances without a host.
         missing: usize,
+        /// The size of each.
+        size: Size,
     },
     /// The number of fault domains is out of range.
     #[error("a scale set is spread over 1 to {FAULT_DOMAINS_MAX} fault domains, not {0}")]
@@ -38,4 +42,9 @@ pub enum ScaleSetError {
         /// Instances that cannot be removed.
         missing: usize,
     },
+}
+
+/// The size of an instance, as the end of a sentence.
+fn each_needs(size: Size) -> String {
+    if size.is_none() { String::new() } else { format!("; each needs {size}") }
 }

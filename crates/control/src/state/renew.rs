@@ -89,7 +89,10 @@ impl ClusterState {
                 | Row::Rollout(..)
                 | Row::EndedRollout(..)
                 | Row::Machine(_)
-                | Row::Windows(..) => {}
+                | Row::Windows(..)
+                | Row::Capacity(..)
+                | Row::MachineSize(..)
+                | Row::InstanceSize(..) => {}
             }
             restoring.add(row)?;
         }

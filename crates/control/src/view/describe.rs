@@ -123,6 +123,12 @@ pub fn waits(cluster: &Cluster, now: Now, rollout: &Rollout, standing: Standing)
     match standing {
         Standing::Next | Standing::Works(_) => "goes on".to_owned(),
         Standing::Paused => "is paused".to_owned(),
+        Standing::Room(Obstacle::NoHost) => {
+            let next = rollout.waiting.iter().next();
+            let lack = next.and_then(|host| cluster.lack_of_room_beside(host));
+            let lack = lack.map(|lack| format!(": {lack}")).unwrap_or_default();
+            format!("waits: {}{lack}", in_the_way(Obstacle::NoHost))
+        }
         Standing::Room(obstacle) => format!("waits: {}", in_the_way(obstacle)),
         Standing::Rests { until } => {
             format!("pauses for {} before its next group", show_duration(until.since(now.steady)))

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
+use std::num::NonZeroU16;
 use std::time::Duration;
 
 use forewarn_lifecycle::{
@@ -16,7 +17,9 @@ use crate::command::host_work::is_false;
 use crate::command::lookup::full_name;
 use crate::command::resolve::MachineDetails;
 use crate::command::schema;
+use crate::command::size::{Memory, cpus_and_memory};
 use crate::command::window::WindowEntry;
+use crate::view::capacity::{RoomView, room_view};
 use crate::view::describe::{approver, cause, progress, start};
 use crate::view::failure::FailureView;
 use forewarn_imds::words::{self, Status};
@@ -41,6 +44,9 @@ pub struct HostView {
     /// Time at which the step on the host began; absent if there is none in progress.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step_since: Option<Moment>,
+    /// Capacity, and the part in use; absent if the host has no capacity and no machines with a size.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub room: Option<RoomView>,
     /// True if that step is the work of a person, who has to report its end.
     #[serde(default, skip_serializing_if = "is_false")]
     pub manual: bool,
@@ -58,6 +64,12 @@ pub struct MachineView {
     /// `running`, `stopped` or `deallocated`.
     #[schemars(extend("enum" = ["running", "stopped", "deallocated"]))]
     pub power: String,
+    /// Number of CPUs; absent if unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpus: Option<NonZeroU16>,
+    /// Memory; absent if unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<Memory>,
     /// Number of starts. Memory is lost when it changes.
     pub boots: u32,
     /// Generation of the ephemeral disk. The disk is lost when it changes.
@@ -275,6 +287,7 @@ pub fn host_view(cluster: &Cluster, id: HostId, failure: Option<&str>) -> Option
             HostAttention::Unneeded => None,
         },
         step_since: work.and_then(|work| step_since(work, id)).map(Moment),
+        room: room_view(cluster, id),
         manual: false,
     })
 }
@@ -306,6 +319,7 @@ pub fn machine_view(cluster: &Cluster, id: MachineId, details: &MachineDetails) 
         Power::Deallocated => "deallocated",
     };
     let (terminate, os_image) = notices(machine.profile);
+    let (cpus, memory) = cpus_and_memory(cluster.size_of(id));
     let events = tenant.events().iter().filter(|event| event.announcement.resources.contains(&machine.name));
     Some(MachineView {
         name: machine.name.to_string(),
@@ -314,6 +328,8 @@ pub fn machine_view(cluster: &Cluster, id: MachineId, details: &MachineDetails) 
         update_domain: machine.update_domain.0,
         fault_domain: machine.fault_domain.0,
         power: power.to_owned(),
+        cpus,
+        memory,
         boots: machine.boots,
         disk: machine.ephemeral_generation,
         spot: spot(machine.priority),

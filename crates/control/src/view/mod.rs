@@ -1,6 +1,7 @@
 //! Views: the state as operators see it.
 
 pub(crate) mod access;
+pub(crate) mod capacity;
 pub mod deletion;
 pub mod describe;
 pub(crate) mod document;
@@ -16,6 +17,7 @@ pub use access::{
     BrakeView, BrakeWord, ClusterChange, ClusterView, IssuedToken, NewCluster, NewToken, RoleWord,
     SettingsView, TokenView, cluster_view, settings_view,
 };
+pub use capacity::RoomView;
 pub use document::document_of;
 pub use failure::{FAILURES_MAX, FailureView};
 pub use fleet::{

@@ -211,6 +211,9 @@ pub(crate) fn describe_rollout_change(
         | Change::MachineAdmitted { .. }
         | Change::ProfileChanged { .. }
         | Change::MachineForgotten(_)
+        | Change::CapacityChanged { .. }
+        | Change::MachineResized { .. }
+        | Change::InstancesResized { .. }
         | Change::MachineMoved { .. }
         | Change::Planned(_)
         | Change::Approved { .. }

@@ -2,12 +2,15 @@
 
 use std::collections::BTreeSet;
 
+use std::num::NonZeroU16;
+
 use forewarn_lifecycle::{Cluster, Machine, MachineId, ScaleSet, ScaleSetId, Shape, Tenant, TenantId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::command::entry::{Eviction, OrchestrationWord, PolicyEntry, notices, spot};
 use crate::command::resolve::MachineDetails;
+use crate::command::size::{Memory, cpus_and_memory};
 use crate::command::upgrade::UpgradeWord;
 use crate::placement::instances::instances;
 use crate::view::fleet::machine_view;
@@ -28,6 +31,12 @@ pub struct ScaleSetSummary {
     pub next_batch: Option<Moment>,
     pub orchestration: OrchestrationWord,
     pub upgrade: UpgradeWord,
+    /// Number of CPUs of an instance; absent if unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpus: Option<NonZeroU16>,
+    /// Memory of an instance; absent if unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<Memory>,
     /// Eviction policy of its instances; null if they are not spot machines.
     pub spot: Option<Eviction>,
     /// Version of its model.
@@ -122,6 +131,7 @@ pub fn scale_set_summary(cluster: &Cluster, id: ScaleSetId) -> Option<ScaleSetSu
     let going = all.iter().filter(|(_, id)| cluster.is_leaving(*id)).count();
     let outdated = all.iter().filter_map(|(_, id)| cluster.machine(*id));
     let (terminate, os_image) = notices(set.model);
+    let (cpus, memory) = cpus_and_memory(cluster.instance_size(id));
     let tenants = set.groups.iter().filter_map(|group| cluster.tenant(*group));
     Some(ScaleSetSummary {
         name: set.name.to_string(),
@@ -131,6 +141,8 @@ pub fn scale_set_summary(cluster: &Cluster, id: ScaleSetId) -> Option<ScaleSetSu
         next_batch: set.next_batch().map(|at| Moment(at.wall)),
         orchestration: set.orchestration.into(),
         upgrade: set.upgrade.into(),
+        cpus,
+        memory,
         spot: spot(set.priority),
         model: set.model_version,
         terminate,

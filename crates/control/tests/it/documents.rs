@@ -4,17 +4,21 @@ use forewarn_control::document_of;
 use forewarn_imds::{Edition, Naming, print_date};
 use forewarn_lifecycle::{
     Cluster, Command, FaultDomain, HostId, MachineId, Name, Now, Placement, Policy, Priority, Profile, Seed,
-    TenantId, UpdateDomain,
+    Size, TenantId, UpdateDomain,
 };
 
 #[test]
 fn a_document_is_what_its_tenant_sees() {
     let mut cluster = Cluster::new(Seed([7; 16]));
     let now = Now::at_millis(1_516_827_944_001);
-    let placement =
-        Placement { host: HostId(0), update_domain: UpdateDomain(0), fault_domain: FaultDomain(0) };
+    let placement = Placement {
+        host: HostId(0),
+        update_domain: UpdateDomain(0),
+        fault_domain: FaultDomain(0),
+        size: Size::NONE,
+    };
     for command in [
-        Command::AdmitHost { name: Name::new("h1").unwrap(), zone: None },
+        Command::AdmitHost { name: Name::new("h1").unwrap(), zone: None, capacity: Size::NONE },
         Command::AdmitStandalone {
             name: Name::new("solo").unwrap(),
             placement,

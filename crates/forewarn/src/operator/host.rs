@@ -12,6 +12,7 @@ use super::Name;
 use super::confirmation::ConfirmationArgs;
 use super::sentences::Wording;
 use super::session::{Session, escaped};
+use super::size_args::CapacityArgs;
 use super::step_args::StepArgs;
 use super::table::{Table, Width, listed, some};
 use super::task::{self, Task, WaitArgs};
@@ -25,7 +26,8 @@ Examples:
 const ADD_EXAMPLES: &str = "\
 Examples:
   forewarn host add h11
-  forewarn host add h12 --zone 2";
+  forewarn host add h12 --zone 2
+  forewarn host add h13 --cpus 64 --memory 256GiB";
 
 const MIGRATE_EXAMPLES: &str = "\
 Example:
@@ -61,6 +63,8 @@ pub(crate) enum Command {
         /// Zone of the host; machines never leave their zone [default: none]
         #[arg(long, value_name = "ZONE")]
         zone: Option<u16>,
+        #[command(flatten)]
+        capacity: CapacityArgs,
     },
     /// Remove hosts without machines
     Rm {
@@ -156,13 +160,13 @@ pub(super) fn run(session: &Session, command: Command) -> Result<()> {
     let (task, waiting) = match command {
         Command::Ls => return list(session),
         Command::Show { host } => return show(session, &host),
-        Command::Add { host: Name(name), zone } => {
+        Command::Add { host: Name(name), zone, capacity: CapacityArgs { cpus, memory } } => {
             let wording = Wording {
                 noun: format!("addition of host {name}"),
                 done: format!("Host {name} added."),
                 unchanged: format!("Host {name} already exists."),
             };
-            let task = Task::new(wording, NamedCommand::AdmitHost(HostEntry { name, zone }));
+            let task = Task::new(wording, NamedCommand::AdmitHost(HostEntry { name, zone, cpus, memory }));
             return task::run(session, &task).map(drop);
         }
         Command::Rm { hosts } => {
@@ -304,34 +308,70 @@ fn whole_seconds(now: Moment, since: Moment) -> Duration {
 }
 
 fn table(hosts: &[HostView], now: Moment, width: Width) -> String {
-    let usual = ["name", "zone", "health", "machines", "work"];
-    let mut table = Table::with_more(width, &usual, &["count", "tenants"]);
+    let has_limits = hosts.iter().any(|host| host.room.is_some_and(|room| room.has_limit()));
+    let sizes: &[_] = if has_limits { &["cpus", "memory"] } else { &[] };
+    let usual = [&["name", "zone", "health"], sizes, &["machines", "work"]].concat();
+    let more = ["count", "tenants"];
+    let mut table = Table::with_more(width, &usual, &more);
     for host in hosts {
         let tenants: BTreeSet<_> =
             host.machines.iter().filter_map(|name| Some(name.split_once('/')?.0)).collect();
-        let usual = [
+        let mut cells = vec![
             host.name.clone(),
             host.zone.map(|zone| zone.to_string()).unwrap_or_default(),
             health_of(host),
-            listed(&host.machines),
-            work_of(host, now),
         ];
-        table.row_with_more(usual, [host.machines.len().to_string(), listed(tenants)]);
+        if has_limits {
+            cells.extend([cpus_of(host), memory_of(host)]);
+        }
+        cells.extend([listed(&host.machines), work_of(host, now)]);
+        match width {
+            Width::Usual => {}
+            Width::Wide => cells.extend([host.machines.len().to_string(), listed(tenants)]),
+        }
+        table.row(cells);
     }
     table.to_string()
+}
+
+/// CPUs in use, and all.
+fn cpus_of(host: &HostView) -> String {
+    host.room.map(|room| room.cpu_words()).unwrap_or_default()
+}
+
+/// Memory in use, and all.
+fn memory_of(host: &HostView) -> String {
+    host.room.map(|room| room.memory_words()).unwrap_or_default()
+}
+
+/// Warns if the machines of a host take more than it has.
+pub(super) fn warn_if_exceeded(session: &Session, name: &str) -> Result<()> {
+    let host: HostView = session.get(&format!("/v1/hosts/{}", escaped(name)))?;
+    if host.room.is_some_and(|room| room.exceeded) {
+        let (cpus, memory) = (cpus_of(&host), memory_of(&host));
+        eprintln!("forewarn: warning: {name} has more than its capacity: CPUs {cpus}, memory {memory}");
+    }
+    Ok(())
 }
 
 fn show(session: &Session, Name(host): &Name) -> Result<()> {
     session.show(&format!("/v1/hosts/{}", escaped(host)), |host: HostView| {
         let work = work_of(&host, session.now()?);
-        let facts = [
+        let sizes = match &host.room {
+            Some(_) => vec![("cpus", cpus_of(&host)), ("memory", memory_of(&host))],
+            None => Vec::new(),
+        };
+        let before = [
             ("name", host.name),
             ("zone", host.zone.map(|zone| zone.to_string()).unwrap_or_default()),
             ("health", host.health),
+        ];
+        let after = [
             ("machines", listed(host.machines)),
             ("work", work),
             ("attention", host.attention.unwrap_or_default()),
         ];
+        let facts = before.into_iter().chain(sizes).chain(after);
         Ok(Table::facts(facts).to_string())
     })
 }

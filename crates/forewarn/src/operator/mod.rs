@@ -27,6 +27,7 @@ mod sentences;
 mod session;
 mod settings;
 mod shared_args;
+mod size_args;
 mod step_args;
 mod task;
 mod tenant;

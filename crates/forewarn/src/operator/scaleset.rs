@@ -14,6 +14,7 @@ use super::event_id::short;
 use super::sentences::{Wording, date};
 use super::session::{Session, escaped};
 use super::shared_args::{ApprovalArgs, EvictionArg, NoticeArgs, OrchestrationArg, UpgradeArgs};
+use super::size_args::SizeArgs;
 use super::table::{Table, Width, listed, some};
 use super::task::{self, Task, WaitArgs};
 use super::tenant::automatic;
@@ -139,6 +140,8 @@ pub(crate) struct CreateScaleSetArgs {
     #[arg(long, value_name = "N", default_value_t = 0,
         value_parser = clap::value_parser!(u16).range(..=i64::from(INSTANCES_MAX)))]
     instances: u16,
+    #[command(flatten)]
+    size: SizeArgs,
     /// Create spot machines, with this effect of an eviction
     #[arg(long, value_enum, value_name = "EVICTION")]
     spot: Option<EvictionArg>,
@@ -240,6 +243,8 @@ fn create(session: &Session, new: CreateScaleSetArgs) -> Result<()> {
         name,
         orchestration: new.orchestration.into(),
         upgrade: new.upgrades.change(UpgradeWord::Manual).unwrap_or_default(),
+        cpus: new.size.cpus,
+        memory: new.size.memory,
         spot: new.spot.map(Into::into),
         terminate: new.notices.new_terminate(),
         os_image: new.notices.os_image().unwrap_or(false),

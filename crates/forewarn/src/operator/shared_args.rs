@@ -13,6 +13,7 @@ use forewarn_control::{
 use forewarn_types::Span;
 
 use super::Name;
+use super::size_args::SizeArgs;
 
 /// The default notice of a deletion: the shortest one.
 const NOTICE: Span = Span(Duration::from_secs(300));
@@ -224,6 +225,8 @@ pub(crate) struct NewMachineArgs {
     /// Fault domain
     #[arg(long, value_name = "N", default_value_t = 0)]
     fault_domain: u16,
+    #[command(flatten)]
+    size: SizeArgs,
     /// Create a spot machine, with this effect of an eviction
     #[arg(long, value_enum, value_name = "EVICTION")]
     spot: Option<EvictionArg>,
@@ -245,6 +248,8 @@ impl NewMachineArgs {
             host,
             update_domain: self.update_domain,
             fault_domain: self.fault_domain,
+            cpus: self.size.cpus,
+            memory: self.size.memory,
             spot: self.spot.map(Into::into),
             terminate: self.notices.new_terminate(),
             os_image: self.notices.os_image().unwrap_or(false),

@@ -11,6 +11,7 @@ use super::Name;
 use super::confirmation::ConfirmationArgs;
 use super::event_id::short;
 use super::explain::{self, HistoryExtent};
+use super::host;
 use super::sentences::Wording;
 use super::session::{Session, escaped};
 use super::shared_args::{ApprovalArgs, NewMachineArgs, NoticeArgs, Tag, tags};
@@ -338,24 +339,14 @@ fn record_moves(
         Task::new(wording, record(machine))
     };
     let tasks: Vec<_> = names.into_iter().map(task).collect();
-    task::run_all(session, &tasks, WaitArgs::NONE)
+    task::run_all(session, &tasks, WaitArgs::NONE)?;
+    host::warn_if_exceeded(session, host)
 }
 
 fn create(session: &Session, Name(name): Name, new: NewMachineArgs, approvals: ApprovalArgs) -> Result<()> {
     let wording = Wording::creation("machine", &name);
-    let machine = new.named(name);
-    let entry = VmEntry {
-        name: machine.name,
-        host: machine.host,
-        update_domain: machine.update_domain,
-        fault_domain: machine.fault_domain,
-        spot: machine.spot,
-        terminate: machine.terminate,
-        os_image: machine.os_image,
-        policy: approvals.change().unwrap_or_default().apply(PolicyEntry::default()),
-        addresses: machine.addresses,
-        tags: machine.tags,
-    };
+    let policy = approvals.change().unwrap_or_default().apply(PolicyEntry::default());
+    let entry = VmEntry::of(new.named(name), policy);
     task::run(session, &Task::new(wording, NamedCommand::AdmitVm(entry))).map(drop)
 }
 
@@ -433,6 +424,8 @@ fn facts(machine: MachineView) -> String {
         ("update domain", machine.update_domain.to_string()),
         ("fault domain", machine.fault_domain.to_string()),
         ("power", machine.power),
+        ("cpus", machine.cpus.map(|cpus| cpus.to_string()).unwrap_or_default()),
+        ("memory", machine.memory.map(|memory| memory.to_string()).unwrap_or_default()),
         ("boots", machine.boots.to_string()),
         ("ephemeral disk", machine.disk.to_string()),
         ("spot", eviction(machine.spot)),

@@ -3,6 +3,7 @@
 use forewarn_types::{HostId, MachineId, Name, TenantId, Zone};
 
 use super::draft::Draft;
+use crate::capacity::Size;
 use crate::change::Change;
 use crate::command::{Refusal, SetShape};
 use crate::fleet::{Machine, Placement, Power, Priority, Profile};
@@ -11,13 +12,21 @@ use crate::policy::Policy;
 use crate::tenant::Shape;
 
 impl Draft<'_> {
-    pub(super) fn admit_host(&mut self, name: &Name, zone: Option<Zone>) -> Result<(), Refusal> {
+    pub(super) fn admit_host(
+        &mut self,
+        name: &Name,
+        zone: Option<Zone>,
+        capacity: Size,
+    ) -> Result<(), Refusal> {
         Refusal::check(self.cluster.hosts.len() + 1, HOSTS_MAX, "hosts")?;
         if self.cluster.host_named(name.as_str()).is_some() {
             return Err(Refusal::NameTaken(name.clone()));
         }
         let host = HostId(self.next.host);
         self.changes.push(Change::HostAdmitted { host, name: name.clone(), zone });
+        if !capacity.is_none() {
+            self.changes.push(Change::CapacityChanged { host, capacity });
+        }
         Ok(())
     }
 
@@ -45,7 +54,7 @@ impl Draft<'_> {
         check_profile(name, priority, profile)?;
         Refusal::check_domains(placement)?;
         let tenant = self.new_tenant(name, Shape::StandaloneMachine, policy);
-        self.cluster.check_admission(placement.host, tenant, placement.update_domain)?;
+        self.cluster.check_admission(placement.host, tenant, placement.update_domain, placement.size)?;
         self.new_machine(tenant, name.clone(), placement, priority, 0, profile);
         Ok(())
     }
@@ -103,7 +112,7 @@ impl Draft<'_> {
         }
         check_profile(name, priority, profile)?;
         Refusal::check_domains(placement)?;
-        self.cluster.check_admission(placement.host, tenant_id, placement.update_domain)?;
+        self.cluster.check_admission(placement.host, tenant_id, placement.update_domain, placement.size)?;
         self.new_machine(tenant_id, name.clone(), placement, priority, 0, profile);
         Ok(())
     }
@@ -157,7 +166,11 @@ impl Draft<'_> {
             model_version,
             profile,
         };
-        self.changes.push(Change::MachineAdmitted { machine: MachineId(self.next.machine), new });
+        let machine = MachineId(self.next.machine);
+        self.changes.push(Change::MachineAdmitted { machine, new });
+        if !placement.size.is_none() {
+            self.changes.push(Change::MachineResized { machine, size: placement.size });
+        }
     }
 }
 

@@ -77,15 +77,20 @@ impl Draft<'_> {
         let mut avoid = waiting.to_vec();
         avoid.sort_unstable();
         let (mut first, mut closed) = (None, Vec::new());
+        let begun = self.moves.len();
         for id in waiting {
             if group.is_full() {
                 break;
             }
+            let moves = self.moves.len();
             let joined = if work.kind != HostWork::Migration || self.can_be_emptied(*id, &avoid) {
                 self.join(&mut group, *id)
             } else {
                 Err(Obstacle::NoHost)
             };
+            if joined.is_err() {
+                self.moves.truncate(moves);
+            }
             if joined == Err(Obstacle::TenantWindow) {
                 closed.push(*id);
             }
@@ -96,7 +101,9 @@ impl Draft<'_> {
             if group.hosts.is_empty() && self.can_be_emptied(*id, &[*id]) {
                 let _ = self.join(&mut group, *id);
             }
+            self.moves.truncate(begun);
         }
+        self.moves.truncate(begun);
         if group.hosts.is_empty() {
             let standing = self.tenant_window_standing(terms, notice, &closed);
             self.waits(rollout, standing.unwrap_or(Standing::Room(first.unwrap_or(Obstacle::Full))));
@@ -202,13 +209,14 @@ impl Draft<'_> {
         if tenant.events().len() < EVENTS_PER_TENANT_MAX { Ok(()) } else { Err(Obstacle::Events) }
     }
 
-    /// Returns true if every machine of a host can be moved elsewhere.
-    fn can_be_emptied(&self, id: HostId, avoid: &[HostId]) -> bool {
-        self.cluster.machines_on(id).into_iter().all(|machine| self.can_leave(machine, avoid))
+    /// Returns true if every machine of a host can be moved elsewhere: with capacities, together with those of the other
+    /// hosts of the group.
+    fn can_be_emptied(&mut self, id: HostId, avoid: &[HostId]) -> bool {
+        self.stuck_machine(id, avoid).is_none()
     }
 
-    pub(super) fn can_leave(&self, machine: MachineId, avoid: &[HostId]) -> bool {
-        let machine = self.cluster.machine(machine);
-        machine.is_none_or(|machine| self.cluster.find_host_for(machine, avoid, &self.moves).is_some())
+    pub(super) fn can_leave(&self, id: MachineId, avoid: &[HostId]) -> bool {
+        let machine = self.cluster.machine(id);
+        machine.is_none_or(|machine| self.cluster.find_host_for((id, machine), avoid, &self.moves).is_some())
     }
 }

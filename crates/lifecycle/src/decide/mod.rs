@@ -3,6 +3,7 @@
 //! Reads the state, changes nothing, may refuse. An empty list of changes means that the state already is as requested.
 
 mod approval;
+mod capacity;
 mod draft;
 mod ending;
 mod enrolment;
@@ -36,7 +37,7 @@ impl Cluster {
     pub fn decide(&self, now: Now, command: &Command) -> Result<Vec<Change>, Refusal> {
         let mut draft = Draft::new(self, now);
         match command {
-            Command::AdmitHost { name, zone } => draft.admit_host(name, *zone),
+            Command::AdmitHost { name, zone, capacity } => draft.admit_host(name, *zone, *capacity),
             Command::RemoveHost(host) => draft.remove_host(*host),
             Command::AdmitStandalone { name, placement, priority, profile, policy } => {
                 draft.admit_standalone(name, *placement, *priority, *profile, *policy)
@@ -48,8 +49,8 @@ impl Cluster {
                 draft.admit_machine(*tenant, name, *placement, *priority, *profile)
             }
             Command::ChangeProfile { machine, profile } => draft.change_profile(*machine, *profile),
-            Command::AdmitScaleSet { name, orchestration, priority, upgrade, model, policy } => {
-                draft.admit_scale_set(name, *orchestration, *priority, *upgrade, *model, *policy)
+            Command::AdmitScaleSet { name, orchestration, priority, upgrade, model, policy, size } => {
+                draft.admit_scale_set(name, (*orchestration, *size), *priority, *upgrade, *model, *policy)
             }
             Command::AdmitInstance { scale_set, placement, number } => {
                 draft.admit_instance(*scale_set, *placement, *number)
@@ -66,6 +67,9 @@ impl Cluster {
             Command::UpgradeInstance(machine) => draft.upgrade_instance(*machine),
             Command::Forget(machine) => draft.forget(*machine),
             Command::Move { machine, to, planned } => draft.record_move(*machine, *to, *planned),
+            Command::ChangeCapacity { host, capacity } => draft.change_capacity(*host, *capacity),
+            Command::Resize { machine, size } => draft.resize(*machine, *size),
+            Command::ResizeInstances { scale_set, size } => draft.resize_instances(*scale_set, *size),
             Command::RemoveScaleSet(scale_set) => draft.remove_scale_set(*scale_set),
             Command::Restart(machine) => draft.restart(*machine),
             Command::Redeploy(machine) => draft.redeploy(*machine),

@@ -54,7 +54,7 @@ impl<'a> Draft<'a> {
         Ok(())
     }
 
-    fn check_workable(&self, work: HostWork, id: HostId) -> Result<(), Refusal> {
+    fn check_workable(&mut self, work: HostWork, id: HostId) -> Result<(), Refusal> {
         let host = self.cluster.known_host(id)?;
         if host.health == Health::Failed {
             return Err(Refusal::HostFailed(host.name.clone()));
@@ -68,11 +68,11 @@ impl<'a> Draft<'a> {
         if work != HostWork::Migration {
             return Ok(());
         }
-        let stuck = self.cluster.machines_on(id).into_iter().find(|machine| !self.can_leave(*machine, &[id]));
-        match stuck.and_then(|machine| self.cluster.machine(machine)) {
-            Some(machine) => Err(Refusal::NoHost(machine.name.clone())),
-            None => Ok(()),
-        }
+        let begun = self.moves.len();
+        let stuck = self.stuck_machine(id, &[id]);
+        let refused = stuck.map_or(Ok(()), |machine| Err(self.no_host(machine, &[id])));
+        self.moves.truncate(begun);
+        refused
     }
 
     /// Continues a rollout: it announces a group, waits, or ends.

@@ -4,6 +4,7 @@ use forewarn_types::{MachineId, Name, ScaleSetId, TenantId};
 
 use super::draft::Draft;
 use super::fleet::check_profile;
+use crate::capacity::Size;
 use crate::change::Change;
 use crate::command::Refusal;
 use crate::fleet::{Orchestration, Placement, Priority, Profile, ScaleSet, UpgradePolicy};
@@ -37,7 +38,7 @@ impl Draft<'_> {
     pub(super) fn admit_scale_set(
         &mut self,
         name: &Name,
-        orchestration: Orchestration,
+        (orchestration, size): (Orchestration, Size),
         priority: Priority,
         upgrade: UpgradePolicy,
         model: Profile,
@@ -60,6 +61,9 @@ impl Draft<'_> {
             rolling: None,
         };
         self.changes.push(Change::ScaleSetAdmitted { scale_set, new });
+        if !size.is_none() {
+            self.changes.push(Change::InstancesResized { scale_set, size });
+        }
         self.new_tenant(name, Shape::PlacementGroup(scale_set), policy);
         Ok(())
     }
@@ -79,11 +83,12 @@ impl Draft<'_> {
         }
         Refusal::check(number as usize, INSTANCE_NUMBER_MAX, "instances ever created in a scale set")?;
         Refusal::check_domains(placement)?;
+        let placement = Placement { size: self.cluster.instance_size(id), ..placement };
         let tenant = match self.group_with_room(set) {
             Some(group) => group,
             None => self.new_group(id, set)?,
         };
-        self.cluster.check_admission(placement.host, tenant, placement.update_domain)?;
+        self.cluster.check_admission(placement.host, tenant, placement.update_domain, placement.size)?;
         self.new_machine(tenant, name, placement, set.priority, set.model_version, set.model);
         Ok(())
     }

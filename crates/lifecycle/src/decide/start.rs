@@ -3,7 +3,7 @@
 //! It starts when every notified tenant has approved, or when the notice is over on both clocks. A held maintenance is
 //! tried again when the reason is gone: late, never lost.
 
-use forewarn_types::{EventKind, MaintenanceId, Name, StartCause, TenantId, Timestamp};
+use forewarn_types::{EventKind, MachineId, MaintenanceId, Name, StartCause, TenantId, Timestamp};
 
 use super::draft::Draft;
 use crate::action::{Action, Impact};
@@ -52,7 +52,8 @@ impl Draft<'_> {
         }
         let moving = self.already_moving_machine(&maintenance.plan).map(Refusal::UnderWay);
         moving.map_or(Ok(()), Err)?;
-        let actions = self.actions(&maintenance.plan).map_err(Refusal::NoHost)?;
+        let plan = &maintenance.plan;
+        let actions = self.actions(plan).map_err(|stuck| self.no_host_in(plan, stuck))?;
         self.changes.push(Change::Started { maintenance: id, cause: StartCause::Forced, actions });
         Ok(())
     }
@@ -179,8 +180,8 @@ impl Draft<'_> {
         domains.any(|domain| domain != part.update_domain)
     }
 
-    /// The action on each machine that is still concerned; or the name of a machine for which there is no host.
-    fn actions(&mut self, plan: &Plan) -> Result<Vec<Action>, Name> {
+    /// The action on each machine that is still concerned; or a machine for which there is no host.
+    fn actions(&mut self, plan: &Plan) -> Result<Vec<Action>, MachineId> {
         let begun = self.moves.len();
         let mut actions = Vec::new();
         let cluster = self.cluster;
@@ -189,13 +190,14 @@ impl Draft<'_> {
             if plan.cause.host_task().is_some_and(|task| task.needs_no_action(machine.power)) {
                 continue;
             }
-            let Some(impact) = self.impact(plan, machine) else {
+            let Some(impact) = self.impact(plan, (id, machine)) else {
                 self.moves.truncate(begun);
-                return Err(machine.name.clone());
+                return Err(id);
             };
             if let Some(to) = impact.destination() {
                 let (tenant, update_domain) = (machine.tenant, machine.update_domain);
-                self.moves.add(Move { machine: id, tenant, update_domain, to });
+                let size = cluster.size_of(id);
+                self.moves.add(Move { machine: id, tenant, update_domain, to, size });
             }
             let (target, boots) = (Target::Machine(id), machine.boots);
             actions.push(Action { maintenance: plan.id, target, impact, boots });
@@ -208,8 +210,8 @@ impl Draft<'_> {
     }
 
     /// The impact on one machine; `None` if it has to leave its host and no other host can take it.
-    fn impact(&self, plan: &Plan, machine: &Machine) -> Option<Impact> {
-        let elsewhere = || self.cluster.find_host_for(machine, plan.cause.hosts(), &self.moves);
+    fn impact(&self, plan: &Plan, (id, machine): (MachineId, &Machine)) -> Option<Impact> {
+        let elsewhere = || self.cluster.find_host_for((id, machine), plan.cause.hosts(), &self.moves);
         let seconds = plan
             .cause
             .event_template()
@@ -221,7 +223,9 @@ impl Draft<'_> {
             Cause::Reimage(_) => Impact::Reimage,
             Cause::Power(PowerChange::Stop) => Impact::Stop,
             Cause::Power(PowerChange::Deallocate) => Impact::Deallocate,
-            Cause::Power(PowerChange::Start) if self.can_start_here(machine) => Impact::Start { to: None },
+            Cause::Power(PowerChange::Start) if self.can_start_here(id, machine) => {
+                Impact::Start { to: None }
+            }
             Cause::Power(PowerChange::Start) => Impact::Start { to: Some(elsewhere()?) },
             Cause::Eviction(policy) => Impact::Evict(*policy),
             Cause::HostWork { work, .. } => match work.kind {
@@ -238,11 +242,16 @@ impl Draft<'_> {
     }
 
     /// Returns true if a machine that is off may be started on its host.
-    pub(super) fn can_start_here(&self, machine: &Machine) -> bool {
+    pub(super) fn can_start_here(&self, id: MachineId, machine: &Machine) -> bool {
         let here = self.cluster.host(machine.host);
         here.is_some_and(|host| match machine.power {
             Power::Running | Power::Stopped => host.health != Health::Failed,
-            Power::Deallocated => host.health == Health::Healthy && host.work.is_none(),
+            Power::Deallocated => {
+                let room = self.cluster.room_of(machine.host);
+                host.health == Health::Healthy
+                    && host.work.is_none()
+                    && room.has_room_for(self.cluster.size_of(id))
+            }
         })
     }
 }

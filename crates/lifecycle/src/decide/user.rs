@@ -23,8 +23,8 @@ impl Draft<'_> {
         Refusal::check_allocated(&machine.name, machine.power)?;
         self.check_nothing_pending(id, machine)?;
         self.check_user_operations(machine, 0)?;
-        if self.cluster.find_host_for(machine, &[], &self.moves).is_none() {
-            return Err(Refusal::NoHost(machine.name.clone()));
+        if self.cluster.find_host_for((id, machine), &[], &self.moves).is_none() {
+            return Err(self.no_host(id, &[]));
         }
         self.plan(Cause::UserRedeploy, &[id])
     }
@@ -77,10 +77,10 @@ impl Draft<'_> {
             | (PowerChange::Start, Power::Running)
             | (PowerChange::Deallocate, Power::Deallocated) => return Ok(()),
             (PowerChange::Start, Power::Stopped | Power::Deallocated) => {
-                if !self.can_start_here(machine)
-                    && self.cluster.find_host_for(machine, &[], &self.moves).is_none()
+                if !self.can_start_here(id, machine)
+                    && self.cluster.find_host_for((id, machine), &[], &self.moves).is_none()
                 {
-                    return Err(Refusal::NoHost(machine.name.clone()));
+                    return Err(self.no_host(id, &[]));
                 }
             }
             (PowerChange::Stop | PowerChange::Deallocate, Power::Running)

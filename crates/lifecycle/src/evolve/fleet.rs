@@ -4,6 +4,7 @@ use forewarn_types::{HostId, MachineId, Name, Steady, TenantId, Zone};
 
 use crate::action::Impact;
 use crate::agenda::{Attention, Due};
+use crate::capacity::Size;
 use crate::change::Effect;
 use crate::cluster::Cluster;
 use crate::fleet::{EvictionPolicy, Health, Host, HostAttention, Machine, Power, Profile};
@@ -29,6 +30,7 @@ impl Cluster {
         if let Some(host) = self.hosts.remove(&id) {
             self.host_names.remove(host.name.as_str(), id);
             self.unhealthy.remove(&id);
+            self.forget_room(id);
             self.recheck_rollouts_awaiting_health();
         }
     }
@@ -133,6 +135,7 @@ impl Cluster {
         }
         self.change_host(to, |host| host.add(id));
         self.arrive(id, to);
+        [from, to].into_iter().for_each(|host| self.refresh_room(id, host));
         self.recheck_rollouts_awaiting_health();
         self.rescue_if_stranded(id);
         self.recheck_held_work_of(id);
@@ -240,7 +243,11 @@ impl Cluster {
         let underway = self.pending_of(id).filter_map(|pending| pending.action(id));
         let coming = underway.filter_map(|action| action.impact.destination());
         let hosts: Vec<_> = coming.chain([machine.host]).collect();
-        hosts.into_iter().for_each(|host| self.leave((id, machine.tenant), host));
+        hosts.into_iter().for_each(|host| {
+            self.refresh_room(id, host);
+            self.leave((id, machine.tenant), host);
+        });
+        self.set_size(id, Size::NONE);
         self.recheck_if_all_down(machine.tenant);
     }
 

@@ -2,6 +2,7 @@
 //!
 //! It writes, cannot fail, and decides nothing. A change about an object that no longer exists has no effect.
 
+mod capacity;
 mod fleet;
 mod host_step;
 mod notice;
@@ -58,6 +59,9 @@ impl Cluster {
             }
             Change::MachineForgotten(machine) => self.machine_forgotten(*machine, out),
             Change::MachineMoved { machine, to } => self.machine_moved(*machine, *to),
+            Change::CapacityChanged { host, capacity } => self.capacity_changed(*host, *capacity),
+            Change::MachineResized { machine, size } => self.machine_resized(*machine, *size),
+            Change::InstancesResized { scale_set, size } => self.instances_resized(*scale_set, *size),
             Change::RolloutPlanned { rollout, work, terms, hosts } => {
                 self.rollout_planned(now, *rollout, work, terms, hosts);
             }

@@ -36,9 +36,13 @@ impl Cluster {
         match (was_open, is_open) {
             (false, true) => {
                 self.open_hosts.insert((zone, id));
+                self.relist_room(id);
                 self.offer_host_of(zone);
             }
-            (true, false) => drop(self.open_hosts.remove(&(zone, id))),
+            (true, false) => {
+                self.open_hosts.remove(&(zone, id));
+                self.relist_room(id);
+            }
             (true, true) | (false, false) => {}
         }
     }

@@ -33,6 +33,7 @@ impl Cluster {
         if let Some(set) = self.scale_sets.remove(&id) {
             self.tenant_windows.remove(&WindowOwner::ScaleSet(id));
             self.scale_set_names.remove(set.name.as_str(), id);
+            self.capacities.instance_sizes.remove(&id);
         }
     }
 

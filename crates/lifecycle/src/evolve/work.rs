@@ -162,6 +162,9 @@ impl Cluster {
             if let (Some(to), Some(machine)) = (action.impact.destination(), action.target.machine()) {
                 self.change_host(to, |host| host.add(machine));
             }
+            if let Some(machine) = action.target.machine() {
+                self.refresh_rooms_of(machine);
+            }
             out.push(Effect::Perform(*action));
         }
         self.end_parts(now, id, &idle, Some(GroupEnd::Skipped), out);
@@ -230,6 +233,7 @@ impl Cluster {
         if let Some(to) = to {
             self.vacate(machine, to);
         }
+        from.into_iter().chain(to).for_each(|host| self.refresh_room(machine, host));
         self.recheck_held_work_of(machine);
         from.into_iter().chain(to).for_each(|host| self.advance_rollout_of(host));
         if let Some(tenant) = tenant

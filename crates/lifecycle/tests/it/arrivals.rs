@@ -106,7 +106,7 @@ fn a_migration_that_waits_for_room_goes_on_when_a_host_joins() {
     bare.submit(Command::FailHost(HostId(0))).unwrap();
     bare.complete_all();
     assert_eq!(bare.cluster.rollouts().count(), 1);
-    bare.submit(Command::AdmitHost { name: name("new"), zone: None }).unwrap();
+    bare.submit(Command::AdmitHost { name: name("new"), zone: None, capacity: Size::NONE }).unwrap();
     bare.settle();
     bare.complete_all();
     assert_eq!(bare.cluster.machine(MachineId(1)).unwrap().host, HostId(2));

@@ -23,7 +23,12 @@ pub fn name(text: &str) -> Name {
 }
 
 pub fn at(host: u32, update_domain: u16) -> Placement {
-    Placement { host: HostId(host), update_domain: UpdateDomain(update_domain), fault_domain: FaultDomain(0) }
+    Placement {
+        host: HostId(host),
+        update_domain: UpdateDomain(update_domain),
+        fault_domain: FaultDomain(0),
+        size: Size::NONE,
+    }
 }
 
 pub fn admission(text: &str, placement: Placement) -> Command {
@@ -44,7 +49,12 @@ impl TestRules {
     pub fn with_hosts(count: u32) -> Self {
         let mut bare = Self::new();
         for number in 0..count {
-            bare.submit(Command::AdmitHost { name: name(&format!("h{number}")), zone: None }).unwrap();
+            bare.submit(Command::AdmitHost {
+                name: name(&format!("h{number}")),
+                zone: None,
+                capacity: Size::NONE,
+            })
+            .unwrap();
         }
         bare
     }
@@ -94,8 +104,16 @@ impl TestRules {
     pub fn scale_set(&mut self, text: &str, orchestration: Orchestration, model: Profile) -> ScaleSetId {
         let (priority, upgrade, policy) = (Priority::Regular, UpgradePolicy::Manual, Policy::default());
         let name = name(text);
-        self.submit(Command::AdmitScaleSet { name, orchestration, priority, upgrade, model, policy })
-            .unwrap();
+        self.submit(Command::AdmitScaleSet {
+            name,
+            orchestration,
+            priority,
+            upgrade,
+            model,
+            policy,
+            size: Size::NONE,
+        })
+        .unwrap();
         self.cluster.scale_set_named(text).unwrap()
     }
 

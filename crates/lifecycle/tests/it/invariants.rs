@@ -53,7 +53,9 @@ fn let_everything_end(world: &mut ObservedCluster) -> Result<(), TestCaseError> 
         // A machine that has nowhere to go gets somewhere.
         for zone in 0..2 {
             let name = Name::new(&format!("spare{round}.{zone}")).expect("a good name");
-            world.submit(Command::AdmitHost { name, zone: Some(Zone(zone)) }).expect("a new host");
+            world
+                .submit(Command::AdmitHost { name, zone: Some(Zone(zone)), capacity: Size::NONE })
+                .expect("a new host");
         }
         world.complete_all();
         // Whoever has to say that a rollout may go on does.
@@ -170,6 +172,12 @@ fn check_ranks_of_hosts(cluster: &Cluster) -> Result<(), TestCaseError> {
 }
 
 proptest! {
+    /// promise: T1
+    #[test]
+    fn no_choice_of_a_host_exceeds_its_capacity(layout in layouts(), history in random_operations()) {
+        kept(&live(&layout, &history), Promise::Capacity)?;
+    }
+
     /// promise: N1
     #[test]
     fn no_event_starts_before_its_time_unless_its_tenant_approved(layout in layouts(), history in random_operations()) {

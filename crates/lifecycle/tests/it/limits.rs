@@ -33,10 +33,13 @@ fn a_cluster_has_a_limited_number_of_hosts() {
             zone: None,
         });
         if number + 2 == HOSTS_MAX {
-            assert!(bare.ask(&Command::AdmitHost { name: name("last"), zone: None }).is_ok());
+            assert!(
+                bare.ask(&Command::AdmitHost { name: name("last"), zone: None, capacity: Size::NONE })
+                    .is_ok()
+            );
         }
     }
-    let refused = bare.ask(&Command::AdmitHost { name: name("more"), zone: None });
+    let refused = bare.ask(&Command::AdmitHost { name: name("more"), zone: None, capacity: Size::NONE });
     assert_eq!(too_many(&refused), Some(("hosts", HOSTS_MAX)));
 }
 
@@ -263,6 +266,7 @@ fn domains_are_numbered_up_to_a_limit() {
         host: HostId(0),
         update_domain: UpdateDomain(update),
         fault_domain: FaultDomain(fault),
+        size: Size::NONE,
     };
     let last = (UPDATE_DOMAINS_MAX - 1, FAULT_DOMAINS_MAX - 1);
     assert!(bare.ask(&crate::bare::admission("vm", domains(last.0, last.1))).is_ok());

@@ -83,7 +83,7 @@ fn what_the_driver_carries_out_is_neither_forgotten_nor_moved() {
 #[test]
 fn planned_work_refuses_a_move_unless_it_is_forced() {
     let (mut bare, [first, second]) = pair();
-    bare.submit(Command::AdmitHost { name: name("h2"), zone: None }).unwrap();
+    bare.submit(Command::AdmitHost { name: name("h2"), zone: None, capacity: Size::NONE }).unwrap();
     bare.submit(update(&[0])).unwrap();
     bare.settle();
     let event = bare.events(WEB)[0].id();
@@ -126,7 +126,7 @@ fn a_machine_that_was_moved_is_as_it_was_on_another_host() {
 #[test]
 fn a_move_keeps_the_rules_of_placement() {
     let mut bare = TestRules::with_hosts(2);
-    bare.submit(Command::AdmitHost { name: name("far"), zone: Some(Zone(2)) }).unwrap();
+    bare.submit(Command::AdmitHost { name: name("far"), zone: Some(Zone(2)), capacity: Size::NONE }).unwrap();
     let db = bare.set("db", SetShape::AvailabilitySet);
     bare.member(db, "db-0", at(0, 0)).unwrap();
     bare.member(db, "db-1", at(1, 1)).unwrap();
@@ -134,7 +134,7 @@ fn a_move_keeps_the_rules_of_placement() {
     assert!(matches!(refused(&bare, 1), Err(Refusal::UpdateDomainClash { .. })));
     assert_eq!(refused(&bare, 2), Err(Refusal::OtherZone { machine: name("db-0"), host: name("far") }));
     assert_eq!(refused(&bare, 7), Err(Refusal::NoSuchHost));
-    bare.submit(Command::AdmitHost { name: name("h3"), zone: None }).unwrap();
+    bare.submit(Command::AdmitHost { name: name("h3"), zone: None, capacity: Size::NONE }).unwrap();
     bare.submit(Command::FailHost(HostId(3))).unwrap();
     assert_eq!(refused(&bare, 3), Err(Refusal::HostFailed(name("h3"))));
     bare.submit(Command::RecoverHost(HostId(3))).unwrap();
@@ -181,7 +181,7 @@ fn a_machine_that_failed_to_leave_a_failed_host_can_be_moved_from_it() {
     bare.submit(Command::FailHost(HostId(0))).unwrap();
     let Action { maintenance, target, .. } = bare.cluster.unfinished().next().unwrap();
     bare.submit(Command::Complete { maintenance, target, report: Report::Failed }).unwrap();
-    bare.submit(Command::AdmitHost { name: name("h1"), zone: None }).unwrap();
+    bare.submit(Command::AdmitHost { name: name("h1"), zone: None, capacity: Size::NONE }).unwrap();
     bare.submit(recorded(solo, 1, PlannedWork::Refuses)).unwrap();
     bare.settle();
     assert_eq!(bare.cluster.machine(solo).unwrap().host, HostId(1));

@@ -6,7 +6,8 @@ use forewarn_lifecycle::*;
 use crate::bare::{TestRules, at, name};
 
 fn host(bare: &mut TestRules, text: &str, zone: u16) -> HostId {
-    bare.submit(Command::AdmitHost { name: name(text), zone: Some(Zone(zone)) }).unwrap();
+    bare.submit(Command::AdmitHost { name: name(text), zone: Some(Zone(zone)), capacity: Size::NONE })
+        .unwrap();
     bare.cluster.host_named(text).unwrap()
 }
 

@@ -220,6 +220,7 @@ fn a_pause_is_at_most_seven_days() {
         upgrade: longer,
         model: Profile::default(),
         policy: Policy::default(),
+        size: Size::NONE,
     };
     assert_eq!(bare.submit(new), Err(Refusal::PauseTooLong));
 }

@@ -1,7 +1,7 @@
 //! Folds of the state of a cluster, and announcements that no VM may have read.
 
 use forewarn_control::{ClusterId, Record, Stream};
-use forewarn_lifecycle::{Command, Name, Now, Seed};
+use forewarn_lifecycle::{Command, Name, Now, Seed, Size};
 use forewarn_store::{AUDIT_RETENTION, Journal, Options};
 use tokio::sync::mpsc;
 
@@ -25,7 +25,7 @@ async fn a_fold_drops_no_announcement_that_vms_may_not_have_read() {
     let (_, stream) = initial.clusters(&journal).remove(0);
     let mut driver = Driver::new(ClusterId::DEFAULT, stream, context, own.downgrade());
     let hosts = (0..50).map(|number| Name::new(&format!("h-{number}")).unwrap());
-    let hosts = hosts.map(|name| Command::AdmitHost { name, zone: None });
+    let hosts = hosts.map(|name| Command::AdmitHost { name, zone: None, capacity: Size::NONE });
     for command in solo_restart().into_iter().chain(hosts) {
         driver.submit(command).await;
     }

@@ -2,7 +2,7 @@
 
 use forewarn_control::request::{Administration, ClusterRequest, RequestContext};
 use forewarn_control::{ClusterId, ControlError, ControlState};
-use forewarn_lifecycle::{Command, Name, Now, Seed, TenantId, Timestamp};
+use forewarn_lifecycle::{Command, Name, Now, Seed, Size, TenantId, Timestamp};
 use forewarn_metadata::ControlPlane;
 
 use super::task::start_driver;
@@ -15,7 +15,7 @@ use crate::snapshot::Snapshot;
 const NORTH: ClusterId = ClusterId(1);
 
 fn host(name: &str) -> Command {
-    Command::AdmitHost { name: Name::new(name).unwrap(), zone: None }
+    Command::AdmitHost { name: Name::new(name).unwrap(), zone: None, capacity: Size::NONE }
 }
 
 /// A server with two clusters. The driver of the second one has panicked.

@@ -115,7 +115,11 @@ async fn a_read_does_not_wait_for_a_commit_that_hangs() {
     let clock = Clock::virtual_at(start().wall, Speed(0));
     let disk = SlowDisk::new(clock.clone());
     let control = ControlHandle::on_slow_disk(Seed([5; 16]), clock, disk.clone());
-    let admit = |name| Command::AdmitHost { name: Name::new(name).expect("a name"), zone: None };
+    let admit = |name| Command::AdmitHost {
+        name: Name::new(name).expect("a name"),
+        zone: None,
+        capacity: Size::NONE,
+    };
     control.submit(admit("h1")).await.unwrap();
     let (release, hanging) = disk.hang();
     let (writer, command) = (control.clone(), admit("h2"));
@@ -173,7 +177,11 @@ async fn a_snapshot_never_shows_what_could_not_be_written() {
     let clock = Clock::virtual_at(start().wall, Speed(0));
     let disk = SlowDisk::new(clock.clone());
     let (mut driver, _own) = driver_on(clock.clone(), disk.clone());
-    let admit = |name| Command::AdmitHost { name: Name::new(name).expect("a name"), zone: None };
+    let admit = |name| Command::AdmitHost {
+        name: Name::new(name).expect("a name"),
+        zone: None,
+        capacity: Size::NONE,
+    };
     let mut written = driver.submit(admit("h1")).await;
     driver.settle(clock.now()).await;
     assert!(written.try_recv().unwrap().is_ok());
@@ -218,7 +226,9 @@ async fn a_driver_that_stops_answers_and_starts_nothing() {
         drop(driver.submit(command).await);
     }
     driver.settle(clock.now()).await;
-    let mut last = driver.submit(Command::AdmitHost { name: Name::new("h2").unwrap(), zone: None }).await;
+    let mut last = driver
+        .submit(Command::AdmitHost { name: Name::new("h2").unwrap(), zone: None, capacity: Size::NONE })
+        .await;
     clock.set(later(clock.now(), NOTICE), Speed(0));
     let (reply, mut stopped) = oneshot::channel();
     driver.handle(ClusterMessage::Stop { reply }).await;
@@ -257,11 +267,15 @@ async fn announced_on(clock: Clock) -> ControlHandle {
 /// One host, one enrolled machine, and its restart.
 pub(super) fn solo_restart() -> [Command; 4] {
     let name = |text| Name::new(text).expect("a name");
-    let placement =
-        Placement { host: HostId(0), update_domain: UpdateDomain(0), fault_domain: FaultDomain(0) };
+    let placement = Placement {
+        host: HostId(0),
+        update_domain: UpdateDomain(0),
+        fault_domain: FaultDomain(0),
+        size: Size::NONE,
+    };
     let (priority, profile, policy) = (Priority::Regular, Profile::default(), Policy::default());
     [
-        Command::AdmitHost { name: name("h1"), zone: None },
+        Command::AdmitHost { name: name("h1"), zone: None, capacity: Size::NONE },
         Command::AdmitStandalone { name: name("solo"), placement, priority, profile, policy },
         Command::Enrol(TenantId(0)),
         Command::Restart(MachineId(0)),
@@ -320,14 +334,18 @@ async fn on_slow_disk(fraction: i64) -> (ControlHandle, SlowDisk) {
     let disk = SlowDisk::new(clock.clone());
     let control = ControlHandle::on_slow_disk(Seed([5; 16]), clock, disk.clone());
     let name = |text| Name::new(text).expect("a name");
-    let placement =
-        Placement { host: HostId(0), update_domain: UpdateDomain(0), fault_domain: FaultDomain(0) };
+    let placement = Placement {
+        host: HostId(0),
+        update_domain: UpdateDomain(0),
+        fault_domain: FaultDomain(0),
+        size: Size::NONE,
+    };
     let spot = Priority::Spot(EvictionPolicy::Deallocate);
     let notified = Profile { terminate: TerminateNotice::from_seconds(420), os_image: OsImageNotice::Off };
     let policy = Policy::default();
     let (none, regular) = (Profile::default(), Priority::Regular);
     for command in [
-        Command::AdmitHost { name: name("h1"), zone: None },
+        Command::AdmitHost { name: name("h1"), zone: None, capacity: Size::NONE },
         Command::AdmitStandalone { name: name("spot"), placement, priority: spot, profile: none, policy },
         Command::AdmitStandalone {
             name: name("notified"),

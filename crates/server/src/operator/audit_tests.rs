@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use forewarn_control::shared::{Reach, Role, Scope};
 use forewarn_control::{AuditEntry, AuditVerifier, Chain, ClusterId, Fleet, NewAuditEntry, Permit, Stream};
-use forewarn_lifecycle::{Command, Name, Seed};
+use forewarn_lifecycle::{Command, Name, Seed, Size};
 use forewarn_store::{AuditBatch, LoggedEntry};
 use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -159,7 +159,7 @@ async fn a_token_for_a_cluster_exports_entries_of_no_other() {
     let create = Administration::CreateCluster(Name::new("west").unwrap());
     control.administer(create, RequestContext::default()).await.unwrap();
     let west = ClusterId(1);
-    let host = Command::AdmitHost { name: Name::new("w1").unwrap(), zone: None };
+    let host = Command::AdmitHost { name: Name::new("w1").unwrap(), zone: None, capacity: Size::NONE };
     control.of(west).submit(host).await.unwrap();
     let scope = Scope { clusters: [west].into_iter().collect(), ..Scope::default() };
     let token = server.token_for("w", scope).await;

@@ -187,7 +187,8 @@ impl OperatorRequest {
             Ok(_) => self.api.metrics.commands.inc(),
             Err(_) => self.api.metrics.refused.inc(),
         };
-        Ok(outcome?)
+        let is_limited = !self.permit.scope.tenants.is_all();
+        Ok(outcome.map_err(|error| if is_limited { error.without_hosts() } else { error })?)
     }
 
     /// The tags of `If-Match`.

@@ -20,7 +20,11 @@ async fn with_failed_cluster() -> TestServer {
     server.control.administer(create, RequestContext::default()).await.unwrap();
     server.control.send_to_cluster(NORTH, ClusterMessage::Panic).await;
     // The reply comes once the failure is known.
-    let command = forewarn_lifecycle::Command::AdmitHost { name: Name::new("h9").unwrap(), zone: None };
+    let command = forewarn_lifecycle::Command::AdmitHost {
+        name: Name::new("h9").unwrap(),
+        zone: None,
+        capacity: Size::NONE,
+    };
     assert!(server.control.of(NORTH).submit(command).await.is_err());
     server
 }

@@ -12,9 +12,16 @@ async fn solo() -> (ControlHandle, MachineId) {
     let control =
         ControlHandle::simulated(Seed([5; 16]), Clock::virtual_at(Timestamp::from_millis(0), Speed(0)));
     let name = |text| Name::new(text).expect("a name");
-    control.submit(Command::AdmitHost { name: name("h1"), zone: None }).await.expect("a new host");
-    let placement =
-        Placement { host: HostId(0), update_domain: UpdateDomain(0), fault_domain: FaultDomain(0) };
+    control
+        .submit(Command::AdmitHost { name: name("h1"), zone: None, capacity: Size::NONE })
+        .await
+        .expect("a new host");
+    let placement = Placement {
+        host: HostId(0),
+        update_domain: UpdateDomain(0),
+        fault_domain: FaultDomain(0),
+        size: Size::NONE,
+    };
     let (priority, profile, policy) = (Priority::Regular, Profile::default(), Policy::default());
     let admit = Command::AdmitStandalone { name: name("solo"), placement, priority, profile, policy };
     control.submit(admit).await.expect("a new machine");

@@ -17,6 +17,9 @@ stored_enum!(Row {
     7 => EndedRollout(id, ended),
     30 => FormerSeed(former),
     40 => Windows(owner, windows),
+    41 => Capacity(host, capacity),
+    42 => MachineSize(machine, size),
+    43 => InstanceSize(set, size),
 });
 
 stored_struct! {

@@ -4,9 +4,9 @@ use forewarn_lifecycle::{
     Action, Announcement, Approval, Approve, Approver, Brake, Cause, Change, EventId, EventKind, EventSource,
     EvictionPolicy, FailureKind, FaultDomain, Health, Hold, HostId, Impact, Machine, MachineId,
     MaintenanceId, Name, Now, Orchestration, OsImageNotice, Part, Parts, Plan, Policy, Power, PowerChange,
-    Priority, Profile, Reason, Report, RolloutId, ScaleSet, ScaleSetId, Seed, Settings, Shape, StartCause,
-    Steady, TenantId, TerminateNotice, Timestamp, Unenrolled, UpdateDomain, UpgradePolicy, Wait, Withdrawal,
-    Zone,
+    Priority, Profile, Reason, Report, RolloutId, ScaleSet, ScaleSetId, Seed, Settings, Shape, Size,
+    StartCause, Steady, TenantId, TerminateNotice, Timestamp, Unenrolled, UpdateDomain, UpgradePolicy, Wait,
+    Withdrawal, Zone,
 };
 
 use super::plain::{read_text, write_text};
@@ -99,6 +99,7 @@ stored_struct! {
     Announcement { id, kind, source, reason, duration_seconds, resources }
     Approval { by, at }
     Action { maintenance, target, impact, boots }
+    Size { cpus, memory_mib }
 }
 
 stored_enum!(Change {
@@ -142,6 +143,9 @@ stored_enum!(Change {
     49 => Suspended { maintenance, target },
     50 => Retried { maintenance, target },
     60 => WindowsChanged { owner, windows },
+    70 => CapacityChanged { host, capacity },
+    71 => MachineResized { machine, size },
+    72 => InstancesResized { scale_set, size },
     40 => NoticeExtended { maintenance, not_before, steady_due },
 });
 

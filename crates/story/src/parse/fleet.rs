@@ -1,7 +1,10 @@
 //! Parsing of statements that set up the fleet.
 
+use std::num::NonZeroU16;
+use std::str::FromStr;
+
 use forewarn_control::{
-    Eviction, HostEntry, InstanceEntry, MachineEntry, NamedCommand, OrchestrationWord, PolicyEntry,
+    Eviction, HostEntry, InstanceEntry, MachineEntry, Memory, NamedCommand, OrchestrationWord, PolicyEntry,
     RollingEntry, ScaleSetEntry, SetEntry, UpgradeWord, VmEntry,
 };
 use forewarn_lifecycle::TerminateNotice;
@@ -24,6 +27,8 @@ struct Traits {
     spot: Option<Eviction>,
     terminate: Option<Span>,
     os_image: bool,
+    cpus: Option<NonZeroU16>,
+    memory: Option<Memory>,
 }
 
 /// Parses a statement about the fleet; `None` if the verb is another.
@@ -39,6 +44,10 @@ pub(super) fn fleet_operation(
         "service" => vec![NamedCommand::AdmitCloudService(set(line)?)],
         "scaleset" => vec![scale_set(line)?],
         "machine" => vec![machine(line)?],
+        "capacity" => {
+            let (host, (cpus, memory)) = (known(line, "a host")?, size(line)?);
+            vec![NamedCommand::ChangeCapacity { host, cpus, memory }]
+        }
         "remove" => vec![match choice(line, &["host", "tenant", "scaleset"])? {
             "host" => NamedCommand::RemoveHost { host: known(line, "a name")? },
             "tenant" => NamedCommand::RemoveTenant { tenant: known(line, "a name")? },
@@ -50,25 +59,29 @@ pub(super) fn fleet_operation(
 
 fn hosts(line: &mut LineReader<'_>) -> Result<Vec<NamedCommand>, StoryError> {
     let mut names = vec![new_name(line)?];
-    while line.peek().is_some_and(|word| word.text != "zone") {
+    while line.peek().is_some_and(|word| !["zone", "cpus", "memory"].contains(&word.text)) {
         names.push(new_name(line)?);
     }
     let zone = match line.take_if("zone") {
         Some(_) => Some(line.need_number()?),
         None => None,
     };
-    Ok(names.into_iter().map(|name| NamedCommand::AdmitHost(HostEntry { name, zone })).collect())
+    let (cpus, memory) = size(line)?;
+    let entry = |name| HostEntry { name, zone, cpus, memory };
+    Ok(names.into_iter().map(|name| NamedCommand::AdmitHost(entry(name))).collect())
 }
 
 fn vm(line: &mut LineReader<'_>) -> Result<NamedCommand, StoryError> {
     let name = new_name(line)?;
     let Placed { host, update_domain, fault_domain } = placed(line)?;
-    let Traits { spot, terminate, os_image } = traits(line)?;
+    let Traits { spot, terminate, os_image, cpus, memory } = traits(line)?;
     Ok(NamedCommand::AdmitVm(VmEntry {
         name,
         host,
         update_domain,
         fault_domain,
+        cpus,
+        memory,
         spot,
         terminate,
         os_image,
@@ -87,12 +100,14 @@ fn machine(line: &mut LineReader<'_>) -> Result<NamedCommand, StoryError> {
     line.need_word("of")?;
     let tenant = known(line, "a tenant")?;
     let Placed { host, update_domain, fault_domain } = placed(line)?;
-    let Traits { spot, terminate, os_image } = traits(line)?;
+    let Traits { spot, terminate, os_image, cpus, memory } = traits(line)?;
     let machine = MachineEntry {
         name,
         host,
         update_domain,
         fault_domain,
+        cpus,
+        memory,
         spot,
         terminate,
         os_image,
@@ -108,11 +123,13 @@ fn scale_set(line: &mut LineReader<'_>) -> Result<NamedCommand, StoryError> {
         line.take_if("flexible").map_or(OrchestrationWord::Uniform, |_| OrchestrationWord::Flexible);
     let kind = |word: Token<'_>| ["manual", "automatic", "rolling"].contains(&word.text);
     let upgrade = if line.peek().is_some_and(kind) { upgrading(line)? } else { UpgradeWord::Manual };
-    let Traits { spot, terminate, os_image } = traits(line)?;
+    let Traits { spot, terminate, os_image, cpus, memory } = traits(line)?;
     Ok(NamedCommand::AdmitScaleSet(ScaleSetEntry {
         name,
         orchestration,
         upgrade,
+        cpus,
+        memory,
         spot,
         terminate,
         os_image,
@@ -183,7 +200,27 @@ fn traits(line: &mut LineReader<'_>) -> Result<Traits, StoryError> {
         Some(_) => terminate(line)?,
         None => None,
     };
-    Ok(Traits { spot, terminate, os_image: line.take_if("osimage").is_some() })
+    let os_image = line.take_if("osimage").is_some();
+    let (cpus, memory) = size(line)?;
+    Ok(Traits { spot, terminate, os_image, cpus, memory })
+}
+
+/// Parses CPUs and memory, each of which may be absent.
+pub(super) fn size(line: &mut LineReader<'_>) -> Result<(Option<NonZeroU16>, Option<Memory>), StoryError> {
+    let cpus = match line.take_if("cpus") {
+        Some(_) => Some(needed(line, "a number of CPUs")?),
+        None => None,
+    };
+    let memory = match line.take_if("memory") {
+        Some(_) => Some(needed(line, "an amount of memory, such as 8GiB")?),
+        None => None,
+    };
+    Ok((cpus, memory))
+}
+
+fn needed<T: FromStr>(line: &mut LineReader<'_>, what: &str) -> Result<T, StoryError> {
+    let word = line.need(what)?;
+    word.text.parse().map_err(|_| line.error_at(word, format!("not {what}")))
 }
 
 /// Parses the notice of a deletion, and the announcement of new images.

@@ -5,7 +5,7 @@ use forewarn_control::{
 };
 use forewarn_types::Span;
 
-use super::fleet::{fleet_operation, profile, upgrading};
+use super::fleet::{fleet_operation, profile, size, upgrading};
 use super::{choice, known, name, rollout};
 use crate::error::StoryError;
 use crate::line_reader::{LineReader, Token};
@@ -47,6 +47,8 @@ const VERBS: &[&str] = &[
     "policy",
     "model",
     "profile",
+    "resize",
+    "capacity",
     "upgrade",
     "forget",
     "move",
@@ -118,6 +120,10 @@ fn machine_operation(line: &mut LineReader<'_>, verb: Token<'_>) -> Result<Optio
         "deallocate" => NamedCommand::Deallocate { machine: known(line)? },
         "forget" => forget(line)?,
         "move" => move_machine(line)?,
+        "resize" => {
+            let (machine, (cpus, memory)) = (known(line)?, size(line)?);
+            NamedCommand::Resize { machine, cpus, memory }
+        }
         "upgrade" => NamedCommand::UpgradeInstance { machine: known(line)? },
         "jam" => NamedCommand::Jam { machine: known(line)? },
         "profile" => {

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use forewarn_lifecycle::*;
 
+use super::capacity::CapacityRecords;
 use super::promise::Promise;
 use super::rollouts::RolloutRecords;
 use super::steps::StepRecords;
@@ -22,6 +23,7 @@ pub struct Observer {
     books: RolloutRecords,
     steps: StepRecords,
     tenant_windows: TenantWindowRecords,
+    capacity: CapacityRecords,
     upgrades: Upgrades,
     /// Number of observations of each kind, so that a test can check that it has tested something.
     pub seen: BTreeMap<&'static str, usize>,
@@ -59,6 +61,7 @@ impl Observer {
         command: &Command,
         decided: &Result<Vec<Change>, Refusal>,
     ) {
+        self.capacity.asked(command);
         if let Command::ForceStart(id) = command
             && decided.is_ok()
         {
@@ -177,7 +180,9 @@ impl Observer {
         self.broken.extend(broken);
         let (broken, window) = self.tenant_windows.changed(cluster, now, change, forced);
         self.broken.extend(broken);
-        for seen in [seen, step, window].into_iter().filter(|seen| !seen.is_empty()) {
+        let (broken, room) = self.capacity.changed(cluster, change);
+        self.broken.extend(broken);
+        for seen in [seen, step, window, room].into_iter().filter(|seen| !seen.is_empty()) {
             self.count(seen);
         }
     }

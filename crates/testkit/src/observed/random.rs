@@ -43,6 +43,8 @@ pub enum RandomOperation {
     AdmitInstance(u8, u8),
     Forget(u8),
     Move(u8, u8, PlannedWork),
+    Resize(u8, u8),
+    Capacity(u8, u8),
     /// Everything that waits is readable only that many milliseconds later.
     Late(u32, Exposure),
     Unclear(u8, u8),
@@ -110,6 +112,8 @@ fn random_operation() -> impl Strategy<Value = RandomOperation> {
         4 => (any::<u8>(), any::<u8>(), planned).prop_map(|(machine, host, planned)| {
             H::Move(machine, host, planned)
         }),
+        2 => (any::<u8>(), any::<u8>()).prop_map(|(machine, bits)| H::Resize(machine, bits)),
+        1 => (any::<u8>(), any::<u8>()).prop_map(|(host, bits)| H::Capacity(host, bits)),
         2 => (0u32..1_200_000, exposures()).prop_map(|(millis, exposure)| H::Late(millis, exposure)),
     ]
 }
@@ -127,14 +131,24 @@ pub struct Layout {
     domains: u16,
     machines: Vec<(u8, u8, u8)>,
     enrolled: Vec<bool>,
+    /// Capacities of the hosts and sizes of the machines, repeated; none if empty.
+    sizes: Vec<u8>,
 }
 
 pub fn layouts() -> impl Strategy<Value = Layout> {
     let machines = prop::collection::vec((any::<u8>(), any::<u8>(), any::<u8>()), 4..20);
     let enrolled = prop::collection::vec(prop::bool::weighted(0.8), 8);
-    (3u8..8, 1u16..3, 2u16..4, machines, enrolled).prop_map(|(hosts, zones, domains, machines, enrolled)| {
-        Layout { hosts, zones, domains, machines, enrolled }
-    })
+    let sizes = prop_oneof![Just(Vec::new()), prop::collection::vec(any::<u8>(), 1..8)];
+    (3u8..8, 1u16..3, 2u16..4, machines, enrolled, sizes).prop_map(
+        |(hosts, zones, domains, machines, enrolled, sizes)| Layout {
+            hosts,
+            zones,
+            domains,
+            machines,
+            enrolled,
+            sizes,
+        },
+    )
 }
 
 fn name(text: &str) -> Name {
@@ -144,9 +158,13 @@ fn name(text: &str) -> Name {
 /// Builds the fleet. A placement that the rules refuse is left out.
 pub fn build(layout: &Layout) -> ObservedCluster {
     let mut world = ObservedCluster::new();
+    let mut sizes = layout.sizes.iter().cycle().copied();
     for host in 0..layout.hosts {
         let zone = Some(Zone(u16::from(host) % layout.zones));
-        world.submit(Command::AdmitHost { name: name(&format!("h{host}")), zone }).expect("a new host");
+        let capacity = sizes.next().map_or(Size::NONE, random_capacity);
+        world
+            .submit(Command::AdmitHost { name: name(&format!("h{host}")), zone, capacity })
+            .expect("a new host");
     }
     let policy = Policy::default();
     for (text, set) in [("shop", SetShape::CloudService), ("db", SetShape::AvailabilitySet)] {
@@ -158,8 +176,15 @@ pub fn build(layout: &Layout) -> ObservedCluster {
         ("batch", Priority::Spot(EvictionPolicy::Delete), Profile::default()),
     ] {
         let (orchestration, upgrade) = (Orchestration::Uniform, UpgradePolicy::Manual);
-        let set =
-            Command::AdmitScaleSet { name: name(text), orchestration, priority, upgrade, model, policy };
+        let set = Command::AdmitScaleSet {
+            name: name(text),
+            orchestration,
+            priority,
+            upgrade,
+            model,
+            policy,
+            size: sizes.next().map_or(Size::NONE, random_size),
+        };
         world.submit(set).expect("a new scale set");
     }
     for (number, &(tenant, host, domain)) in layout.machines.iter().enumerate() {
@@ -167,6 +192,7 @@ pub fn build(layout: &Layout) -> ObservedCluster {
             host: HostId(u32::from(host % layout.hosts)),
             update_domain: UpdateDomain(u16::from(domain) % layout.domains),
             fault_domain: FaultDomain(u16::from(domain / 16) % 3),
+            size: sizes.next().map_or(Size::NONE, random_size),
         };
         drop(world.submit(admission(tenant % 6, number, placement)));
     }
@@ -258,11 +284,24 @@ impl ObservedCluster {
             Op::Settings(bits) => Some(Command::ChangeSettings(settings_of(*bits))),
             Op::AdmitInstance(set, host) => pick(&hosts, *host).map(|host| Command::AdmitInstance {
                 scale_set: one_of_two(*set),
-                placement: Placement { host, update_domain: UpdateDomain(0), fault_domain: FaultDomain(0) },
+                placement: Placement {
+                    host,
+                    update_domain: UpdateDomain(0),
+                    fault_domain: FaultDomain(0),
+                    size: Size::NONE,
+                },
                 number: None,
             }),
             Op::Forget(number) => pick(&machines, *number).map(Command::Forget),
             Op::Move(number, host, planned) => self.record_move(*number, *host, *planned),
+            Op::Resize(number, bits) if *bits < 32 => {
+                Some(Command::ResizeInstances { scale_set: one_of_two(*number), size: random_size(*bits) })
+            }
+            Op::Resize(number, bits) => {
+                pick(&machines, *number).map(|machine| Command::Resize { machine, size: random_size(*bits) })
+            }
+            Op::Capacity(number, bits) => pick(&hosts, *number)
+                .map(|host| Command::ChangeCapacity { host, capacity: random_capacity(*bits) }),
         };
         if let Some(command) = command {
             drop(self.submit(command));
@@ -343,6 +382,24 @@ impl ObservedCluster {
     fn approver(&self, tenant: TenantId) -> Approver {
         let machines = self.cluster.tenant(tenant).map_or(&[][..], Tenant::machines);
         machines.first().map_or(Approver::Owner, |machine| Approver::Machine(*machine))
+    }
+}
+
+/// None, CPUs, memory, or both: room for a few machines.
+fn random_capacity(bits: u8) -> Size {
+    let Size { cpus, memory_mib } = random_size(bits);
+    Size { cpus: 3 * cpus, memory_mib: 3 * memory_mib }
+}
+
+/// None, CPUs, memory, or both.
+fn random_size(bits: u8) -> Size {
+    let part = |place: u8| u16::from(bits >> place & 3);
+    let size = Size { cpus: 1 + part(2), memory_mib: 512 * (1 + u32::from(part(4))) };
+    match bits & 3 {
+        0 => Size { cpus: 0, ..size },
+        1 => Size { memory_mib: 0, ..size },
+        _ if bits < 4 => Size::NONE,
+        _ => size,
     }
 }
 

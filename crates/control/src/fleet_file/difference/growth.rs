@@ -29,7 +29,7 @@ pub(super) fn growth(
     let mut planning = None;
     for (index, set) in wanted.scale_sets.iter().enumerate() {
         let Some(count) = set.count.map(usize::from) else { continue };
-        let was = current.scale_set_named(&set.name).map_or(0, |was| staying(current.cluster, was));
+        let was = current.scale_set_named(&set.name).map_or(0, |(_, was)| staying(current.cluster, was));
         list.place = FleetPosition::default().item("scale_set", index).member("instances");
         if was > count && unmentioned == UnlistedObjects::Keep {
             list.later(format!("~ {}: instances {was} -> {count}", set.name));

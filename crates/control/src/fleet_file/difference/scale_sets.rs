@@ -6,6 +6,7 @@ use forewarn_lifecycle::ScaleSet;
 
 use super::CurrentFleet;
 use super::list::{DifferenceList, MachineLabel, check_place, notices};
+use super::sizes;
 use crate::command::entry::{InstanceEntry, ScaleSetEntry};
 use crate::command::named::NamedCommand;
 use crate::fleet_file::check::number;
@@ -23,9 +24,9 @@ pub(super) fn scale_sets(list: &mut DifferenceList, current: CurrentFleet<'_>, w
                 let text = format!("+ scale set {}", set.name);
                 list.push(text, NamedCommand::AdmitScaleSet(set.without_instances()));
             }
-            Some(was) => scale_set(list, &CurrentFleet::bare_scale_set(was), set),
+            Some((id, was)) => scale_set(list, &current.bare_scale_set(id, was), set),
         }
-        instances(list, current, was, set);
+        instances(list, current, was.map(|(_, was)| was), set);
     }
 }
 
@@ -48,6 +49,7 @@ fn scale_set(list: &mut DifferenceList, was: &ScaleSetEntry, set: &ScaleSetEntry
         let text = notices((was.terminate, was.os_image), (terminate, os_image));
         list.push(format!("~ {name}: {text}"), command);
     }
+    sizes::instances(list, name, (was.cpus, was.memory), (set.cpus, set.memory));
 }
 
 fn instances(

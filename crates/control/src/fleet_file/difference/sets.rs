@@ -4,6 +4,7 @@ use forewarn_lifecycle::{Shape, Tenant};
 
 use super::CurrentFleet;
 use super::list::{DifferenceList, MachineLabel, check_place, profile};
+use super::sizes;
 use crate::command::entry::{MachineEntry, SetEntry};
 use crate::command::named::NamedCommand;
 use crate::fleet_file::fleet::Fleet;
@@ -93,5 +94,6 @@ fn machine(list: &mut DifferenceList, tenant: &str, was: &MachineEntry, machine:
     }
     list.placement(called, &was.host, &machine.host);
     profile(list, called, (was.terminate, was.os_image), (machine.terminate, machine.os_image));
+    sizes::machine(list, called, (was.cpus, was.memory), (machine.cpus, machine.memory));
     list.details(called, (&was.addresses, &was.tags), (&machine.addresses, &machine.tags));
 }

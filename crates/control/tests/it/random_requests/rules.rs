@@ -21,6 +21,7 @@ fn fleet() -> Vec<BoxedStrategy<Command>> {
         mapped((names(), prop::option::of(any::<u16>())), |(name, zone)| C::AdmitHost {
             name,
             zone: zone.map(Zone),
+            capacity: Size::NONE,
         }),
         mapped(hosts(), C::RemoveHost),
         mapped((names(), placements(), priorities(), profiles(), policies()), |all| {
@@ -46,7 +47,7 @@ fn scale_sets() -> Vec<BoxedStrategy<Command>> {
     vec![
         mapped((names(), orchestrations, priorities(), upgrades(), profiles(), policies()), |all| {
             let (name, orchestration, priority, upgrade, model, policy) = all;
-            C::AdmitScaleSet { name, orchestration, priority, upgrade, model, policy }
+            C::AdmitScaleSet { name, orchestration, priority, upgrade, model, policy, size: Size::NONE }
         }),
         mapped((sets(), placements(), prop::option::of(any::<u32>())), |(scale_set, placement, number)| {
             C::AdmitInstance { scale_set, placement, number }
@@ -181,6 +182,7 @@ fn placements() -> BoxedStrategy<Placement> {
             host,
             update_domain: UpdateDomain(update_domain),
             fault_domain: FaultDomain(fault_domain),
+            size: Size::NONE,
         })
         .boxed()
 }

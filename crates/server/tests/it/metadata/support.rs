@@ -68,7 +68,7 @@ pub(crate) async fn control() -> ControlHandle {
 async fn admit_fleet(control: &ControlHandle) {
     let submit = async |command| drop(control.submit(command).await.unwrap());
     for host in ["h1", "h2", "h3"] {
-        submit(Command::AdmitHost { name: name(host), zone: None }).await;
+        submit(Command::AdmitHost { name: name(host), zone: None, capacity: Size::NONE }).await;
     }
     let policy = Policy::default();
     submit(Command::AdmitTenant { name: name("web"), set: SetShape::AvailabilitySet, policy }).await;
@@ -76,6 +76,7 @@ async fn admit_fleet(control: &ControlHandle) {
         host: HostId(host),
         update_domain: UpdateDomain(domain),
         fault_domain: FaultDomain(domain),
+        size: Size::NONE,
     };
     let (priority, profile) = (Priority::Regular, Profile::default());
     for (host, domain, machine) in [(0, 0, "web_0"), (1, 1, "web_1"), (0, 0, "web_10")] {

@@ -223,9 +223,15 @@ fn the_highest_that_each_clock_has_shown_is_kept() {
 fn what_the_shell_knows_survives_and_goes_with_its_machine() {
     let directory = tempdir().unwrap();
     let mut world = ObservedCluster::new();
-    world.submit(Command::AdmitHost { name: Name::new("h").unwrap(), zone: None }).unwrap();
-    let placement =
-        Placement { host: HostId(0), update_domain: UpdateDomain(0), fault_domain: FaultDomain(0) };
+    world
+        .submit(Command::AdmitHost { name: Name::new("h").unwrap(), zone: None, capacity: Size::NONE })
+        .unwrap();
+    let placement = Placement {
+        host: HostId(0),
+        update_domain: UpdateDomain(0),
+        fault_domain: FaultDomain(0),
+        size: Size::NONE,
+    };
     for name in ["stays", "goes"] {
         let (name, priority) = (Name::new(name).unwrap(), Priority::Regular);
         let (profile, policy) = (Profile::default(), Policy::default());
