@@ -58,6 +58,8 @@ pub fn refused(refusal: &Refusal) -> ArmError {
         | Refusal::TooManyUserOperations { .. }
         | Refusal::NotWaiting(_)
         | Refusal::AlreadyDone(_)
+        | Refusal::NotFenced(_)
+        | Refusal::BeingFenced(_)
         | Refusal::NoStep(_)
         | Refusal::NothingUnfinished
         | Refusal::TooMany { .. } => ArmError::new(409, "OperationNotAllowed", message()),

@@ -48,6 +48,7 @@ mod cluster;
 mod command;
 mod decide;
 mod evolve;
+mod fence;
 mod fleet;
 mod host_step;
 pub mod limits;
@@ -78,6 +79,7 @@ pub use agenda::{Attention, Deadline};
 pub use change::{Change, Effect};
 pub use cluster::{Cluster, Counters, FormerSeed};
 pub use command::{Command, Exposure, PlannedWork, Refusal, SetShape};
+pub use fence::Fence;
 pub use fleet::{
     EvictionPolicy, Health, Host, HostAttention, Machine, Orchestration, OsImageNotice, Placement, Power,
     Priority, Profile, ResourceKind, ScaleSet, TerminateNotice, UpgradePolicy,

@@ -6,6 +6,7 @@ mod approval;
 mod draft;
 mod ending;
 mod enrolment;
+mod fencing;
 mod fleet;
 mod group;
 mod host_step;
@@ -80,6 +81,8 @@ impl Cluster {
             Command::CancelRollout(rollout) => draft.cancel_rollout(*rollout),
             Command::DegradeHost { host, fails_in } => draft.degrade_host(*host, *fails_in),
             Command::FailHost(host) => draft.fail_host(*host),
+            Command::FailUnfencedHost(host) => draft.fail_unfenced_host(*host),
+            Command::FailFencedHost(host) => draft.fail_fenced_host(*host),
             Command::RecoverHost(host) => draft.recover_host(*host),
             Command::Approve { tenant, events, by } => draft.approve(*tenant, events, *by),
             Command::Cancel(maintenance) => draft.cancel(*maintenance),

@@ -4,6 +4,7 @@
 
 mod arrivals;
 mod bare;
+mod fencing;
 mod host_steps;
 mod invariants;
 mod limits;
