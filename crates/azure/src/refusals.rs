@@ -59,6 +59,8 @@ pub fn refused(refusal: &Refusal) -> ArmError {
         | Refusal::NotWaiting(_)
         | Refusal::AlreadyDone(_)
         | Refusal::WindowsNeverMeet { .. }
+        | Refusal::NotFenced(_)
+        | Refusal::BeingFenced(_)
         | Refusal::NoStep(_)
         | Refusal::NothingUnfinished
         | Refusal::TooMany { .. } => ArmError::new(409, "OperationNotAllowed", message()),

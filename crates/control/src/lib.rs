@@ -47,7 +47,9 @@ pub mod view;
 pub use access::{Denied, Permit};
 pub use audit::*;
 pub use command::*;
-pub use decision::{ClusterRemoval, Decision, Environment, HypervisorKind, decide_in_cluster, decide_shared};
+pub use decision::{
+    ClusterRemoval, Decision, Environment, Fencing, HypervisorKind, decide_in_cluster, decide_shared,
+};
 pub use effect::{Effect, FinishedWork, PlannedWork};
 pub use error::{ControlError, RefusedCommand};
 pub use fleet_file::*;

@@ -28,6 +28,7 @@ impl ExplanationContext<'_> {
         let what = match task.operation()? {
             HostOperation::Update => "update",
             HostOperation::Reboot => "restart",
+            HostOperation::Fence => "fence",
         };
         let text = task.step.as_ref().and_then(|step| step.text.as_ref());
         let text = text.filter(|_| !self.viewer.is_limited).map(|text| format!(" ({text})"));

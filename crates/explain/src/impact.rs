@@ -41,6 +41,7 @@ pub(crate) fn describe(cause: &Cause) -> String {
         Cause::FailedHost { kind: FailureKind::Reboot, .. } => {
             format!("is started again, on another host if there is one: {RESTARTED}")
         }
+        Cause::Fencing { .. } => "is not affected".to_owned(),
         Cause::FailedHost { kind: FailureKind::Redeploy, .. } => {
             format!("is started again on another host: {MOVED}")
         }

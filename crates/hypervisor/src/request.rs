@@ -1,8 +1,8 @@
 //! The request to a driver program and its response, as JSON over a pipe.
 
 use forewarn_lifecycle::{
-    Action, Aside, Cause, Cluster, EvictionPolicy, HostId, HostOperation, HostTask, HostWork, Impact,
-    Maintenance, Target,
+    Action, Aside, Cluster, EvictionPolicy, HostId, HostOperation, HostTask, HostWork, Impact, Maintenance,
+    Target,
 };
 use serde::{Deserialize, Serialize};
 
@@ -48,6 +48,8 @@ pub enum HostCause {
     /// Its machines have been moved live.
     Migration,
     Restart,
+    /// It has failed.
+    Failed,
 }
 
 /// An operation on a machine or a host.
@@ -74,6 +76,8 @@ pub enum Verb {
     UpdateHost,
     /// Restart a host while its machines are aside. Done when the host answers again.
     RebootHost,
+    /// Separate a failed host from the disks of its machines. Done when they can no longer write.
+    FenceHost,
 }
 
 impl Verb {
@@ -93,6 +97,7 @@ impl Verb {
             Self::Resume => "resume",
             Self::UpdateHost => "update_host",
             Self::RebootHost => "reboot_host",
+            Self::FenceHost => "fence_host",
         }
     }
 }
@@ -166,27 +171,29 @@ impl DriverRequest {
     /// The request for the step on a host.
     fn on_host(cluster: &Cluster, action: Action, host: HostId) -> Option<Self> {
         let Maintenance { plan, .. } = cluster.maintenance(action.maintenance)?;
-        let Cause::HostWork { work, .. } = &plan.cause else { return None };
         let Impact::OnHost(operation) = action.impact else { return None };
-        let text = work.step.as_ref().and_then(|step| step.text.as_ref());
+        let task = plan.cause.host_task();
+        let text = task.and_then(|task| task.step.as_ref()).and_then(|step| step.text.as_ref());
         Some(Self {
             action: cluster.action_name(action.maintenance, action.target).to_string(),
             verb: match operation {
                 HostOperation::Update => Verb::UpdateHost,
                 HostOperation::Reboot => Verb::RebootHost,
+                HostOperation::Fence => Verb::FenceHost,
             },
             tenant: None,
             machine: None,
             host: cluster.host(host)?.name.to_string(),
             to: None,
-            cause: Some(match work.kind {
-                HostWork::Update => HostCause::Update,
-                HostWork::NetworkUpdate => HostCause::NetworkUpdate,
-                HostWork::Migration => HostCause::Migration,
-                HostWork::Restart => HostCause::Restart,
+            cause: Some(match task.map(|task| task.kind) {
+                Some(HostWork::Update) => HostCause::Update,
+                Some(HostWork::NetworkUpdate) => HostCause::NetworkUpdate,
+                Some(HostWork::Migration) => HostCause::Migration,
+                Some(HostWork::Restart) => HostCause::Restart,
+                None => HostCause::Failed,
             }),
             work: text.map(ToString::to_string),
-            seconds: announced_seconds(work),
+            seconds: task.and_then(announced_seconds),
             boots: None,
         })
     }

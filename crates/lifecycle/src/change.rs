@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::action::{Action, Report};
 use crate::capacity::Size;
+use crate::fence::Fence;
 use crate::fleet::{Health, HostAttention, Machine, Profile, ScaleSet, UpgradePolicy};
 use crate::host_step::{HostTask, Target};
 use crate::maintenance::{Plan, Wait, Withdrawal};
@@ -109,6 +110,8 @@ pub enum Change {
     Suspended { maintenance: MaintenanceId, target: Target },
     /// An unfinished action is requested again.
     Retried { maintenance: MaintenanceId, target: Target },
+    /// The fence of a failed host has changed.
+    FenceChanged { host: HostId, fence: Fence },
     /// A host needs the attention of an operator, or no longer does.
     AttentionChanged { host: HostId, attention: HostAttention },
 

@@ -387,10 +387,12 @@ impl Cluster {
         self.unfinished_counts.get(&(maintenance, tenant)).copied().unwrap_or(0)
     }
 
-    /// Actions that were requested and not reported as finished, except suspended ones. After a crash they are requested
-    /// again.
+    /// Actions that were requested and not reported as finished, except suspended ones and those that a fence bars. After
+    /// a crash they are requested again.
     pub fn unfinished(&self) -> impl Iterator<Item = Action> {
-        self.running.iter().filter_map(|id| self.maintenance(*id)).flat_map(Maintenance::requested)
+        let requested =
+            self.running.iter().filter_map(|id| self.maintenance(*id)).flat_map(Maintenance::requested);
+        requested.filter(|action| self.barred_by(*action).is_none())
     }
 
     pub(crate) fn known_host(&self, id: HostId) -> Result<&Host, Refusal> {
@@ -462,6 +464,9 @@ impl Cluster {
     /// do.
     pub(crate) fn concerns(&self, cause: &Cause, machine: MachineId) -> bool {
         let Some(known) = self.machine(machine) else { return false };
+        if let Cause::FailedHost { host, .. } = cause {
+            return self.failure_concerns(*host, machine);
+        }
         let Cause::HostWork { hosts, .. } = cause else { return true };
         let failed = self.host(known.host).is_none_or(|host| host.health == Health::Failed);
         hosts.binary_search(&known.host).is_ok() && known.power != Power::Deallocated && !failed

@@ -250,8 +250,13 @@ pub enum Command {
         #[serde(deserialize_with = "Option::deserialize")]
         fails_in: Option<Duration>,
     },
-    /// A host has failed.
+    /// A host has failed, in a cluster that needs no fence: its machines start elsewhere at once.
     FailHost(HostId),
+    /// A host has failed, and its machines may still run there: they start elsewhere once the host is fenced.
+    FailUnfencedHost(HostId),
+    /// A host has failed, and an operator knows that its machines can no longer write: they start elsewhere at once.
+    /// Confirms the fence of a host that has failed already.
+    FailFencedHost(HostId),
     /// A host is healthy again.
     RecoverHost(HostId),
 
@@ -401,6 +406,15 @@ pub enum Refusal {
         "the host needs attention: {0}\n  hint: `forewarn host show` has the reason; examine the host, then run `forewarn host clear`"
     )]
     HostNeedsAttention(Name),
+    #[error(
+        "the failed host is not fenced, and its machines may still run: {0}\n  hint: `forewarn host fail --fenced` confirms that they \
+         can no longer write to their disks"
+    )]
+    NotFenced(Name),
+    #[error(
+        "the host is being fenced: {0}\n  hint: wait for the end of the order, or end it with `forewarn host give-up`"
+    )]
+    BeingFenced(Name),
     #[error("no work on the host itself is in progress: {0}")]
     NoStep(Name),
     #[error("no action of it is in progress")]

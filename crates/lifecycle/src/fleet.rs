@@ -10,6 +10,7 @@ use forewarn_types::{
 use serde::{Deserialize, Serialize};
 
 use crate::capacity::Size;
+use crate::fence::Fence;
 use crate::percent::Percent;
 use crate::policy::Policy;
 
@@ -28,6 +29,8 @@ pub struct Host {
     pub work: Option<MaintenanceId>,
     /// Needed after a step on the host that failed.
     pub attention: HostAttention,
+    /// Separation of the host from the disks of its machines, after a failure.
+    pub fence: Fence,
     /// Its machines, ascending, including those that are moving here or away.
     pub(crate) machines: Vec<MachineId>,
 }

@@ -77,6 +77,8 @@ pub enum HostOperation {
     Update,
     /// Restarted.
     Reboot,
+    /// Separated from the disks of its machines, after a failure.
+    Fence,
 }
 
 /// The way in which a machine steps aside for the step on its host, and stays until it returns.

@@ -51,6 +51,7 @@ mod command;
 mod common_hours;
 mod decide;
 mod evolve;
+mod fence;
 mod fleet;
 mod host_step;
 pub mod limits;
@@ -84,6 +85,7 @@ pub use capacity::{Amount, HostRoom, Size, memory_text};
 pub use change::{Change, Effect};
 pub use cluster::{Cluster, Counters, FormerSeed};
 pub use command::{Command, Exposure, PlannedWork, Refusal, SetShape};
+pub use fence::Fence;
 pub use fleet::{
     EvictionPolicy, Health, Host, HostAttention, Machine, Orchestration, OsImageNotice, Placement, Power,
     Priority, Profile, ResourceKind, ScaleSet, TerminateNotice, UpgradePolicy,

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::action::Action;
 use crate::fleet::{EvictionPolicy, OsImageNotice, TerminateNotice};
-use crate::host_step::{HostTask, HostWork, Steps, Target};
+use crate::host_step::{HostOperation, HostTask, HostWork, Steps, Target};
 use crate::notice::minimum_notice;
 use crate::paged::PagedMap;
 use crate::parts::{Part, Parts};
@@ -85,6 +85,11 @@ pub enum Cause {
         /// The way in which they are brought up.
         kind: FailureKind,
     },
+    /// A failed host is separated from the disks of its machines. It names no machine and makes no event.
+    Fencing {
+        /// The host.
+        host: HostId,
+    },
 }
 
 /// A change of the power state by the owner. It never makes an event.
@@ -151,6 +156,8 @@ pub enum Hold {
         /// Next time at which they are open, on the wall clock.
         opens: Timestamp,
     },
+    /// A machine that it would start elsewhere may still run on a failed host that is not fenced.
+    Fencing,
 }
 
 /// The reason why a part of a maintenance was withdrawn before its start.
@@ -164,7 +171,7 @@ pub enum Withdrawal {
     Unconcerned,
     /// The host has failed, which another event announces.
     HostFailed,
-    /// The degraded host is healthy again.
+    /// The degraded or failed host is healthy again.
     HostRecovered,
     /// Its rollout is paused; the hosts wait again.
     Postponed,
@@ -194,7 +201,10 @@ impl Cause {
             | Self::Reimage(_)
             | Self::Power(_)
             | Self::Eviction(_) => true,
-            Self::HostWork { .. } | Self::DegradedHost { .. } | Self::FailedHost { .. } => false,
+            Self::HostWork { .. }
+            | Self::DegradedHost { .. }
+            | Self::FailedHost { .. }
+            | Self::Fencing { .. } => false,
         }
     }
 
@@ -235,7 +245,10 @@ impl Cause {
             Self::FailedHost { kind: FailureKind::Redeploy, .. } => {
                 (K::Redeploy, Platform, R::HostFailure, UNKNOWN)
             }
-            Self::UserDelete(None) | Self::Reimage(OsImageNotice::Off) | Self::Power(_) => return None,
+            Self::UserDelete(None)
+            | Self::Reimage(OsImageNotice::Off)
+            | Self::Power(_)
+            | Self::Fencing { .. } => return None,
         };
         Some(EventTemplate { kind, source, reason, duration_seconds, notice: self.notice(kind) })
     }
@@ -251,7 +264,8 @@ impl Cause {
             | Self::Reimage(_)
             | Self::Power(_)
             | Self::Eviction(_)
-            | Self::HostWork { .. } => minimum_notice(kind),
+            | Self::HostWork { .. }
+            | Self::Fencing { .. } => minimum_notice(kind),
         }
     }
 
@@ -292,7 +306,8 @@ impl Cause {
             | Self::UserDelete(_)
             | Self::Reimage(_)
             | Self::Power(_)
-            | Self::Eviction(_) => None,
+            | Self::Eviction(_)
+            | Self::Fencing { .. } => None,
         }
     }
 
@@ -308,7 +323,8 @@ impl Cause {
             | Self::Power(_)
             | Self::Eviction(_)
             | Self::DegradedHost { .. }
-            | Self::FailedHost { .. } => None,
+            | Self::FailedHost { .. }
+            | Self::Fencing { .. } => None,
         }
     }
 
@@ -318,10 +334,27 @@ impl Cause {
         if let Self::HostWork { work, .. } = self { Some(work) } else { None }
     }
 
+    /// The operation on each host itself; `None` if there is none.
+    #[must_use]
+    pub fn host_operation(&self) -> Option<HostOperation> {
+        match self {
+            Self::Fencing { .. } => Some(HostOperation::Fence),
+            Self::HostWork { work, .. } => work.operation(),
+            Self::UserRestart
+            | Self::UserRedeploy
+            | Self::UserDelete(_)
+            | Self::Reimage(_)
+            | Self::Power(_)
+            | Self::Eviction(_)
+            | Self::DegradedHost { .. }
+            | Self::FailedHost { .. } => None,
+        }
+    }
+
     /// Returns true if there is a step on each host itself.
     #[must_use]
     pub fn has_step(&self) -> bool {
-        self.host_task().is_some_and(|task| task.step.is_some())
+        self.host_operation().is_some()
     }
 
     /// The hosts that this empties or interrupts.
@@ -329,7 +362,9 @@ impl Cause {
     pub fn hosts(&self) -> &[HostId] {
         match self {
             Self::HostWork { hosts, .. } => hosts,
-            Self::DegradedHost { host, .. } | Self::FailedHost { host, .. } => std::slice::from_ref(host),
+            Self::DegradedHost { host, .. } | Self::FailedHost { host, .. } | Self::Fencing { host } => {
+                std::slice::from_ref(host)
+            }
             Self::UserRestart
             | Self::UserRedeploy
             | Self::UserDelete(_)

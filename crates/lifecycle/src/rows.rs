@@ -13,6 +13,7 @@ use forewarn_types::{
 use crate::agenda::{Attention, Due};
 use crate::capacity::Size;
 use crate::cluster::{Cluster, Counters, FormerSeed};
+use crate::fence::Fence;
 use crate::fleet::{Health, Host, HostAttention, Machine, ScaleSet};
 use crate::maintenance::{Hold, Maintenance, Stage, Wait};
 use crate::name_index::NameIndexBuilder;
@@ -77,6 +78,7 @@ pub struct HostRow {
     pub rollout: Option<RolloutId>,
     pub work: Option<MaintenanceId>,
     pub attention: HostAttention,
+    pub fence: Fence,
     /// Ascending.
     pub machines: Vec<MachineId>,
 }
@@ -170,8 +172,8 @@ impl Cluster {
 
 impl HostRow {
     fn of(id: HostId, host: Host) -> Self {
-        let Host { name, zone, health, rollout, work, attention, machines } = host;
-        Self { id, name, zone, health, rollout, work, attention, machines }
+        let Host { name, zone, health, rollout, work, attention, fence, machines } = host;
+        Self { id, name, zone, health, rollout, work, attention, fence, machines }
     }
 }
 
@@ -304,13 +306,13 @@ impl Cluster {
     }
 
     fn restore_host(&mut self, row: HostRow) -> Result<(), BadRows> {
-        let HostRow { id, name, zone, health, rollout, work, attention, machines } = row;
+        let HostRow { id, name, zone, health, rollout, work, attention, fence, machines } = row;
         known(&id.0, &self.next.host)?;
         new(self.hosts.get(&id))?;
         if !machines.is_sorted_by(|one, other| one < other) {
             return Err(BadRows("the machines of a host are not in ascending order"));
         }
-        self.hosts.insert(id, Host { name, zone, health, rollout, work, attention, machines });
+        self.hosts.insert(id, Host { name, zone, health, rollout, work, attention, fence, machines });
         match health {
             Health::Healthy => {}
             Health::Degraded | Health::Failed => drop(self.unhealthy.insert(id)),
@@ -442,6 +444,7 @@ mod tests {
             rollout: None,
             work: None,
             attention: HostAttention::Unneeded,
+            fence: Fence::Unneeded,
             machines: machines.iter().copied().map(MachineId).collect(),
         })
     }

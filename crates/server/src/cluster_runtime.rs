@@ -9,6 +9,7 @@ use forewarn_lifecycle::{MachineId, MaintenanceId, Now, SimulatedMachines, Stead
 use forewarn_metadata::Directory;
 use tokio::sync::Notify;
 
+use crate::message::ImpactEnd;
 use crate::publication::ClusterPublication;
 use crate::snapshot::ClusterRuntimeView;
 use crate::work_times::WorkTimes;
@@ -56,10 +57,10 @@ impl ClusterRuntime {
     }
 
     /// Records the end of an impact task. Returns true if readers saw that it was delayed.
-    pub(crate) fn end_impact(&mut self, work: MaintenanceId, target: Target, is_suspended: bool) -> bool {
+    pub(crate) fn end_impact(&mut self, work: MaintenanceId, target: Target, end: ImpactEnd) -> bool {
         self.impact_tasks.remove(&(work, target));
         let was_delayed = self.delays.contains_key(&(work, target));
-        if was_delayed && !is_suspended {
+        if was_delayed && end != ImpactEnd::Suspended {
             Arc::make_mut(&mut self.delays).remove(&(work, target));
         }
         was_delayed

@@ -2,15 +2,17 @@
 
 use std::time::Duration;
 
-use forewarn_control::HypervisorKind;
+use forewarn_control::{Fencing, HypervisorKind};
 use forewarn_hypervisor::{HostCommand, Program};
-use forewarn_lifecycle::Target;
+use forewarn_lifecycle::{Action, HostOperation, Impact, Target};
 
 /// The hypervisor that carries out actions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hypervisor {
     pub machines: MachineDriver,
     pub hosts: HostWorker,
+    /// The need to fence failed hosts, where a program acts on real machines.
+    pub fencing: Fencing,
 }
 
 /// The part that acts on machines.
@@ -48,13 +50,15 @@ impl Hypervisor {
     /// Simulated machines and hosts.
     #[must_use]
     pub fn simulated() -> Self {
-        Self { machines: MachineDriver::Simulated, hosts: HostWorker::Driver }
+        let fencing = Fencing::default();
+        Self { machines: MachineDriver::Simulated, hosts: HostWorker::Driver, fencing }
     }
 
     /// A program for machines and hosts.
     #[must_use]
     pub fn program(program: Program) -> Self {
-        Self { machines: MachineDriver::Program(program), hosts: HostWorker::Driver }
+        let fencing = Fencing::default();
+        Self { machines: MachineDriver::Program(program), hosts: HostWorker::Driver, fencing }
     }
 
     /// The time that actions have to end when the server stops.
@@ -73,17 +77,20 @@ impl Hypervisor {
     pub(crate) fn kind(&self) -> HypervisorKind {
         match self.machines {
             MachineDriver::Simulated => HypervisorKind::Simulated,
-            MachineDriver::Program(_) => HypervisorKind::Program,
+            MachineDriver::Program(_) => HypervisorKind::Program(self.fencing),
         }
     }
 
-    /// The part that carries out an action on that target.
-    pub(crate) fn performer(&self, target: Target) -> Performer {
+    /// The part that carries out an action. The driver of machines fences hosts, whoever works on them.
+    pub(crate) fn performer(&self, action: &Action) -> Performer {
         let of_machines = || match &self.machines {
             MachineDriver::Simulated => Performer::Simulated,
             MachineDriver::Program(program) => Performer::Program(program.clone()),
         };
-        match (target, &self.hosts) {
+        if action.impact == Impact::OnHost(HostOperation::Fence) {
+            return of_machines();
+        }
+        match (action.target, &self.hosts) {
             (Target::Machine(_) | Target::Returning(_), _) | (Target::Host(_), HostWorker::Driver) => {
                 of_machines()
             }

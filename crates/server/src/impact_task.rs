@@ -10,7 +10,7 @@ use forewarn_lifecycle::{Action, Report};
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 
 use crate::hypervisor::Performer;
-use crate::message::ClusterMessage;
+use crate::message::{ClusterMessage, ImpactEnd};
 
 /// First and longest pause between attempts.
 const PAUSE_MIN: Duration = Duration::from_millis(500);
@@ -48,21 +48,21 @@ impl ImpactTask {
     /// Runs the order until its result is known, reports it, and ends the task.
     pub(crate) async fn run(mut self) {
         let Action { maintenance: work, target, .. } = self.action;
-        let mut is_suspended = false;
-        match self.carry_out().await {
+        let end = match self.carry_out().await {
             OrderEnd::Known(report, reason) => {
                 self.report(ClusterRequest::Report { work, target, report, reason }).await;
+                ImpactEnd::Reported
             }
             OrderEnd::Suspended(reason) => {
-                is_suspended = true;
                 self.report_delay(&reason).await;
                 self.report(ClusterRequest::Suspend { work, target, reason }).await;
+                ImpactEnd::Suspended
             }
-            OrderEnd::Abandoned => {}
-        }
+            OrderEnd::Abandoned => ImpactEnd::Abandoned,
+        };
         if let Some(driver) = self.driver.upgrade() {
             // The driver may have stopped.
-            drop(driver.send(ClusterMessage::ImpactOver { work, target, is_suspended }).await);
+            drop(driver.send(ClusterMessage::ImpactOver { work, target, end }).await);
         }
     }
 
@@ -141,7 +141,8 @@ impl ImpactTask {
         }
     }
 
-    /// Asks the driver whether the action is still to be carried out: an operator may have given it up.
+    /// Asks the driver whether the action is still to be carried out: an operator may have given it up, or the host of
+    /// its machine may have failed.
     async fn is_wanted(&self) -> bool {
         let Action { maintenance: work, target, .. } = self.action;
         let Some(driver) = self.driver.upgrade() else { return false };

@@ -19,6 +19,17 @@ use crate::initial_state::StreamStart;
 /// The sender of a reply to a request.
 pub(crate) type ReplySender = oneshot::Sender<Result<Reply, ControlError>>;
 
+/// The end of an impact task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ImpactEnd {
+    /// The result is known.
+    Reported,
+    /// The result is unknown, and its reason stays visible.
+    Suspended,
+    /// The server stops, or the action was not to be carried out.
+    Abandoned,
+}
+
 /// A message to the driver of a cluster.
 pub(crate) enum ClusterMessage {
     /// A request, replied to once its result is durable and published.
@@ -38,8 +49,7 @@ pub(crate) enum ClusterMessage {
     ImpactOver {
         work: MaintenanceId,
         target: Target,
-        /// The reason of its suspension stays visible.
-        is_suspended: bool,
+        end: ImpactEnd,
     },
     /// Replied to with true if an action is still to be carried out.
     IsWanted {

@@ -1,6 +1,7 @@
 //! A cluster with two clocks, a journal, and an observer that checks every promise of the rules.
 
 pub mod capacity;
+pub mod fences;
 pub mod observer;
 pub mod promise;
 pub mod random;

@@ -6,7 +6,7 @@ mod steps;
 use std::collections::BTreeSet;
 
 use forewarn_lifecycle::{
-    Action, Approver, Brake, Change, Cluster, EventId, Health, Hold, HostAttention, HostId, Machine,
+    Action, Approver, Brake, Change, Cluster, EventId, Fence, Health, Hold, HostAttention, HostId, Machine,
     MachineId, Maintenance, MaintenanceId, Now, Part, Plan, RolloutId, ScaleSetId, StartCause, TenantId,
     Timestamp, UpgradePolicy, Wait, Window, WindowOwner, Withdrawal,
 };
@@ -179,6 +179,9 @@ pub fn describe_change(cluster: &Cluster, now: Now, change: &Change) -> Option<A
         }
         Change::Suspended { maintenance, target } => writer.suspended(*maintenance, *target),
         Change::Retried { maintenance, target } => writer.retried(*maintenance, *target),
+        Change::FenceChanged { host, fence } => {
+            writer.of_host("fence", writer.host(*host), fence_words(*fence))
+        }
         Change::AttentionChanged { host, attention } => {
             let words = match attention {
                 HostAttention::Needed => "needs attention",
@@ -430,6 +433,15 @@ fn all(plan: &Plan) -> Vec<&Part> {
     plan.parts.iter().collect()
 }
 
+fn fence_words(fence: Fence) -> &'static str {
+    match fence {
+        Fence::Unneeded => "needs no fence any more",
+        Fence::Awaited { order: Some(_) } => "is to be fenced: none of its machines starts elsewhere before",
+        Fence::Awaited { order: None } => "is not fenced: its machines wait for an operator",
+        Fence::Confirmed => "is fenced: its machines can no longer write to their disks",
+    }
+}
+
 /// The obstacle of work, in words. None if it only waits for its time.
 fn hold(wait: Wait) -> Option<&'static str> {
     match wait {
@@ -438,6 +450,9 @@ fn hold(wait: Wait) -> Option<&'static str> {
         Wait::Held(Hold::NoHost) => Some("is held: no other host can take a machine"),
         Wait::Held(Hold::Moving) => Some("is held: a machine is being moved"),
         Wait::Held(Hold::Window { .. }) => Some("is held until the next window"),
+        Wait::Held(Hold::Fencing) => {
+            Some("is held: its failed host is not fenced, and its machines may still run")
+        }
         Wait::Wall => Some("waits for the wall clock, which was set back"),
         Wait::Notice | Wait::Nothing | Wait::Offered { .. } => None,
     }

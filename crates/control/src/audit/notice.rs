@@ -164,6 +164,7 @@ pub fn notices(cluster: &Cluster, change: &Change, context: NoticeContext<'_>) -
         | Change::NoticeExtended { .. }
         | Change::Suspended { .. }
         | Change::Retried { .. }
+        | Change::FenceChanged { .. }
         | Change::AttentionChanged { .. }
         | Change::Enrolled(_)
         | Change::Heard { .. }

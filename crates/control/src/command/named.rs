@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::command::entry::{
     HostEntry, InstanceEntry, MachineEntry, PolicyEntry, ScaleSetEntry, SetEntry, Site, VmEntry,
 };
-use crate::command::host_work::HostWorkEntry;
+use crate::command::host_work::{HostWorkEntry, is_false};
 use crate::command::object::objects;
 use crate::command::schema;
 use crate::command::size::Memory;
@@ -179,8 +179,14 @@ pub enum NamedCommand {
         #[serde(default)]
         fails_in: Option<Span>,
     },
-    /// Marks a host as failed.
-    FailHost { host: String },
+    /// Marks a host as failed. Where a driver program acts on real machines, they start elsewhere once the host is fenced.
+    FailHost {
+        host: String,
+        /// True if its machines can no longer write to their disks: they start elsewhere at once. Confirms the fence of
+        /// a host that has failed already.
+        #[serde(default, skip_serializing_if = "is_false")]
+        fenced: bool,
+    },
     /// Marks a host as healthy.
     RecoverHost { host: String },
 

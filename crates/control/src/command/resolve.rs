@@ -224,7 +224,8 @@ impl NamedCommand {
             }
             Self::CancelRollout { rollout } => Command::CancelRollout(RolloutId(*rollout)),
             Self::DegradeHost { host: name, fails_in } => degrade(host(name)?, *fails_in),
-            Self::FailHost { host: name } => Command::FailHost(host(name)?),
+            Self::FailHost { host: name, fenced: false } => Command::FailHost(host(name)?),
+            Self::FailHost { host: name, fenced: true } => Command::FailFencedHost(host(name)?),
             Self::RecoverHost { host: name } => Command::RecoverHost(host(name)?),
             Self::Approve { tenant, events } => approve(cluster, find_tenant(cluster, tenant)?, events)?,
             Self::Cancel { event } => Command::Cancel(find_event(cluster, event)?.1.maintenance),

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use forewarn_lifecycle::{Change, MachineId};
+use forewarn_lifecycle::{Change, Command, MachineId};
 
-use super::HypervisorKind;
 use super::draft::{ClusterDraft, check_token};
+use super::{Fencing, HypervisorKind};
 use crate::command::{MachineDetails, NamedCommand, Resolved};
 use crate::effect::Effect;
 use crate::error::{ControlError, RefusedCommand};
@@ -111,7 +111,14 @@ impl ClusterDraft<'_> {
     }
 
     fn resolve(&self, command: &NamedCommand) -> Result<Resolved, ControlError> {
-        Ok(command.resolve(self.rules())?)
+        let resolved = command.resolve(self.rules())?;
+        let needs_fence = self.draft.environment.hypervisor == HypervisorKind::Program(Fencing::Required);
+        if let Resolved::Rules(Command::FailHost(host)) = &resolved
+            && needs_fence
+        {
+            return Ok(Resolved::Rules(Command::FailUnfencedHost(*host)));
+        }
+        Ok(resolved)
     }
 
     fn carry_out(
@@ -164,7 +171,7 @@ impl ClusterDraft<'_> {
 
     fn jam(&mut self, machine: MachineId) -> Result<usize, ControlError> {
         match self.draft.environment.hypervisor {
-            HypervisorKind::Program => Err(ControlError::NotPretending),
+            HypervisorKind::Program(_) => Err(ControlError::NotPretending),
             HypervisorKind::Simulated => {
                 self.draft.effects.push(Effect::Jam(self.id, machine));
                 Ok(usize::from(!self.draft.environment.jammed.contains(&machine)))

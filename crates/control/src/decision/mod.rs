@@ -62,7 +62,17 @@ pub struct Environment<'a> {
 pub enum HypervisorKind {
     Simulated,
     /// A program of the operator acts on real machines.
-    Program,
+    Program(Fencing),
+}
+
+/// The need to fence a failed host before its machines start elsewhere.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Fencing {
+    /// Two copies of a machine could write to one disk.
+    #[default]
+    Required,
+    /// An operator has ruled that out by other means.
+    Off,
 }
 
 /// The result of a decision about the state of one stream.

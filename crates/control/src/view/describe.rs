@@ -53,6 +53,7 @@ pub fn cause(cluster: &Cluster, cause: &Cause) -> String {
         }
         Cause::DegradedHost { host: id, .. } => format!("{} is expected to fail", host(*id)),
         Cause::FailedHost { host: id, .. } => format!("{} has failed", host(*id)),
+        Cause::Fencing { host: id } => format!("fence of {}", host(*id)),
     }
 }
 
@@ -83,6 +84,9 @@ pub fn progress(work: &Maintenance) -> String {
         Stage::Waiting(Wait::Held(Hold::Brake)) => "held by the brake",
         Stage::Waiting(Wait::Held(Hold::UpdateDomain)) => "held: another update domain is being worked on",
         Stage::Waiting(Wait::Held(Hold::NoHost)) => "held: no other host can take a machine",
+        Stage::Waiting(Wait::Held(Hold::Fencing)) => {
+            "held: its failed host is not fenced, and its machines may still run"
+        }
         Stage::Waiting(Wait::Held(Hold::Moving)) => "held: a machine is being moved",
         Stage::Waiting(Wait::Held(Hold::Window { opens })) => {
             return format!("held until the next window: {}", Moment(*opens));

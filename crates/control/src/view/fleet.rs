@@ -6,8 +6,8 @@ use std::num::NonZeroU16;
 use std::time::Duration;
 
 use forewarn_lifecycle::{
-    Cluster, Event, Health, HostAttention, HostId, HostPhase, MachineId, Maintenance, Now, Phase, Power,
-    Shape, StartCause, TenantId, Timestamp,
+    Cluster, Event, Fence, Health, HostAttention, HostId, HostPhase, MachineId, Maintenance, Now, Phase,
+    Power, Shape, StartCause, TenantId, Timestamp,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -41,6 +41,10 @@ pub struct HostView {
     /// The reason why the host needs attention; absent if it does not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attention: Option<String>,
+    /// Separation of a failed host from the disks of its machines: `awaited` or `confirmed`; absent if it needs none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("enum" = ["awaited", "confirmed", null]))]
+    pub fence: Option<String>,
     /// Time at which the step on the host began; absent if there is none in progress.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step_since: Option<Moment>,
@@ -272,6 +276,7 @@ pub fn host_view(cluster: &Cluster, id: HostId, failure: Option<&str>) -> Option
         Health::Degraded => "degraded",
         Health::Failed => "failed",
     };
+    let fencing = host.fence.order().and_then(|order| cluster.maintenance(order));
     let work = host.work.and_then(|work| cluster.maintenance(work));
     let waiting = host.rollout.is_some().then(|| "waits for its turn".to_owned());
     Some(HostView {
@@ -279,12 +284,18 @@ pub fn host_view(cluster: &Cluster, id: HostId, failure: Option<&str>) -> Option
         zone: host.zone.map(|zone| zone.0),
         health: health.to_owned(),
         machines: host.machines().iter().map(|machine| full_name(cluster, *machine)).collect(),
-        work: work
+        work: fencing
+            .or(work)
             .map(|work| format!("{}, {}", cause(cluster, &work.plan.cause), progress(work)))
             .or(waiting),
         attention: match host.attention {
             HostAttention::Needed => Some(failure.unwrap_or("a step on it failed").to_owned()),
             HostAttention::Unneeded => None,
+        },
+        fence: match host.fence {
+            Fence::Unneeded => None,
+            Fence::Awaited { .. } => Some("awaited".to_owned()),
+            Fence::Confirmed => Some("confirmed".to_owned()),
         },
         step_since: work.and_then(|work| step_since(work, id)).map(Moment),
         room: room_view(cluster, id),

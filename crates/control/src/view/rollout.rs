@@ -225,6 +225,7 @@ pub(crate) fn describe_rollout_change(
         | Change::HostAdvanced { .. }
         | Change::Suspended { .. }
         | Change::Retried { .. }
+        | Change::FenceChanged { .. }
         | Change::AttentionChanged { .. }
         | Change::Enrolled(_)
         | Change::Heard { .. }

@@ -6,11 +6,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use forewarn_types::{Announcement, EventId, MachineId, MaintenanceId, Now, TenantId, UpdateDomain};
+use forewarn_types::{Announcement, EventId, HostId, MachineId, MaintenanceId, Now, TenantId, UpdateDomain};
 
 use crate::change::Change;
 use crate::cluster::{Cluster, Counters};
 use crate::command::Refusal;
+use crate::fence::Fence;
 use crate::limits::EVENTS_PER_TENANT_MAX;
 use crate::maintenance::{Cause, EventTemplate, Maintenance, Plan, Withdrawal};
 use crate::parts::Part;
@@ -29,6 +30,8 @@ pub(super) struct Draft<'a> {
     /// Machines moved by this decision.
     pub(super) moves: Moves,
     announced: BTreeMap<TenantId, usize>,
+    /// The fence that this decision has changed.
+    pub(super) fence: Option<(HostId, Fence)>,
     /// The windows of a rollout that this decision plans.
     pub(super) windows: &'a [Window],
     /// Treatment of the limit of events per tenant.
@@ -53,6 +56,7 @@ impl<'a> Draft<'a> {
             begun: Vec::new(),
             moves: Moves::default(),
             announced: BTreeMap::new(),
+            fence: None,
             windows: &[],
             event_limit: EventLimit::Enforced,
         }

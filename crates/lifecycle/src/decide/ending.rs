@@ -32,12 +32,16 @@ impl Draft<'_> {
         let Some(action) = known.action_on(target) else { return Ok(()) };
         self.changes.push(Change::Completed { maintenance, target, report });
         match (report, target.machine()) {
-            (Report::Done, Some(machine)) => self.withdraw_unconcerned(machine, outcome(action.impact))?,
-            (Report::Done, None) => {}
+            (Report::Done, Some(machine)) => {
+                self.withdraw_unconcerned(machine, outcome(action.impact))?;
+                self.fence_again(action.impact)?;
+            }
+            (Report::Done, None) => self.fence_ended(known, report),
             (Report::Failed, Some(_)) => self.pause_after_failures(maintenance),
             (Report::Failed, None) => {
                 self.pause_after_failures(maintenance);
                 self.call_for_attention(target);
+                self.fence_ended(known, report);
             }
         }
         self.advance_host(known, target, report);

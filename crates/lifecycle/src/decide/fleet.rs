@@ -38,6 +38,9 @@ impl Draft<'_> {
         if host.rollout.is_some() {
             return Err(Refusal::HostBusy(host.name.clone()));
         }
+        if host.fence.order().is_some() {
+            return Err(Refusal::BeingFenced(host.name.clone()));
+        }
         self.changes.push(Change::HostRemoved(id));
         Ok(())
     }

@@ -14,7 +14,7 @@ use crate::maintenance::{Maintenance, Plan};
 impl Draft<'_> {
     /// Requests the step at once on hosts whose machines need no action to step aside.
     pub(super) fn add_steps_of_idle_hosts(&self, plan: &Plan, actions: &mut Vec<Action>) {
-        let Some(operation) = plan.cause.host_task().and_then(HostTask::operation) else { return };
+        let Some(operation) = plan.cause.host_operation() else { return };
         let machines = actions.iter().filter_map(|action| self.cluster.machine(action.target.machine()?));
         let busy: BTreeSet<_> = machines.map(|machine| machine.host).collect();
         let idle = plan.hosts().iter().filter(|host| !busy.contains(host));
@@ -50,9 +50,7 @@ impl Draft<'_> {
     }
 
     fn request_step(&mut self, maintenance: &Maintenance, host: HostId) {
-        let Some(operation) = maintenance.plan.cause.host_task().and_then(HostTask::operation) else {
-            return;
-        };
+        let Some(operation) = maintenance.plan.cause.host_operation() else { return };
         let id = maintenance.plan.id;
         let actions = vec![step(id, host, Impact::OnHost(operation))];
         self.changes.push(Change::HostAdvanced { maintenance: id, host, actions });
@@ -60,13 +58,13 @@ impl Draft<'_> {
 
     /// Requests the return of the machines that have stepped aside, and of one that this decision adds to them.
     fn return_machines(&mut self, maintenance: &Maintenance, host: HostId, last: Option<MachineId>) {
-        let Some(task) = maintenance.plan.cause.host_task() else { return };
+        let way = maintenance.plan.cause.host_task().and_then(HostTask::aside);
         let id = maintenance.plan.id;
-        let aside = maintenance.machines_aside(host).chain(last.filter(|_| task.aside().is_some()));
+        let aside = maintenance.machines_aside(host).chain(last.filter(|_| way.is_some()));
         let mut machines: Vec<_> = aside.filter(|machine| self.can_return(*machine, host)).collect();
         machines.sort_unstable();
         let action = |machine: MachineId| {
-            let (impact, known) = (Impact::Return(task.aside()?), self.cluster.machine(machine)?);
+            let (impact, known) = (Impact::Return(way?), self.cluster.machine(machine)?);
             Some(Action { maintenance: id, target: Target::Returning(machine), impact, boots: known.boots })
         };
         let actions = machines.into_iter().filter_map(action).collect();

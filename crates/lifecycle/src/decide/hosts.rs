@@ -50,7 +50,8 @@ impl Draft<'_> {
         self.withdraw_degraded(id, Withdrawal::HostFailed);
         self.withdraw_work(id, host);
         let mut machines = self.cluster.machines_on(id);
-        machines.retain(|machine| !self.is_leaving(*machine, id));
+        let is_moving = |machine| self.fences(id) && self.cluster.is_moving(machine);
+        machines.retain(|machine| !self.is_leaving(*machine, id) && !is_moving(*machine));
         if machines.is_empty() {
             return Ok(());
         }
@@ -67,10 +68,15 @@ impl Draft<'_> {
 
     /// A host is healthy again, so no machine has to leave it.
     pub(super) fn recover_host(&mut self, id: HostId) -> Result<(), Refusal> {
-        if self.cluster.known_host(id)?.health == Health::Healthy {
+        let host = self.cluster.known_host(id)?;
+        if host.health == Health::Healthy {
             return Ok(());
         }
+        if host.fence.order().is_some() {
+            return Err(Refusal::BeingFenced(host.name.clone()));
+        }
         self.withdraw_degraded(id, Withdrawal::HostRecovered);
+        self.release_fence(id, host);
         self.changes.push(Change::HealthChanged { host: id, health: Health::Healthy });
         Ok(())
     }

@@ -7,6 +7,7 @@ mod capacity;
 mod draft;
 mod ending;
 mod enrolment;
+mod fencing;
 mod fleet;
 mod group;
 mod host_step;
@@ -86,6 +87,8 @@ impl Cluster {
             Command::CancelRollout(rollout) => draft.cancel_rollout(*rollout),
             Command::DegradeHost { host, fails_in } => draft.degrade_host(*host, *fails_in),
             Command::FailHost(host) => draft.fail_host(*host),
+            Command::FailUnfencedHost(host) => draft.fail_unfenced_host(*host),
+            Command::FailFencedHost(host) => draft.fail_fenced_host(*host),
             Command::RecoverHost(host) => draft.recover_host(*host),
             Command::Approve { tenant, events, by } => draft.approve(*tenant, events, *by),
             Command::Cancel(maintenance) => draft.cancel(*maintenance),

@@ -73,6 +73,7 @@ impl Cause {
             | Self::Power(_)
             | Self::Eviction(_)
             | Self::HostWork { .. }
+            | Self::Fencing { .. }
             | Self::DegradedHost { .. } => Some(minimum_notice(kind)),
         }
     }

@@ -41,8 +41,8 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// Starts a maintenance without waiting for notice or window. The brake still holds it, and a machine still needs a
-    /// host to move to.
+    /// Starts a maintenance without waiting for notice or window. The brake and the fence of a failed host still hold it,
+    /// and a machine still needs a host to move to.
     pub(super) fn force_start(&mut self, id: MaintenanceId) -> Result<(), Refusal> {
         let maintenance = self.cluster.maintenance(id).ok_or(Refusal::NoSuchMaintenance)?;
         match maintenance.stage {
@@ -50,6 +50,8 @@ impl Draft<'_> {
             Stage::Waiting(_) if self.cluster.brake == Brake::On => return Err(Refusal::BrakeOn),
             Stage::Waiting(_) => {}
         }
+        let unfenced = self.unfenced_host(&maintenance.plan).map(Refusal::NotFenced);
+        unfenced.map_or(Ok(()), Err)?;
         let moving = self.already_moving_machine(&maintenance.plan).map(Refusal::UnderWay);
         moving.map_or(Ok(()), Err)?;
         let plan = &maintenance.plan;
@@ -130,6 +132,9 @@ impl Draft<'_> {
 
     /// The reason to hold a maintenance that could start.
     fn reason_to_hold(&self, plan: &Plan, cause: StartCause) -> Option<Hold> {
+        if self.unfenced_host(plan).is_some() {
+            return Some(Hold::Fencing);
+        }
         let makes_events = plan.cause.event_template().is_some();
         if self.cluster.brake == Brake::On && makes_events && cause != StartCause::Failure {
             return Some(Hold::Brake);
@@ -163,7 +168,8 @@ impl Draft<'_> {
             | Cause::Reimage(_)
             | Cause::Power(_)
             | Cause::Eviction(_)
-            | Cause::FailedHost { .. } => false,
+            | Cause::FailedHost { .. }
+            | Cause::Fencing { .. } => false,
         };
         let mut moved = plan.machines().filter(|id| moves && self.cluster.concerns(&plan.cause, *id));
         let moving = moved.find(|id| self.cluster.is_moving(*id) || self.moves.contains(*id))?;
@@ -238,6 +244,8 @@ impl Draft<'_> {
             },
             Cause::FailedHost { kind: FailureKind::Reboot, .. } => Impact::Reboot { to: elsewhere() },
             Cause::FailedHost { kind: FailureKind::Redeploy, .. } => Impact::Redeploy { to: elsewhere() },
+            // It names no machine.
+            Cause::Fencing { .. } => return None,
         })
     }
 
@@ -266,6 +274,7 @@ fn approves_itself(cause: &Cause, policy: Policy) -> bool {
         | Cause::Eviction(_)
         | Cause::HostWork { .. }
         | Cause::DegradedHost { .. }
-        | Cause::FailedHost { .. } => false,
+        | Cause::FailedHost { .. }
+        | Cause::Fencing { .. } => false,
     }
 }

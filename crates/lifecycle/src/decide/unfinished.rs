@@ -6,6 +6,7 @@ use super::draft::Draft;
 use crate::action::Report;
 use crate::change::Change;
 use crate::command::{Command, Refusal};
+use crate::fence::Fence;
 use crate::fleet::HostAttention;
 use crate::host_step::Target;
 
@@ -22,17 +23,30 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// Requests all unfinished actions of a maintenance again.
+    /// Requests all unfinished actions of a maintenance again, except those that wait for the fence of a failed host.
     pub(super) fn retry(&mut self, maintenance: MaintenanceId) -> Result<(), Refusal> {
+        let mut barred = None;
         for target in self.unfinished_of(maintenance)? {
-            self.changes.push(Change::Retried { maintenance, target });
+            let action = self.cluster.maintenance(maintenance).and_then(|known| known.action_on(target));
+            match action.and_then(|action| self.cluster.barred_by(action)) {
+                Some(host) => barred = Some(host),
+                None => self.changes.push(Change::Retried { maintenance, target }),
+            }
         }
-        Ok(())
+        match barred.filter(|_| self.changes.is_empty()) {
+            Some(host) => Err(Refusal::NotFenced(self.cluster.known_host(host)?.name.clone())),
+            None => Ok(()),
+        }
     }
 
-    /// Requests the step on a host again.
+    /// Requests the fence of a host again, or the step on it.
     pub(super) fn retry_host(&mut self, host: HostId) -> Result<(), Refusal> {
-        let maintenance = self.step_on(host)?;
+        let maintenance = match self.cluster.known_host(host)?.fence {
+            Fence::Awaited { order: None } => return self.order_fence(host),
+            Fence::Awaited { order: Some(order) } => order,
+            Fence::Unneeded => self.step_on(host)?,
+            Fence::Confirmed => return Err(Refusal::HostFailed(self.cluster.known_host(host)?.name.clone())),
+        };
         self.changes.push(Change::Retried { maintenance, target: Target::Host(host) });
         Ok(())
     }
@@ -51,9 +65,16 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// Ends the step on a host by the word of an operator.
+    /// Ends the step on a host by the word of an operator. The order to fence a host can be given up here; only the word
+    /// that the machines can no longer write confirms the fence.
     pub(super) fn complete_host(&mut self, host: HostId, report: Report) -> Result<(), Refusal> {
-        let maintenance = self.step_on(host)?;
+        let known = self.cluster.known_host(host)?;
+        let fence = known.fence.order();
+        let maintenance = match (report, fence, self.step_on(host)) {
+            (Report::Failed, Some(order), _) => order,
+            (Report::Done, Some(_), Err(_)) => return Err(Refusal::NotFenced(known.name.clone())),
+            (Report::Done, _, step) | (Report::Failed, None, step) => step?,
+        };
         self.complete(maintenance, Target::Host(host), report)
     }
 

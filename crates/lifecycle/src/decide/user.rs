@@ -77,6 +77,7 @@ impl Draft<'_> {
             | (PowerChange::Start, Power::Running)
             | (PowerChange::Deallocate, Power::Deallocated) => return Ok(()),
             (PowerChange::Start, Power::Stopped | Power::Deallocated) => {
+                self.check_fenced(id)?;
                 if !self.can_start_here(id, machine)
                     && self.cluster.find_host_for((id, machine), &[], &self.moves).is_none()
                 {

@@ -7,6 +7,7 @@ use crate::agenda::{Attention, Due};
 use crate::capacity::Size;
 use crate::change::Effect;
 use crate::cluster::Cluster;
+use crate::fence::Fence;
 use crate::fleet::{EvictionPolicy, Health, Host, HostAttention, Machine, Power, Profile};
 use crate::host_step::Aside;
 use crate::policy::Policy;
@@ -19,7 +20,8 @@ impl Cluster {
         self.host_names.insert(name.as_str(), id);
         let name = name.clone();
         let (health, attention, machines) = (Health::Healthy, HostAttention::Unneeded, Vec::new());
-        let new = Host { name, zone, health, rollout: None, work: None, attention, machines };
+        let fence = Fence::Unneeded;
+        let new = Host { name, zone, health, rollout: None, work: None, attention, fence, machines };
         self.hosts.insert(id, new);
         self.list_if_open(id);
         self.offer_host_of(zone);

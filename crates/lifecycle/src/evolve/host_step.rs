@@ -28,7 +28,9 @@ impl Cluster {
         let mut steps = Steps::default();
         let Some(maintenance) = self.maintenances.get(&id) else { return steps };
         let cause = &maintenance.plan.cause;
-        let Some(task) = cause.host_task().filter(|task| task.step.is_some()) else { return steps };
+        if !cause.has_step() {
+            return steps;
+        }
         let mut counts = BTreeMap::<HostId, u32>::new();
         for action in actions {
             match action.target {
@@ -46,7 +48,7 @@ impl Cluster {
             .extend(busy.map(|(host, left)| (host, HostPhase::Aside { left, ready: Readiness::Ready })));
         for id in maintenance.plan.machines().filter(|id| self.concerns(cause, *id)) {
             if let Some(machine) = self.machines.get(&id)
-                && task.needs_no_action(machine.power)
+                && cause.host_task().is_some_and(|task| task.needs_no_action(machine.power))
             {
                 steps.aside.insert((machine.host, id));
             }

@@ -3,6 +3,7 @@
 //! It writes, cannot fail, and decides nothing. A change about an object that no longer exists has no effect.
 
 mod capacity;
+mod fencing;
 mod fleet;
 mod host_step;
 mod notice;
@@ -92,6 +93,7 @@ impl Cluster {
             }
             Change::Suspended { maintenance, target } => self.suspended(*maintenance, *target),
             Change::Retried { maintenance, target } => self.retried(*maintenance, *target, out),
+            Change::FenceChanged { host, fence } => self.fence_changed(*host, *fence, out),
             Change::AttentionChanged { host, attention } => self.attention_changed(*host, *attention),
             Change::Heard { tenant, at } => self.set_enrolment(*tenant, Enrolment::heard(*at)),
             Change::Enrolled(tenant) => {

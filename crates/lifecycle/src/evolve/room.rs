@@ -136,7 +136,8 @@ impl Cluster {
             | Cause::Power(_)
             | Cause::Eviction(_)
             | Cause::DegradedHost { .. }
-            | Cause::FailedHost { .. } => {
+            | Cause::FailedHost { .. }
+            | Cause::Fencing { .. } => {
                 let hosts = plan.machines().filter_map(|machine| Some(self.machines.get(&machine)?.host));
                 hosts.filter_map(|host| zone(&host)).collect()
             }

@@ -232,6 +232,9 @@ impl Cluster {
         let to = action.impact.destination();
         if let Some(to) = to {
             self.vacate(machine, to);
+            if report == Report::Failed {
+                self.rescue_after_failed_move(id, machine);
+            }
         }
         from.into_iter().chain(to).for_each(|host| self.refresh_room(machine, host));
         self.recheck_held_work_of(machine);

@@ -39,7 +39,9 @@ fn let_everything_end(world: &mut ObservedCluster) -> Result<(), TestCaseError> 
     world.submit(Command::Brake(Brake::Off)).expect("never refused");
     let hosts: Vec<_> = world.cluster.hosts().map(|(id, _)| id).collect();
     for host in hosts {
-        world.submit(Command::RecoverHost(host)).expect("a known host");
+        // A host does not recover while it is being fenced.
+        drop(world.submit(Command::FailFencedHost(host)));
+        world.submit(Command::RecoverHost(host)).expect("a known host that is not being fenced");
         world.submit(Command::ClearHost(host)).expect("a known host");
     }
     let tenants: Vec<_> =
@@ -248,6 +250,18 @@ proptest! {
         let mut world = live(&layout, &history);
         let_everything_end(&mut world)?;
         kept(&world, Promise::StepInside)?;
+    }
+
+    /// promise: E4
+    #[test]
+    fn no_machine_of_a_failed_host_starts_elsewhere_before_the_host_is_fenced(
+        layout in layouts(),
+        history in random_operations(),
+    ) {
+        let mut world = live(&layout, &history);
+        kept(&world, Promise::Fenced)?;
+        let_everything_end(&mut world)?;
+        kept(&world, Promise::Fenced)?;
     }
 
     /// promise: T5
@@ -461,6 +475,8 @@ fn random_histories_are_eventful() {
         "forgotten",
         "moved",
         "withdrawn by a forgotten or moved machine",
+        "held for a fence",
+        "fenced",
     ] {
         assert!(seen.get(what).is_some_and(|count| *count >= 10), "{what}: {seen:?}");
     }

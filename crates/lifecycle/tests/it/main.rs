@@ -5,6 +5,7 @@
 mod arrivals;
 mod bare;
 mod capacity;
+mod fencing;
 mod host_steps;
 mod invariants;
 mod limits;

@@ -28,7 +28,7 @@ use forewarn_control::{
     AuditEntry, Chain, ClusterId, ClusterState, ControlError, Decision, Environment, decide_in_cluster,
 };
 use forewarn_hypervisor::DriverRequest;
-use forewarn_lifecycle::{Action, MaintenanceId, Now, simulator};
+use forewarn_lifecycle::{Action, MaintenanceId, Now, Target, simulator};
 use forewarn_store::StreamState;
 use tokio::sync::{Notify, mpsc, oneshot};
 
@@ -38,7 +38,7 @@ use crate::impact_task::ImpactTask;
 use crate::initial_state::Readers;
 use crate::journal::StreamJournal;
 use crate::long_work::{drop_in_background, run_long_work};
-use crate::message::{ClusterMessage, PendingReplies, ReplySender};
+use crate::message::{ClusterMessage, ImpactEnd, PendingReplies, ReplySender};
 use batch::Batch;
 pub(crate) use context::{ClosedGate, DriverContext};
 pub(crate) use task::start_cluster;
@@ -141,20 +141,17 @@ impl Driver {
                 self.settle(self.context.clock.now()).await;
                 reply.send(()).ok();
             }
-            ClusterMessage::ImpactOver { work, target, is_suspended } => {
-                self.batch.is_visible |= self.runtime.end_impact(work, target, is_suspended);
-                // An operator may have wanted a suspended action again before its task had ended.
-                let known = self.state.rules().maintenance(work).filter(|_| is_suspended);
-                let wanted = known.filter(|known| !known.is_suspended(target));
-                if let Some(action) = wanted.and_then(|known| known.action_on(target)) {
+            ClusterMessage::ImpactOver { work, target, end } => {
+                self.batch.is_visible |= self.runtime.end_impact(work, target, end);
+                // A suspended or barred action may have been wanted again before its task had ended.
+                let is_open = end != ImpactEnd::Reported && !*self.context.stop.borrow();
+                if let Some(action) = self.wanted_action(work, target).filter(|_| is_open) {
                     self.perform(self.context.clock.now(), action);
                 }
             }
             ClusterMessage::IsWanted { work, target, reply } => {
-                let known = self.state.rules().maintenance(work);
-                let is_wanted = known.is_some_and(|known| known.action_on(target).is_some());
                 // The task may have ended.
-                reply.send(is_wanted).unwrap_or_default();
+                reply.send(self.wanted_action(work, target).is_some()).unwrap_or_default();
             }
             ClusterMessage::ImpactDelayed { work, target, reason } => {
                 self.runtime.delay_impact(work, target, reason);
@@ -174,6 +171,13 @@ impl Driver {
             #[cfg(test)]
             ClusterMessage::BreakChain => self.audit_end.number += 1,
         }
+    }
+
+    /// An action that is still to be carried out: not suspended, and not barred by the fence of a failed host.
+    fn wanted_action(&self, work: MaintenanceId, target: Target) -> Option<Action> {
+        let rules = self.state.rules();
+        let known = rules.maintenance(work).filter(|known| !known.is_suspended(target));
+        known.and_then(|known| known.action_on(target)).filter(|action| rules.barred_by(*action).is_none())
     }
 
     async fn handle_request(&mut self, request: Arc<ClusterRequest>, reply: ReplySender) {
@@ -301,7 +305,7 @@ impl Driver {
     fn perform(&mut self, now: Now, action: Action) {
         let rules = self.state.rules();
         self.batch.is_visible |= self.runtime.times.begin(&action, now.steady);
-        match self.context.hypervisor.performer(action.target) {
+        match self.context.hypervisor.performer(&action) {
             Performer::Simulated => {
                 self.runtime.simulator.begin(rules, action, now.steady);
                 self.batch.is_visible = true;

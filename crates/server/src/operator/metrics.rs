@@ -31,6 +31,7 @@ pub(super) struct Metrics {
     machines: FleetGauges,
     tenants: FleetGauges,
     held: Gauge,
+    unfenced: Gauge,
     clock: Gauge,
     clock_steps: Counter,
     writable: Gauge,
@@ -82,6 +83,8 @@ impl Metrics {
         );
         let (held, clock) = (Gauge::default(), Gauge::default());
         registry.register("held", "Maintenances that are due and held", held.clone());
+        let unfenced = Gauge::default();
+        registry.register("hosts_unfenced", "Failed hosts whose fence is awaited", unfenced.clone());
         let (clock_steps, writable) = (Counter::default(), Gauge::default());
         registry.register(
             "clock_steps",
@@ -104,6 +107,7 @@ impl Metrics {
             machines,
             tenants,
             held,
+            unfenced,
             clock,
             clock_steps,
             writable,
@@ -115,6 +119,7 @@ impl Metrics {
 
     fn show(&self, counts: &FleetCounts) {
         self.held.set(counts.held);
+        self.unfenced.set(counts.unfenced);
         if let Some(seconds) = counts.clock_seconds {
             self.clock.set(seconds);
         }
@@ -139,6 +144,7 @@ struct FleetCounts {
     machines: BTreeMap<FleetLabels, i64>,
     tenants: BTreeMap<FleetLabels, i64>,
     held: i64,
+    unfenced: i64,
     /// None if there is no cluster.
     clock_seconds: Option<i64>,
 }
@@ -152,6 +158,7 @@ impl FleetCounts {
                 Health::Failed => "failed",
             };
             *self.hosts.entry(vec![("health", health)]).or_default() += 1;
+            self.unfenced += i64::from(host.fence.is_awaited());
         }
         for (_, machine) in cluster.machines() {
             let power = match machine.power {

@@ -1,15 +1,16 @@
 //! Work on hosts and its steps. The stored form of work without a step is that of versions that knew none.
 
 use forewarn_lifecycle::{
-    Aside, Health, HostAttention, HostOperation, HostPhase, HostRow, HostStep, HostTask, HostWork, Readiness,
-    Stage, Steps, Target, WorkText,
+    Aside, Fence, Health, HostAttention, HostOperation, HostPhase, HostRow, HostStep, HostTask, HostWork,
+    Readiness, Stage, Steps, Target, WorkText,
 };
 
 use super::plain::{read_text, write_text};
 use super::{Malformed, Reader, Stored, Writer, stored_enum, stored_struct};
 
 stored_enum!(Aside { 0 => Paused, 1 => Stopped });
-stored_enum!(HostOperation { 0 => Update, 1 => Reboot });
+stored_enum!(HostOperation { 0 => Update, 1 => Reboot, 2 => Fence });
+stored_enum!(Fence { 0 => Unneeded, 1 => Awaited { order }, 2 => Confirmed });
 stored_enum!(HostPhase { 0 => Aside { left, ready }, 1 => Step { since } });
 stored_enum!(HostAttention { 0 => Unneeded, 1 => Needed });
 stored_enum!(Readiness { 0 => Ready, 1 => Obstructed });
@@ -84,10 +85,13 @@ impl Stored for HostTask {
 /// Added to the number of the health of a host that needs attention.
 const NEEDS_ATTENTION: u8 = 8;
 
-/// A host that needs no attention is stored as by versions that knew none.
+/// Added to it if the fence of the host follows.
+const HAS_FENCE: u8 = 64;
+
+/// A host that needs no attention and no fence is stored as by versions that knew none.
 impl Stored for HostRow {
     fn write(&self, out: &mut Writer) {
-        let Self { id, name, zone, health, rollout, work, attention, machines } = self;
+        let Self { id, name, zone, health, rollout, work, attention, fence, machines } = self;
         id.write(out);
         name.write(out);
         zone.write(out);
@@ -96,10 +100,15 @@ impl Stored for HostRow {
             Health::Degraded => 1,
             Health::Failed => 2,
         };
-        out.byte(match attention {
-            HostAttention::Unneeded => health,
-            HostAttention::Needed => health + NEEDS_ATTENTION,
-        });
+        let attention = match attention {
+            HostAttention::Unneeded => 0,
+            HostAttention::Needed => NEEDS_ATTENTION,
+        };
+        let is_fenced = *fence != Fence::Unneeded;
+        out.byte(health + attention + if is_fenced { HAS_FENCE } else { 0 });
+        if is_fenced {
+            fence.write(out);
+        }
         rollout.write(out);
         work.write(out);
         machines.write(out);
@@ -114,13 +123,18 @@ impl Stored for HostRow {
             2 => Health::Failed,
             _ => return Err(Malformed::Impossible("Health")),
         };
-        let attention = match number / NEEDS_ATTENTION {
+        let attention = match number % HAS_FENCE / NEEDS_ATTENTION {
             0 => HostAttention::Unneeded,
             1 => HostAttention::Needed,
             _ => return Err(Malformed::Impossible("HostAttention")),
         };
+        let fence = match number / HAS_FENCE {
+            0 => Fence::Unneeded,
+            1 => Fence::read(input)?,
+            _ => return Err(Malformed::Impossible("Fence")),
+        };
         let (rollout, work, machines) = (Stored::read(input)?, Stored::read(input)?, Stored::read(input)?);
-        Ok(Self { id, name, zone, health, rollout, work, attention, machines })
+        Ok(Self { id, name, zone, health, rollout, work, attention, fence, machines })
     }
 }
 

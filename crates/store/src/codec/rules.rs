@@ -140,6 +140,7 @@ stored_enum!(Change {
     46 => MachineMoved { machine, to },
     47 => HostAdvanced { maintenance, host, actions },
     48 => AttentionChanged { host, attention },
+    55 => FenceChanged { host, fence },
     49 => Suspended { maintenance, target },
     50 => Retried { maintenance, target },
     60 => WindowsChanged { owner, windows },
@@ -159,6 +160,7 @@ stored_enum!(Cause {
     6 => HostWork { rollout, work, hosts },
     7 => DegradedHost { host, fails_in },
     8 => FailedHost { host, kind },
+    12 => Fencing { host },
 });
 
 stored_enum!(Impact {
@@ -204,7 +206,7 @@ stored_enum!(Reason {
 stored_enum!(Approver { 0 => Machine(machine), 1 => Owner });
 stored_enum!(StartCause { 0 => Approved, 1 => Expired, 2 => Automatic, 3 => Failure, 4 => Forced, 5 => AtOnce });
 stored_enum!(Wait { 0 => Notice, 1 => Wall, 2 => Nothing, 3 => Held(hold), 4 => Offered { zone } });
-stored_enum!(Hold { 0 => Brake, 1 => UpdateDomain, 2 => NoHost, 3 => Moving, 4 => Window { opens } });
+stored_enum!(Hold { 0 => Brake, 1 => UpdateDomain, 2 => NoHost, 3 => Moving, 4 => Window { opens }, 8 => Fencing });
 stored_enum!(Report { 0 => Done, 1 => Failed });
 stored_enum!(Withdrawal {
     0 => Cancelled,

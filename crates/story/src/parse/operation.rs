@@ -167,7 +167,7 @@ fn host_operation(line: &mut LineReader<'_>, verb: Token<'_>) -> Result<Option<N
         "migrate" => NamedCommand::MigrateHosts(HostWorkEntry::on(hosts(line)?)),
         "reboot" => NamedCommand::RebootHosts(HostWorkEntry::on(hosts(line)?)),
         "degrade" => degrade(line)?,
-        "fail" => NamedCommand::FailHost { host: known(line, "a host")? },
+        "fail" => NamedCommand::FailHost { host: known(line, "a host")?, fenced: false },
         _ => NamedCommand::RecoverHost { host: known(line, "a host")? },
     }))
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use forewarn_lifecycle::*;
 
 use super::capacity::CapacityRecords;
+use super::fences::FenceRecords;
 use super::promise::Promise;
 use super::rollouts::RolloutRecords;
 use super::steps::StepRecords;
@@ -24,6 +25,7 @@ pub struct Observer {
     steps: StepRecords,
     tenant_windows: TenantWindowRecords,
     capacity: CapacityRecords,
+    fences: FenceRecords,
     upgrades: Upgrades,
     /// Number of observations of each kind, so that a test can check that it has tested something.
     pub seen: BTreeMap<&'static str, usize>,
@@ -68,6 +70,7 @@ impl Observer {
             self.forced.insert(*id);
         }
         if let Ok(changes) = decided {
+            self.fences.accepted(command);
             let (broken, seen) = self.upgrades.decided(cluster, now, command, changes);
             self.broken.extend(broken);
             seen.into_iter().for_each(|what| self.count(what));
@@ -176,6 +179,11 @@ impl Observer {
             matches!(change, Change::Started { maintenance, .. } if self.forced.contains(maintenance));
         let (broken, seen) = self.books.changed(cluster, now, change, forced);
         self.broken.extend(broken);
+        let (broken, fence) = self.fences.changed(cluster, change, effects);
+        self.broken.extend(broken);
+        if !fence.is_empty() {
+            self.count(fence);
+        }
         let (broken, step) = self.steps.changed(cluster, change, effects);
         self.broken.extend(broken);
         let (broken, window) = self.tenant_windows.changed(cluster, now, change, forced);
@@ -357,6 +365,7 @@ impl Observer {
             }
         }
         self.broken.extend(self.upgrades.settled(cluster, now));
+        self.broken.extend(self.fences.settled(cluster));
         self.check_rollouts(cluster);
         self.check_waiting_work_lacks_approvals(cluster);
         self.check_every_machine_was_notified(cluster);
@@ -435,6 +444,7 @@ fn holds(cluster: &Cluster, now: Now, id: MaintenanceId, hold: Hold) -> bool {
                 && plan.machines().any(|machine| Some(machine) == action.target.machine())
         }),
         Hold::Window { opens } => now.wall < opens,
+        Hold::Fencing => plan.machines().any(|machine| cluster.unfenced_host_of(machine).is_some()),
     }
 }
 

@@ -22,4 +22,5 @@ pub enum Promise {
     Untouched = 14,
     StepInside = 15,
     Capacity = 16,
+    Fenced = 17,
 }

@@ -23,7 +23,7 @@ pub enum RandomOperation {
     ChangeRollout(u8, u16, u8, u8),
     CancelRollout,
     Degrade(u8, u16),
-    Fail(u8),
+    Fail(u8, u8),
     Recover(u8),
     ApproveAll(u8),
     ApproveOne(u8, u8),
@@ -49,6 +49,8 @@ pub enum RandomOperation {
     Late(u32, Exposure),
     Unclear(u8, u8),
     Clear(u8),
+    RetryHost(u8),
+    GiveUpHost(u8),
 }
 
 pub fn random_operations() -> impl Strategy<Value = Vec<RandomOperation>> {
@@ -88,9 +90,11 @@ fn random_operation() -> impl Strategy<Value = RandomOperation> {
         }),
         2 => (any::<u8>(), any::<u8>()).prop_map(|(number, what)| H::Unclear(number, what)),
         2 => any::<u8>().prop_map(H::Clear),
+        1 => any::<u8>().prop_map(H::RetryHost),
+        1 => any::<u8>().prop_map(H::GiveUpHost),
         1 => Just(H::CancelRollout),
         3 => (any::<u8>(), 0u16..600).prop_map(|(host, minutes)| H::Degrade(host, minutes)),
-        2 => any::<u8>().prop_map(H::Fail),
+        4 => (any::<u8>(), any::<u8>()).prop_map(|(host, fence)| H::Fail(host, fence)),
         2 => any::<u8>().prop_map(H::Recover),
         5 => any::<u8>().prop_map(H::ApproveAll),
         6 => (any::<u8>(), any::<u8>()).prop_map(|(tenant, event)| H::ApproveOne(tenant, event)),
@@ -265,13 +269,21 @@ impl ObservedCluster {
                 host,
                 fails_in: (*minutes > 0).then(|| Duration::from_mins((*minutes).into())),
             }),
-            Op::Fail(number) => pick(&hosts, *number).map(Command::FailHost),
+            Op::Fail(number, fence) => pick(&hosts, *number).map(match fence % 4 {
+                0 => Command::FailHost,
+                1 => Command::FailFencedHost,
+                _ => Command::FailUnfencedHost,
+            }),
             Op::Recover(number) => pick(&hosts, *number).map(Command::RecoverHost),
             Op::Cancel(number) => pick(&plans, *number).map(Command::Cancel),
             Op::Force(number) => pick(&plans, *number).map(Command::ForceStart),
             Op::Complete(number, report) => self.completion(*number, *report),
             Op::Unclear(number, what) => self.unclear(*number, *what),
             Op::Clear(number) => pick(&hosts, *number).map(Command::ClearHost),
+            Op::RetryHost(number) => pick(&hosts, *number).map(Command::RetryHost),
+            Op::GiveUpHost(number) => {
+                pick(&hosts, *number).map(|host| Command::CompleteHost { host, report: Report::Failed })
+            }
             Op::Brake(brake) => Some(Command::Brake(*brake)),
             Op::Terminate(set, seconds) => Some(model_change(*set, *seconds)),
             Op::Upgrade(number) => pick(&machines, *number).map(Command::UpgradeInstance),

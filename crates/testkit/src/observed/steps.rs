@@ -45,7 +45,7 @@ impl StepRecords {
         }
         for effect in effects {
             let Effect::Perform(action) = effect else { continue };
-            if matches!(change, Change::Retried { .. }) {
+            if matches!(change, Change::Retried { .. } | Change::FenceChanged { .. }) {
                 continue;
             }
             if !self.requested.insert((action.maintenance, action.target)) {

@@ -3,8 +3,7 @@
 use std::collections::BTreeSet;
 
 use forewarn_lifecycle::{
-    Action, Aside, HostId, HostOperation, HostTask, Impact, MachineId, Maintenance, MaintenanceId, Plan,
-    Report, Target,
+    Action, Aside, HostId, HostOperation, Impact, MachineId, Maintenance, MaintenanceId, Plan, Report, Target,
 };
 
 use super::{AuditFact, FactWriter};
@@ -102,7 +101,7 @@ impl FactWriter<'_> {
     fn of_step(&self, kind: &str, work: MaintenanceId, host: HostId, text: &str) -> AuditFact {
         let name = self.host(host);
         let plan = self.cluster.maintenance(work).map(|known| &known.plan);
-        let operation = plan.and_then(|plan| plan.cause.host_task()).and_then(HostTask::operation);
+        let operation = plan.and_then(|plan| plan.cause.host_operation());
         let what = operation.map_or("work on", operation_words);
         let text = format!("{what} host {name} {text}");
         let fact = match plan {
@@ -128,6 +127,7 @@ fn operation_words(operation: HostOperation) -> &'static str {
     match operation {
         HostOperation::Update => "update of",
         HostOperation::Reboot => "restart of",
+        HostOperation::Fence => "fence of",
     }
 }
 

@@ -18,6 +18,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use forewarn_azure::http::ArmPlan;
+use forewarn_control::Fencing;
 use forewarn_hypervisor::{HostCommand, Program};
 use forewarn_imds::Edition;
 use forewarn_metadata::{FirstAnswer, Identity, IdentityToken, ListenAddress, Settings};
@@ -129,8 +130,26 @@ pub(super) struct ApiTable {
 #[derive(Debug, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
 pub(super) enum DriverTable {
-    Simulated { host_work: Option<HostWorkSetting>, time_limit: Option<Span> },
-    Program { program: PathBuf, time_limit: Option<Span>, host_work: Option<HostWorkSetting> },
+    Simulated {
+        host_work: Option<HostWorkSetting>,
+        time_limit: Option<Span>,
+    },
+    Program {
+        program: PathBuf,
+        time_limit: Option<Span>,
+        host_work: Option<HostWorkSetting>,
+        #[serde(default)]
+        fencing: FencingSetting,
+    },
+}
+
+/// `fencing` of `[driver]`: the need to fence a failed host before its machines start elsewhere.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum FencingSetting {
+    #[default]
+    Required,
+    Off,
 }
 
 /// `host_work` of `[driver]`: `"manual"`, or a command as a list of words.
@@ -384,6 +403,12 @@ impl DriverTable {
                 HostWorker::Command(HostCommand { words: words.clone(), time_limit })
             }
         };
-        Ok(forewarn_server::Hypervisor { machines, hosts })
+        let fencing = match self {
+            Self::Program { fencing: FencingSetting::Off, .. } => Fencing::Off,
+            Self::Program { fencing: FencingSetting::Required, .. } | Self::Simulated { .. } => {
+                Fencing::Required
+            }
+        };
+        Ok(forewarn_server::Hypervisor { machines, hosts, fencing })
     }
 }

@@ -1,0 +1,95 @@
+//! The fence of a failed host: its machines can no longer write to their disks, so that no second copy of one can.
+//!
+//! ```text
+//!   failed ──▶ Awaited, the driver is ordered to fence the host ──▶ Confirmed: machines start elsewhere
+//!                 │  ▲                                                 ▲
+//!          failed ▼  │ ordered again                                   │
+//!              Awaited, without an order ──── an operator's word ──────┘
+//! ```
+//!
+//! While a fence is awaited, no machine of the host starts elsewhere: new moves are held, and moves that were in progress
+//! when the host failed are not requested again.
+
+use forewarn_types::{HostId, MachineId, MaintenanceId};
+use serde::{Deserialize, Serialize};
+
+use crate::action::{Action, Impact};
+use crate::cluster::Cluster;
+use crate::fleet::{Health, Power};
+use crate::host_step::{HostOperation, Target};
+
+/// The separation of a failed host from the disks of its machines.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub enum Fence {
+    /// Not required.
+    #[default]
+    Unneeded,
+    /// Required, and not confirmed: no machine of the host starts elsewhere.
+    Awaited {
+        /// The order to fence the host, if it is in progress.
+        #[serde(deserialize_with = "Option::deserialize")]
+        order: Option<MaintenanceId>,
+    },
+    /// Confirmed by the driver or by an operator.
+    Confirmed,
+}
+
+impl Fence {
+    /// Returns true if it is required and not confirmed.
+    #[must_use]
+    pub fn is_awaited(self) -> bool {
+        match self {
+            Self::Awaited { .. } => true,
+            Self::Unneeded | Self::Confirmed => false,
+        }
+    }
+
+    /// The order to fence the host, if it is in progress.
+    #[must_use]
+    pub fn order(self) -> Option<MaintenanceId> {
+        match self {
+            Self::Awaited { order } => order,
+            Self::Unneeded | Self::Confirmed => None,
+        }
+    }
+}
+
+impl Cluster {
+    /// The failed host of a machine whose fence is awaited: the machine may still run there.
+    #[must_use]
+    pub fn unfenced_host_of(&self, machine: MachineId) -> Option<HostId> {
+        let host = self.machine(machine)?.host;
+        self.host(host).is_some_and(|host| host.fence.is_awaited()).then_some(host)
+    }
+
+    /// The failed host because of which an unfinished action is not requested again; `None` if it may be. A move away
+    /// from the host waits for the fence, work on the host itself for its recovery: it could undo the fence.
+    #[must_use]
+    pub fn barred_by(&self, action: Action) -> Option<HostId> {
+        match action.target {
+            Target::Machine(machine) | Target::Returning(machine) => {
+                action.impact.destination().and_then(|_| self.unfenced_host_of(machine))
+            }
+            Target::Host(host) => {
+                let is_fenced = self.host(host).is_some_and(|host| host.fence != Fence::Unneeded);
+                (is_fenced && action.impact != Impact::OnHost(HostOperation::Fence)).then_some(host)
+            }
+        }
+    }
+
+    /// Returns true if the failure of a host still concerns a machine. Where a fence is required, time passes between the
+    /// failure and the start elsewhere, and the machine may have left, or another order may be moving it.
+    pub(crate) fn failure_concerns(&self, host: HostId, machine: MachineId) -> bool {
+        let Some(known) = self.machine(machine) else { return false };
+        let is_fenced = self.host(host).is_some_and(|host| host.fence != Fence::Unneeded);
+        let is_here = known.host == host && known.power != Power::Deallocated;
+        !is_fenced || (is_here && !self.is_moving(machine))
+    }
+
+    /// Returns true if the host of a machine has failed, in a cluster that fences hosts.
+    pub(crate) fn is_on_fenced_host(&self, machine: MachineId) -> bool {
+        let host = self.machine(machine).and_then(|machine| self.host(machine.host));
+        host.is_some_and(|host| host.health == Health::Failed && host.fence != Fence::Unneeded)
+    }
+}
