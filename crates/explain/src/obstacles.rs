@@ -32,7 +32,10 @@ impl ExplanationContext<'_> {
             all.push("the brake is on: nothing starts until `forewarn brake off`".to_owned());
         }
         match wait {
-            Wait::Held(hold) if hold != forewarn_lifecycle::Hold::Brake => all.push(progress(work)),
+            Wait::Held(hold) if hold != forewarn_lifecycle::Hold::Brake => {
+                all.push(progress(work));
+                all.extend(self.closed_windows(work, *tenant));
+            }
             Wait::Wall => all.push("the wall clock was set back and must reach NotBefore".to_owned()),
             Wait::Held(_) | Wait::Notice | Wait::Nothing | Wait::Offered { .. } => {}
         }

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::command::object::objects;
 use crate::command::schema;
 use crate::command::upgrade::UpgradeWord;
+use crate::command::window::WindowEntry;
 use forewarn_types::{Span, list};
 
 /// Location, subscription and resource group that machines show.
@@ -82,6 +83,11 @@ pub struct VmEntry {
     /// Events that are approved automatically.
     #[serde(default, skip_serializing_if = "PolicyEntry::is_default")]
     pub policy: PolicyEntry,
+    /// Hours in which planned work on its hosts may start; any time if absent. Only in a fleet file: commands that admit
+    /// something have none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "list::at_least_one")]
+    #[schemars(length(min = 1, max = 16))]
+    pub windows: Vec<WindowEntry>,
     /// Source addresses of its requests.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(with = "schema::Addresses")]
@@ -102,6 +108,11 @@ pub struct SetEntry {
     /// Events that are approved automatically.
     #[serde(default, skip_serializing_if = "PolicyEntry::is_default")]
     pub policy: PolicyEntry,
+    /// Hours in which planned work on its hosts may start; any time if absent. Only in a fleet file: commands that admit
+    /// something have none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "list::at_least_one")]
+    #[schemars(length(min = 1, max = 16))]
+    pub windows: Vec<WindowEntry>,
     /// Its machines.
     #[serde(default, rename = "machine", skip_serializing_if = "Vec::is_empty")]
     pub machines: Vec<MachineEntry>,
@@ -169,6 +180,11 @@ pub struct ScaleSetEntry {
     /// Events that are approved automatically.
     #[serde(default, skip_serializing_if = "PolicyEntry::is_default")]
     pub policy: PolicyEntry,
+    /// Hours in which planned work on its hosts may start; any time if absent. Only in a fleet file: commands that admit
+    /// something have none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "list::at_least_one")]
+    #[schemars(length(min = 1, max = 16))]
+    pub windows: Vec<WindowEntry>,
     /// Number of instances that the server places; only in a fleet file, instead of a list of instances.
     #[serde(default, rename = "instances", skip_serializing_if = "Option::is_none")]
     #[schemars(range(max = MACHINES_PER_TENANT_MAX))]
@@ -283,6 +299,7 @@ impl ScaleSetEntry {
     /// The scale set alone: instances are admitted one by one.
     pub(crate) fn without_instances(&self) -> Self {
         Self {
+            windows: Vec::new(),
             name: self.name.clone(),
             orchestration: self.orchestration,
             upgrade: self.upgrade,

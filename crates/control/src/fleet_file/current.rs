@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use forewarn_lifecycle::{Cluster, Machine, MachineId, Now, ScaleSet, Shape, Tenant};
+use forewarn_lifecycle::{Cluster, Machine, MachineId, Now, ScaleSet, Shape, Tenant, WindowOwner};
 
 use crate::command::entry::{
     HostEntry, InstanceEntry, MachineEntry, ScaleSetEntry, SetEntry, Site, VmEntry, notices, spot,
 };
 use crate::command::resolve::MachineDetails;
+use crate::command::window::WindowEntry;
 use crate::fleet_file::fleet::Fleet;
 use crate::placement::instances;
 
@@ -68,6 +69,7 @@ impl<'a> CurrentFleet<'a> {
             terminate: machine.terminate,
             os_image: machine.os_image,
             policy: tenant.policy.into(),
+            windows: self.windows_named(tenant.name.as_str()),
             addresses: machine.addresses,
             tags: machine.tags,
         })
@@ -103,8 +105,19 @@ impl<'a> CurrentFleet<'a> {
         })
     }
 
+    /// The windows of the tenant or the scale set of that name.
+    pub(super) fn windows_named(&self, name: &str) -> Vec<WindowEntry> {
+        if !self.cluster.has_tenant_windows() {
+            return Vec::new();
+        }
+        let tenant = || self.cluster.tenant_named(name).map(WindowOwner::Tenant);
+        let owner = self.cluster.scale_set_named(name).map(WindowOwner::ScaleSet).or_else(tenant);
+        let windows = owner.map_or(&[][..], |owner| self.cluster.windows_of(owner));
+        windows.iter().map(WindowEntry::from).collect()
+    }
+
     /// A scale set without its instances.
-    pub(super) fn bare_scale_set(set: &ScaleSet) -> ScaleSetEntry {
+    pub(super) fn bare_scale_set(&self, set: &ScaleSet) -> ScaleSetEntry {
         let (terminate, os_image) = notices(set.model);
         ScaleSetEntry {
             name: set.name.to_string(),
@@ -114,6 +127,7 @@ impl<'a> CurrentFleet<'a> {
             terminate,
             os_image,
             policy: set.policy.into(),
+            windows: self.windows_named(set.name.as_str()),
             count: None,
             placement: None,
             instances: Vec::new(),
@@ -122,13 +136,14 @@ impl<'a> CurrentFleet<'a> {
 
     fn set(&self, tenant: &Tenant) -> SetEntry {
         let machines = tenant.machines().iter().filter_map(|id| self.machine(*id)).collect();
-        SetEntry { name: tenant.name.to_string(), policy: tenant.policy.into(), machines }
+        let windows = self.windows_named(tenant.name.as_str());
+        SetEntry { name: tenant.name.to_string(), policy: tenant.policy.into(), windows, machines }
     }
 
     fn scale_set(&self, set: &ScaleSet) -> ScaleSetEntry {
         let all = instances(self.cluster, set).into_iter();
         let instances = all.filter_map(|(number, id)| self.instance(number, id)).collect();
-        ScaleSetEntry { instances, ..Self::bare_scale_set(set) }
+        ScaleSetEntry { instances, ..self.bare_scale_set(set) }
     }
 
     fn details_of(&self, id: MachineId) -> MachineDetails {

@@ -345,6 +345,7 @@ fn create(session: &Session, Name(name): Name, new: NewMachineArgs, approvals: A
     let wording = Wording::creation("machine", &name);
     let machine = new.named(name);
     let entry = VmEntry {
+        windows: Vec::new(),
         name: machine.name,
         host: machine.host,
         update_domain: machine.update_domain,

@@ -23,8 +23,9 @@ pub(super) fn scale_sets(list: &mut DifferenceList, current: CurrentFleet<'_>, w
                 let text = format!("+ scale set {}", set.name);
                 list.push(text, NamedCommand::AdmitScaleSet(set.without_instances()));
             }
-            Some(was) => scale_set(list, &CurrentFleet::bare_scale_set(was), set),
+            Some(was) => scale_set(list, &current.bare_scale_set(was), set),
         }
+        list.windows(&set.name, &current.windows_named(&set.name), &set.windows);
         instances(list, current, was, set);
     }
 }
