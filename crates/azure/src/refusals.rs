@@ -104,6 +104,7 @@ pub fn bad_command(bad: &CommandError) -> ArmError {
         CommandError::Batch(_) => ArmError::invalid("maxBatchInstancePercent", message()),
         CommandError::TooMany { .. } | CommandError::Control(_) => ArmError::invalid("tags", message()),
         CommandError::WithMachines(_)
+        | CommandError::WithWindows(_)
         | CommandError::EventId(_)
         | CommandError::RolloutTerms(_)
         | CommandError::TimeZone(_)

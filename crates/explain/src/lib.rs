@@ -19,6 +19,7 @@ mod notification;
 mod obstacles;
 mod preview;
 mod scale_set;
+mod windows;
 
 use std::collections::BTreeMap;
 use std::fmt;

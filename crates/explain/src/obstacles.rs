@@ -37,7 +37,10 @@ impl ExplanationContext<'_> {
                 let lack = lack.map(|lack| format!(": {lack}")).unwrap_or_default();
                 all.push(format!("{}{lack}", progress(work)));
             }
-            Wait::Held(hold) if hold != Hold::Brake => all.push(progress(work)),
+            Wait::Held(hold) if hold != Hold::Brake => {
+                all.push(progress(work));
+                all.extend(self.closed_windows(work, *tenant));
+            }
             Wait::Wall => all.push("the wall clock was set back and must reach NotBefore".to_owned()),
             Wait::Held(_) | Wait::Notice | Wait::Nothing | Wait::Offered { .. } => {}
         }

@@ -26,6 +26,12 @@ pub enum WindowOwner {
 pub(crate) type OwnedWindows = Arc<[Window]>;
 
 impl Cluster {
+    /// Returns true if a tenant or a scale set has windows.
+    #[must_use]
+    pub fn has_tenant_windows(&self) -> bool {
+        !self.tenant_windows.is_empty()
+    }
+
     /// The windows of an owner; empty if work on its hosts may start at any time.
     #[must_use]
     pub fn windows_of(&self, owner: WindowOwner) -> &[Window] {

@@ -149,7 +149,7 @@ fn control_text(package: &DebPackage, stage: &Path, label: &Label) -> Result<Str
         .sum();
     Ok(format!(
         "Package: {}\nVersion: {version}\nArchitecture: {architecture}\nMaintainer: {MAINTAINER}\n\
-         Installed-Size: {}\nDepends: {depends}\nRecommends: ca-certificates\nSection: admin\nPriority: optional\n{}",
+         Installed-Size: {}\nDepends: {depends}\nRecommends: ca-certificates, tzdata\nSection: admin\nPriority: optional\n{}",
         package.name,
         bytes.div_ceil(1024),
         package.description,

@@ -77,7 +77,8 @@ pub fn plan_availability_set(
     let wanted = read_availability_set(body)?;
     let Some((id, before)) = before else {
         check_new_name(cluster, name, NameOwner::AvailabilitySet)?;
-        let entry = SetEntry { name: name.to_owned(), policy: wanted.policy, machines: Vec::new() };
+        let (windows, machines) = (Vec::new(), Vec::new());
+        let entry = SetEntry { name: name.to_owned(), policy: wanted.policy, windows, machines };
         return Ok(vec![NamedCommand::AdmitAvailabilitySet(entry)]);
     };
     let tenant = cluster.tenant(id).ok_or_else(not_found)?;
@@ -97,6 +98,7 @@ fn standalone(cluster: &Cluster, name: &str, wanted: &MachineWanted) -> Result<M
     let place = place(cluster, None, wanted.zone, Domains { update: 1, fault: 1 })?;
     let (terminate, os_image) = notices(wanted.profile);
     let entry = VmEntry {
+        windows: Vec::new(),
         name: name.to_owned(),
         host: host_name(cluster, place),
         update_domain: place.update_domain,

@@ -16,6 +16,7 @@ use crate::command::object::objects;
 use crate::command::schema;
 use crate::command::size::Memory;
 use crate::command::upgrade::UpgradeWord;
+use crate::command::window::WindowEntry;
 use forewarn_types::{Span, list};
 
 /// Location, subscription and resource group that machines show.
@@ -96,6 +97,11 @@ pub struct VmEntry {
     /// Events that are approved automatically.
     #[serde(default, skip_serializing_if = "PolicyEntry::is_default")]
     pub policy: PolicyEntry,
+    /// Hours in which planned work on its hosts may start; any time if absent. Only in a fleet file: commands that admit
+    /// something have none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "list::at_least_one")]
+    #[schemars(length(min = 1, max = 16))]
+    pub windows: Vec<WindowEntry>,
     /// Source addresses of its requests.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(with = "schema::Addresses")]
@@ -116,6 +122,11 @@ pub struct SetEntry {
     /// Events that are approved automatically.
     #[serde(default, skip_serializing_if = "PolicyEntry::is_default")]
     pub policy: PolicyEntry,
+    /// Hours in which planned work on its hosts may start; any time if absent. Only in a fleet file: commands that admit
+    /// something have none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "list::at_least_one")]
+    #[schemars(length(min = 1, max = 16))]
+    pub windows: Vec<WindowEntry>,
     /// Its machines.
     #[serde(default, rename = "machine", skip_serializing_if = "Vec::is_empty")]
     pub machines: Vec<MachineEntry>,
@@ -195,6 +206,11 @@ pub struct ScaleSetEntry {
     /// Events that are approved automatically.
     #[serde(default, skip_serializing_if = "PolicyEntry::is_default")]
     pub policy: PolicyEntry,
+    /// Hours in which planned work on its hosts may start; any time if absent. Only in a fleet file: commands that admit
+    /// something have none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "list::at_least_one")]
+    #[schemars(length(min = 1, max = 16))]
+    pub windows: Vec<WindowEntry>,
     /// Number of instances that the server places; only in a fleet file, instead of a list of instances.
     #[serde(default, rename = "instances", skip_serializing_if = "Option::is_none")]
     #[schemars(range(max = MACHINES_PER_TENANT_MAX))]
@@ -310,6 +326,7 @@ impl VmEntry {
     #[must_use]
     pub fn of(machine: MachineEntry, policy: PolicyEntry) -> Self {
         Self {
+            windows: Vec::new(),
             name: machine.name,
             host: machine.host,
             update_domain: machine.update_domain,
@@ -330,6 +347,7 @@ impl ScaleSetEntry {
     /// The scale set alone: instances are admitted one by one.
     pub(crate) fn without_instances(&self) -> Self {
         Self {
+            windows: Vec::new(),
             name: self.name.clone(),
             orchestration: self.orchestration,
             upgrade: self.upgrade,

@@ -24,6 +24,7 @@ use crate::command::size::size;
 use crate::command::terms::{AllWord, RolloutEntry, TermsEntry, TermsError, WindowSelection, find_hosts};
 use crate::command::time_zone::TimeZoneError;
 use crate::command::upgrade::{BatchSizeError, UpgradeWord};
+use crate::command::window::WindowEntry;
 use forewarn_types::Span;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -128,6 +129,9 @@ pub enum CommandError {
     /// A set must be admitted without its machines.
     #[error("{0} must be admitted without machines\n  hint: add its machines with commands of their own")]
     WithMachines(String),
+    /// A tenant must be admitted without its windows.
+    #[error("{0} must be admitted without windows\n  hint: set its windows with `change_windows`")]
+    WithWindows(String),
     /// A text is not an event id.
     #[error("not an event id: {0:?}\n  hint: `forewarn event ls` shows them")]
     EventId(String),
@@ -269,7 +273,12 @@ fn degrade(host: HostId, fails_in: Option<Span>) -> Command {
     Command::DegradeHost { host, fails_in: fails_in.map(|Span(span)| span) }
 }
 
+fn without_windows(name: &str, windows: &[WindowEntry]) -> Result<(), CommandError> {
+    if windows.is_empty() { Ok(()) } else { Err(CommandError::WithWindows(name.to_owned())) }
+}
+
 fn admit_vm(cluster: &Cluster, entry: &VmEntry) -> Result<Resolved, CommandError> {
+    without_windows(&entry.name, &entry.windows)?;
     let command = Command::AdmitStandalone {
         name: new_name(&entry.name)?,
         placement: Placement {
@@ -284,6 +293,7 @@ fn admit_vm(cluster: &Cluster, entry: &VmEntry) -> Result<Resolved, CommandError
 }
 
 fn admit_set(entry: &SetEntry, set: SetShape) -> Result<Command, CommandError> {
+    without_windows(&entry.name, &entry.windows)?;
     if !entry.machines.is_empty() {
         return Err(CommandError::WithMachines(entry.name.clone()));
     }
@@ -305,6 +315,7 @@ fn admit_machine(cluster: &Cluster, tenant: &str, entry: &MachineEntry) -> Resul
 }
 
 fn admit_scale_set(entry: &ScaleSetEntry) -> Result<Command, CommandError> {
+    without_windows(&entry.name, &entry.windows)?;
     if !entry.instances.is_empty() || entry.count.is_some() || entry.placement.is_some() {
         return Err(CommandError::WithMachines(entry.name.clone()));
     }

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use forewarn_lifecycle::{Cluster, Machine, MachineId, Now, ScaleSet, ScaleSetId, Shape, Tenant};
+use forewarn_lifecycle::{Cluster, Machine, MachineId, Now, ScaleSet, ScaleSetId, Shape, Tenant, WindowOwner};
 
 use crate::command::entry::{
     HostEntry, InstanceEntry, MachineEntry, ScaleSetEntry, SetEntry, Site, VmEntry, notices, spot,
 };
 use crate::command::resolve::MachineDetails;
 use crate::command::size::cpus_and_memory;
+use crate::command::window::WindowEntry;
 use crate::fleet_file::fleet::Fleet;
 use crate::placement::instances;
 
@@ -63,7 +64,8 @@ impl<'a> CurrentFleet<'a> {
 
     pub(super) fn vm(&self, tenant: &Tenant) -> Option<VmEntry> {
         let machine = self.machine(*tenant.machines().first()?)?;
-        Some(VmEntry::of(machine, tenant.policy.into()))
+        let windows = self.windows_named(tenant.name.as_str());
+        Some(VmEntry { windows, ..VmEntry::of(machine, tenant.policy.into()) })
     }
 
     pub(super) fn machine(&self, id: MachineId) -> Option<MachineEntry> {
@@ -99,6 +101,17 @@ impl<'a> CurrentFleet<'a> {
         })
     }
 
+    /// The windows of the tenant or the scale set of that name.
+    pub(super) fn windows_named(&self, name: &str) -> Vec<WindowEntry> {
+        if !self.cluster.has_tenant_windows() {
+            return Vec::new();
+        }
+        let tenant = || self.cluster.tenant_named(name).map(WindowOwner::Tenant);
+        let owner = self.cluster.scale_set_named(name).map(WindowOwner::ScaleSet).or_else(tenant);
+        let windows = owner.map_or(&[][..], |owner| self.cluster.windows_of(owner));
+        windows.iter().map(WindowEntry::from).collect()
+    }
+
     /// A scale set without its instances.
     pub(super) fn bare_scale_set(&self, id: ScaleSetId, set: &ScaleSet) -> ScaleSetEntry {
         let (terminate, os_image) = notices(set.model);
@@ -113,6 +126,7 @@ impl<'a> CurrentFleet<'a> {
             terminate,
             os_image,
             policy: set.policy.into(),
+            windows: self.windows_named(set.name.as_str()),
             count: None,
             placement: None,
             instances: Vec::new(),
@@ -121,7 +135,8 @@ impl<'a> CurrentFleet<'a> {
 
     fn set(&self, tenant: &Tenant) -> SetEntry {
         let machines = tenant.machines().iter().filter_map(|id| self.machine(*id)).collect();
-        SetEntry { name: tenant.name.to_string(), policy: tenant.policy.into(), machines }
+        let windows = self.windows_named(tenant.name.as_str());
+        SetEntry { name: tenant.name.to_string(), policy: tenant.policy.into(), windows, machines }
     }
 
     fn scale_set(&self, id: ScaleSetId, set: &ScaleSet) -> ScaleSetEntry {

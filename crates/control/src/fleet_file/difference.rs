@@ -115,10 +115,12 @@ fn vms(list: &mut DifferenceList, current: CurrentFleet<'_>, wanted: &Fleet) {
         match tenant.and_then(|tenant| current.vm(tenant)) {
             None => {
                 let text = format!("+ vm {} on {}", vm.name, vm.host);
-                list.push(text, NamedCommand::AdmitVm(vm.clone()));
+                let bare = VmEntry { windows: Vec::new(), ..vm.clone() };
+                list.push(text, NamedCommand::AdmitVm(bare));
             }
             Some(was) => self::vm(list, &was, vm),
         }
+        list.windows(&vm.name, &current.windows_named(&vm.name), &vm.windows);
     }
 }
 

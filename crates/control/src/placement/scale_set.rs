@@ -253,6 +253,7 @@ impl ScaleSetCommand {
 
 fn create(cluster: &Cluster, new: &NewScaleSet) -> Result<Vec<NamedCommand>, ScaleSetError> {
     let bare = ScaleSetEntry {
+        windows: Vec::new(),
         name: new.name.clone(),
         orchestration: new.orchestration,
         upgrade: new.upgrade,

@@ -10,7 +10,7 @@ use forewarn_types::Span;
 use forewarn_testkit::TestCluster;
 
 /// One of each, as an operator would write it.
-const EVERY: [&str; 50] = [
+const EVERY: [&str; 52] = [
     r#"{"command":"admit_host","name":"h3","zone":1}"#,
     r#"{"command":"remove_host","host":"h1"}"#,
     r#"{"command":"forget_host","host":"h1"}"#,
@@ -106,6 +106,7 @@ fn a_key_that_means_nothing_is_refused() {
 #[test]
 fn what_is_not_said_has_a_usual_value() {
     let vm = VmEntry {
+        windows: Vec::new(),
         name: "v".to_owned(),
         host: "h1".to_owned(),
         update_domain: 0,

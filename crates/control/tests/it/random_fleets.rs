@@ -38,8 +38,21 @@ fn policy() -> impl Strategy<Value = PolicyEntry> {
     })
 }
 
+/// Windows for some of the policies.
+fn windows_of(policy: PolicyEntry) -> Vec<WindowEntry> {
+    let night = "sat,sun 22:00-04:00 Europe/Berlin".parse().unwrap();
+    match (policy.restart, policy.redeploy) {
+        (ApproveWord::Automatic, ApproveWord::Automatic) => {
+            vec![night, "12:00-13:00 +01:00".parse().unwrap()]
+        }
+        (ApproveWord::Automatic, ApproveWord::Asked) => vec![night],
+        (ApproveWord::Asked, _) => Vec::new(),
+    }
+}
+
 fn vm(machine: MachineEntry, name: String, policy: PolicyEntry) -> VmEntry {
     VmEntry {
+        windows: windows_of(policy),
         name,
         host: machine.host,
         update_domain: machine.update_domain,
@@ -61,7 +74,12 @@ fn sets(letter: char, hosts: u16) -> impl Strategy<Value = Vec<SetEntry>> {
             let machines = machines.into_iter().enumerate();
             let machines =
                 machines.map(|(n, machine)| MachineEntry { name: format!("{letter}{set}-{n}"), ..machine });
-            SetEntry { name: format!("{letter}{set}"), policy, machines: machines.collect() }
+            SetEntry {
+                name: format!("{letter}{set}"),
+                policy,
+                windows: windows_of(policy),
+                machines: machines.collect(),
+            }
         };
         numbered.map(named).collect()
     })
@@ -96,6 +114,7 @@ fn scale_set(hosts: u16) -> impl Strategy<Value = ScaleSetEntry> {
                 }
             };
             ScaleSetEntry {
+                windows: windows_of(policy),
                 name: String::new(),
                 orchestration,
                 upgrade,

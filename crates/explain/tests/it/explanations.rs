@@ -139,6 +139,24 @@ fn what_is_in_the_way_is_named() {
     assert_eq!(tale.event(&solo).unwrap().status, "Completed");
 }
 
+#[test]
+fn closed_windows_of_tenants_are_named() {
+    let mut tale = Tale::new();
+    tale.enrol("web");
+    tale.enrol("solo");
+    let outcome = tale.ask("socket", r#"{"command":"update_hosts","hosts":["h1"]}"#);
+    let web = outcome.events.iter().find(|event| event.tenant == "web").unwrap().id.clone();
+    tale.ask("socket", r#"{"command":"change_windows","tenant":"solo","windows":["12:00-13:00 +01:00"]}"#);
+    for tenant in ["web", "solo"] {
+        tale.ask("socket", &format!(r#"{{"command":"approve","tenant":"{tenant}","events":"all"}}"#));
+    }
+    let told = tale.event(&web).unwrap();
+    let [held, closed] = told.blockers.as_slice() else { panic!("{:?}", told.blockers) };
+    assert!(held.starts_with("held until the next window: ") && held.ends_with("T11:00:00Z"), "{held}");
+    assert!(closed.starts_with("the windows of tenant solo are closed until "), "{closed}");
+    assert!(closed.ends_with("T11:00:00Z: 12:00-13:00 +01:00"), "{closed}");
+}
+
 /// promise: S3
 #[test]
 fn a_tenant_is_not_told_of_others() {

@@ -79,3 +79,48 @@ fn a_preview_says_what_it_cannot_know_and_what_is_refused() {
     let seen = preview(&town.rules, town.now, &windows).unwrap();
     assert!(seen.longest.steps.iter().all(|step| step.starts.to_string().contains("T03:")), "{seen:?}");
 }
+
+#[test]
+fn a_preview_has_the_times_of_each_host() {
+    let town = TestCluster::with_pairs();
+    let update = r#"{"command":"start_rollout","kind":"reboot","hosts":["h1","h2"],"duration":"60s"}"#;
+    let seen = preview(&town.rules, town.now, &entry(update)).unwrap();
+    let step = &seen.longest.steps[0];
+    let hosts: Vec<_> = step.host_steps.iter().map(|one| one.host.as_str()).collect();
+    assert_eq!(hosts, ["h1", "h2"]);
+    for host in &step.host_steps {
+        assert!(step.starts.0 <= host.begins.0 && host.begins.0 < host.ends.0, "{host:?}");
+        assert!(host.returned.is_some_and(|returned| host.ends.0 <= returned.0 && returned.0 <= step.ends.0));
+        assert_eq!(host.ends.0.since(host.begins.0).as_secs(), 60);
+    }
+    assert!(!seen.manual);
+    let manual = seen.by_persons();
+    assert!(manual.manual && manual.notes[0].contains("`forewarn host done`"), "{:?}", manual.notes);
+    let json = serde_json::to_value(&manual).unwrap();
+    assert_eq!(
+        (&json["manual"], &json["longest"]["steps"][0]["host_steps"][0]["host"]),
+        (&true.into(), &"h1".into())
+    );
+    let no_work = r#"{"command":"start_rollout","kind":"update","hosts":["h1"],"no_work":true}"#;
+    let seen = preview(&town.rules, town.now, &entry(no_work)).unwrap();
+    assert_eq!(seen.longest.steps[0].host_steps, []);
+    assert!(!seen.by_persons().manual);
+}
+
+#[test]
+fn a_preview_respects_windows_of_tenants_and_refuses_windows_that_never_meet() {
+    let mut town = TestCluster::with_pairs();
+    town.run_text(r#"{"command":"change_windows","tenant":"web","windows":["03:00-04:00"]}"#);
+    let seen = preview(&town.rules, town.now, &start(r#"["h1"]"#)).unwrap();
+    let step = &seen.longest.steps[0];
+    assert!(step.starts.to_string().contains("T03:00:00"), "{step:?}");
+    assert_eq!(step.tenants[0].windows, ["03:00-04:00".parse().unwrap()]);
+    let never = entry(
+        r#"{"command":"start_rollout","kind":"update","hosts":["h1"],"terms":{"windows":["12:00-13:00"]}}"#,
+    );
+    let refused = preview(&town.rules, town.now, &never).unwrap_err().to_string();
+    assert!(
+        refused.starts_with("the windows of the rollout and of the tenants on host h1 never overlap: web"),
+        "{refused}"
+    );
+}

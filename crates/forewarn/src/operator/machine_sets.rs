@@ -112,7 +112,7 @@ impl CreateSetArgs {
         let Name(name) = self.name;
         let policy = self.approvals.change().unwrap_or_default().apply(PolicyEntry::default());
         let wording = Wording::creation(kind, &name);
-        Task::new(wording, make(SetEntry { name, policy, machines: Vec::new() }))
+        Task::new(wording, make(SetEntry { name, policy, windows: Vec::new(), machines: Vec::new() }))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use anyhow::{Result, bail};
 use clap::Subcommand;
-use forewarn_control::{ApproveWord, NamedCommand, PolicyEntry, TenantView};
+use forewarn_control::{ApproveWord, NamedCommand, PolicyEntry, TenantView, WindowEntry};
 
 use super::Name;
 use super::sentences::Wording;
@@ -15,6 +15,12 @@ const EXAMPLES: &str = "\
 Examples:
   forewarn tenant policy web --restart automatic
   forewarn tenant policy db --redeploy asked --all-down automatic";
+
+const SET_EXAMPLES: &str = "\
+Examples:
+  forewarn tenant set db --window \"sat,sun 22:00-04:00 Europe/Berlin\"
+  forewarn tenant set web --window 01:00-05:00 --window \"sun 00:00-24:00\"
+  forewarn tenant set web --no-window";
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
@@ -32,6 +38,18 @@ pub(crate) enum Command {
         name: Name,
         #[command(flatten)]
         approvals: ApprovalArgs,
+    },
+    /// Set the maintenance windows of a tenant: hours in which planned work on its hosts may start
+    #[command(before_help = SET_EXAMPLES)]
+    Set {
+        /// Tenant or scale set; a placement group stands for its whole scale set
+        name: Name,
+        /// Window, such as `22:00-06:00` or `sat,sun 22:00-04:00 Europe/Berlin`; repeatable, replaces all windows
+        #[arg(long, value_name = "WINDOW", required_unless_present = "no_window")]
+        window: Vec<WindowEntry>,
+        /// Remove all windows: planned work may start at any time
+        #[arg(long, conflicts_with = "window")]
+        no_window: bool,
     },
 }
 
@@ -56,12 +74,22 @@ pub(super) fn run(session: &Session, command: Command) -> Result<()> {
             let command = NamedCommand::ChangePolicy { tenant, policy: change.apply(now.policy) };
             task::run(session, &Task::new(wording, command)).map(drop)
         }
+        // Without windows, `--no-window` was given.
+        Command::Set { name: Name(tenant), window, no_window: _ } => {
+            let wording = Wording {
+                noun: format!("windows of {tenant}"),
+                done: format!("Windows of {tenant} changed."),
+                unchanged: format!("{tenant} already has these windows."),
+            };
+            let windows = window.into_iter().collect();
+            task::run(session, &Task::new(wording, NamedCommand::ChangeWindows { tenant, windows })).map(drop)
+        }
     }
 }
 
 fn table(tenants: &[TenantView], width: Width) -> String {
     let usual = ["name", "kind", "enrolled", "incarnation", "machines", "events"];
-    let more = ["automatic approval", "names of machines", "ids of events"];
+    let more = ["automatic approval", "windows", "names of machines", "ids of events"];
     let mut table = Table::with_more(width, &usual, &more);
     for tenant in tenants {
         let usual = [
@@ -72,20 +100,22 @@ fn table(tenants: &[TenantView], width: Width) -> String {
             tenant.machines.len().to_string(),
             tenant.events.len().to_string(),
         ];
-        let more = [automatic(tenant.policy), listed(&tenant.machines), listed(&tenant.events)];
+        let more =
+            [automatic(tenant.policy), windows(tenant), listed(&tenant.machines), listed(&tenant.events)];
         table.row_with_more(usual, more);
     }
     table.to_string()
 }
 
 fn facts(tenant: TenantView) -> String {
-    let enrolled = enrolled(&tenant).to_owned();
+    let (enrolled, windows) = (enrolled(&tenant).to_owned(), windows(&tenant));
     let facts = [
         ("name", tenant.name),
         ("kind", tenant.kind),
         ("enrolled", enrolled),
         ("incarnation", tenant.incarnation.to_string()),
         ("automatic approval", automatic(tenant.policy)),
+        ("windows", windows),
         ("machines", listed(tenant.machines)),
         ("events", listed(tenant.events)),
     ];
@@ -94,6 +124,12 @@ fn facts(tenant: TenantView) -> String {
 
 fn enrolled(tenant: &TenantView) -> &'static str {
     if tenant.enrolled { "yes" } else { "no" }
+}
+
+/// The hours in which planned work on its hosts may start.
+fn windows(tenant: &TenantView) -> String {
+    let windows: Vec<_> = tenant.windows.iter().map(ToString::to_string).collect();
+    if windows.is_empty() { "any time".to_owned() } else { windows.join("; ") }
 }
 
 /// The events that are approved automatically.

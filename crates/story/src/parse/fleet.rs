@@ -86,13 +86,15 @@ fn vm(line: &mut LineReader<'_>) -> Result<NamedCommand, StoryError> {
         terminate,
         os_image,
         policy: PolicyEntry::default(),
+        windows: Vec::new(),
         addresses: Vec::new(),
         tags: std::collections::BTreeMap::new(),
     }))
 }
 
 fn set(line: &mut LineReader<'_>) -> Result<SetEntry, StoryError> {
-    Ok(SetEntry { name: new_name(line)?, policy: PolicyEntry::default(), machines: Vec::new() })
+    let (policy, windows, machines) = (PolicyEntry::default(), Vec::new(), Vec::new());
+    Ok(SetEntry { name: new_name(line)?, policy, windows, machines })
 }
 
 fn machine(line: &mut LineReader<'_>) -> Result<NamedCommand, StoryError> {
@@ -134,6 +136,7 @@ fn scale_set(line: &mut LineReader<'_>) -> Result<NamedCommand, StoryError> {
         terminate,
         os_image,
         policy: PolicyEntry::default(),
+        windows: Vec::new(),
         count: None,
         placement: None,
         instances: Vec::new(),

@@ -45,6 +45,7 @@ const VERBS: &[&str] = &[
     "force",
     "brake",
     "policy",
+    "windows",
     "model",
     "profile",
     "resize",
@@ -88,6 +89,7 @@ pub(super) fn operation(line: &mut LineReader<'_>, verb: Token<'_>) -> Result<Op
             _ => NamedCommand::BrakeOff {},
         }]),
         "policy" => policy(line)?,
+        "windows" => Operation::Perform(vec![windows(line)?]),
         "model" => {
             let scale_set = known(line, "a scale set")?;
             let (terminate, os_image) = profile(line)?;
@@ -206,6 +208,19 @@ fn approve(line: &mut LineReader<'_>) -> Result<Operation, StoryError> {
         None => ApprovedBy::Machine(name(line, "a machine, or `owner of` a tenant")?),
     };
     Ok(Operation::Approve { what, by })
+}
+
+/// Parses the windows of a tenant: `any`, or windows with `and` between.
+fn windows(line: &mut LineReader<'_>) -> Result<NamedCommand, StoryError> {
+    let tenant = known(line, "a tenant")?;
+    let mut windows = Vec::new();
+    if line.take_if("any").is_none() {
+        windows.push(rollout::window(line)?);
+        while line.take_if("and").is_some() {
+            windows.push(rollout::window(line)?);
+        }
+    }
+    Ok(NamedCommand::ChangeWindows { tenant, windows: windows.into_iter().collect() })
 }
 
 fn policy(line: &mut LineReader<'_>) -> Result<Operation, StoryError> {

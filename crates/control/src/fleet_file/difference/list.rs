@@ -8,6 +8,7 @@ use super::Difference;
 use super::moves::HostChange;
 use crate::command::entry::PolicyEntry;
 use crate::command::named::NamedCommand;
+use crate::command::window::WindowEntry;
 use crate::fleet_file::fleet::FleetFileError;
 use crate::fleet_file::position::FleetPosition;
 use forewarn_types::{Span, show_duration};
@@ -78,6 +79,24 @@ impl DifferenceList {
         if was != policy {
             let tenant = tenant.to_owned();
             self.push(format!("~ {tenant}: policy"), NamedCommand::ChangePolicy { tenant, policy });
+        }
+    }
+
+    /// Windows are set by a command of their own, also those of a new tenant.
+    pub(super) fn windows(&mut self, tenant: &str, was: &[WindowEntry], wanted: &[WindowEntry]) {
+        if was.is_empty() && wanted.is_empty() {
+            return;
+        }
+        let shown = |windows: &[WindowEntry]| {
+            let windows: Vec<_> = windows.iter().map(ToString::to_string).collect();
+            if windows.is_empty() { "any time".to_owned() } else { windows.join("; ") }
+        };
+        let (from, to) = (shown(was), shown(wanted));
+        // Names of time zones may be written in any case.
+        if !from.eq_ignore_ascii_case(&to) {
+            let windows = wanted.iter().cloned().collect();
+            let command = NamedCommand::ChangeWindows { tenant: tenant.to_owned(), windows };
+            self.push(format!("~ {tenant}: windows {from} -> {to}"), command);
         }
     }
 

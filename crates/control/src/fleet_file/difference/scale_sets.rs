@@ -26,6 +26,7 @@ pub(super) fn scale_sets(list: &mut DifferenceList, current: CurrentFleet<'_>, w
             }
             Some((id, was)) => scale_set(list, &current.bare_scale_set(id, was), set),
         }
+        list.windows(&set.name, &current.windows_named(&set.name), &set.windows);
         instances(list, current, was.map(|(_, was)| was), set);
     }
 }

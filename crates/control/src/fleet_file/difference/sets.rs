@@ -40,7 +40,8 @@ impl SetKind {
     }
 
     fn admit(self, set: &SetEntry) -> (String, NamedCommand) {
-        let bare = SetEntry { name: set.name.clone(), policy: set.policy, machines: Vec::new() };
+        let (windows, machines) = (Vec::new(), Vec::new());
+        let bare = SetEntry { name: set.name.clone(), policy: set.policy, windows, machines };
         match self {
             Self::Availability => {
                 (format!("+ availability set {}", set.name), NamedCommand::AdmitAvailabilitySet(bare))
@@ -62,6 +63,7 @@ pub(super) fn sets(list: &mut DifferenceList, kind: SetKind, current: CurrentFle
             }
             Some(was) => list.policy(&set.name, was.policy.into(), set.policy),
         }
+        list.windows(&set.name, &current.windows_named(&set.name), &set.windows);
         machines(list, current, was, set);
     }
 }

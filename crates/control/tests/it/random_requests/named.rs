@@ -64,7 +64,7 @@ fn fleet() -> Vec<BoxedStrategy<NamedCommand>> {
     let host = (texts(), prop::option::of(any::<u16>()));
     let set = || {
         (texts(), policies(), prop::collection::vec(machines(), 0..2))
-            .prop_map(|(name, policy, machines)| SetEntry { name, policy, machines })
+            .prop_map(|(name, policy, machines)| SetEntry { name, policy, windows: Vec::new(), machines })
     };
     let site = (prop::option::of(texts()), prop::option::of(texts()), prop::option::of(texts()));
     vec![
@@ -98,6 +98,7 @@ fn scale_sets() -> Vec<BoxedStrategy<NamedCommand>> {
     vec![
         mapped(set, |(name, orchestration, upgrade, spot, (terminate, os_image), policy, instances)| {
             C::AdmitScaleSet(ScaleSetEntry {
+                windows: Vec::new(),
                 name,
                 orchestration,
                 upgrade,
@@ -310,7 +311,20 @@ fn machines() -> BoxedStrategy<MachineEntry> {
 fn vm(machine: MachineEntry, policy: PolicyEntry) -> VmEntry {
     let MachineEntry { name, host, update_domain, fault_domain, spot, terminate, os_image, addresses, tags } =
         machine;
-    VmEntry { name, host, update_domain, fault_domain, spot, terminate, os_image, policy, addresses, tags }
+    let windows = Vec::new();
+    VmEntry {
+        name,
+        host,
+        update_domain,
+        fault_domain,
+        spot,
+        terminate,
+        os_image,
+        policy,
+        windows,
+        addresses,
+        tags,
+    }
 }
 
 fn instances() -> BoxedStrategy<InstanceEntry> {

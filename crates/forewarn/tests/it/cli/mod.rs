@@ -12,6 +12,7 @@ mod invisible;
 mod scalesets;
 mod servers;
 mod support;
+mod windows;
 
 use self::support::{Server, alone, curl, shell};
 
