@@ -154,6 +154,7 @@ impl<S: RulesState> Builder<'_, S> {
             upgrade: UpgradePolicy::Manual,
             model: Profile::default(),
             policy: Policy::default(),
+            size: Size::NONE,
         })?;
         let (scale_set, block) = (ScaleSetId(self.block), self.block);
         (0..SCALE_SET_INSTANCES).try_for_each(|index| {
