@@ -250,6 +250,18 @@ impl Cluster {
         by_cpus.chain(by_memory).filter_map(|id| Some((id, self.host(id)?)))
     }
 
+    /// The same for a new machine: the fewest machines first, as without sizes. After many hosts without room, the
+    /// others follow by what is free on them.
+    pub fn open_hosts_by_load_with_room(
+        &self,
+        zone: Option<Zone>,
+        size: Size,
+    ) -> impl Iterator<Item = (HostId, &Host)> {
+        let by_load = self.open_hosts_by_load(zone).map(|(id, _)| id);
+        let by_load = self.only_with_room(by_load, size).filter_map(|id| Some((id, self.host(id)?)));
+        by_load.chain(self.open_hosts_with_room(zone, size))
+    }
+
     fn only_with_room(
         &self,
         hosts: impl Iterator<Item = HostId>,

@@ -83,7 +83,7 @@ mod tests {
     use forewarn_control::Record;
     use forewarn_lifecycle::{
         Cluster, Command, FaultDomain, HostId, MachineId, Name, Placement, Policy, Priority, Profile, Seed,
-        TenantId, UpdateDomain,
+        Size, TenantId, UpdateDomain,
     };
 
     const HOUR: Duration = Duration::from_hours(1);

@@ -86,7 +86,7 @@ mod tests {
     use forewarn_control::{ClusterId, Ending};
     use forewarn_lifecycle::{
         Command, FaultDomain, HostId, MachineId, Name, Now, Placement, Policy, Priority, Profile, Report,
-        Seed, UpdateDomain,
+        Seed, Size, UpdateDomain,
     };
 
     use super::*;

@@ -1,8 +1,8 @@
 //! Hosts on which the rules would admit a new machine: those in use, and the least loaded of all others.
 //!
 //! A host is in use if it has instances of the scale set, if it has got one in this plan, or if the caller has named
-//! it. The cluster ranks all other hosts by load, or by free CPUs if the machines have a size and hosts have capacities;
-//! only those that are taken, and the next one, are read.
+//! it. The cluster ranks all other hosts by load; only those that are taken, those without room for a machine of this size,
+//! and the next one, are read.
 
 use std::collections::BTreeMap;
 
@@ -153,7 +153,7 @@ impl<'a> UnusedHosts<'a> {
         let by_room = cluster.has_capacities() && !size.is_none();
         let ranked = |zone| {
             let others: Box<dyn Iterator<Item = _>> = if by_room {
-                Box::new(cluster.open_hosts_with_room(zone, size))
+                Box::new(cluster.open_hosts_by_load_with_room(zone, size))
             } else {
                 Box::new(cluster.open_hosts_by_load(zone))
             };

@@ -10,7 +10,7 @@ use forewarn_types::Span;
 use forewarn_testkit::TestCluster;
 
 /// One of each, as an operator would write it.
-const EVERY: [&str; 52] = [
+const EVERY: [&str; 55] = [
     r#"{"command":"admit_host","name":"h3","zone":1}"#,
     r#"{"command":"remove_host","host":"h1"}"#,
     r#"{"command":"forget_host","host":"h1"}"#,
@@ -31,6 +31,9 @@ const EVERY: [&str; 52] = [
     r#"{"command":"revise_model","scale_set":"web"}"#,
     r#"{"command":"change_upgrade_policy","scale_set":"web","upgrade":{"rolling":{"batch_percent":25,"pause":"1h"}}}"#,
     r#"{"command":"change_profile","machine":"solo","terminate":null,"os_image":false}"#,
+    r#"{"command":"change_capacity","host":"h1","cpus":64,"memory":"256GiB"}"#,
+    r#"{"command":"resize","machine":"solo","cpus":4,"memory":"1536MiB"}"#,
+    r#"{"command":"resize_instances","scale_set":"web","memory":"8GiB"}"#,
     r#"{"command":"upgrade_instance","machine":"web_0"}"#,
     r#"{"command":"describe","machine":"solo","addresses":["10.0.0.4","fd00::4"],"tags":{"role":"db"}}"#,
     r#"{"command":"change_site","location":"north","subscription":"s","resource_group":"g"}"#,
@@ -111,6 +114,8 @@ fn what_is_not_said_has_a_usual_value() {
         host: "h1".to_owned(),
         update_domain: 0,
         fault_domain: 0,
+        cpus: None,
+        memory: None,
         spot: None,
         terminate: None,
         os_image: false,

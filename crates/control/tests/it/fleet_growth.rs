@@ -126,6 +126,8 @@ fn the_choice_of_hosts_is_that_of_a_scale_out() {
             name: set.name.clone(),
             orchestration: set.orchestration,
             upgrade: set.upgrade,
+            cpus: set.cpus,
+            memory: set.memory,
             spot: None,
             terminate: None,
             os_image: false,

@@ -3,6 +3,7 @@
 #![cfg(test)]
 
 mod admissions;
+mod capacity;
 mod chains;
 mod claims;
 mod closing;

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use forewarn_control::*;
+use forewarn_lifecycle::Size;
 use forewarn_types::Span;
 use proptest::prelude::*;
 
@@ -14,8 +15,11 @@ fn machine(hosts: u16) -> impl Strategy<Value = MachineEntry> {
     let spot = prop::option::of(prop::sample::select(vec![Eviction::Delete, Eviction::Deallocate]));
     let terminate = prop::option::of(300..=900u64);
     let tags = prop::collection::btree_map("[a-z]{1,4}", "[ -~]{0,6}", 0..3);
-    (0..hosts, 0..5u16, spot, terminate, any::<bool>(), tags).prop_map(
-        |(host, fault_domain, spot, terminate, os_image, tags)| MachineEntry {
+    let size = (0..4u16, 0..4u32).prop_map(|(cpus, gib)| Size { cpus, memory_mib: 1024 * gib });
+    (0..hosts, 0..5u16, spot, terminate, any::<bool>(), tags, size).prop_map(
+        |(host, fault_domain, spot, terminate, os_image, tags, size)| MachineEntry {
+            cpus: cpus_and_memory(size).0,
+            memory: cpus_and_memory(size).1,
             name: String::new(),
             host: format!("h{host}"),
             update_domain: host,
@@ -51,19 +55,16 @@ fn windows_of(policy: PolicyEntry) -> Vec<WindowEntry> {
 }
 
 fn vm(machine: MachineEntry, name: String, policy: PolicyEntry) -> VmEntry {
-    VmEntry {
-        windows: windows_of(policy),
-        name,
-        host: machine.host,
-        update_domain: machine.update_domain,
-        fault_domain: machine.fault_domain,
-        spot: machine.spot,
-        terminate: machine.terminate,
-        os_image: machine.os_image,
-        policy,
-        addresses: machine.addresses,
-        tags: machine.tags,
-    }
+    VmEntry { windows: windows_of(policy), ..VmEntry::of(MachineEntry { name, ..machine }, policy) }
+}
+
+/// A host with room for every machine, or without a limit.
+fn host(number: usize, zone: Option<u16>) -> HostEntry {
+    let (cpus, memory) = match number % 2 {
+        0 => (None, None),
+        _ => cpus_and_memory(Size { cpus: 1_000, memory_mib: 1 << 20 }),
+    };
+    HostEntry { name: format!("h{number}"), zone, cpus, memory }
 }
 
 fn sets(letter: char, hosts: u16) -> impl Strategy<Value = Vec<SetEntry>> {
@@ -118,6 +119,8 @@ fn scale_set(hosts: u16) -> impl Strategy<Value = ScaleSetEntry> {
                 name: String::new(),
                 orchestration,
                 upgrade,
+                cpus: model.cpus,
+                memory: model.memory,
                 spot: model.spot,
                 terminate: model.terminate,
                 os_image: model.os_image,
@@ -144,7 +147,7 @@ prop_compose! {
         let scale_sets = scale_sets.into_iter().enumerate();
         Fleet {
             site: Site { location, ..Site::default() }.into(),
-            hosts: hosts.map(|(n, zone)| HostEntry { name: format!("h{n}"), zone }).collect(),
+            hosts: hosts.map(|(n, zone)| host(n, zone)).collect(),
             vms: vms.map(|(n, (machine, policy))| vm(machine, format!("v{n}"), policy)).collect(),
             availability_sets,
             cloud_services,

@@ -23,7 +23,7 @@ async fn with_failed_cluster() -> TestServer {
     let command = forewarn_lifecycle::Command::AdmitHost {
         name: Name::new("h9").unwrap(),
         zone: None,
-        capacity: Size::NONE,
+        capacity: forewarn_lifecycle::Size::NONE,
     };
     assert!(server.control.of(NORTH).submit(command).await.is_err());
     server

@@ -25,7 +25,7 @@ enum TargetKind {
 }
 
 /// Every command, without its object.
-const COMMANDS: [(&str, Role, TargetKind, &str); 55] = [
+const COMMANDS: [(&str, Role, TargetKind, &str); 58] = [
     ("admit_host", Role::Admin, TargetKind::Everybody, r#"{"name":"h9"}"#),
     ("remove_host", Role::Admin, TargetKind::Everybody, r#"{"host":"h1"}"#),
     ("forget_host", Role::Admin, TargetKind::Everybody, r#"{"host":"h1"}"#),
@@ -59,6 +59,9 @@ const COMMANDS: [(&str, Role, TargetKind, &str); 55] = [
         TargetKind::Everybody,
         r#"{"scale_set":"web","upgrade":"rolling"}"#,
     ),
+    ("change_capacity", Role::Admin, TargetKind::Everybody, r#"{"host":"h1"}"#),
+    ("resize", Role::Admin, TargetKind::Everybody, r#"{"machine":"east/m0"}"#),
+    ("resize_instances", Role::Admin, TargetKind::Everybody, r#"{"scale_set":"web"}"#),
     ("change_profile", Role::Admin, TargetKind::Everybody, r#"{"machine":"east/m0"}"#),
     ("describe", Role::Admin, TargetKind::Everybody, r#"{"machine":"east/m0"}"#),
     ("change_site", Role::Admin, TargetKind::Everybody, "{}"),

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use forewarn_lifecycle::{Command, Report};
+use forewarn_lifecycle::{Command, Report, Size};
 use forewarn_types::Span;
 use serde_json::{Value, json};
 
@@ -88,7 +88,10 @@ fn hosts_that_the_rules_would_refuse_are_not_used() {
         cluster.run_json(&json!({ "command": "fail_host", "host": host }));
     }
     let refused = scale_to(5).commands(&cluster.rules).unwrap_err();
-    assert_eq!(refused, ScaleSetError::NoHost { set: "web".to_owned(), wanted: 2, missing: 2 });
+    assert_eq!(
+        refused,
+        ScaleSetError::NoHost { set: "web".to_owned(), wanted: 2, missing: 2, size: Size::NONE }
+    );
     assert!(
         refused
             .to_string()
@@ -112,7 +115,10 @@ fn a_host_takes_as_many_as_the_rules_let_it() {
     let mut cluster = TestCluster::new(1);
     cluster.create(&json!({ "instances": 500 }));
     let refused = scale_to(600).commands(&cluster.rules).unwrap_err();
-    assert_eq!(refused, ScaleSetError::NoHost { set: "web".to_owned(), wanted: 100, missing: 100 });
+    assert_eq!(
+        refused,
+        ScaleSetError::NoHost { set: "web".to_owned(), wanted: 100, missing: 100, size: Size::NONE }
+    );
     let refused = scale_to(1_001).commands(&cluster.rules).unwrap_err();
     assert_eq!(refused.to_string(), "a scale set has at most 1000 instances, not 1001");
 }

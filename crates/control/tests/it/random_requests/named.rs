@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
+use std::num::NonZeroU16;
 use std::time::Duration;
 
 use forewarn_control::*;
+use forewarn_lifecycle::Size;
 use forewarn_types::Span;
 use proptest::prelude::*;
 use proptest::strategy::Union;
@@ -61,14 +63,21 @@ fn one_text() -> Vec<BoxedStrategy<NamedCommand>> {
 
 fn fleet() -> Vec<BoxedStrategy<NamedCommand>> {
     use NamedCommand as C;
-    let host = (texts(), prop::option::of(any::<u16>()));
+    let host = (texts(), prop::option::of(any::<u16>()), sizes());
     let set = || {
         (texts(), policies(), prop::collection::vec(machines(), 0..2))
             .prop_map(|(name, policy, machines)| SetEntry { name, policy, windows: Vec::new(), machines })
     };
     let site = (prop::option::of(texts()), prop::option::of(texts()), prop::option::of(texts()));
     vec![
-        mapped(host, |(name, zone)| C::AdmitHost(HostEntry { name, zone })),
+        mapped(host, |(name, zone, (cpus, memory))| C::AdmitHost(HostEntry { name, zone, cpus, memory })),
+        mapped((texts(), sizes()), |(host, (cpus, memory))| C::ChangeCapacity { host, cpus, memory }),
+        mapped((texts(), sizes()), |(machine, (cpus, memory))| C::Resize { machine, cpus, memory }),
+        mapped((texts(), sizes()), |(scale_set, (cpus, memory))| C::ResizeInstances {
+            scale_set,
+            cpus,
+            memory,
+        }),
         mapped((machines(), policies()), |(machine, policy)| C::AdmitVm(vm(machine, policy))),
         mapped(set(), C::AdmitAvailabilitySet),
         mapped(set(), C::AdmitCloudService),
@@ -102,6 +111,8 @@ fn scale_sets() -> Vec<BoxedStrategy<NamedCommand>> {
                 name,
                 orchestration,
                 upgrade,
+                cpus: None,
+                memory: None,
                 spot,
                 terminate,
                 os_image,
@@ -184,6 +195,8 @@ pub fn wishes() -> BoxedStrategy<ScaleSetCommand> {
                 name,
                 orchestration,
                 upgrade,
+                cpus: None,
+                memory: None,
                 spot,
                 terminate,
                 os_image,
@@ -288,16 +301,19 @@ fn scales() -> BoxedStrategy<Scale> {
 }
 
 fn machines() -> BoxedStrategy<MachineEntry> {
-    let place = (texts(), texts(), any::<u16>(), any::<u16>());
+    let place = (texts(), texts(), any::<u16>(), any::<u16>(), sizes());
     let notices = (prop::option::of(spans()), any::<bool>());
     (place, spots(), notices, addresses(), tags())
         .prop_map(|(place, spot, notices, addresses, tags)| {
-            let ((name, host, update_domain, fault_domain), (terminate, os_image)) = (place, notices);
+            let (name, host, update_domain, fault_domain, (cpus, memory)) = place;
+            let (terminate, os_image) = notices;
             MachineEntry {
                 name,
                 host,
                 update_domain,
                 fault_domain,
+                cpus,
+                memory,
                 spot,
                 terminate,
                 os_image,
@@ -309,22 +325,13 @@ fn machines() -> BoxedStrategy<MachineEntry> {
 }
 
 fn vm(machine: MachineEntry, policy: PolicyEntry) -> VmEntry {
-    let MachineEntry { name, host, update_domain, fault_domain, spot, terminate, os_image, addresses, tags } =
-        machine;
-    let windows = Vec::new();
-    VmEntry {
-        name,
-        host,
-        update_domain,
-        fault_domain,
-        spot,
-        terminate,
-        os_image,
-        policy,
-        windows,
-        addresses,
-        tags,
-    }
+    VmEntry::of(machine, policy)
+}
+
+fn sizes() -> BoxedStrategy<(Option<NonZeroU16>, Option<Memory>)> {
+    (any::<u16>(), 0..1_000_000u32)
+        .prop_map(|(cpus, memory_mib)| cpus_and_memory(Size { cpus, memory_mib }))
+        .boxed()
 }
 
 fn instances() -> BoxedStrategy<InstanceEntry> {

@@ -18,11 +18,14 @@ fn fleet() -> Vec<BoxedStrategy<Command>> {
     let shapes = one_of(&[SetShape::CloudService, SetShape::AvailabilitySet]);
     let planned = one_of(&[PlannedWork::Refuses, PlannedWork::GivesWay]);
     vec![
-        mapped((names(), prop::option::of(any::<u16>())), |(name, zone)| C::AdmitHost {
+        mapped((names(), prop::option::of(any::<u16>()), sizes()), |(name, zone, capacity)| C::AdmitHost {
             name,
             zone: zone.map(Zone),
-            capacity: Size::NONE,
+            capacity,
         }),
+        mapped((hosts(), sizes()), |(host, capacity)| C::ChangeCapacity { host, capacity }),
+        mapped((machines(), sizes()), |(machine, size)| C::Resize { machine, size }),
+        mapped((sets(), sizes()), |(scale_set, size)| C::ResizeInstances { scale_set, size }),
         mapped(hosts(), C::RemoveHost),
         mapped((names(), placements(), priorities(), profiles(), policies()), |all| {
             let (name, placement, priority, profile, policy) = all;
@@ -39,6 +42,10 @@ fn fleet() -> Vec<BoxedStrategy<Command>> {
         mapped(machines(), C::Forget),
         mapped((machines(), hosts(), planned), |(machine, to, planned)| C::Move { machine, to, planned }),
     ]
+}
+
+fn sizes() -> BoxedStrategy<Size> {
+    (any::<u16>(), any::<u32>()).prop_map(|(cpus, memory_mib)| Size { cpus, memory_mib }).boxed()
 }
 
 fn scale_sets() -> Vec<BoxedStrategy<Command>> {
