@@ -47,6 +47,7 @@ fn texts(messages: &[Value]) -> Vec<String> {
     messages.iter().map(text).collect()
 }
 
+/// promise: W1
 /// promise: W2
 #[test]
 fn a_host_that_is_ready_is_reported_reminded_of_and_its_end_also_over_restarts() {
@@ -109,7 +110,7 @@ fn a_host_that_is_ready_is_reported_reminded_of_and_its_end_also_over_restarts()
     assert_eq!(entries["items"].as_array().unwrap().len(), 3);
 }
 
-/// promise: W2
+/// promise: W1
 #[test]
 fn the_settings_say_when_the_first_reminder_comes() {
     let (site, receiver) = (ServeDir::new(program(), FLEET), WebhookReceiver::start());
