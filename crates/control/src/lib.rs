@@ -58,8 +58,8 @@ pub use placement::*;
 pub use receipts::{NewReceipt, Receipt, ReceiptRow, Receipts, StoredResponse};
 pub use record::{ClusterEntry, Entry, Record};
 pub use state::{
-    ClosedBy, ClusterState, ControlState, DetailsTable, INCARNATION_STEP, RestoringCluster, RestoringState,
-    StateRow, claims_needed, missing_claims, unused_claims,
+    ClosedBy, ClusterState, ControlState, DetailsTable, HostReminders, INCARNATION_STEP, RestoringCluster,
+    RestoringState, StateRow, claims_needed, missing_claims, unused_claims,
 };
 pub use stream::{ClusterId, Stream};
 pub use view::*;

@@ -1,6 +1,6 @@
 //! Records of the journal: one decided change each, with its time.
 
-use forewarn_lifecycle::{Change, MachineId, MaintenanceId, Now, Target};
+use forewarn_lifecycle::{Change, HostId, MachineId, MaintenanceId, Now, Target};
 
 use crate::command::{MachineDetails, Site};
 use crate::receipts::NewReceipt;
@@ -45,6 +45,8 @@ pub enum ClusterEntry {
     /// Work failed for a machine or a host for a reason that the driver program reported. The change that completes the work is
     /// next.
     Failed { maintenance: MaintenanceId, target: Target, reason: String },
+    /// A message was written about a host that is ready for the work of a person.
+    Reminded { maintenance: MaintenanceId, host: HostId },
     /// The response to a request was stored.
     ReceiptKept(NewReceipt),
     /// A change of the resources.

@@ -3,8 +3,8 @@
 //! A request and its reply have a JSON form, for messages between servers: it holds everything, secrets too. Reading
 //! it rejects anything that it does not describe exactly.
 
-use forewarn_lifecycle::{Change, Command, MaintenanceId, Name, Now, Report, Target, Timestamp};
-use forewarn_types::base64url;
+use forewarn_lifecycle::{Change, Command, HostId, MaintenanceId, Name, Now, Report, Target, Timestamp};
+use forewarn_types::{Span, base64url};
 use forewarn_url::Url;
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -61,6 +61,13 @@ pub enum ClusterRequest {
         /// The reason: bounded, and harmless to show.
         reason: String,
     },
+    /// A person has to work on a host whose machines are aside: writes it, or reminds of it once the time has come. The
+    /// first reminder comes after the interval.
+    Remind {
+        work: MaintenanceId,
+        host: HostId,
+        interval: Span,
+    },
     Commands(CommandBatch),
     /// A change of a scale set as a whole; the commands that it takes depend on the state in which it is decided.
     ScaleSet {
@@ -104,6 +111,7 @@ impl ClusterRequest {
             Self::Rules(_)
             | Self::Report { .. }
             | Self::Suspend { .. }
+            | Self::Remind { .. }
             | Self::Sweep
             | Self::AdvanceWebhooks(_)
             | Self::Close { .. } => 1,

@@ -215,7 +215,7 @@ mod tests {
             "host forget h1 h2",
             "host fail h1 --yes",
             "rollout cancel 3",
-            "rollout start h1 h2 --work reboot --at-once 5 --tenant-share 25% --one-fault-domain --wait",
+            "rollout start h1 h2 --kind reboot --at-once 5 --tenant-share 25% --one-fault-domain --wait",
             "rollout start --all --pause-between 10m --confirm first --stop-after 2 --ignore-health=false --dry-run",
             "rollout preview --zone 1 --window 22:00-06:00 --window any",
             "rollout ls --all",

@@ -31,8 +31,14 @@ pub enum HostWorker {
     /// A command for each host.
     Command(HostCommand),
     /// A person, who reports the end of each step.
-    Person,
+    Person {
+        /// Time until the first reminder of a host that is ready; the time between two grows.
+        reminder: Duration,
+    },
 }
+
+/// Time until the first reminder of a host that is ready for work, unless the settings say another.
+pub const REMINDER: Duration = Duration::from_hours(1);
 
 /// The part that carries out one action.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,7 +46,7 @@ pub(crate) enum Performer {
     Simulated,
     Program(Program),
     Command(HostCommand),
-    Person,
+    Person { reminder: Duration },
 }
 
 /// The longest time that driver programs have to end when the server stops.
@@ -68,7 +74,7 @@ impl Hypervisor {
             MachineDriver::Program(program) => program.time_limit,
         };
         let hosts = match &self.hosts {
-            HostWorker::Driver | HostWorker::Person => Duration::ZERO,
+            HostWorker::Driver | HostWorker::Person { .. } => Duration::ZERO,
             HostWorker::Command(command) => command.time_limit,
         };
         machines.max(hosts).min(STOP_MAX)
@@ -95,7 +101,7 @@ impl Hypervisor {
                 of_machines()
             }
             (Target::Host(_), HostWorker::Command(command)) => Performer::Command(command.clone()),
-            (Target::Host(_), HostWorker::Person) => Performer::Person,
+            (Target::Host(_), HostWorker::Person { reminder }) => Performer::Person { reminder: *reminder },
         }
     }
 }

@@ -6,9 +6,11 @@ use std::time::Duration;
 use forewarn_control::ControlError;
 use forewarn_control::request::ClusterRequest;
 use forewarn_hypervisor::{DriverRequest, DriverResponse, OutputAllowance};
-use forewarn_lifecycle::{Action, Report};
+use forewarn_lifecycle::{Action, HostId, Report, Target};
+use forewarn_types::Span;
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 
+use crate::host_reminder::HostReminder;
 use crate::hypervisor::Performer;
 use crate::message::{ClusterMessage, ImpactEnd};
 
@@ -16,15 +18,14 @@ use crate::message::{ClusterMessage, ImpactEnd};
 const PAUSE_MIN: Duration = Duration::from_millis(500);
 const PAUSE_MAX: Duration = Duration::from_secs(60);
 
-/// Time between two reminders of a host that is ready for the work of a person.
-const REMINDER: Duration = Duration::from_hours(1);
-
 /// The reason of a failure for which the driver program gives none.
 const NO_REASON: &str = "the driver program gave no reason";
 
 /// An order, the part that carries it out, and the driver that gets the result.
 pub(crate) struct ImpactTask {
     pub(crate) performer: Performer,
+    /// Only if a person carries out the order.
+    pub(crate) reminder: Option<HostReminder>,
     /// None if the machine or the host is gone: nothing is left to do.
     pub(crate) order: Option<DriverRequest>,
     pub(crate) action: Action,
@@ -68,8 +69,8 @@ impl ImpactTask {
 
     async fn carry_out(&mut self) -> OrderEnd {
         let Some(order) = self.order.take() else { return OrderEnd::Known(Report::Done, None) };
-        if self.performer == Performer::Person {
-            return self.remind(&order).await;
+        if let (Some(reminder), Target::Host(host)) = (self.reminder.take(), self.action.target) {
+            return self.remind(&order, &reminder, host).await;
         }
         let DriverRequest { action, machine, host, .. } = &order;
         let (mut pause, allowance) = (PAUSE_MIN, Arc::default());
@@ -121,17 +122,24 @@ impl ImpactTask {
         match &self.performer {
             Performer::Program(program) => program.perform(order, allowance).await,
             Performer::Command(command) => command.perform(order, allowance).await,
-            Performer::Simulated | Performer::Person => DriverResponse::Done,
+            Performer::Simulated | Performer::Person { .. } => DriverResponse::Done,
         }
     }
 
-    /// Logs that a host is ready for the work of a person, again and again until it is done.
-    async fn remind(&mut self, order: &DriverRequest) -> OrderEnd {
+    /// Writes and logs that a host is ready for the work of a person, again and again until it is done.
+    async fn remind(&mut self, order: &DriverRequest, reminder: &HostReminder, id: HostId) -> OrderEnd {
         let DriverRequest { action, host, work, .. } = order;
+        let (maintenance, interval) = (self.action.maintenance, Span(reminder.interval));
+        let mut logged = None;
         loop {
-            tracing::warn!(action, host, work, "host is ready for work; `forewarn host done` ends it");
+            self.report(ClusterRequest::Remind { work: maintenance, host: id, interval }).await;
+            let written = reminder.written(maintenance, id);
+            if logged != Some(written) {
+                tracing::warn!(action, host, work, "host is ready for work; `forewarn host done` ends it");
+                logged = Some(written);
+            }
             tokio::select! {
-                () = tokio::time::sleep(REMINDER) => {}
+                () = reminder.wait(written) => {}
                 () = self.wake.notified() => {}
                 _ = self.stop.wait_for(|stop| *stop) => return OrderEnd::Abandoned,
             }

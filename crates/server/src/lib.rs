@@ -28,6 +28,7 @@ mod descriptors;
 mod driver;
 mod extension;
 mod fleet_loading;
+mod host_reminder;
 mod hypervisor;
 mod impact_task;
 mod initial_state;
@@ -63,7 +64,7 @@ pub use extension::{
     HttpExtension, Scheme, TlsListener,
 };
 pub use fleet_loading::{admit_fleet_if_empty, control_with_fleet};
-pub use hypervisor::{HostWorker, Hypervisor, MachineDriver};
+pub use hypervisor::{HostWorker, Hypervisor, MachineDriver, REMINDER};
 pub use message::ClockCommand;
 pub use rejections::{REJECTED_RESOURCES_MAX, RecentRejections};
 pub use resource_groups::{ResourceGroup, group_in_cluster, group_of, groups_with_id, is_removed};

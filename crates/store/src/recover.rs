@@ -209,6 +209,7 @@ impl JournalReader<'_> {
             | StateRow::Site(_)
             | StateRow::Described(..)
             | StateRow::Failed(..)
+            | StateRow::Reminded(..)
             | StateRow::Receipt(_)
             | StateRow::Resource(_)
             | StateRow::Booted(_)

@@ -4,6 +4,7 @@ mod capacity;
 mod steps;
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use forewarn_lifecycle::{
     Action, Approver, Brake, Change, Cluster, EventId, Fence, Health, Hold, HostAttention, HostId, Machine,
@@ -101,10 +102,22 @@ impl AuditFact {
             because,
             command,
             notices: Vec::new(),
+            host_notice: None,
             reason,
             stream: Some(Stream::Cluster(ClusterId(cluster_number))),
         }
     }
+}
+
+/// Describes that a host is ready for the work of a person; `waits` is the time since then, for a reminder.
+#[must_use]
+pub(crate) fn describe_ready(
+    cluster: &Cluster,
+    now: Now,
+    (work, host): (MaintenanceId, HostId),
+    waits: Option<Duration>,
+) -> AuditFact {
+    FactWriter { cluster, at: Moment(now.wall) }.ready(work, host, waits)
 }
 
 /// Describes a change, in a cluster to which it has not been applied yet. None if the change is not worth an entry.

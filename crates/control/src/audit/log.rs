@@ -33,7 +33,9 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::audit::command_json::CommandJson;
+use crate::audit::host_notice::HostNotice;
 use crate::audit::notice::Notice;
+use crate::audit::subject::Subject;
 use crate::stream::{ClusterId, Stream};
 use forewarn_types::Moment;
 
@@ -86,6 +88,9 @@ pub struct AuditEntry {
     /// The state of events after this entry, for webhooks.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notices: Vec<Notice>,
+    /// The state of a step on a host that a person carries out, for webhooks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host_notice: Option<Box<HostNotice>>,
     /// The reason of a failure, as the driver program gave it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
@@ -116,6 +121,7 @@ pub struct NewAuditEntry {
     pub because: Option<u64>,
     pub command: Option<CommandJson>,
     pub notices: Vec<Notice>,
+    pub host_notice: Option<Box<HostNotice>>,
     pub reason: Option<String>,
     pub stream: Option<Stream>,
 }
@@ -143,9 +149,18 @@ impl Default for NewAuditEntry {
             because,
             command,
             notices: Vec::new(),
+            host_notice: None,
             reason: None,
             stream: None,
         }
+    }
+}
+
+impl AuditEntry {
+    /// Returns true if webhooks are notified of the entry.
+    #[must_use]
+    pub fn has_notices(&self) -> bool {
+        !self.notices.is_empty() || self.host_notice.is_some()
     }
 }
 
@@ -160,6 +175,7 @@ impl From<AuditEntry> for NewAuditEntry {
             because,
             command,
             notices,
+            host_notice,
             reason,
             stream,
             number: _,
@@ -182,6 +198,7 @@ impl From<AuditEntry> for NewAuditEntry {
             because,
             command,
             notices,
+            host_notice,
             reason,
             stream,
         }
@@ -270,7 +287,7 @@ impl Chain {
             events,
             ..
         } = new;
-        let NewAuditEntry { work, rollout, because, command, notices, reason, stream, .. } = new;
+        let NewAuditEntry { work, rollout, because, command, notices, host_notice, reason, stream, .. } = new;
         let (number, hash) = (self.number + 1, String::new());
         let mut entry = AuditEntry {
             number,
@@ -289,6 +306,7 @@ impl Chain {
             because,
             command,
             notices,
+            host_notice,
             reason,
             stream,
             hash,
@@ -410,80 +428,6 @@ impl AuditEntry {
             Subject::Because { stream, number } => self.stream == *stream && self.because == Some(*number),
         }
     }
-}
-
-/// A search key of entries. Clusters are identified by [`cluster_key`].
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[allow(missing_docs, reason = "the fields are names of what it is about")]
-pub enum Subject {
-    By(String),
-    /// Kind of the entry.
-    Kind(String),
-    Cluster(String),
-    /// A tenant of a cluster.
-    Tenant {
-        cluster: String,
-        name: String,
-    },
-    /// A machine of a cluster, as `tenant/name`.
-    Machine {
-        cluster: String,
-        name: String,
-    },
-    /// A host of a cluster.
-    Host {
-        cluster: String,
-        name: String,
-    },
-    /// An event of a cluster.
-    Event {
-        cluster: String,
-        id: String,
-    },
-    /// A piece of work of a cluster.
-    Work {
-        cluster: String,
-        number: u64,
-    },
-    /// A rollout of a cluster.
-    Rollout {
-        cluster: String,
-        number: u64,
-    },
-    /// Entries that were caused by an entry of the same chain; no stream: of the common log.
-    Because {
-        stream: Option<Stream>,
-        number: u64,
-    },
-}
-
-impl fmt::Display for Subject {
-    /// A unique text: `default/machine:web/web_0`, `#1/work:7`, `by:token alice`.
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::By(by) => write!(out, "by:{by}"),
-            Self::Kind(kind) => write!(out, "kind:{kind}"),
-            Self::Cluster(cluster) => write!(out, "cluster:{cluster}"),
-            Self::Tenant { cluster, name } => of_cluster(out, cluster, "tenant", name),
-            Self::Machine { cluster, name } => of_cluster(out, cluster, "machine", name),
-            Self::Host { cluster, name } => of_cluster(out, cluster, "host", name),
-            Self::Event { cluster, id } => of_cluster(out, cluster, "event", id),
-            Self::Work { cluster, number } => of_cluster(out, cluster, "work", number),
-            Self::Rollout { cluster, number } => of_cluster(out, cluster, "rollout", number),
-            Self::Because { stream: None, number } => write!(out, "because:{number}"),
-            Self::Because { stream: Some(stream), number } => write!(out, "{stream}/because:{number}"),
-        }
-    }
-}
-
-/// A key that is unique within a cluster.
-fn of_cluster(
-    out: &mut fmt::Formatter<'_>,
-    cluster: &str,
-    kind: &str,
-    which: &dyn fmt::Display,
-) -> fmt::Result {
-    write!(out, "{cluster}/{kind}:{which}")
 }
 
 fn hex(bytes: &[u8]) -> String {

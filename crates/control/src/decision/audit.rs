@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::admissions::Admissions;
 use super::attribution::Attribution;
 use super::draft::{AdmissionEntries, ClusterDraft, Draft, SharedDraft};
-use crate::audit::{AuditFact, CommandJson, NewAuditEntry};
+use crate::audit::{AuditFact, CommandJson, HostNotice, NewAuditEntry};
 use crate::command::lookup::machine_if_known;
 use crate::command::{NamedCommand, find_event, full_name};
 use crate::push::{Notice, NoticeContext, Owner, notices};
@@ -111,6 +111,15 @@ impl ClusterDraft<'_> {
                 self.seal_fact(fact, notices);
             }
         }
+    }
+
+    /// Adds an entry about a step on a host of which webhooks are notified.
+    pub(super) fn audit_host(&mut self, fact: AuditFact, notices: Vec<Notice>, host: HostNotice) {
+        self.audit_admissions();
+        self.begin_webhooks();
+        let Attribution { by, because, .. } = &self.draft.attribution;
+        let entry = fact.into_entry((self.id.0, &self.name()), by, *because);
+        self.draft.seal(NewAuditEntry { notices, host_notice: Some(Box::new(host)), ..entry });
     }
 
     fn seal_fact(&mut self, fact: AuditFact, notices: Vec<Notice>) {

@@ -18,6 +18,7 @@ use crate::request::{ClusterRequest, DecidedChanges, IdempotencyKey, Reply, Requ
 use crate::shared::{self, Progress, SharedState, Webhook};
 use crate::state::ClusterState;
 use crate::stream::ClusterId;
+use forewarn_types::Span;
 
 /// A draft of a decision about the state of one stream.
 pub(super) struct Draft<'a, S> {
@@ -159,6 +160,10 @@ impl<'a> ClusterDraft<'a> {
                 self.draft.attribution = Attribution { reason, ..Attribution::default() };
                 self.decided(&Command::Suspend { maintenance: *work, target: *target })
             }
+            ClusterRequest::Remind { work, host, interval: Span(interval) } => {
+                self.remind(*work, *host, *interval);
+                Ok(Reply::Done)
+            }
             ClusterRequest::Commands(batch) => self.command_batch(batch),
             ClusterRequest::ScaleSet { command, context } => self.scale_set_command(command, context),
             ClusterRequest::Transaction { transaction, context } => self.transaction(transaction, context),
@@ -196,6 +201,9 @@ impl<'a> ClusterDraft<'a> {
         let reason = self.record_failure(change);
         let Some(fact) = describe_change(self.rules(), self.now(), change) else { return };
         let notices = self.notices(change, decided);
+        if let Some(host) = self.notice_of_end(change, reason.as_deref()) {
+            return self.audit_host(fact.with_reason(reason.as_deref()), notices, host);
+        }
         if !notices.is_empty() {
             self.audit_admissions();
             self.begin_webhooks();
@@ -233,7 +241,7 @@ impl<'a> ClusterDraft<'a> {
 
     /// Records that webhooks without progress get messages about entries from here on. They have got none: the first
     /// entry with notices since a webhook was added comes after this. No clock is compared, which may stand or go back.
-    fn begin_webhooks(&mut self) {
+    pub(super) fn begin_webhooks(&mut self) {
         let (id, cursor) = (self.id, self.draft.audit_end.number);
         let is_new = |webhook: &&Webhook| {
             webhook.filter.scope.clusters.includes(&id)

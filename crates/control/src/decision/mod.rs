@@ -21,6 +21,7 @@ mod audit;
 mod commands;
 mod draft;
 mod receipts;
+mod reminders;
 mod resources;
 mod site;
 mod transaction;

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use forewarn_lifecycle::{Cluster, Machine, MachineId, Now, ScaleSet, ScaleSetId, Shape, Tenant, WindowOwner};
+use forewarn_lifecycle::{
+    Cluster, Machine, MachineId, Now, ScaleSet, ScaleSetId, Shape, Tenant, WindowOwner,
+};
 
 use crate::command::entry::{
     HostEntry, InstanceEntry, MachineEntry, ScaleSetEntry, SetEntry, Site, VmEntry, notices, spot,

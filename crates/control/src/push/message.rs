@@ -6,13 +6,14 @@ use serde::Serialize;
 use serde_json::json;
 use sha2::{Digest, Sha256};
 
+use super::host::{HOST_EVENT_TYPE, HostData, HostPush};
 use crate::audit::notice::{Notice, NoticeStatus};
 use crate::resource_id::GroupId;
 use crate::{AuditEntry, FailureView, Site};
 use forewarn_imds::print_date;
 use forewarn_types::Moment;
 
-/// Type of every push message.
+/// Type of every push message about an event.
 pub const EVENT_TYPE: &str = "Microsoft.ResourceNotifications.MaintenanceResources.ScheduledEventEmitted";
 
 /// Type of the event that validates a webhook in the schema of Event Grid.
@@ -25,7 +26,7 @@ const COMPUTE: &str = "Microsoft.Compute";
 /// Maximum size of a validation response that is parsed.
 pub const VALIDATION_BYTES_MAX: usize = 64 * 1024;
 
-/// A message to a webhook about one event.
+/// A message to a webhook about one event or one host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Push {
     /// Stable over retries, and unique to this message.
@@ -34,20 +35,30 @@ pub struct Push {
     pub at: Moment,
     /// Location and resource group of the machines.
     pub site: Site,
-    /// The state of the event after the change.
-    pub notice: Notice,
+    pub content: PushContent,
 }
 
-/// The messages about an audit entry, one for each event. `site` is the site of the cluster.
+/// The object of a message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PushContent {
+    /// The state of an event after the change.
+    Event(Notice),
+    /// The state of a step on a host.
+    Host(HostPush),
+}
+
+/// The messages about an audit entry: one for each event, and one for a host. `site` is the site of the cluster.
 #[must_use]
 pub fn pushes(entry: &AuditEntry, site: &Site) -> Vec<Push> {
-    let push = |notice: &Notice| Push {
-        id: push_id(&entry.hash, notice),
-        at: entry.at,
-        site: site.clone(),
-        notice: notice.clone(),
-    };
-    entry.notices.iter().map(push).collect()
+    let push = |id, content| Push { id, at: entry.at, site: site.clone(), content };
+    let events = entry.notices.iter();
+    let events = events.map(|notice| push(push_id(&entry.hash, notice), PushContent::Event(notice.clone())));
+    // An entry has one host at most.
+    let host = HostPush::of(entry).map(|host| {
+        let id = id(&[&entry.hash, "host", host.notice.status.as_str()]);
+        push(id, PushContent::Host(host))
+    });
+    events.chain(host).collect()
 }
 
 /// A message about a made-up event: it tests that deliveries arrive.
@@ -66,7 +77,7 @@ pub fn sample(webhook: &str, unique: &str, at: Moment, site: &Site) -> Push {
         resources: vec!["forewarn-test".to_owned()],
         failures: Vec::new(),
     };
-    Push { id: push_id(unique, &notice), at, site: site.clone(), notice }
+    Push { id: push_id(unique, &notice), at, site: site.clone(), content: PushContent::Event(notice) }
 }
 
 impl Push {
@@ -77,13 +88,20 @@ impl Push {
             specversion: "1.0",
             id: &self.id,
             source: self.topic(),
-            kind: EVENT_TYPE,
+            kind: self.kind(),
             subject: self.subject(),
             time: self.at,
             datacontenttype: "application/json",
             data: self.data(),
         };
         serde_json::to_string(&event).expect("texts and numbers are JSON, and keys are texts")
+    }
+
+    fn kind(&self) -> &'static str {
+        match self.content {
+            PushContent::Event(_) => EVENT_TYPE,
+            PushContent::Host(_) => HOST_EVENT_TYPE,
+        }
     }
 
     /// The schema of Event Grid: a list with one event.
@@ -94,7 +112,7 @@ impl Push {
             topic: self.topic(),
             subject: self.subject(),
             data: self.data(),
-            kind: EVENT_TYPE,
+            kind: self.kind(),
             data_version: "1",
             metadata_version: "1",
             event_time: self.at,
@@ -106,9 +124,16 @@ impl Push {
         topic(&self.site)
     }
 
-    /// Id of the resource that the machines belong to.
+    /// Id of the resource that the machines belong to, or the host.
     fn subject(&self) -> String {
-        let resource = &self.notice.resource;
+        match &self.content {
+            PushContent::Event(notice) => self.resource_of(notice),
+            PushContent::Host(host) => host.subject(),
+        }
+    }
+
+    fn resource_of(&self, notice: &Notice) -> String {
+        let resource = &notice.resource;
         if resource.starts_with('/') {
             return resource.clone();
         }
@@ -119,9 +144,15 @@ impl Push {
     }
 
     fn data(&self) -> Data<'_> {
-        let Notice { event, status, kind, source, description, duration, not_before, resources, .. } =
-            &self.notice;
-        let subject = self.subject();
+        match &self.content {
+            PushContent::Event(notice) => Data::Event(self.event_data(notice)),
+            PushContent::Host(host) => Data::Host(host.data()),
+        }
+    }
+
+    fn event_data<'a>(&'a self, notice: &'a Notice) -> EventData<'a> {
+        let Notice { event, status, kind, source, description, duration, not_before, resources, .. } = notice;
+        let subject = self.resource_of(notice);
         let properties = Properties {
             event_id: event,
             event_status: status.as_str(),
@@ -133,7 +164,7 @@ impl Push {
             event_source: source,
             duration_in_seconds: *duration,
         };
-        Data {
+        EventData {
             resource_info: ResourceInfo {
                 id: format!("{subject}/providers/Microsoft.Maintenance/scheduledevents/{event}"),
                 name: event,
@@ -144,7 +175,7 @@ impl Push {
             },
             operational_info: OperationalInfo { resource_event_time: self.at },
             api_version: API_VERSION,
-            forewarn: Extension::of(&self.notice.failures),
+            forewarn: Extension::of(&notice.failures),
         }
     }
 }
@@ -224,8 +255,15 @@ struct GridEvent<'a> {
 }
 
 #[derive(Serialize)]
+#[serde(untagged)]
+enum Data<'a> {
+    Event(EventData<'a>),
+    Host(HostData<'a>),
+}
+
+#[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Data<'a> {
+struct EventData<'a> {
     resource_info: ResourceInfo<'a>,
     operational_info: OperationalInfo,
     api_version: &'static str,

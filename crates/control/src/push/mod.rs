@@ -4,11 +4,16 @@
 //! Change ──notices──▶ Notice, in the audit log ──pushes──▶ Push ──▶ cloud_event, event_grid: JSON
 //! ```
 //!
-//! A push message has the fields of an event in a VM's document, and also its end: `Completed` or `Canceled`.
+//! A push message has the fields of an event in a VM's document, and also its end: `Completed` or `Canceled`. Messages
+//! about hosts that are ready for the work of a person have a type of their own.
 
+mod host;
 mod message;
 
+pub use crate::audit::host_notice::{HostNotice, HostNoticeStatus};
 pub use crate::audit::notice::{Notice, NoticeContext, NoticeStatus, Owner, notices};
+pub use host::{HOST_EVENT_TYPE, HostPush};
 pub use message::{
-    EVENT_TYPE, Push, VALIDATION_BYTES_MAX, VALIDATION_TYPE, is_validated, pushes, sample, validation,
+    EVENT_TYPE, Push, PushContent, VALIDATION_BYTES_MAX, VALIDATION_TYPE, is_validated, pushes, sample,
+    validation,
 };

@@ -116,6 +116,7 @@ impl ClusterState {
             ClusterEntry::Failed { maintenance, target, reason } => {
                 self.failures.insert((*maintenance, *target), reason.clone());
             }
+            ClusterEntry::Reminded { maintenance, host } => self.count_reminder(now, *maintenance, *host),
             ClusterEntry::ReceiptKept(new) => self.receipts.keep(ReceiptRoom::CLUSTER, now.steady, new),
             ClusterEntry::Resource(change) => {
                 let links = self.links_changed_by(change);
@@ -146,6 +147,7 @@ impl ClusterState {
         }
         effects.extend(self.follow_work(id, change));
         self.follow_attention(change);
+        self.follow_reminders(change);
         if let Change::MachineAdmitted { machine, .. } = change {
             effects.push(Effect::MachineChanged(id, *machine));
         }

@@ -29,6 +29,7 @@ pub fn claims_needed(
         ClusterRequest::Rules(_)
         | ClusterRequest::Report { .. }
         | ClusterRequest::Suspend { .. }
+        | ClusterRequest::Remind { .. }
         | ClusterRequest::ScaleSet { .. }
         | ClusterRequest::Sweep
         | ClusterRequest::AdvanceWebhooks(_)

@@ -8,6 +8,7 @@ use forewarn_lifecycle::{Cluster, HostId, MachineId, MaintenanceId, Seed, Target
 
 use super::details::DetailsTable;
 use super::member_index::MemberIndex;
+use super::reminders::HostReminders;
 use crate::command::{MachineDetails, Site};
 use crate::receipts::Receipts;
 use crate::request::IdempotencyKey;
@@ -23,6 +24,8 @@ pub struct ClusterState {
     pub(super) site: Site,
     pub(super) details: DetailsTable,
     pub(super) failures: PagedMap<(MaintenanceId, Target), String>,
+    /// Messages about hosts that are ready for the work of a person.
+    pub(super) reminders: PagedMap<(MaintenanceId, HostId), HostReminders>,
     pub(super) receipts: Receipts,
     pub(super) resources: Resources,
     /// Progress of deliveries to webhooks, by number.
@@ -56,6 +59,7 @@ impl ClusterState {
             site,
             details: DetailsTable::default(),
             failures: PagedMap::default(),
+            reminders: PagedMap::default(),
             receipts: Receipts::default(),
             resources: Resources::default(),
             webhooks: PagedMap::default(),

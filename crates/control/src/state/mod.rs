@@ -15,6 +15,7 @@ mod cluster;
 mod details;
 mod group_members;
 mod member_index;
+mod reminders;
 mod renew;
 mod rows;
 
@@ -33,6 +34,7 @@ pub(crate) use claims::claim_of_resource;
 pub use claims::{claims_needed, missing_claims, unused_claims};
 pub use cluster::{ClosedBy, ClusterState};
 pub use details::DetailsTable;
+pub use reminders::HostReminders;
 pub use renew::INCARNATION_STEP;
 pub use rows::{RestoringCluster, RestoringState, StateRow};
 

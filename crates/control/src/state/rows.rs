@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use forewarn_lifecycle::paged::PagedMap;
-use forewarn_lifecycle::{BadRows, MachineId, MaintenanceId, Restoring, Row, Target};
+use forewarn_lifecycle::{BadRows, HostId, MachineId, MaintenanceId, Restoring, Row, Target};
 
 use super::cluster::ClosedBy;
 use super::details::DetailsTable;
 use super::member_index::MemberIndex;
+use super::reminders::HostReminders;
 use super::{ClusterState, ControlState};
 use crate::command::{MachineDetails, Site};
 use crate::receipts::{ReceiptRow, Receipts};
@@ -25,6 +26,7 @@ pub enum StateRow {
     Site(Site),
     Described(MachineId, MachineDetails),
     Failed(MaintenanceId, Target, String),
+    Reminded(MaintenanceId, HostId, HostReminders),
     Receipt(ReceiptRow),
     Resource(ResourceRow),
     Cluster(ClusterId),
@@ -55,6 +57,7 @@ pub struct RestoringCluster {
     site: Site,
     details: Vec<(MachineId, Arc<MachineDetails>)>,
     failures: PagedMap<(MaintenanceId, Target), String>,
+    reminders: PagedMap<(MaintenanceId, HostId), HostReminders>,
     receipts: Receipts,
     resources: Resources,
     webhooks: PagedMap<u32, Progress>,
@@ -81,13 +84,15 @@ impl ClusterState {
             self.details.into_rows().map(|(machine, details)| StateRow::Described(machine, details));
         let failures = self.failures.into_iter();
         let failures = failures.map(|((work, target), reason)| StateRow::Failed(work, target, reason));
+        let reminders = self.reminders.into_iter();
+        let reminders = reminders.map(|((work, host), known)| StateRow::Reminded(work, host, known));
         let receipts = self.receipts.into_rows().map(StateRow::Receipt);
         let resources = self.resources.into_rows().map(StateRow::Resource);
         let webhooks = self.webhooks.into_iter();
         let webhooks = webhooks.map(|(webhook, progress)| StateRow::Webhook(webhook, progress));
         let boot = self.boot.map(StateRow::Booted);
         let closed = self.closed.map(|ClosedBy { by, once }| StateRow::Closed(by, once));
-        let shell = details.chain(failures).chain(receipts).chain(resources).chain(webhooks);
+        let shell = details.chain(failures).chain(reminders).chain(receipts).chain(resources).chain(webhooks);
         rules.chain([StateRow::Site(self.site)]).chain(shell).chain(boot).chain(closed)
     }
 }
@@ -109,6 +114,9 @@ impl RestoringCluster {
             StateRow::Site(site) => self.site = site,
             StateRow::Described(machine, details) => self.details.push((machine, Arc::new(details))),
             StateRow::Failed(work, target, reason) => drop(self.failures.insert((work, target), reason)),
+            StateRow::Reminded(work, host, known) => {
+                check_new(self.reminders.insert((work, host), known).as_ref())?;
+            }
             StateRow::Receipt(row) => self.receipts.restore(row)?,
             StateRow::Resource(row) => {
                 if row.cluster().is_some_and(|cluster| cluster != self.id) {
@@ -131,8 +139,19 @@ impl RestoringCluster {
     /// # Errors
     /// Fails if some are missing.
     pub fn finish(self) -> Result<ClusterState, BadRows> {
-        let Self { id: _, rules, site, details, failures, receipts, resources, webhooks, boot, closed } =
-            self;
+        let Self {
+            id: _,
+            rules,
+            site,
+            details,
+            failures,
+            reminders,
+            receipts,
+            resources,
+            webhooks,
+            boot,
+            closed,
+        } = self;
         let (rules, details) = (rules.finish()?, details.into_iter().collect::<DetailsTable>());
         let addresses = details.addresses().collect();
         let mut state = ClusterState {
@@ -140,6 +159,7 @@ impl RestoringCluster {
             site,
             details,
             failures,
+            reminders,
             receipts,
             resources,
             webhooks,
@@ -170,6 +190,7 @@ impl RestoringState {
             | StateRow::Site(_)
             | StateRow::Described(..)
             | StateRow::Failed(..)
+            | StateRow::Reminded(..)
             | StateRow::Receipt(_)
             | StateRow::Resource(_)
             | StateRow::Booted(_)

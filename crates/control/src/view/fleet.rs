@@ -12,6 +12,7 @@ use forewarn_lifecycle::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::audit::host_notice::text_of;
 use crate::command::entry::{Eviction, PolicyEntry, notices, spot};
 use crate::command::host_work::is_false;
 use crate::command::lookup::full_name;
@@ -48,6 +49,9 @@ pub struct HostView {
     /// Time at which the step on the host began; absent if there is none in progress.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step_since: Option<Moment>,
+    /// That step, in the words of the operator.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step_work: Option<String>,
     /// Capacity, and the part in use; absent if the host has no capacity and no machines with a size.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub room: Option<RoomView>,
@@ -298,6 +302,7 @@ pub fn host_view(cluster: &Cluster, id: HostId, failure: Option<&str>) -> Option
             Fence::Confirmed => Some("confirmed".to_owned()),
         },
         step_since: work.and_then(|work| step_since(work, id)).map(Moment),
+        step_work: work.filter(|work| step_since(work, id).is_some()).and_then(|work| text_of(&work.plan)),
         room: room_view(cluster, id),
         manual: false,
     })

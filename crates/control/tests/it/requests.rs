@@ -159,6 +159,7 @@ impl Seen {
             }
             ClusterRequest::Report { .. }
             | ClusterRequest::Suspend { .. }
+            | ClusterRequest::Remind { .. }
             | ClusterRequest::Sweep
             | ClusterRequest::AdvanceWebhooks(_)
             | ClusterRequest::Close { .. } => {}

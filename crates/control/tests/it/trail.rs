@@ -308,6 +308,7 @@ fn tales() -> impl Strategy<Value = NewAuditEntry> {
                 because,
                 command,
                 notices: Vec::new(),
+                host_notice: None,
                 reason,
                 stream,
             }

@@ -190,16 +190,19 @@ pub(super) fn run(session: &Session, command: Command) -> Result<()> {
         Command::Reboot(hosts) => hosts.task("restart of", "restarted", NamedCommand::RebootHosts),
         Command::Migrate(hosts) => hosts.task("live migration from", "migrated", NamedCommand::MigrateHosts),
         Command::Done { host, failed } => {
-            return one(session, host, ("work on", "is done"), |host| NamedCommand::CompleteHost {
-                host,
-                failed,
-            });
+            let done = match failed {
+                None => "is done".to_owned(),
+                Some(_) => in_order("has failed", &host),
+            };
+            let make = |host| NamedCommand::CompleteHost { host, failed };
+            return one(session, host, ("work on", &done), make);
         }
         Command::Retry { host } => {
             return one(session, host, ("work on", "is repeated"), |host| NamedCommand::RetryHost { host });
         }
         Command::GiveUp { host } => {
-            return one(session, host, ("work on", "is given up"), |host| NamedCommand::GiveUpHost { host });
+            let done = in_order("is given up", &host);
+            return one(session, host, ("work on", &done), |host| NamedCommand::GiveUpHost { host });
         }
         Command::Clear { host } => {
             let words = ("attention to", "is no longer needed");
@@ -217,6 +220,11 @@ pub(super) fn run(session: &Session, command: Command) -> Result<()> {
         }
     };
     task::run_all(session, &[task], waiting)
+}
+
+/// The end of a step that leaves a host in need of attention.
+fn in_order(what: &str, Name(host): &Name) -> String {
+    format!("{what}. The host needs attention; once it is in order: forewarn host clear {host}")
 }
 
 /// Sends a command about one host, with the words for it, such as `work on` and `is done`.
@@ -296,6 +304,7 @@ fn work_of(host: &HostView, now: Moment) -> String {
     let work = host.work.clone().unwrap_or_default();
     match host.step_since {
         Some(since) => {
+            let work = host.step_work.clone().unwrap_or(work);
             let state = if host.manual { "ready for work" } else { "worked on" };
             format!("{state} since {}: {work}", show_duration(whole_seconds(now, since)))
         }
@@ -386,7 +395,7 @@ mod tests {
             {"name": "h1", "zone": 1, "health": "healthy", "machines": ["web/web_0", "solo/solo"], "work": null},
             {"name": "h10", "zone": null, "health": "failed", "machines": [], "work": "waits for its turn"},
             {"name": "h11", "zone": null, "health": "healthy", "machines": [], "work": "update of h11",
-             "attention": "no kernel", "step_since": "2026-01-01T00:00:00Z", "manual": true}
+             "attention": "no kernel", "step_since": "2026-01-01T00:00:00Z", "step_work": "kernel 6.12.9", "manual": true}
         ]);
         let now: Moment = "2026-01-01T00:03:00.4Z".parse().unwrap();
         assert_eq!(
@@ -394,7 +403,7 @@ mod tests {
             "NAME  ZONE  HEALTH                    MACHINES              WORK\n\
              h1    1     healthy                   web/web_0, solo/solo  -\n\
              h10   -     failed                    -                     waits for its turn\n\
-             h11   -     healthy, needs attention  -                     ready for work since 3m: update of h11\n"
+             h11   -     healthy, needs attention  -                     ready for work since 3m: kernel 6.12.9\n"
         );
     }
 }

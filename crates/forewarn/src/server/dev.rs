@@ -13,8 +13,8 @@ use forewarn_metadata::{FirstAnswer, Identity, IdentityToken, Limits, ListenAddr
 use forewarn_server::State;
 use forewarn_server::tls::Source;
 use forewarn_server::{
-    ApiListener, CLOCK_END, ClientLimits, ClockPlan, Descriptors, Hypervisor, Plan, Service, Speed,
-    WebhookSettings,
+    ApiListener, CLOCK_END, ClientLimits, ClockPlan, Descriptors, HostWorker, Hypervisor, Plan, REMINDER,
+    Service, Speed, WebhookSettings,
 };
 use forewarn_types::Moment;
 
@@ -68,6 +68,9 @@ pub(crate) struct DevArgs {
     /// Seed for reproducible event ids [default: random]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
+    /// Steps on hosts: simulated, or by a person, who ends each with `forewarn host done`
+    #[arg(long, value_enum, default_value_t)]
+    host_work: HostWorkArg,
     /// Request limits per machine
     #[arg(long, value_enum, default_value_t)]
     limits: LimitsArg,
@@ -106,6 +109,24 @@ enum LimitsArg {
     Off,
     /// The limits of Azure: 5 requests per second
     Cloud,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum HostWorkArg {
+    /// Steps take the announced time
+    #[default]
+    Simulated,
+    /// Steps end with `forewarn host done`
+    Manual,
+}
+
+impl HostWorkArg {
+    fn worker(self) -> HostWorker {
+        match self {
+            Self::Simulated => HostWorker::Driver,
+            Self::Manual => HostWorker::Person { reminder: REMINDER },
+        }
+    }
 }
 
 /// Rejects listeners beyond loopback without `--i-know-this-is-open`.
@@ -240,7 +261,7 @@ fn plan(arguments: &DevArgs, state: Option<&StateDirectory>) -> Result<Plan> {
         seed: arguments.seed.map_or_else(random_seed, |number| Ok(seed(number)))?,
         clock: ClockPlan::Virtual { start, speed: arguments.clock },
         data_dir: arguments.data_dir.clone(),
-        hypervisor: Hypervisor::simulated(),
+        hypervisor: Hypervisor { hosts: arguments.host_work.worker(), ..Hypervisor::simulated() },
         fleet,
         settings: Settings { first_answer, limits, identity_token, ..Settings::default() },
         metadata_listeners: vec![(

@@ -155,7 +155,7 @@ impl ControlHandle {
     /// Returns true if persons carry out the steps on hosts.
     #[must_use]
     pub fn has_manual_host_work(&self) -> bool {
-        self.parts.context.hypervisor.hosts == HostWorker::Person
+        matches!(self.parts.context.hypervisor.hosts, HostWorker::Person { .. })
     }
 
     /// Callers of the metadata endpoint.

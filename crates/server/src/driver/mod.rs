@@ -33,6 +33,7 @@ use forewarn_store::StreamState;
 use tokio::sync::{Notify, mpsc, oneshot};
 
 use crate::cluster_runtime::ClusterRuntime;
+use crate::host_reminder::HostReminder;
 use crate::hypervisor::Performer;
 use crate::impact_task::ImpactTask;
 use crate::initial_state::Readers;
@@ -310,7 +311,7 @@ impl Driver {
                 self.runtime.simulator.begin(rules, action, now.steady);
                 self.batch.is_visible = true;
             }
-            performer @ (Performer::Program(_) | Performer::Command(_) | Performer::Person) => {
+            performer @ (Performer::Program(_) | Performer::Command(_) | Performer::Person { .. }) => {
                 let key = (action.maintenance, action.target);
                 if let Some(wake) = self.runtime.impact_tasks.get(&key) {
                     return wake.notify_one();
@@ -319,9 +320,23 @@ impl Driver {
                     let (order, wake) = (DriverRequest::of(rules, action), Arc::<Notify>::default());
                     self.runtime.impact_tasks.insert(key, Arc::clone(&wake));
                     let (driver, stop) = (self.own.clone(), self.context.stop.subscribe());
-                    tokio::spawn(ImpactTask { performer, order, action, driver, stop, wake }.run());
+                    let reminder = self.reminder(&performer);
+                    tokio::spawn(ImpactTask { performer, reminder, order, action, driver, stop, wake }.run());
                 }
             }
+        }
+    }
+
+    /// The source of reminders, if a person carries out an action.
+    fn reminder(&self, performer: &Performer) -> Option<HostReminder> {
+        match performer {
+            Performer::Simulated | Performer::Program(_) | Performer::Command(_) => None,
+            Performer::Person { reminder: interval } => Some(HostReminder {
+                cluster: self.id,
+                clock: self.context.clock.clone(),
+                broadcasts: self.context.broadcasts.clone(),
+                interval: *interval,
+            }),
         }
     }
 

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use forewarn_control::ClusterId;
-use forewarn_control::push::{Notice, Push, pushes};
+use forewarn_control::push::{Notice, Push, PushContent, pushes};
 use forewarn_control::shared::{DeliveryFailure, Handshake, Progress, Webhook};
 use forewarn_control::{ControlError, Site, Stream, Subject};
 use forewarn_store::{AuditBatch, AuditQuery, LoggedEntry};
@@ -39,8 +39,8 @@ const CURSOR_INTERVAL: Duration = Duration::from_hours(1);
 /// Skipped entries after which the cursor is recorded.
 const PASSED_MAX: u64 = 1_000;
 
-/// Kinds of audit entries that may have notices of events.
-const KINDS: [&str; 4] = ["announced", "started", "withdrawn", "completed"];
+/// Kinds of audit entries that may have notices of events and hosts.
+const KINDS: [&str; 6] = ["announced", "started", "withdrawn", "completed", "ready", "reminder"];
 
 /// Confirmation of a webhook.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -246,7 +246,7 @@ impl Delivery {
             self.pass(page.swept);
         }
         for LoggedEntry { entry, .. } in &page.entries {
-            let wanted = pushes(entry, site).into_iter().filter(|push| self.is_wanted(&push.notice));
+            let wanted = pushes(entry, site).into_iter().filter(|push| self.is_wanted(&push.content));
             for push in wanted.collect::<Vec<_>>() {
                 self.deliver(entry.number, &push).await;
             }
@@ -256,8 +256,17 @@ impl Delivery {
         self.log_given_up();
     }
 
-    /// Returns true if the filter selects a notice. A placement group also matches the name of its scale set.
-    fn is_wanted(&self, notice: &Notice) -> bool {
+    /// Returns true if the filter selects a message. One about a host is of no tenant and no type of event.
+    fn is_wanted(&self, content: &PushContent) -> bool {
+        let filter = &self.webhook.filter;
+        match content {
+            PushContent::Event(notice) => self.is_event_wanted(notice),
+            PushContent::Host(_) => filter.kinds.is_all() && filter.scope.tenants.is_all(),
+        }
+    }
+
+    /// A placement group also matches the name of its scale set.
+    fn is_event_wanted(&self, notice: &Notice) -> bool {
         let filter = &self.webhook.filter;
         let set = notice.tenant.split(':').next().unwrap_or_default();
         let tenants = &filter.scope.tenants;

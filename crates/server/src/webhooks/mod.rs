@@ -263,7 +263,7 @@ async fn run(webhooks: Arc<WebhooksShared>, mut stop: watch::Receiver<bool>) {
         }
         tokio::select! {
             entry = entries.recv() => match entry {
-                Ok(logged) if logged.entry.notices.is_empty() => {}
+                Ok(logged) if !logged.entry.has_notices() => {}
                 Ok(logged) => deliveries.wake(ClusterId(logged.entry.cluster_number), logged.entry.number),
                 // The missed entries are in the audit log.
                 Err(RecvError::Lagged(_)) => deliveries.wake_all(),

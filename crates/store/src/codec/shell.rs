@@ -1,6 +1,8 @@
 //! Records, the details of machines, and rows of the state.
 
-use forewarn_control::{ClusterEntry, Entry, MachineDetails, Record, ResourceGroupRef, Site, StateRow};
+use forewarn_control::{
+    ClusterEntry, Entry, HostReminders, MachineDetails, Record, ResourceGroupRef, Site, StateRow,
+};
 
 use super::seal::{self, SealLocation};
 use super::{Malformed, stored_enum, stored_struct};
@@ -9,6 +11,7 @@ stored_struct! {
     Record { now, entry }
     MachineDetails { addresses, tags, home }
     ResourceGroupRef { resource_group, location }
+    HostReminders { count, last }
     Site { location, subscription, resource_group }
 }
 
@@ -27,6 +30,7 @@ stored_enum!(ClusterEntry {
     9 => WebhookAdvanced { webhook, progress },
     10 => WebhookForgotten(webhook),
     11 => Closed { by, once },
+    12 => Reminded { maintenance, host },
 });
 
 stored_enum!(StateRow {
@@ -41,6 +45,7 @@ stored_enum!(StateRow {
     8 => Booted(boot),
     9 => Webhook(webhook, progress),
     10 => Closed(by, once),
+    11 => Reminded(maintenance, host, reminders),
 });
 
 /// Encodes the record of that number: version, checksum and content.

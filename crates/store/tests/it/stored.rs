@@ -18,7 +18,7 @@ use forewarn_control::resources::{
 use forewarn_control::shared::{Boot, Change};
 use forewarn_control::{ClusterEntry, Entry, NewReceipt, Record, StoredResponse};
 use forewarn_control::{MachineDetails, ResourceGroupRef, Site};
-use forewarn_lifecycle::{MachineId, MaintenanceId, Now, ScaleSetId, Steady, TenantId, Timestamp};
+use forewarn_lifecycle::{HostId, MachineId, MaintenanceId, Now, ScaleSetId, Steady, TenantId, Timestamp};
 use forewarn_store::{Malformed, record_from_content, record_from_stored, record_to_stored};
 use forewarn_testkit::observed::random::{Layout, RandomOperation, build, layouts, random_operations};
 use proptest::prelude::*;
@@ -110,10 +110,15 @@ fn others() -> impl Strategy<Value = Record> {
     let failed = (any::<u64>(), any::<u32>(), ".{0,20}").prop_map(|(work, machine, reason)| {
         ClusterEntry::Failed { maintenance: MaintenanceId(work), target: MachineId(machine).into(), reason }
     });
+    let reminded = (any::<u64>(), any::<u32>()).prop_map(|(work, host)| ClusterEntry::Reminded {
+        maintenance: MaintenanceId(work),
+        host: HostId(host),
+    });
     let announcements = prop::collection::vec(any::<u64>().prop_map(MaintenanceId), 0..9);
     let unread = announcements.prop_map(ClusterEntry::Unread);
-    let of_cluster = (any::<u32>(), prop_oneof![described, site, failed, unread, receipts(), resources()])
-        .prop_map(|(cluster, change)| Entry::Cluster(ClusterId(cluster), change));
+    let of_cluster =
+        (any::<u32>(), prop_oneof![described, site, failed, reminded, unread, receipts(), resources()])
+            .prop_map(|(cluster, change)| Entry::Cluster(ClusterId(cluster), change));
     (now, prop_oneof![4 => of_cluster, 1 => booted, 1 => Just(Entry::Shared(Change::Clock))])
         .prop_map(|(now, entry)| Record { now, entry })
 }

@@ -1,11 +1,10 @@
 //! Parsing of operations on the fleet.
 
-use forewarn_control::{
-    ApproveWord, FailureWord, HostWorkEntry, NamedCommand, SettingsChange, UnenrolledWord,
-};
+use forewarn_control::{ApproveWord, FailureWord, NamedCommand, SettingsChange, UnenrolledWord};
 use forewarn_types::Span;
 
 use super::fleet::{fleet_operation, profile, size, upgrading};
+use super::host_step::{host_work, step_operation};
 use super::{choice, known, name, rollout};
 use crate::error::StoryError;
 use crate::line_reader::{LineReader, Token};
@@ -40,6 +39,10 @@ const VERBS: &[&str] = &[
     "degrade",
     "fail",
     "recover",
+    "done",
+    "retry",
+    "giveup",
+    "clear",
     "approve",
     "cancel",
     "force",
@@ -73,6 +76,9 @@ pub(super) fn operation(line: &mut LineReader<'_>, verb: Token<'_>) -> Result<Op
         return Ok(Operation::Perform(vec![command]));
     }
     if let Some(command) = host_operation(line, verb)? {
+        return Ok(Operation::Perform(vec![command]));
+    }
+    if let Some(command) = step_operation(line, verb)? {
         return Ok(Operation::Perform(vec![command]));
     }
     Ok(match verb.text {
@@ -157,8 +163,8 @@ fn move_machine(line: &mut LineReader<'_>) -> Result<NamedCommand, StoryError> {
 fn host_operation(line: &mut LineReader<'_>, verb: Token<'_>) -> Result<Option<NamedCommand>, StoryError> {
     if verb.text == "update" {
         return Ok(Some(match choice(line, &["host", "network"])? {
-            "host" => NamedCommand::UpdateHosts(HostWorkEntry::on(hosts(line)?)),
-            _ => NamedCommand::UpdateNetwork(HostWorkEntry::on(hosts(line)?)),
+            "host" => NamedCommand::UpdateHosts(host_work(line)?),
+            _ => NamedCommand::UpdateNetwork(host_work(line)?),
         }));
     }
     if !["migrate", "reboot", "degrade", "fail", "recover"].contains(&verb.text) {
@@ -166,21 +172,12 @@ fn host_operation(line: &mut LineReader<'_>, verb: Token<'_>) -> Result<Option<N
     }
     line.need_word("host")?;
     Ok(Some(match verb.text {
-        "migrate" => NamedCommand::MigrateHosts(HostWorkEntry::on(hosts(line)?)),
-        "reboot" => NamedCommand::RebootHosts(HostWorkEntry::on(hosts(line)?)),
+        "migrate" => NamedCommand::MigrateHosts(host_work(line)?),
+        "reboot" => NamedCommand::RebootHosts(host_work(line)?),
         "degrade" => degrade(line)?,
         "fail" => NamedCommand::FailHost { host: known(line, "a host")?, fenced: false },
         _ => NamedCommand::RecoverHost { host: known(line, "a host")? },
     }))
-}
-
-/// All remaining words, at least one.
-fn hosts(line: &mut LineReader<'_>) -> Result<Vec<String>, StoryError> {
-    let mut all = vec![known(line, "a host")?];
-    while let Some(word) = line.take() {
-        all.push(word.text.to_owned());
-    }
-    Ok(all)
 }
 
 fn degrade(line: &mut LineReader<'_>) -> Result<NamedCommand, StoryError> {

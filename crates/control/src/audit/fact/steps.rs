@@ -1,14 +1,18 @@
 //! Facts about the end of actions, and about steps on hosts.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use forewarn_lifecycle::{
-    Action, Aside, HostId, HostOperation, Impact, MachineId, Maintenance, MaintenanceId, Plan, Report, Target,
+    Action, Aside, HostId, HostOperation, HostTask, Impact, MachineId, Maintenance, MaintenanceId, Plan,
+    Report, Target,
 };
 
 use super::{AuditFact, FactWriter};
+use crate::audit::host_notice::text_of;
 use crate::audit::notice::part_of_machine;
 use crate::command::lookup::full_name;
+use forewarn_types::show_duration;
 
 impl FactWriter<'_> {
     pub(super) fn completed(&self, work: MaintenanceId, target: Target, report: Report) -> AuditFact {
@@ -97,6 +101,21 @@ impl FactWriter<'_> {
         fact
     }
 
+    /// A host is ready for the work of a person, or still is after a time.
+    pub(super) fn ready(&self, work: MaintenanceId, host: HostId, waits: Option<Duration>) -> AuditFact {
+        let (name, what) = (self.host(host), self.text_of(work));
+        let (kind, since) = match waits {
+            None => ("ready", String::new()),
+            Some(waits) => ("reminder", format!(" since {}", show_duration(waits))),
+        };
+        let text = format!("host {name} is ready for work{since}{what}");
+        let fact = match self.cluster.maintenance(work) {
+            Some(known) => self.of_plan(kind, &known.plan, text),
+            None => AuditFact { work: Some(work.0), ..self.plain(kind, text) },
+        };
+        AuditFact { hosts: vec![name], ..fact }
+    }
+
     /// A fact about the step on a host: `update of host h1 begins`.
     fn of_step(&self, kind: &str, work: MaintenanceId, host: HostId, text: &str) -> AuditFact {
         let name = self.host(host);
@@ -116,11 +135,6 @@ impl FactWriter<'_> {
         let text = self.cluster.maintenance(work).and_then(|known| text_of(&known.plan));
         text.map(|text| format!(": {text}")).unwrap_or_default()
     }
-}
-
-fn text_of(plan: &Plan) -> Option<String> {
-    let text = plan.cause.host_task()?.step.as_ref()?.text.as_ref()?;
-    Some(text.to_string())
 }
 
 fn operation_words(operation: HostOperation) -> &'static str {

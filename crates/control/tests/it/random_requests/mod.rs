@@ -4,6 +4,7 @@ mod named;
 mod rules;
 
 use std::fmt;
+use std::time::Duration;
 
 use forewarn_control::ClusterId;
 use forewarn_control::Permit;
@@ -13,6 +14,7 @@ use forewarn_control::request::{
 };
 use forewarn_control::resources::{Body, Link};
 use forewarn_control::shared::{TokenHash, WebhookCommand, WebhookDefinition};
+use forewarn_types::{HostId, Span};
 use proptest::prelude::*;
 use serde_json::Value;
 
@@ -32,12 +34,17 @@ fn cluster_requests() -> BoxedStrategy<ClusterRequest> {
     let report = report.prop_map(|(work, target, report, reason)| C::Report { work, target, report, reason });
     let suspension = (works(), targets(), texts());
     let suspension = suspension.prop_map(|(work, target, reason)| C::Suspend { work, target, reason });
+    let reminder = (works(), any::<u32>(), any::<u32>()).prop_map(|(work, host, seconds)| {
+        let interval = Span(Duration::from_secs(u64::from(seconds)));
+        C::Remind { work, host: HostId(host), interval }
+    });
     let commands = (prop::collection::vec(named::commands(), 0..3), contexts());
     let commands = commands.prop_map(|(commands, context)| C::Commands(CommandBatch { commands, context }));
     prop_oneof![
         3 => rules::commands().prop_map(C::Rules),
         1 => report,
         1 => suspension,
+        1 => reminder,
         3 => commands,
         1 => (named::wishes(), contexts()).prop_map(|(command, context)| C::ScaleSet { command, context }),
         2 => (transactions(), contexts())

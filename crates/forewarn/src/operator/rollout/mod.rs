@@ -18,7 +18,7 @@ const START_EXAMPLES: &str = "\
 Examples:
   forewarn rollout start h1 h2 h3                        one update domain after the other
   forewarn rollout start --all --dry-run                 only show the plan
-  forewarn rollout start --all --work reboot --at-once 5 --tenant-share 25%
+  forewarn rollout start --all --kind reboot --at-once 5 --tenant-share 25%
   forewarn rollout start --zone 1 --window \"mon-fri 22:00-06:00 +01:00\" --confirm first";
 
 const CHANGE_EXAMPLES: &str = "\
@@ -29,7 +29,7 @@ Examples:
 
 const PREVIEW_EXAMPLES: &str = "\
 Example:
-  forewarn rollout preview --zone 1 --work reboot --at-once 5";
+  forewarn rollout preview --zone 1 --kind reboot --at-once 5";
 
 const STATUS_EXAMPLES: &str = "\
 Example:

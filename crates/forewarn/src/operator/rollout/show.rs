@@ -57,6 +57,7 @@ fn terms(terms: &TermsEntry) -> Vec<String> {
     let mut words = Vec::new();
     match terms.at_once {
         Some(0) | None => {}
+        Some(1) => words.push("one host at once".to_owned()),
         Some(max) => words.push(format!("at most {max} hosts at once")),
     }
     match terms.tenant_share {

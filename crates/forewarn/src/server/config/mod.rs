@@ -22,7 +22,7 @@ use forewarn_control::Fencing;
 use forewarn_hypervisor::{HostCommand, Program};
 use forewarn_imds::Edition;
 use forewarn_metadata::{FirstAnswer, Identity, IdentityToken, ListenAddress, Settings};
-use forewarn_server::{ApiListener, ClientLimits, HostWorker, MachineDriver, WebhookSettings};
+use forewarn_server::{ApiListener, ClientLimits, HostWorker, MachineDriver, REMINDER, WebhookSettings};
 use forewarn_store::AUDIT_RETENTION;
 use forewarn_types::{ClusterId, Name, Span, show_duration};
 use serde::Deserialize;
@@ -47,6 +47,9 @@ pub(super) const CONFIG_BYTES_MAX: usize = 1024 * 1024;
 
 /// The default timeout of the driver program.
 const TIME_LIMIT: Duration = Duration::from_mins(5);
+
+/// The shortest time until the first reminder of a host that is ready for work.
+const REMINDER_MIN: Duration = Duration::from_secs(1);
 
 /// The shortest retention of the audit log: the events of yesterday can be explained.
 const TRAIL_KEEP_MIN: Duration = Duration::from_hours(24);
@@ -132,12 +135,14 @@ pub(super) struct ApiTable {
 pub(super) enum DriverTable {
     Simulated {
         host_work: Option<HostWorkSetting>,
+        host_reminder: Option<Span>,
         time_limit: Option<Span>,
     },
     Program {
         program: PathBuf,
         time_limit: Option<Span>,
         host_work: Option<HostWorkSetting>,
+        host_reminder: Option<Span>,
         #[serde(default)]
         fencing: FencingSetting,
     },
@@ -380,7 +385,15 @@ impl WebhooksTable {
 
 impl DriverTable {
     pub(super) fn driver(&self) -> Result<forewarn_server::Hypervisor> {
-        let (Self::Simulated { host_work, time_limit } | Self::Program { host_work, time_limit, .. }) = self;
+        let (Self::Simulated { host_work, host_reminder, time_limit }
+        | Self::Program { host_work, host_reminder, time_limit, .. }) = self;
+        let reminder = host_reminder.map_or(REMINDER, |Span(span)| span);
+        if reminder < REMINDER_MIN {
+            bail!(
+                "reminder too soon: driver.host_reminder = \"{}\"\n  hint: host_reminder = \"1h\"",
+                show_duration(reminder)
+            );
+        }
         let time_limit = time_limit.map_or(TIME_LIMIT, |Span(span)| span);
         if time_limit.is_zero() {
             bail!("timeout of zero: driver.time_limit = \"0s\"\n  hint: time_limit = \"5m\"");
@@ -393,7 +406,7 @@ impl DriverTable {
         };
         let hosts = match host_work {
             None => HostWorker::Driver,
-            Some(HostWorkSetting::Word(ManualWord::Manual)) => HostWorker::Person,
+            Some(HostWorkSetting::Word(ManualWord::Manual)) => HostWorker::Person { reminder },
             Some(HostWorkSetting::Command(words)) if words.is_empty() => {
                 bail!(
                     "empty command: driver.host_work = []\n  hint: host_work = [\"ssh\", \"{{host}}\", \"update\"]"

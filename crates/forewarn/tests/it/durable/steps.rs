@@ -145,12 +145,11 @@ fn machines_return_after_a_step_that_failed() {
     assert_eq!(phases(site.effects()), ["pause a", "pause b", "update_host h1", "resume a", "resume b"]);
 }
 
-/// promise: E1
-/// promise: D2
-#[test]
-fn killed_at_every_gap_between_the_orders_each_order_takes_effect_once() {
+/// Work on two hosts of two machines each, with a kill before and after each order. The log of the driver program has each
+/// order once, and the step of a host strictly between those of its machines.
+fn kill_at_every_gap(work: &str, [aside, step, back]: [&str; 3]) -> (Site, TestServer) {
     let site = Site::two_hosts();
-    let gaps: Vec<_> = ["stop", "reboot_host", "start"]
+    let gaps: Vec<_> = [aside, step, back]
         .into_iter()
         .flat_map(|verb| [format!("{verb}-before"), format!("{verb}-after")])
         .collect();
@@ -158,16 +157,39 @@ fn killed_at_every_gap_between_the_orders_each_order_takes_effect_once() {
         File::create(site.file(&format!("hold-{gap}"))).unwrap();
     }
     let mut server = site.start();
-    server.run(&["host", "reboot", "h1"]);
+    server.run(&["host", work, "h1", "h2"]);
     for gap in &gaps {
         wait_until(gap, || site.is_at(gap));
         server.kill();
         server = site.start();
         fs::remove_file(site.file(&format!("hold-{gap}"))).unwrap();
     }
-    wait_for_end(&server, &["h1"]);
-    assert_eq!(phases(site.effects()), ["stop a", "stop b", "reboot_host h1", "start a", "start b"]);
-    assert_eq!(server.json(&["vm", "show", "a"])["boots"], 2);
+    wait_for_end(&server, &["h1", "h2"]);
+    for (host, [one, other]) in [("h1", ["a", "b"]), ("h2", ["c", "d"])] {
+        let expected = [(aside, one), (aside, other), (step, host), (back, one), (back, other)];
+        let expected = expected.map(|(verb, object)| format!("{verb} {object}"));
+        assert_eq!(phases(site.effects_on(&[host, one, other])), expected);
+    }
+    assert_eq!(site.effects().len(), 10);
+    (site, server)
+}
+
+/// promise: E1
+/// promise: D2
+#[test]
+fn killed_at_every_gap_of_an_update_each_order_takes_effect_once() {
+    let (_site, server) = kill_at_every_gap("update", ["pause", "update_host", "resume"]);
+    assert_eq!(server.json(&["vm", "show", "a"])["boots"], 1);
+}
+
+/// promise: E1
+/// promise: D2
+#[test]
+fn killed_at_every_gap_of_a_restart_each_order_takes_effect_once() {
+    let (_site, server) = kill_at_every_gap("reboot", ["stop", "reboot_host", "start"]);
+    for machine in ["a", "b", "c", "d"] {
+        assert_eq!(server.json(&["vm", "show", machine])["boots"], 2, "{machine}");
+    }
 }
 
 /// Rounds of the next test; `FOREWARN_STEP_ROUNDS` sets another number.
@@ -181,17 +203,28 @@ fn killed_at_any_moment_each_order_takes_effect_once() {
     let rounds = rounds.unwrap_or(ROUNDS);
     let mut server = site.start();
     for round in 1..=rounds {
-        server.run(&["host", "update", "h1"]);
+        // Updates and restarts of both hosts, in turn.
+        let (work, [aside, step, back]) = match round % 2 {
+            0 => ("reboot", ["stop", "reboot_host", "start"]),
+            _ => ("update", ["pause", "update_host", "resume"]),
+        };
+        server.run(&["host", work, "h1", "h2"]);
         // Another moment in each round, over the whole length of the work.
         let until = Instant::now() + Duration::from_millis(round * 37 % 400);
         wait_until("the moment", || (Instant::now() >= until).then_some(()));
         server.kill();
         server = site.start();
-        wait_for_end(&server, &["h1"]);
+        wait_for_end(&server, &["h1", "h2"]);
         let effects = site.effects();
-        let expected = ["pause a", "pause b", "update_host h1", "resume a", "resume b"];
-        assert_eq!(phases(effects[effects.len() - 5..].to_vec()), expected, "round {round}");
-        assert_eq!(effects.len() as u64, 5 * round, "round {round}: {effects:?}");
+        assert_eq!(effects.len() as u64, 10 * round, "round {round}: {effects:?}");
+        let last = &effects[effects.len() - 10..];
+        for (host, [one, other]) in [("h1", ["a", "b"]), ("h2", ["c", "d"])] {
+            let is_meant =
+                |line: &&String| [host, one, other].iter().any(|name| line.ends_with(&format!(" {name}")));
+            let expected = [(aside, one), (aside, other), (step, host), (back, one), (back, other)];
+            let expected = expected.map(|(verb, object)| format!("{verb} {object}"));
+            assert_eq!(phases(last.iter().filter(is_meant).cloned().collect()), expected, "round {round}");
+        }
     }
 }
 

@@ -15,6 +15,7 @@
 mod delivery;
 mod events;
 mod handshakes;
+mod hosts;
 mod kill;
 mod reasons;
 mod secrets;

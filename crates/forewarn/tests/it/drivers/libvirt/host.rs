@@ -1,5 +1,6 @@
 //! A host with a libvirtd of its own, in namespaces of its own.
 
+use std::ffi::OsStr;
 use std::process::{Child, Command, Stdio};
 
 use forewarn_testkit::command::stdout_of;
@@ -11,10 +12,15 @@ use crate::drivers::support::VirshDriver;
 /// A guest boots within seconds, and within a minute where several boot at once on few cores without KVM.
 const BOOT: Duration = Duration::from_secs(120);
 
-/// Calls virsh inside of the namespaces, and kills the driver after the command that the file `kill` has.
+/// Calls virsh inside of the namespaces, and kills the driver after the command that the file `kill` has. It waits before or
+/// after a command while a file says so.
 const VIRSH: &str = "read -r host <DIR/host\n\
+    hold() { while [ -e \"DIR/hold-$1\" ]; do echo >\"DIR/at-$1\"; sleep 0.02; done; }\n\
+    hold \"before-$4\"\n\
+    date \"+%s.%N $4 $5\" >>DIR/calls\n\
     nsenter --target \"$host\" --mount --net virsh \"$@\"\n\
     code=$?\n\
+    hold \"after-$4\"\n\
     if [ -e DIR/kill ] && read -r line <DIR/kill && [ \"$line\" = \"$4\" ]; then rm DIR/kill; kill -9 \"$PPID\"; fi\n\
     exit $code";
 
@@ -69,11 +75,43 @@ impl LibvirtHost {
         virsh
     }
 
+    /// A command that runs in the network of the host, ready for its arguments. `/sys` shows the interfaces of that network.
+    pub(super) fn in_its_network(&self, program: impl AsRef<OsStr>) -> Command {
+        let mut command = Command::new("nsenter");
+        command.args(["--target", self.driver.dir.read("host").trim(), "--net"]);
+        let exec = "mount -t sysfs network /sys && exec \"$0\" \"$@\"";
+        command.args(["unshare", "--mount", "--propagation", "private", "sh", "-c", exec]).arg(program);
+        command
+    }
+
     /// Defines a guest, whose kernel gets these words.
     pub(super) fn define(&self, name: &str, words: &str) {
-        let text = include_str!("domain.xml").replace("NAME", name).replace("WORDS", words);
+        self.define_with(name, words, "");
+    }
+
+    /// Defines a guest on the network, with that address.
+    pub(super) fn define_on_network(&self, name: &str, address: &str, words: &str) {
+        let card = format!(
+            "<interface type='ethernet'><target dev='tap-{name}' managed='no'/><model type='virtio'/></interface>"
+        );
+        self.define_with(name, &format!("{words} address={address}"), &card);
+    }
+
+    fn define_with(&self, name: &str, words: &str, network: &str) {
+        let text = include_str!("domain.xml");
+        let text = text.replace("NAME", name).replace("WORDS", words).replace("NETWORK", network);
         let file = self.driver.dir.configure("domain.xml", &text);
         stdout_of(self.call(&["define", &file]).stderr(Stdio::piped()));
+    }
+
+    /// Starts a guest without the driver.
+    pub(super) fn start_guest(&self, name: &str) {
+        stdout_of(self.call(&["start", name]).stderr(Stdio::piped()));
+    }
+
+    /// The id by which the driver calls a guest.
+    pub(super) fn uuid(&self, name: &str) -> String {
+        stdout_of(self.call(&["domuuid", name]).stdout(Stdio::piped())).trim().to_owned()
     }
 
     /// The text on the console of a guest.
@@ -92,7 +130,8 @@ impl LibvirtHost {
         self.lines(name, "BUTTON ")
     }
 
-    fn lines(&self, name: &str, head: &str) -> Vec<String> {
+    /// The lines of a guest that begin with that, without it.
+    pub(super) fn lines(&self, name: &str, head: &str) -> Vec<String> {
         let console = self.console(name);
         let whole = console.rsplit_once('\n').map_or("", |(whole, _)| whole);
         whole.lines().filter_map(|line| line.trim().strip_prefix(head).map(str::to_owned)).collect()
@@ -119,6 +158,11 @@ impl Drop for LibvirtHost {
             let log = self.driver.dir.read("libvirtd.log");
             let last: Vec<_> = log.lines().filter(|line| !line.contains("ethtool")).collect();
             eprintln!("libvirtd.log:\n{}", last[last.len().saturating_sub(20)..].join("\n"));
+            for guest in ["web_0", "web", "spot"] {
+                let console = self.console(guest);
+                let lines: Vec<_> = console.lines().filter(|line| !line.contains("TICK")).collect();
+                eprintln!("console of {guest}:\n{}", lines[lines.len().saturating_sub(20)..].join("\n"));
+            }
         }
     }
 }

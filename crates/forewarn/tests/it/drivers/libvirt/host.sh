@@ -36,13 +36,27 @@ dynamic_ownership = 0
 remember_owner = 0
 END
 
-# The guest: busybox, two modules for the power button, and its only program.
+# The address that every guest asks, and a network interface for each guest that polls.
+ip addr add 169.254.169.254/32 dev lo
+number=1
+for guest in web spot; do
+    number=$((number + 1))
+    ip tuntap add dev "tap-$guest" mode tap
+    ip link set "tap-$guest" up
+    ip route add "169.254.0.$number" dev "tap-$guest" src 169.254.169.254
+done
+
+# The guest: busybox, modules for the power button and the network in the order of their needs, and its only program.
 mkdir -p DIR/own/guest/bin DIR/own/guest/modules
 cp "$(command -v busybox)" DIR/own/guest/bin/busybox
 cp DIR/guest-init DIR/own/guest/init
 chmod 755 DIR/own/guest/init
-for module in button evdev; do
-    cp "$(find "$unpacked/lib/modules" "$unpacked/usr/lib/modules" -name "$module.ko" 2>/dev/null)" DIR/own/guest/modules/
+number=10
+for module in button evdev virtio_ring virtio virtio_pci_modern_dev virtio_pci_legacy_dev virtio_pci failover \
+    net_failover virtio_net; do
+    number=$((number + 1))
+    cp "$(find "$unpacked/lib/modules" "$unpacked/usr/lib/modules" -name "$module.ko" 2>/dev/null)" \
+        "DIR/own/guest/modules/$number-$module.ko"
 done
 (cd DIR/own/guest && find . | busybox cpio -o -H newc >DIR/initrd)
 cp "$unpacked"/boot/vmlinuz-* DIR/kernel

@@ -6,11 +6,13 @@
 //! | does not tick while it is paused | `a_pause_is_a_gap_in_the_heartbeat_and_ends` |
 //! | feels its power button before it loses its power | `the_power_button_comes_before_the_end` |
 //! | is driven through all orders by `forewarn driver check` | `the_driver_keeps_the_contract` |
+//! | polls, approves and is driven by the whole server | `served` |
 //!
 //! They need root and packages, so they are ignored unless they are asked for; `cargo xtask libvirt` unpacks what they need and asks
 //! for them, or says why it cannot. The libvirtd of the system is not touched.
 
 mod host;
+mod served;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
