@@ -2,7 +2,7 @@
 
 use forewarn_control::view::describe::{join_names, progress};
 use forewarn_lifecycle::{
-    Brake, Cause, Event, EventKind, Maintenance, Part, Phase, Stage, Target, Tenant, TenantId, Wait,
+    Brake, Cause, Event, EventKind, Hold, Maintenance, Part, Phase, Stage, Target, Tenant, TenantId, Wait,
 };
 use forewarn_types::Moment;
 
@@ -32,7 +32,11 @@ impl ExplanationContext<'_> {
             all.push("the brake is on: nothing starts until `forewarn brake off`".to_owned());
         }
         match wait {
-            Wait::Held(hold) if hold != forewarn_lifecycle::Hold::Brake => all.push(progress(work)),
+            Wait::Held(Hold::Fencing) => {
+                all.push(progress(work));
+                all.extend(self.awaited_fences(work));
+            }
+            Wait::Held(hold) if hold != Hold::Brake => all.push(progress(work)),
             Wait::Wall => all.push("the wall clock was set back and must reach NotBefore".to_owned()),
             Wait::Held(_) | Wait::Notice | Wait::Nothing | Wait::Offered { .. } => {}
         }
@@ -93,7 +97,7 @@ impl ExplanationContext<'_> {
         })
     }
 
-    /// Steps on hosts that are waited for, and errors of driver programs whose actions are retried.
+    /// Fences and steps of hosts that are waited for, and errors of driver programs whose actions are retried.
     fn obstacles_to_completion(&self, work: &Maintenance, tenant: TenantId) -> Vec<String> {
         let id = work.plan.id;
         let of_work = self.driver_errors.range((id, Target::FIRST)..=(id, Target::LAST));
@@ -108,7 +112,7 @@ impl ExplanationContext<'_> {
                 (!self.viewer.is_limited).then(|| format!("{}: {RETRIED}: {error}", host.name))
             }
         });
-        self.awaited_steps(work, tenant).into_iter().chain(seen).collect()
+        self.barred_moves(work).into_iter().chain(self.awaited_steps(work, tenant)).chain(seen).collect()
     }
 
     /// Next steps, with times.
