@@ -11,6 +11,7 @@
 //! ```
 
 mod event;
+mod fencing;
 mod history;
 mod host_step;
 mod impact;

@@ -37,6 +37,10 @@ impl ExplanationContext<'_> {
                 let lack = lack.map(|lack| format!(": {lack}")).unwrap_or_default();
                 all.push(format!("{}{lack}", progress(work)));
             }
+            Wait::Held(Hold::Fencing) => {
+                all.push(progress(work));
+                all.extend(self.awaited_fences(work));
+            }
             Wait::Held(hold) if hold != Hold::Brake => {
                 all.push(progress(work));
                 all.extend(self.closed_windows(work, *tenant));
@@ -101,7 +105,7 @@ impl ExplanationContext<'_> {
         })
     }
 
-    /// Steps on hosts that are waited for, and errors of driver programs whose actions are retried.
+    /// Fences and steps of hosts that are waited for, and errors of driver programs whose actions are retried.
     fn obstacles_to_completion(&self, work: &Maintenance, tenant: TenantId) -> Vec<String> {
         let id = work.plan.id;
         let of_work = self.driver_errors.range((id, Target::FIRST)..=(id, Target::LAST));
@@ -116,7 +120,7 @@ impl ExplanationContext<'_> {
                 (!self.viewer.is_limited).then(|| format!("{}: {RETRIED}: {error}", host.name))
             }
         });
-        self.awaited_steps(work, tenant).into_iter().chain(seen).collect()
+        self.barred_moves(work).into_iter().chain(self.awaited_steps(work, tenant)).chain(seen).collect()
     }
 
     /// Next steps, with times.

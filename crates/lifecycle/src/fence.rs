@@ -17,6 +17,7 @@ use crate::action::{Action, Impact};
 use crate::cluster::Cluster;
 use crate::fleet::{Health, Power};
 use crate::host_step::{HostOperation, Target};
+use crate::maintenance::Cause;
 
 /// The separation of a failed host from the disks of its machines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -79,12 +80,16 @@ impl Cluster {
     }
 
     /// Returns true if the failure of a host still concerns a machine. Where a fence is required, time passes between the
-    /// failure and the start elsewhere, and the machine may have left, or another order may be moving it.
+    /// failure and the start elsewhere, and the machine may have left.
     pub(crate) fn failure_concerns(&self, host: HostId, machine: MachineId) -> bool {
         let Some(known) = self.machine(machine) else { return false };
         let is_fenced = self.host(host).is_some_and(|host| host.fence != Fence::Unneeded);
-        let is_here = known.host == host && known.power != Power::Deallocated;
-        !is_fenced || (is_here && !self.is_moving(machine))
+        !is_fenced || (known.host == host && known.power != Power::Deallocated)
+    }
+
+    /// Returns true if the failure of its host is about to start a machine elsewhere.
+    pub(crate) fn awaits_restart(&self, machine: MachineId) -> bool {
+        self.waiting_of(machine).any(|work| matches!(work.plan.cause, Cause::FailedHost { .. }))
     }
 
     /// Returns true if the host of a machine has failed, in a cluster that fences hosts.

@@ -34,8 +34,9 @@ Example:
   forewarn host migrate h1 --wait";
 
 const FAIL_EXAMPLES: &str = "\
-Example:
-  forewarn host fail h1";
+Examples:
+  forewarn host fail h1                 the driver fences it, then its machines start elsewhere
+  forewarn host fail h1 --fenced        its power is off: they start elsewhere at once";
 
 const DONE_EXAMPLES: &str = "\
 Examples:
@@ -101,9 +102,12 @@ pub(crate) enum Command {
         #[arg(long, value_name = "DURATION")]
         fails_in: Option<Span>,
     },
-    /// Mark a host as failed: its machines are restarted on other hosts
+    /// Mark a host as failed: its machines are restarted on other hosts, once it is fenced
     #[command(before_help = FAIL_EXAMPLES)]
     Fail {
+        /// Confirm that machines of the host can no longer write to their disks, now or after an earlier `host fail`
+        #[arg(long)]
+        fenced: bool,
         #[command(flatten)]
         host: HostArgs,
         #[command(flatten)]
@@ -120,12 +124,12 @@ pub(crate) enum Command {
         #[arg(long, value_name = "WHY")]
         failed: Option<String>,
     },
-    /// Repeat the work on a host now, also if it waits for an operator
+    /// Repeat the work on a host, or its fence, now; also if it waits for an operator
     Retry {
         /// Host
         host: Name,
     },
-    /// Count the work on a host as failed: its machines return, and the host needs attention
+    /// Count the work on a host, or its fence, as failed: its machines return, and the host needs attention
     GiveUp {
         /// Host
         host: Name,
@@ -211,9 +215,10 @@ pub(super) fn run(session: &Session, command: Command) -> Result<()> {
         Command::Degrade { host, fails_in } => {
             host.task("expected failure of", "degraded", |host| NamedCommand::DegradeHost { host, fails_in })
         }
-        Command::Fail { host, confirmation } => {
+        Command::Fail { fenced, host, confirmation } => {
             confirmation.obtain(session, &format!("failure of {}", host.host.0))?;
-            host.task("failure of", "failed", |host| NamedCommand::FailHost { host })
+            let health = if fenced { "failed and fenced" } else { "failed" };
+            host.task("failure of", health, |host| NamedCommand::FailHost { host, fenced })
         }
         Command::Recover(host) => {
             host.task("recovery of", "healthy", |host| NamedCommand::RecoverHost { host })
@@ -291,12 +296,22 @@ fn list(session: &Session) -> Result<()> {
     session.list("/v1/hosts", |hosts: Vec<HostView>| Ok(table(&hosts, session.now()?, session.width())))
 }
 
-/// Health, and whether the host needs attention.
+/// Health, the fence, and whether the host needs attention.
 fn health_of(host: &HostView) -> String {
+    let fence = fence_of(host).map(|fence| format!(", {fence}")).unwrap_or_default();
     match host.attention {
-        Some(_) => format!("{}, needs attention", host.health),
-        None => host.health.clone(),
+        Some(_) => format!("{}{fence}, needs attention", host.health),
+        None => format!("{}{fence}", host.health),
     }
+}
+
+/// The fence of a failed host, in words.
+fn fence_of(host: &HostView) -> Option<&str> {
+    host.fence.as_deref().map(|fence| match fence {
+        "awaited" => "not fenced",
+        "confirmed" => "fenced",
+        other => other,
+    })
 }
 
 /// Work on the host, and the time for which it has been ready for it.
@@ -363,9 +378,24 @@ pub(super) fn warn_if_exceeded(session: &Session, name: &str) -> Result<()> {
     Ok(())
 }
 
+/// The fence of a failed host, and the command that confirms it.
+fn fence_words(host: &HostView) -> String {
+    match fence_of(host) {
+        Some(fence) if host.fence.as_deref() == Some("awaited") => {
+            format!(
+                "{fence}: its machines start elsewhere once it is; `forewarn host fail {} --fenced` confirms it",
+                host.name
+            )
+        }
+        Some(fence) => fence.to_owned(),
+        None => String::new(),
+    }
+}
+
 fn show(session: &Session, Name(host): &Name) -> Result<()> {
     session.show(&format!("/v1/hosts/{}", escaped(host)), |host: HostView| {
         let work = work_of(&host, session.now()?);
+        let fence = fence_words(&host);
         let sizes = match &host.room {
             Some(_) => vec![("cpus", cpus_of(&host)), ("memory", memory_of(&host))],
             None => Vec::new(),
@@ -374,6 +404,7 @@ fn show(session: &Session, Name(host): &Name) -> Result<()> {
             ("name", host.name),
             ("zone", host.zone.map(|zone| zone.to_string()).unwrap_or_default()),
             ("health", host.health),
+            ("fence", fence),
         ];
         let after = [
             ("machines", listed(host.machines)),
@@ -393,7 +424,8 @@ mod tests {
     fn hosts_are_listed_with_their_machines() {
         let hosts = serde_json::json!([
             {"name": "h1", "zone": 1, "health": "healthy", "machines": ["web/web_0", "solo/solo"], "work": null},
-            {"name": "h10", "zone": null, "health": "failed", "machines": [], "work": "waits for its turn"},
+            {"name": "h10", "zone": null, "health": "failed", "machines": [], "work": "waits for its turn",
+             "fence": "awaited"},
             {"name": "h11", "zone": null, "health": "healthy", "machines": [], "work": "update of h11",
              "attention": "no kernel", "step_since": "2026-01-01T00:00:00Z", "step_work": "kernel 6.12.9", "manual": true}
         ]);
@@ -402,7 +434,7 @@ mod tests {
             table(&serde_json::from_value::<Vec<HostView>>(hosts).unwrap(), now, Width::Usual),
             "NAME  ZONE  HEALTH                    MACHINES              WORK\n\
              h1    1     healthy                   web/web_0, solo/solo  -\n\
-             h10   -     failed                    -                     waits for its turn\n\
+             h10   -     failed, not fenced        -                     waits for its turn\n\
              h11   -     healthy, needs attention  -                     ready for work since 3m: kernel 6.12.9\n"
         );
     }

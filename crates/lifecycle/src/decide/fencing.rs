@@ -35,11 +35,11 @@ impl Draft<'_> {
     pub(super) fn fail_fenced_host(&mut self, id: HostId) -> Result<(), Refusal> {
         let host = self.cluster.known_host(id)?;
         match (host.health, host.fence) {
-            (Health::Failed, Fence::Confirmed | Fence::Unneeded) => Ok(()),
+            (Health::Failed, Fence::Confirmed) => Ok(()),
             (Health::Failed, Fence::Awaited { order: Some(order) }) => {
                 self.complete(order, Target::Host(id), Report::Done)
             }
-            (Health::Failed, Fence::Awaited { order: None }) => {
+            (Health::Failed, Fence::Awaited { order: None } | Fence::Unneeded) => {
                 self.set_fence(id, Fence::Confirmed);
                 Ok(())
             }

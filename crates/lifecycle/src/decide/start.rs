@@ -10,6 +10,7 @@ use crate::action::{Action, Impact};
 use crate::agenda::Due;
 use crate::change::Change;
 use crate::command::Refusal;
+use crate::fence::Fence;
 use crate::fleet::{Health, Machine, Power};
 use crate::host_step::HostWork;
 use crate::host_step::Target;
@@ -158,7 +159,7 @@ impl Draft<'_> {
     }
 
     /// A machine that this would move although it is already moving. Moves happen one after the other, unless the host
-    /// has failed.
+    /// has failed and needs no fence. A move waits for the restart after a failure, too.
     fn already_moving_machine(&self, plan: &Plan) -> Option<Name> {
         let moves = match &plan.cause {
             Cause::UserRedeploy | Cause::DegradedHost { .. } => true,
@@ -168,11 +169,17 @@ impl Draft<'_> {
             | Cause::Reimage(_)
             | Cause::Power(_)
             | Cause::Eviction(_)
-            | Cause::FailedHost { .. }
             | Cause::Fencing { .. } => false,
+            Cause::FailedHost { host, .. } => {
+                self.cluster.host(*host).is_some_and(|host| host.fence != Fence::Unneeded)
+            }
         };
+        let is_failure = matches!(plan.cause, Cause::FailedHost { .. });
         let mut moved = plan.machines().filter(|id| moves && self.cluster.concerns(&plan.cause, *id));
-        let moving = moved.find(|id| self.cluster.is_moving(*id) || self.moves.contains(*id))?;
+        let moving = moved.find(|id| {
+            let waits = !is_failure && self.cluster.awaits_restart(*id);
+            waits || self.cluster.is_moving(*id) || self.moves.contains(*id)
+        })?;
         self.cluster.machine(moving).map(|machine| machine.name.clone())
     }
 

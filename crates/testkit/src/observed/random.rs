@@ -49,8 +49,8 @@ pub enum RandomOperation {
     Late(u32, Exposure),
     Unclear(u8, u8),
     Clear(u8),
-    RetryHost(u8),
-    GiveUpHost(u8),
+    /// Retries the work on a host, or gives it up.
+    OnHost(u8, Option<Report>),
 }
 
 pub fn random_operations() -> impl Strategy<Value = Vec<RandomOperation>> {
@@ -71,6 +71,7 @@ fn random_operation() -> impl Strategy<Value = RandomOperation> {
     });
     let power = prop::sample::select(vec![PowerChange::Stop, PowerChange::Start, PowerChange::Deallocate]);
     let announced = prop::sample::select(vec![Announced::Stays, Announced::TakenBack]);
+    let report_of_host = prop::sample::select(vec![None, Some(Report::Done), Some(Report::Failed)]);
     let planned = prop::sample::select(vec![PlannedWork::Refuses, PlannedWork::GivesWay]);
     let report = prop_oneof![9 => Just(Report::Done), 1 => Just(Report::Failed)];
     prop_oneof![
@@ -90,11 +91,10 @@ fn random_operation() -> impl Strategy<Value = RandomOperation> {
         }),
         2 => (any::<u8>(), any::<u8>()).prop_map(|(number, what)| H::Unclear(number, what)),
         2 => any::<u8>().prop_map(H::Clear),
-        1 => any::<u8>().prop_map(H::RetryHost),
-        1 => any::<u8>().prop_map(H::GiveUpHost),
+        1 => (any::<u8>(), report_of_host).prop_map(|(host, what)| H::OnHost(host, what)),
         1 => Just(H::CancelRollout),
         3 => (any::<u8>(), 0u16..600).prop_map(|(host, minutes)| H::Degrade(host, minutes)),
-        4 => (any::<u8>(), any::<u8>()).prop_map(|(host, fence)| H::Fail(host, fence)),
+        3 => (any::<u8>(), any::<u8>()).prop_map(|(host, fence)| H::Fail(host, fence)),
         2 => any::<u8>().prop_map(H::Recover),
         5 => any::<u8>().prop_map(H::ApproveAll),
         6 => (any::<u8>(), any::<u8>()).prop_map(|(tenant, event)| H::ApproveOne(tenant, event)),
@@ -280,9 +280,9 @@ impl ObservedCluster {
             Op::Complete(number, report) => self.completion(*number, *report),
             Op::Unclear(number, what) => self.unclear(*number, *what),
             Op::Clear(number) => pick(&hosts, *number).map(Command::ClearHost),
-            Op::RetryHost(number) => pick(&hosts, *number).map(Command::RetryHost),
-            Op::GiveUpHost(number) => {
-                pick(&hosts, *number).map(|host| Command::CompleteHost { host, report: Report::Failed })
+            Op::OnHost(number, None) => pick(&hosts, *number).map(Command::RetryHost),
+            Op::OnHost(number, Some(report)) => {
+                pick(&hosts, *number).map(|host| Command::CompleteHost { host, report: *report })
             }
             Op::Brake(brake) => Some(Command::Brake(*brake)),
             Op::Terminate(set, seconds) => Some(model_change(*set, *seconds)),

@@ -124,6 +124,11 @@ fn a_guest_of_a_silent_host_starts_elsewhere_only_after_the_host_was_fenced() {
     assert_eq!(driver.send(&to_h2(4, "redeploy"))["result"], "unknown");
     assert_eq!(driver.run(&["--fenced", "h1"], "").code, Some(0));
     assert_eq!(driver.send(&to_h2(4, "redeploy")), done());
+    for (number, verb) in [(5, "reboot"), (6, "start")] {
+        driver.guest("h2", "web_0", "off");
+        assert_eq!(driver.send(&to_h2(number, verb)), done(), "{verb}");
+        assert_eq!(driver.state("h2", "web_0"), "running");
+    }
 }
 
 #[test]

@@ -9,6 +9,7 @@
 //! | each resource group belongs to one cluster, and is never lost, wherever it dies | `clusters` |
 //! | one effect for each event and machine, wherever it dies | `gaps` |
 //! | a step on a host between the orders to its machines, each once, wherever it dies | `steps` |
+//! | a guest of a failed host starts elsewhere only when the old one can no longer write | `fencing` |
 //! | one name for each action, in every cluster and after every restore | `actions` |
 //! | a rollout goes on, no domain early or twice | `rollout` |
 //! | a rolling upgrade goes on, no batch early | `upgrades` |
@@ -30,6 +31,7 @@ mod actions;
 mod clock;
 mod clusters;
 mod disk;
+mod fencing;
 mod format;
 mod format_1;
 mod gaps;
