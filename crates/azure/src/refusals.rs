@@ -59,6 +59,9 @@ pub fn refused(refusal: &Refusal) -> ArmError {
         | Refusal::NotWaiting(_)
         | Refusal::AlreadyDone(_)
         | Refusal::NoStep(_)
+        | Refusal::HostNotInMaintenance(_)
+        | Refusal::MaintenanceUnderWay(_)
+        | Refusal::NoReturn(_)
         | Refusal::NothingUnfinished
         | Refusal::TooMany { .. } => ArmError::new(409, "OperationNotAllowed", message()),
         Refusal::UpdateDomainClash { .. }
@@ -66,6 +69,7 @@ pub fn refused(refusal: &Refusal) -> ArmError {
         | Refusal::HostNotHealthy(_)
         | Refusal::HostFailed(_)
         | Refusal::HostNeedsAttention(_)
+        | Refusal::HostInMaintenance(_)
         | Refusal::HostBusy(_)
         | Refusal::NoHost(_) => allocation_failed(&message()),
         Refusal::TerminateOnSpot(_) => ArmError::invalid("terminateNotificationProfile", message()),

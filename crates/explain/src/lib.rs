@@ -12,6 +12,7 @@
 
 mod event;
 mod history;
+mod host_mode;
 mod host_step;
 mod impact;
 mod machine;

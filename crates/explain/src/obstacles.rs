@@ -27,7 +27,7 @@ impl ExplanationContext<'_> {
             Stage::Running { .. } => return self.obstacles_to_completion(work, *tenant),
             Stage::Waiting(wait) => *wait,
         };
-        let mut all = Vec::new();
+        let mut all = self.mode_progress(&work.plan.cause);
         if self.cluster.brake() == Brake::On && !matches!(work.plan.cause, Cause::FailedHost { .. }) {
             all.push("the brake is on: nothing starts until `forewarn brake off`".to_owned());
         }
@@ -108,7 +108,8 @@ impl ExplanationContext<'_> {
                 (!self.viewer.is_limited).then(|| format!("{}: {RETRIED}: {error}", host.name))
             }
         });
-        self.awaited_steps(work, tenant).into_iter().chain(seen).collect()
+        let mode = self.mode_progress(&work.plan.cause).into_iter();
+        mode.chain(self.awaited_steps(work, tenant)).chain(seen).collect()
     }
 
     /// Next steps, with times.

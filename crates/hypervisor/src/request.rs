@@ -48,6 +48,8 @@ pub enum HostCause {
     /// Its machines have been moved live.
     Migration,
     Restart,
+    /// It is in maintenance mode, and its machines have left or are off.
+    Maintenance,
 }
 
 /// An operation on a machine or a host.
@@ -184,6 +186,7 @@ impl DriverRequest {
                 HostWork::NetworkUpdate => HostCause::NetworkUpdate,
                 HostWork::Migration => HostCause::Migration,
                 HostWork::Restart => HostCause::Restart,
+                HostWork::Maintenance { .. } => HostCause::Maintenance,
             }),
             work: text.map(ToString::to_string),
             seconds: announced_seconds(work),
@@ -192,12 +195,14 @@ impl DriverRequest {
     }
 }
 
-/// The announced length of the interruption by a step. After a live migration it interrupts no machine.
+/// The announced length of the interruption by a step. On a host that its machines have left it interrupts none.
 fn announced_seconds(task: &HostTask) -> Option<u32> {
     match task.kind {
         HostWork::Update | HostWork::NetworkUpdate | HostWork::Restart => {
             u32::try_from(task.duration_seconds()).ok()
         }
-        HostWork::Migration => task.seconds.map(|seconds| u32::from(seconds.get())),
+        HostWork::Migration | HostWork::Maintenance { .. } => {
+            task.seconds.map(|seconds| u32::from(seconds.get()))
+        }
     }
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::action::{Action, Report};
 use crate::fleet::{Health, HostAttention, Machine, Profile, ScaleSet, UpgradePolicy};
-use crate::host_step::{HostTask, Target};
+use crate::host_step::{HostTask, Leaving, Target};
 use crate::maintenance::{Plan, Wait, Withdrawal};
 use crate::policy::{Brake, Policy, Settings};
 use crate::rollout::{Pause, RolloutEnd, RolloutTerms, Standing};
@@ -99,6 +99,12 @@ pub enum Change {
     Retried { maintenance: MaintenanceId, target: Target },
     /// A host needs the attention of an operator, or no longer does.
     AttentionChanged { host: HostId, attention: HostAttention },
+
+    /// A host is in maintenance mode: it takes no machines, and the rollout empties it. The machines of the list have
+    /// left before and were about to return.
+    ModeEntered { host: HostId, work: HostTask, rollout: Option<RolloutId>, away: Vec<(MachineId, Leaving)> },
+    /// A host is no longer in maintenance mode. The machines of the list left because of it and are not brought back.
+    ModeExited { host: HostId, staying: Vec<MachineId> },
 
     /// Scheduled Events are enabled for a tenant.
     Enrolled(TenantId),

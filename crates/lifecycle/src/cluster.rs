@@ -69,6 +69,8 @@ pub struct Cluster {
     pub(crate) held: PagedSet<(Hold, MaintenanceId)>,
     /// Maintenances that are held for lack of a host, by the zones of their hosts.
     pub(crate) waiting_for_host: PagedSet<(Option<Zone>, MaintenanceId)>,
+    /// Returns of machines to hosts that have left maintenance mode, by host.
+    pub(crate) returns: PagedSet<(HostId, MaintenanceId)>,
     pub(crate) agenda: Agenda,
 }
 
@@ -126,6 +128,7 @@ impl Cluster {
             running: PagedSet::new(),
             held: PagedSet::new(),
             waiting_for_host: PagedSet::new(),
+            returns: PagedSet::new(),
             agenda: Agenda::default(),
         }
     }
@@ -454,6 +457,9 @@ impl Cluster {
     /// do.
     pub(crate) fn concerns(&self, cause: &Cause, machine: MachineId) -> bool {
         let Some(known) = self.machine(machine) else { return false };
+        if let Cause::HostReturn { host, .. } = cause {
+            return known.host != *host && known.power != Power::Deallocated;
+        }
         let Cause::HostWork { hosts, .. } = cause else { return true };
         let failed = self.host(known.host).is_none_or(|host| host.health == Health::Failed);
         hosts.binary_search(&known.host).is_ok() && known.power != Power::Deallocated && !failed

@@ -9,6 +9,7 @@ use forewarn_types::{
 };
 use serde::{Deserialize, Serialize};
 
+use crate::host_mode::MaintenanceMode;
 use crate::percent::Percent;
 use crate::policy::Policy;
 
@@ -27,6 +28,8 @@ pub struct Host {
     pub work: Option<MaintenanceId>,
     /// Needed after a step on the host that failed.
     pub attention: HostAttention,
+    /// The details of its maintenance mode; `None` if it is in normal use.
+    pub mode: Option<Box<MaintenanceMode>>,
     /// Its machines, ascending, including those that are moving here or away.
     pub(crate) machines: Vec<MachineId>,
 }

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::action::Action;
 use crate::fleet::{EvictionPolicy, OsImageNotice, TerminateNotice};
-use crate::host_step::{HostTask, HostWork, Steps, Target};
+use crate::host_step::{HostTask, HostWork, Leaving, ReturnWay, Steps, Target};
 use crate::notice::minimum_notice;
 use crate::paged::PagedMap;
 use crate::parts::{Part, Parts};
@@ -84,6 +84,13 @@ pub enum Cause {
         host: HostId,
         /// The way in which they are brought up.
         kind: FailureKind,
+    },
+    /// A host has left maintenance mode; machines return to it.
+    HostReturn {
+        /// The host.
+        host: HostId,
+        /// The way in which they return.
+        way: ReturnWay,
     },
 }
 
@@ -168,6 +175,8 @@ pub enum Withdrawal {
     HostRecovered,
     /// Its rollout is paused; the hosts wait again.
     Postponed,
+    /// The host to which machines were to return cannot take them.
+    NoReturn,
 }
 
 /// The contents of the event that a cause makes, and its notice.
@@ -183,6 +192,9 @@ pub(crate) struct EventTemplate {
 /// The expected duration of the interruption is unknown.
 const UNKNOWN: i32 = -1;
 
+/// The announced length of the interruption of a machine that returns live, in seconds.
+const RETURN_SECONDS: i32 = 5;
+
 impl Cause {
     /// Returns true if a caller requested it for a machine: not host work or host failures.
     #[must_use]
@@ -194,7 +206,10 @@ impl Cause {
             | Self::Reimage(_)
             | Self::Power(_)
             | Self::Eviction(_) => true,
-            Self::HostWork { .. } | Self::DegradedHost { .. } | Self::FailedHost { .. } => false,
+            Self::HostWork { .. }
+            | Self::DegradedHost { .. }
+            | Self::FailedHost { .. }
+            | Self::HostReturn { .. } => false,
         }
     }
 
@@ -225,6 +240,11 @@ impl Cause {
                     HostWork::NetworkUpdate => (K::Freeze, R::InfrastructureMaintenance),
                     HostWork::Migration => (K::Freeze, R::LiveMigration),
                     HostWork::Restart => (K::Reboot, R::HostMaintenance),
+                    HostWork::Maintenance { leaving, .. } => match leaving {
+                        Leaving::Live => (K::Freeze, R::LiveMigration),
+                        Leaving::Redeploy => (K::Redeploy, R::HostMaintenance),
+                        Leaving::Stop => (K::Reboot, R::HostMaintenance),
+                    },
                 };
                 (kind, Platform, reason, work.duration_seconds())
             }
@@ -234,6 +254,12 @@ impl Cause {
             }
             Self::FailedHost { kind: FailureKind::Redeploy, .. } => {
                 (K::Redeploy, Platform, R::HostFailure, UNKNOWN)
+            }
+            Self::HostReturn { way: ReturnWay::Live, .. } => {
+                (K::Freeze, Platform, R::LiveMigration, RETURN_SECONDS)
+            }
+            Self::HostReturn { way: ReturnWay::Redeploy, .. } => {
+                (K::Redeploy, Platform, R::HostMaintenance, UNKNOWN)
             }
             Self::UserDelete(None) | Self::Reimage(OsImageNotice::Off) | Self::Power(_) => return None,
         };
@@ -251,7 +277,8 @@ impl Cause {
             | Self::Reimage(_)
             | Self::Power(_)
             | Self::Eviction(_)
-            | Self::HostWork { .. } => minimum_notice(kind),
+            | Self::HostWork { .. }
+            | Self::HostReturn { .. } => minimum_notice(kind),
         }
     }
 
@@ -287,6 +314,7 @@ impl Cause {
             Self::HostWork { .. } => Some(WorkKind::HostWork),
             Self::DegradedHost { .. } => Some(WorkKind::Degraded),
             Self::FailedHost { .. } => Some(WorkKind::Failure),
+            Self::HostReturn { .. } => Some(WorkKind::Return),
             Self::UserRestart
             | Self::UserRedeploy
             | Self::UserDelete(_)
@@ -308,7 +336,8 @@ impl Cause {
             | Self::Power(_)
             | Self::Eviction(_)
             | Self::DegradedHost { .. }
-            | Self::FailedHost { .. } => None,
+            | Self::FailedHost { .. }
+            | Self::HostReturn { .. } => None,
         }
     }
 
@@ -335,7 +364,8 @@ impl Cause {
             | Self::UserDelete(_)
             | Self::Reimage(_)
             | Self::Power(_)
-            | Self::Eviction(_) => &[],
+            | Self::Eviction(_)
+            | Self::HostReturn { .. } => &[],
         }
     }
 }

@@ -69,6 +69,7 @@ impl Host {
         self.health == Health::Healthy
             && self.work.is_none()
             && self.attention == HostAttention::Unneeded
+            && self.mode.is_none()
             && self.machines.len() < MACHINES_PER_HOST_MAX
     }
 }
@@ -148,7 +149,7 @@ impl Cluster {
         None
     }
 
-    fn fits(&self, machine: &Machine, to: HostId, moves: &Moves) -> bool {
+    pub(crate) fn fits(&self, machine: &Machine, to: HostId, moves: &Moves) -> bool {
         let Some(host) = self.host(to) else { return false };
         let arriving = moves.arriving_on(to);
         let mut same_tenant = arriving.iter().filter(|other| other.tenant == machine.tenant);
@@ -190,13 +191,16 @@ impl Cluster {
         self.check_room(host, tenant, update_domain)
     }
 
-    /// Refuses a host with planned work, a full host, and a host with another update domain of the tenant.
+    /// Refuses a host in maintenance mode or with planned work, a full host, and a host with another update domain of the tenant.
     pub(crate) fn check_room(
         &self,
         host: &Host,
         tenant: TenantId,
         update_domain: UpdateDomain,
     ) -> Result<(), Refusal> {
+        if host.mode.is_some() {
+            return Err(Refusal::HostInMaintenance(host.name.clone()));
+        }
         if host.work.is_some() {
             return Err(Refusal::HostBusy(host.name.clone()));
         }

@@ -13,6 +13,7 @@ use forewarn_types::{
 use crate::agenda::{Attention, Due};
 use crate::cluster::{Cluster, Counters, FormerSeed};
 use crate::fleet::{Health, Host, HostAttention, Machine, ScaleSet};
+use crate::host_mode::MaintenanceMode;
 use crate::maintenance::{Hold, Maintenance, Stage, Wait};
 use crate::name_index::NameIndexBuilder;
 use crate::policy::{Brake, Policy, Settings};
@@ -66,6 +67,7 @@ pub struct HostRow {
     pub rollout: Option<RolloutId>,
     pub work: Option<MaintenanceId>,
     pub attention: HostAttention,
+    pub mode: Option<Box<MaintenanceMode>>,
     /// Ascending.
     pub machines: Vec<MachineId>,
 }
@@ -155,8 +157,8 @@ impl Cluster {
 
 impl HostRow {
     fn of(id: HostId, host: Host) -> Self {
-        let Host { name, zone, health, rollout, work, attention, machines } = host;
-        Self { id, name, zone, health, rollout, work, attention, machines }
+        let Host { name, zone, health, rollout, work, attention, mode, machines } = host;
+        Self { id, name, zone, health, rollout, work, attention, mode, machines }
     }
 }
 
@@ -280,13 +282,13 @@ impl Cluster {
     }
 
     fn restore_host(&mut self, row: HostRow) -> Result<(), BadRows> {
-        let HostRow { id, name, zone, health, rollout, work, attention, machines } = row;
+        let HostRow { id, name, zone, health, rollout, work, attention, mode, machines } = row;
         known(&id.0, &self.next.host)?;
         new(self.hosts.get(&id))?;
         if !machines.is_sorted_by(|one, other| one < other) {
             return Err(BadRows("the machines of a host are not in ascending order"));
         }
-        self.hosts.insert(id, Host { name, zone, health, rollout, work, attention, machines });
+        self.hosts.insert(id, Host { name, zone, health, rollout, work, attention, mode, machines });
         match health {
             Health::Healthy => {}
             Health::Degraded | Health::Failed => drop(self.unhealthy.insert(id)),
@@ -320,6 +322,7 @@ impl Cluster {
         let id = plan.id;
         known(&id.0, &self.next.maintenance)?;
         self.pending.extend(plan.machines().map(|machine| (machine, id)));
+        self.list_return(id, &plan.cause);
         for part in &plan.parts {
             if let Some(announcement) = &part.announcement {
                 new(self.events.insert(announcement.id, (id, part.tenant)).as_ref())?;
@@ -418,6 +421,7 @@ mod tests {
             rollout: None,
             work: None,
             attention: HostAttention::Unneeded,
+            mode: None,
             machines: machines.iter().copied().map(MachineId).collect(),
         })
     }

@@ -1,5 +1,6 @@
 //! A cluster with two clocks, a journal, and an observer that checks every promise of the rules.
 
+mod modes;
 pub mod observer;
 pub mod promise;
 pub mod random;

@@ -114,7 +114,8 @@ fn redeploy_status(context: &ShowContext<'_>, id: MachineId) -> Option<Value> {
         | Cause::Power(_)
         | Cause::Eviction(_)
         | Cause::HostWork { .. }
-        | Cause::FailedHost { .. } => None,
+        | Cause::FailedHost { .. }
+        | Cause::HostReturn { .. } => None,
     })
 }
 

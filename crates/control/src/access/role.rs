@@ -53,6 +53,8 @@ pub(crate) fn needs(command: &NamedCommand) -> Role {
         | C::RetryHost { .. }
         | C::GiveUpHost { .. }
         | C::ClearHost { .. }
+        | C::EnterMaintenance(_)
+        | C::ExitMaintenance { .. }
         | C::Retry { .. }
         | C::GiveUp { .. }
         | C::Approve { .. }
@@ -120,6 +122,8 @@ fn subject(command: &NamedCommand) -> CommandTarget<'_> {
         | C::RetryHost { .. }
         | C::GiveUpHost { .. }
         | C::ClearHost { .. }
+        | C::EnterMaintenance(_)
+        | C::ExitMaintenance { .. }
         | C::Retry { .. }
         | C::GiveUp { .. }
         | C::BrakeOn {}

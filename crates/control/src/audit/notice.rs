@@ -161,6 +161,8 @@ pub fn notices(cluster: &Cluster, change: &Change, context: NoticeContext<'_>) -
         | Change::Suspended { .. }
         | Change::Retried { .. }
         | Change::AttentionChanged { .. }
+        | Change::ModeEntered { .. }
+        | Change::ModeExited { .. }
         | Change::Enrolled(_)
         | Change::Heard { .. }
         | Change::Disabled(_)

@@ -18,6 +18,7 @@ use crate::command::resolve::MachineDetails;
 use crate::command::schema;
 use crate::view::describe::{approver, cause, progress, start};
 use crate::view::failure::FailureView;
+use crate::view::host_mode::{MaintenanceModeView, mode_view};
 use forewarn_imds::words::{self, Status};
 use forewarn_types::{Moment, Span};
 
@@ -37,6 +38,12 @@ pub struct HostView {
     /// The reason why the host needs attention; absent if it does not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attention: Option<String>,
+    /// The maintenance mode of the host; absent if it is in normal use.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub maintenance: Option<MaintenanceModeView>,
+    /// Machines that return to the host after its maintenance, as `tenant/name`: announced or under way.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub returning: Vec<String>,
     /// Time at which the step on the host began; absent if there is none in progress.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step_since: Option<Moment>,
@@ -270,6 +277,12 @@ pub fn host_view(cluster: &Cluster, id: HostId, failure: Option<&str>) -> Option
             HostAttention::Needed => Some(failure.unwrap_or("a step on it failed").to_owned()),
             HostAttention::Unneeded => None,
         },
+        maintenance: mode_view(cluster, id),
+        returning: cluster
+            .returns_to(id)
+            .flat_map(|work| work.plan.machines())
+            .map(|machine| full_name(cluster, machine))
+            .collect(),
         step_since: work.and_then(|work| step_since(work, id)).map(Moment),
         manual: false,
     })

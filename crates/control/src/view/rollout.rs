@@ -221,6 +221,8 @@ pub(crate) fn describe_rollout_change(
         | Change::Suspended { .. }
         | Change::Retried { .. }
         | Change::AttentionChanged { .. }
+        | Change::ModeEntered { .. }
+        | Change::ModeExited { .. }
         | Change::Enrolled(_)
         | Change::Heard { .. }
         | Change::Disabled(_)

@@ -10,6 +10,7 @@ use forewarn_types::{Moment, Span, show_duration};
 
 use super::Name;
 use super::confirmation::ConfirmationArgs;
+use super::host_mode::{ModeCommand, state_word};
 use super::sentences::Wording;
 use super::session::{Session, escaped};
 use super::step_args::StepArgs;
@@ -88,6 +89,9 @@ pub(crate) enum Command {
     /// Migrate all machines of hosts live to other hosts; with `--work`, the hosts are then updated
     #[command(before_help = MIGRATE_EXAMPLES)]
     Migrate(HostsArgs),
+    /// Have machines leave a host and keep it closed, until it is opened again
+    #[command(subcommand)]
+    Maintenance(ModeCommand),
     /// Mark a host as degraded: its machines are moved away before it fails
     #[command(before_help = DEGRADE_EXAMPLES)]
     Degrade {
@@ -185,6 +189,7 @@ pub(super) fn run(session: &Session, command: Command) -> Result<()> {
         }
         Command::Reboot(hosts) => hosts.task("restart of", "restarted", NamedCommand::RebootHosts),
         Command::Migrate(hosts) => hosts.task("live migration from", "migrated", NamedCommand::MigrateHosts),
+        Command::Maintenance(command) => command.task(),
         Command::Done { host, failed } => {
             return one(session, host, ("work on", "is done"), |host| NamedCommand::CompleteHost {
                 host,
@@ -279,12 +284,11 @@ fn list(session: &Session) -> Result<()> {
     session.list("/v1/hosts", |hosts: Vec<HostView>| Ok(table(&hosts, session.now()?, session.width())))
 }
 
-/// Health, and whether the host needs attention.
+/// Health, maintenance mode, and whether the host needs attention.
 fn health_of(host: &HostView) -> String {
-    match host.attention {
-        Some(_) => format!("{}, needs attention", host.health),
-        None => host.health.clone(),
-    }
+    let attention = host.attention.as_ref().map(|_| "needs attention");
+    let words = [Some(host.health.as_str()), host.maintenance.as_ref().map(state_word), attention];
+    words.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
 /// Work on the host, and the time for which it has been ready for it.
@@ -324,6 +328,9 @@ fn table(hosts: &[HostView], now: Moment, width: Width) -> String {
 fn show(session: &Session, Name(host): &Name) -> Result<()> {
     session.show(&format!("/v1/hosts/{}", escaped(host)), |host: HostView| {
         let work = work_of(&host, session.now()?);
+        let mode = host.maintenance.as_ref();
+        let maintenance = mode.map(|mode| format!("{}: {}", state_word(mode), mode.text)).unwrap_or_default();
+        let away = mode.map(|mode| listed(&mode.left)).unwrap_or_default();
         let facts = [
             ("name", host.name),
             ("zone", host.zone.map(|zone| zone.to_string()).unwrap_or_default()),
@@ -331,6 +338,9 @@ fn show(session: &Session, Name(host): &Name) -> Result<()> {
             ("machines", listed(host.machines)),
             ("work", work),
             ("attention", host.attention.unwrap_or_default()),
+            ("maintenance", maintenance),
+            ("away", away),
+            ("returning", listed(host.returning)),
         ];
         Ok(Table::facts(facts).to_string())
     })
@@ -346,15 +356,18 @@ mod tests {
             {"name": "h1", "zone": 1, "health": "healthy", "machines": ["web/web_0", "solo/solo"], "work": null},
             {"name": "h10", "zone": null, "health": "failed", "machines": [], "work": "waits for its turn"},
             {"name": "h11", "zone": null, "health": "healthy", "machines": [], "work": "update of h11",
-             "attention": "no kernel", "step_since": "2026-01-01T00:00:00Z", "manual": true}
+             "attention": "no kernel", "step_since": "2026-01-01T00:00:00Z", "manual": true,
+             "maintenance": {"state": "entering", "text": "", "since": "2026-01-01T00:00:00Z", "move": "live",
+                             "left": [], "remaining": []}}
         ]);
         let now: Moment = "2026-01-01T00:03:00.4Z".parse().unwrap();
         assert_eq!(
             table(&serde_json::from_value::<Vec<HostView>>(hosts).unwrap(), now, Width::Usual),
-            "NAME  ZONE  HEALTH                    MACHINES              WORK\n\
-             h1    1     healthy                   web/web_0, solo/solo  -\n\
-             h10   -     failed                    -                     waits for its turn\n\
-             h11   -     healthy, needs attention  -                     ready for work since 3m: update of h11\n"
+            "NAME  ZONE  HEALTH                                               MACHINES              WORK\n\
+             h1    1     healthy                                              web/web_0, solo/solo  -\n\
+             h10   -     failed                                               -                     waits for its turn\n\
+             h11   -     healthy, entering maintenance mode, needs attention  -                     \
+             ready for work since 3m: update of h11\n"
         );
     }
 }

@@ -29,6 +29,7 @@ impl Draft<'_> {
         if host.rollout.is_some() {
             return Err(Refusal::HostBusy(host.name.clone()));
         }
+        drop(self.withdraw_returns(id));
         self.changes.push(Change::HostRemoved(id));
         Ok(())
     }

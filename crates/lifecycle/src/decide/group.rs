@@ -13,7 +13,6 @@ use super::draft::Draft;
 use crate::command::Refusal;
 use crate::fleet::{Health, HostAttention, Machine};
 use crate::host_step::HostTask;
-use crate::host_step::HostWork;
 use crate::limits::{EVENTS_PER_TENANT_MAX, MACHINES_PER_GROUP_MAX, RESOURCES_PER_EVENT_MAX};
 use crate::maintenance::Cause;
 use crate::rollout::{FaultDomains, Obstacle, RolloutTerms, Standing};
@@ -77,17 +76,17 @@ impl Draft<'_> {
             if group.is_full() {
                 break;
             }
-            let joined = if work.kind != HostWork::Migration || self.can_be_emptied(*id, &avoid) {
-                self.join(&mut group, *id)
+            let joined = if !work.kind.moves_machines() || self.can_be_emptied(*id, work, &avoid) {
+                self.join(&mut group, *id, work)
             } else {
                 Err(Obstacle::NoHost)
             };
             first = first.or(joined.err());
         }
         // Hosts that can only take each other's machines go one by one.
-        for id in waiting.iter().filter(|_| work.kind == HostWork::Migration) {
-            if group.hosts.is_empty() && self.can_be_emptied(*id, &[*id]) {
-                let _ = self.join(&mut group, *id);
+        for id in waiting.iter().filter(|_| work.kind.moves_machines()) {
+            if group.hosts.is_empty() && self.can_be_emptied(*id, work, &[*id]) {
+                let _ = self.join(&mut group, *id, work);
             }
         }
         if group.hosts.is_empty() {
@@ -103,8 +102,8 @@ impl Draft<'_> {
     /// Adds a host to a group if it qualifies: it has not failed, no machine is about to arrive on it, and each of its
     /// tenants can see one more event, has only this update domain in the group and in other planned work, and stays
     /// within the budgets.
-    fn join(&self, group: &mut Group<'_>, id: HostId) -> Result<(), Obstacle> {
-        let machines = self.cluster.machines_on(id);
+    fn join(&self, group: &mut Group<'_>, id: HostId, work: &HostTask) -> Result<(), Obstacle> {
+        let machines = self.cluster.worked_on(id, work);
         if self.cluster.host(id).is_none_or(|host| host.health == Health::Failed) {
             return Err(Obstacle::Failed);
         }
@@ -192,8 +191,8 @@ impl Draft<'_> {
     }
 
     /// Returns true if every machine of a host can be moved elsewhere.
-    fn can_be_emptied(&self, id: HostId, avoid: &[HostId]) -> bool {
-        self.cluster.machines_on(id).into_iter().all(|machine| self.can_leave(machine, avoid))
+    fn can_be_emptied(&self, id: HostId, work: &HostTask, avoid: &[HostId]) -> bool {
+        self.cluster.worked_on(id, work).into_iter().all(|machine| self.can_leave(machine, avoid))
     }
 
     pub(super) fn can_leave(&self, machine: MachineId, avoid: &[HostId]) -> bool {

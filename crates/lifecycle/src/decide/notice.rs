@@ -74,7 +74,8 @@ impl Cause {
             | Self::Power(_)
             | Self::Eviction(_)
             | Self::HostWork { .. }
-            | Self::DegradedHost { .. } => Some(minimum_notice(kind)),
+            | Self::DegradedHost { .. }
+            | Self::HostReturn { .. } => Some(minimum_notice(kind)),
         }
     }
 }

@@ -66,6 +66,13 @@ impl<'a> Draft<'a> {
         if host.rollout.is_some() {
             return Err(Refusal::HostBusy(host.name.clone()));
         }
+        let is_mode = matches!(work, HostWork::Maintenance { .. });
+        match &host.mode {
+            Some(_) if is_mode => return Ok(()),
+            Some(_) => return Err(Refusal::HostInMaintenance(host.name.clone())),
+            None if is_mode => return Err(Refusal::HostNotInMaintenance(host.name.clone())),
+            None => {}
+        }
         if work != HostWork::Migration {
             return Ok(());
         }

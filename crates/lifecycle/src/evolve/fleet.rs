@@ -17,7 +17,7 @@ impl Cluster {
         self.host_names.insert(name.as_str(), id);
         let name = name.clone();
         let (health, attention, machines) = (Health::Healthy, HostAttention::Unneeded, Vec::new());
-        let new = Host { name, zone, health, rollout: None, work: None, attention, machines };
+        let new = Host { name, zone, health, rollout: None, work: None, attention, mode: None, machines };
         self.hosts.insert(id, new);
         self.list_if_open(id);
         self.offer_host_of(zone);

@@ -3,6 +3,7 @@
 //! It writes, cannot fail, and decides nothing. A change about an object that no longer exists has no effect.
 
 mod fleet;
+mod host_mode;
 mod host_step;
 mod notice;
 mod rollouts;
@@ -87,6 +88,10 @@ impl Cluster {
             Change::Suspended { maintenance, target } => self.suspended(*maintenance, *target),
             Change::Retried { maintenance, target } => self.retried(*maintenance, *target, out),
             Change::AttentionChanged { host, attention } => self.attention_changed(*host, *attention),
+            Change::ModeEntered { host, work, rollout, away } => {
+                self.mode_entered(now, *host, (work, *rollout), away);
+            }
+            Change::ModeExited { host, staying: _ } => self.mode_exited(*host),
             Change::Heard { tenant, at } => self.set_enrolment(*tenant, Enrolment::heard(*at)),
             Change::Enrolled(tenant) => {
                 self.set_enrolment(*tenant, Enrolment::heard(now.steady));

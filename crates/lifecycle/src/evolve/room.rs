@@ -13,7 +13,6 @@ use forewarn_types::{HostId, MachineId, MaintenanceId, RolloutId, TenantId, Zone
 
 use crate::cluster::Cluster;
 use crate::fleet::Host;
-use crate::host_step::HostWork;
 use crate::maintenance::{Cause, Hold, Plan, Wait};
 use crate::rollout::{Rollout, Standing};
 
@@ -132,7 +131,8 @@ impl Cluster {
             | Cause::Power(_)
             | Cause::Eviction(_)
             | Cause::DegradedHost { .. }
-            | Cause::FailedHost { .. } => {
+            | Cause::FailedHost { .. }
+            | Cause::HostReturn { .. } => {
                 let hosts = plan.machines().filter_map(|machine| Some(self.machines.get(&machine)?.host));
                 hosts.filter_map(|host| zone(&host)).collect()
             }
@@ -142,5 +142,5 @@ impl Cluster {
 
 /// Returns true if a rollout may wait for hosts that can take the machines of its hosts.
 fn waits_for_target_hosts(rollout: &Rollout) -> bool {
-    rollout.waits_for_room() && rollout.work.kind == HostWork::Migration
+    rollout.waits_for_room() && rollout.work.kind.moves_machines()
 }

@@ -4,6 +4,7 @@
 
 mod arrivals;
 mod bare;
+mod host_mode;
 mod host_steps;
 mod invariants;
 mod limits;

@@ -1,8 +1,8 @@
 //! Work on hosts and its steps. The stored form of work without a step is that of versions that knew none.
 
 use forewarn_lifecycle::{
-    Aside, Health, HostAttention, HostOperation, HostPhase, HostRow, HostStep, HostTask, HostWork, Readiness,
-    Stage, Steps, Target, WorkText,
+    Aside, Health, HostAttention, HostOperation, HostPhase, HostRow, HostStep, HostTask, HostWork, Leaving,
+    MaintenanceMode, ModeStep, Readiness, ReturnWay, Stage, Steps, Target, WorkText,
 };
 
 use super::plain::{read_text, write_text};
@@ -12,10 +12,14 @@ stored_enum!(Aside { 0 => Paused, 1 => Stopped });
 stored_enum!(HostOperation { 0 => Update, 1 => Reboot });
 stored_enum!(HostPhase { 0 => Aside { left, ready }, 1 => Step { since } });
 stored_enum!(HostAttention { 0 => Unneeded, 1 => Needed });
+stored_enum!(ReturnWay { 0 => Live, 1 => Redeploy });
+stored_enum!(Leaving { 0 => Live, 1 => Redeploy, 2 => Stop });
+stored_enum!(ModeStep { 0 => Untaken, 1 => Done, 2 => Failed });
 stored_enum!(Readiness { 0 => Ready, 1 => Obstructed });
 
 stored_struct! {
     HostStep { text }
+    MaintenanceMode { since, task, rollout, step, left }
     Steps { hosts, leaving, aside, suspended }
 }
 
@@ -51,12 +55,18 @@ impl Stored for HostTask {
             HostWork::NetworkUpdate => 1,
             HostWork::Migration => 2,
             HostWork::Restart => 3,
+            HostWork::Maintenance { .. } => 4,
         };
         let Self { kind: _, seconds, step } = self;
-        if seconds.is_none() && step.is_none() {
-            return out.byte(kind);
+        let has_details = seconds.is_some() || step.is_some();
+        out.byte(if has_details { kind + WITH_DETAILS } else { kind });
+        if let HostWork::Maintenance { leaving, operation } = self.kind {
+            leaving.write(out);
+            operation.write(out);
         }
-        out.byte(kind + WITH_DETAILS);
+        if !has_details {
+            return;
+        }
         seconds.write(out);
         step.as_deref().cloned().write(out);
     }
@@ -68,6 +78,7 @@ impl Stored for HostTask {
             1 => HostWork::NetworkUpdate,
             2 => HostWork::Migration,
             3 => HostWork::Restart,
+            4 => HostWork::Maintenance { leaving: Stored::read(input)?, operation: Stored::read(input)? },
             _ => return Err(Malformed::Impossible("HostWork")),
         };
         match number / WITH_DETAILS {
@@ -84,10 +95,13 @@ impl Stored for HostTask {
 /// Added to the number of the health of a host that needs attention.
 const NEEDS_ATTENTION: u8 = 8;
 
-/// A host that needs no attention is stored as by versions that knew none.
+/// Added to the same number if the host is in maintenance mode. The details follow its machines.
+const IN_MAINTENANCE: u8 = 16;
+
+/// A host that needs no attention and is in normal use is stored as by versions that knew neither.
 impl Stored for HostRow {
     fn write(&self, out: &mut Writer) {
-        let Self { id, name, zone, health, rollout, work, attention, machines } = self;
+        let Self { id, name, zone, health, rollout, work, attention, mode, machines } = self;
         id.write(out);
         name.write(out);
         zone.write(out);
@@ -96,13 +110,17 @@ impl Stored for HostRow {
             Health::Degraded => 1,
             Health::Failed => 2,
         };
-        out.byte(match attention {
-            HostAttention::Unneeded => health,
-            HostAttention::Needed => health + NEEDS_ATTENTION,
-        });
+        let attention = match attention {
+            HostAttention::Unneeded => 0,
+            HostAttention::Needed => NEEDS_ATTENTION,
+        };
+        out.byte(health + attention + if mode.is_some() { IN_MAINTENANCE } else { 0 });
         rollout.write(out);
         work.write(out);
         machines.write(out);
+        if let Some(mode) = mode {
+            mode.write(out);
+        }
     }
 
     fn read(input: &mut Reader<'_>) -> Result<Self, Malformed> {
@@ -114,13 +132,18 @@ impl Stored for HostRow {
             2 => Health::Failed,
             _ => return Err(Malformed::Impossible("Health")),
         };
-        let attention = match number / NEEDS_ATTENTION {
+        let attention = match number % IN_MAINTENANCE / NEEDS_ATTENTION {
             0 => HostAttention::Unneeded,
             1 => HostAttention::Needed,
             _ => return Err(Malformed::Impossible("HostAttention")),
         };
         let (rollout, work, machines) = (Stored::read(input)?, Stored::read(input)?, Stored::read(input)?);
-        Ok(Self { id, name, zone, health, rollout, work, attention, machines })
+        let mode = match number / IN_MAINTENANCE {
+            0 => None,
+            1 => Some(Box::new(MaintenanceMode::read(input)?)),
+            _ => return Err(Malformed::Impossible("mode of a host")),
+        };
+        Ok(Self { id, name, zone, health, rollout, work, attention, mode, machines })
     }
 }
 

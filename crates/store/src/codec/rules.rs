@@ -141,6 +141,8 @@ stored_enum!(Change {
     48 => AttentionChanged { host, attention },
     49 => Suspended { maintenance, target },
     50 => Retried { maintenance, target },
+    56 => ModeEntered { host, work, rollout, away },
+    57 => ModeExited { host, staying },
     40 => NoticeExtended { maintenance, not_before, steady_due },
 });
 
@@ -154,6 +156,7 @@ stored_enum!(Cause {
     6 => HostWork { rollout, work, hosts },
     7 => DegradedHost { host, fails_in },
     8 => FailedHost { host, kind },
+    10 => HostReturn { host, way },
 });
 
 stored_enum!(Impact {
@@ -208,6 +211,7 @@ stored_enum!(Withdrawal {
     3 => HostFailed,
     4 => HostRecovered,
     5 => Postponed,
+    7 => NoReturn,
 });
 
 /// A length, then every part. Older versions wrote the parts in another order.

@@ -2,6 +2,7 @@
 
 mod expect;
 mod fleet;
+mod host_mode;
 mod operation;
 mod rollout;
 

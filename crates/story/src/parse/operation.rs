@@ -6,7 +6,7 @@ use forewarn_control::{
 use forewarn_types::Span;
 
 use super::fleet::{fleet_operation, profile, upgrading};
-use super::{choice, known, name, rollout};
+use super::{choice, host_mode, known, name, rollout};
 use crate::error::StoryError;
 use crate::line_reader::{LineReader, Token};
 use crate::statement::{ApprovedBy, Operation, PolicyRule, RolloutOperation};
@@ -37,6 +37,7 @@ const VERBS: &[&str] = &[
     "pause",
     "resume",
     "change",
+    "maintenance",
     "degrade",
     "fail",
     "recover",
@@ -152,6 +153,9 @@ fn host_operation(line: &mut LineReader<'_>, verb: Token<'_>) -> Result<Option<N
             "host" => NamedCommand::UpdateHosts(HostWorkEntry::on(hosts(line)?)),
             _ => NamedCommand::UpdateNetwork(HostWorkEntry::on(hosts(line)?)),
         }));
+    }
+    if verb.text == "maintenance" {
+        return host_mode::operation(line).map(Some);
     }
     if !["migrate", "reboot", "degrade", "fail", "recover"].contains(&verb.text) {
         return Ok(None);

@@ -21,4 +21,5 @@ pub enum Promise {
     Batches = 13,
     Untouched = 14,
     StepInside = 15,
+    ClosedHost = 16,
 }
