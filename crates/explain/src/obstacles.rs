@@ -116,7 +116,7 @@ impl ExplanationContext<'_> {
     pub(crate) fn next(&self, event_work: &EventWork<'_>) -> Vec<String> {
         let EventWork { work, event, .. } = event_work;
         let not_before = match &event.phase {
-            Phase::Started { .. } if self.has_awaited_steps(work) => {
+            Phase::Started { .. } if self.has_awaited_steps(work) && returns_after_step(work) => {
                 let returns = "its machines return after the work on their hosts; the event completes with the last one";
                 return vec![returns.to_owned()];
             }
@@ -152,4 +152,9 @@ impl ExplanationContext<'_> {
         };
         vec![starts]
     }
+}
+
+/// Returns true if machines return after the steps on their hosts, and have not left them.
+fn returns_after_step(work: &Maintenance) -> bool {
+    work.plan.cause.host_task().is_some_and(|task| task.aside().is_some())
 }

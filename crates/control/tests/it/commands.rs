@@ -52,6 +52,8 @@ const EVERY: [&str; 50] = [
     r#"{"command":"retry_host","host":"h1"}"#,
     r#"{"command":"give_up_host","host":"h1"}"#,
     r#"{"command":"clear_host","host":"h1"}"#,
+    r#"{"command":"enter_maintenance","host":"h1","move":"stop","work":"kernel 6.12.9","kind":"reboot","duration":"45s"}"#,
+    r#"{"command":"exit_maintenance","host":"h1","return":true}"#,
     r#"{"command":"retry","event":"28512AF7-C957-4500-9BC4-842D6FB531E4"}"#,
     r#"{"command":"give_up","event":"28512AF7-C957-4500-9BC4-842D6FB531E4"}"#,
     r#"{"command":"approve","tenant":"solo","events":"all"}"#,

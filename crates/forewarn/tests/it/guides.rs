@@ -34,6 +34,11 @@ fn a_host_update_goes_as_the_guide_says() {
 }
 
 #[test]
+fn a_host_enters_maintenance_mode_as_the_guide_says() {
+    check("maintenance-mode.md", Az::Spared);
+}
+
+#[test]
 fn who_rebooted_a_machine_is_found_as_the_guide_says() {
     check("who-rebooted-my-vm.md", Az::Spared);
 }

@@ -231,6 +231,43 @@ mod tests {
     }
 
     #[test]
+    fn a_host_in_maintenance_mode_round_trips_and_others_are_stored_as_before() {
+        let kind = HostWork::Maintenance { leaving: Leaving::Stop, operation: HostOperation::Reboot };
+        let task = HostTask::from(kind);
+        assert_eq!(to_bytes(&task), [4, 2, 1]);
+        let with_step = task.clone().with_step(WorkText::new("kernel 6.12.9"));
+        for task in [task, with_step.clone()] {
+            assert_eq!(from_bytes::<HostTask>(&to_bytes(&task)), Ok(task));
+        }
+        let row = HostRow {
+            id: HostId(3),
+            name: forewarn_lifecycle::Name::new("h3").unwrap(),
+            zone: None,
+            health: Health::Degraded,
+            rollout: None,
+            work: None,
+            attention: HostAttention::Unneeded,
+            mode: None,
+            machines: vec![MachineId(5)],
+        };
+        let bytes = to_bytes(&row);
+        assert_eq!(bytes, [3, 2, b'h', b'3', 0, 1, 0, 0, 1, 5]);
+        assert_eq!(from_bytes::<HostRow>(&bytes), Ok(row.clone()));
+        for attention in [HostAttention::Unneeded, HostAttention::Needed] {
+            let mode = MaintenanceMode {
+                since: Timestamp::from_millis(9),
+                task: with_step.clone(),
+                rollout: Some(forewarn_lifecycle::RolloutId(2)),
+                step: ModeStep::Failed,
+                left: vec![(MachineId(7), Leaving::Live), (MachineId(8), Leaving::Redeploy)],
+            };
+            let row = HostRow { attention, mode: Some(Box::new(mode)), ..row.clone() };
+            assert_eq!(from_bytes::<HostRow>(&to_bytes(&row)), Ok(row));
+        }
+        assert!(from_bytes::<HostRow>(&[3, 2, b'h', b'3', 0, 33, 0, 0, 0]).is_err());
+    }
+
+    #[test]
     fn invalid_targets_and_kinds_are_rejected() {
         assert!(from_bytes::<Target>(&to_bytes(&(3u64 << 32))).is_err());
         assert!(from_bytes::<HostTask>(&[4]).is_err());

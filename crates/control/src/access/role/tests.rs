@@ -91,6 +91,8 @@ const COMMANDS: [(&str, Role, TargetKind, &str); 54] = [
     ("retry_host", Role::Operator, TargetKind::Everybody, r#"{"host":"h1"}"#),
     ("give_up_host", Role::Operator, TargetKind::Everybody, r#"{"host":"h1"}"#),
     ("clear_host", Role::Operator, TargetKind::Everybody, r#"{"host":"h1"}"#),
+    ("enter_maintenance", Role::Operator, TargetKind::Everybody, r#"{"host":"h1"}"#),
+    ("exit_maintenance", Role::Operator, TargetKind::Everybody, r#"{"host":"h1"}"#),
     ("retry", Role::Operator, TargetKind::Everybody, r#"{"event":"e"}"#),
     ("give_up", Role::Operator, TargetKind::Everybody, r#"{"event":"e"}"#),
     ("brake_on", Role::Operator, TargetKind::Everybody, "{}"),
