@@ -62,6 +62,9 @@ pub fn refused(refusal: &Refusal) -> ArmError {
         | Refusal::NotFenced(_)
         | Refusal::BeingFenced(_)
         | Refusal::NoStep(_)
+        | Refusal::HostNotInMaintenance(_)
+        | Refusal::MaintenanceUnderWay(_)
+        | Refusal::NoReturn(_)
         | Refusal::NothingUnfinished
         | Refusal::TooMany { .. } => ArmError::new(409, "OperationNotAllowed", message()),
         Refusal::UpdateDomainClash { .. }
@@ -69,6 +72,7 @@ pub fn refused(refusal: &Refusal) -> ArmError {
         | Refusal::HostNotHealthy(_)
         | Refusal::HostFailed(_)
         | Refusal::HostNeedsAttention(_)
+        | Refusal::HostInMaintenance(_)
         | Refusal::HostBusy(_)
         | Refusal::NoHost(_)
         | Refusal::HostFull { .. } => allocation_failed(&message()),

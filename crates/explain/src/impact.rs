@@ -1,7 +1,7 @@
 //! The impact of work on machines, in words: what they keep, and what they lose.
 
 use forewarn_lifecycle::{
-    Cause, Cluster, EvictionPolicy, FailureKind, HostId, HostWork, Impact, PowerChange,
+    Cause, Cluster, EvictionPolicy, FailureKind, HostId, HostWork, Impact, Leaving, PowerChange, ReturnWay,
 };
 
 /// Losses of a machine that is restarted.
@@ -36,7 +36,23 @@ pub(crate) fn describe(cause: &Cause) -> String {
                     "is moved live to another host, with a pause of about {seconds} seconds: memory and disks are kept"
                 ),
                 HostWork::Restart => format!("is restarted: {RESTARTED}"),
+                HostWork::Maintenance { leaving: Leaving::Live, .. } => format!(
+                    "is moved live to another host, with a pause of about {seconds} seconds: memory and disks are kept"
+                ),
+                HostWork::Maintenance { leaving: Leaving::Redeploy, .. } => {
+                    format!("is moved to another host: {MOVED}")
+                }
+                HostWork::Maintenance { leaving: Leaving::Stop, .. } => {
+                    format!("is stopped until it is started again: {RESTARTED}")
+                }
             }
+        }
+        Cause::HostReturn { way: ReturnWay::Live, .. } => {
+            "is moved live back to its former host, with a pause of about 5 seconds: memory and disks are kept"
+                .to_owned()
+        }
+        Cause::HostReturn { way: ReturnWay::Redeploy, .. } => {
+            format!("is moved back to its former host: {MOVED}")
         }
         Cause::FailedHost { kind: FailureKind::Reboot, .. } => {
             format!("is started again, on another host if there is one: {RESTARTED}")

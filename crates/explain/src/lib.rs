@@ -13,6 +13,7 @@
 mod event;
 mod fencing;
 mod history;
+mod host_mode;
 mod host_step;
 mod impact;
 mod machine;

@@ -157,6 +157,9 @@ impl ExplanationContext<'_> {
     fn upcoming_rollout(&self, machine: &Machine) -> Option<UpcomingView> {
         let host = self.cluster.host(machine.host)?;
         let rollout = host.rollout.filter(|_| host.work.is_none())?;
+        if let Some(text) = self.awaited_mode(machine.host) {
+            return Some(UpcomingView { event: None, text, not_before: None, error: None });
+        }
         let mut text = format!("rollout {rollout} will reach its host, {}", host.name);
         // The state of a rollout may reveal other tenants.
         if let Some(view) = rollout_view(self.cluster, self.now, rollout).filter(|_| !self.viewer.is_limited)

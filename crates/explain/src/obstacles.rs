@@ -27,7 +27,7 @@ impl ExplanationContext<'_> {
             Stage::Running { .. } => return self.obstacles_to_completion(work, *tenant),
             Stage::Waiting(wait) => *wait,
         };
-        let mut all = Vec::new();
+        let mut all = self.mode_progress(&work.plan.cause);
         if self.cluster.brake() == Brake::On && !matches!(work.plan.cause, Cause::FailedHost { .. }) {
             all.push("the brake is on: nothing starts until `forewarn brake off`".to_owned());
         }
@@ -120,14 +120,16 @@ impl ExplanationContext<'_> {
                 (!self.viewer.is_limited).then(|| format!("{}: {RETRIED}: {error}", host.name))
             }
         });
-        self.barred_moves(work).into_iter().chain(self.awaited_steps(work, tenant)).chain(seen).collect()
+        let mode = self.mode_progress(&work.plan.cause).into_iter();
+        let barred = self.barred_moves(work).into_iter();
+        mode.chain(barred).chain(self.awaited_steps(work, tenant)).chain(seen).collect()
     }
 
     /// Next steps, with times.
     pub(crate) fn next(&self, event_work: &EventWork<'_>) -> Vec<String> {
         let EventWork { work, event, .. } = event_work;
         let not_before = match &event.phase {
-            Phase::Started { .. } if self.has_awaited_steps(work) => {
+            Phase::Started { .. } if self.has_awaited_steps(work) && returns_after_step(work) => {
                 let returns = "its machines return after the work on their hosts; the event completes with the last one";
                 return vec![returns.to_owned()];
             }
@@ -163,4 +165,9 @@ impl ExplanationContext<'_> {
         };
         vec![starts]
     }
+}
+
+/// Returns true if machines return after the steps on their hosts, and have not left them.
+fn returns_after_step(work: &Maintenance) -> bool {
+    work.plan.cause.host_task().is_some_and(|task| task.aside().is_some())
 }

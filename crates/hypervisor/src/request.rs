@@ -50,6 +50,8 @@ pub enum HostCause {
     Restart,
     /// It has failed.
     Failed,
+    /// It is in maintenance mode, and its machines have left or are off.
+    Maintenance,
 }
 
 /// An operation on a machine or a host.
@@ -190,6 +192,7 @@ impl DriverRequest {
                 Some(HostWork::NetworkUpdate) => HostCause::NetworkUpdate,
                 Some(HostWork::Migration) => HostCause::Migration,
                 Some(HostWork::Restart) => HostCause::Restart,
+                Some(HostWork::Maintenance { .. }) => HostCause::Maintenance,
                 None => HostCause::Failed,
             }),
             work: text.map(ToString::to_string),
@@ -199,12 +202,14 @@ impl DriverRequest {
     }
 }
 
-/// The announced length of the interruption by a step. After a live migration it interrupts no machine.
+/// The announced length of the interruption by a step. On a host that its machines have left it interrupts none.
 fn announced_seconds(task: &HostTask) -> Option<u32> {
     match task.kind {
         HostWork::Update | HostWork::NetworkUpdate | HostWork::Restart => {
             u32::try_from(task.duration_seconds()).ok()
         }
-        HostWork::Migration => task.seconds.map(|seconds| u32::from(seconds.get())),
+        HostWork::Migration | HostWork::Maintenance { .. } => {
+            task.seconds.map(|seconds| u32::from(seconds.get()))
+        }
     }
 }

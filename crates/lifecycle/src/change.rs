@@ -10,7 +10,7 @@ use crate::action::{Action, Report};
 use crate::capacity::Size;
 use crate::fence::Fence;
 use crate::fleet::{Health, HostAttention, Machine, Profile, ScaleSet, UpgradePolicy};
-use crate::host_step::{HostTask, Target};
+use crate::host_step::{HostTask, Leaving, Target};
 use crate::maintenance::{Plan, Wait, Withdrawal};
 use crate::policy::{Brake, Policy, Settings};
 use crate::rollout::{Pause, RolloutEnd, RolloutTerms, Standing};
@@ -114,6 +114,12 @@ pub enum Change {
     FenceChanged { host: HostId, fence: Fence },
     /// A host needs the attention of an operator, or no longer does.
     AttentionChanged { host: HostId, attention: HostAttention },
+
+    /// A host is in maintenance mode: it takes no machines, and the rollout empties it. The machines of the list have
+    /// left before and were about to return.
+    ModeEntered { host: HostId, work: HostTask, rollout: Option<RolloutId>, away: Vec<(MachineId, Leaving)> },
+    /// A host is no longer in maintenance mode. The machines of the list left because of it and are not brought back.
+    ModeExited { host: HostId, staying: Vec<MachineId> },
 
     /// Scheduled Events are enabled for a tenant.
     Enrolled(TenantId),

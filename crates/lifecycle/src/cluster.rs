@@ -75,6 +75,8 @@ pub struct Cluster {
     pub(crate) waiting_for_host: PagedSet<(Option<Zone>, MaintenanceId)>,
     /// The windows of tenants and scale sets that have any.
     pub(crate) tenant_windows: PagedMap<WindowOwner, OwnedWindows>,
+    /// Returns of machines to hosts that have left maintenance mode, by host.
+    pub(crate) returns: PagedSet<(HostId, MaintenanceId)>,
     pub(crate) agenda: Agenda,
 }
 
@@ -134,6 +136,7 @@ impl Cluster {
             held: PagedSet::new(),
             waiting_for_host: PagedSet::new(),
             tenant_windows: PagedMap::new(),
+            returns: PagedSet::new(),
             agenda: Agenda::default(),
         }
     }
@@ -466,6 +469,9 @@ impl Cluster {
         let Some(known) = self.machine(machine) else { return false };
         if let Cause::FailedHost { host, .. } = cause {
             return self.failure_concerns(*host, machine);
+        }
+        if let Cause::HostReturn { host, .. } = cause {
+            return known.host != *host && known.power != Power::Deallocated;
         }
         let Cause::HostWork { hosts, .. } = cause else { return true };
         let failed = self.host(known.host).is_none_or(|host| host.health == Health::Failed);

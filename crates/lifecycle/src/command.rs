@@ -1,5 +1,6 @@
 //! Commands to the rules, and the reasons for which the rules refuse them.
 
+use std::num::NonZeroU16;
 use std::time::Duration;
 
 use forewarn_types::{
@@ -10,7 +11,8 @@ use serde::{Deserialize, Serialize};
 use crate::action::Report;
 use crate::capacity::Size;
 use crate::fleet::{Orchestration, Placement, Power, Priority, Profile, UpgradePolicy};
-use crate::host_step::{HostTask, Target};
+use crate::host_mode::{GuestReturn, StepWish};
+use crate::host_step::{HostTask, Leaving, Target};
 use crate::limits;
 use crate::maintenance::PowerChange;
 use crate::policy::{Brake, Policy, Settings};
@@ -306,6 +308,27 @@ pub enum Command {
     /// An operator has examined a host that needed attention.
     ClearHost(HostId),
 
+    /// Closes a host to machines, and has its machines leave. If the host is in maintenance mode already, the machines
+    /// that are still there leave in this way.
+    EnterMaintenance {
+        /// The host.
+        host: HostId,
+        /// The way in which its machines leave.
+        leaving: Leaving,
+        /// Announced length of the interruption in seconds; `None` for the usual one.
+        #[serde(deserialize_with = "Option::deserialize")]
+        seconds: Option<NonZeroU16>,
+        /// The step on the empty host.
+        step: StepWish,
+    },
+    /// Opens a host in maintenance mode to machines again.
+    ExitMaintenance {
+        /// The host.
+        host: HostId,
+        /// Treatment of the machines that left.
+        guests: GuestReturn,
+    },
+
     /// A machine of the tenant requested its events for the first time.
     Enrol(TenantId),
     /// The silence deadline of a tenant is due, and its last request was that long ago.
@@ -415,6 +438,21 @@ pub enum Refusal {
         "the host is being fenced: {0}\n  hint: wait for the end of the order, or end it with `forewarn host give-up`"
     )]
     BeingFenced(Name),
+    #[error(
+        "the host is in maintenance mode: {0}\n  hint: `forewarn host maintenance exit` ends it, `forewarn host show` has its progress"
+    )]
+    HostInMaintenance(Name),
+    #[error(
+        "the host is not in maintenance mode: {0}\n  hint: `forewarn host maintenance enter` has its machines leave"
+    )]
+    HostNotInMaintenance(Name),
+    #[error(
+        "machines are leaving the host, or work on the host itself is in progress: {0}\n  hint: wait until it has ended; \
+         `forewarn host show` has its progress, `forewarn event give-up` or `forewarn host give-up` ends it"
+    )]
+    MaintenanceUnderWay(Name),
+    #[error("the host cannot take the machines back now: {0}\n  hint: `forewarn host show` has its state")]
+    NoReturn(Name),
     #[error("no work on the host itself is in progress: {0}")]
     NoStep(Name),
     #[error("no action of it is in progress")]

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::capacity::Size;
 use crate::fence::Fence;
+use crate::host_mode::MaintenanceMode;
 use crate::percent::Percent;
 use crate::policy::Policy;
 
@@ -31,6 +32,8 @@ pub struct Host {
     pub attention: HostAttention,
     /// Separation of the host from the disks of its machines, after a failure.
     pub fence: Fence,
+    /// The details of its maintenance mode; `None` if it is in normal use.
+    pub mode: Option<Box<MaintenanceMode>>,
     /// Its machines, ascending, including those that are moving here or away.
     pub(crate) machines: Vec<MachineId>,
 }

@@ -15,7 +15,6 @@ use std::time::Duration;
 use forewarn_types::{HostId, MachineId, OutOfRange, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use crate::fleet::Power;
 use crate::paged::{PagedMap, PagedSet};
 
 /// The object of an action in one phase of its maintenance. With the maintenance, it is the key of the action.
@@ -54,6 +53,33 @@ pub enum HostWork {
     Migration,
     /// The host is restarted, and its machines with it.
     Restart,
+    /// The host enters maintenance mode: its machines leave.
+    Maintenance {
+        /// The way in which its machines leave.
+        leaving: Leaving,
+        /// The step on the empty host, if there is one.
+        operation: HostOperation,
+    },
+}
+
+/// The way in which machines leave a host that enters maintenance mode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Leaving {
+    /// They are moved live.
+    Live,
+    /// They are redeployed: stopped, and started on another host with a new ephemeral disk.
+    Redeploy,
+    /// They are stopped and stay on the host, switched off.
+    Stop,
+}
+
+/// The way in which a machine returns to a host that has left maintenance mode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ReturnWay {
+    /// It is moved live.
+    Live,
+    /// It is redeployed.
+    Redeploy,
 }
 
 /// A step on a host itself.
@@ -196,6 +222,7 @@ impl HostTask {
         self.step.as_ref().map(|_| match self.kind {
             HostWork::Update | HostWork::NetworkUpdate | HostWork::Migration => HostOperation::Update,
             HostWork::Restart => HostOperation::Reboot,
+            HostWork::Maintenance { operation, .. } => operation,
         })
     }
 
@@ -205,13 +232,8 @@ impl HostTask {
         self.step.as_ref().and(match self.kind {
             HostWork::Update | HostWork::NetworkUpdate => Some(Aside::Paused),
             HostWork::Restart => Some(Aside::Stopped),
-            HostWork::Migration => None,
+            HostWork::Migration | HostWork::Maintenance { .. } => None,
         })
-    }
-
-    /// Returns true if a machine in that power state is out of the way of the step already.
-    pub(crate) fn needs_no_action(&self, power: Power) -> bool {
-        self.aside().is_some() && power != Power::Running
     }
 
     /// The announced length of the interruption; -1 if it is unknown.
@@ -222,6 +244,8 @@ impl HostTask {
             HostWork::NetworkUpdate => 0,
             HostWork::Migration => 5,
             HostWork::Restart => -1,
+            HostWork::Maintenance { leaving: Leaving::Live, .. } => 5,
+            HostWork::Maintenance { leaving: Leaving::Redeploy | Leaving::Stop, .. } => -1,
         };
         self.seconds.map_or(usual, |seconds| i32::from(seconds.get()))
     }
@@ -230,6 +254,19 @@ impl HostTask {
     pub(crate) fn usual_duration(&self) -> Duration {
         const RESTART: u64 = 30;
         Duration::from_secs(u64::try_from(self.duration_seconds()).unwrap_or(RESTART))
+    }
+}
+
+impl HostWork {
+    /// Returns true if machines are moved to other hosts.
+    pub(crate) fn moves_machines(self) -> bool {
+        match self {
+            Self::Migration | Self::Maintenance { leaving: Leaving::Live | Leaving::Redeploy, .. } => true,
+            Self::Update
+            | Self::NetworkUpdate
+            | Self::Restart
+            | Self::Maintenance { leaving: Leaving::Stop, .. } => false,
+        }
     }
 }
 

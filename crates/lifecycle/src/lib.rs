@@ -53,9 +53,11 @@ mod decide;
 mod evolve;
 mod fence;
 mod fleet;
+mod host_mode;
 mod host_step;
 pub mod limits;
 mod maintenance;
+mod mode_progress;
 mod name_index;
 mod notice;
 pub mod paged;
@@ -95,8 +97,10 @@ pub use forewarn_types::{
     FaultDomain, HostId, MachineId, MaintenanceId, Name, Now, Phase, Reason, RolloutId, ScaleSetId, Seed,
     StartCause, Steady, TenantId, Timestamp, UpdateDomain, Zone,
 };
+pub use host_mode::{GuestReturn, MaintenanceMode, ModeProgress, ModeStep, StepWish};
 pub use host_step::{
-    Aside, HostOperation, HostPhase, HostStep, HostTask, HostWork, Readiness, Steps, Target, WorkText,
+    Aside, HostOperation, HostPhase, HostStep, HostTask, HostWork, Leaving, Readiness, ReturnWay, Steps,
+    Target, WorkText,
 };
 pub use maintenance::{Cause, Hold, Maintenance, Plan, PowerChange, Stage, Wait, Withdrawal};
 pub use notice::minimum_notice;

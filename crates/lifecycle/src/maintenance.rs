@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::action::Action;
 use crate::fleet::{EvictionPolicy, OsImageNotice, TerminateNotice};
-use crate::host_step::{HostOperation, HostTask, HostWork, Steps, Target};
+use crate::host_step::{HostOperation, HostTask, HostWork, Leaving, ReturnWay, Steps, Target};
 use crate::notice::minimum_notice;
 use crate::paged::PagedMap;
 use crate::parts::{Part, Parts};
@@ -89,6 +89,13 @@ pub enum Cause {
     Fencing {
         /// The host.
         host: HostId,
+    },
+    /// A host has left maintenance mode; machines return to it.
+    HostReturn {
+        /// The host.
+        host: HostId,
+        /// The way in which they return.
+        way: ReturnWay,
     },
 }
 
@@ -175,6 +182,8 @@ pub enum Withdrawal {
     HostRecovered,
     /// Its rollout is paused; the hosts wait again.
     Postponed,
+    /// The host to which machines were to return cannot take them.
+    NoReturn,
 }
 
 /// The contents of the event that a cause makes, and its notice.
@@ -190,6 +199,9 @@ pub(crate) struct EventTemplate {
 /// The expected duration of the interruption is unknown.
 const UNKNOWN: i32 = -1;
 
+/// The announced length of the interruption of a machine that returns live, in seconds.
+const RETURN_SECONDS: i32 = 5;
+
 impl Cause {
     /// Returns true if a caller requested it for a machine: not host work or host failures.
     #[must_use]
@@ -204,7 +216,8 @@ impl Cause {
             Self::HostWork { .. }
             | Self::DegradedHost { .. }
             | Self::FailedHost { .. }
-            | Self::Fencing { .. } => false,
+            | Self::Fencing { .. }
+            | Self::HostReturn { .. } => false,
         }
     }
 
@@ -235,6 +248,11 @@ impl Cause {
                     HostWork::NetworkUpdate => (K::Freeze, R::InfrastructureMaintenance),
                     HostWork::Migration => (K::Freeze, R::LiveMigration),
                     HostWork::Restart => (K::Reboot, R::HostMaintenance),
+                    HostWork::Maintenance { leaving, .. } => match leaving {
+                        Leaving::Live => (K::Freeze, R::LiveMigration),
+                        Leaving::Redeploy => (K::Redeploy, R::HostMaintenance),
+                        Leaving::Stop => (K::Reboot, R::HostMaintenance),
+                    },
                 };
                 (kind, Platform, reason, work.duration_seconds())
             }
@@ -244,6 +262,12 @@ impl Cause {
             }
             Self::FailedHost { kind: FailureKind::Redeploy, .. } => {
                 (K::Redeploy, Platform, R::HostFailure, UNKNOWN)
+            }
+            Self::HostReturn { way: ReturnWay::Live, .. } => {
+                (K::Freeze, Platform, R::LiveMigration, RETURN_SECONDS)
+            }
+            Self::HostReturn { way: ReturnWay::Redeploy, .. } => {
+                (K::Redeploy, Platform, R::HostMaintenance, UNKNOWN)
             }
             Self::UserDelete(None)
             | Self::Reimage(OsImageNotice::Off)
@@ -265,7 +289,8 @@ impl Cause {
             | Self::Power(_)
             | Self::Eviction(_)
             | Self::HostWork { .. }
-            | Self::Fencing { .. } => minimum_notice(kind),
+            | Self::Fencing { .. }
+            | Self::HostReturn { .. } => minimum_notice(kind),
         }
     }
 
@@ -301,6 +326,7 @@ impl Cause {
             Self::HostWork { .. } => Some(WorkKind::HostWork),
             Self::DegradedHost { .. } => Some(WorkKind::Degraded),
             Self::FailedHost { .. } => Some(WorkKind::Failure),
+            Self::HostReturn { .. } => Some(WorkKind::Return),
             Self::UserRestart
             | Self::UserRedeploy
             | Self::UserDelete(_)
@@ -324,7 +350,8 @@ impl Cause {
             | Self::Eviction(_)
             | Self::DegradedHost { .. }
             | Self::FailedHost { .. }
-            | Self::Fencing { .. } => None,
+            | Self::Fencing { .. }
+            | Self::HostReturn { .. } => None,
         }
     }
 
@@ -347,7 +374,8 @@ impl Cause {
             | Self::Power(_)
             | Self::Eviction(_)
             | Self::DegradedHost { .. }
-            | Self::FailedHost { .. } => None,
+            | Self::FailedHost { .. }
+            | Self::HostReturn { .. } => None,
         }
     }
 
@@ -370,7 +398,8 @@ impl Cause {
             | Self::UserDelete(_)
             | Self::Reimage(_)
             | Self::Power(_)
-            | Self::Eviction(_) => &[],
+            | Self::Eviction(_)
+            | Self::HostReturn { .. } => &[],
         }
     }
 }

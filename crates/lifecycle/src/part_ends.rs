@@ -17,7 +17,7 @@ impl Cluster {
         let busy: BTreeSet<_> = actions.iter().filter_map(|action| action.target.machine()).collect();
         let waits_for_step = |id: MachineId| {
             let (task, machine) = (plan.cause.host_task(), self.machine(id));
-            let off = task.zip(machine).is_some_and(|(task, machine)| task.needs_no_action(machine.power));
+            let off = task.zip(machine).is_some_and(|(task, machine)| task.waits_aside(machine.power));
             off && self.concerns(&plan.cause, id)
         };
         let is_busy = |id: &MachineId| busy.contains(id) || waits_for_step(*id);

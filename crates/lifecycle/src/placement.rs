@@ -72,6 +72,7 @@ impl Host {
         self.health == Health::Healthy
             && self.work.is_none()
             && self.attention == HostAttention::Unneeded
+            && self.mode.is_none()
             && self.machines.len() < MACHINES_PER_HOST_MAX
     }
 }
@@ -172,7 +173,7 @@ impl Cluster {
         moves.arriving_on(host).iter().fold(self.room_of(host), |room, arriving| room.with(arriving.size))
     }
 
-    fn fits(&self, machine: &Machine, to: HostId, moves: &Moves) -> bool {
+    pub(crate) fn fits(&self, machine: &Machine, to: HostId, moves: &Moves) -> bool {
         let Some(host) = self.host(to) else { return false };
         let arriving = moves.arriving_on(to);
         let mut same_tenant = arriving.iter().filter(|other| other.tenant == machine.tenant);
@@ -220,13 +221,16 @@ impl Cluster {
         Err(Refusal::HostFull { host: host.name.clone(), size, free: self.free_text(id, room, size) })
     }
 
-    /// Refuses a host with planned work, a full host, and a host with another update domain of the tenant.
+    /// Refuses a host in maintenance mode or with planned work, a full host, and a host with another update domain of the tenant.
     pub(crate) fn check_room(
         &self,
         host: &Host,
         tenant: TenantId,
         update_domain: UpdateDomain,
     ) -> Result<(), Refusal> {
+        if host.mode.is_some() {
+            return Err(Refusal::HostInMaintenance(host.name.clone()));
+        }
         if host.work.is_some() {
             return Err(Refusal::HostBusy(host.name.clone()));
         }

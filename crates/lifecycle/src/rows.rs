@@ -15,6 +15,7 @@ use crate::capacity::Size;
 use crate::cluster::{Cluster, Counters, FormerSeed};
 use crate::fence::Fence;
 use crate::fleet::{Health, Host, HostAttention, Machine, ScaleSet};
+use crate::host_mode::MaintenanceMode;
 use crate::maintenance::{Hold, Maintenance, Stage, Wait};
 use crate::name_index::NameIndexBuilder;
 use crate::policy::{Brake, Policy, Settings};
@@ -79,6 +80,7 @@ pub struct HostRow {
     pub work: Option<MaintenanceId>,
     pub attention: HostAttention,
     pub fence: Fence,
+    pub mode: Option<Box<MaintenanceMode>>,
     /// Ascending.
     pub machines: Vec<MachineId>,
 }
@@ -172,8 +174,8 @@ impl Cluster {
 
 impl HostRow {
     fn of(id: HostId, host: Host) -> Self {
-        let Host { name, zone, health, rollout, work, attention, fence, machines } = host;
-        Self { id, name, zone, health, rollout, work, attention, fence, machines }
+        let Host { name, zone, health, rollout, work, attention, fence, mode, machines } = host;
+        Self { id, name, zone, health, rollout, work, attention, fence, mode, machines }
     }
 }
 
@@ -306,13 +308,13 @@ impl Cluster {
     }
 
     fn restore_host(&mut self, row: HostRow) -> Result<(), BadRows> {
-        let HostRow { id, name, zone, health, rollout, work, attention, fence, machines } = row;
+        let HostRow { id, name, zone, health, rollout, work, attention, fence, mode, machines } = row;
         known(&id.0, &self.next.host)?;
         new(self.hosts.get(&id))?;
         if !machines.is_sorted_by(|one, other| one < other) {
             return Err(BadRows("the machines of a host are not in ascending order"));
         }
-        self.hosts.insert(id, Host { name, zone, health, rollout, work, attention, fence, machines });
+        self.hosts.insert(id, Host { name, zone, health, rollout, work, attention, fence, mode, machines });
         match health {
             Health::Healthy => {}
             Health::Degraded | Health::Failed => drop(self.unhealthy.insert(id)),
@@ -346,6 +348,7 @@ impl Cluster {
         let id = plan.id;
         known(&id.0, &self.next.maintenance)?;
         self.pending.extend(plan.machines().map(|machine| (machine, id)));
+        self.list_return(id, &plan.cause);
         for part in &plan.parts {
             if let Some(announcement) = &part.announcement {
                 new(self.events.insert(announcement.id, (id, part.tenant)).as_ref())?;
@@ -445,6 +448,7 @@ mod tests {
             work: None,
             attention: HostAttention::Unneeded,
             fence: Fence::Unneeded,
+            mode: None,
             machines: machines.iter().copied().map(MachineId).collect(),
         })
     }

@@ -70,6 +70,8 @@ pub(crate) enum WorkKind {
     Degraded,
     /// A host has failed: unplanned.
     Failure,
+    /// Machines return to a host that has left maintenance mode: planned, and no reason for a rollout to wait.
+    Return,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use forewarn_control::{MachineView, NamedCommand, RolloutView, TenantView};
+use forewarn_control::{HostView, MachineView, NamedCommand, RolloutView, TenantView};
 use forewarn_lifecycle::{EventId, Timestamp};
 
 /// A system on which a story runs, with its own clock that stands still unless it is advanced.
@@ -55,6 +55,12 @@ pub trait Backend {
     /// # Errors
     /// They cannot be listed.
     fn machines(&self) -> Result<Vec<MachineView>, BackendError>;
+
+    /// Every host, in the order in which they joined.
+    ///
+    /// # Errors
+    /// They cannot be listed.
+    fn hosts(&self) -> Result<Vec<HostView>, BackendError>;
 
     /// Every rollout, in the order of planning, including ended ones that are still remembered.
     ///

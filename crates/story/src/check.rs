@@ -53,6 +53,14 @@ impl Runner<'_> {
                 let found = rollouts.last().map_or("none", |rollout| &rollout.state).to_owned();
                 (found != *wanted).then_some(found)
             }
+            Expected::Mode(wanted) => {
+                let hosts =
+                    self.backend.hosts().map_err(|error| location.error_on_line(error.to_string()))?;
+                let host = hosts.iter().find(|host| host.name == subject.as_str());
+                let host = host.ok_or_else(|| location.error_at(subject, "no such host"))?;
+                let found = host.maintenance.as_ref().map_or("open", |mode| &mode.state);
+                (found != *wanted).then(|| found.to_owned())
+            }
             Expected::Power(wanted) => {
                 let found = self.machine(location, subject)?.power;
                 (found != *wanted).then_some(found)

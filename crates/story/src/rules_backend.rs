@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use forewarn_control::{
-    CommandError, LookupError, MachineDetails, MachineView, NamedCommand, Resolved, RolloutView, TenantView,
-    document_of, find_machine, find_tenant, machine_view, rollout_view, tenant_view,
+    CommandError, HostView, LookupError, MachineDetails, MachineView, NamedCommand, Resolved, RolloutView,
+    TenantView, document_of, find_machine, find_tenant, host_view, machine_view, rollout_view, tenant_view,
 };
 use forewarn_imds::Edition;
 use forewarn_lifecycle::simulator::{Completion, Environment, Simulation, Simulator};
@@ -123,6 +123,11 @@ impl Backend for RulesBackend {
         let details = MachineDetails::default();
         let machines = self.cluster().machines();
         Ok(machines.filter_map(|(id, _)| machine_view(self.cluster(), id, &details)).collect())
+    }
+
+    fn hosts(&self) -> Result<Vec<HostView>, BackendError> {
+        let cluster = self.cluster();
+        Ok(cluster.hosts().filter_map(|(id, _)| host_view(cluster, id, None)).collect())
     }
 
     fn rollouts(&self) -> Result<Vec<RolloutView>, BackendError> {

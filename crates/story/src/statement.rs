@@ -118,6 +118,8 @@ pub(crate) enum Expected {
     Gone,
     /// State of the last rollout: `going`, `paused`, `waits-for-window`, …
     Rollout(String),
+    /// Maintenance mode of a host: `entering`, `entered`, `incomplete`, or `open` without it.
+    Mode(&'static str),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,6 +2,7 @@
 
 pub mod capacity;
 pub mod fences;
+mod modes;
 pub mod observer;
 pub mod promise;
 pub mod random;

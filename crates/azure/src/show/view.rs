@@ -115,7 +115,8 @@ fn redeploy_status(context: &ShowContext<'_>, id: MachineId) -> Option<Value> {
         | Cause::Eviction(_)
         | Cause::HostWork { .. }
         | Cause::FailedHost { .. }
-        | Cause::Fencing { .. } => None,
+        | Cause::Fencing { .. }
+        | Cause::HostReturn { .. } => None,
     })
 }
 

@@ -53,6 +53,8 @@ pub(crate) fn needs(command: &NamedCommand) -> Role {
         | C::RetryHost { .. }
         | C::GiveUpHost { .. }
         | C::ClearHost { .. }
+        | C::EnterMaintenance(_)
+        | C::ExitMaintenance { .. }
         | C::Retry { .. }
         | C::GiveUp { .. }
         | C::Approve { .. }
@@ -124,6 +126,8 @@ fn subject(command: &NamedCommand) -> CommandTarget<'_> {
         | C::RetryHost { .. }
         | C::GiveUpHost { .. }
         | C::ClearHost { .. }
+        | C::EnterMaintenance(_)
+        | C::ExitMaintenance { .. }
         | C::Retry { .. }
         | C::GiveUp { .. }
         | C::BrakeOn {}

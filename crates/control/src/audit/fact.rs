@@ -1,6 +1,7 @@
 //! Facts of the audit log: one sentence for each change, as `watch` and the audit log show it.
 
 mod capacity;
+mod modes;
 mod steps;
 
 use std::collections::BTreeSet;
@@ -202,6 +203,8 @@ pub fn describe_change(cluster: &Cluster, now: Now, change: &Change) -> Option<A
             };
             writer.of_host("attention", writer.host(*host), words)
         }
+        Change::ModeEntered { host, work, .. } => writer.mode_entered(*host, work),
+        Change::ModeExited { host, staying } => writer.mode_exited(*host, staying),
         Change::Enrolled(tenant) => writer.of_tenant("enrolled", *tenant, "is enrolled"),
         Change::Disabled(tenant) => {
             writer.of_tenant("disabled", *tenant, "is disabled: none of its machines has polled for too long")
@@ -479,5 +482,6 @@ fn withdrawal(why: Withdrawal) -> &'static str {
         Withdrawal::HostFailed => "is withdrawn: the host has failed",
         Withdrawal::HostRecovered => "is withdrawn: the host is healthy again",
         Withdrawal::Postponed => "is withdrawn for now: its rollout is paused",
+        Withdrawal::NoReturn => "is withdrawn: the host cannot take its machines back",
     }
 }

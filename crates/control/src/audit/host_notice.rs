@@ -73,6 +73,7 @@ impl HostNotice {
             operation: match operation {
                 HostOperation::Update => "update".to_owned(),
                 HostOperation::Reboot => "reboot".to_owned(),
+                HostOperation::Fence => "fence".to_owned(),
             },
             work: text_of(&maintenance.plan),
             since: Moment(since),

@@ -166,6 +166,8 @@ pub fn notices(cluster: &Cluster, change: &Change, context: NoticeContext<'_>) -
         | Change::Retried { .. }
         | Change::FenceChanged { .. }
         | Change::AttentionChanged { .. }
+        | Change::ModeEntered { .. }
+        | Change::ModeExited { .. }
         | Change::Enrolled(_)
         | Change::Heard { .. }
         | Change::Disabled(_)

@@ -70,7 +70,7 @@ impl StepOptions<'_> {
         let task = HostTask { seconds, ..HostTask::from(kind) };
         let has_step = match kind {
             HostWork::Update | HostWork::NetworkUpdate | HostWork::Restart => true,
-            HostWork::Migration => text.is_some(),
+            HostWork::Migration | HostWork::Maintenance { .. } => text.is_some(),
         };
         Ok(if has_step && !self.no_work { task.with_step(text) } else { task })
     }

@@ -2,6 +2,7 @@
 
 pub(crate) mod check;
 pub(crate) mod entry;
+pub(crate) mod host_mode;
 pub(crate) mod host_work;
 pub(crate) mod limits;
 pub(crate) mod lookup;
@@ -21,6 +22,7 @@ pub use entry::{
     PolicyEntry, ScaleSetEntry, SetEntry, Site, VmEntry,
 };
 pub use entry::{notices, spot};
+pub use host_mode::{HostStepWord, LeavingWord, MaintenanceEntry};
 pub use host_work::{HostWorkEntry, HostWorkError};
 pub use limits::{ADDRESSES_MAX, TAG_CHARS_MAX, TAGS_MAX};
 pub use lookup::{

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::command::entry::{
     HostEntry, InstanceEntry, MachineEntry, PolicyEntry, ScaleSetEntry, SetEntry, Site, VmEntry,
 };
+use crate::command::host_mode::MaintenanceEntry;
 use crate::command::host_work::{HostWorkEntry, is_false};
 use crate::command::object::objects;
 use crate::command::schema;
@@ -204,6 +205,16 @@ pub enum NamedCommand {
     GiveUpHost { host: String },
     /// Lets a host that needed attention have machines and work again.
     ClearHost { host: String },
+    /// Closes a host to machines and has its machines leave; then the empty host may have a step. The host stays in
+    /// maintenance mode until it exits.
+    EnterMaintenance(MaintenanceEntry),
+    /// Opens a host in maintenance mode to machines again. Announced work of the mode is withdrawn.
+    ExitMaintenance {
+        host: String,
+        /// True if the machines that left return in the way in which they left.
+        #[serde(default, rename = "return", skip_serializing_if = "is_false")]
+        return_guests: bool,
+    },
 
     /// Approves events of a tenant as its owner: by id, or `"all"` visible ones.
     Approve { tenant: String, events: EventSelection },

@@ -4,16 +4,17 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use forewarn_lifecycle::{
-    Announced, Approver, BadName, Brake, Cluster, Command, Event, EventId, FailureKind, FaultDomain, HostId,
-    HostWork, MachineId, Name, Placement, PlannedWork as Planned, PowerChange, Profile, Report, RolloutId,
-    RolloutTerms, ScaleSetId, SetShape, Shape, Size, TenantId, Unenrolled, UpdateDomain, WindowOwner,
-    WorkText, Zone,
+    Announced, Approver, BadName, Brake, Cluster, Command, Event, EventId, FailureKind, FaultDomain,
+    GuestReturn, HostId, HostWork, MachineId, Name, Placement, PlannedWork as Planned, PowerChange, Profile,
+    Report, RolloutId, RolloutTerms, ScaleSetId, SetShape, Shape, Size, TenantId, Unenrolled, UpdateDomain,
+    WindowOwner, WorkText, Zone,
 };
 
 use crate::command::check::{self, ControlCharacterError};
 use crate::command::entry::{
     self, HostEntry, InstanceEntry, MachineEntry, ScaleSetEntry, SetEntry, Site, VmEntry,
 };
+use crate::command::host_mode::MaintenanceEntry;
 use crate::command::host_work::{HostWorkEntry, HostWorkError};
 use crate::command::limits::{ADDRESSES_MAX, TAG_CHARS_MAX, TAGS_MAX};
 use crate::command::lookup::{LookupError, find_event, find_host, find_machine, find_scale_set, find_tenant};
@@ -241,6 +242,13 @@ impl NamedCommand {
             Self::RetryHost { host: name } => Command::RetryHost(host(name)?),
             Self::GiveUpHost { host: name } => return fail_host_step(host(name)?, GIVEN_UP),
             Self::ClearHost { host: name } => Command::ClearHost(host(name)?),
+            Self::EnterMaintenance(entry) => enter_maintenance(cluster, entry)?,
+            Self::ExitMaintenance { host: name, return_guests: true } => {
+                Command::ExitMaintenance { host: host(name)?, guests: GuestReturn::Return }
+            }
+            Self::ExitMaintenance { host: name, return_guests: false } => {
+                Command::ExitMaintenance { host: host(name)?, guests: GuestReturn::Stay }
+            }
             Self::Retry { event } => Command::Retry(find_event(cluster, event)?.1.maintenance),
             Self::GiveUp { event } => {
                 let command = Command::GiveUp(find_event(cluster, event)?.1.maintenance);
@@ -262,6 +270,11 @@ fn fail_host_step(host: HostId, why: &str) -> Result<Resolved, CommandError> {
     let why = WorkText::new(why).ok_or(HostWorkError::Text)?;
     let command = Command::CompleteHost { host, report: Report::Failed };
     Ok(Resolved::Fail(command, why.into()))
+}
+
+fn enter_maintenance(cluster: &Cluster, entry: &MaintenanceEntry) -> Result<Command, CommandError> {
+    let (host, (step, seconds)) = (find_host(cluster, &entry.host)?, entry.step()?);
+    Ok(Command::EnterMaintenance { host, leaving: entry.leaving.into(), seconds, step })
 }
 
 fn admit_host(entry: &HostEntry) -> Result<Command, CommandError> {

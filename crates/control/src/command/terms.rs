@@ -80,9 +80,9 @@ pub enum HostSelection {
         #[schemars(with = "schema::AtLeastOne<schema::Name>")]
         Vec<String>,
     ),
-    /// Every host of the cluster that has not failed and needs no attention.
+    /// Every host of the cluster that has not failed, needs no attention and is not in maintenance mode.
     Every(AllWord),
-    /// Every host of a zone that has not failed and needs no attention.
+    /// Every host of a zone that has not failed, needs no attention and is not in maintenance mode.
     Zone(ZoneSelection),
 }
 
@@ -203,8 +203,10 @@ impl HostSelection {
             Self::Zone(ZoneSelection { zone }) => Some(Zone(*zone)),
         };
         let meant = cluster.hosts().filter(|(_, host)| zone.is_none() || host.zone == zone);
-        let is_usable =
-            |host: &Host| host.health != Health::Failed && host.attention == HostAttention::Unneeded;
+        let is_usable = |host: &Host| {
+            let is_free = host.attention == HostAttention::Unneeded && host.mode.is_none();
+            host.health != Health::Failed && is_free
+        };
         Ok(meant.filter(|(_, host)| is_usable(host)).map(|(id, _)| id).collect())
     }
 }

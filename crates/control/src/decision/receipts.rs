@@ -93,5 +93,6 @@ fn new_receipt(by: &str, once: Option<&IdempotencyKey>, outcome: &Outcome) -> Op
 /// The outcome of a request that has changed nothing.
 pub(super) fn empty_outcome(now: Now) -> Outcome {
     let (events, unnotified, work, rollouts) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-    Outcome { now: Moment(now.wall), changes: 0, events, unnotified, work, rollouts, entry: None }
+    let staying = Vec::new();
+    Outcome { now: Moment(now.wall), changes: 0, events, unnotified, work, rollouts, staying, entry: None }
 }

@@ -179,7 +179,8 @@ fn result_of(why: Withdrawal) -> OperationResult {
         Withdrawal::Superseded
         | Withdrawal::Unconcerned
         | Withdrawal::HostFailed
-        | Withdrawal::HostRecovered => OperationResult::Failed {
+        | Withdrawal::HostRecovered
+        | Withdrawal::NoReturn => OperationResult::Failed {
             code: "OperationPreempted".to_owned(),
             message: "The operation has been preempted by a more recent operation.".to_owned(),
         },

@@ -112,7 +112,8 @@ impl<'a> CandidateHosts<'a> {
         let host = cluster.host(id)?;
         let is_open = host.health == Health::Healthy
             && host.work.is_none()
-            && host.attention == HostAttention::Unneeded;
+            && host.attention == HostAttention::Unneeded
+            && host.mode.is_none();
         if !is_open || !bounds.admit(id, host.zone) {
             return None;
         }

@@ -48,12 +48,14 @@ pub fn cause(cluster: &Cluster, cause: &Cause) -> String {
                 HostWork::NetworkUpdate => "network update of",
                 HostWork::Migration => "live migration from",
                 HostWork::Restart => "restart of",
+                HostWork::Maintenance { .. } => "maintenance mode of",
             };
             format!("{what} {}", join_first(hosts.iter().map(|id| host(*id)), hosts.len()))
         }
         Cause::DegradedHost { host: id, .. } => format!("{} is expected to fail", host(*id)),
         Cause::FailedHost { host: id, .. } => format!("{} has failed", host(*id)),
         Cause::Fencing { host: id } => format!("fence of {}", host(*id)),
+        Cause::HostReturn { host: id, .. } => format!("return to {} after its maintenance", host(*id)),
     }
 }
 
@@ -118,6 +120,7 @@ pub fn work_word(work: HostWork) -> &'static str {
         HostWork::NetworkUpdate => "network update",
         HostWork::Migration => "live migration",
         HostWork::Restart => "restart",
+        HostWork::Maintenance { .. } => "maintenance mode",
     }
 }
 
@@ -164,7 +167,7 @@ pub fn waits(cluster: &Cluster, now: Now, rollout: &Rollout, standing: Standing)
     }
 }
 
-fn in_the_way(obstacle: Obstacle) -> &'static str {
+pub(crate) fn in_the_way(obstacle: Obstacle) -> &'static str {
     match obstacle {
         Obstacle::Failed => "the next host has failed",
         Obstacle::Arrivals => "a machine is being moved to the next host",

@@ -23,6 +23,7 @@ use crate::command::window::WindowEntry;
 use crate::view::capacity::{RoomView, room_view};
 use crate::view::describe::{approver, cause, progress, start};
 use crate::view::failure::FailureView;
+use crate::view::host_mode::{MaintenanceModeView, mode_view};
 use forewarn_imds::words::{self, Status};
 use forewarn_types::{Moment, Span};
 
@@ -46,6 +47,12 @@ pub struct HostView {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("enum" = ["awaited", "confirmed", null]))]
     pub fence: Option<String>,
+    /// The maintenance mode of the host; absent if it is in normal use.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub maintenance: Option<MaintenanceModeView>,
+    /// Machines that return to the host after its maintenance, as `tenant/name`: announced or under way.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub returning: Vec<String>,
     /// Time at which the step on the host began; absent if there is none in progress.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step_since: Option<Moment>,
@@ -301,6 +308,12 @@ pub fn host_view(cluster: &Cluster, id: HostId, failure: Option<&str>) -> Option
             Fence::Awaited { .. } => Some("awaited".to_owned()),
             Fence::Confirmed => Some("confirmed".to_owned()),
         },
+        maintenance: mode_view(cluster, id),
+        returning: cluster
+            .returns_to(id)
+            .flat_map(|work| work.plan.machines())
+            .map(|machine| full_name(cluster, machine))
+            .collect(),
         step_since: work.and_then(|work| step_since(work, id)).map(Moment),
         step_work: work.filter(|work| step_since(work, id).is_some()).and_then(|work| text_of(&work.plan)),
         room: room_view(cluster, id),

@@ -7,6 +7,7 @@ pub mod describe;
 pub(crate) mod document;
 pub(crate) mod failure;
 pub(crate) mod fleet;
+pub mod host_mode;
 pub(crate) mod outcome;
 pub(crate) mod pick;
 pub(crate) mod rollout;
@@ -25,6 +26,7 @@ pub use fleet::{
     HostView, Items, MachineView, ServerView, TenantView, Unfinished, clock_view, event_view, host_view,
     machine_view, tenant_view,
 };
+pub use host_mode::MaintenanceModeView;
 pub use outcome::{Outcome, outcome};
 pub use pick::{pick_machine, pick_tenant};
 pub use rollout::{RolloutView, rollout_view};

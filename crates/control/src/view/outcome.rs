@@ -4,6 +4,7 @@ use forewarn_lifecycle::{Change, Cluster, Now, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::command::lookup::full_name;
 use crate::view::fleet::{EventView, event_view};
 use forewarn_types::Moment;
 
@@ -25,6 +26,9 @@ pub struct Outcome {
     pub work: Vec<u64>,
     /// Numbers of the rollouts that it made.
     pub rollouts: Vec<u64>,
+    /// Machines that left a host because of its maintenance mode and do not return to it, as `tenant/name`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub staying: Vec<String>,
     /// Number of its audit entry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entry: Option<u64>,
@@ -45,11 +49,14 @@ impl Outcome {
 #[must_use]
 pub fn outcome<'a>(cluster: &Cluster, now: Now, changes: impl IntoIterator<Item = &'a Change>) -> Outcome {
     let (mut events, mut unnotified, mut work) = (Vec::new(), Vec::new(), Vec::new());
-    let (mut rollouts, mut count) = (Vec::new(), 0);
+    let (mut rollouts, mut staying, mut count) = (Vec::new(), Vec::new(), 0);
     for change in changes {
         count += 1;
         if let Change::RolloutPlanned { rollout, .. } = change {
             rollouts.push(rollout.0);
+        }
+        if let Change::ModeExited { staying: machines, .. } = change {
+            staying.extend(machines.iter().map(|machine| full_name(cluster, *machine)));
         }
         let Change::Planned(plan) = change else { continue };
         work.push(plan.id.0);
@@ -63,5 +70,14 @@ pub fn outcome<'a>(cluster: &Cluster, now: Now, changes: impl IntoIterator<Item 
         }
     }
     unnotified.dedup();
-    Outcome { now: Moment(now.wall), changes: count, events, unnotified, work, rollouts, entry: None }
+    Outcome {
+        now: Moment(now.wall),
+        changes: count,
+        events,
+        unnotified,
+        work,
+        rollouts,
+        staying,
+        entry: None,
+    }
 }

@@ -227,6 +227,8 @@ pub(crate) fn describe_rollout_change(
         | Change::Retried { .. }
         | Change::FenceChanged { .. }
         | Change::AttentionChanged { .. }
+        | Change::ModeEntered { .. }
+        | Change::ModeExited { .. }
         | Change::Enrolled(_)
         | Change::Heard { .. }
         | Change::Disabled(_)

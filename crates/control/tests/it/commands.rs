@@ -10,7 +10,7 @@ use forewarn_types::Span;
 use forewarn_testkit::TestCluster;
 
 /// One of each, as an operator would write it.
-const EVERY: [&str; 55] = [
+const EVERY: [&str; 57] = [
     r#"{"command":"admit_host","name":"h3","zone":1}"#,
     r#"{"command":"remove_host","host":"h1"}"#,
     r#"{"command":"forget_host","host":"h1"}"#,
@@ -57,6 +57,8 @@ const EVERY: [&str; 55] = [
     r#"{"command":"retry_host","host":"h1"}"#,
     r#"{"command":"give_up_host","host":"h1"}"#,
     r#"{"command":"clear_host","host":"h1"}"#,
+    r#"{"command":"enter_maintenance","host":"h1","move":"stop","work":"kernel 6.12.9","kind":"reboot","duration":"45s"}"#,
+    r#"{"command":"exit_maintenance","host":"h1","return":true}"#,
     r#"{"command":"retry","event":"28512AF7-C957-4500-9BC4-842D6FB531E4"}"#,
     r#"{"command":"give_up","event":"28512AF7-C957-4500-9BC4-842D6FB531E4"}"#,
     r#"{"command":"approve","tenant":"solo","events":"all"}"#,

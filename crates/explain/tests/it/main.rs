@@ -3,6 +3,7 @@
 #![cfg(test)]
 
 mod explanations;
+mod modes;
 mod previews;
 mod tale;
 mod troubles;

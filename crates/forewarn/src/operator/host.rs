@@ -10,6 +10,7 @@ use forewarn_types::{Moment, Span, show_duration};
 
 use super::Name;
 use super::confirmation::ConfirmationArgs;
+use super::host_mode::{ModeCommand, state_word};
 use super::sentences::Wording;
 use super::session::{Session, escaped};
 use super::size_args::CapacityArgs;
@@ -93,6 +94,9 @@ pub(crate) enum Command {
     /// Migrate all machines of hosts live to other hosts; with `--work`, the hosts are then updated
     #[command(before_help = MIGRATE_EXAMPLES)]
     Migrate(HostsArgs),
+    /// Have machines leave a host and keep it closed, until it is opened again
+    #[command(subcommand)]
+    Maintenance(ModeCommand),
     /// Mark a host as degraded: its machines are moved away before it fails
     #[command(before_help = DEGRADE_EXAMPLES)]
     Degrade {
@@ -193,6 +197,7 @@ pub(super) fn run(session: &Session, command: Command) -> Result<()> {
         }
         Command::Reboot(hosts) => hosts.task("restart of", "restarted", NamedCommand::RebootHosts),
         Command::Migrate(hosts) => hosts.task("live migration from", "migrated", NamedCommand::MigrateHosts),
+        Command::Maintenance(command) => command.task(),
         Command::Done { host, failed } => {
             let done = match failed {
                 None => "is done".to_owned(),
@@ -296,13 +301,12 @@ fn list(session: &Session) -> Result<()> {
     session.list("/v1/hosts", |hosts: Vec<HostView>| Ok(table(&hosts, session.now()?, session.width())))
 }
 
-/// Health, the fence, and whether the host needs attention.
+/// Health, the fence, maintenance mode, and whether the host needs attention.
 fn health_of(host: &HostView) -> String {
-    let fence = fence_of(host).map(|fence| format!(", {fence}")).unwrap_or_default();
-    match host.attention {
-        Some(_) => format!("{}{fence}, needs attention", host.health),
-        None => format!("{}{fence}", host.health),
-    }
+    let attention = host.attention.as_ref().map(|_| "needs attention");
+    let mode = host.maintenance.as_ref().map(state_word);
+    let words = [Some(host.health.as_str()), fence_of(host), mode, attention];
+    words.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
 /// The fence of a failed host, in words.
@@ -396,6 +400,9 @@ fn show(session: &Session, Name(host): &Name) -> Result<()> {
     session.show(&format!("/v1/hosts/{}", escaped(host)), |host: HostView| {
         let work = work_of(&host, session.now()?);
         let fence = fence_words(&host);
+        let mode = host.maintenance.as_ref();
+        let maintenance = mode.map(|mode| format!("{}: {}", state_word(mode), mode.text)).unwrap_or_default();
+        let away = mode.map(|mode| listed(&mode.left)).unwrap_or_default();
         let sizes = match &host.room {
             Some(_) => vec![("cpus", cpus_of(&host)), ("memory", memory_of(&host))],
             None => Vec::new(),
@@ -410,6 +417,9 @@ fn show(session: &Session, Name(host): &Name) -> Result<()> {
             ("machines", listed(host.machines)),
             ("work", work),
             ("attention", host.attention.unwrap_or_default()),
+            ("maintenance", maintenance),
+            ("away", away),
+            ("returning", listed(host.returning)),
         ];
         let facts = before.into_iter().chain(sizes).chain(after);
         Ok(Table::facts(facts).to_string())
@@ -427,15 +437,19 @@ mod tests {
             {"name": "h10", "zone": null, "health": "failed", "machines": [], "work": "waits for its turn",
              "fence": "awaited"},
             {"name": "h11", "zone": null, "health": "healthy", "machines": [], "work": "update of h11",
-             "attention": "no kernel", "step_since": "2026-01-01T00:00:00Z", "step_work": "kernel 6.12.9", "manual": true}
+             "attention": "no kernel", "step_since": "2026-01-01T00:00:00Z", "step_work": "kernel 6.12.9",
+             "manual": true,
+             "maintenance": {"state": "entering", "text": "", "since": "2026-01-01T00:00:00Z", "move": "live",
+                             "left": [], "remaining": []}}
         ]);
         let now: Moment = "2026-01-01T00:03:00.4Z".parse().unwrap();
         assert_eq!(
             table(&serde_json::from_value::<Vec<HostView>>(hosts).unwrap(), now, Width::Usual),
-            "NAME  ZONE  HEALTH                    MACHINES              WORK\n\
-             h1    1     healthy                   web/web_0, solo/solo  -\n\
-             h10   -     failed, not fenced        -                     waits for its turn\n\
-             h11   -     healthy, needs attention  -                     ready for work since 3m: kernel 6.12.9\n"
+            "NAME  ZONE  HEALTH                                               MACHINES              WORK\n\
+             h1    1     healthy                                              web/web_0, solo/solo  -\n\
+             h10   -     failed, not fenced                                   -                     waits for its turn\n\
+             h11   -     healthy, entering maintenance mode, needs attention  -                     \
+             ready for work since 3m: kernel 6.12.9\n"
         );
     }
 }

@@ -17,6 +17,7 @@ mod fleet;
 mod fleet_pieces;
 mod fleet_report;
 mod host;
+mod host_mode;
 mod interruption;
 mod machine_sets;
 mod progress;

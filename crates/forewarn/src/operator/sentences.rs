@@ -87,6 +87,14 @@ pub(super) fn outcome(outcome: &Outcome, wording: &Wording) -> String {
             format!("{} is in progress, without an event.", capital(&wording.noun))
         });
     }
+    match outcome.staying.as_slice() {
+        [] => {}
+        [one] => lines.push(format!("{one} left because of the maintenance mode, and stays as it is.")),
+        several => {
+            let names = some(several);
+            lines.push(format!("{names} left because of the maintenance mode, and stay as they are."));
+        }
+    }
     lines.join("\n") + "\n"
 }
 
@@ -209,6 +217,7 @@ pub(super) mod tests {
             unnotified: Vec::new(),
             work,
             rollouts: Vec::new(),
+            staying: Vec::new(),
             entry: None,
         }
     }

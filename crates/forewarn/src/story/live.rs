@@ -127,6 +127,10 @@ impl Backend for LiveStage {
         self.list("/v1/machines")
     }
 
+    fn hosts(&self) -> Result<Vec<HostView>, BackendError> {
+        self.list("/v1/hosts")
+    }
+
     fn rollouts(&self) -> Result<Vec<RolloutView>, BackendError> {
         let mut rollouts: Vec<RolloutView> = self.list("/v1/rollouts?ended=true")?;
         rollouts.sort_by_key(|rollout| rollout.id);

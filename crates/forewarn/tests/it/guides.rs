@@ -39,6 +39,11 @@ fn a_kernel_is_updated_as_the_guide_says() {
 }
 
 #[test]
+fn a_host_enters_maintenance_mode_as_the_guide_says() {
+    check("maintenance-mode.md", Az::Spared);
+}
+
+#[test]
 fn who_rebooted_a_machine_is_found_as_the_guide_says() {
     check("who-rebooted-my-vm.md", Az::Spared);
 }

@@ -69,10 +69,9 @@ impl Draft<'_> {
         self.cluster.lack_of_room_in(plan).unwrap_or_else(|| self.no_host(stuck, plan.cause.hosts()))
     }
 
-    /// The first machine of a host that cannot be moved elsewhere together with those before it. Moves of a former call
+    /// The first of these machines that cannot be moved elsewhere together with those before it. Moves of a former call
     /// stay; the caller drops them.
-    pub(super) fn stuck_machine(&mut self, host: HostId, avoid: &[HostId]) -> Option<MachineId> {
-        let machines = self.cluster.machines_on(host);
+    pub(super) fn stuck_machine(&mut self, machines: Vec<MachineId>, avoid: &[HostId]) -> Option<MachineId> {
         if !self.cluster.has_capacities() {
             return machines.into_iter().find(|machine| !self.can_leave(*machine, avoid));
         }

@@ -86,6 +86,7 @@ impl Outcome {
     fn leaves_concerned(self, cause: &Cause) -> bool {
         match self {
             Self::Stays => true,
+            Self::Moved(to) if matches!(cause, Cause::HostReturn { host, .. } if *host == to) => false,
             Self::Moved(to) => cause.hosts().is_empty() || cause.hosts().contains(&to),
             Self::Deallocated | Self::Gone => false,
         }

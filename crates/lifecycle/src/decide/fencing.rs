@@ -13,7 +13,7 @@ use crate::change::Change;
 use crate::command::Refusal;
 use crate::fence::Fence;
 use crate::fleet::{Health, Host};
-use crate::host_step::{HostWork, Target};
+use crate::host_step::Target;
 use crate::maintenance::{Cause, Maintenance, Plan, PowerChange, Withdrawal};
 
 impl Draft<'_> {
@@ -106,8 +106,11 @@ impl Draft<'_> {
     /// The failed host on which a machine may still run that this would start elsewhere.
     pub(super) fn unfenced_host(&self, plan: &Plan) -> Option<Name> {
         let moves = match &plan.cause {
-            Cause::UserRedeploy | Cause::DegradedHost { .. } | Cause::FailedHost { .. } => true,
-            Cause::HostWork { work, .. } => work.kind == HostWork::Migration,
+            Cause::UserRedeploy
+            | Cause::DegradedHost { .. }
+            | Cause::FailedHost { .. }
+            | Cause::HostReturn { .. } => true,
+            Cause::HostWork { work, .. } => work.kind.moves_machines(),
             Cause::Power(PowerChange::Start) => true,
             Cause::Power(PowerChange::Stop | PowerChange::Deallocate)
             | Cause::UserRestart

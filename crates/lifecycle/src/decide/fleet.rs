@@ -41,6 +41,7 @@ impl Draft<'_> {
         if host.fence.order().is_some() {
             return Err(Refusal::BeingFenced(host.name.clone()));
         }
+        drop(self.withdraw_returns(id));
         self.changes.push(Change::HostRemoved(id));
         Ok(())
     }

@@ -14,7 +14,6 @@ use super::rollouts::notice_of;
 use crate::command::Refusal;
 use crate::fleet::{Health, HostAttention, Machine};
 use crate::host_step::HostTask;
-use crate::host_step::HostWork;
 use crate::limits::{EVENTS_PER_TENANT_MAX, MACHINES_PER_GROUP_MAX, RESOURCES_PER_EVENT_MAX};
 use crate::maintenance::Cause;
 use crate::rollout::{FaultDomains, Obstacle, RolloutTerms, Standing};
@@ -83,8 +82,8 @@ impl Draft<'_> {
                 break;
             }
             let moves = self.moves.len();
-            let joined = if work.kind != HostWork::Migration || self.can_be_emptied(*id, &avoid) {
-                self.join(&mut group, *id)
+            let joined = if !work.kind.moves_machines() || self.can_be_emptied(*id, work, &avoid) {
+                self.join(&mut group, *id, work)
             } else {
                 Err(Obstacle::NoHost)
             };
@@ -97,9 +96,9 @@ impl Draft<'_> {
             first = first.or(joined.err());
         }
         // Hosts that can only take each other's machines go one by one.
-        for id in waiting.iter().filter(|_| work.kind == HostWork::Migration) {
-            if group.hosts.is_empty() && self.can_be_emptied(*id, &[*id]) {
-                let _ = self.join(&mut group, *id);
+        for id in waiting.iter().filter(|_| work.kind.moves_machines()) {
+            if group.hosts.is_empty() && self.can_be_emptied(*id, work, &[*id]) {
+                let _ = self.join(&mut group, *id, work);
             }
             self.moves.truncate(begun);
         }
@@ -118,8 +117,8 @@ impl Draft<'_> {
     /// Adds a host to a group if it qualifies: it has not failed, no machine is about to arrive on it, and each of its
     /// tenants can see one more event, has only this update domain in the group and in other planned work, and stays
     /// within the budgets; and a window of each of its tenants is open at the start.
-    fn join(&self, group: &mut Group<'_>, id: HostId) -> Result<(), Obstacle> {
-        let machines = self.cluster.machines_on(id);
+    fn join(&self, group: &mut Group<'_>, id: HostId, work: &HostTask) -> Result<(), Obstacle> {
+        let machines = self.cluster.worked_on(id, work);
         if self.cluster.host(id).is_none_or(|host| host.health == Health::Failed) {
             return Err(Obstacle::Failed);
         }
@@ -211,8 +210,8 @@ impl Draft<'_> {
 
     /// Returns true if every machine of a host can be moved elsewhere: with capacities, together with those of the other
     /// hosts of the group.
-    fn can_be_emptied(&mut self, id: HostId, avoid: &[HostId]) -> bool {
-        self.stuck_machine(id, avoid).is_none()
+    fn can_be_emptied(&mut self, id: HostId, work: &HostTask, avoid: &[HostId]) -> bool {
+        self.stuck_machine(self.cluster.worked_on(id, work), avoid).is_none()
     }
 
     pub(super) fn can_leave(&self, id: MachineId, avoid: &[HostId]) -> bool {

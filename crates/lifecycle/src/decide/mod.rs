@@ -10,6 +10,7 @@ mod enrolment;
 mod fencing;
 mod fleet;
 mod group;
+mod host_mode;
 mod host_step;
 mod hosts;
 mod notice;
@@ -102,6 +103,10 @@ impl Cluster {
             Command::RetryHost(host) => draft.retry_host(*host),
             Command::CompleteHost { host, report } => draft.complete_host(*host, *report),
             Command::ClearHost(host) => draft.clear_host(*host),
+            Command::EnterMaintenance { host, leaving, seconds, step } => {
+                draft.enter_maintenance(*host, *leaving, *seconds, step)
+            }
+            Command::ExitMaintenance { host, guests } => draft.exit_maintenance(*host, *guests),
             Command::Enrol(tenant) => draft.enrol(*tenant),
             Command::Heard { tenant, ago } => draft.heard(*tenant, *ago),
             Command::Silent(tenant) => draft.silent(*tenant),

@@ -74,6 +74,7 @@ impl Cause {
             | Self::Eviction(_)
             | Self::HostWork { .. }
             | Self::Fencing { .. }
+            | Self::HostReturn { .. }
             | Self::DegradedHost { .. } => Some(minimum_notice(kind)),
         }
     }

@@ -65,11 +65,18 @@ impl<'a> Draft<'a> {
         if host.rollout.is_some() {
             return Err(Refusal::HostBusy(host.name.clone()));
         }
+        let is_mode = matches!(work, HostWork::Maintenance { .. });
+        match &host.mode {
+            Some(_) if is_mode => return Ok(()),
+            Some(_) => return Err(Refusal::HostInMaintenance(host.name.clone())),
+            None if is_mode => return Err(Refusal::HostNotInMaintenance(host.name.clone())),
+            None => {}
+        }
         if work != HostWork::Migration {
             return Ok(());
         }
         let begun = self.moves.len();
-        let stuck = self.stuck_machine(id, &[id]);
+        let stuck = self.stuck_machine(self.cluster.machines_on(id), &[id]);
         let refused = stuck.map_or(Ok(()), |machine| Err(self.no_host(machine, &[id])));
         self.moves.truncate(begun);
         refused

@@ -11,10 +11,9 @@ use crate::agenda::Due;
 use crate::change::Change;
 use crate::command::Refusal;
 use crate::fence::Fence;
-use crate::fleet::{Health, Machine, Power};
-use crate::host_step::HostWork;
-use crate::host_step::Target;
-use crate::maintenance::{Cause, Hold, Plan, PowerChange, Stage, Wait};
+use crate::fleet::{Health, Host, Machine, Power};
+use crate::host_step::{HostWork, Leaving, ReturnWay, Target};
+use crate::maintenance::{Cause, Hold, Plan, PowerChange, Stage, Wait, Withdrawal};
 use crate::parts::Part;
 use crate::placement::Move;
 use crate::policy::{Approve, Brake, FailureKind, Policy, Unenrolled};
@@ -57,6 +56,10 @@ impl Draft<'_> {
         moving.map_or(Ok(()), Err)?;
         let plan = &maintenance.plan;
         let actions = self.actions(plan).map_err(|stuck| self.no_host_in(plan, stuck))?;
+        if let (Cause::HostReturn { host, .. }, []) = (&plan.cause, actions.as_slice()) {
+            let name = self.cluster.known_host(*host)?.name.clone();
+            return Err(Refusal::NoReturn(name));
+        }
         self.changes.push(Change::Started { maintenance: id, cause: StartCause::Forced, actions });
         Ok(())
     }
@@ -70,6 +73,10 @@ impl Draft<'_> {
         };
         let maintenance = plan.id;
         match outcome {
+            Ok(actions) if actions.is_empty() && is_return(plan) => {
+                let tenants = plan.parts.iter().map(|part| part.tenant).collect();
+                self.changes.push(Change::Withdrawn { maintenance, tenants, why: Withdrawal::NoReturn });
+            }
             Ok(actions) => self.changes.push(Change::Started { maintenance, cause, actions }),
             Err(hold) if self.cluster.held.contains(&(hold, maintenance)) => {}
             Err(hold) => self.changes.push(Change::Waits { maintenance, wait: Wait::Held(hold) }),
@@ -140,7 +147,10 @@ impl Draft<'_> {
         if self.cluster.brake == Brake::On && makes_events && cause != StartCause::Failure {
             return Some(Hold::Brake);
         }
-        let planned = matches!(plan.cause.work_kind(), Some(WorkKind::HostWork | WorkKind::Degraded));
+        let planned = matches!(
+            plan.cause.work_kind(),
+            Some(WorkKind::HostWork | WorkKind::Degraded | WorkKind::Return)
+        );
         if planned && plan.parts.iter().any(|part| self.works_elsewhere(plan.id, part)) {
             return Some(Hold::UpdateDomain);
         }
@@ -163,7 +173,8 @@ impl Draft<'_> {
     fn already_moving_machine(&self, plan: &Plan) -> Option<Name> {
         let moves = match &plan.cause {
             Cause::UserRedeploy | Cause::DegradedHost { .. } => true,
-            Cause::HostWork { work, .. } => work.kind == HostWork::Migration,
+            Cause::HostReturn { .. } => true,
+            Cause::HostWork { work, .. } => work.kind.moves_machines(),
             Cause::UserRestart
             | Cause::UserDelete(_)
             | Cause::Reimage(_)
@@ -204,6 +215,10 @@ impl Draft<'_> {
                 continue;
             }
             let Some(impact) = self.impact(plan, (id, machine)) else {
+                // A machine that cannot return stays where it is.
+                if is_return(plan) {
+                    continue;
+                }
                 self.moves.truncate(begun);
                 return Err(id);
             };
@@ -248,7 +263,23 @@ impl Draft<'_> {
                 HostWork::Update | HostWork::NetworkUpdate => Impact::Pause { seconds },
                 HostWork::Migration => Impact::Migrate { to: elsewhere()? },
                 HostWork::Restart => Impact::Reboot { to: None },
+                HostWork::Maintenance { leaving: Leaving::Live, .. } => Impact::Migrate { to: elsewhere()? },
+                HostWork::Maintenance { leaving: Leaving::Redeploy, .. } => {
+                    Impact::Redeploy { to: Some(elsewhere()?) }
+                }
+                HostWork::Maintenance { leaving: Leaving::Stop, .. } => Impact::Stop,
             },
+            Cause::HostReturn { host, way } => {
+                let open = self.cluster.host(*host).is_some_and(Host::is_open);
+                let has_room =
+                    self.cluster.room_with(*host, &self.moves).has_room_for(self.cluster.size_of(id));
+                let fits = open && has_room && self.cluster.fits(machine, *host, &self.moves);
+                let to = Some(*host).filter(|_| fits)?;
+                match way {
+                    ReturnWay::Live => Impact::Migrate { to },
+                    ReturnWay::Redeploy => Impact::Redeploy { to: Some(to) },
+                }
+            }
             Cause::FailedHost { kind: FailureKind::Reboot, .. } => Impact::Reboot { to: elsewhere() },
             Cause::FailedHost { kind: FailureKind::Redeploy, .. } => Impact::Redeploy { to: elsewhere() },
             // It names no machine.
@@ -260,15 +291,20 @@ impl Draft<'_> {
     pub(super) fn can_start_here(&self, id: MachineId, machine: &Machine) -> bool {
         let here = self.cluster.host(machine.host);
         here.is_some_and(|host| match machine.power {
-            Power::Running | Power::Stopped => host.health != Health::Failed,
+            Power::Running | Power::Stopped => host.health != Health::Failed && host.mode.is_none(),
             Power::Deallocated => {
                 let room = self.cluster.room_of(machine.host);
                 host.health == Health::Healthy
                     && host.work.is_none()
+                    && host.mode.is_none()
                     && room.has_room_for(self.cluster.size_of(id))
             }
         })
     }
+}
+
+fn is_return(plan: &Plan) -> bool {
+    matches!(plan.cause, Cause::HostReturn { .. })
 }
 
 fn approves_itself(cause: &Cause, policy: Policy) -> bool {
@@ -282,6 +318,7 @@ fn approves_itself(cause: &Cause, policy: Policy) -> bool {
         | Cause::HostWork { .. }
         | Cause::DegradedHost { .. }
         | Cause::FailedHost { .. }
-        | Cause::Fencing { .. } => false,
+        | Cause::Fencing { .. }
+        | Cause::HostReturn { .. } => false,
     }
 }

@@ -21,7 +21,8 @@ impl Cluster {
         let name = name.clone();
         let (health, attention, machines) = (Health::Healthy, HostAttention::Unneeded, Vec::new());
         let fence = Fence::Unneeded;
-        let new = Host { name, zone, health, rollout: None, work: None, attention, fence, machines };
+        let new =
+            Host { name, zone, health, rollout: None, work: None, attention, fence, mode: None, machines };
         self.hosts.insert(id, new);
         self.list_if_open(id);
         self.offer_host_of(zone);

@@ -48,7 +48,7 @@ impl Cluster {
             .extend(busy.map(|(host, left)| (host, HostPhase::Aside { left, ready: Readiness::Ready })));
         for id in maintenance.plan.machines().filter(|id| self.concerns(cause, *id)) {
             if let Some(machine) = self.machines.get(&id)
-                && cause.host_task().is_some_and(|task| task.needs_no_action(machine.power))
+                && cause.host_task().is_some_and(|task| task.waits_aside(machine.power))
             {
                 steps.aside.insert((machine.host, id));
             }
@@ -94,6 +94,7 @@ impl Cluster {
 
     /// Records the end of the step on a host. The change that follows brings its machines back.
     pub(super) fn step_ended(&mut self, id: MaintenanceId, host: HostId, report: Report) {
+        self.record_step(id, host, report);
         let rollout = self.maintenances.get(&id).and_then(|maintenance| maintenance.plan.cause.rollout());
         match report {
             Report::Done => {}

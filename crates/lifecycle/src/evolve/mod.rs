@@ -5,6 +5,7 @@
 mod capacity;
 mod fencing;
 mod fleet;
+mod host_mode;
 mod host_step;
 mod notice;
 mod rollouts;
@@ -95,6 +96,10 @@ impl Cluster {
             Change::Retried { maintenance, target } => self.retried(*maintenance, *target, out),
             Change::FenceChanged { host, fence } => self.fence_changed(*host, *fence, out),
             Change::AttentionChanged { host, attention } => self.attention_changed(*host, *attention),
+            Change::ModeEntered { host, work, rollout, away } => {
+                self.mode_entered(now, *host, (work, *rollout), away);
+            }
+            Change::ModeExited { host, staying: _ } => self.mode_exited(*host),
             Change::Heard { tenant, at } => self.set_enrolment(*tenant, Enrolment::heard(*at)),
             Change::Enrolled(tenant) => {
                 self.set_enrolment(*tenant, Enrolment::heard(now.steady));

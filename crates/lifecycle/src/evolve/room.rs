@@ -13,7 +13,6 @@ use forewarn_types::{HostId, MachineId, MaintenanceId, RolloutId, TenantId, Zone
 
 use crate::cluster::Cluster;
 use crate::fleet::Host;
-use crate::host_step::HostWork;
 use crate::maintenance::{Cause, Hold, Plan, Wait};
 use crate::rollout::{Rollout, Standing};
 
@@ -137,7 +136,8 @@ impl Cluster {
             | Cause::Eviction(_)
             | Cause::DegradedHost { .. }
             | Cause::FailedHost { .. }
-            | Cause::Fencing { .. } => {
+            | Cause::Fencing { .. }
+            | Cause::HostReturn { .. } => {
                 let hosts = plan.machines().filter_map(|machine| Some(self.machines.get(&machine)?.host));
                 hosts.filter_map(|host| zone(&host)).collect()
             }
@@ -147,5 +147,5 @@ impl Cluster {
 
 /// Returns true if a rollout may wait for hosts that can take the machines of its hosts.
 fn waits_for_target_hosts(rollout: &Rollout) -> bool {
-    rollout.waits_for_room() && rollout.work.kind == HostWork::Migration
+    rollout.waits_for_room() && rollout.work.kind.moves_machines()
 }

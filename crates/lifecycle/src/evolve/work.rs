@@ -36,6 +36,7 @@ impl Cluster {
         if let Cause::FailedHost { .. } | Cause::DegradedHost { .. } = plan.cause {
             plan.machines().for_each(|machine| self.agenda.remove(Steady::START, Due::Stranded(machine)));
         }
+        self.list_return(id, &plan.cause);
         self.agenda.add(plan.steady_due, Due::Start(id));
         let new = Maintenance { plan: plan.clone(), stage: Stage::Waiting(Wait::Notice) };
         self.maintenances.insert(id, Arc::new(new));
@@ -200,7 +201,8 @@ impl Cluster {
             | Withdrawal::Superseded
             | Withdrawal::Unconcerned
             | Withdrawal::HostFailed
-            | Withdrawal::HostRecovered => Some(GroupEnd::Skipped),
+            | Withdrawal::HostRecovered
+            | Withdrawal::NoReturn => Some(GroupEnd::Skipped),
         };
         self.end_parts(now, id, tenants, unstarted, out);
         self.advance_rollouts();
@@ -229,6 +231,7 @@ impl Cluster {
             Report::Done => self.apply(machine, action.impact),
             Report::Failed => self.impact_failed(id, machine),
         }
+        self.record_departure(id, target, from, report);
         let to = action.impact.destination();
         if let Some(to) = to {
             self.vacate(machine, to);
@@ -356,6 +359,7 @@ impl Cluster {
         self.unlist(id);
         self.running.remove(&id);
         let Some(over) = self.maintenances.remove(&id) else { return };
+        self.unlist_return(id, &over.plan.cause);
         if let Cause::HostWork { rollout, hosts, .. } = &over.plan.cause {
             let unstarted = unstarted.unwrap_or(GroupEnd::Skipped);
             let end = if over.wait().is_none() { GroupEnd::Done } else { unstarted };

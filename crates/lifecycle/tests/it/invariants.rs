@@ -152,7 +152,8 @@ fn check_names(cluster: &Cluster) -> Result<(), TestCaseError> {
 /// The open hosts of each zone are ranked by the number of their machines.
 fn check_ranks_of_hosts(cluster: &Cluster) -> Result<(), TestCaseError> {
     let is_open = |host: &Host| {
-        host.health == Health::Healthy && host.work.is_none() && host.attention == HostAttention::Unneeded
+        let is_free = host.work.is_none() && host.mode.is_none();
+        host.health == Health::Healthy && is_free && host.attention == HostAttention::Unneeded
     };
     let open = || cluster.hosts().filter(|(_, host)| is_open(host));
     let zones: BTreeSet<_> = open().map(|(_, host)| host.zone).collect();
@@ -250,6 +251,7 @@ proptest! {
         let mut world = live(&layout, &history);
         let_everything_end(&mut world)?;
         kept(&world, Promise::StepInside)?;
+        kept(&world, Promise::ClosedHost)?;
     }
 
     /// promise: E4
@@ -454,7 +456,7 @@ fn random_histories_are_eventful() {
 
     let mut runner = TestRunner::deterministic();
     let mut seen = std::collections::BTreeMap::new();
-    for _ in 0..150 {
+    for _ in 0..200 {
         let layout = layouts().new_tree(&mut runner).expect("a layout").current();
         let history = random_operations().new_tree(&mut runner).expect("a history").current();
         for (what, count) in live(&layout, &history).observer.seen {
@@ -469,6 +471,8 @@ fn random_histories_are_eventful() {
         "started at any time",
         "step on a host",
         "return after a step",
+        "maintenance mode",
+        "return after maintenance mode",
         "rollout paused",
         "batch",
         "batch after a pause",

@@ -6,6 +6,7 @@ mod arrivals;
 mod bare;
 mod capacity;
 mod fencing;
+mod host_mode;
 mod host_steps;
 mod invariants;
 mod limits;

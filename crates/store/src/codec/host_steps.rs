@@ -2,7 +2,7 @@
 
 use forewarn_lifecycle::{
     Aside, Fence, Health, HostAttention, HostOperation, HostPhase, HostRow, HostStep, HostTask, HostWork,
-    Readiness, Stage, Steps, Target, WorkText,
+    Leaving, MaintenanceMode, ModeStep, Readiness, ReturnWay, Stage, Steps, Target, WorkText,
 };
 
 use super::plain::{read_text, write_text};
@@ -13,10 +13,14 @@ stored_enum!(HostOperation { 0 => Update, 1 => Reboot, 2 => Fence });
 stored_enum!(Fence { 0 => Unneeded, 1 => Awaited { order }, 2 => Confirmed });
 stored_enum!(HostPhase { 0 => Aside { left, ready }, 1 => Step { since } });
 stored_enum!(HostAttention { 0 => Unneeded, 1 => Needed });
+stored_enum!(ReturnWay { 0 => Live, 1 => Redeploy });
+stored_enum!(Leaving { 0 => Live, 1 => Redeploy, 2 => Stop });
+stored_enum!(ModeStep { 0 => Untaken, 1 => Done, 2 => Failed });
 stored_enum!(Readiness { 0 => Ready, 1 => Obstructed });
 
 stored_struct! {
     HostStep { text }
+    MaintenanceMode { since, task, rollout, step, left }
     Steps { hosts, leaving, aside, suspended }
 }
 
@@ -52,12 +56,18 @@ impl Stored for HostTask {
             HostWork::NetworkUpdate => 1,
             HostWork::Migration => 2,
             HostWork::Restart => 3,
+            HostWork::Maintenance { .. } => 4,
         };
         let Self { kind: _, seconds, step } = self;
-        if seconds.is_none() && step.is_none() {
-            return out.byte(kind);
+        let has_details = seconds.is_some() || step.is_some();
+        out.byte(if has_details { kind + WITH_DETAILS } else { kind });
+        if let HostWork::Maintenance { leaving, operation } = self.kind {
+            leaving.write(out);
+            operation.write(out);
         }
-        out.byte(kind + WITH_DETAILS);
+        if !has_details {
+            return;
+        }
         seconds.write(out);
         step.as_deref().cloned().write(out);
     }
@@ -69,6 +79,7 @@ impl Stored for HostTask {
             1 => HostWork::NetworkUpdate,
             2 => HostWork::Migration,
             3 => HostWork::Restart,
+            4 => HostWork::Maintenance { leaving: Stored::read(input)?, operation: Stored::read(input)? },
             _ => return Err(Malformed::Impossible("HostWork")),
         };
         match number / WITH_DETAILS {
@@ -85,13 +96,16 @@ impl Stored for HostTask {
 /// Added to the number of the health of a host that needs attention.
 const NEEDS_ATTENTION: u8 = 8;
 
+/// Added to the same number if the host is in maintenance mode. The details follow its machines.
+const IN_MAINTENANCE: u8 = 16;
+
 /// Added to it if the fence of the host follows.
 const HAS_FENCE: u8 = 64;
 
-/// A host that needs no attention and no fence is stored as by versions that knew none.
+/// A host that needs no attention and no fence, and is in normal use, is stored as by versions that knew none of these.
 impl Stored for HostRow {
     fn write(&self, out: &mut Writer) {
-        let Self { id, name, zone, health, rollout, work, attention, fence, machines } = self;
+        let Self { id, name, zone, health, rollout, work, attention, fence, mode, machines } = self;
         id.write(out);
         name.write(out);
         zone.write(out);
@@ -105,13 +119,17 @@ impl Stored for HostRow {
             HostAttention::Needed => NEEDS_ATTENTION,
         };
         let is_fenced = *fence != Fence::Unneeded;
-        out.byte(health + attention + if is_fenced { HAS_FENCE } else { 0 });
+        let in_maintenance = if mode.is_some() { IN_MAINTENANCE } else { 0 };
+        out.byte(health + attention + in_maintenance + if is_fenced { HAS_FENCE } else { 0 });
         if is_fenced {
             fence.write(out);
         }
         rollout.write(out);
         work.write(out);
         machines.write(out);
+        if let Some(mode) = mode {
+            mode.write(out);
+        }
     }
 
     fn read(input: &mut Reader<'_>) -> Result<Self, Malformed> {
@@ -123,7 +141,7 @@ impl Stored for HostRow {
             2 => Health::Failed,
             _ => return Err(Malformed::Impossible("Health")),
         };
-        let attention = match number % HAS_FENCE / NEEDS_ATTENTION {
+        let attention = match number % IN_MAINTENANCE / NEEDS_ATTENTION {
             0 => HostAttention::Unneeded,
             1 => HostAttention::Needed,
             _ => return Err(Malformed::Impossible("HostAttention")),
@@ -134,7 +152,12 @@ impl Stored for HostRow {
             _ => return Err(Malformed::Impossible("Fence")),
         };
         let (rollout, work, machines) = (Stored::read(input)?, Stored::read(input)?, Stored::read(input)?);
-        Ok(Self { id, name, zone, health, rollout, work, attention, fence, machines })
+        let mode = match number % HAS_FENCE / IN_MAINTENANCE {
+            0 => None,
+            1 => Some(Box::new(MaintenanceMode::read(input)?)),
+            _ => return Err(Malformed::Impossible("mode of a host")),
+        };
+        Ok(Self { id, name, zone, health, rollout, work, attention, fence, mode, machines })
     }
 }
 
@@ -219,6 +242,43 @@ mod tests {
         let actions = [(target, action)].into_iter().collect();
         let running = Stage::Running { cause: StartCause::Forced, actions, steps };
         assert_eq!(from_bytes::<Stage>(&to_bytes(&running)), Ok(running));
+    }
+
+    #[test]
+    fn a_host_in_maintenance_mode_round_trips_and_others_are_stored_as_before() {
+        let kind = HostWork::Maintenance { leaving: Leaving::Stop, operation: HostOperation::Reboot };
+        let task = HostTask::from(kind);
+        assert_eq!(to_bytes(&task), [4, 2, 1]);
+        let with_step = task.clone().with_step(WorkText::new("kernel 6.12.9"));
+        for task in [task, with_step.clone()] {
+            assert_eq!(from_bytes::<HostTask>(&to_bytes(&task)), Ok(task));
+        }
+        let row = HostRow {
+            id: HostId(3),
+            name: forewarn_lifecycle::Name::new("h3").unwrap(),
+            zone: None,
+            health: Health::Degraded,
+            rollout: None,
+            work: None,
+            attention: HostAttention::Unneeded,
+            mode: None,
+            machines: vec![MachineId(5)],
+        };
+        let bytes = to_bytes(&row);
+        assert_eq!(bytes, [3, 2, b'h', b'3', 0, 1, 0, 0, 1, 5]);
+        assert_eq!(from_bytes::<HostRow>(&bytes), Ok(row.clone()));
+        for attention in [HostAttention::Unneeded, HostAttention::Needed] {
+            let mode = MaintenanceMode {
+                since: Timestamp::from_millis(9),
+                task: with_step.clone(),
+                rollout: Some(forewarn_lifecycle::RolloutId(2)),
+                step: ModeStep::Failed,
+                left: vec![(MachineId(7), Leaving::Live), (MachineId(8), Leaving::Redeploy)],
+            };
+            let row = HostRow { attention, mode: Some(Box::new(mode)), ..row.clone() };
+            assert_eq!(from_bytes::<HostRow>(&to_bytes(&row)), Ok(row));
+        }
+        assert!(from_bytes::<HostRow>(&[3, 2, b'h', b'3', 0, 33, 0, 0, 0]).is_err());
     }
 
     #[test]

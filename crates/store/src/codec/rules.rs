@@ -147,6 +147,8 @@ stored_enum!(Change {
     70 => CapacityChanged { host, capacity },
     71 => MachineResized { machine, size },
     72 => InstancesResized { scale_set, size },
+    56 => ModeEntered { host, work, rollout, away },
+    57 => ModeExited { host, staying },
     40 => NoticeExtended { maintenance, not_before, steady_due },
 });
 
@@ -161,6 +163,7 @@ stored_enum!(Cause {
     7 => DegradedHost { host, fails_in },
     8 => FailedHost { host, kind },
     12 => Fencing { host },
+    10 => HostReturn { host, way },
 });
 
 stored_enum!(Impact {
@@ -215,6 +218,7 @@ stored_enum!(Withdrawal {
     3 => HostFailed,
     4 => HostRecovered,
     5 => Postponed,
+    7 => NoReturn,
 });
 
 /// A length, then every part. Older versions wrote the parts in another order.

@@ -50,6 +50,10 @@ fn expected(line: &mut LineReader<'_>) -> Result<Expected, StoryError> {
         "stopped" => Expected::Power("stopped"),
         "deallocated" => Expected::Power("deallocated"),
         "gone" => Expected::Gone,
+        "entering" => Expected::Mode("entering"),
+        "entered" => Expected::Mode("entered"),
+        "incomplete" => Expected::Mode("incomplete"),
+        "open" => Expected::Mode("open"),
         _ => return Err(line.error_at(word, "unknown expectation")),
     })
 }

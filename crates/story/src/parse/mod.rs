@@ -2,6 +2,7 @@
 
 mod expect;
 mod fleet;
+mod host_mode;
 mod host_step;
 mod operation;
 mod rollout;

@@ -5,7 +5,7 @@ use forewarn_types::Span;
 
 use super::fleet::{fleet_operation, profile, size, upgrading};
 use super::host_step::{host_work, step_operation};
-use super::{choice, known, name, rollout};
+use super::{choice, host_mode, known, name, rollout};
 use crate::error::StoryError;
 use crate::line_reader::{LineReader, Token};
 use crate::statement::{ApprovedBy, Operation, PolicyRule, RolloutOperation};
@@ -36,6 +36,7 @@ const VERBS: &[&str] = &[
     "pause",
     "resume",
     "change",
+    "maintenance",
     "degrade",
     "fail",
     "recover",
@@ -166,6 +167,9 @@ fn host_operation(line: &mut LineReader<'_>, verb: Token<'_>) -> Result<Option<N
             "host" => NamedCommand::UpdateHosts(host_work(line)?),
             _ => NamedCommand::UpdateNetwork(host_work(line)?),
         }));
+    }
+    if verb.text == "maintenance" {
+        return host_mode::operation(line).map(Some);
     }
     if !["migrate", "reboot", "degrade", "fail", "recover"].contains(&verb.text) {
         return Ok(None);

@@ -190,7 +190,9 @@ impl Observer {
         self.broken.extend(broken);
         let (broken, room) = self.capacity.changed(cluster, change);
         self.broken.extend(broken);
-        for seen in [seen, step, window, room].into_iter().filter(|seen| !seen.is_empty()) {
+        let (broken, mode) = super::modes::changed(cluster, change, effects);
+        self.broken.extend(broken);
+        for seen in [seen, step, window, room, mode].into_iter().filter(|seen| !seen.is_empty()) {
             self.count(seen);
         }
     }
@@ -301,7 +303,10 @@ impl Observer {
     /// Planned work starts only where no other update domain of its tenants is being worked on.
     fn check_domains_at_start(&mut self, cluster: &Cluster, id: MaintenanceId) {
         let Some(started) = cluster.maintenance(id) else { return };
-        let planned = matches!(started.plan.cause, Cause::HostWork { .. } | Cause::DegradedHost { .. });
+        let planned = matches!(
+            started.plan.cause,
+            Cause::HostWork { .. } | Cause::DegradedHost { .. } | Cause::HostReturn { .. }
+        );
         if !planned || self.forced.contains(&id) {
             return;
         }
@@ -310,7 +315,10 @@ impl Observer {
         let platform = running.filter(|other| {
             matches!(
                 other.plan.cause,
-                Cause::HostWork { .. } | Cause::DegradedHost { .. } | Cause::FailedHost { .. }
+                Cause::HostWork { .. }
+                    | Cause::DegradedHost { .. }
+                    | Cause::FailedHost { .. }
+                    | Cause::HostReturn { .. }
             )
         });
         let parts: Vec<_> = platform.flat_map(|other| &other.plan.parts).collect();
@@ -410,7 +418,7 @@ impl Observer {
         }
     }
 
-    /// Every machine on a host with announced work is named in it.
+    /// Every machine on a host with announced work is named in it. Maintenance mode leaves out those that are off.
     fn check_every_machine_was_notified(&mut self, cluster: &Cluster) {
         for (id, host) in cluster.hosts().filter(|(_, host)| host.health != Health::Failed) {
             let work = host.work.and_then(|work| cluster.maintenance(work));
@@ -418,7 +426,8 @@ impl Observer {
             let named: BTreeSet<_> = work.plan.machines().collect();
             for machine in host.machines().iter().filter(|machine| !named.contains(machine)) {
                 let known = cluster.machine(*machine).expect("a machine of the host");
-                if known.host == id && known.power != Power::Deallocated {
+                let is_off = host.mode.is_some() && known.power != Power::Running;
+                if known.host == id && known.power != Power::Deallocated && !is_off {
                     self.note(
                         Promise::FullNotice,
                         format!("{} is on {} and has no event", known.name, host.name),

@@ -23,4 +23,5 @@ pub enum Promise {
     StepInside = 15,
     Capacity = 16,
     Fenced = 17,
+    ClosedHost = 18,
 }

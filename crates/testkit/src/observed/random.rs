@@ -51,6 +51,8 @@ pub enum RandomOperation {
     Clear(u8),
     /// Retries the work on a host, or gives it up.
     OnHost(u8, Option<Report>),
+    EnterMaintenance(u8, Leaving, StepWish),
+    ExitMaintenance(u8, GuestReturn),
 }
 
 pub fn random_operations() -> impl Strategy<Value = Vec<RandomOperation>> {
@@ -69,6 +71,10 @@ fn random_operation() -> impl Strategy<Value = RandomOperation> {
         let task = HostTask::from(kind);
         if has_step { task.with_step(WorkText::new("kernel 6.12.9")) } else { task }
     });
+    let leaving = prop::sample::select(vec![Leaving::Live, Leaving::Live, Leaving::Redeploy, Leaving::Stop]);
+    let reboot = StepWish::Asked { operation: HostOperation::Reboot, text: None };
+    let wish = prop::sample::select(vec![StepWish::Unchanged, StepWish::Declined, reboot]);
+    let guests = prop::sample::select(vec![GuestReturn::Stay, GuestReturn::Return, GuestReturn::Return]);
     let power = prop::sample::select(vec![PowerChange::Stop, PowerChange::Start, PowerChange::Deallocate]);
     let announced = prop::sample::select(vec![Announced::Stays, Announced::TakenBack]);
     let report_of_host = prop::sample::select(vec![None, Some(Report::Done), Some(Report::Failed)]);
@@ -92,6 +98,8 @@ fn random_operation() -> impl Strategy<Value = RandomOperation> {
         2 => (any::<u8>(), any::<u8>()).prop_map(|(number, what)| H::Unclear(number, what)),
         2 => any::<u8>().prop_map(H::Clear),
         1 => (any::<u8>(), report_of_host).prop_map(|(host, what)| H::OnHost(host, what)),
+        3 => (any::<u8>(), leaving, wish).prop_map(|(host, leaving, wish)| H::EnterMaintenance(host, leaving, wish)),
+        3 => (any::<u8>(), guests).prop_map(|(host, guests)| H::ExitMaintenance(host, guests)),
         1 => Just(H::CancelRollout),
         3 => (any::<u8>(), 0u16..600).prop_map(|(host, minutes)| H::Degrade(host, minutes)),
         3 => (any::<u8>(), any::<u8>()).prop_map(|(host, fence)| H::Fail(host, fence)),
@@ -106,8 +114,8 @@ fn random_operation() -> impl Strategy<Value = RandomOperation> {
         1 => prop::sample::select(vec![Brake::On, Brake::Off, Brake::Off]).prop_map(H::Brake),
         2 => (any::<u8>(), 250u16..950).prop_map(|(set, seconds)| H::Terminate(set, seconds)),
         2 => any::<u8>().prop_map(H::Upgrade),
-        3 => (any::<u8>(), 0u8..16).prop_map(|(set, bits)| H::UpgradePolicy(set, bits)),
-        4 => any::<u8>().prop_map(H::Revise),
+        5 => (any::<u8>(), 0u8..16).prop_map(|(set, bits)| H::UpgradePolicy(set, bits)),
+        6 => any::<u8>().prop_map(H::Revise),
         1 => (any::<u8>(), 0u8..8).prop_map(|(tenant, bits)| H::Policy(tenant, bits)),
         3 => (any::<u8>(), 0u8..6).prop_map(|(tenant, bits)| H::Windows(tenant, bits)),
         1 => (0u8..8).prop_map(H::Settings),
@@ -284,6 +292,10 @@ impl ObservedCluster {
             Op::OnHost(number, Some(report)) => {
                 pick(&hosts, *number).map(|host| Command::CompleteHost { host, report: *report })
             }
+            Op::EnterMaintenance(number, leaving, step) => {
+                return self.enter_maintenance(pick(&hosts, *number), (*number, *leaving), step);
+            }
+            Op::ExitMaintenance(number, guests) => self.exit_maintenance(*number, *guests),
             Op::Brake(brake) => Some(Command::Brake(*brake)),
             Op::Terminate(set, seconds) => Some(model_change(*set, *seconds)),
             Op::Upgrade(number) => pick(&machines, *number).map(Command::UpgradeInstance),
@@ -344,6 +356,36 @@ impl ObservedCluster {
             2 => Command::Retry(maintenance),
             _ => Command::GiveUp(maintenance),
         })
+    }
+
+    /// Has a host enter maintenance mode. Half of the time its machines leave before anything else
+    /// happens, and then half of them are to return at once.
+    fn enter_maintenance(&mut self, host: Option<HostId>, (number, leaving): (u8, Leaving), step: &StepWish) {
+        let Some(host) = host else { return };
+        let enter = Command::EnterMaintenance { host, leaving, seconds: None, step: step.clone() };
+        drop(self.submit(enter));
+        self.settle();
+        if number < 128 {
+            self.advance(Duration::from_mins(16));
+            self.complete_all();
+        }
+        if number < 64 {
+            drop(self.submit(Command::ExitMaintenance { host, guests: GuestReturn::Return }));
+            self.settle();
+        }
+    }
+
+    /// Has a host leave maintenance mode, preferably one that machines have left.
+    fn exit_maintenance(&self, number: u8, guests: GuestReturn) -> Option<Command> {
+        let of = |left: usize| {
+            let in_mode = self
+                .cluster
+                .hosts()
+                .filter(move |(_, host)| host.mode.as_ref().is_some_and(|mode| mode.left.len() >= left));
+            in_mode.map(|(id, _)| id).collect::<Vec<_>>()
+        };
+        let host = pick(&of(1), number).or_else(|| pick(&of(0), number))?;
+        Some(Command::ExitMaintenance { host, guests })
     }
 
     /// Records a move of some machine to some host.

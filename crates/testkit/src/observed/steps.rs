@@ -67,7 +67,10 @@ impl StepRecords {
         match target {
             Target::Machine(machine) => {
                 let Some(known) = cluster.machine(machine) else { return };
-                let steps = matches!(impact, Impact::StepAside(_) | Impact::Migrate { .. });
+                let steps = matches!(
+                    impact,
+                    Impact::StepAside(_) | Impact::Migrate { .. } | Impact::Redeploy { .. } | Impact::Stop
+                );
                 let plan = cluster.maintenance(maintenance).map(|known| &known.plan);
                 if steps && plan.is_some_and(|plan| plan.cause.has_step()) {
                     self.hosts.entry((maintenance, known.host)).or_default().leaving.insert(machine);

@@ -25,7 +25,7 @@ enum TargetKind {
 }
 
 /// Every command, without its object.
-const COMMANDS: [(&str, Role, TargetKind, &str); 58] = [
+const COMMANDS: [(&str, Role, TargetKind, &str); 60] = [
     ("admit_host", Role::Admin, TargetKind::Everybody, r#"{"name":"h9"}"#),
     ("remove_host", Role::Admin, TargetKind::Everybody, r#"{"host":"h1"}"#),
     ("forget_host", Role::Admin, TargetKind::Everybody, r#"{"host":"h1"}"#),
@@ -95,6 +95,8 @@ const COMMANDS: [(&str, Role, TargetKind, &str); 58] = [
     ("retry_host", Role::Operator, TargetKind::Everybody, r#"{"host":"h1"}"#),
     ("give_up_host", Role::Operator, TargetKind::Everybody, r#"{"host":"h1"}"#),
     ("clear_host", Role::Operator, TargetKind::Everybody, r#"{"host":"h1"}"#),
+    ("enter_maintenance", Role::Operator, TargetKind::Everybody, r#"{"host":"h1"}"#),
+    ("exit_maintenance", Role::Operator, TargetKind::Everybody, r#"{"host":"h1"}"#),
     ("retry", Role::Operator, TargetKind::Everybody, r#"{"event":"e"}"#),
     ("give_up", Role::Operator, TargetKind::Everybody, r#"{"event":"e"}"#),
     ("brake_on", Role::Operator, TargetKind::Everybody, "{}"),

@@ -4,8 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use forewarn_lifecycle::{
-    Action, Aside, HostId, HostOperation, HostTask, Impact, MachineId, Maintenance, MaintenanceId, Plan,
-    Report, Target,
+    Action, Aside, HostId, HostOperation, Impact, MachineId, Maintenance, MaintenanceId, Report, Target,
 };
 
 use super::{AuditFact, FactWriter};

@@ -32,6 +32,8 @@ fn one_text() -> Vec<BoxedStrategy<NamedCommand>> {
                 "retry_host",
                 "give_up_host",
                 "clear_host",
+                "enter_maintenance",
+                "exit_maintenance",
             ][..],
         ),
         ("tenant", &["remove_tenant"]),

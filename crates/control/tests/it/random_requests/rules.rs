@@ -125,6 +125,15 @@ fn events_and_time() -> Vec<BoxedStrategy<Command>> {
         mapped(works(), C::GiveUp),
         mapped(hosts(), C::RetryHost),
         mapped(hosts(), C::ClearHost),
+        mapped((hosts(), leavings(), wishes()), |(host, leaving, step)| C::EnterMaintenance {
+            host,
+            leaving,
+            seconds: None,
+            step,
+        }),
+        mapped((hosts(), one_of(&[GuestReturn::Stay, GuestReturn::Return])), |(host, guests)| {
+            C::ExitMaintenance { host, guests }
+        }),
         mapped((hosts(), reports()), |(host, report)| C::CompleteHost { host, report }),
         mapped((works(), targets(), reports()), |(maintenance, target, report)| C::Complete {
             maintenance,
@@ -141,6 +150,16 @@ fn events_and_time() -> Vec<BoxedStrategy<Command>> {
             C::EnsureNotice { maintenances, exposure }
         }),
     ]
+}
+
+fn leavings() -> BoxedStrategy<Leaving> {
+    one_of(&[Leaving::Live, Leaving::Redeploy, Leaving::Stop]).boxed()
+}
+
+fn wishes() -> BoxedStrategy<StepWish> {
+    let text = WorkText::new("kernel 6.12.9");
+    let asked = StepWish::Asked { operation: HostOperation::Reboot, text };
+    prop::sample::select(vec![StepWish::Unchanged, StepWish::Declined, asked]).boxed()
 }
 
 pub fn names() -> BoxedStrategy<Name> {

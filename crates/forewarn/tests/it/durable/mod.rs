@@ -10,6 +10,7 @@
 //! | one effect for each event and machine, wherever it dies | `gaps` |
 //! | a step on a host between the orders to its machines, each once, wherever it dies | `steps` |
 //! | a guest of a failed host starts elsewhere only when the old one can no longer write | `fencing` |
+//! | a host in maintenance mode is emptied, has its step and stays empty, wherever it dies | `modes` |
 //! | one name for each action, in every cluster and after every restore | `actions` |
 //! | a rollout goes on, no domain early or twice | `rollout` |
 //! | a rolling upgrade goes on, no batch early | `upgrades` |
@@ -38,6 +39,7 @@ mod gaps;
 mod json_log;
 mod kill;
 mod lost;
+mod modes;
 mod notice;
 mod place;
 mod reasons;

@@ -37,13 +37,13 @@ if [ -e "answer-$verb" ]; then cat "answer-$verb"; else echo '{"result":"done"}'
 "#;
 
 impl Site {
-    fn two_hosts() -> Self {
+    pub(super) fn two_hosts() -> Self {
         let site = Self::with_fleet(FLEET, "a");
         site.bring_program(LOGS);
         site
     }
 
-    fn effects(&self) -> Vec<String> {
+    pub(super) fn effects(&self) -> Vec<String> {
         let text = fs::read_to_string(self.file("effects")).unwrap_or_default();
         text.lines().map(str::to_owned).collect()
     }
@@ -59,14 +59,14 @@ impl Site {
     }
 
     /// The order to a host, as the program got it.
-    fn order(&self, verb: &str) -> Value {
+    pub(super) fn order(&self, verb: &str) -> Value {
         let orders = fs::read_to_string(self.file("orders")).unwrap();
         let orders = orders.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
         orders.into_iter().find(|order| order["verb"] == verb).expect("the order")
     }
 }
 
-fn wait_for_end(server: &TestServer, hosts: &[&str]) {
+pub(super) fn wait_for_end(server: &TestServer, hosts: &[&str]) {
     for host in hosts {
         wait_until("the end of the work", || {
             server.json(&["host", "show", host])["work"].is_null().then_some(())
