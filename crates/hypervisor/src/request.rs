@@ -1,8 +1,8 @@
 //! The request to a driver program and its response, as JSON over a pipe.
 
 use forewarn_lifecycle::{
-    Action, Aside, Cluster, EvictionPolicy, HostId, HostOperation, HostTask, HostWork, Impact,
-    Maintenance, Target,
+    Action, Aside, Cluster, EvictionPolicy, HostId, HostOperation, HostTask, HostWork, Impact, Maintenance,
+    Target,
 };
 use serde::{Deserialize, Serialize};
 

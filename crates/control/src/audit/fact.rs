@@ -430,7 +430,9 @@ fn hold(wait: Wait) -> Option<&'static str> {
         Wait::Held(Hold::UpdateDomain) => Some("is held: another update domain is being worked on"),
         Wait::Held(Hold::NoHost) => Some("is held: no other host can take a machine"),
         Wait::Held(Hold::Moving) => Some("is held: a machine is being moved"),
-        Wait::Held(Hold::Fencing) => Some("is held: its failed host is not fenced, and its machines may still run"),
+        Wait::Held(Hold::Fencing) => {
+            Some("is held: its failed host is not fenced, and its machines may still run")
+        }
         Wait::Held(Hold::Window { .. }) => Some("is held until the next window of its rollout"),
         Wait::Wall => Some("waits for the wall clock, which was set back"),
         Wait::Notice | Wait::Nothing | Wait::Offered { .. } => None,

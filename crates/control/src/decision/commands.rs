@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use forewarn_lifecycle::{Change, Command, MachineId};
 
-use super::{Fencing, HypervisorKind};
 use super::draft::{ClusterDraft, check_token};
+use super::{Fencing, HypervisorKind};
 use crate::command::{MachineDetails, NamedCommand, Resolved};
 use crate::effect::Effect;
 use crate::error::{ControlError, RefusedCommand};

@@ -5,8 +5,8 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use forewarn_lifecycle::{
-    Cluster, Event, Fence, Health, HostAttention, HostId, HostPhase, MachineId, Maintenance, Now, Phase, Power,
-    Shape, StartCause, TenantId, Timestamp,
+    Cluster, Event, Fence, Health, HostAttention, HostId, HostPhase, MachineId, Maintenance, Now, Phase,
+    Power, Shape, StartCause, TenantId, Timestamp,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -67,10 +67,13 @@ impl Draft<'_> {
         let Cause::Fencing { host } = maintenance.plan.cause else { return };
         let fence = self.cluster.host(host).map_or(Fence::Unneeded, |host| host.fence);
         if fence.order() == Some(maintenance.plan.id) {
-            self.set_fence(host, match report {
-                Report::Done => Fence::Confirmed,
-                Report::Failed => Fence::Awaited { order: None },
-            });
+            self.set_fence(
+                host,
+                match report {
+                    Report::Done => Fence::Confirmed,
+                    Report::Failed => Fence::Awaited { order: None },
+                },
+            );
         }
     }
 

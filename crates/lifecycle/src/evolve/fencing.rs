@@ -50,9 +50,9 @@ impl Cluster {
         }
         let host = self.machines.get(&id).map(|machine| machine.host);
         let will_move = |work: &Maintenance| {
-            let is_failure = host.is_some_and(|host| {
-                matches!(work.plan.cause, Cause::FailedHost { host: failed, .. } if failed == host)
-            });
+            let is_failure = host.is_some_and(
+                |host| matches!(work.plan.cause, Cause::FailedHost { host: failed, .. } if failed == host),
+            );
             is_failure && (work.wait().is_some() || work.action(id).is_some())
         };
         if !self.pending_of(id).any(will_move) {

@@ -18,8 +18,7 @@ fn requested(bare: &TestRules) -> Vec<(Target, Impact)> {
 fn report(bare: &mut TestRules, target: Target, report: Report) -> Vec<Change> {
     let actions = bare.cluster.maintenances().flat_map(Maintenance::actions);
     let action = actions.into_iter().find(|action| action.target == target).unwrap();
-    let changes =
-        bare.submit(Command::Complete { maintenance: action.maintenance, target, report }).unwrap();
+    let changes = bare.submit(Command::Complete { maintenance: action.maintenance, target, report }).unwrap();
     bare.settle();
     changes
 }
@@ -75,7 +74,10 @@ fn a_fence_that_failed_releases_nothing_and_an_operator_orders_it_again_or_confi
     for again in [Command::RetryHost(HOST), Command::FailUnfencedHost(HOST)] {
         bare.submit(again).unwrap();
         assert_eq!(requested(&bare), [FENCE]);
-        assert!(fence(&bare).order().unwrap() > first, "a failed order is final: the next one has another name");
+        assert!(
+            fence(&bare).order().unwrap() > first,
+            "a failed order is final: the next one has another name"
+        );
         let done = Command::CompleteHost { host: HOST, report: Report::Done };
         assert!(matches!(bare.ask(&done), Err(Refusal::NotFenced(_))), "`host done` is not enough");
         bare.submit(Command::CompleteHost { host: HOST, report: Report::Failed }).unwrap();
@@ -112,7 +114,8 @@ fn machines_of_a_host_that_recovers_before_its_fence_stay_as_they_are() {
     assert!(matches!(bare.ask(&Command::RecoverHost(HOST)), Err(Refusal::BeingFenced(_))));
     report(&mut bare, Target::Host(HOST), Report::Failed);
     let changes = bare.submit(Command::RecoverHost(HOST)).unwrap();
-    let withdrawn = |change: &Change| matches!(change, Change::Withdrawn { why: Withdrawal::HostRecovered, .. });
+    let withdrawn =
+        |change: &Change| matches!(change, Change::Withdrawn { why: Withdrawal::HostRecovered, .. });
     assert!(changes.iter().any(withdrawn));
     bare.settle();
     assert_eq!(bare.cluster.maintenances().count(), 0);
@@ -162,7 +165,8 @@ fn a_move_that_was_in_progress_is_not_requested_again_before_the_fence() {
     assert_eq!(requested(&bare), [FENCE], "neither after a restart of the server");
     let work = bare.cluster.pending_of(first).find(|work| work.action(first).is_some()).unwrap().plan.id;
     assert!(matches!(bare.ask(&Command::Retry(work)), Err(Refusal::NotFenced(_))));
-    let named: Vec<_> = bare.events(TenantId(0)).iter().map(|event| event.announcement.resources.len()).collect();
+    let named: Vec<_> =
+        bare.events(TenantId(0)).iter().map(|event| event.announcement.resources.len()).collect();
     assert_eq!(named, [1, 1], "the failure concerns the other machine");
     let changes = bare.ask(&Command::FailFencedHost(HOST)).unwrap();
     let mut effects = Vec::new();

@@ -53,6 +53,7 @@ const VERBS: &[&str] = &[
     "revise",
     "upgrading",
     "set",
+    "fencing",
     "jam",
     "advance",
     "step",
@@ -161,7 +162,9 @@ fn host_operation(line: &mut LineReader<'_>, verb: Token<'_>) -> Result<Option<N
         "migrate" => NamedCommand::MigrateHosts(HostWorkEntry::on(hosts(line)?)),
         "reboot" => NamedCommand::RebootHosts(HostWorkEntry::on(hosts(line)?)),
         "degrade" => degrade(line)?,
-        "fail" => NamedCommand::FailHost { host: known(line, "a host")?, fenced: false },
+        "fail" => {
+            NamedCommand::FailHost { host: known(line, "a host")?, fenced: line.take_if("fenced").is_some() }
+        }
         _ => NamedCommand::RecoverHost { host: known(line, "a host")? },
     }))
 }

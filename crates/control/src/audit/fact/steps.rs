@@ -3,8 +3,7 @@
 use std::collections::BTreeSet;
 
 use forewarn_lifecycle::{
-    Action, Aside, HostId, HostOperation, Impact, MachineId, Maintenance, MaintenanceId, Plan,
-    Report, Target,
+    Action, Aside, HostId, HostOperation, Impact, MachineId, Maintenance, MaintenanceId, Plan, Report, Target,
 };
 
 use super::{AuditFact, FactWriter};

@@ -130,7 +130,10 @@ pub(super) struct ApiTable {
 #[derive(Debug, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
 pub(super) enum DriverTable {
-    Simulated { host_work: Option<HostWorkSetting>, time_limit: Option<Span> },
+    Simulated {
+        host_work: Option<HostWorkSetting>,
+        time_limit: Option<Span>,
+    },
     Program {
         program: PathBuf,
         time_limit: Option<Span>,
