@@ -1,9 +1,10 @@
 //! The fence of a failed host that work waits for, in words.
 
-use forewarn_lifecycle::{Fence, HostId, Maintenance, Target};
+use forewarn_control::view::describe::{cause, progress};
+use forewarn_lifecycle::{Fence, Hold, HostId, MachineId, Maintenance, Target, Tenant, Wait};
 
-use crate::ExplanationContext;
 use crate::obstacles::RETRIED;
+use crate::{ExplanationContext, UpcomingView};
 
 impl ExplanationContext<'_> {
     /// The state of the fences that work waits for before it may start machines elsewhere.
@@ -24,6 +25,19 @@ impl ExplanationContext<'_> {
         hosts.into_iter().filter_map(|host| self.awaited_fence(host)).collect()
     }
 
+    /// Restarts that wait for a fence, and have no event because the tenant is not enrolled.
+    pub(crate) fn unannounced_restarts(&self, id: MachineId, tenant: &Tenant) -> Vec<UpcomingView> {
+        let has_event =
+            |work: &Maintenance| tenant.events().iter().any(|event| event.maintenance == work.plan.id);
+        let held = |work: &&Maintenance| work.wait() == Some(Wait::Held(Hold::Fencing)) && !has_event(work);
+        let view = |work: &Maintenance| {
+            let fences = self.awaited_fences(work).join("; ");
+            let text = format!("{}: {}; {fences}", cause(self.cluster, &work.plan.cause), progress(work));
+            UpcomingView { event: None, text, not_before: None, error: None }
+        };
+        self.cluster.pending_of(id).filter(held).map(view).collect()
+    }
+
     fn awaited_fence(&self, id: HostId) -> Option<String> {
         let host = self.cluster.host(id)?;
         let name = &host.name;
@@ -34,12 +48,12 @@ impl ExplanationContext<'_> {
         };
         let Some(order) = order else {
             return Some(format!(
-                "waits for the fence of host {name}, which failed: `forewarn host retry {name}` orders it again, \
-                 `forewarn host fail {name} --fenced` confirms it"
+                "the driver could not fence host {name}: `forewarn host retry {name}` orders it again, \
+                 `forewarn host fail {name} --fenced` confirms that its machines can no longer write"
             ));
         };
         let error = self.driver_errors.get(&(order, Target::Host(id))).filter(|_| !self.viewer.is_limited);
         let error = error.map(|error| format!(": {RETRIED}: {error}")).unwrap_or_default();
-        Some(format!("waits for the fence of host {name}, which the driver was ordered to set up{error}"))
+        Some(format!("waits for the driver to fence host {name}{error}"))
     }
 }

@@ -130,6 +130,7 @@ impl ExplanationContext<'_> {
             })
             .collect();
         all.extend(self.unannounced_errors(id, tenant));
+        all.extend(self.unannounced_restarts(id, tenant));
         all.extend(self.upcoming_rollout(machine));
         all
     }

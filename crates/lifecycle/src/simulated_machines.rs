@@ -10,7 +10,7 @@ use forewarn_types::{HostId, MachineId, MaintenanceId, Steady};
 use crate::action::{Action, Impact, Report};
 use crate::cluster::Cluster;
 use crate::host_step::{HostTask, Target};
-use crate::maintenance::Maintenance;
+use crate::maintenance::{Cause, Maintenance};
 use crate::simulator::Completion;
 
 /// The actions in progress on simulated machines and hosts.
@@ -69,8 +69,14 @@ fn time_of(cluster: &Cluster, action: Action) -> Duration {
     action.impact.usual_duration(part.and_then(|part| part.announcement.as_deref()))
 }
 
+/// The time that it takes to fence a host.
+const FENCE_TIME: Duration = Duration::from_secs(10);
+
 /// The duration of the step on a host: that of the interruption announced to its machines.
 fn step_time(cluster: &Cluster, maintenance: &Maintenance, host: HostId) -> Duration {
+    if matches!(maintenance.plan.cause, Cause::Fencing { .. }) {
+        return FENCE_TIME;
+    }
     let announced = maintenance.machines_aside(host).any(|machine| {
         let part = cluster.machine(machine).and_then(|machine| maintenance.plan.part(machine.tenant));
         part.is_some_and(|part| part.announcement.is_some())

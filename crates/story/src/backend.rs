@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use forewarn_control::{HostView, MachineView, NamedCommand, RolloutView, TenantView};
+use forewarn_control::{Fencing, HostView, MachineView, NamedCommand, RolloutView, TenantView};
 use forewarn_lifecycle::{EventId, Timestamp};
 
 /// A system on which a story runs, with its own clock that stands still unless it is advanced.
@@ -80,6 +80,15 @@ pub trait Backend {
     /// The backend does not support it.
     fn step_clock(&mut self, step: ClockStep) -> Result<(), BackendError> {
         let _ = step;
+        Err(unsupported())
+    }
+
+    /// Makes failed hosts need a fence, or none, from now on.
+    ///
+    /// # Errors
+    /// The backend does not support it.
+    fn set_fencing(&mut self, fencing: Fencing) -> Result<(), BackendError> {
+        let _ = fencing;
         Err(unsupported())
     }
 

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use forewarn_control::{
-    CommandError, HostView, LookupError, MachineDetails, MachineView, NamedCommand, Resolved, RolloutView,
+    CommandError, Fencing, HostView, LookupError, MachineDetails, MachineView, NamedCommand, Resolved, RolloutView,
     TenantView, document_of, find_machine, find_tenant, host_view, machine_view, rollout_view, tenant_view,
 };
 use forewarn_imds::Edition;
@@ -29,6 +29,7 @@ const SEED: Seed = Seed(*b"forewarn stories");
 pub struct RulesBackend {
     simulator: Simulator<SimulatedFleet>,
     beginning: Now,
+    fencing: Fencing,
 }
 
 /// The environment of the cluster of a story, and its journal.
@@ -44,7 +45,8 @@ struct SimulatedFleet {
 impl Default for RulesBackend {
     fn default() -> Self {
         let now = Now::at_millis(BEGINNING_MILLIS);
-        Self { simulator: Simulator::new(Cluster::new(SEED), now, SimulatedFleet::default()), beginning: now }
+        let simulator = Simulator::new(Cluster::new(SEED), now, SimulatedFleet::default());
+        Self { simulator, beginning: now, fencing: Fencing::Off }
     }
 }
 
@@ -75,6 +77,9 @@ impl Simulation for SimulatedFleet {
 impl Backend for RulesBackend {
     fn perform(&mut self, command: &NamedCommand) -> Result<(), BackendError> {
         match command.resolve(self.cluster())? {
+            Resolved::Rules(Command::FailHost(host)) if self.fencing == Fencing::Required => {
+                self.simulator.submit(&Command::FailUnfencedHost(host))?;
+            }
             Resolved::Rules(command) | Resolved::Admit(command, _) | Resolved::Fail(command, _) => {
                 self.simulator.submit(&command)?;
             }
@@ -153,6 +158,11 @@ impl Backend for RulesBackend {
             }
         };
         self.settle()
+    }
+
+    fn set_fencing(&mut self, fencing: Fencing) -> Result<(), BackendError> {
+        self.fencing = fencing;
+        Ok(())
     }
 
     fn crash(&mut self) -> Result<(), BackendError> {

@@ -95,6 +95,11 @@ impl Runner<'_> {
                 self.record(location);
                 self.backend.step_clock(*step).map_err(|error| location.error_on_line(error.to_string()))?;
             }
+            StatementKind::Fencing(fencing) => {
+                self.record(location);
+                let set = self.backend.set_fencing(*fencing);
+                set.map_err(|error| location.error_on_line(error.to_string()))?;
+            }
             StatementKind::Crash => {
                 self.record(location);
                 self.backend.crash().map_err(|error| location.error_on_line(error.to_string()))?;

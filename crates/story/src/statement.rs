@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use forewarn_control::{ApproveWord, NamedCommand, TermsEntry};
+use forewarn_control::{ApproveWord, Fencing, NamedCommand, TermsEntry};
 
 use crate::backend::{ClockStep, NOT_ON_A_SERVER};
 use crate::error::StoryError;
@@ -51,6 +51,8 @@ pub(crate) enum StatementKind {
     Advance(Duration),
     StepClock(ClockStep),
     Crash,
+    /// Failed hosts need a fence from now on, or need none.
+    Fencing(Fencing),
     Expect(Vec<Expectation>),
 }
 
@@ -132,10 +134,10 @@ impl Story {
     /// Checks that the story can run on a live server.
     ///
     /// # Errors
-    /// Points at the first unsupported statement: a step of the wall clock, or a crash.
+    /// Points at the first unsupported statement: a step of the wall clock, a crash, or fencing.
     pub fn check_live(&self) -> Result<(), StoryError> {
         let is_unsupported = |statement: &&Statement| match statement.kind {
-            StatementKind::StepClock(_) | StatementKind::Crash => true,
+            StatementKind::StepClock(_) | StatementKind::Crash | StatementKind::Fencing(_) => true,
             StatementKind::Perform(_)
             | StatementKind::Refused(_)
             | StatementKind::Poll(_)

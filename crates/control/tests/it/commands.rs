@@ -51,7 +51,7 @@ const EVERY: [&str; 57] = [
     r#"{"command":"reboot_hosts","hosts":["h1"]}"#,
     r#"{"command":"cancel_rollout","rollout":3}"#,
     r#"{"command":"degrade_host","host":"h1","fails_in":"2d"}"#,
-    r#"{"command":"fail_host","host":"h1"}"#,
+    r#"{"command":"fail_host","host":"h1","fenced":true}"#,
     r#"{"command":"recover_host","host":"h1"}"#,
     r#"{"command":"complete_host","host":"h1","failed":"no kernel"}"#,
     r#"{"command":"retry_host","host":"h1"}"#,

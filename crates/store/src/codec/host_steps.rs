@@ -197,7 +197,7 @@ impl Stored for Stage {
 
 #[cfg(test)]
 mod tests {
-    use forewarn_lifecycle::{Action, HostId, Impact, MachineId, MaintenanceId, StartCause, Timestamp};
+    use forewarn_lifecycle::{Action, HostId, Impact, MachineId, MaintenanceId, Name, StartCause, Timestamp};
 
     use super::super::{from_bytes, to_bytes};
     use super::*;
@@ -212,6 +212,33 @@ mod tests {
             steps: Steps::default(),
         };
         assert_eq!(to_bytes(&running), [1, 4, 0]);
+    }
+
+    #[test]
+    fn a_host_that_needs_no_fence_is_stored_as_before() {
+        let host = |attention, fence| HostRow {
+            id: HostId(1),
+            name: Name::new("h").unwrap(),
+            zone: None,
+            health: Health::Failed,
+            rollout: None,
+            work: None,
+            attention,
+            fence,
+            machines: vec![MachineId(2)],
+        };
+        let stored = to_bytes(&host(HostAttention::Unneeded, Fence::Unneeded));
+        assert_eq!(stored, [1, 1, b'h', 0, 2, 0, 0, 1, 2]);
+        let order = Some(MaintenanceId(300));
+        for fence in
+            [Fence::Unneeded, Fence::Awaited { order: None }, Fence::Awaited { order }, Fence::Confirmed]
+        {
+            for attention in [HostAttention::Unneeded, HostAttention::Needed] {
+                let row = host(attention, fence);
+                assert_eq!(from_bytes::<HostRow>(&to_bytes(&row)), Ok(row));
+            }
+        }
+        assert!(from_bytes::<HostRow>(&[1, 1, b'h', 0, 2 + 2 * HAS_FENCE, 0, 0, 0]).is_err());
     }
 
     #[test]

@@ -7,6 +7,7 @@ mod host_step;
 mod operation;
 mod rollout;
 
+use forewarn_control::Fencing;
 use forewarn_lifecycle::Name;
 use forewarn_types::without_mark;
 
@@ -63,6 +64,10 @@ fn kind(line: &mut LineReader<'_>) -> Result<StatementKind, StoryError> {
             }
         }
         "crash" => StatementKind::Crash,
+        "fencing" => StatementKind::Fencing(match choice(line, &["required", "off"])? {
+            "required" => Fencing::Required,
+            _ => Fencing::Off,
+        }),
         "poll" => StatementKind::Poll(match line.take_if("all") {
             Some(_) => None,
             None => Some(name(line, "a machine, or `all`")?),

@@ -60,6 +60,7 @@ const VERBS: &[&str] = &[
     "revise",
     "upgrading",
     "set",
+    "fencing",
     "jam",
     "advance",
     "step",
@@ -179,7 +180,9 @@ fn host_operation(line: &mut LineReader<'_>, verb: Token<'_>) -> Result<Option<N
         "migrate" => NamedCommand::MigrateHosts(host_work(line)?),
         "reboot" => NamedCommand::RebootHosts(host_work(line)?),
         "degrade" => degrade(line)?,
-        "fail" => NamedCommand::FailHost { host: known(line, "a host")?, fenced: false },
+        "fail" => {
+            NamedCommand::FailHost { host: known(line, "a host")?, fenced: line.take_if("fenced").is_some() }
+        }
         _ => NamedCommand::RecoverHost { host: known(line, "a host")? },
     }))
 }

@@ -106,6 +106,8 @@ fn hosts_and_rollouts() -> Vec<BoxedStrategy<Command>> {
             fails_in,
         }),
         mapped(hosts(), C::FailHost),
+        mapped(hosts(), C::FailUnfencedHost),
+        mapped(hosts(), C::FailFencedHost),
         mapped(hosts(), C::RecoverHost),
     ]
 }

@@ -86,7 +86,7 @@ fn the_examples_of_the_reference_are_valid() {
     let requests = Schema::read("driver-request.schema.json");
     let blocks: Vec<_> =
         page.split("\n```json\n").skip(1).map(|block| block.split("```").next().unwrap()).collect();
-    assert_eq!(blocks.len(), 3);
+    assert_eq!(blocks.len(), 4);
     for block in blocks {
         assert!(requests.accepts(&serde_json::from_str(block).unwrap()), "{block}");
     }
