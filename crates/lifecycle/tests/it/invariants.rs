@@ -453,6 +453,8 @@ fn random_histories_are_eventful() {
         "forgotten",
         "moved",
         "withdrawn by a forgotten or moved machine",
+        "windows of a tenant changed",
+        "started while a tenant has windows",
     ] {
         assert!(seen.get(what).is_some_and(|count| *count >= 10), "{what}: {seen:?}");
     }
