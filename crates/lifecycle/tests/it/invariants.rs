@@ -481,6 +481,8 @@ fn random_histories_are_eventful() {
         "withdrawn by a forgotten or moved machine",
         "held for a fence",
         "fenced",
+        "windows of a tenant changed",
+        "started while a tenant has windows",
     ] {
         assert!(seen.get(what).is_some_and(|count| *count >= 10), "{what}: {seen:?}");
     }

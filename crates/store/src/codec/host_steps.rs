@@ -225,6 +225,7 @@ mod tests {
             work: None,
             attention,
             fence,
+            mode: None,
             machines: vec![MachineId(2)],
         };
         let stored = to_bytes(&host(HostAttention::Unneeded, Fence::Unneeded));
@@ -288,6 +289,7 @@ mod tests {
             rollout: None,
             work: None,
             attention: HostAttention::Unneeded,
+            fence: Fence::Unneeded,
             mode: None,
             machines: vec![MachineId(5)],
         };

@@ -32,12 +32,12 @@ fn work_on_hosts_waits_for_the_windows_of_a_tenant() {
     assert!(status.contains("\nstate        waits-for-window\n") && status.contains(waits), "{status}");
     server.out("clock advance 1h45m");
     server.out("event approve --tenant web");
-    let id = server.json("event ls")[0]["id"].as_str().unwrap().to_owned();
+    let id = server.json("event ls")["items"][0]["id"].as_str().unwrap().to_owned();
     let told = server.out(&format!("event explain {id}"));
     assert!(told.contains("  Held until the next window: 2026-01-01T02:00:00Z\n"), "{told}");
     assert!(told.contains("  The windows of tenant web are closed until 2026-01-01T02:00:00Z: "), "{told}");
     server.out("clock advance 15m");
-    assert_eq!(server.json("event ls")[0]["status"], "Started");
+    assert_eq!(server.json("event ls")["items"][0]["status"], "Started");
     server.out("clock advance 1m");
     assert!(server.out("rollout status 0").contains("\nstate        finished\n"));
 
@@ -65,7 +65,7 @@ fn an_invalid_window_has_a_hint() {
 #[test]
 fn a_fleet_file_has_windows() {
     let server = Server::start();
-    let exported = server.out("fleet export");
+    let exported = server.out("fleet show");
     let text = exported.replacen(
         "name = \"solo\"\n",
         "name = \"solo\"\nwindows = [\"sun 22:00-04:00 Europe/Berlin\"]\n",
@@ -75,6 +75,6 @@ fn a_fleet_file_has_windows() {
     let file = server.file("windows.toml", &text);
     let applied = server.out(&format!("fleet apply {}", file.display()));
     assert!(applied.contains("~ solo: windows any time -> sun 22:00-04:00 Europe/Berlin"), "{applied}");
-    assert!(server.out("fleet export").contains("sun 22:00-04:00 Europe/Berlin"));
+    assert!(server.out("fleet show").contains("sun 22:00-04:00 Europe/Berlin"));
     assert!(!server.out(&format!("fleet apply {}", file.display())).contains("~ solo"));
 }
