@@ -64,6 +64,7 @@ mod placement;
 mod policy;
 mod reads;
 mod rollout;
+mod room;
 mod row_ids;
 mod rows;
 mod shared_announcement;
