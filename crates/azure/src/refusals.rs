@@ -77,7 +77,7 @@ pub fn refused(refusal: &Refusal) -> ArmError {
         | Refusal::NoHost(_)
         | Refusal::HostFull { .. } => allocation_failed(&message()),
         // A client of this API sees no hosts.
-        Refusal::NoRoom { machine, .. } => allocation_failed(&Refusal::NoHost(machine.clone()).to_string()),
+        Refusal::NoRoom { machine, .. } => refused(&Refusal::NoHost(machine.clone())),
         Refusal::TerminateOnSpot(_) => ArmError::invalid("terminateNotificationProfile", message()),
         Refusal::PauseTooLong => ArmError::invalid("pauseTimeBetweenBatches", message()),
         Refusal::UnknownEvent => ArmError::new(404, "InvalidScheduledEventId", "Scheduled event not found"),

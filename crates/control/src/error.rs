@@ -92,9 +92,7 @@ impl ControlError {
     /// The error without the names of hosts that its caller did not mention, for callers that see no hosts.
     #[must_use]
     pub fn without_hosts(self) -> Self {
-        match self {
-            Self::Refused(Refusal::NoRoom { machine, .. }) => Self::Refused(Refusal::NoHost(machine)),
-            other => other,
-        }
+        let Self::Refused(Refusal::NoRoom { machine, .. }) = self else { return self };
+        Self::Refused(Refusal::NoHost(machine))
     }
 }

@@ -68,6 +68,7 @@ mod placement;
 mod policy;
 mod reads;
 mod rollout;
+mod room;
 mod row_ids;
 mod rows;
 mod shared_announcement;

@@ -153,6 +153,7 @@ fn pause_words(cluster: &Cluster, rollout: RolloutId, why: Pause) -> String {
 }
 
 /// The fact about a rollout in a change, in a cluster to which it has not been applied yet: kind, sentence, and hosts.
+#[allow(clippy::too_many_lines, reason = "one line for each change")]
 pub(crate) fn describe_rollout_change(
     cluster: &Cluster,
     now: Now,

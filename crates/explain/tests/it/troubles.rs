@@ -160,3 +160,23 @@ fn spot_machines_have_no_notice_whatever_is_done() {
     let none = "its instances are spot machines, which have no notice of deletion";
     assert_eq!(tale.scale_set("cheap").unwrap().hints, [none]);
 }
+
+/// promise: T1
+#[test]
+fn work_that_waits_for_room_names_the_hosts_without_room() {
+    let mut tale = Tale::new();
+    tale.enrol("web");
+    tale.ask("socket", r#"{"command":"admit_host","name":"h3","cpus":2}"#);
+    tale.ask("socket", r#"{"command":"resize_instances","scale_set":"web","cpus":3}"#);
+    let outcome = tale.ask("socket", r#"{"command":"degrade_host","host":"h1","fails_in":"10m"}"#);
+    let id = outcome.events[0].id.clone();
+    tale.pass(std::time::Duration::from_mins(15));
+    let blockers = tale.event(&id).unwrap().blockers;
+    let held = "held: no other host can take a machine";
+    assert!(
+        blockers[0].starts_with(&format!("{held}: web_0 needs 3 CPUs; h3 has 2 of 2 CPUs free")),
+        "{blockers:?}"
+    );
+    tale.scope = Some("web");
+    assert_eq!(tale.event(&id).unwrap().blockers, [held], "a tenant learns nothing about hosts");
+}

@@ -452,4 +452,21 @@ mod tests {
              ready for work since 3m: kernel 6.12.9\n"
         );
     }
+
+    #[test]
+    fn hosts_are_listed_with_cpus_and_memory_if_one_has_a_capacity() {
+        let limit = serde_json::json!({"cpus": 64, "memory_mib": null, "used_cpus": 4, "used_memory_mib": 8192,
+            "exceeded": false});
+        let hosts = serde_json::json!([
+            {"name": "h1", "zone": 1, "health": "healthy", "machines": ["solo/solo"], "work": null, "room": limit},
+            {"name": "h2", "zone": 1, "health": "healthy", "machines": [], "work": null}
+        ]);
+        let now: Moment = "2026-01-01T00:03:00Z".parse().unwrap();
+        assert_eq!(
+            table(&serde_json::from_value::<Vec<HostView>>(hosts).unwrap(), now, Width::Usual),
+            "NAME  ZONE  HEALTH   CPUS     MEMORY  MACHINES   WORK\n\
+             h1    1     healthy  4 of 64  8 GiB   solo/solo  -\n\
+             h2    1     healthy  -        -       -          -\n"
+        );
+    }
 }

@@ -264,15 +264,15 @@ async fn announced_on(clock: Clock) -> ControlHandle {
     control
 }
 
+fn on_first_host() -> Placement {
+    let (update_domain, fault_domain) = (UpdateDomain(0), FaultDomain(0));
+    Placement { host: HostId(0), update_domain, fault_domain, size: Size::NONE }
+}
+
 /// One host, one enrolled machine, and its restart.
 pub(super) fn solo_restart() -> [Command; 4] {
     let name = |text| Name::new(text).expect("a name");
-    let placement = Placement {
-        host: HostId(0),
-        update_domain: UpdateDomain(0),
-        fault_domain: FaultDomain(0),
-        size: Size::NONE,
-    };
+    let placement = on_first_host();
     let (priority, profile, policy) = (Priority::Regular, Profile::default(), Policy::default());
     [
         Command::AdmitHost { name: name("h1"), zone: None, capacity: Size::NONE },
@@ -334,12 +334,7 @@ async fn on_slow_disk(fraction: i64) -> (ControlHandle, SlowDisk) {
     let disk = SlowDisk::new(clock.clone());
     let control = ControlHandle::on_slow_disk(Seed([5; 16]), clock, disk.clone());
     let name = |text| Name::new(text).expect("a name");
-    let placement = Placement {
-        host: HostId(0),
-        update_domain: UpdateDomain(0),
-        fault_domain: FaultDomain(0),
-        size: Size::NONE,
-    };
+    let placement = on_first_host();
     let spot = Priority::Spot(EvictionPolicy::Deallocate);
     let notified = Profile { terminate: TerminateNotice::from_seconds(420), os_image: OsImageNotice::Off };
     let policy = Policy::default();

@@ -318,14 +318,8 @@ impl ObservedCluster {
             }),
             Op::Forget(number) => pick(&machines, *number).map(Command::Forget),
             Op::Move(number, host, planned) => self.record_move(*number, *host, *planned),
-            Op::Resize(number, bits) if *bits < 32 => {
-                Some(Command::ResizeInstances { scale_set: one_of_two(*number), size: random_size(*bits) })
-            }
-            Op::Resize(number, bits) => {
-                pick(&machines, *number).map(|machine| Command::Resize { machine, size: random_size(*bits) })
-            }
-            Op::Capacity(number, bits) => pick(&hosts, *number)
-                .map(|host| Command::ChangeCapacity { host, capacity: random_capacity(*bits) }),
+            Op::Resize(number, bits) => resized(&machines, *number, *bits),
+            Op::Capacity(number, bits) => resized_host(&hosts, *number, *bits),
         };
         if let Some(command) = command {
             drop(self.submit(command));
@@ -437,6 +431,19 @@ impl ObservedCluster {
         let machines = self.cluster.tenant(tenant).map_or(&[][..], Tenant::machines);
         machines.first().map_or(Approver::Owner, |machine| Approver::Machine(*machine))
     }
+}
+
+/// Resizes a machine, or sometimes all instances of a scale set.
+fn resized(machines: &[MachineId], number: u8, bits: u8) -> Option<Command> {
+    let size = random_size(bits);
+    if bits < 32 {
+        return Some(Command::ResizeInstances { scale_set: one_of_two(number), size });
+    }
+    pick(machines, number).map(|machine| Command::Resize { machine, size })
+}
+
+fn resized_host(hosts: &[HostId], number: u8, bits: u8) -> Option<Command> {
+    pick(hosts, number).map(|host| Command::ChangeCapacity { host, capacity: random_capacity(bits) })
 }
 
 /// None, CPUs, memory, or both: room for a few machines.
