@@ -13,6 +13,9 @@ use crate::clock::{Clock, ClockKind};
 /// Time between two looks at a clock that may be set, and at a host of which nothing is written yet.
 const LOOK_MAX: Duration = Duration::from_mins(1);
 
+/// A message that is due and cannot be written is tried again after this time.
+const LOOK_MIN: Duration = Duration::from_millis(100);
+
 /// A source of reminders of one cluster.
 pub(crate) struct HostReminder {
     pub(crate) cluster: ClusterId,
@@ -33,7 +36,7 @@ impl HostReminder {
         let commits = self.broadcasts.commits.subscribe();
         let now = self.clock.now().wall;
         let left = written.map_or(LOOK_MAX, |written| written.next(self.interval).since(now));
-        let left = self.clock.real_time_for(left).unwrap_or(LOOK_MAX).min(LOOK_MAX);
+        let left = self.clock.real_time_for(left).unwrap_or(LOOK_MAX).clamp(LOOK_MIN, LOOK_MAX);
         tokio::select! {
             () = tokio::time::sleep(left) => {}
             () = self.clock_was_set(commits) => {}

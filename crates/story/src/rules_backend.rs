@@ -7,8 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use forewarn_control::{
-    CommandError, Fencing, HostView, LookupError, MachineDetails, MachineView, NamedCommand, Resolved, RolloutView,
-    TenantView, document_of, find_machine, find_tenant, host_view, machine_view, rollout_view, tenant_view,
+    CommandError, Fencing, HostView, LookupError, MachineDetails, MachineView, NamedCommand, Resolved,
+    RolloutView, TenantView, document_of, find_machine, find_tenant, host_view, machine_view, rollout_view,
+    tenant_view,
 };
 use forewarn_imds::Edition;
 use forewarn_lifecycle::simulator::{Completion, Environment, Simulation, Simulator};

@@ -1,12 +1,12 @@
 //! Notices about steps on hosts that persons carry out: the part of an audit entry from which push messages about hosts
 //! are made.
 
-use forewarn_lifecycle::{
-    Cluster, HostId, HostOperation, HostPhase, HostTask, MaintenanceId, Plan, Timestamp,
-};
+use forewarn_lifecycle::{Cluster, HostId, HostOperation, HostPhase, HostTask, MaintenanceId, Timestamp};
 use forewarn_types::Moment;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use crate::command::host_work::work_text;
 
 /// The state of a step on a host that a person carries out, for push messages.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -75,7 +75,7 @@ impl HostNotice {
                 HostOperation::Reboot => "reboot".to_owned(),
                 HostOperation::Fence => "fence".to_owned(),
             },
-            work: text_of(&maintenance.plan),
+            work: work_text(&maintenance.plan),
             since: Moment(since),
             reminder: None,
             reason: None,
@@ -89,10 +89,4 @@ pub(crate) fn step_since(cluster: &Cluster, work: MaintenanceId, host: HostId) -
         HostPhase::Step { since } => Some(*since),
         HostPhase::Aside { .. } => None,
     }
-}
-
-/// The operator's words about the step of some work.
-pub(crate) fn text_of(plan: &Plan) -> Option<String> {
-    let text = plan.cause.host_task()?.step.as_ref()?.text.as_ref()?;
-    Some(text.to_string())
 }

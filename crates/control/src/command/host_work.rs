@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU16;
 
-use forewarn_lifecycle::{HostTask, HostWork, WorkText};
+use forewarn_lifecycle::{HostTask, HostWork, Plan, WorkText};
 use forewarn_types::{Span, list};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -74,6 +74,12 @@ impl StepOptions<'_> {
         };
         Ok(if has_step && !self.no_work { task.with_step(text) } else { task })
     }
+}
+
+/// The operator's words about the step of some work.
+pub(crate) fn work_text(plan: &Plan) -> Option<String> {
+    let text = plan.cause.host_task()?.step.as_ref()?.text.as_ref()?;
+    Some(text.to_string())
 }
 
 fn interruption(span: Span) -> Result<NonZeroU16, HostWorkError> {

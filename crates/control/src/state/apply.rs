@@ -5,11 +5,12 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use forewarn_lifecycle::{
-    Change, Cluster, Effect as RulesEffect, HostAttention, MachineId, MaintenanceId, Name, Now, Report,
-    Shape, Target, TenantId,
+    Change, Cluster, Effect as RulesEffect, HostAttention, HostId, MachineId, MaintenanceId, Name, Now,
+    Report, Shape, Target, TenantId,
 };
 
 use super::cluster::ClosedBy;
+use super::reminders::HostReminders;
 use super::{ClusterState, ControlState};
 use crate::command::MachineDetails;
 use crate::command::lookup::full_name;
@@ -230,6 +231,27 @@ impl ClusterState {
             self.forget_failures(work);
         }
         effects
+    }
+
+    /// A message about a host that is ready for work was written.
+    fn count_reminder(&mut self, now: Now, work: MaintenanceId, host: HostId) {
+        let count = self.reminders(work, host).map_or(0, |known| known.count.saturating_add(1));
+        self.reminders.insert((work, host), HostReminders { count, last: now.wall });
+    }
+
+    /// Forgets the reminders of a step that has ended, and of work that is finished.
+    fn follow_reminders(&mut self, change: &Change) {
+        if self.reminders.is_empty() {
+            return;
+        }
+        if let Change::Completed { maintenance, target: Target::Host(host), .. } = change {
+            self.reminders.remove(&(*maintenance, *host));
+        }
+        let is_finished = |(work, _): &&(MaintenanceId, HostId)| self.rules.maintenance(*work).is_none();
+        let finished: Vec<_> = self.reminders.keys().filter(is_finished).copied().collect();
+        for key in finished {
+            self.reminders.remove(&key);
+        }
     }
 
     /// Forgets the reason why a host needed attention.

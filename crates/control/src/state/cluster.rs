@@ -163,6 +163,12 @@ impl ClusterState {
         of(Target::Machine(machine)).or_else(|| of(Target::Returning(machine)))
     }
 
+    /// The messages about a host that is ready for work. None if there was none yet.
+    #[must_use]
+    pub fn reminders(&self, work: MaintenanceId, host: HostId) -> Option<HostReminders> {
+        self.reminders.get(&(work, host)).copied()
+    }
+
     /// Every announcement that waits.
     #[must_use]
     pub fn announced(&self) -> Vec<MaintenanceId> {

@@ -3,9 +3,7 @@
 
 use std::time::Duration;
 
-use forewarn_lifecycle::{Change, HostId, MaintenanceId, Now, Target, Timestamp};
-
-use super::ClusterState;
+use forewarn_lifecycle::Timestamp;
 
 /// The longest time between two reminders.
 const INTERVAL_MAX: Duration = Duration::from_hours(24);
@@ -27,35 +25,6 @@ impl HostReminders {
         let doubled = 1_u32.checked_shl(self.count).and_then(|factor| interval.checked_mul(factor));
         // An interval that is longer than a day stays as it is.
         self.last.plus(doubled.unwrap_or(INTERVAL_MAX).min(INTERVAL_MAX.max(interval)))
-    }
-}
-
-impl ClusterState {
-    /// The messages about a host that is ready for work. None if there was none yet.
-    #[must_use]
-    pub fn reminders(&self, work: MaintenanceId, host: HostId) -> Option<HostReminders> {
-        self.reminders.get(&(work, host)).copied()
-    }
-
-    /// A message about a host that is ready for work was written.
-    pub(super) fn count_reminder(&mut self, now: Now, work: MaintenanceId, host: HostId) {
-        let count = self.reminders(work, host).map_or(0, |known| known.count.saturating_add(1));
-        self.reminders.insert((work, host), HostReminders { count, last: now.wall });
-    }
-
-    /// Forgets the reminders of a step that has ended, and of work that is finished.
-    pub(super) fn follow_reminders(&mut self, change: &Change) {
-        if self.reminders.is_empty() {
-            return;
-        }
-        if let Change::Completed { maintenance, target: Target::Host(host), .. } = change {
-            self.reminders.remove(&(*maintenance, *host));
-        }
-        let is_finished = |(work, _): &&(MaintenanceId, HostId)| self.rules.maintenance(*work).is_none();
-        let finished: Vec<_> = self.reminders.keys().filter(is_finished).copied().collect();
-        for key in finished {
-            self.reminders.remove(&key);
-        }
     }
 }
 

@@ -12,9 +12,8 @@ use forewarn_lifecycle::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::audit::host_notice::text_of;
 use crate::command::entry::{Eviction, PolicyEntry, notices, spot};
-use crate::command::host_work::is_false;
+use crate::command::host_work::{is_false, work_text};
 use crate::command::lookup::full_name;
 use crate::command::resolve::MachineDetails;
 use crate::command::schema;
@@ -315,7 +314,7 @@ pub fn host_view(cluster: &Cluster, id: HostId, failure: Option<&str>) -> Option
             .map(|machine| full_name(cluster, machine))
             .collect(),
         step_since: work.and_then(|work| step_since(work, id)).map(Moment),
-        step_work: work.filter(|work| step_since(work, id).is_some()).and_then(|work| text_of(&work.plan)),
+        step_work: work.filter(|work| step_since(work, id).is_some()).and_then(|work| work_text(&work.plan)),
         room: room_view(cluster, id),
         manual: false,
     })

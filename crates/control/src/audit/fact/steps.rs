@@ -8,8 +8,8 @@ use forewarn_lifecycle::{
 };
 
 use super::{AuditFact, FactWriter};
-use crate::audit::host_notice::text_of;
 use crate::audit::notice::part_of_machine;
+use crate::command::host_work::work_text;
 use crate::command::lookup::full_name;
 use forewarn_types::show_duration;
 
@@ -131,7 +131,7 @@ impl FactWriter<'_> {
 
     /// The operator's words about the work, as the end of a sentence.
     fn text_of(&self, work: MaintenanceId) -> String {
-        let text = self.cluster.maintenance(work).and_then(|known| text_of(&known.plan));
+        let text = self.cluster.maintenance(work).and_then(|known| work_text(&known.plan));
         text.map(|text| format!(": {text}")).unwrap_or_default()
     }
 }
