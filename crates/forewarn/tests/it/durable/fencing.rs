@@ -102,7 +102,7 @@ impl Fleet {
     fn cut_power(&self, host: &str) {
         for machine in ["a", "b"] {
             let Some(pid) = self.pid(machine, host) else { continue };
-            drop(kill_process(pid, Signal::KILL));
+            kill_process(pid, Signal::KILL).ok();
             drop(fs::remove_file(self.site.file(&format!("guest-{machine}-{host}"))));
             let disk = self.site.file(&format!("disk-{machine}"));
             drop(Command::new("flock").args(["-w", "5"]).arg(disk).arg("true").status());
