@@ -7,8 +7,7 @@ use forewarn_types::{
 use serde::{Deserialize, Serialize};
 
 use crate::action::{Action, Report};
-use crate::fence::Fence;
-use crate::fleet::{Health, HostAttention, Machine, Profile, ScaleSet, UpgradePolicy};
+use crate::fleet::{Fence, Health, HostAttention, Machine, Profile, ScaleSet, UpgradePolicy};
 use crate::host_step::{HostTask, Target};
 use crate::maintenance::{Plan, Wait, Withdrawal};
 use crate::policy::{Brake, Policy, Settings};

@@ -12,8 +12,7 @@ use forewarn_types::{
 
 use crate::agenda::{Attention, Due};
 use crate::cluster::{Cluster, Counters, FormerSeed};
-use crate::fence::Fence;
-use crate::fleet::{Health, Host, HostAttention, Machine, ScaleSet};
+use crate::fleet::{Fence, Health, Host, HostAttention, Machine, ScaleSet};
 use crate::maintenance::{Hold, Maintenance, Stage, Wait};
 use crate::name_index::NameIndexBuilder;
 use crate::policy::{Brake, Policy, Settings};
