@@ -8,8 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::action::{Action, Report};
 use crate::capacity::Size;
-use crate::fence::Fence;
-use crate::fleet::{Health, HostAttention, Machine, Profile, ScaleSet, UpgradePolicy};
+use crate::fleet::{Fence, Health, HostAttention, Machine, Profile, ScaleSet, UpgradePolicy};
 use crate::host_step::{HostTask, Leaving, Target};
 use crate::maintenance::{Plan, Wait, Withdrawal};
 use crate::policy::{Brake, Policy, Settings};

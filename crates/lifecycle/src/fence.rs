@@ -10,51 +10,13 @@
 //! While a fence is awaited, no machine of the host starts elsewhere: new moves are held, and moves that were in progress
 //! when the host failed are not requested again.
 
-use forewarn_types::{HostId, MachineId, MaintenanceId};
-use serde::{Deserialize, Serialize};
+use forewarn_types::{HostId, MachineId};
 
 use crate::action::{Action, Impact};
 use crate::cluster::Cluster;
-use crate::fleet::{Health, Power};
+use crate::fleet::{Fence, Health, Power};
 use crate::host_step::{HostOperation, Target};
 use crate::maintenance::Cause;
-
-/// The separation of a failed host from the disks of its machines.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub enum Fence {
-    /// Not required.
-    #[default]
-    Unneeded,
-    /// Required, and not confirmed: no machine of the host starts elsewhere.
-    Awaited {
-        /// The order to fence the host, if it is in progress.
-        #[serde(deserialize_with = "Option::deserialize")]
-        order: Option<MaintenanceId>,
-    },
-    /// Confirmed by the driver or by an operator.
-    Confirmed,
-}
-
-impl Fence {
-    /// Returns true if it is required and not confirmed.
-    #[must_use]
-    pub fn is_awaited(self) -> bool {
-        match self {
-            Self::Awaited { .. } => true,
-            Self::Unneeded | Self::Confirmed => false,
-        }
-    }
-
-    /// The order to fence the host, if it is in progress.
-    #[must_use]
-    pub fn order(self) -> Option<MaintenanceId> {
-        match self {
-            Self::Awaited { order } => order,
-            Self::Unneeded | Self::Confirmed => None,
-        }
-    }
-}
 
 impl Cluster {
     /// The failed host of a machine whose fence is awaited: the machine may still run there.

@@ -10,7 +10,6 @@ use forewarn_types::{
 use serde::{Deserialize, Serialize};
 
 use crate::capacity::Size;
-use crate::fence::Fence;
 use crate::host_mode::MaintenanceMode;
 use crate::percent::Percent;
 use crate::policy::Policy;
@@ -60,6 +59,23 @@ pub enum HostAttention {
     Unneeded,
     /// The host gets no machines and no work until an operator has examined it.
     Needed,
+}
+
+/// The separation of a failed host from the disks of its machines.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub enum Fence {
+    /// Not required.
+    #[default]
+    Unneeded,
+    /// Required, and not confirmed: no machine of the host starts elsewhere.
+    Awaited {
+        /// The order to fence the host, if it is in progress.
+        #[serde(deserialize_with = "Option::deserialize")]
+        order: Option<MaintenanceId>,
+    },
+    /// Confirmed by the driver or by an operator.
+    Confirmed,
 }
 
 /// A virtual machine.
@@ -245,6 +261,26 @@ impl Host {
     pub(crate) fn remove(&mut self, machine: MachineId) {
         if let Ok(index) = self.machines.binary_search(&machine) {
             self.machines.remove(index);
+        }
+    }
+}
+
+impl Fence {
+    /// Returns true if it is required and not confirmed.
+    #[must_use]
+    pub fn is_awaited(self) -> bool {
+        match self {
+            Self::Awaited { .. } => true,
+            Self::Unneeded | Self::Confirmed => false,
+        }
+    }
+
+    /// The order to fence the host, if it is in progress.
+    #[must_use]
+    pub fn order(self) -> Option<MaintenanceId> {
+        match self {
+            Self::Awaited { order } => order,
+            Self::Unneeded | Self::Confirmed => None,
         }
     }
 }

@@ -88,10 +88,9 @@ pub use capacity::{Amount, HostRoom, Size, memory_text};
 pub use change::{Change, Effect};
 pub use cluster::{Cluster, Counters, FormerSeed};
 pub use command::{Command, Exposure, PlannedWork, Refusal, SetShape};
-pub use fence::Fence;
 pub use fleet::{
-    EvictionPolicy, Health, Host, HostAttention, Machine, Orchestration, OsImageNotice, Placement, Power,
-    Priority, Profile, ResourceKind, ScaleSet, TerminateNotice, UpgradePolicy,
+    EvictionPolicy, Fence, Health, Host, HostAttention, Machine, Orchestration, OsImageNotice, Placement,
+    Power, Priority, Profile, ResourceKind, ScaleSet, TerminateNotice, UpgradePolicy,
 };
 pub use forewarn_types::{
     ActionName, Announcement, Approval, Approver, BadName, Event, EventId, EventKind, EventSource,

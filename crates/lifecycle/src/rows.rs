@@ -13,8 +13,7 @@ use forewarn_types::{
 use crate::agenda::{Attention, Due};
 use crate::capacity::Size;
 use crate::cluster::{Cluster, Counters, FormerSeed};
-use crate::fence::Fence;
-use crate::fleet::{Health, Host, HostAttention, Machine, ScaleSet};
+use crate::fleet::{Fence, Health, Host, HostAttention, Machine, ScaleSet};
 use crate::host_mode::MaintenanceMode;
 use crate::maintenance::{Hold, Maintenance, Stage, Wait};
 use crate::name_index::NameIndexBuilder;

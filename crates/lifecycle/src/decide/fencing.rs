@@ -11,8 +11,7 @@ use super::draft::Draft;
 use crate::action::{Impact, Report};
 use crate::change::Change;
 use crate::command::Refusal;
-use crate::fence::Fence;
-use crate::fleet::{Health, Host};
+use crate::fleet::{Fence, Health, Host};
 use crate::host_step::Target;
 use crate::maintenance::{Cause, Maintenance, Plan, PowerChange, Withdrawal};
 

@@ -6,8 +6,7 @@ use super::draft::Draft;
 use crate::action::Report;
 use crate::change::Change;
 use crate::command::{Command, Refusal};
-use crate::fence::Fence;
-use crate::fleet::HostAttention;
+use crate::fleet::{Fence, HostAttention};
 use crate::host_step::Target;
 
 impl Draft<'_> {

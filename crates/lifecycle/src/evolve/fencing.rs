@@ -6,7 +6,7 @@ use crate::action::Action;
 use crate::agenda::Due;
 use crate::change::Effect;
 use crate::cluster::Cluster;
-use crate::fence::Fence;
+use crate::fleet::Fence;
 use crate::maintenance::{Cause, Hold, Maintenance, Wait};
 
 impl Cluster {
