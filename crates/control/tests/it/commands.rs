@@ -10,7 +10,7 @@ use forewarn_types::Span;
 use forewarn_testkit::TestCluster;
 
 /// One of each, as an operator would write it.
-const EVERY: [&str; 50] = [
+const EVERY: [&str; 52] = [
     r#"{"command":"admit_host","name":"h3","zone":1}"#,
     r#"{"command":"remove_host","host":"h1"}"#,
     r#"{"command":"forget_host","host":"h1"}"#,

@@ -330,18 +330,19 @@ fn show(session: &Session, Name(host): &Name) -> Result<()> {
         let work = work_of(&host, session.now()?);
         let mode = host.maintenance.as_ref();
         let maintenance = mode.map(|mode| format!("{}: {}", state_word(mode), mode.text)).unwrap_or_default();
-        let away = mode.map(|mode| listed(&mode.left)).unwrap_or_default();
-        let facts = [
+        let returning = if host.returning.is_empty() { String::new() } else { listed(&host.returning) };
+        let left = mode.filter(|mode| !mode.left.is_empty());
+        let away = left.map(|mode| listed(&mode.left)).unwrap_or_default();
+        let mut facts = vec![
             ("name", host.name),
             ("zone", host.zone.map(|zone| zone.to_string()).unwrap_or_default()),
             ("health", host.health),
             ("machines", listed(host.machines)),
             ("work", work),
             ("attention", host.attention.unwrap_or_default()),
-            ("maintenance", maintenance),
-            ("away", away),
-            ("returning", listed(host.returning)),
         ];
+        let more = [("maintenance", maintenance), ("away", away), ("returning", returning)];
+        facts.extend(more.into_iter().filter(|(_, value)| !value.is_empty()));
         Ok(Table::facts(facts).to_string())
     })
 }

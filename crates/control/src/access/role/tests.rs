@@ -25,7 +25,7 @@ enum TargetKind {
 }
 
 /// Every command, without its object.
-const COMMANDS: [(&str, Role, TargetKind, &str); 54] = [
+const COMMANDS: [(&str, Role, TargetKind, &str); 56] = [
     ("admit_host", Role::Admin, TargetKind::Everybody, r#"{"name":"h9"}"#),
     ("remove_host", Role::Admin, TargetKind::Everybody, r#"{"host":"h1"}"#),
     ("forget_host", Role::Admin, TargetKind::Everybody, r#"{"host":"h1"}"#),
