@@ -1,7 +1,8 @@
 //! Maintenance mode of hosts, as operators see it.
 
 use forewarn_lifecycle::{
-    Cluster, HostId, HostOperation, HostTask, MaintenanceMode, ModeProgress, ModeStep, Obstacle, Standing,
+    Cluster, HostId, HostOperation, HostTask, Leaving, MaintenanceMode, ModeProgress, ModeStep, Obstacle,
+    Standing,
 };
 use forewarn_types::Moment;
 use schemars::JsonSchema;
@@ -70,11 +71,15 @@ pub fn mode_text(cluster: &Cluster, id: HostId) -> Option<String> {
     let mode = cluster.host(id)?.mode.as_deref()?;
     let state = cluster.mode_progress(id)?;
     let (left, remaining) = (mode.left.len(), cluster.remaining_on(id).len());
+    let stops = |way: Leaving| way == Leaving::Stop;
+    let is_off = stops(mode.leaving()) || mode.left.iter().any(|(_, way)| stops(*way));
+    let off = if is_off { " or are off" } else { "" };
     let gone = match (left + remaining, remaining) {
         (0, _) => "no machine had to leave".to_owned(),
+        (1, 0) if is_off => "1 machine has left or is off".to_owned(),
         (1, 0) => "1 machine has left".to_owned(),
-        (all, 0) => format!("{all} machines have left"),
-        (all, _) => format!("{left} of {all} machines have left"),
+        (all, 0) => format!("{all} machines have left{off}"),
+        (all, _) => format!("{left} of {all} machines have left{off}"),
     };
     let step = mode.task.operation().map(|operation| step_text(mode, operation));
     let waits = (state == ModeProgress::Entering).then(|| awaited(cluster, id, mode)).flatten();

@@ -15,7 +15,7 @@ fn an_event_of_a_host_that_enters_maintenance_mode_says_how_many_machines_have_l
     let id = outcome.events.iter().find(|event| event.tenant == "web").unwrap().id.clone();
     let told = tale.event(&id).unwrap();
     assert_eq!(told.why, "maintenance mode of h1: step 1 of rollout 0");
-    let entering = "host h1 is entering maintenance mode: 0 of 2 machines have left; \
+    let entering = "host h1 is entering maintenance mode: 0 of 2 machines have left or are off; \
                     update of the host (kernel): not done yet; waits for approval or for the end of the notice";
     assert_eq!(told.blockers[0], entering);
     assert!(told.machines[0].text.starts_with("is stopped until it is started again"), "{told:?}");
@@ -30,7 +30,8 @@ fn an_event_of_a_host_that_enters_maintenance_mode_says_how_many_machines_have_l
     tale.submit("forewarn", &forewarn_lifecycle::Command::Complete { maintenance: work, target, report });
     let told = tale.event(&id).unwrap();
     assert!(
-        told.blockers[0].starts_with("host h1 is entering maintenance mode: 1 of 2 machines have left"),
+        told.blockers[0]
+            .starts_with("host h1 is entering maintenance mode: 1 of 2 machines have left or are off"),
         "{:?}",
         told.blockers
     );

@@ -402,7 +402,9 @@ fn show(session: &Session, Name(host): &Name) -> Result<()> {
         let fence = fence_words(&host);
         let mode = host.maintenance.as_ref();
         let maintenance = mode.map(|mode| format!("{}: {}", state_word(mode), mode.text)).unwrap_or_default();
-        let away = mode.map(|mode| listed(&mode.left)).unwrap_or_default();
+        let returning = if host.returning.is_empty() { String::new() } else { listed(&host.returning) };
+        let left = mode.filter(|mode| !mode.left.is_empty());
+        let away = left.map(|mode| listed(&mode.left)).unwrap_or_default();
         let sizes = match &host.room {
             Some(_) => vec![("cpus", cpus_of(&host)), ("memory", memory_of(&host))],
             None => Vec::new(),
@@ -417,11 +419,10 @@ fn show(session: &Session, Name(host): &Name) -> Result<()> {
             ("machines", listed(host.machines)),
             ("work", work),
             ("attention", host.attention.unwrap_or_default()),
-            ("maintenance", maintenance),
-            ("away", away),
-            ("returning", listed(host.returning)),
         ];
-        let facts = before.into_iter().chain(sizes).chain(after);
+        let more = [("maintenance", maintenance), ("away", away), ("returning", returning)];
+        let more = more.into_iter().filter(|(_, value)| !value.is_empty());
+        let facts = before.into_iter().chain(sizes).chain(after).chain(more);
         Ok(Table::facts(facts).to_string())
     })
 }
