@@ -45,6 +45,7 @@ mod action;
 mod agenda;
 mod change;
 mod cluster;
+mod cluster_windows;
 mod command;
 mod common_hours;
 mod decide;
