@@ -47,6 +47,7 @@ mod capacity;
 mod capacity_rows;
 mod change;
 mod cluster;
+mod cluster_windows;
 mod command;
 mod common_hours;
 mod decide;

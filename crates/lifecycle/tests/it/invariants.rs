@@ -225,9 +225,11 @@ proptest! {
         kept(&live(&layout, &history), Promise::Budgets)?;
     }
 
+    /// Windows of its own, and of its tenants.
+    ///
     /// promise: R1
     #[test]
-    fn a_rollout_announces_for_and_starts_in_windows_of_its_own_and_of_its_tenants_only(layout in layouts(), history in random_operations()) {
+    fn a_rollout_announces_for_and_starts_in_its_windows_only(layout in layouts(), history in random_operations()) {
         kept(&live(&layout, &history), Promise::Windows)?;
     }
 

@@ -54,10 +54,11 @@ fn a_group_is_announced_so_that_it_starts_in_windows_of_its_tenants() {
     set_windows(&mut bare, 1, vec![daily(5, 6), daily(12, 13)]);
     bare.submit(update(&[0, 1], vec![])).unwrap();
     let first = hour(4).millis() - 900_000;
-    let announces = Some(Timestamp::from_millis(first));
+    let first = Timestamp::from_millis(first);
+    let announces = Some(first);
     assert_eq!(standing(&bare), Standing::TenantWindow { tenant: TenantId(0), announces });
-    assert_eq!(bare.cluster.next_deadline().unwrap().wait(bare.now), announces.unwrap().since(bare.now.wall));
-    bare.advance(announces.unwrap().since(bare.now.wall));
+    assert_eq!(bare.cluster.next_deadline().unwrap().wait(bare.now), first.since(bare.now.wall));
+    bare.advance(first.since(bare.now.wall));
     let group = bare.cluster.maintenances().next().expect("a group");
     assert_eq!((group.plan.hosts(), group.plan.not_before), (&[HostId(0)][..], hour(4)));
     bare.advance(Duration::from_mins(15));
@@ -81,9 +82,9 @@ fn an_approved_group_is_held_until_windows_of_the_rollout_and_of_every_tenant_ar
     set_windows(&mut bare, 0, vec![daily(2, 5)]);
     set_windows(&mut bare, 1, vec![daily(3, 6)]);
     bare.submit(update(&[0], vec![daily(1, 4)])).unwrap();
-    let announces = Some(Timestamp::from_millis(hour(3).millis() - 900_000));
-    assert_eq!(standing(&bare), Standing::TenantWindow { tenant: TenantId(1), announces });
-    bare.advance(announces.unwrap().since(bare.now.wall));
+    let first = Timestamp::from_millis(hour(3).millis() - 900_000);
+    assert_eq!(standing(&bare), Standing::TenantWindow { tenant: TenantId(1), announces: Some(first) });
+    bare.advance(first.since(bare.now.wall));
     approve_all(&mut bare);
     bare.settle();
     let group = bare.cluster.maintenances().next().unwrap();
