@@ -3,7 +3,7 @@
 //! A declared size or capacity is a fact: it is recorded even if the machines of a host then take more than the host
 //! has. Only the choice of a host respects capacities.
 
-use forewarn_types::{HostId, MachineId, ScaleSetId};
+use forewarn_types::{HostId, MachineId, ScaleSetId, Zone};
 
 use super::draft::Draft;
 use crate::capacity::{HostRoom, Size, cpu_count, memory_text};
@@ -124,10 +124,9 @@ impl Cluster {
         let zone = self.host(machine.host).and_then(|host| host.zone);
         // A deallocated machine could have been started on its own host.
         let is_other = |id: HostId| id != machine.host || machine.power == Power::Deallocated;
-        let others = self.hosts().take(EXAMINED_HOSTS_MAX);
-        let others = others.filter(|(id, host)| host.zone == zone && is_other(*id));
+        let others = self.examined_hosts(zone).into_iter().filter_map(|id| Some((id, self.host(id)?)));
         let mut reasons = Vec::new();
-        for (id, host) in others.filter(|(id, _)| avoid.binary_search(id).is_err()) {
+        for (id, host) in others.filter(|(id, _)| is_other(*id) && avoid.binary_search(id).is_err()) {
             let room = self.room_with(id, moves);
             reasons.push((room.has_room_for(size), self.reason_against(machine, (id, host), (room, size))));
         }
@@ -140,9 +139,18 @@ impl Cluster {
         let named = reasons.into_iter().take(LISTED_HOSTS_MAX).map(|(_, reason)| reason);
         let mut hosts = named.collect::<Vec<_>>().join(", ");
         if others > 0 {
-            hosts = format!("{hosts}, and {others} more cannot take it either");
+            let least = if self.hosts.len() > EXAMINED_HOSTS_MAX { "at least " } else { "" };
+            hosts = format!("{hosts}, and {least}{others} more cannot take it either");
         }
         Refusal::NoRoom { machine: name, size, hosts }
+    }
+
+    /// The hosts of a zone that a message is about; in a large cluster only open ones, those with the most free CPUs.
+    fn examined_hosts(&self, zone: Option<Zone>) -> Vec<HostId> {
+        if self.hosts.len() > EXAMINED_HOSTS_MAX {
+            return self.capacities.with_cpus(zone, 0).take(EXAMINED_HOSTS_MAX).collect();
+        }
+        self.hosts().filter(|(_, host)| host.zone == zone).map(|(id, _)| id).collect()
     }
 
     /// The reason why a host cannot take a machine.

@@ -221,6 +221,8 @@ fn full_hosts_cost_nothing() {
     for number in 0..2_000 {
         host(&mut bare, &format!("h{number}"), cpus(1));
     }
+    let refused = bare.ask(&Command::Redeploy(mover)).unwrap_err().to_string();
+    assert!(refused.contains("and at least 996 more cannot take it either"), "{refused}");
     let free = host(&mut bare, "free", cpus(4));
     let before = reads();
     let changes = bare.ask(&Command::Redeploy(mover)).unwrap();
