@@ -99,6 +99,7 @@ impl NoticeContext<'_> {
 
 /// The effects of a change on events, in a cluster to which it has not been applied yet.
 #[must_use]
+#[allow(clippy::too_many_lines, reason = "one arm for each change")]
 pub fn notices(cluster: &Cluster, change: &Change, context: NoticeContext<'_>) -> Vec<Notice> {
     let writer = NoticeWriter { cluster, context };
     match change {

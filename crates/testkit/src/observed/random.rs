@@ -240,6 +240,7 @@ fn pick<T: Copy>(all: &[T], number: u8) -> Option<T> {
 
 impl ObservedCluster {
     /// Performs an operation, unless the rules refuse it.
+    #[allow(clippy::too_many_lines, reason = "one arm for each operation")]
     pub fn happen(&mut self, operation: &RandomOperation) {
         use RandomOperation as Op;
         let machines: Vec<_> = self.cluster.machines().map(|(id, _)| id).collect();
