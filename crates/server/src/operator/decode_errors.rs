@@ -117,7 +117,7 @@ mod tests {
             "unknown value: \"restrat\" at line 1 column 20\n  hint: did you mean restart?"
         );
         let far = decode_error::<NamedCommand>(r#"{"command":"fly"}"#);
-        assert!(far.contains("\n  hint: 57 values are known, such as admit_host, "), "{far}");
+        assert!(far.contains("\n  hint: 60 values are known, such as admit_host, "), "{far}");
         assert_eq!(
             decode_error::<ClockChange>(r#"{"clock":"stop"}"#),
             "unknown value: \"stop\" at line 1 column 15\n  hint: write freeze, scale, advance, next"
