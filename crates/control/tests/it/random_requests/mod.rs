@@ -34,7 +34,7 @@ fn cluster_requests() -> BoxedStrategy<ClusterRequest> {
     let report = report.prop_map(|(work, target, report, reason)| C::Report { work, target, report, reason });
     let suspension = (works(), targets(), texts());
     let suspension = suspension.prop_map(|(work, target, reason)| C::Suspend { work, target, reason });
-    let reminder = (works(), any::<u32>(), any::<u32>()).prop_map(|(work, host, seconds)| {
+    let reminder = (works(), any::<u32>(), 0..86_400_u32).prop_map(|(work, host, seconds)| {
         let interval = Span(Duration::from_secs(u64::from(seconds)));
         C::Remind { work, host: HostId(host), interval }
     });
