@@ -16,13 +16,13 @@ use forewarn_types::{
 use crate::action::{Action, Impact};
 use crate::agenda::{Agenda, Deadline};
 use crate::capacity::Capacities;
-use crate::command::Refusal;
 use crate::fleet::{Health, Host, HostLoad, Machine, Power, ScaleSet};
 use crate::host_step::Target;
 use crate::maintenance::{Cause, Hold, Maintenance};
 use crate::name_index::NameIndex;
 use crate::paged::{PagedMap, PagedSet};
 use crate::policy::{Approve, Brake, Settings};
+use crate::refusal::Refusal;
 use crate::rollout::{EndedRollout, HostResult, Rollout};
 use crate::table::Table;
 use crate::tenant::Tenant;

@@ -68,6 +68,7 @@ mod percent;
 mod placement;
 mod policy;
 mod reads;
+mod refusal;
 mod rollout;
 mod room;
 mod row_ids;
@@ -88,7 +89,7 @@ pub use agenda::{Attention, Deadline};
 pub use capacity::{Amount, HostRoom, Size, memory_text};
 pub use change::{Change, Effect};
 pub use cluster::{Cluster, Counters, FormerSeed};
-pub use command::{Command, Exposure, PlannedWork, Refusal, SetShape};
+pub use command::{Command, Exposure, PlannedWork, SetShape};
 pub use fleet::{
     EvictionPolicy, Fence, Health, Host, HostAttention, Machine, Orchestration, OsImageNotice, Placement,
     Power, Priority, Profile, ResourceKind, ScaleSet, TerminateNotice, UpgradePolicy,
@@ -110,6 +111,7 @@ pub use percent::Percent;
 pub use policy::{Approve, Brake, FailureKind, Policy, Settings, Unenrolled};
 #[cfg(debug_assertions)]
 pub use reads::reads;
+pub use refusal::Refusal;
 pub use rollout::{
     Announced, Confirm, EndedRollout, FaultDomains, HealthGate, HostResult, Obstacle, Pause, Rollout,
     RolloutEnd, RolloutTerms, Standing,

@@ -15,9 +15,9 @@ use forewarn_types::{HostId, MachineId, TenantId, UpdateDomain, Zone};
 
 use crate::capacity::{HostRoom, Size};
 use crate::cluster::Cluster;
-use crate::command::Refusal;
 use crate::fleet::{Health, Host, HostAttention, HostLoad, Machine};
 use crate::limits::MACHINES_PER_HOST_MAX;
+use crate::refusal::Refusal;
 use crate::tenant::Tenant;
 
 /// A move that is being decided and is not in the state yet.

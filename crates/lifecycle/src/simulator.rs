@@ -16,9 +16,10 @@ use forewarn_types::{MaintenanceId, Now, Steady, TenantId};
 use crate::action::{Action, Report};
 use crate::change::{Change, Effect};
 use crate::cluster::Cluster;
-use crate::command::{Command, Refusal};
+use crate::command::Command;
 use crate::host_step::Target;
 use crate::limits::SILENCE_MAX;
+use crate::refusal::Refusal;
 
 /// Facts from outside the rules: completed actions, and the last request of each tenant.
 pub trait Environment {

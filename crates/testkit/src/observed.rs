@@ -6,6 +6,7 @@ mod modes;
 pub mod observer;
 pub mod promise;
 pub mod random;
+mod random_fleet;
 pub mod rollouts;
 pub mod steps;
 mod tenant_windows;

@@ -6,6 +6,7 @@ pub(crate) mod host_mode;
 pub(crate) mod host_work;
 pub(crate) mod limits;
 pub(crate) mod lookup;
+pub(crate) mod machine_details;
 pub(crate) mod named;
 pub(crate) mod object;
 pub(crate) mod resolve;
@@ -28,11 +29,12 @@ pub use limits::{ADDRESSES_MAX, TAG_CHARS_MAX, TAGS_MAX};
 pub use lookup::{
     LookupError, find_event, find_host, find_machine, find_scale_set, find_tenant, full_name, similar,
 };
+pub use machine_details::{MachineDetails, MachineDetailsChange, ResourceGroupRef};
 pub use named::{
     ClockChange, EventSelection, FailureWord, NamedCommand, SPEED_MAX, SettingsChange, SiteChange,
     UnenrolledWord,
 };
-pub use resolve::{CommandError, MachineDetails, MachineDetailsChange, Resolved, ResourceGroupRef};
+pub use resolve::{CommandError, Resolved};
 pub use size::{Memory, NotMemory, cpus_and_memory};
 pub use terms::{
     AllWord, AnyWord, ConfirmWord, HealthWord, HostSelection, RolloutEntry, TermsEntry, TermsError,

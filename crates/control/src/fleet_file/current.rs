@@ -9,7 +9,7 @@ use forewarn_lifecycle::{
 use crate::command::entry::{
     HostEntry, InstanceEntry, MachineEntry, ScaleSetEntry, SetEntry, Site, VmEntry, notices, spot,
 };
-use crate::command::resolve::MachineDetails;
+use crate::command::machine_details::MachineDetails;
 use crate::command::size::cpus_and_memory;
 use crate::command::window::WindowEntry;
 use crate::fleet_file::fleet::Fleet;

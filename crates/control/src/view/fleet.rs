@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::command::entry::{Eviction, PolicyEntry, notices, spot};
 use crate::command::host_work::{is_false, work_text};
 use crate::command::lookup::full_name;
-use crate::command::resolve::MachineDetails;
+use crate::command::machine_details::MachineDetails;
 use crate::command::schema;
 use crate::command::size::{Memory, cpus_and_memory};
 use crate::command::window::WindowEntry;

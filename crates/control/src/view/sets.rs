@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::command::entry::{Eviction, OrchestrationWord, PolicyEntry, notices, spot};
-use crate::command::resolve::MachineDetails;
+use crate::command::machine_details::MachineDetails;
 use crate::command::size::{Memory, cpus_and_memory};
 use crate::command::upgrade::UpgradeWord;
 use crate::placement::instances::instances;

@@ -4,9 +4,9 @@ use forewarn_types::{Approval, Approver, EventId, MaintenanceId, TenantId};
 
 use super::draft::Draft;
 use crate::change::Change;
-use crate::command::Refusal;
 use crate::limits::IDS_PER_APPROVAL_MAX;
 use crate::maintenance::{Stage, Withdrawal};
+use crate::refusal::Refusal;
 
 impl Draft<'_> {
     /// Approves events of a tenant. Every id must be visible to the tenant, or have been visible within the last hour;

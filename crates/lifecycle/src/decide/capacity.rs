@@ -9,11 +9,11 @@ use super::draft::Draft;
 use crate::capacity::{HostRoom, Size, cpu_count, memory_text};
 use crate::change::Change;
 use crate::cluster::Cluster;
-use crate::command::Refusal;
 use crate::fleet::{Health, Host, HostAttention, Machine, Power};
 use crate::limits::MACHINES_PER_HOST_MAX;
 use crate::maintenance::Plan;
 use crate::placement::{Move, Moves};
+use crate::refusal::Refusal;
 use crate::tenant::{Shape, Tenant};
 
 /// Hosts that a message names.

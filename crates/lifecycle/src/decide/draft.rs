@@ -10,12 +10,12 @@ use forewarn_types::{Announcement, EventId, HostId, MachineId, MaintenanceId, No
 
 use crate::change::Change;
 use crate::cluster::{Cluster, Counters};
-use crate::command::Refusal;
 use crate::fleet::Fence;
 use crate::limits::EVENTS_PER_TENANT_MAX;
 use crate::maintenance::{Cause, EventTemplate, Maintenance, Plan, Withdrawal};
 use crate::parts::Part;
 use crate::placement::Moves;
+use crate::refusal::Refusal;
 use crate::window::Window;
 
 pub(super) struct Draft<'a> {

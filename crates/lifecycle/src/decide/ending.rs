@@ -5,10 +5,10 @@ use forewarn_types::{HostId, MachineId, MaintenanceId};
 use super::draft::Draft;
 use crate::action::{Impact, Report};
 use crate::change::Change;
-use crate::command::Refusal;
 use crate::fleet::EvictionPolicy;
 use crate::host_step::Target;
 use crate::maintenance::{Cause, Withdrawal};
+use crate::refusal::Refusal;
 use crate::rollout::{Pause, Rollout};
 
 /// The state in which an action leaves a machine.

@@ -8,8 +8,8 @@ use forewarn_types::TenantId;
 
 use super::draft::Draft;
 use crate::change::Change;
-use crate::command::Refusal;
 use crate::policy::{Brake, Settings};
+use crate::refusal::Refusal;
 use crate::tenant::Enrolment;
 
 impl Draft<'_> {

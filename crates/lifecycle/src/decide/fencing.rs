@@ -10,10 +10,10 @@ use forewarn_types::{HostId, MachineId, MaintenanceId, Name};
 use super::draft::Draft;
 use crate::action::{Impact, Report};
 use crate::change::Change;
-use crate::command::Refusal;
 use crate::fleet::{Fence, Health, Host};
 use crate::host_step::Target;
 use crate::maintenance::{Cause, Maintenance, Plan, PowerChange, Withdrawal};
+use crate::refusal::Refusal;
 
 impl Draft<'_> {
     /// A host has failed, and its machines may still run there. Repeated, it orders the fence again if that has failed.

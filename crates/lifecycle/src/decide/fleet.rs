@@ -5,10 +5,11 @@ use forewarn_types::{HostId, MachineId, Name, TenantId, Zone};
 use super::draft::Draft;
 use crate::capacity::Size;
 use crate::change::Change;
-use crate::command::{Refusal, SetShape};
+use crate::command::SetShape;
 use crate::fleet::{Machine, Placement, Power, Priority, Profile};
 use crate::limits::{HOSTS_MAX, MACHINES_PER_TENANT_MAX, TENANTS_MAX};
 use crate::policy::Policy;
+use crate::refusal::Refusal;
 use crate::tenant::Shape;
 
 impl Draft<'_> {

@@ -11,11 +11,11 @@ use forewarn_types::{FaultDomain, HostId, MachineId, RolloutId, TenantId, Timest
 
 use super::draft::Draft;
 use super::rollouts::notice_of;
-use crate::command::Refusal;
 use crate::fleet::{Health, HostAttention, Machine};
 use crate::host_step::HostTask;
 use crate::limits::{EVENTS_PER_TENANT_MAX, MACHINES_PER_GROUP_MAX, RESOURCES_PER_EVENT_MAX};
 use crate::maintenance::Cause;
+use crate::refusal::Refusal;
 use crate::rollout::{FaultDomains, Obstacle, RolloutTerms, Standing};
 use crate::tenant::{Work, WorkKind};
 

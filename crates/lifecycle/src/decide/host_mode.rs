@@ -8,11 +8,12 @@ use forewarn_types::{HostId, MachineId, RolloutId, TenantId};
 use super::draft::Draft;
 use crate::change::Change;
 use crate::cluster::Cluster;
-use crate::command::{Command, Refusal};
+use crate::command::Command;
 use crate::fleet::{Health, Host, HostAttention};
 use crate::host_mode::{GuestReturn, MaintenanceMode, ModeStep, StepWish};
 use crate::host_step::{HostOperation, HostTask, HostWork, Leaving, ReturnWay};
 use crate::maintenance::{Cause, PowerChange, Withdrawal};
+use crate::refusal::Refusal;
 use crate::rollout::RolloutTerms;
 
 impl Draft<'_> {

@@ -6,10 +6,10 @@ use forewarn_types::{HostId, MachineId};
 
 use super::draft::{Draft, EventLimit};
 use crate::change::Change;
-use crate::command::Refusal;
 use crate::fleet::{Health, Host};
 use crate::limits::FAILURE_EXPECTED_IN_MAX;
 use crate::maintenance::{Cause, Maintenance, Withdrawal};
+use crate::refusal::Refusal;
 
 impl Draft<'_> {
     /// Announces to each machine of a failing host that it will be moved. A repeated command covers machines that

@@ -26,7 +26,8 @@ use forewarn_types::Now;
 
 use crate::change::Change;
 use crate::cluster::Cluster;
-use crate::command::{Command, Refusal};
+use crate::command::Command;
+use crate::refusal::Refusal;
 
 use draft::Draft;
 

@@ -7,9 +7,10 @@ use forewarn_types::{HostId, MachineId};
 use super::draft::Draft;
 use super::ending::Outcome;
 use crate::change::Change;
-use crate::command::{PlannedWork, Refusal};
+use crate::command::PlannedWork;
 use crate::fleet::{Health, Host};
 use crate::maintenance::Maintenance;
+use crate::refusal::Refusal;
 
 /// Machines that a refusal names.
 const LISTED_MACHINES_MAX: usize = 5;

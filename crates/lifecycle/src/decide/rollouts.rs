@@ -7,13 +7,13 @@ use forewarn_types::{HostId, RolloutId};
 
 use super::draft::Draft;
 use crate::change::Change;
-use crate::command::Refusal;
 use crate::fleet::{Health, HostAttention};
 use crate::host_step::HostTask;
 use crate::host_step::HostWork;
 use crate::limits::{HOSTS_PER_ROLLOUT_MAX, PAUSE_BETWEEN_MAX, ROLLOUTS_MAX, WINDOWS_PER_ROLLOUT_MAX};
 use crate::maintenance::{Cause, Maintenance, Withdrawal};
 use crate::policy::Brake;
+use crate::refusal::Refusal;
 use crate::rollout::{Announced, HealthGate, HostResult, Pause, Rollout, RolloutEnd, RolloutTerms, Standing};
 use crate::window;
 

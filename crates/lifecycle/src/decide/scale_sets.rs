@@ -6,7 +6,6 @@ use super::draft::Draft;
 use super::fleet::check_profile;
 use crate::capacity::Size;
 use crate::change::Change;
-use crate::command::Refusal;
 use crate::fleet::{Orchestration, Placement, Priority, Profile, ScaleSet, UpgradePolicy};
 use crate::limits::{
     INSTANCE_NUMBER_MAX, MACHINES_PER_PLACEMENT_GROUP_MAX, MACHINES_PER_TENANT_MAX, PAUSE_BETWEEN_MAX,
@@ -14,6 +13,7 @@ use crate::limits::{
 };
 use crate::percent::Percent;
 use crate::policy::Policy;
+use crate::refusal::Refusal;
 use crate::tenant::{Shape, Tenant};
 
 /// The part of a model that the rules know.

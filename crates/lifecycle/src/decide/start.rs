@@ -9,13 +9,13 @@ use super::draft::Draft;
 use crate::action::{Action, Impact};
 use crate::agenda::Due;
 use crate::change::Change;
-use crate::command::Refusal;
 use crate::fleet::{Fence, Health, Host, Machine, Power};
 use crate::host_step::{HostWork, Leaving, ReturnWay, Target};
 use crate::maintenance::{Cause, Hold, Plan, PowerChange, Stage, Wait, Withdrawal};
 use crate::parts::Part;
 use crate::placement::Move;
 use crate::policy::{Approve, Brake, FailureKind, Policy, Unenrolled};
+use crate::refusal::Refusal;
 use crate::tenant::{Progress, Tenant, WorkKind};
 
 impl Draft<'_> {

@@ -5,9 +5,10 @@ use forewarn_types::{HostId, MaintenanceId};
 use super::draft::Draft;
 use crate::action::Report;
 use crate::change::Change;
-use crate::command::{Command, Refusal};
+use crate::command::Command;
 use crate::fleet::{Fence, HostAttention};
 use crate::host_step::Target;
+use crate::refusal::Refusal;
 
 impl Draft<'_> {
     /// Records that the result of an action is unknown and that it must not be repeated. A report about an action that

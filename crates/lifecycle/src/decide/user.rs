@@ -3,9 +3,9 @@
 use forewarn_types::{EventSource, MachineId};
 
 use super::draft::Draft;
-use crate::command::Refusal;
 use crate::fleet::{Machine, Power, Priority};
 use crate::maintenance::{Cause, Maintenance, PowerChange, Withdrawal};
+use crate::refusal::Refusal;
 
 impl Draft<'_> {
     pub(super) fn restart(&mut self, id: MachineId) -> Result<(), Refusal> {
