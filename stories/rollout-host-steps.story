@@ -24,5 +24,8 @@ at 2h   expect web nothing, rollout finished, web_0 boots 1, web_1 boots 1
 refused rollout update h1
 clear host h1
 clear host h2
-rollout update h1 h2
-expect web Scheduled
+rollout update all with stop-after 2
+approve web by web_0
+at 2h4s done host h1 failed no kernel
+expect rollout going
+at 3h   expect rollout finished

@@ -234,7 +234,7 @@ pub(super) fn run(session: &Session, command: Command) -> Result<()> {
 
 /// The end of a step that leaves a host in need of attention.
 fn in_order(what: &str, Name(host): &Name) -> String {
-    format!("{what}. The host needs attention; once it is in order: forewarn host clear {host}")
+    format!("{what}: the host needs attention until `forewarn host clear {host}`")
 }
 
 /// Sends a command about one host, with the words for it, such as `work on` and `is done`.

@@ -360,6 +360,8 @@ impl Driver {
         let Some(command) = simulator::due(self.state.rules(), now, &mut self.runtime) else {
             return self.sweep(now);
         };
+        // The next deadline is another one, also if nothing changes: an operator may have ended the action before.
+        self.batch.is_visible = true;
         match self.decide(now, &ClusterRequest::Rules(command)) {
             Ok(_) => true,
             Err(error) => {
