@@ -24,9 +24,14 @@ pub(crate) enum Readiness {
     Lacking(String),
 }
 
-/// Programs that ordinary tests run, and the packages that contain them.
-pub(crate) const PROGRAMS: [(&str, &str); 4] =
-    [("curl", "curl"), ("node", "nodejs"), ("python3", "python3"), ("virsh", "libvirt-clients")];
+/// Programs that ordinary tests run and files that they read, and the packages that contain them.
+pub(crate) const PROGRAMS: [(&str, &str); 5] = [
+    ("curl", "curl"),
+    ("node", "nodejs"),
+    ("python3", "python3"),
+    ("virsh", "libvirt-clients"),
+    ("/usr/share/zoneinfo/Europe/Berlin", "tzdata"),
+];
 
 /// The program that records system calls.
 pub(crate) const TRACER: [(&str, &str); 1] = [("strace", "strace")];
