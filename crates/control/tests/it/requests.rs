@@ -172,7 +172,7 @@ impl Seen {
 fn random_requests_have_every_variant() {
     let (mut seen, mut runner) = (Seen::default(), TestRunner::deterministic());
     let strategy = requests();
-    for _ in 0..2_000 {
+    for _ in 0..3_000 {
         seen.request(&strategy.new_tree(&mut runner).unwrap().current());
     }
     let (word, command, clock) = (json!("?"), json!({ "command": "?" }), json!({ "clock": "?" }));
