@@ -413,7 +413,6 @@ fn show(session: &Session, Name(host): &Name) -> Result<()> {
             ("name", host.name),
             ("zone", host.zone.map(|zone| zone.to_string()).unwrap_or_default()),
             ("health", host.health),
-            ("fence", fence),
         ];
         let after = [
             ("machines", listed(host.machines)),
@@ -422,7 +421,8 @@ fn show(session: &Session, Name(host): &Name) -> Result<()> {
         ];
         let more = [("maintenance", maintenance), ("away", away), ("returning", returning)];
         let more = more.into_iter().filter(|(_, value)| !value.is_empty());
-        let facts = before.into_iter().chain(sizes).chain(after).chain(more);
+        let fence = Some(("fence", fence)).filter(|(_, value)| !value.is_empty());
+        let facts = before.into_iter().chain(fence).chain(sizes).chain(after).chain(more);
         Ok(Table::facts(facts).to_string())
     })
 }

@@ -24,7 +24,8 @@ pub(super) fn changed(
     }
     for effect in effects {
         let Effect::Perform(action) = effect else { continue };
-        if matches!(change, Change::Retried { .. }) {
+        // Requested before, when the host was open.
+        if matches!(change, Change::Retried { .. } | Change::FenceChanged { .. }) {
             continue;
         }
         if let Some(to) = action.impact.destination().filter(|to| in_mode(*to)) {
@@ -37,6 +38,7 @@ pub(super) fn changed(
         }
         if let Target::Host(host) = action.target
             && in_mode(host)
+            && action.impact != Impact::OnHost(HostOperation::Fence)
         {
             let runs =
                 |(_, known): &(MachineId, &Machine)| known.host == host && known.power == Power::Running;

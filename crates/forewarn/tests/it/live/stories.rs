@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use crate::live::server::{STAGE, play, play_on};
 
-/// What only the pure rules can play: it steps the wall clock, or ends the process.
-const NOT_LIVE: [&str; 2] = ["clock-steps", "crash"];
+/// What only the pure rules can play: it steps the wall clock, ends the process, or changes a setting of the server.
+const NOT_LIVE: [&str; 3] = ["clock-steps", "crash", "fencing"];
 
 fn directory() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../stories")
