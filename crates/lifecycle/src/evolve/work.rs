@@ -229,7 +229,10 @@ impl Cluster {
         let from = self.machines.get(&machine).map(|machine| machine.host);
         match report {
             Report::Done => self.apply(machine, action.impact),
-            Report::Failed => self.impact_failed(id, machine),
+            Report::Failed => {
+                self.impact_failed(id, machine);
+                self.stay_off(machine, action.impact);
+            }
         }
         self.record_departure(id, target, from, report);
         let to = action.impact.destination();
