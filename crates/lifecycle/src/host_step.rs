@@ -125,6 +125,8 @@ pub struct Steps {
     pub leaving: PagedMap<MachineId, HostId>,
     /// The machines that have stepped aside, by their host.
     pub aside: PagedSet<(HostId, MachineId)>,
+    /// Those of them that were off at the start: nothing was done to them, and they do not return.
+    pub idle: PagedSet<MachineId>,
     /// Actions of unknown result that are not repeated before an operator wants it, with or without steps.
     pub suspended: PagedSet<Target>,
 }

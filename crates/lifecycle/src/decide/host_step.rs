@@ -61,6 +61,8 @@ impl Draft<'_> {
         let way = maintenance.plan.cause.host_task().and_then(HostTask::aside);
         let id = maintenance.plan.id;
         let aside = maintenance.machines_aside(host).chain(last.filter(|_| way.is_some()));
+        let is_idle = |machine| maintenance.steps().is_some_and(|steps| steps.idle.contains(&machine));
+        let aside = aside.filter(|machine| !is_idle(*machine));
         let mut machines: Vec<_> = aside.filter(|machine| self.can_return(*machine, host)).collect();
         machines.sort_unstable();
         let action = |machine: MachineId| {

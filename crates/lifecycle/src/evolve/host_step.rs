@@ -51,6 +51,7 @@ impl Cluster {
                 && cause.host_task().is_some_and(|task| task.waits_aside(machine.power))
             {
                 steps.aside.insert((machine.host, id));
+                steps.idle.insert(id);
             }
         }
         steps
@@ -135,6 +136,7 @@ impl Cluster {
         steps.hosts.remove(&host);
         for machine in &aside {
             steps.aside.remove(&(host, *machine));
+            steps.idle.remove(machine);
         }
         let returning = |machine: &MachineId| actions.contains_key(&Target::Returning(*machine));
         let released: Vec<_> = aside.into_iter().filter(|machine| !returning(machine)).collect();

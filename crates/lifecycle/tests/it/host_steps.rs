@@ -32,6 +32,12 @@ fn done(bare: &mut TestRules, target: Target) {
     assert_ne!(report(bare, target, Report::Done), [], "{target:?}");
 }
 
+/// Ends the unfinished action on a target, of whatever work.
+fn finish(bare: &mut TestRules, target: Target) {
+    let action = bare.cluster.unfinished().find(|action| action.target == target).unwrap();
+    bare.submit(Command::Complete { maintenance: action.maintenance, target, report: Report::Done }).unwrap();
+}
+
 fn machine(number: u32) -> Target {
     Target::Machine(MachineId(number))
 }
@@ -135,6 +141,22 @@ fn a_host_without_running_machines_has_its_step_at_once() {
     assert_eq!(result_of(&bare, HostId(2)), Some(HostResult::Done));
     let off = [2, 3].map(|number| bare.cluster.machine(MachineId(number)).unwrap());
     assert!(off.iter().all(|machine| (machine.boots, machine.power) == (1, Power::Stopped)));
+}
+
+/// promise: E1
+#[test]
+fn a_machine_that_is_started_during_the_step_does_not_return() {
+    let mut bare = four();
+    bare.submit(Command::ChangePower { machine: MachineId(0), change: PowerChange::Stop }).unwrap();
+    bare.complete_all();
+    start(&mut bare, HostWork::Update, &[0]);
+    finish(&mut bare, machine(1));
+    bare.submit(Command::ChangePower { machine: MachineId(0), change: PowerChange::Start }).unwrap();
+    finish(&mut bare, machine(0));
+    finish(&mut bare, Target::Host(HOST));
+    assert_eq!(targets(&bare), [(returning(1), RESUME)]);
+    bare.complete_all();
+    assert_eq!(bare.cluster.maintenances().count(), 0);
 }
 
 /// promise: R2

@@ -21,7 +21,6 @@ stored_enum!(Readiness { 0 => Ready, 1 => Obstructed });
 stored_struct! {
     HostStep { text }
     MaintenanceMode { since, task, rollout, step, left }
-    Steps { hosts, leaving, aside, suspended }
 }
 
 /// The number of a target: that of a machine in versions without steps.
@@ -170,12 +169,23 @@ impl Stored for Stage {
                 wait.write(out);
             }
             Self::Running { cause, actions, steps } => {
+                let Steps { hosts, leaving, aside, idle, suspended } = steps;
                 let has_steps = *steps != Steps::default();
-                out.byte(if has_steps { 2 } else { 1 });
+                out.byte(match (has_steps, idle.is_empty()) {
+                    (false, _) => 1,
+                    (true, true) => 2,
+                    (true, false) => 3,
+                });
                 cause.write(out);
                 actions.write(out);
                 if has_steps {
-                    steps.write(out);
+                    hosts.write(out);
+                    leaving.write(out);
+                    aside.write(out);
+                    suspended.write(out);
+                }
+                if !idle.is_empty() {
+                    idle.write(out);
                 }
             }
         }
@@ -185,9 +195,18 @@ impl Stored for Stage {
         let number = input.byte()?;
         match number {
             0 => Ok(Self::Waiting(Stored::read(input)?)),
-            1 | 2 => {
+            1..=3 => {
                 let (cause, actions) = (Stored::read(input)?, Stored::read(input)?);
-                let steps = if number == 2 { Steps::read(input)? } else { Steps::default() };
+                let mut steps = Steps::default();
+                if number >= 2 {
+                    steps.hosts = Stored::read(input)?;
+                    steps.leaving = Stored::read(input)?;
+                    steps.aside = Stored::read(input)?;
+                    steps.suspended = Stored::read(input)?;
+                }
+                if number == 3 {
+                    steps.idle = Stored::read(input)?;
+                }
                 Ok(Self::Running { cause, actions, steps })
             }
             _ => Err(Malformed::Impossible("Stage")),
@@ -265,11 +284,16 @@ mod tests {
                 .collect(),
             leaving: [(MachineId(8), host)].into_iter().collect(),
             aside: [(host, MachineId(9))].into_iter().collect(),
+            idle: [].into_iter().collect(),
             suspended: [target].into_iter().collect(),
         };
-        let actions = [(target, action)].into_iter().collect();
-        let running = Stage::Running { cause: StartCause::Forced, actions, steps };
-        assert_eq!(from_bytes::<Stage>(&to_bytes(&running)), Ok(running));
+        let with_idle = Steps { idle: [MachineId(9)].into_iter().collect(), ..steps.clone() };
+        for (number, steps) in [(2, steps), (3, with_idle)] {
+            let actions = [(target, action)].into_iter().collect();
+            let running = Stage::Running { cause: StartCause::Forced, actions, steps };
+            let bytes = to_bytes(&running);
+            assert_eq!((bytes[0], from_bytes::<Stage>(&bytes)), (number, Ok(running)));
+        }
     }
 
     #[test]
@@ -315,6 +339,6 @@ mod tests {
         assert!(from_bytes::<Target>(&to_bytes(&(3u64 << 32))).is_err());
         assert!(from_bytes::<HostTask>(&[4]).is_err());
         assert!(from_bytes::<HostTask>(&[16]).is_err());
-        assert!(from_bytes::<Stage>(&[3]).is_err());
+        assert!(from_bytes::<Stage>(&[4]).is_err());
     }
 }
