@@ -6,10 +6,10 @@ use std::sync::Arc;
 use forewarn_types::{HostId, MachineId, MaintenanceId, Now, TenantId};
 
 use super::rollouts::GroupEnd;
-use crate::action::{Action, Impact, Report};
+use crate::action::{Action, Report};
 use crate::change::Effect;
 use crate::cluster::Cluster;
-use crate::host_step::{Aside, HostPhase, Readiness, Steps, Target};
+use crate::host_step::{HostPhase, Readiness, Steps, Target};
 use crate::maintenance::{Maintenance, Stage};
 use crate::rollout::HostResult;
 
@@ -91,13 +91,6 @@ impl Cluster {
             return AfterAction::Aside;
         }
         AfterAction::Free
-    }
-
-    /// A machine that was stopped for the step on its host and could not be started again is off from now on.
-    pub(super) fn stay_off(&mut self, machine: MachineId, failed: Impact) {
-        if failed == Impact::Return(Aside::Stopped) {
-            self.apply(machine, Impact::Stop);
-        }
     }
 
     /// Records the end of the step on a host. The change that follows brings its machines back.

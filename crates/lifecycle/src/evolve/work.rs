@@ -229,10 +229,7 @@ impl Cluster {
         let from = self.machines.get(&machine).map(|machine| machine.host);
         match report {
             Report::Done => self.apply(machine, action.impact),
-            Report::Failed => {
-                self.impact_failed(id, machine);
-                self.stay_off(machine, action.impact);
-            }
+            Report::Failed => self.impact_failed(id, machine),
         }
         self.record_departure(id, target, from, report);
         let to = action.impact.destination();

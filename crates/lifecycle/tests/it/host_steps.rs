@@ -106,26 +106,6 @@ fn a_host_restarts_while_its_machines_are_stopped() {
 
 /// promise: E1
 #[test]
-fn a_machine_that_does_not_start_after_the_step_is_off() {
-    let mut bare = four();
-    start(&mut bare, HostWork::Restart, &[0]);
-    done(&mut bare, machine(0));
-    done(&mut bare, machine(1));
-    done(&mut bare, Target::Host(HOST));
-    report(&mut bare, returning(0), Report::Failed);
-    done(&mut bare, returning(1));
-    let state =
-        |number| bare.cluster.machine(MachineId(number)).map(|machine| (machine.boots, machine.power));
-    assert_eq!([state(0), state(1)], [Some((1, Power::Stopped)), Some((2, Power::Running))]);
-    assert_eq!((bare.cluster.maintenances().count(), result_of(&bare, HOST)), (0, Some(HostResult::Failed)));
-    // Its owner can start it.
-    bare.submit(Command::ChangePower { machine: MachineId(0), change: PowerChange::Start }).unwrap();
-    bare.complete_all();
-    assert_eq!(bare.cluster.machine(MachineId(0)).map(|machine| machine.power), Some(Power::Running));
-}
-
-/// promise: E1
-#[test]
 fn a_host_without_running_machines_has_its_step_at_once() {
     let mut bare = four();
     bare.submit(Command::ChangePower { machine: MachineId(2), change: PowerChange::Stop }).unwrap();
