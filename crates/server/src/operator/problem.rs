@@ -310,6 +310,9 @@ impl From<ControlError> for ApiProblem {
                 ProblemKind::NotFound
             }
             ControlError::Bad(CommandError::Unknown(LookupError::Several { .. })) => ProblemKind::Ambiguous,
+            ControlError::Bad(CommandError::WithWindows(_) | CommandError::TimeZone(_)) => {
+                ProblemKind::Refused
+            }
             ControlError::Rejected(NotThere::KeyUsed(_)) => ProblemKind::KeyUsed,
             ControlError::Bad(_) | ControlError::Rejected(NotThere::BadKey | NotThere::BadBy) => {
                 ProblemKind::InvalidRequest
