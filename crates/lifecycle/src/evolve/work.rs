@@ -140,7 +140,12 @@ impl Cluster {
         let aside = maintenance.all_aside();
         self.running.insert(id);
         let parts = maintenance.plan.parts.clone();
+        let is_restart = matches!(maintenance.plan.cause, Cause::FailedHost { .. });
         self.group_started(id, actions);
+        // Moves of these machines may have waited for their restart, which need not be a move.
+        for machine in parts.iter().filter(|_| is_restart).flat_map(|part| part.machines.iter()) {
+            self.recheck_held_work_of(*machine);
+        }
         let mut idle = Vec::new();
         for part in &parts {
             if self.count_actions(id, part, &aside) == 0 {
@@ -297,8 +302,12 @@ impl Cluster {
     ) {
         for tenant in tenants {
             let Some(maintenance) = self.maintenances.get_mut(&id).map(Arc::make_mut) else { return };
+            let is_restart = matches!(maintenance.plan.cause, Cause::FailedHost { .. });
             if let Some(part) = maintenance.plan.parts.remove(*tenant) {
                 self.end_part(now, id, &part, out);
+                // Moves of these machines may have waited for their restart.
+                let awaited = part.machines.iter().filter(|_| is_restart);
+                awaited.for_each(|machine| self.recheck_held_work_of(*machine));
             }
         }
         self.finish_if_empty(now, id, unstarted);

@@ -448,10 +448,15 @@ fn holds(cluster: &Cluster, now: Now, id: MaintenanceId, hold: Hold) -> bool {
         Hold::UpdateDomain => running().flat_map(|other| &other.plan.parts).any(|other| {
             plan.part(other.tenant).is_some_and(|part| part.update_domain != other.update_domain)
         }),
-        Hold::Moving => running().flat_map(Maintenance::actions).any(|action| {
-            action.impact.destination().is_some()
-                && plan.machines().any(|machine| Some(machine) == action.target.machine())
-        }),
+        Hold::Moving => {
+            let restarts = |work: &&Maintenance| matches!(work.plan.cause, Cause::FailedHost { .. });
+            let waiting = cluster.maintenances().filter(|other| other.wait().is_some()).filter(restarts);
+            let awaited: Vec<_> = waiting.flat_map(|work| work.plan.machines()).collect();
+            let moved = running().flat_map(Maintenance::actions);
+            let moved = moved.filter(|action| action.impact.destination().is_some());
+            let moved: Vec<_> = moved.filter_map(|action| action.target.machine()).collect();
+            plan.machines().any(|machine| moved.contains(&machine) || awaited.contains(&machine))
+        }
         Hold::Window { opens } => now.wall < opens,
         Hold::Fencing => plan.machines().any(|machine| cluster.unfenced_host_of(machine).is_some()),
     }
