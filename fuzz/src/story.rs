@@ -1,9 +1,12 @@
 //! Stories: read and played to their end, or stopped with a mistake that shows its line.
 
-use forewarn_story::{LINES_MAX, parse, run};
+use forewarn_story::{LINES_MAX, STATEMENTS_MAX, format, parse, run};
 
 /// Bytes of a story that is also played. One of them may ask for a lot of time.
 const PLAYED_BYTES_MAX: usize = 4 * 1024;
+
+/// Statements of a story that is also played, after repetitions.
+const PLAYED_STATEMENTS_MAX: usize = 500;
 
 pub(crate) fn examine(bytes: &[u8]) -> String {
     let Ok(text) = str::from_utf8(bytes) else { return "not text".to_owned() };
@@ -12,7 +15,11 @@ pub(crate) fn examine(bytes: &[u8]) -> String {
         Err(mistake) => return first_line(&mistake.to_string()),
     };
     assert!(text.lines().count() <= LINES_MAX, "a story that is too long");
-    if text.len() > PLAYED_BYTES_MAX {
+    assert!(story.statement_count() <= STATEMENTS_MAX, "a story that is too long after repetitions");
+    let usual = format(text).expect("a story that can be read has a layout");
+    assert_eq!(format(&usual).as_ref(), Ok(&usual), "a layout that is not usual");
+    assert_eq!(parse(&usual).expect("a layout is a story").statement_count(), story.statement_count());
+    if text.len() > PLAYED_BYTES_MAX || story.statement_count() > PLAYED_STATEMENTS_MAX {
         return "not played".to_owned();
     }
     match run(&story) {

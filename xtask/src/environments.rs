@@ -79,6 +79,22 @@ pub(crate) const AZURE_NODE: Environment = Environment {
     list: "xtask/azure/node/package-lock.json",
 };
 
+/// The runner of Python tests, and the build tool that installs the plugin for it.
+pub(crate) const PYTEST: Environment = Environment {
+    name: "pytest",
+    version: "9.2.0",
+    kind: Kind::Python,
+    list: "xtask/plugins/requirements.txt",
+};
+
+/// A runner of JavaScript tests, and the compiler that reads the types of the plugin for it.
+pub(crate) const JEST: Environment = Environment {
+    name: "jest",
+    version: "29.7.0",
+    kind: Kind::Node,
+    list: "xtask/plugins/node/package-lock.json",
+};
+
 impl Environment {
     /// The directory of the environment.
     pub(crate) fn find_or_install(&self) -> Result<PathBuf> {
@@ -129,8 +145,16 @@ fn run(command: &mut Command, hint: &str) -> Result<()> {
 mod tests {
     use super::*;
 
-    const ALL: [&Environment; 6] =
-        [&SCHEMATHESIS, &AZURE_CLI, &AZURE_CLI_2_50, &AZURE_CLI_2_72, &AZURE_PYTHON, &AZURE_NODE];
+    const ALL: [&Environment; 8] = [
+        &SCHEMATHESIS,
+        &AZURE_CLI,
+        &AZURE_CLI_2_50,
+        &AZURE_CLI_2_72,
+        &AZURE_PYTHON,
+        &AZURE_NODE,
+        &PYTEST,
+        &JEST,
+    ];
 
     #[test]
     fn every_environment_has_a_directory_of_its_own() {
@@ -144,7 +168,9 @@ mod tests {
             let text = fs::read_to_string(tree::root().unwrap().join(list)).unwrap();
             let line = match kind {
                 Kind::Python => format!("{name}=={version}\n"),
-                Kind::Node => format!("\"@azure/arm-compute\": \"{version}\""),
+                Kind::Node => {
+                    format!("\"{}\": \"{version}\"", name.replace("azure-arm-compute", "@azure/arm-compute"))
+                }
             };
             assert!(text.contains(&line), "{list}");
         }

@@ -15,6 +15,7 @@ mod libvirt;
 mod monitoring;
 mod mutants;
 mod packages;
+mod plugins;
 mod ports;
 mod steps;
 mod suite;
@@ -40,6 +41,7 @@ cargo xtask <command>
   api               send requests generated from its OpenAPI document to the operator API; a step of test
   azure             run az and the Azure clients for Python and JavaScript against the program; a step of test
   agent             run agents, each in its own network, and the recipes against the program; a step of test
+  plugins           run the plugins for pytest, node and Jest, and the files of the guide for CI; a step of test
   libvirt           run the virsh driver with a libvirtd and guests of its own; a step of test
   disks             test the journal with power cuts, full disks and damaged files; steps of test
   costs             count instructions and allocations of commands, joining VMs and polls with valgrind; a step of test
@@ -51,6 +53,7 @@ cargo xtask <command>
   texts help|logs|errors  prints every help text, log message or error message, to proofread them
   bench core        measure the cost of a command, with a thousand VMs and with a million
   bench rollout     measure a rolling update of every host, and count the instructions of each completion
+  bench story       measure a story with 10,000 VMs and 1,000 events, in the rules
   bench metadata    measure the cost of a poll, compared with nginx sending the same bytes; two minutes
   bench hostile     measure how much a hostile VM slows down the others; two minutes
   bench agent       measure the resources and the latency of an agent; four minutes
@@ -105,6 +108,7 @@ fn run(mut words: Words) -> Result<Outcome> {
         "api" => words.done().and_then(|()| api::command()),
         "azure" => words.done().and_then(|()| azure::command()),
         "agent" => words.done().and_then(|()| agent::command()),
+        "plugins" => words.done().and_then(|()| plugins::command()),
         "libvirt" => words.done().and_then(|()| libvirt::command()),
         "disks" => words.done().and_then(|()| suite::run_disks()),
         "costs" => words.done().and_then(|()| suite::count_costs()),

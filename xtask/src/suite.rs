@@ -12,7 +12,9 @@ use crate::ports::OccupiedPorts;
 use crate::steps::{Outcome, Steps, built_program, cargo, status};
 use crate::tools::{CARGO_DENY, PROGRAM_TESTS, has_nextest, run_ignored};
 use crate::words::{Usage, Words};
-use crate::{agent, api, azure, bench, breakages, fuzz, libvirt, monitoring, mutants, tidy, tree, units};
+use crate::{
+    agent, api, azure, bench, breakages, fuzz, libvirt, monitoring, mutants, plugins, tidy, tree, units,
+};
 
 /// Enough for a rate that is right to within two percent or so; all of them take most of a day.
 const MUTANTS_IN_LONG_RUN: usize = 300;
@@ -66,6 +68,7 @@ fn usual(steps: &mut Steps) {
     steps.run("api", api::command);
     steps.run("azure", azure::command);
     steps.run("agent", agent::command);
+    steps.run("plugins", plugins::command);
     steps.run("libvirt", libvirt::command);
     steps.run("portable", agent::check_portable);
     steps.run("power cuts", || cut_power(POWER_CUTS));

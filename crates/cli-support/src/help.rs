@@ -1,6 +1,9 @@
 //! Layout of `--help`: examples stand above the options, and lines wrap at the width of the terminal.
 
-use clap::{Command, CommandFactory, FromArgMatches};
+use std::ffi::{OsStr, OsString};
+
+use clap::error::{ContextKind, ContextValue};
+use clap::{Arg, Command, CommandFactory, FromArgMatches};
 
 /// The layout of every command: description, usage, examples (`before_help`), arguments.
 const TEMPLATE: &str = "{about-with-newline}\n{usage-heading} {usage}\n\n{before-help}{all-args}{after-help}";
@@ -12,8 +15,61 @@ const WIDTH_MAX: usize = 100;
 #[must_use]
 pub fn parse<T: CommandFactory + FromArgMatches>() -> T {
     let mut command = with_layout(T::command());
-    let matches = command.get_matches_mut();
+    let words: Vec<_> = std::env::args_os().collect();
+    let matches = command.try_get_matches_from_mut(&words).unwrap_or_else(|mut error| {
+        name_variable(&command, &mut error, &words, |name| std::env::var_os(name));
+        error.exit()
+    });
     T::from_arg_matches(&matches).unwrap_or_else(|error| error.format(&mut command).exit())
+}
+
+/// Gives an option the environment variable of its name after a prefix. A variable that is empty counts as unset.
+#[must_use]
+pub fn with_variable(prefix: &str, option: Arg) -> Arg {
+    let Some(long) = option.get_long() else { return option };
+    let name = format!("{prefix}{}", long.replace('-', "_").to_uppercase());
+    if std::env::var_os(&name).is_some_and(|value| value.is_empty()) {
+        return option;
+    }
+    // A few names for the life of the process.
+    let name: &'static str = Box::leak(name.into_boxed_str());
+    option.env(name).hide_env_values(true)
+}
+
+/// Adds the name of the environment variable to an error about its value: the command line does not show it.
+fn name_variable(
+    command: &Command,
+    error: &mut clap::Error,
+    words: &[OsString],
+    value_of: impl Fn(&OsStr) -> Option<OsString>,
+) {
+    let context = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.clone()),
+        Some(_) | None => None,
+    };
+    let (Some(shown), Some(value)) = (context(ContextKind::InvalidArg), context(ContextKind::InvalidValue))
+    else {
+        return;
+    };
+    let Some(option) = find_option(command, &shown) else { return };
+    let is_on_line = option.get_long().is_some_and(|long| {
+        let long = format!("--{long}");
+        words.iter().any(|word| word.to_string_lossy().split('=').next() == Some(long.as_str()))
+    });
+    if let Some(variable) = option.get_env().filter(|_| !is_on_line)
+        && value_of(variable).is_some_and(|found| found.to_string_lossy() == value)
+    {
+        let tip = format!("the value is that of the environment variable {}", variable.to_string_lossy());
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+    }
+}
+
+/// The option with a variable that error messages show so.
+fn find_option<'a>(command: &'a Command, shown: &str) -> Option<&'a Arg> {
+    let long = shown.strip_prefix("--").and_then(|rest| rest.split([' ', '=']).next());
+    let is_shown = |one: &&Arg| one.get_env().is_some() && one.get_long().is_some() && one.get_long() == long;
+    let own = command.get_arguments().find(is_shown);
+    own.or_else(|| command.get_subcommands().find_map(|below| find_option(below, shown)))
 }
 
 /// The command and its subcommands, with the common layout.
@@ -35,6 +91,24 @@ pub fn for_manual(command: Command) -> Command {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_value_of_a_variable_is_refused_with_the_name_of_the_variable() {
+        let option = Arg::new("n").long("n").value_name("N").env("X_N").value_parser(clap::value_parser!(u8));
+        let command = || Command::new("x").subcommand(Command::new("y").arg(option.clone()));
+        let message = |words: &[&str], in_variable: &str| {
+            let mut command = command();
+            let words: Vec<_> = words.iter().map(OsString::from).collect();
+            let mut error = command.try_get_matches_from_mut(&words).unwrap_err();
+            name_variable(&command, &mut error, &words, |_| Some(in_variable.into()));
+            error.to_string()
+        };
+        assert!(message(&["x", "y", "--n", "many"], "many").contains("invalid value 'many'"));
+        for line in [["--n", "many"].as_slice(), &["--n=many"]] {
+            let words = [&["x", "y"], line].concat();
+            assert!(!message(&words, "many").contains("X_N"), "it is on the command line");
+        }
+    }
 
     #[test]
     fn examples_stand_above_the_options() {

@@ -2,7 +2,7 @@
 
 use forewarn_http_client::HttpResponse;
 use forewarn_imds::{Edition, parse_date};
-use forewarn_types::EventKind;
+use forewarn_types::{EventId, EventKind};
 use serde_json::Value;
 
 use crate::catalogue as c;
@@ -22,10 +22,6 @@ const MEMBERS: [(&str, Edition); 9] = [
     ("EventSource", Edition::V2019_08_01),
     ("DurationInSeconds", Edition::V2020_07_01),
 ];
-
-/// The kinds of events.
-const KINDS: [EventKind; 5] =
-    [EventKind::Freeze, EventKind::Reboot, EventKind::Redeploy, EventKind::Preempt, EventKind::Terminate];
 
 /// How often all editions are read until no change comes in between.
 const TRIES: u32 = 3;
@@ -57,10 +53,7 @@ fn compare(edition: Edition, document: &Value, newest: &Value, results: &mut Res
     let differs = || format!("edition {name} has {}, not {}", shown(document), shown(newest));
     results.judge(&c::INCARNATION_OF_ALL_EDITIONS, equal.then_some(()).ok_or_else(differs));
     let known = |event: &&Value| {
-        KINDS
-            .into_iter()
-            .find(|kind| kind.as_str() == text(event, "EventType"))
-            .is_none_or(|kind| edition.knows(kind))
+        text(event, "EventType").parse::<EventKind>().map_or(true, |kind| edition.knows(kind))
     };
     let expected: Vec<_> = events_of(newest).iter().filter(known).collect();
     let found = events_of(document);
@@ -152,7 +145,7 @@ fn check_event(event: &Value, results: &mut Results) {
         results.judge(check, known.then_some(()).ok_or_else(|| format!("`{member}` is {found}")));
     };
     one_of(&c::EVENT_STATUS, "EventStatus", &["Scheduled", "Started"]);
-    one_of(&c::EVENT_TYPE, "EventType", &KINDS.map(EventKind::as_str));
+    one_of(&c::EVENT_TYPE, "EventType", &EventKind::ALL.map(EventKind::as_str));
     one_of(&c::RESOURCE_TYPE, "ResourceType", &["VirtualMachine"]);
     one_of(&c::EVENT_SOURCE, "EventSource", &["Platform", "User"]);
     let id = text(event, "EventId");
@@ -214,12 +207,9 @@ fn shown(document: &Value) -> String {
     format!("`DocumentIncarnation` {}", document.get("DocumentIncarnation").unwrap_or(&Value::Null))
 }
 
-/// Returns true for 8-4-4-4-12 hexadecimal digits without lower-case letters.
+/// Returns true for a GUID without lower-case letters.
 fn is_upper_guid(text: &str) -> bool {
-    let groups: Vec<_> = text.split('-').collect();
-    let is_upper = |byte: u8| byte.is_ascii_digit() || (b'A'..=b'F').contains(&byte);
-    groups.iter().map(|group| group.len()).eq([8, 4, 4, 4, 12])
-        && groups.iter().all(|group| group.bytes().all(is_upper))
+    EventId::parse(text).is_some_and(|id| id.to_string() == text)
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use forewarn_reports::{Case, CaseOutcome, Suite, junit};
 use serde_json::{Value, json};
 
 use crate::check::{Check, Outcome};
@@ -77,52 +78,20 @@ impl Report {
     /// The report as a JUnit test suite. A failed check without points is a skipped test.
     #[must_use]
     pub fn junit(&self) -> String {
-        let score = self.score();
-        let (tests, skipped) = (self.outcomes.len(), score.not_run + score.advice);
-        let mut suite = format!(
-            "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"{}\" tests=\"{tests}\" failures=\"{}\" \
-             errors=\"0\" skipped=\"{skipped}\">\n",
-            escaped(&format!("conformance of {}", self.url)),
-            score.failed
-        );
-        for (check, outcome) in &self.outcomes {
-            let case = format!("<testcase classname=\"conformance\" name=\"{}\"", check.id);
+        let cases = self.outcomes.iter().map(|(check, outcome)| {
             let (_, why) = words(outcome);
-            let message = escaped(&format!("{}: {why}", check.title));
-            let line = match outcome {
-                Outcome::Passed => format!("{case}/>"),
+            let message = format!("{}: {why}", check.title);
+            let outcome = match outcome {
+                Outcome::Passed => CaseOutcome::Passed,
                 Outcome::Failed(_) if check.severity.points() > 0 => {
-                    format!(
-                        "{case}><failure message=\"{message}\">{}</failure></testcase>",
-                        escaped(check.reason)
-                    )
+                    CaseOutcome::Failed { message, details: check.reason.to_owned() }
                 }
-                Outcome::Failed(_) | Outcome::NotRun(_) => {
-                    format!("{case}><skipped message=\"{message}\"/></testcase>")
-                }
+                Outcome::Failed(_) | Outcome::NotRun(_) => CaseOutcome::Skipped { message },
             };
-            writeln!(suite, "  {line}").ok();
-        }
-        suite.push_str("</testsuite>\n");
-        suite
+            Case::new("conformance", check.id, outcome)
+        });
+        junit(&Suite { name: format!("conformance of {}", self.url), cases: cases.collect() })
     }
-}
-
-/// Text inside an XML attribute or element. Characters that XML cannot contain become `?`.
-fn escaped(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for letter in text.chars() {
-        match letter {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            '\n' | '\t' => escaped.push(' '),
-            letter if letter.is_control() || matches!(letter, '\u{fffe}' | '\u{ffff}') => escaped.push('?'),
-            letter => escaped.push(letter),
-        }
-    }
-    escaped
 }
 
 #[cfg(test)]

@@ -60,6 +60,18 @@ pub enum ControlError {
     /// The object has changed since the caller read it.
     #[error("the resource has changed since you read it\n  hint: read it again and repeat the request")]
     Changed,
+    /// The request requires notice, and none of the concerned tenants is enrolled.
+    #[error(
+        "no machine would be notified: {0}\n  hint: poll once from one of the machines, \
+         GET /metadata/scheduledevents, or enrol every tenant: `forewarn settings set --enrolment always`"
+    )]
+    NoNotice(String),
+    /// The request requires notice, and makes no event.
+    #[error(
+        "no machine would be notified: the request makes no event\n  \
+         hint: a deletion is announced with --terminate-notification on, a new image with --os-image on"
+    )]
+    NoEvent,
     /// Only an empty cluster can be removed.
     #[error("cluster {0} is not empty\n  hint: remove its hosts and tenants first")]
     ClusterInUse(String),

@@ -49,6 +49,7 @@ pub use audit::*;
 pub use command::*;
 pub use decision::{
     ClusterRemoval, Decision, Environment, Fencing, HypervisorKind, decide_in_cluster, decide_shared,
+    describe_request,
 };
 pub use effect::{Effect, FinishedWork, PlannedWork};
 pub use error::{ControlError, RefusedCommand};

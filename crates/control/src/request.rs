@@ -193,6 +193,9 @@ pub struct RequestContext {
     /// The request as the audit log shows it, where the commands were derived from it.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     pub asked: Option<serde_json::Value>,
+    /// Refuse the request if no machine gets notice of an event.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub require_notice: bool,
 }
 
 /// A permit, and the origin of the host names in the commands that are checked against it.
@@ -244,6 +247,7 @@ impl Default for RequestContext {
             once: None,
             if_revision: None,
             asked: None,
+            require_notice: false,
         }
     }
 }

@@ -162,6 +162,9 @@ pub struct MachineExplanation {
     pub machine: Option<MachineView>,
     /// True if its tenant is enrolled: its machines get notice of events.
     pub enrolled: bool,
+    /// True if the setting `enrolment` enrols its tenant, with or without polls.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub enrolled_by_setting: bool,
     /// Its last poll for events; null if it has not polled since the server started.
     pub last_poll: Option<PollView>,
     /// Work that is announced, under way, or planned for its host.

@@ -3,7 +3,9 @@
 use forewarn_control::view::deletion::unannounced_reason;
 use forewarn_control::view::describe::{cause, join_names};
 use forewarn_control::{AuditEntry, MachineDetails, event_view, full_name, machine_view, rollout_view};
-use forewarn_lifecycle::{Event, EventKind, Machine, MachineId, Maintenance, MaintenanceId, Target, Tenant};
+use forewarn_lifecycle::{
+    Enrolment, Event, EventKind, Machine, MachineId, Maintenance, MaintenanceId, Target, Tenant,
+};
 use forewarn_types::Moment;
 
 use crate::obstacles::{EventWork, RETRIED};
@@ -32,6 +34,7 @@ pub fn explain_machine(
         summary: String::new(),
         machine: None,
         enrolled: false,
+        enrolled_by_setting: false,
         last_poll: None,
         coming: Vec::new(),
         refused: Vec::new(),
@@ -74,6 +77,7 @@ impl ExplanationContext<'_> {
         explanation.summary = format!("The machine is {} on {}", view.power, view.host);
         explanation.machine = Some(view);
         explanation.enrolled = tenant.is_enrolled();
+        explanation.enrolled_by_setting = tenant.enrolment == Enrolment::BySetting;
         explanation.last_poll = self.poll_view(id, None).filter(|poll| poll.last.is_some());
         explanation.coming = self.coming(id, machine, tenant);
         explanation.refused = self.refused(self.resources_of(id, tenant));

@@ -4,7 +4,7 @@ use forewarn_control::resource_id::SCALE_SETS;
 use forewarn_control::view::deletion::length;
 use forewarn_control::view::describe::join_names;
 use forewarn_control::{ScaleSetSummary, event_view, instances, scale_set_summary};
-use forewarn_lifecycle::{EventKind, Priority, ScaleSet, ScaleSetId, Tenant};
+use forewarn_lifecycle::{EnrolmentRule, EventKind, Priority, ScaleSet, ScaleSetId, Tenant};
 use forewarn_types::Moment;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -26,6 +26,9 @@ pub struct ScaleSetExplanation {
     pub scale_set: Option<ScaleSetSummary>,
     /// True if all its tenants are enrolled: their machines get notice of events.
     pub enrolled: bool,
+    /// True if the setting `enrolment` enrols them, with or without polls.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub enrolled_by_setting: bool,
     /// Work that is announced or under way.
     pub coming: Vec<UpcomingView>,
     /// Refused requests of Azure clients about it since the server started: the newest of each.
@@ -58,6 +61,7 @@ impl ExplanationContext<'_> {
             summary: self.set_summary(set, view.as_ref()),
             scale_set: view,
             enrolled: tenants.iter().all(|tenant| tenant.is_enrolled()),
+            enrolled_by_setting: self.cluster.settings().enrolment == EnrolmentRule::Always,
             coming: self.set_coming(set),
             hints: self.set_hints(set, &tenants, &refused),
             refused,
@@ -73,6 +77,7 @@ impl ExplanationContext<'_> {
             summary: "There is no such scale set, and a request about it was refused".to_owned(),
             scale_set: None,
             enrolled: false,
+            enrolled_by_setting: false,
             coming: Vec::new(),
             hints: notification::causes(&refused).collect(),
             refused,

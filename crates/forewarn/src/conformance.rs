@@ -3,14 +3,16 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use clap::Args;
 use forewarn_cli_support::table::Table;
 use forewarn_conformance::{Assignment, Report};
 use forewarn_types::EventKind;
 use forewarn_url::{Url, percent};
 
-use crate::operator::{GlobalOptions, OutputFormat, print, visible};
+use crate::event_pattern::not_a_type;
+use crate::findings::{fail_if_any, print_report};
+use crate::operator::GlobalOptions;
 
 /// Check an endpoint of Scheduled Events: this one, a mock, or that of a cloud, from inside a VM
 ///
@@ -67,12 +69,11 @@ fn parse_url(text: &str) -> Result<Url, String> {
 
 fn parse_cause(text: &str) -> Result<(EventKind, String), String> {
     let (kind, command) = text.split_once('=').ok_or("write TYPE=COMMAND")?;
-    let kinds = || format!("not an event type: {}", EventKind::ALL.map(EventKind::as_str).join(", "));
     let kind = EventKind::ALL.into_iter().find(|known| known.as_str().eq_ignore_ascii_case(kind));
     if command.trim().is_empty() {
         return Err("the command is empty".to_owned());
     }
-    Ok((kind.ok_or_else(kinds)?, command.to_owned()))
+    Ok((kind.ok_or_else(not_a_type)?, command.to_owned()))
 }
 
 fn parse_limit(text: &str) -> Result<Duration, String> {
@@ -104,17 +105,11 @@ pub(crate) fn command(arguments: &ConformanceArgs, options: &GlobalOptions) -> R
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.context("cannot start the runtime")?;
     let report = runtime.block_on(forewarn_conformance::run(&assignment))?;
-    let text = match options.output() {
-        OutputFormat::Json => format!("{:#}\n", report.json()),
-        OutputFormat::Table | OutputFormat::Wide => visible(&table(&report)),
-    };
-    print(&text)?;
+    print_report(options, &report.json(), &table(&report))?;
     arguments.report.iter().try_for_each(|(path, format)| write(&report, path, *format))?;
-    match report.score().failed {
-        0 => Ok(()),
-        1 => bail!("the endpoint does not keep the contract: 1 check failed"),
-        several => bail!("the endpoint does not keep the contract: {several} checks failed"),
-    }
+    fail_if_any(report.score().failed, "check", |failed| {
+        format!("the endpoint does not keep the contract: {failed} failed")
+    })
 }
 
 fn base(arguments: &ConformanceArgs) -> Result<Url> {

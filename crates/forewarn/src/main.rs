@@ -1,19 +1,26 @@
 //! The program `forewarn`: reads the command line, calls a library, and prints the result.
 //!
 //! Data goes to standard output, everything else to standard error. Exit code 0: success; 1: failure; 2: invalid
-//! command line.
+//! command line; 3: timed out (`forewarn wait`).
 
+#[cfg(test)]
+mod announcing_commands;
 mod client;
 mod conformance;
 mod doctor;
 #[cfg(test)]
 mod documented;
 mod driver;
+mod event_pattern;
+mod exit_code;
+mod findings;
 mod operator;
+mod requested_events;
 mod server;
 mod state_directory;
 mod store;
 mod story;
+mod test;
 mod trust;
 
 use std::process::ExitCode;
@@ -35,7 +42,8 @@ struct Cli {
 enum Command {
     Dev(server::dev::DevArgs),
     Serve(server::serve::ServeArgs),
-    /// Run stories: scripted scenarios for a fleet, with the events that its machines see
+    Test(test::TestArgs),
+    /// Run, list or record stories: scripted scenarios for a fleet, with the events that its machines see
     Story {
         #[command(subcommand)]
         command: story::Command,
@@ -70,15 +78,28 @@ enum Command {
     },
 }
 
-/// The exit code for an invalid command line.
-const USAGE: u8 = 2;
+impl Command {
+    /// Returns true if the result is that of tests, which other programs read as JUnit XML.
+    fn reports_tests(&self) -> bool {
+        matches!(self, Self::Story { command: story::Command::Run(_) })
+    }
+}
 
 fn main() -> ExitCode {
     let Cli { options, command } = forewarn_cli_support::help::parse();
+    if options.report() == operator::TestReportFormat::Junit && !command.reports_tests() {
+        let message = "invalid value 'junit' for '--output <FORMAT>': only `story run` prints JUnit XML; `forewarn test` \
+                       writes it with --report FILE.xml\n";
+        Cli::command().error(clap::error::ErrorKind::InvalidValue, message).exit();
+    }
     let result = match command {
         Command::Dev(arguments) => server::dev::command(&arguments),
         Command::Serve(arguments) => server::serve::command(&arguments),
-        Command::Story { command } => story::run(&command, options.api()),
+        Command::Test(arguments) => match test::command(&arguments, &options) {
+            Ok(code) => return code,
+            Err(error) => Err(error),
+        },
+        Command::Story { command } => story::run(&command, &options),
         Command::Store { command } => store::run(&command),
         Command::Doctor(arguments) => doctor::command(&arguments, &options),
         Command::Conformance(arguments) => conformance::command(&arguments, &options),
@@ -91,7 +112,7 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             forewarn_cli_support::log::fail("forewarn", &format!("{error:#}"));
-            if error.is::<client::InvalidServerUrl>() { ExitCode::from(USAGE) } else { ExitCode::FAILURE }
+            exit_code::of(&error)
         }
     }
 }
@@ -166,6 +187,11 @@ mod tests {
             "vm describe solo",
             "vm describe solo --tag role",
             "brake",
+            "wait",
+            "wait --since 7",
+            "wait --event Thaw",
+            "wait --event Reboot:",
+            "vm stop web_0 --require-notice",
             "rollout start",
             "rollout start --all h1",
             "rollout start h1 --tenant-share 0%",
@@ -174,6 +200,8 @@ mod tests {
             "driver check ./driver --machine m",
             "driver check ./driver --machine m --host h --time-limit 0s",
             "driver check ./driver --machine m --host h --host-order dance",
+            "state save",
+            "health --wait soon",
             "webhook add ops",
             "webhook add ops https://h --type Thaw",
             "conformance",
@@ -225,6 +253,9 @@ mod tests {
             "rollout change 3 --add h1 --remove h2 --at-once 0",
             "brake on",
             "watch --tenant web",
+            "wait --enrolled solo --enrolled web_0 --event Reboot:web_0 --event :solo --approved 2851 --timeout 5s",
+            "wait --event --idle --since 7",
+            "vm restart web_0 --require-notice",
             "event explain 2851",
             "vm explain web_0 --all",
             "audit ls --machine web/web_0 --since 2026-01-01T00:00:00Z --kind command",
@@ -232,6 +263,10 @@ mod tests {
             "webhook add ops https://h/x --schema eventgrid --tenant web --type Freeze --type preempt --authorization-file -",
             "webhook test ops",
             "audit export -",
+            "reset",
+            "state save fixture.json",
+            "state load -",
+            "health --wait 30s --output json",
             "driver check ./driver --machine m --host h --to g --host-order update_host --destroy --yes",
             "conformance http://h --as web_0 --event reboot=true --advance true --watch 1s --report c.xml",
             "completions zsh",

@@ -432,7 +432,8 @@ impl Cluster {
     }
 
     /// The machines that work on a host affects: those that are placed there and not deallocated.
-    pub(crate) fn machines_on(&self, id: HostId) -> Vec<MachineId> {
+    #[must_use]
+    pub fn machines_on(&self, id: HostId) -> Vec<MachineId> {
         let listed = self.host(id).map_or(&[][..], Host::machines);
         listed.iter().copied().filter(|machine| self.is_on(*machine, id)).collect()
     }

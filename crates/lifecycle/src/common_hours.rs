@@ -92,15 +92,7 @@ mod tests {
     use super::*;
     use crate::time_zone::{OffsetChange, TimeZone};
     use crate::window::Weekdays;
-
-    /// Thursday, 2026-01-01T00:00:00Z, and minutes after it.
-    fn at(minutes: i64) -> Timestamp {
-        Timestamp::from_millis(1_767_225_600_000 + minutes * MINUTE_MILLIS)
-    }
-
-    fn window(days: u8, from: u16, to: u16, offset: i16) -> Window {
-        Window::new(Weekdays::from_bits(days).unwrap(), from, to, offset).unwrap()
-    }
+    use crate::window::tests::{at, window};
 
     const DAY: i64 = 1440;
 

@@ -108,7 +108,7 @@ pub use maintenance::{Cause, Hold, Maintenance, Plan, PowerChange, Stage, Wait, 
 pub use notice::minimum_notice;
 pub use parts::{Part, Parts};
 pub use percent::Percent;
-pub use policy::{Approve, Brake, FailureKind, Policy, Settings, Unenrolled};
+pub use policy::{Approve, Brake, EnrolmentRule, FailureKind, Policy, Settings, Unenrolled};
 #[cfg(debug_assertions)]
 pub use reads::reads;
 pub use refusal::Refusal;

@@ -44,6 +44,25 @@ pub struct Settings {
     pub user_operations_max: Option<u16>,
     /// Effect of a failed host on its machines.
     pub failure: FailureKind,
+    /// The time at which tenants are enrolled.
+    #[serde(default, skip_serializing_if = "EnrolmentRule::is_default")]
+    pub enrolment: EnrolmentRule,
+}
+
+/// The time at which tenants are enrolled.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum EnrolmentRule {
+    /// With the first request of a machine, until none has sent one for a day.
+    #[default]
+    OnFirstPoll,
+    /// From the beginning, without an end.
+    Always,
+}
+
+impl EnrolmentRule {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// Treatment of operations on tenants that are not enrolled.
@@ -66,7 +85,12 @@ pub enum FailureKind {
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { unenrolled: Unenrolled::RunAtOnce, user_operations_max: None, failure: FailureKind::Reboot }
+        Self {
+            unenrolled: Unenrolled::RunAtOnce,
+            user_operations_max: None,
+            failure: FailureKind::Reboot,
+            enrolment: EnrolmentRule::OnFirstPoll,
+        }
     }
 }
 

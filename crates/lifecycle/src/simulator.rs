@@ -46,6 +46,16 @@ pub trait Simulation: Environment {
 
     /// Observes a change that is about to be applied: `cluster` does not include it yet.
     fn on_change(&mut self, cluster: &Cluster, now: Now, change: &Change);
+
+    /// Observes all changes of a decision, before the first of them.
+    fn on_decision(&mut self, changes: &[Change]) {
+        let _ = changes;
+    }
+
+    /// Observes an effect of a change that has been applied.
+    fn on_effect(&mut self, effect: &Effect) {
+        let _ = effect;
+    }
 }
 
 /// A completed action.
@@ -123,9 +133,12 @@ impl<S: Simulation> Simulator<S> {
     /// # Errors
     /// The refusal of the rules; the state is unchanged.
     pub fn submit(&mut self, command: &Command) -> Result<(), Refusal> {
-        for change in self.cluster.decide(self.now, command)? {
+        let changes = self.cluster.decide(self.now, command)?;
+        self.environment.on_decision(&changes);
+        for change in changes {
             self.environment.on_change(&self.cluster, self.now, &change);
             for effect in self.cluster.evolve(self.now, &change) {
+                self.environment.on_effect(&effect);
                 match effect {
                     Effect::Perform(action) => self.ordered.push(action),
                     Effect::Publish(_) | Effect::Unpublish(_) => {}

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::fleet::ResourceKind;
 use crate::limits::{ENDED_KEPT_FOR, ENDED_KEPT_MAX, SILENCE_MAX};
-use crate::policy::Policy;
+use crate::policy::{EnrolmentRule, Policy};
 
 /// The machines that share one document, and the document.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub struct Tenant {
     pub shape: Shape,
     /// Events that need no approval.
     pub policy: Policy,
-    /// Enabled while its machines send requests.
+    /// Enabled while its machines send requests, or by a setting.
     pub enrolment: Enrolment,
     /// Grows by one for each event that appears, starts or goes.
     pub incarnation: u64,
@@ -50,6 +50,8 @@ pub enum Enrolment {
         /// Time at which it is disabled, unless a request arrives before.
         silent_at: Steady,
     },
+    /// A setting enrols every tenant, with or without requests.
+    BySetting,
 }
 
 /// Platform work on machines of a tenant, announced or in progress.
@@ -105,6 +107,26 @@ impl Enrolment {
     pub fn heard(at: Steady) -> Self {
         Self::Enabled { silent_at: at.plus(SILENCE_MAX) }
     }
+
+    /// The enrolment of a new tenant.
+    pub(crate) fn initial(rule: EnrolmentRule) -> Self {
+        match rule {
+            EnrolmentRule::OnFirstPoll => Self::Disabled,
+            EnrolmentRule::Always => Self::BySetting,
+        }
+    }
+
+    /// The enrolment under another rule, from now on. A tenant that the setting has enrolled stays enrolled; its
+    /// silence begins now.
+    pub(crate) fn under(self, rule: EnrolmentRule, now: Steady) -> Self {
+        match (rule, self) {
+            (EnrolmentRule::Always, Self::Disabled | Self::Enabled { .. } | Self::BySetting) => {
+                Self::BySetting
+            }
+            (EnrolmentRule::OnFirstPoll, Self::BySetting) => Self::heard(now),
+            (EnrolmentRule::OnFirstPoll, Self::Disabled | Self::Enabled { .. }) => self,
+        }
+    }
 }
 
 impl Tenant {
@@ -131,10 +153,13 @@ impl Tenant {
         self.events().iter().find(|event| event.id() == id)
     }
 
-    /// Enabled while its machines send requests.
+    /// Enabled while its machines send requests, or by a setting.
     #[must_use]
     pub fn is_enrolled(&self) -> bool {
-        matches!(self.enrolment, Enrolment::Enabled { .. })
+        match self.enrolment {
+            Enrolment::Enabled { .. } | Enrolment::BySetting => true,
+            Enrolment::Disabled => false,
+        }
     }
 
     /// Returns true if an event with that id ended so recently that an approval of it is accepted, without effect.

@@ -61,16 +61,20 @@ impl TimeZone {
         is_valid.then(|| Self { name: name.to_owned(), offset_minutes, changes })
     }
 
-    /// Returns true if a text has the form of a name, such as `Europe/Berlin`.
+    /// Returns true if a text may be a name, such as `Europe/Berlin`: it has the form and a permitted length.
     #[must_use]
     pub fn is_name(text: &str) -> bool {
+        text.len() <= ZONE_NAME_BYTES_MAX && Self::has_form_of_name(text)
+    }
+
+    /// Returns true if a text has the form of a name, however long.
+    #[must_use]
+    pub fn has_form_of_name(text: &str) -> bool {
         let is_part = |part: &str| {
             let letters = part.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_+-".contains(&byte));
             letters && !part.is_empty()
         };
-        text.len() <= ZONE_NAME_BYTES_MAX
-            && text.starts_with(|first: char| first.is_ascii_alphabetic())
-            && text.split('/').all(is_part)
+        text.starts_with(|first: char| first.is_ascii_alphabetic()) && text.split('/').all(is_part)
     }
 
     /// Its name in the time zone database.

@@ -228,15 +228,15 @@ pub(crate) fn announcement(now: Timestamp, opens: Timestamp, notice: Duration) -
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
     /// Thursday, 2026-01-01T00:00:00Z, and minutes after it.
-    fn at(minutes: i64) -> Timestamp {
+    pub(crate) fn at(minutes: i64) -> Timestamp {
         Timestamp::from_millis(1_767_225_600_000 + minutes * MINUTE_MILLIS)
     }
 
-    fn window(days: u8, from: u16, to: u16, offset: i16) -> Window {
+    pub(crate) fn window(days: u8, from: u16, to: u16, offset: i16) -> Window {
         Window::new(Weekdays::from_bits(days).unwrap(), from, to, offset).unwrap()
     }
 

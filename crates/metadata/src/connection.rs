@@ -5,6 +5,8 @@
 //!                          └── unreadable ────┴── over-long ──▶ refused ──▶ half-closed, drained, closed
 //! ```
 
+mod faults;
+
 use std::io::{self, ErrorKind};
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -142,6 +144,9 @@ impl<C: ControlPlane, S: ClientStream> Connection<C, S> {
             Ok(action) => action,
             Err(problem) => return Box::pin(self.refuse(problem, rules)).await,
         };
+        if let Some(fault) = self.endpoint.take_fault(&caller, &action) {
+            return Box::pin(self.serve_with_fault(fault, (caller, action), rules)).await;
+        }
         let admitted = match self.endpoint.admit(&caller, &action).await {
             Ok(admitted) => admitted,
             Err(problem) => return Box::pin(self.refuse(problem, rules)).await,

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use forewarn_imds::{BadStartRequest, Instance, RequestError};
 use forewarn_types::{ClusterId, EventId, Name, Now, TenantId};
 
-use crate::callers::Caller;
+use crate::callers::{Caller, FaultTable};
 
 /// Seconds until a client should try again after too many requests, or while nothing can be written.
 pub(crate) const RETRY_AFTER_SECONDS: u32 = 1;
@@ -16,6 +16,11 @@ pub(crate) const RETRY_AFTER_SECONDS: u32 = 1;
 /// The control plane behind the endpoint. A poll uses only its clock and its look-ups, which never wait.
 pub trait ControlPlane: Clone + Debug + Send + Sync + 'static {
     fn now(&self) -> Now;
+
+    /// The faults to inject, if the server permits faults. The endpoint reads this once.
+    fn faults(&self) -> Option<Arc<FaultTable>> {
+        None
+    }
 
     /// Number that changes whenever a look-up may have another result.
     fn generation(&self) -> u64;

@@ -134,6 +134,14 @@ impl EndpointCounts {
         }
     }
 
+    /// Requests that were answered with an error, by the status.
+    #[must_use]
+    pub fn refused_requests(&self) -> Vec<(u16, u64)> {
+        let sum = |place: usize| self.requests.iter().map(|codes| codes[place].get()).sum();
+        let all = CODES.iter().enumerate().map(|(place, code)| (*code, sum(place)));
+        all.filter(|(code, count)| *code >= 400 && *count > 0).collect()
+    }
+
     /// Counts a response to a request to that path.
     pub(crate) fn count_response(&self, path: Path, code: u16) {
         if let Some(place) = CODES.iter().position(|known| *known == code) {

@@ -8,7 +8,7 @@ use arc_swap::ArcSwapOption;
 use forewarn_imds::RequestError;
 use prometheus_client::metrics::gauge::Gauge;
 
-use crate::callers::{Caller, CallerId, CountGuard, LimitedCount, LoadGuard, LoadKind};
+use crate::callers::{Caller, CallerId, CountGuard, FaultTable, LimitedCount, LoadGuard, LoadKind};
 use crate::control_plane::ControlPlane;
 use crate::counts::{EndpointCounts, Path};
 use crate::limits::Limits;
@@ -28,6 +28,8 @@ pub struct Endpoint<C> {
     pub(crate) settings: Settings,
     pub(crate) limiter: Option<Arc<Limiter>>,
     errors: Option<Arc<Limiter>>,
+    /// Faults to inject. None on a server that injects none.
+    pub(crate) faults: Option<Arc<FaultTable>>,
     pub(crate) counts: Arc<EndpointCounts>,
     open_connections: Arc<LimitedCount>,
     unknown_callers: Arc<LimitedCount>,
@@ -78,11 +80,13 @@ impl<C: ControlPlane> Endpoint<C> {
         let errors = settings.limits.map(|limits| Arc::new(Limiter::new(limits.errors)));
         let (open_connections, unknown_callers, successor) = Default::default();
         let (accept_failures, unknown_clusters) = Default::default();
+        let faults = control.faults();
         Arc::new(Self {
             control,
             settings,
             limiter,
             errors,
+            faults,
             counts,
             open_connections,
             unknown_callers,
@@ -113,6 +117,7 @@ impl<C: ControlPlane> Endpoint<C> {
             settings,
             limiter: rate,
             errors,
+            faults: self.faults.clone(),
             counts: Arc::clone(&self.counts),
             open_connections: Arc::clone(&self.open_connections),
             unknown_callers: Arc::clone(&self.unknown_callers),

@@ -111,5 +111,5 @@ impl ClientStream for Script {
         std::future::ready(Ok(self.pieces.len().min(1)))
     }
 
-    fn reject(self) {}
+    fn reset_on_close(&self) {}
 }

@@ -45,7 +45,10 @@ mod target;
 mod threads;
 mod throttle;
 
-pub use callers::{Caller, CallerId, Directory, DirectoryChanges, Poll, PublishedState};
+pub use callers::{
+    Caller, CallerId, Directory, DirectoryChanges, Fault, FaultTable, FaultTarget, Poll, PublishedState,
+    TooManyFaults,
+};
 pub use control_plane::{ApprovalError, ControlPlane, EnrolError};
 pub use counts::EndpointCounts;
 pub use endpoint::Endpoint;

@@ -11,8 +11,9 @@ use forewarn_types::{Name, Now};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::gauge::Gauge;
 
-use crate::callers::{Caller, LoadGuard, LoadKind};
+use crate::callers::{Caller, LoadGuard, LoadKind, RequestKind, TakenFault};
 use crate::control_plane::{ApprovalError, ControlPlane, RETRY_AFTER_SECONDS};
+use crate::counts::EndpointCounts;
 use crate::endpoint::Endpoint;
 use crate::published::PublishedDocument;
 use crate::request::KnownIncarnations;
@@ -65,6 +66,12 @@ fn too_many(limited: &Counter) -> RequestError {
 }
 
 impl<C: ControlPlane> Endpoint<C> {
+    /// Counts of connections and requests.
+    #[must_use]
+    pub fn counts(&self) -> &Arc<EndpointCounts> {
+        &self.counts
+    }
+
     /// Admits a request that has passed every check but the rate limit. It counts for the enrolment of its tenant even
     /// if the limit rejects it.
     pub(crate) async fn admit(
@@ -100,7 +107,7 @@ impl<C: ControlPlane> Endpoint<C> {
     ) -> Option<Response> {
         let Action::Events { edition, known, wait: None } = action else { return None };
         let published = caller.slot.read();
-        if !published.enrolled {
+        if !published.enrolled || self.has_faults() {
             return None;
         }
         if let Some(limits) = &self.settings.limits {
@@ -114,6 +121,24 @@ impl<C: ControlPlane> Endpoint<C> {
         caller.slot.record_request(now.steady);
         caller.polled.note(now.wall, *edition, published.last_audit_entry);
         Some(document_response(published, *edition, known))
+    }
+
+    /// Returns true if a machine has a fault: no response is prompt then. A server that injects none has no table.
+    fn has_faults(&self) -> bool {
+        self.faults.as_ref().is_some_and(|faults| faults.has_any())
+    }
+
+    /// Takes the fault of a poll or of an approval.
+    pub(crate) fn take_fault(&self, caller: &Caller, action: &Action) -> Option<TakenFault> {
+        let faults = self.faults.as_ref()?;
+        let kind = match action {
+            Action::Events { .. } => RequestKind::Poll,
+            Action::Approve => RequestKind::Approve,
+            Action::Instance { .. } | Action::Versions | Action::Members | Action::Token { .. } => {
+                return None;
+            }
+        };
+        faults.take(caller.id(), kind)
     }
 
     /// Takes one unit of load for a machine, if there is a limit.
@@ -228,7 +253,7 @@ impl<C: ControlPlane> Endpoint<C> {
 }
 
 /// The document, or 304 if the client has it.
-fn document_response(
+pub(crate) fn document_response(
     published: Guard<Arc<PublishedDocument>>,
     edition: Edition,
     known: &KnownIncarnations,

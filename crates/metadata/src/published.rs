@@ -3,7 +3,7 @@
 //! A poll looks up its caller, the caller's slot and the slot's document without any lock that a writer holds. The
 //! bytes of a response are rendered once per edition, on first use, and shared by all polls.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use arc_swap::{ArcSwap, Guard};
@@ -20,6 +20,8 @@ pub struct DocumentSlot {
     current: ArcSwap<PublishedDocument>,
     last_request_millis: AtomicU64,
     changed: Notify,
+    /// The directory no longer has the slot: no document follows.
+    is_retired: AtomicBool,
 }
 
 #[derive(Debug)]
@@ -76,6 +78,7 @@ impl DocumentSlot {
             current: ArcSwap::from_pointee(published),
             last_request_millis: AtomicU64::new(0),
             changed: Notify::new(),
+            is_retired: AtomicBool::new(false),
         }
     }
 
@@ -87,6 +90,15 @@ impl DocumentSlot {
     /// Replaces the document, and wakes the requests that wait for a change.
     pub fn publish(&self, published: PublishedDocument) {
         self.current.store(Arc::new(published));
+        self.changed.notify_waiters();
+    }
+
+    /// Publishes the last document of the slot, if there is one, and ends all waiting requests.
+    pub(crate) fn retire(&self, last: Option<PublishedDocument>) {
+        if let Some(published) = last {
+            self.current.store(Arc::new(published));
+        }
+        self.is_retired.store(true, Ordering::Release);
         self.changed.notify_waiters();
     }
 
@@ -104,13 +116,19 @@ impl DocumentSlot {
         Steady::from_millis(self.last_request_millis.load(Ordering::Relaxed))
     }
 
-    /// Waits until another document than that one is published; returns at once if it already is.
+    /// Returns true if no document follows.
+    pub(crate) fn is_retired(&self) -> bool {
+        self.is_retired.load(Ordering::Acquire)
+    }
+
+    /// Waits until another document than that one is published; returns at once if it already is, or if no document
+    /// follows.
     pub async fn differs_from(&self, incarnation: u64) {
         loop {
             let changed = self.changed.notified();
             tokio::pin!(changed);
             changed.as_mut().enable();
-            if self.read().document.incarnation != incarnation {
+            if self.read().document.incarnation != incarnation || self.is_retired() {
                 return;
             }
             changed.await;

@@ -7,8 +7,9 @@ use std::sync::Arc;
 
 use arc_swap::Guard;
 use forewarn_imds::{Edition, RequestError, print_date};
-use forewarn_types::Timestamp;
+use forewarn_types::{FaultStatus, Timestamp};
 
+use crate::control_plane::RETRY_AFTER_SECONDS;
 use crate::published::{PublishedDocument, SERVER};
 use crate::request::ConnectionMode;
 
@@ -30,6 +31,8 @@ pub(crate) enum Response {
     Json(Cow<'static, str>),
     Text(String),
     Refused(RequestError),
+    /// The answer of an injected fault.
+    Fault(FaultStatus),
 }
 
 impl From<RequestError> for Response {
@@ -57,6 +60,7 @@ impl Response {
             Self::Document { .. } | Self::Done | Self::NothingYet | Self::Json(_) | Self::Text(_) => 200,
             Self::NotModified { .. } => 304,
             Self::Refused(problem) => problem.status(),
+            Self::Fault(status) => status.code(),
         }
     }
 
@@ -82,6 +86,7 @@ impl Response {
             Self::Json(body) => page.with_body("200 OK", JSON, "", body),
             Self::Text(body) => page.with_body("200 OK", TEXT, "", body),
             Self::Refused(problem) => page.problem(*problem),
+            Self::Fault(status) => page.fault(*status),
         }
     }
 }
@@ -125,6 +130,32 @@ impl ResponseWriter<'_> {
             write!(more, "Retry-After: {seconds}\r\n").expect("writing to a string does not fail");
         }
         self.with_body(status(problem.status()), JSON, &more, &problem.body());
+    }
+
+    /// The answer that this endpoint has for a status, or one in its style.
+    fn fault(&mut self, status: FaultStatus) {
+        let mut in_style = |line: &str, error: &str| {
+            self.with_body(line, JSON, "", &format!(r#"{{ "error": "{error}" }}"#));
+        };
+        match status {
+            FaultStatus::BadRequest => self.problem(RequestError::Malformed),
+            FaultStatus::Unauthorized => in_style("401 Unauthorized", "Unauthorized"),
+            FaultStatus::Forbidden => self.problem(RequestError::UnknownCaller),
+            FaultStatus::NotFound => self.problem(RequestError::NotFound),
+            FaultStatus::RequestTimeout => in_style("408 Request Timeout", "Request timeout"),
+            FaultStatus::Gone => in_style("410 Gone", "Gone"),
+            FaultStatus::TooManyRequests => {
+                self.problem(RequestError::TooManyRequests { retry_after_seconds: RETRY_AFTER_SECONDS });
+            }
+            FaultStatus::InternalServerError => {
+                in_style("500 Internal Server Error", "Internal server error");
+            }
+            FaultStatus::BadGateway => in_style("502 Bad Gateway", "Bad gateway"),
+            FaultStatus::ServiceUnavailable => {
+                self.problem(RequestError::Unavailable { retry_after_seconds: RETRY_AFTER_SECONDS });
+            }
+            FaultStatus::GatewayTimeout => in_style("504 Gateway Timeout", "Gateway timeout"),
+        }
     }
 
     fn with_body(&mut self, status: &str, content_type: &str, more: &str, body: &str) {

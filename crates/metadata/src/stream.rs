@@ -28,8 +28,16 @@ pub(crate) trait ClientStream: AsyncRead + AsyncWrite + Send + Sync + Unpin {
     /// Peeks at received bytes; 0 at the end of the stream.
     fn peek(&self) -> impl Future<Output = io::Result<usize>> + Send;
 
+    /// Makes the client see a reset when the stream is closed. A Unix socket has none.
+    fn reset_on_close(&self);
+
     /// Closes the stream so that the client sees a reset.
-    fn reject(self);
+    fn reject(self)
+    where
+        Self: Sized,
+    {
+        self.reset_on_close();
+    }
 }
 
 impl Socket for TcpListener {
@@ -59,9 +67,9 @@ impl ClientStream for TcpStream {
         self.peek(&mut [0]).await
     }
 
-    fn reject(self) {
+    fn reset_on_close(&self) {
         // Closing without lingering resets the connection. If the option cannot be set, it is closed normally.
-        SockRef::from(&self).set_linger(Some(Duration::ZERO)).ok();
+        SockRef::from(self).set_linger(Some(Duration::ZERO)).ok();
     }
 }
 
@@ -75,5 +83,5 @@ impl ClientStream for UnixStream {
         self.async_io(Interest::READABLE, peek).await
     }
 
-    fn reject(self) {}
+    fn reset_on_close(&self) {}
 }

@@ -10,7 +10,7 @@ use forewarn_imds::Instance;
 use forewarn_lifecycle::{
     Approver, Cluster, Command, EventId, MachineId, Name, Now, Refusal, Tenant, TenantId,
 };
-use forewarn_metadata::{ApprovalError, Caller, CallerId, ControlPlane, EnrolError};
+use forewarn_metadata::{ApprovalError, Caller, CallerId, ControlPlane, EnrolError, FaultTable};
 use forewarn_types::ClusterId;
 
 use crate::control_handle::ControlHandle;
@@ -19,6 +19,10 @@ use crate::instance::instance_of;
 impl ControlPlane for ControlHandle {
     fn now(&self) -> Now {
         self.clock().now()
+    }
+
+    fn faults(&self) -> Option<Arc<FaultTable>> {
+        self.directory().faults().cloned()
     }
 
     fn generation(&self) -> u64 {
@@ -106,6 +110,8 @@ fn refused(error: &ControlError) -> ApprovalError {
         | ControlError::AddressTaken { .. }
         | ControlError::NoSuchCluster
         | ControlError::Rejected(_)
+        | ControlError::NoNotice(_)
+        | ControlError::NoEvent
         | ControlError::Changed
         | ControlError::Denied(_)
         | ControlError::TokenGone

@@ -24,6 +24,8 @@ pub(crate) struct Broadcasts {
     pub(crate) audit_check: watch::Sender<AuditCheck>,
     pub(crate) clock_steps: Arc<AtomicU64>,
     pub(crate) failed_actions: Arc<AtomicU64>,
+    /// Number of replacements of the whole state.
+    pub(crate) replacements: watch::Sender<u64>,
     pub(crate) snapshot: Arc<ArcSwap<Snapshot>>,
     pub(crate) reader: Arc<ArcSwap<AuditLogReader>>,
     published: Arc<Mutex<PublishedPositions>>,
@@ -54,6 +56,7 @@ impl Broadcasts {
             audit_check: watch::Sender::new(AuditCheck::default()),
             clock_steps: Arc::default(),
             failed_actions: Arc::default(),
+            replacements: watch::Sender::new(0),
             snapshot: Arc::new(ArcSwap::from_pointee(snapshot)),
             published: Arc::default(),
         }
@@ -93,6 +96,14 @@ impl Broadcasts {
     pub(crate) fn begin(&self, reader: AuditLogReader, head: u64) {
         self.published_mut().set_up_to(head);
         self.set_audit_reader(reader);
+    }
+
+    /// Continues with another audit log: all of its entries, up to its head, are published.
+    pub(crate) fn restart(&self, reader: AuditLogReader, head: u64) {
+        *self.published_mut() = PublishedPositions { up_to: head, beyond: BTreeSet::new() };
+        self.set_audit_reader(reader);
+        self.set_write_error(None);
+        self.replacements.send_modify(|replacements| *replacements += 1);
     }
 
     /// Replaces the reader of the audit log.

@@ -141,7 +141,8 @@ impl Clock {
         (speed > 0).then(|| (span / speed).saturating_add(Duration::from_millis(1)))
     }
 
-    /// Sets time and speed. Only the driver of the clock does this, and only to a virtual clock.
+    /// Sets time and speed of a virtual clock. Only the driver of the clock does this, or the supervisor while it holds
+    /// that driver: only then the clock may go back.
     pub(crate) fn set(&self, stood: Now, speed: Speed) {
         self.face.store(Arc::new(Face { stood, since: boot::elapsed(), speed }));
     }

@@ -13,7 +13,8 @@ use crate::clock::{CLOCK_END, ClockKind, Speed};
 use crate::clock_policy::{self, ClockAdvance};
 use crate::clock_watch::ClockWatch;
 use crate::clusters::ClusterRegistry;
-use crate::driver::{ClosedGate, DriverContext};
+use crate::driver::DriverContext;
+use crate::gate::ClosedGate;
 use crate::message::{ClockCommand, ClockMessage, ClusterMessage, SharedMessage};
 
 pub(crate) struct ClockDriver {
@@ -59,6 +60,11 @@ impl ClockDriver {
                 Ok(Some(ClockMessage::Set { command, context, reply })) => {
                     // The caller may have gone.
                     reply.send(self.set(command, &context).await).ok();
+                }
+                Ok(Some(ClockMessage::Hold { held, release })) => {
+                    held.send(()).ok();
+                    // The sender is dropped.
+                    release.await.ok();
                 }
                 Ok(Some(ClockMessage::Stop { reply })) => return reply.send(()).unwrap_or_default(),
             }

@@ -45,6 +45,11 @@ impl ClusterRuntime {
         }
     }
 
+    /// Wakes all impact tasks, to find that their driver is gone.
+    pub(crate) fn wake_impact_tasks(&self) {
+        self.impact_tasks.values().for_each(|wake| wake.notify_one());
+    }
+
     /// Records an effect on the work of the cluster.
     pub(crate) fn follow_work(&mut self, effect: &Effect) {
         self.outcomes.follow(effect);

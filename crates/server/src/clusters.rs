@@ -44,6 +44,11 @@ impl ClusterRegistry {
         self.change(|all| drop(all.remove(&id)));
     }
 
+    /// Replaces all clusters at once.
+    pub(crate) fn replace(&self, all: BTreeMap<ClusterId, ClusterLink>) {
+        self.0.store(Arc::new(all));
+    }
+
     fn change(&self, change: impl Fn(&mut BTreeMap<ClusterId, ClusterLink>)) {
         self.0.rcu(|all| {
             let mut all = BTreeMap::clone(all);

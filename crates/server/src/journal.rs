@@ -19,7 +19,7 @@ use forewarn_control::{AuditEntry, Record, Stream};
 use forewarn_lifecycle::{Now, Seed};
 use forewarn_store::{
     AUDIT_RETENTION, AppendError, Appended, AuditCheck, AuditLogReader, CopyError, IfMissing, Journal,
-    Options, Reach, Recovered, StreamState,
+    Options, Reach, RecentLog, Recovered, StreamState,
 };
 use tokio::sync::oneshot;
 
@@ -156,6 +156,12 @@ impl JournalHandle {
             drop(journal.close());
         }
         self.wait();
+    }
+
+    /// Begins another journal in memory, whose audit log goes on from this one.
+    pub(crate) fn restart_in_memory(&mut self, log: RecentLog) {
+        self.close();
+        self.journal = Some(OpenJournal::new(Journal::memory_with(log)));
     }
 
     /// A reader of the audit log.

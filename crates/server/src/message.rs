@@ -8,7 +8,7 @@ use std::time::Duration;
 use forewarn_control::request::{ClusterRequest, Reply, RequestContext, SharedRequest};
 use forewarn_control::shared::SharedState;
 use forewarn_control::{ClockChange, ClusterId, ClusterState, ControlError};
-use forewarn_lifecycle::{MaintenanceId, Now, Target};
+use forewarn_lifecycle::{MaintenanceId, Now, Seed, Target};
 use forewarn_store::CopyError;
 use forewarn_types::Span;
 use tokio::sync::oneshot;
@@ -71,6 +71,10 @@ pub(crate) enum ClusterMessage {
     Stop {
         reply: oneshot::Sender<()>,
     },
+    /// The state is replaced: the driver ends at once, and everything unfinished is forgotten.
+    End {
+        reply: oneshot::Sender<()>,
+    },
     /// The driver panics.
     #[cfg(test)]
     Panic,
@@ -99,6 +103,15 @@ pub(crate) enum SharedMessage {
         /// The clusters that have started now.
         reply: oneshot::Sender<BTreeSet<ClusterId>>,
     },
+    /// The whole state is replaced, and the drivers of clusters have ended.
+    Replaced {
+        start: StreamStart<SharedState>,
+        /// The clusters of the new state.
+        clusters: Vec<(ClusterId, StreamStart<ClusterState>)>,
+        /// Seed of machine ids.
+        identity: Seed,
+        reply: oneshot::Sender<()>,
+    },
     /// A copy of the journal.
     Copy {
         to: PathBuf,
@@ -120,6 +133,11 @@ pub(crate) enum ClockMessage {
         command: ClockCommand,
         context: Box<RequestContext>,
         reply: oneshot::Sender<Result<Now, ControlError>>,
+    },
+    /// The clock is left alone until `release` is dropped.
+    Hold {
+        held: oneshot::Sender<()>,
+        release: oneshot::Receiver<()>,
     },
     Stop {
         reply: oneshot::Sender<()>,

@@ -45,6 +45,11 @@ impl RecentRejections {
         }
     }
 
+    /// Forgets all rejections.
+    pub(crate) fn clear(&self) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).by_key.clear();
+    }
+
     /// Rejections of resources in the groups that `is_wanted` selects, in the order of their keys.
     pub fn of_groups(&self, is_wanted: impl Fn(&GroupId) -> bool) -> Vec<RefusedView> {
         let rejections = self.0.lock().unwrap_or_else(PoisonError::into_inner);

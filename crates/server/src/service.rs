@@ -14,7 +14,9 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use forewarn_control::{DriverKind, Fleet, ServerView};
 use forewarn_lifecycle::Seed;
-use forewarn_metadata::{Endpoint, Identity, ListenAddress, ListenError, Listener, Settings, Threads};
+use forewarn_metadata::{
+    Endpoint, EndpointCounts, Identity, ListenAddress, ListenError, Listener, Settings, Threads,
+};
 use tokio::sync::watch;
 
 use crate::api_listener::{ApiListener, RunningListener, first_token};
@@ -36,7 +38,7 @@ use crate::webhooks::{WebhookSettings, WebhookSupervisor, WebhooksShared};
 /// Configuration of a server.
 #[derive(Debug)]
 pub struct Plan {
-    /// `dev` or `serve`, as clients see it.
+    /// `dev`, `test` or `serve`, as clients see it.
     pub mode: &'static str,
     /// Data directory. `None`: in memory.
     pub data_dir: Option<PathBuf>,
@@ -117,6 +119,16 @@ impl Plan {
     }
 }
 
+/// Lets operators inject faults into the answers of a test server, and return to the state of its start.
+async fn prepare_for_tests(mode: &str, control: &ControlHandle) {
+    if !matches!(mode, "dev" | "test") {
+        return;
+    }
+    control.directory().permit_faults();
+    // It fails if the server stops, which it does not.
+    control.keep_state().await.ok();
+}
+
 /// The kind of the driver, for operators.
 fn driver_kind(hypervisor: &Hypervisor) -> DriverKind {
     match hypervisor.machines {
@@ -140,6 +152,7 @@ impl Service {
                 .map_err(StartError::Threads)?,
         };
         load_fleet(&control, &plan.fleet, plan.data_dir.as_deref()).await?;
+        prepare_for_tests(plan.mode, &control).await;
         let telemetry = Telemetry::new();
         let (prefix, default_machine) = prefix(&plan.metadata_listeners);
         let metadata_listeners: Vec<_> = open(plan.metadata_listeners, plan.threads)?;
@@ -221,6 +234,12 @@ impl Service {
     #[must_use]
     pub fn control(&self) -> &ControlHandle {
         &self.control
+    }
+
+    /// Counts of the metadata endpoint.
+    #[must_use]
+    pub fn metadata_counts(&self) -> &Arc<EndpointCounts> {
+        self.endpoint.counts()
     }
 
     /// URL of the first metadata listener: `http://ADDRESS`.

@@ -7,18 +7,20 @@ use std::sync::Arc;
 use forewarn_control::request::SharedRequest;
 use forewarn_control::shared::SharedState;
 use forewarn_control::{
-    AuditEntry, Chain, ClusterId, ClusterState, ControlError, Decision, Effect, Entry, Environment, Record,
-    Stream, decide_shared,
+    AuditEntry, Chain, ClusterId, ClusterState, ControlError, ControlState, Decision, Effect, Entry,
+    Environment, Record, Stream, decide_shared,
 };
-use forewarn_lifecycle::Now;
+use forewarn_lifecycle::{Now, Seed};
 use forewarn_store::{AppendError, StreamState};
 use tokio::sync::{mpsc, oneshot};
 
+use crate::cluster_runtime::ClusterRuntime;
 use crate::clusters::ClusterRegistry;
-use crate::driver::{DriverContext, start_cluster};
+use crate::driver::{DriverContext, first_revision, start_cluster};
 use crate::initial_state::StreamStart;
 use crate::journal::StreamJournal;
 use crate::message::{PendingReplies, ReplySender, SharedMessage};
+use crate::snapshot::Snapshot;
 
 pub(crate) struct SharedDriver {
     state: Arc<SharedState>,
@@ -90,6 +92,11 @@ impl SharedDriver {
                     SharedMessage::Reopened { start, clusters, reply } => {
                         // The caller may have gone.
                         reply.send(self.reopen(start, clusters)).ok();
+                    }
+                    SharedMessage::Replaced { start, clusters, identity, reply } => {
+                        self.replace(start, clusters, identity);
+                        // The caller may have gone.
+                        reply.send(()).ok();
                     }
                     SharedMessage::Copy { to, reply } => self.journal.copy(&to, reply),
                     // The driver responds.
@@ -237,6 +244,33 @@ impl SharedDriver {
             self.journal.give_up(error);
             self.context.broadcasts.set_write_error(Some(error.to_string()));
         }
+    }
+
+    /// Continues from another state, whose clusters start. Readers see all of it at once.
+    fn replace(
+        &mut self,
+        start: StreamStart<SharedState>,
+        clusters: Vec<(ClusterId, StreamStart<ClusterState>)>,
+        identity: Seed,
+    ) {
+        let StreamStart { state, journal, audit_end, .. } = start;
+        std::mem::take(&mut self.batch).reject();
+        (self.state, self.journal) = (state, journal);
+        (self.audit_end, self.audit_shown) = (audit_end, audit_end);
+        self.revision += 1;
+        let states = clusters.iter().map(|(id, start)| (*id, start.state()));
+        let state = ControlState::from_parts(Arc::clone(&self.state), states);
+        let mut snapshot = Snapshot { revision: self.revision, ..Snapshot::new(state, identity) };
+        let (directory, now) = (&self.context.directory, self.context.clock.now().steady);
+        for (id, start) in &clusters {
+            let mut runtime = ClusterRuntime::new(*id, Arc::clone(directory), now);
+            runtime.revision = first_revision(*self.context.broadcasts.replacements.borrow());
+            snapshot.show_runtime(*id, &Arc::new(runtime.view(start.audit_end.number)));
+        }
+        self.context.broadcasts.snapshot.store(Arc::new(snapshot));
+        directory.restart(&self.context.broadcasts);
+        let start = |(id, start)| (id, start_cluster(id, start, self.context.clone()));
+        self.clusters.replace(clusters.into_iter().map(start).collect());
     }
 
     /// Continues from the state of the journal that was opened again. A commit that was taken for failed may be in it:

@@ -1,5 +1,6 @@
 //! The supervisor: starts the drivers of a server, opens a failed journal again, and stops everything.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use forewarn_metadata::Throttle;
@@ -12,10 +13,16 @@ use crate::driver::DriverContext;
 use crate::initial_state::{InitialState, Readers};
 use crate::journal::JournalHandle;
 use crate::message::{ClockMessage, ClusterMessage, SharedMessage};
+use crate::replacement::ServerState;
 use crate::shared_driver::SharedDriver;
 
-/// A request to stop the server, replied to once everything has stopped.
-pub(crate) struct StopRequest(pub(crate) oneshot::Sender<()>);
+/// A request to the supervisor.
+pub(crate) enum SupervisorRequest {
+    /// Stops the server; replied to once everything has stopped.
+    Stop { reply: oneshot::Sender<()> },
+    /// Replaces the whole state of a server in memory. No request is open meanwhile.
+    Replace { state: Arc<ServerState>, reply: oneshot::Sender<()> },
+}
 
 pub(crate) struct Supervisor {
     journal: JournalHandle,
@@ -58,12 +65,20 @@ impl Supervisor {
     }
 
     /// Runs until the server is stopped, or no handle is left.
-    pub(crate) async fn run(mut self, mut stop: mpsc::Receiver<StopRequest>) {
+    pub(crate) async fn run(mut self, mut requests: mpsc::Receiver<SupervisorRequest>) {
         let mut write_error = self.context.broadcasts.write_error.subscribe();
         loop {
             let pause = self.journal.until_retry().unwrap_or(CHECK_INTERVAL).min(CHECK_INTERVAL);
             tokio::select! {
-                request = stop.recv() => return self.stop(request).await,
+                request = requests.recv() => match request {
+                    None => return self.stop(None).await,
+                    Some(SupervisorRequest::Stop { reply }) => return self.stop(Some(reply)).await,
+                    Some(SupervisorRequest::Replace { state, reply }) => {
+                        self.replace(&state).await;
+                        // The caller may have gone.
+                        reply.send(()).ok();
+                    }
+                },
                 // A driver reports that it could not write.
                 _ = write_error.changed() => {}
                 () = tokio::time::sleep(pause) => {}
@@ -149,7 +164,29 @@ impl Supervisor {
         }
     }
 
-    async fn stop(mut self, request: Option<StopRequest>) {
+    /// Replaces the whole state of a server in memory: everything ends, and begins again from the new state.
+    async fn replace(&mut self, to: &ServerState) {
+        let (held, is_held) = oneshot::channel();
+        let (release, released) = oneshot::channel();
+        // The driver of the clock ends with the process only.
+        drop(self.clock.send(ClockMessage::Hold { held, release: released }).await);
+        drop(is_held.await);
+        self.clusters.ask_all(|reply| ClusterMessage::End { reply }).await;
+        self.journal.restart_in_memory(to.log.clone());
+        let initial = to.initial();
+        self.missed_to = None;
+        self.context.clock.set(to.clock, to.speed);
+        self.context.broadcasts.restart(self.journal.audit_reader(), initial.audit_head);
+        let (start, clusters) = (initial.shared(&self.journal), initial.clusters(&self.journal));
+        let (reply, done) = oneshot::channel();
+        let message = SharedMessage::Replaced { start, clusters, identity: to.identity, reply };
+        drop(self.shared.send(message).await);
+        drop(done.await);
+        self.context.broadcasts.commits.send_modify(|commits| *commits += 1);
+        drop(release);
+    }
+
+    async fn stop(mut self, caller: Option<oneshot::Sender<()>>) {
         // An advance of the clock ends; drivers of clusters do what is due before they stop.
         self.context.stop.send_replace(true);
         let (reply, stopped) = oneshot::channel();
@@ -162,7 +199,7 @@ impl Supervisor {
         drop(stopped.await);
         self.journal.close();
         // The caller may have gone.
-        request.into_iter().for_each(|StopRequest(reply)| reply.send(()).unwrap_or_default());
+        caller.into_iter().for_each(|reply| reply.send(()).unwrap_or_default());
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use crate::audit_log::{AuditBatch, AuditQuery, ReadError, ReadReply, RecentEntries, SUBJECTS_PER_QUERY_MAX};
 use crate::committer_request::CommitterQueue;
+use crate::recent_log::RecentLog;
 
 /// A handle that queries the audit log of a journal. After the journal is closed it returns [`ReadError::Closed`]; a
 /// journal that is opened again has another reader.
@@ -56,6 +57,19 @@ impl AuditLogReader {
                     None => reply.send(Err(ReadError::Closed)),
                 }
             }
+        }
+    }
+
+    /// The audit log of a journal in memory, as it is now. `None` if it is in a directory, or closed.
+    #[must_use]
+    pub fn recent_log(&self) -> Option<RecentLog> {
+        match &self.0 {
+            ReaderSource::Memory(recent) => {
+                let recent = recent.upgrade()?;
+                let entries = recent.lock().unwrap_or_else(PoisonError::into_inner);
+                Some(RecentLog::new(entries.clone()))
+            }
+            ReaderSource::Embedded(_) => None,
         }
     }
 

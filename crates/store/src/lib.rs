@@ -44,7 +44,9 @@ mod old_journal;
 mod options;
 mod pending;
 mod reach;
+mod recent_log;
 mod recover;
+mod saved_state;
 mod stream_key;
 mod transfer;
 mod upgrade;
@@ -60,8 +62,8 @@ use committer_request::{AuditWrite, check_stream};
 
 pub use audit_check::AuditCheck;
 pub use audit_log::{
-    AUDIT_RETENTION, AuditBatch, AuditQuery, Direction, LoggedEntry, PAGE_ENTRIES_MAX, RECENT_ENTRIES_MAX,
-    ReadError, SUBJECTS_PER_QUERY_MAX,
+    AUDIT_RETENTION, AuditBatch, AuditQuery, BadLog, Direction, LoggedEntry, PAGE_ENTRIES_MAX,
+    RECENT_ENTRIES_MAX, ReadError, SUBJECTS_PER_QUERY_MAX,
 };
 pub use audit_log_reader::AuditLogReader;
 pub use codec::{Malformed, record_from_content, record_from_stored, record_to_stored};
@@ -72,7 +74,9 @@ pub use error::{AppendError, CopyError, OpenError};
 pub use loss::{AcceptedLoss, LossKind, accept_loss};
 pub use options::{FILE_AFTER, FOLD_AFTER, IfMissing, LOG_BYTES, Options};
 pub use reach::Reach;
+pub use recent_log::RecentLog;
 pub use recover::Recovered;
+pub use saved_state::{SavedStateError, export_state, read_state};
 pub use transfer::{CheckReport, check, export, import};
 
 /// A journal of records and audit entries. Its streams are written independently of each other.
@@ -118,6 +122,19 @@ impl Journal {
     #[must_use]
     pub fn memory() -> Self {
         Self::Memory(InMemory::default())
+    }
+
+    /// A journal in memory whose audit log goes on from another one.
+    #[must_use]
+    pub fn memory_with(log: RecentLog) -> Self {
+        let recent = Arc::new(Mutex::new(log.into_entries()));
+        Self::Memory(InMemory { length: AtomicU64::default(), recent })
+    }
+
+    /// The audit log of a journal in memory, as it is now. `None` for a journal in a directory.
+    #[must_use]
+    pub fn recent_log(&self) -> Option<RecentLog> {
+        self.audit_log_reader().recent_log()
     }
 
     /// Opens the journal of a directory, or creates one, and replays it.

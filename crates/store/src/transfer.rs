@@ -170,7 +170,7 @@ pub fn import(source: &Path, directory: &Path, options: &Options) -> Result<(), 
     create(&directory, heading, &state, &state.announced())
 }
 
-fn write_export(recovered: Recovered, out: &mut impl Write) -> io::Result<()> {
+pub(crate) fn write_export(recovered: Recovered, out: &mut impl Write) -> io::Result<()> {
     let Recovered { state, identity, created, clock, .. } = recovered;
     let rows = state.clone().into_rows().count() as u64;
     out.write_all(FIRST_LINE)?;
@@ -197,7 +197,11 @@ fn is_first_line(line: &[u8]) -> bool {
 
 fn read_export(source: &Path) -> Result<Recovered, OpenError> {
     let file = File::open(source).map_err(OpenError::io("open", source))?;
-    let mut input = BufReader::new(file);
+    read_export_from(BufReader::new(file), source)
+}
+
+/// Reads an export; the name of its source is for messages.
+pub(crate) fn read_export_from(mut input: impl Read, source: &Path) -> Result<Recovered, OpenError> {
     let mut first = [0; FIRST_LINE.len()];
     if input.read_exact(&mut first).is_err() || !is_first_line(&first) {
         return Err(OpenError::Foreign(source.to_owned()));

@@ -6,7 +6,10 @@
 
 use std::time::Duration;
 
-use forewarn_control::{Fencing, HostView, MachineView, NamedCommand, RolloutView, TenantView};
+use forewarn_control::{
+    AuditEntry, Fencing, HostView, LookupError, MachineView, NamedCommand, NewFault, RolloutView, TenantView,
+    pick_machine, pick_tenant,
+};
 use forewarn_lifecycle::{EventId, Timestamp};
 
 /// A system on which a story runs, with its own clock that stands still unless it is advanced.
@@ -44,6 +47,14 @@ pub trait Backend {
     /// The clock cannot be advanced.
     fn advance(&mut self, end: Duration) -> Result<(), BackendError>;
 
+    /// Advances the clock until anything is due, but not beyond `end`, counted from the start of the story.
+    ///
+    /// # Errors
+    /// The clock cannot be advanced.
+    fn advance_to_due(&mut self, end: Duration) -> Result<(), BackendError> {
+        self.advance(end)
+    }
+
     /// Every tenant, in the order in which they joined.
     ///
     /// # Errors
@@ -55,6 +66,30 @@ pub trait Backend {
     /// # Errors
     /// They cannot be listed.
     fn machines(&self) -> Result<Vec<MachineView>, BackendError>;
+
+    /// The tenant with a name, or the reason why there is none.
+    ///
+    /// # Errors
+    /// Tenants cannot be listed.
+    fn find_tenant(&self, name: &str) -> Result<Result<TenantView, LookupError>, BackendError> {
+        Ok(pick_tenant(&self.tenants()?, name).cloned())
+    }
+
+    /// The machine with a name, or the reason why there is none.
+    ///
+    /// # Errors
+    /// Machines cannot be listed.
+    fn find_machine(&self, name: &str) -> Result<Result<MachineView, LookupError>, BackendError> {
+        Ok(pick_machine(&self.machines()?, name).cloned())
+    }
+
+    /// The tenants whose documents may have changed since the last call.
+    ///
+    /// # Errors
+    /// Tenants cannot be listed.
+    fn take_changes(&mut self) -> Result<TenantChanges, BackendError> {
+        self.tenants().map(TenantChanges::All)
+    }
 
     /// Every host, in the order in which they joined.
     ///
@@ -74,6 +109,23 @@ pub trait Backend {
     /// The document cannot be read.
     fn document(&self, tenant: &str) -> Result<Vec<u8>, BackendError>;
 
+    /// The entries of the audit log of the cluster after the entry with that number, oldest first; all of them after 0.
+    ///
+    /// # Errors
+    /// They cannot be read.
+    fn audit(&self, after: u64) -> Result<Vec<AuditEntry>, BackendError>;
+
+    /// Runs a program as a machine, from now on. If it is simulated, the runner sends the requests of a well-behaved
+    /// program: it polls at once and after each change of its document, and approves every scheduled event that it
+    /// reads, in the same instant.
+    ///
+    /// # Errors
+    /// The program cannot be started.
+    fn run_program(&mut self, machine: &MachineView, program: &Program) -> Result<ProgramMode, BackendError> {
+        let _ = (machine, program);
+        Ok(ProgramMode::Simulated)
+    }
+
     /// Sets the wall clock, and nothing else.
     ///
     /// # Errors
@@ -90,6 +142,16 @@ pub trait Backend {
     fn set_fencing(&mut self, fencing: Fencing) -> Result<(), BackendError> {
         let _ = fencing;
         Err(unsupported())
+    }
+
+    /// Injects a fault into the next answers to a machine. Without requests there is nothing to inject it into. The
+    /// requests that the story itself sends as a machine have no faults.
+    ///
+    /// # Errors
+    /// The backend refuses it.
+    fn inject(&mut self, fault: &NewFault) -> Result<(), BackendError> {
+        let _ = fault;
+        Ok(())
     }
 
     /// Simulates a crash of the process, which only the journal survives.
@@ -113,6 +175,38 @@ pub enum BackendError {
     /// The backend has failed, or does not support the request.
     #[error("{0}")]
     Failed(String),
+}
+
+/// Tenants whose documents may have changed.
+#[derive(Clone, Debug)]
+pub enum TenantChanges {
+    /// Every tenant, in the order in which they joined: it is not known which of them have changed.
+    All(Vec<TenantView>),
+    /// All that have changed.
+    Some {
+        /// Those that exist, in the order in which they joined.
+        changed: Vec<TenantView>,
+        /// Names of those that no longer exist.
+        gone: Vec<String>,
+    },
+}
+
+/// A program that is a machine of a story.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Program {
+    /// A command for the shell.
+    Shell(String),
+    /// The command that was given with the story.
+    Given,
+}
+
+/// The way in which a program runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProgramMode {
+    /// The backend has started it.
+    Started,
+    /// The runner simulates a well-behaved program.
+    Simulated,
 }
 
 /// A step of the wall clock.

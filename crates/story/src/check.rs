@@ -8,9 +8,29 @@ use crate::runner::Runner;
 use crate::statement::{EventPhase, Expectation, Expected, SourceLine, SourceName};
 
 impl Runner<'_> {
-    pub(crate) fn check(&self, location: &SourceLine, expectation: &Expectation) -> Result<(), StoryError> {
+    pub(crate) fn check(
+        &mut self,
+        location: &SourceLine,
+        expectation: &Expectation,
+    ) -> Result<(), StoryError> {
+        match self.examine(location, expectation)? {
+            None => Ok(()),
+            Some(found) => {
+                let message = format!("expectation failed, found: {found}");
+                let error = location.error_at(&expectation.subject, message);
+                Err(error.expecting(&expectation.text, &found))
+            }
+        }
+    }
+
+    /// Describes the condition that is found if it is not the expected one.
+    pub(crate) fn examine(
+        &mut self,
+        location: &SourceLine,
+        expectation: &Expectation,
+    ) -> Result<Option<String>, StoryError> {
         let subject = &expectation.subject;
-        let found = match &expectation.is {
+        Ok(match &expectation.is {
             Expected::Events(wanted) => {
                 let found = self.observed_phases(location, subject)?;
                 (found != *wanted).then(|| show(&found))
@@ -65,9 +85,8 @@ impl Runner<'_> {
                 let found = self.machine(location, subject)?.power;
                 (found != *wanted).then_some(found)
             }
-        };
-        found.map_or(Ok(()), |found| {
-            Err(location.error_at(subject, format!("expectation failed, found: {found}")))
+            Expected::Approved(source) => self.examine_approval(location, subject, *source)?,
+            Expected::NoUnapprovedStart => self.examine_starts(location)?,
         })
     }
 

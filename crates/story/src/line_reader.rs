@@ -1,4 +1,4 @@
-//! Words of a line with their columns.
+//! Words of a line with their columns. A text in double quotes is one word, and may contain everything.
 
 use std::time::Duration;
 
@@ -11,6 +11,55 @@ use crate::error::StoryError;
 pub(crate) struct Token<'a> {
     pub(crate) text: &'a str,
     pub(crate) column: usize,
+    /// The place of the first byte in the line.
+    pub(crate) start: usize,
+}
+
+/// The message about a word that should be a duration.
+pub(crate) const NOT_A_DURATION: &str = "not a duration; write 90s, 15m, 9m50s or 7d";
+
+impl Token<'_> {
+    /// The content of a text in quotation marks; `None` if the word is none.
+    pub(crate) fn unquoted(self) -> Option<String> {
+        let inner = self.text.strip_prefix('"')?.strip_suffix('"')?;
+        let mut content = String::with_capacity(inner.len());
+        let mut characters = inner.chars();
+        while let Some(character) = characters.next() {
+            content.push(if character == '\\' { characters.next()? } else { character });
+        }
+        Some(content)
+    }
+
+    /// Returns true if the word begins a text that does not end.
+    fn is_open(self) -> bool {
+        self.text.starts_with('"') && quoted_length(self.text).is_none()
+    }
+}
+
+fn is_separator(character: char) -> bool {
+    character.is_whitespace() || character == ','
+}
+
+/// Bytes of the word at the beginning of a text.
+fn word_length(text: &str) -> usize {
+    if text.starts_with('"') {
+        return quoted_length(text).unwrap_or(text.len());
+    }
+    text.find(|character| is_separator(character) || character == '#').unwrap_or(text.len())
+}
+
+/// Bytes of the text in quotation marks at the beginning; `None` if it does not end. `\"` and `\\` stand for the second
+/// character.
+fn quoted_length(text: &str) -> Option<usize> {
+    let mut escaped = false;
+    for (index, character) in text.char_indices().skip(1) {
+        match character {
+            '"' if !escaped => return Some(index + 1),
+            '\\' => escaped = !escaped,
+            _ => escaped = false,
+        }
+    }
+    None
 }
 
 /// The words of one line, read from left to right.
@@ -20,30 +69,32 @@ pub(crate) struct LineReader<'a> {
     text: &'a str,
     words: Vec<Token<'a>>,
     next: usize,
+    /// A text whose closing quotation mark is missing.
+    open: Option<Token<'a>>,
 }
 
 impl<'a> LineReader<'a> {
     pub(crate) fn new(number: usize, text: &'a str) -> Self {
-        let code = text.split('#').next().unwrap_or_default();
         let mut words = Vec::new();
-        let mut start = None;
-        for (location, character) in code.char_indices().chain([(code.len(), ' ')]) {
-            let separates = character.is_whitespace() || character == ',';
-            match (separates, start) {
-                (true, Some(from)) => {
-                    let column = code[..from].chars().count() + 1;
-                    words.push(Token { text: &code[from..location], column });
-                    start = None;
-                }
-                (false, None) => start = Some(location),
-                (true, None) | (false, Some(_)) => {}
+        let (mut column, mut rest) = (1, text);
+        let mut open = None;
+        while let Some(first) = rest.chars().next().filter(|first| *first != '#') {
+            let length = if is_separator(first) { first.len_utf8() } else { word_length(rest) };
+            let (word, after) = rest.split_at(length);
+            if !is_separator(first) {
+                let token = Token { text: word, column, start: text.len() - rest.len() };
+                open = open.or(Some(token).filter(|token| token.is_open()));
+                words.push(token);
             }
+            column += word.chars().count();
+            rest = after;
         }
-        Self { number, text, words, next: 0 }
+        Self { number, text, words, next: 0, open }
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.words.is_empty()
+    /// Checks that every text ends on its line.
+    pub(crate) fn check_quotes(&self) -> Result<(), StoryError> {
+        self.open.map_or(Ok(()), |text| Err(self.error_at(text, "the text has no closing quotation mark")))
     }
 
     /// Returns true if every word has been read.
@@ -84,13 +135,31 @@ impl<'a> LineReader<'a> {
 
     pub(crate) fn need_duration(&mut self) -> Result<Duration, StoryError> {
         let word = self.need("a duration, such as 90s or 15m")?;
-        let wrong = || self.error_at(word, "not a duration; write 90s, 15m, 9m50s or 7d");
+        let wrong = || self.error_at(word, NOT_A_DURATION);
         parse_duration(word.text).ok_or_else(wrong)
     }
 
     pub(crate) fn need_number(&mut self) -> Result<u16, StoryError> {
         let word = self.need("a number")?;
         word.text.parse().map_err(|_| self.error_at(word, "not a number from 0 to 65535"))
+    }
+
+    /// A number of repetitions.
+    pub(crate) fn need_count(&mut self) -> Result<u32, StoryError> {
+        let word = self.need("a number")?;
+        word.text.parse().map_err(|_| self.error_at(word, "not a number from 0 to 4294967295"))
+    }
+
+    pub(crate) fn need_large_number(&mut self) -> Result<u64, StoryError> {
+        let word = self.need("a number")?;
+        word.text.parse().map_err(|_| self.error_at(word, "not a number from 0 to 18446744073709551615"))
+    }
+
+    /// The next word, which must be a text in quotation marks.
+    pub(crate) fn need_text(&mut self, what: &str) -> Result<String, StoryError> {
+        let word = self.need(what)?;
+        let text = word.unquoted().filter(|text| !text.trim().is_empty());
+        text.ok_or_else(|| self.error_at(word, format!("expected {what}")))
     }
 
     /// Checks that no word is left.
@@ -100,29 +169,33 @@ impl<'a> LineReader<'a> {
     }
 
     pub(crate) fn error_at(&self, word: Token<'_>, message: impl Into<String>) -> StoryError {
-        let width = word.text.chars().count();
-        StoryError {
-            line: self.number,
-            column: word.column,
-            width,
-            text: self.display_text(),
-            message: message.into(),
-        }
+        let place = (word.column, word.text.chars().count());
+        StoryError::new(self.number, place, self.display_text(), message.into())
     }
 
     pub(crate) fn error_at_end(&self, message: impl Into<String>) -> StoryError {
         let column = self.words.last().map_or(1, |word| word.column + word.text.chars().count() + 1);
-        StoryError { line: self.number, column, width: 1, text: self.display_text(), message: message.into() }
+        StoryError::new(self.number, (column, 1), self.display_text(), message.into())
+    }
+
+    /// The text of the line.
+    pub(crate) fn text(&self) -> &'a str {
+        self.text
     }
 
     /// The text of the line for error messages, without invisible characters.
-    fn display_text(&self) -> String {
+    pub(crate) fn display_text(&self) -> String {
         self.text.trim_end().replace('\t', " ")
     }
 
-    /// The words of the line, separated by single spaces, as a transcript has it.
-    pub(crate) fn plain(&self) -> String {
-        let words: Vec<_> = self.words.iter().map(|word| word.text).collect();
+    /// The number of words that have been read.
+    pub(crate) fn position(&self) -> usize {
+        self.next
+    }
+
+    /// The words between two positions, separated by single spaces.
+    pub(crate) fn plain_from(&self, from: usize, to: usize) -> String {
+        let words: Vec<_> = self.words[from..to].iter().map(|word| word.text).collect();
         words.join(" ")
     }
 }
@@ -130,6 +203,11 @@ impl<'a> LineReader<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn plain(text: &str) -> String {
+        let line = LineReader::new(1, text);
+        line.plain_from(0, line.words().count())
+    }
 
     #[test]
     fn an_error_points_at_its_word() {
@@ -146,11 +224,22 @@ mod tests {
     }
 
     #[test]
+    fn a_text_in_quotation_marks_is_one_word() {
+        let text = r#"run "sh -c 'echo a, b # \"c\"' \\", "é" as x # "so"#;
+        let line = LineReader::new(1, text);
+        let words: Vec<_> = line.words().map(|word| (word.column, word.unquoted())).collect();
+        let command = r#"sh -c 'echo a, b # "c"' \"#.to_owned();
+        let texts = [(1, None), (5, Some(command)), (37, Some("é".to_owned())), (41, None), (44, None)];
+        assert_eq!(words, texts);
+        assert_eq!(line.check_quotes(), Ok(()));
+        let open = LineReader::new(1, r#"run "sh # no \" end"#).check_quotes().unwrap_err();
+        assert_eq!((open.column, open.message.as_str()), (5, "the text has no closing quotation mark"));
+        assert_eq!(plain("a\"b\"#c"), "a\"b\"");
+    }
+
+    #[test]
     fn comments_and_commas_separate() {
-        assert!(LineReader::new(1, "  # nothing").is_empty());
-        assert_eq!(
-            LineReader::new(1, "expect a Started, b Started # so").plain(),
-            "expect a Started b Started"
-        );
+        assert_eq!(plain("  # nothing"), "");
+        assert_eq!(plain("expect a Started, b Started # so"), "expect a Started b Started");
     }
 }

@@ -7,21 +7,20 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use forewarn_control::{
-    CommandError, Fencing, HostView, LookupError, MachineDetails, MachineView, NamedCommand, Resolved,
-    RolloutView, TenantView, document_of, find_machine, find_tenant, host_view, machine_view, rollout_view,
-    tenant_view,
+    AuditEntry, CommandError, Fencing, HostView, LookupError, MachineDetails, MachineView, NamedCommand,
+    Resolved, RolloutView, TenantView, document_of, find_machine, find_tenant, full_name, host_view,
+    machine_view, rollout_view, tenant_view,
 };
 use forewarn_imds::Edition;
 use forewarn_lifecycle::simulator::{Completion, Environment, Simulation, Simulator};
 use forewarn_lifecycle::{
-    Action, Approver, Change, Cluster, Command, EventId, MachineId, Now, Refusal, Seed, SimulatedMachines,
-    Steady, TenantId, Timestamp,
+    Action, Approver, Change, Cluster, Command, Effect, EventId, MachineId, Now, Refusal, Seed,
+    SimulatedMachines, Steady, TenantId, Timestamp,
 };
 
-use crate::backend::{Backend, BackendError, ClockStep};
-
-/// Every story begins at 2026-01-01T00:00:00Z.
-const BEGINNING_MILLIS: i64 = 1_767_225_600_000;
+use crate::BEGINNING;
+use crate::backend::{Backend, BackendError, ClockStep, TenantChanges};
+use crate::rules_audit::AuditRecorder;
 
 /// The secret of event ids in a story: the same story has the same ids.
 const SEED: Seed = Seed(*b"forewarn stories");
@@ -41,11 +40,18 @@ struct SimulatedFleet {
     machines: SimulatedMachines,
     /// Machines whose next action fails.
     jammed: BTreeSet<MachineId>,
+    audit: AuditRecorder,
+    /// Names of the tenants.
+    names: BTreeMap<TenantId, String>,
+    /// Tenants whose documents may have changed since the last look.
+    changed: BTreeSet<TenantId>,
+    /// Names of tenants that have left since then, in the order in which they joined.
+    gone: BTreeMap<TenantId, String>,
 }
 
 impl Default for RulesBackend {
     fn default() -> Self {
-        let now = Now::at_millis(BEGINNING_MILLIS);
+        let now = Now::at_millis(BEGINNING.millis());
         let simulator = Simulator::new(Cluster::new(SEED), now, SimulatedFleet::default());
         Self { simulator, beginning: now, fencing: Fencing::Off }
     }
@@ -70,26 +76,46 @@ impl Simulation for SimulatedFleet {
         self.machines.begin(cluster, action, now.steady);
     }
 
-    fn on_change(&mut self, _: &Cluster, now: Now, change: &Change) {
+    fn on_change(&mut self, cluster: &Cluster, now: Now, change: &Change) {
+        self.audit.on_change(cluster, now, change);
+        if let Change::TenantAdmitted { tenant, name, .. } = change {
+            self.changed.insert(*tenant);
+            self.names.insert(*tenant, name.to_string());
+        }
         self.journal.push((now, change.clone()));
+    }
+
+    fn on_decision(&mut self, changes: &[Change]) {
+        self.audit.on_decision(changes);
+    }
+
+    fn on_effect(&mut self, effect: &Effect) {
+        match effect {
+            Effect::Publish(tenant) => drop(self.changed.insert(*tenant)),
+            Effect::Unpublish(tenant) => {
+                self.changed.remove(tenant);
+                self.gone.extend(self.names.remove(tenant).map(|name| (*tenant, name)));
+            }
+            Effect::Perform(_) => {}
+        }
     }
 }
 
 impl Backend for RulesBackend {
     fn perform(&mut self, command: &NamedCommand) -> Result<(), BackendError> {
-        match command.resolve(self.cluster())? {
-            Resolved::Rules(Command::FailHost(host)) if self.fencing == Fencing::Required => {
-                self.simulator.submit(&Command::FailUnfencedHost(host))?;
-            }
-            Resolved::Rules(command) | Resolved::Admit(command, _) | Resolved::Fail(command, _) => {
-                self.simulator.submit(&command)?;
-            }
-            Resolved::Jam(machine) => drop(self.simulator.environment.jammed.insert(machine)),
-            // Neither the rules nor a document depend on it.
-            Resolved::Describe(..) | Resolved::Site(_) => {}
+        let resolved = command.resolve(self.cluster())?;
+        let Simulator { cluster, now, environment, .. } = &mut self.simulator;
+        let mark = environment.audit.mark();
+        environment.audit.request(cluster, *now, command);
+        if let Err(refusal) = self.submit(resolved) {
+            self.simulator.environment.audit.return_to(mark);
+            self.simulator.environment.audit.by_itself();
+            return Err(refusal.into());
         }
         // All consequences of a command are decided before any machine is affected, as a server does it.
-        while self.simulator.decide_due().map_err(|refusal| clock_refused(&refusal))? {}
+        let decided = self.decide_all_due();
+        self.simulator.environment.audit.by_itself();
+        decided?;
         self.settle()
     }
 
@@ -101,8 +127,12 @@ impl Backend for RulesBackend {
     fn approve(&mut self, machine: &MachineView, events: &[EventId]) -> Result<(), BackendError> {
         let (tenant, machine) = self.record_request(machine)?;
         self.settle()?;
+        let name = full_name(self.cluster(), machine);
+        self.simulator.environment.audit.by_machine(name);
         let by = Approver::Machine(machine);
-        self.simulator.submit(&Command::Approve { tenant, events: events.to_vec(), by })?;
+        let approved = self.simulator.submit(&Command::Approve { tenant, events: events.to_vec(), by });
+        self.simulator.environment.audit.by_itself();
+        approved?;
         self.settle()
     }
 
@@ -131,6 +161,31 @@ impl Backend for RulesBackend {
         Ok(machines.filter_map(|(id, _)| machine_view(self.cluster(), id, &details)).collect())
     }
 
+    fn find_tenant(&self, name: &str) -> Result<Result<TenantView, LookupError>, BackendError> {
+        let cluster = self.cluster();
+        match find_tenant(cluster, name) {
+            Ok(id) => tenant_view(cluster, id).map(Ok).ok_or_else(vanished),
+            Err(unknown) => Ok(Err(unknown)),
+        }
+    }
+
+    fn find_machine(&self, name: &str) -> Result<Result<MachineView, LookupError>, BackendError> {
+        let (cluster, details) = (self.cluster(), MachineDetails::default());
+        match find_machine(cluster, name) {
+            Ok(id) => machine_view(cluster, id, &details).map(Ok).ok_or_else(vanished),
+            Err(unknown) => Ok(Err(unknown)),
+        }
+    }
+
+    fn take_changes(&mut self) -> Result<TenantChanges, BackendError> {
+        let Simulator { cluster, environment, .. } = &mut self.simulator;
+        let changed = std::mem::take(&mut environment.changed);
+        let changed = changed.into_iter().filter_map(|id| tenant_view(cluster, id)).collect();
+        let gone = std::mem::take(&mut environment.gone).into_values();
+        let gone = gone.filter(|name| cluster.tenant_named(name).is_none()).collect();
+        Ok(TenantChanges::Some { changed, gone })
+    }
+
     fn hosts(&self) -> Result<Vec<HostView>, BackendError> {
         let cluster = self.cluster();
         Ok(cluster.hosts().filter_map(|(id, _)| host_view(cluster, id, None)).collect())
@@ -147,6 +202,10 @@ impl Backend for RulesBackend {
     fn document(&self, tenant: &str) -> Result<Vec<u8>, BackendError> {
         let tenant = self.cluster().tenant(find_tenant(self.cluster(), tenant)?);
         Ok(tenant.map(|tenant| document_of(tenant).render(Edition::newest()).into()).unwrap_or_default())
+    }
+
+    fn audit(&self, after: u64) -> Result<Vec<AuditEntry>, BackendError> {
+        Ok(self.simulator.environment.audit.after(after).to_vec())
     }
 
     fn step_clock(&mut self, step: ClockStep) -> Result<(), BackendError> {
@@ -186,6 +245,30 @@ impl RulesBackend {
         &self.simulator.cluster
     }
 
+    fn submit(&mut self, resolved: Resolved) -> Result<(), Refusal> {
+        match resolved {
+            Resolved::Rules(Command::FailHost(host)) if self.fencing == Fencing::Required => {
+                self.simulator.submit(&Command::FailUnfencedHost(host))
+            }
+            Resolved::Rules(command) | Resolved::Admit(command, _) => self.simulator.submit(&command),
+            Resolved::Fail(command, reason) => {
+                self.simulator.environment.audit.because_of(&reason);
+                self.simulator.submit(&command)
+            }
+            Resolved::Jam(machine) => {
+                self.simulator.environment.jammed.insert(machine);
+                Ok(())
+            }
+            // Neither the rules nor a document depend on it.
+            Resolved::Describe(..) | Resolved::Site(_) => Ok(()),
+        }
+    }
+
+    fn decide_all_due(&mut self) -> Result<(), BackendError> {
+        while self.simulator.decide_due().map_err(|refusal| clock_refused(&refusal))? {}
+        Ok(())
+    }
+
     /// Records a request of a machine: it enrols its tenant and ends the silence, whatever its result.
     fn record_request(&mut self, machine: &MachineView) -> Result<(TenantId, MachineId), BackendError> {
         let tenant = find_tenant(self.cluster(), &machine.tenant)?;
@@ -199,6 +282,10 @@ impl RulesBackend {
     fn settle(&mut self) -> Result<(), BackendError> {
         self.simulator.settle().map_err(|refusal| clock_refused(&refusal))
     }
+}
+
+fn vanished() -> BackendError {
+    BackendError::Failed("an object has no view".to_owned())
 }
 
 fn clock_refused(refusal: &Refusal) -> BackendError {

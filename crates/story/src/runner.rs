@@ -1,21 +1,21 @@
 //! Execution of a story on a backend.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
-use forewarn_control::{
-    ApproveWord, EventSelection, LookupError, MachineView, NamedCommand, TenantView, pick_machine,
-    pick_tenant,
-};
+use forewarn_control::{ApproveWord, EventSelection, LookupError, MachineView, NamedCommand, TenantView};
 use forewarn_imds::{ReadEvent, Reading, read_document};
 use forewarn_lifecycle::{EventId, Refusal};
 use forewarn_types::show_duration;
 
+use crate::audit_trail::AuditTrail;
 use crate::backend::{Backend, BackendError};
 use crate::error::StoryError;
 use crate::rules_backend::RulesBackend;
+use crate::simulated_program::SimulatedProgram;
 use crate::statement::{
     ApprovedBy, Operation, PolicyRule, RolloutOperation, SourceLine, SourceName, Statement, StatementKind,
-    Story,
+    StatementTime, Story,
 };
 use crate::transcript::Transcript;
 
@@ -32,15 +32,19 @@ pub fn run(story: &Story) -> Result<Transcript, StoryError> {
 /// # Errors
 /// A statement is refused unexpectedly, or not refused as expected, an expectation fails, or the backend fails.
 pub fn run_on(story: &Story, backend: &mut dyn Backend) -> Result<Transcript, StoryError> {
-    let mut runner = Runner { backend, transcript: Transcript::default() };
+    let mut runner = Runner::on(backend);
     for statement in &story.statements {
-        runner.execute(statement)?;
+        let executed = runner.execute(statement);
+        executed.map_err(|error| error.after(runner.transcript.to_string()))?;
     }
     let machines = runner.backend.machines();
     let last = story.statements.last().map(|statement| &statement.location);
     match (machines, last) {
         (Ok(machines), _) => runner.transcript.machines(&machines),
-        (Err(error), Some(location)) => return Err(location.error_on_line(error.to_string())),
+        (Err(error), Some(location)) => {
+            let error = location.error_on_line(error.to_string());
+            return Err(error.after(runner.transcript.to_string()));
+        }
         (Err(_), None) => {}
     }
     Ok(runner.transcript)
@@ -48,7 +52,10 @@ pub fn run_on(story: &Story, backend: &mut dyn Backend) -> Result<Transcript, St
 
 pub(crate) struct Runner<'a> {
     pub(crate) backend: &'a mut dyn Backend,
-    transcript: Transcript,
+    pub(crate) transcript: Transcript,
+    /// Programs that are simulated, in the order in which they were started.
+    pub(crate) programs: Vec<SimulatedProgram>,
+    pub(crate) audit: AuditTrail,
 }
 
 /// The reason why a statement failed.
@@ -64,10 +71,25 @@ impl From<StoryError> for StatementError {
     }
 }
 
+impl<'a> Runner<'a> {
+    pub(crate) fn on(backend: &'a mut dyn Backend) -> Self {
+        Self {
+            backend,
+            transcript: Transcript::default(),
+            programs: Vec::new(),
+            audit: AuditTrail::default(),
+        }
+    }
+}
+
 impl Runner<'_> {
-    fn execute(&mut self, statement: &Statement) -> Result<(), StoryError> {
+    pub(crate) fn execute(&mut self, statement: &Statement) -> Result<(), StoryError> {
         let location = &statement.location;
         if let Some(at) = statement.at {
+            let at = match at {
+                StatementTime::Since(at) => at,
+                StatementTime::After(span) => self.backend.elapsed().saturating_add(span),
+            };
             if at < self.backend.elapsed() {
                 let elapsed = show_duration(self.backend.elapsed());
                 return Err(location.error_on_line(format!("the time of the story is already {elapsed}")));
@@ -83,9 +105,14 @@ impl Runner<'_> {
                 })?;
             }
             StatementKind::Refused(operation) => self.expect_refusal(location, operation)?,
+            StatementKind::Attempt(operation) => self.attempt(location, operation)?,
             StatementKind::Poll(machine) => {
                 self.record(location);
                 self.poll(location, machine.as_ref())?;
+            }
+            StatementKind::Run { program, machine } => {
+                self.record(location);
+                self.run_program(location, program, machine)?;
             }
             StatementKind::Advance(span) => {
                 self.record(location);
@@ -104,33 +131,47 @@ impl Runner<'_> {
                 self.record(location);
                 self.backend.crash().map_err(|error| location.error_on_line(error.to_string()))?;
             }
+            StatementKind::Inject(fault) => {
+                self.record(location);
+                let machine = self.machine(location, &fault.machine)?;
+                let injected =
+                    self.backend.inject(&fault.of(&format!("{}/{}", machine.tenant, machine.name)));
+                injected.map_err(|error| location.error_on_line(error.to_string()))?;
+            }
             StatementKind::Expect(all) => {
                 for expectation in all {
                     self.check(location, expectation)?;
                 }
                 return Ok(());
             }
+            StatementKind::Await { all, within } => {
+                self.record(location);
+                return self.wait_until(location, all, *within);
+            }
         }
         self.record_documents(location)
     }
 
     fn record(&mut self, location: &SourceLine) {
-        let plain = match location.plain.split_once(' ') {
-            Some(("at", rest)) => rest.split_once(' ').map_or(rest, |(_, rest)| rest),
-            Some(_) | None => &location.plain,
-        };
-        self.transcript.line(self.backend.elapsed(), plain);
+        self.transcript.line(self.backend.elapsed(), &location.plain());
     }
 
-    /// Records the documents that have changed.
-    fn record_documents(&mut self, location: &SourceLine) -> Result<(), StoryError> {
-        let recorded = self.transcript.documents(&*self.backend);
-        recorded.map_err(|error| location.error_on_line(error.to_string()))
+    /// Records the documents that have changed, and what simulated programs do when they read them.
+    pub(crate) fn record_documents(&mut self, location: &SourceLine) -> Result<(), StoryError> {
+        loop {
+            let recorded = self.transcript.documents(self.backend);
+            recorded.map_err(|error| location.error_on_line(error.to_string()))?;
+            if !self.step_programs(location)? {
+                return Ok(());
+            }
+        }
     }
 
     fn run_to(&mut self, location: &SourceLine, end: Duration) -> Result<(), StoryError> {
+        self.check_end_of_programs(location, end)?;
         loop {
-            self.backend.advance(end).map_err(|error| location.error_on_line(error.to_string()))?;
+            let step = self.next_poll_of_programs().map_or(end, |poll| poll.min(end));
+            self.backend.advance(step).map_err(|error| location.error_on_line(error.to_string()))?;
             self.record_documents(location)?;
             if self.backend.elapsed() >= end {
                 return Ok(());
@@ -150,10 +191,25 @@ impl Runner<'_> {
         }
     }
 
+    fn attempt(&mut self, location: &SourceLine, operation: &Operation) -> Result<(), StoryError> {
+        self.record(location);
+        match self.apply(location, operation) {
+            Ok(()) => Ok(()),
+            Err(StatementError::Refused(why)) => {
+                self.transcript.note(&format!("refused: {why}"));
+                Ok(())
+            }
+            Err(StatementError::Story(error)) => Err(error),
+        }
+    }
+
     fn apply(&mut self, location: &SourceLine, operation: &Operation) -> Result<(), StatementError> {
         match operation {
             Operation::Perform(commands) => {
                 commands.iter().try_for_each(|command| self.perform(location, command))
+            }
+            Operation::Repeat { command, times } => {
+                (0..*times).try_for_each(|_| self.perform(location, command))
             }
             Operation::Approve { what, by } => self.approve(location, what, by),
             Operation::Cancel(event) => {
@@ -259,8 +315,12 @@ impl Runner<'_> {
         let broken = |error: BackendError| location.error_on_line(error.to_string());
         let machines = self.backend.machines().map_err(broken)?;
         let tenants = self.backend.tenants().map_err(broken)?;
-        let first = |tenant: &TenantView| machines.iter().find(|machine| machine.tenant == tenant.name);
-        Ok(tenants.iter().filter_map(first).cloned().collect())
+        let mut first = BTreeMap::new();
+        for machine in &machines {
+            first.entry(machine.tenant.as_str()).or_insert(machine);
+        }
+        let first = |tenant: &TenantView| first.get(tenant.name.as_str()).map(|machine| (*machine).clone());
+        Ok(tenants.iter().filter_map(first).collect())
     }
 
     fn event_named(&self, location: &SourceLine, name: &SourceName) -> Result<EventId, StoryError> {
@@ -285,8 +345,8 @@ impl Runner<'_> {
     }
 
     pub(crate) fn tenant(&self, location: &SourceLine, name: &SourceName) -> Result<TenantView, StoryError> {
-        let tenants = self.backend.tenants().map_err(|error| location.error_on_line(error.to_string()))?;
-        let found = pick_tenant(&tenants, name.as_str()).cloned();
+        let found = self.backend.find_tenant(name.as_str());
+        let found = found.map_err(|error| location.error_on_line(error.to_string()))?;
         found.map_err(|unknown| location.error_at(name, unknown.to_string()))
     }
 
@@ -304,8 +364,8 @@ impl Runner<'_> {
         location: &SourceLine,
         name: &SourceName,
     ) -> Result<Result<MachineView, LookupError>, StoryError> {
-        let machines = self.backend.machines().map_err(|error| location.error_on_line(error.to_string()))?;
-        Ok(pick_machine(&machines, name.as_str()).cloned())
+        let found = self.backend.find_machine(name.as_str());
+        found.map_err(|error| location.error_on_line(error.to_string()))
     }
 }
 

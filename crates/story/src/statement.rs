@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use forewarn_control::{ApproveWord, Fencing, NamedCommand, TermsEntry};
+use forewarn_control::{ApproveWord, Fencing, NamedCommand, NewFault, TermsEntry};
+use forewarn_types::{FaultAnswer, FaultedRequest};
 
-use crate::backend::{ClockStep, NOT_ON_A_SERVER};
+use crate::backend::{ClockStep, Program};
 use crate::error::StoryError;
 use crate::line_reader::{LineReader, Token};
 
@@ -18,19 +19,27 @@ pub struct Story {
 #[derive(Clone, Debug)]
 pub(crate) struct Statement {
     pub(crate) location: SourceLine,
-    /// Since the beginning of the story.
-    pub(crate) at: Option<Duration>,
+    pub(crate) at: Option<StatementTime>,
     pub(crate) kind: StatementKind,
+}
+
+/// The time of a statement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum StatementTime {
+    /// Since the beginning of the story.
+    Since(Duration),
+    /// Since the statement before it.
+    After(Duration),
 }
 
 /// A line of the text, for errors that are found later.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SourceLine {
-    line: usize,
+    pub(crate) line: usize,
+    /// The line as it is carried out.
     text: String,
-    words: Vec<SourceName>,
-    /// The words of the line, one space apart.
-    pub(crate) plain: String,
+    /// The line as it is written, if it contains variables.
+    written: Option<String>,
 }
 
 /// A name and its column.
@@ -46,20 +55,39 @@ pub(crate) enum StatementKind {
     Perform(Operation),
     /// An operation that the rules must refuse.
     Refused(Operation),
+    /// An operation that the rules may refuse.
+    Attempt(Operation),
     /// A poll of one machine; without a name, of one machine of every tenant.
     Poll(Option<SourceName>),
+    /// A program is the machine from now on.
+    Run {
+        program: Program,
+        machine: SourceName,
+    },
     Advance(Duration),
     StepClock(ClockStep),
     Crash,
     /// Failed hosts need a fence from now on, or need none.
     Fencing(Fencing),
+    /// A fault of the next requests of a machine.
+    Inject(InjectedFault),
     Expect(Vec<Expectation>),
+    /// The clock advances until the expectations hold.
+    Await {
+        all: Vec<Expectation>,
+        within: Duration,
+    },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Operation {
     /// Commands that need no lookup.
     Perform(Vec<NamedCommand>),
+    /// The same command several times.
+    Repeat {
+        command: NamedCommand,
+        times: u16,
+    },
     Approve {
         what: Vec<SourceName>,
         by: ApprovedBy,
@@ -74,6 +102,28 @@ pub(crate) enum Operation {
         rule: PolicyRule,
         approve: ApproveWord,
     },
+}
+
+/// A fault of the next requests of a machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct InjectedFault {
+    pub(crate) machine: SourceName,
+    pub(crate) request: FaultedRequest,
+    pub(crate) next: u32,
+    pub(crate) answer: FaultAnswer,
+}
+
+impl InjectedFault {
+    /// The fault of the machine with that full name.
+    pub(crate) fn of(&self, machine: &str) -> NewFault {
+        NewFault {
+            machine: Some(machine.to_owned()),
+            webhook: None,
+            request: Some(self.request),
+            next: Some(self.next),
+            answer: self.answer,
+        }
+    }
 }
 
 /// An operation on a rollout.
@@ -103,6 +153,8 @@ pub(crate) enum PolicyRule {
 pub(crate) struct Expectation {
     pub(crate) subject: SourceName,
     pub(crate) is: Expected,
+    /// The words of the story.
+    pub(crate) text: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -122,6 +174,18 @@ pub(crate) enum Expected {
     Rollout(String),
     /// Maintenance mode of a host: `entering`, `entered`, `incomplete`, or `open` without it.
     Mode(&'static str),
+    /// The newest event of a machine is approved.
+    Approved(ApprovalSource),
+    /// No announced event has started without approval.
+    NoUnapprovedStart,
+}
+
+/// The required source of an approval.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ApprovalSource {
+    Anyone,
+    /// The machine itself.
+    Itself,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -130,28 +194,14 @@ pub(crate) enum EventPhase {
     Started,
 }
 
-impl Story {
-    /// Checks that the story can run on a live server.
-    ///
-    /// # Errors
-    /// Points at the first unsupported statement: a step of the wall clock, a crash, or fencing.
-    pub fn check_live(&self) -> Result<(), StoryError> {
-        let is_unsupported = |statement: &&Statement| match statement.kind {
-            StatementKind::StepClock(_) | StatementKind::Crash | StatementKind::Fencing(_) => true,
-            StatementKind::Perform(_)
-            | StatementKind::Refused(_)
-            | StatementKind::Poll(_)
-            | StatementKind::Advance(_)
-            | StatementKind::Expect(_) => false,
-        };
-        let first = self.statements.iter().find(is_unsupported);
-        first.map_or(Ok(()), |statement| Err(statement.location.error_on_line(NOT_ON_A_SERVER)))
-    }
-}
-
 impl SourceName {
     pub(crate) fn new(word: Token<'_>) -> Self {
         Self { name: word.text.to_owned(), column: word.column }
+    }
+
+    /// Another name at the same place.
+    pub(crate) fn renamed(&self, name: String) -> Self {
+        Self { name, column: self.column }
     }
 
     pub(crate) fn as_str(&self) -> &str {
@@ -161,21 +211,25 @@ impl SourceName {
 
 impl SourceLine {
     pub(crate) fn of(line: &LineReader<'_>) -> Self {
-        let text = line.error_at_end("").text;
-        let words = line.words().map(SourceName::new).collect();
-        Self { line: line.number, text, words, plain: line.plain() }
+        Self { line: line.number, text: line.display_text(), written: None }
+    }
+
+    /// The same line, of which this text is written in the story.
+    pub(crate) fn written(self, text: &str) -> Self {
+        Self { written: Some(text.trim().replace('\t', " ")), ..self }
+    }
+
+    /// The words of the line, one space apart, without its time.
+    pub(crate) fn plain(&self) -> String {
+        let reader = LineReader::new(self.line, &self.text);
+        let count = reader.words().count();
+        let has_time = reader.peek().is_some_and(|word| word.text == "at");
+        reader.plain_from(if has_time { count.min(2) } else { 0 }, count)
     }
 
     /// An error at a name of this line.
     pub(crate) fn error_at(&self, at: &SourceName, message: impl Into<String>) -> StoryError {
-        let width = at.name.chars().count();
-        StoryError {
-            line: self.line,
-            column: at.column,
-            width,
-            text: self.text.clone(),
-            message: message.into(),
-        }
+        self.error((at.column, at.name.chars().count()), message.into())
     }
 
     /// An error about the name at the end of a message such as `no such host: h9`; about the whole line, if the name is
@@ -183,12 +237,12 @@ impl SourceLine {
     pub(crate) fn error_about(&self, message: &str) -> StoryError {
         let first = message.lines().next().unwrap_or_default();
         let name = first.rsplit(": ").next().unwrap_or_default();
-        let is_meant = |word: &&SourceName| {
-            let rest = word.name.strip_prefix(name);
+        let is_meant = |word: &Token<'_>| {
+            let rest = word.text.strip_prefix(name);
             !name.is_empty() && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
         };
-        match self.words.iter().rfind(is_meant) {
-            Some(word) => self.error_at(word, message),
+        match LineReader::new(self.line, &self.text).words().filter(is_meant).last() {
+            Some(word) => self.error_at(&SourceName::new(word), message),
             None => self.error_on_line(message),
         }
     }
@@ -196,13 +250,19 @@ impl SourceLine {
     /// An error of the line as a whole.
     pub(crate) fn error_on_line(&self, message: impl Into<String>) -> StoryError {
         let indent = self.text.chars().take_while(|c| c.is_whitespace()).count();
-        let width = self.text.chars().count() - indent;
-        StoryError {
-            line: self.line,
-            column: indent + 1,
-            width,
-            text: self.text.clone(),
-            message: message.into(),
-        }
+        self.error((indent + 1, self.text.chars().count() - indent), message.into())
     }
+
+    fn error(&self, place: (usize, usize), message: String) -> StoryError {
+        let message = match &self.written {
+            Some(written) => expanded(&message, written),
+            None => message,
+        };
+        StoryError::new(self.line, place, self.text.clone(), message)
+    }
+}
+
+/// A message about a line with the values of its variables.
+pub(crate) fn expanded(message: &str, written: &str) -> String {
+    format!("{message}\nwritten: {written}")
 }

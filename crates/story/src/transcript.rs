@@ -3,7 +3,7 @@
 //! After each statement, and at each instant at which something changes while the clock advances, the changed documents
 //! are recorded. Events are called E1, E2 … in the order in which they appear.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Write as _};
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use forewarn_imds::{ReadEvent, Reading, Word, read_document};
 use forewarn_lifecycle::{EventId, Timestamp};
 use forewarn_types::show_duration;
 
-use crate::backend::{Backend, BackendError};
+use crate::backend::{Backend, BackendError, TenantChanges};
 
 /// The record of a story run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -23,6 +23,8 @@ pub struct Transcript {
     /// The tenants at the last check, in the order in which they joined.
     present: Vec<String>,
     aliases: BTreeMap<EventId, usize>,
+    /// The events in the order of their names.
+    events: Vec<EventId>,
     stamped: Option<Duration>,
 }
 
@@ -39,6 +41,12 @@ impl Transcript {
         self.push(plain);
     }
 
+    /// Records a note at its time.
+    pub(crate) fn note_at(&mut self, elapsed: Duration, note: &str) {
+        self.stamp(elapsed);
+        self.note(note);
+    }
+
     /// Records a note about the statement before.
     pub(crate) fn note(&mut self, note: &str) {
         for line in note.lines() {
@@ -47,9 +55,27 @@ impl Transcript {
     }
 
     /// Records the documents that have changed.
-    pub(crate) fn documents(&mut self, backend: &dyn Backend) -> Result<(), BackendError> {
-        let tenants = backend.tenants()?;
-        for tenant in &tenants {
+    pub(crate) fn documents(&mut self, backend: &mut dyn Backend) -> Result<(), BackendError> {
+        match backend.take_changes()? {
+            TenantChanges::All(tenants) => {
+                self.changed(&tenants, backend)?;
+                let present = tenants.into_iter().map(|tenant| tenant.name).collect();
+                let former = std::mem::replace(&mut self.present, present);
+                let present: BTreeSet<_> = self.present.iter().map(String::as_str).collect();
+                let gone: Vec<_> =
+                    former.into_iter().filter(|name| !present.contains(name.as_str())).collect();
+                self.gone(&gone, backend.elapsed());
+            }
+            TenantChanges::Some { changed, gone } => {
+                self.changed(&changed, backend)?;
+                self.gone(&gone, backend.elapsed());
+            }
+        }
+        Ok(())
+    }
+
+    fn changed(&mut self, tenants: &[TenantView], backend: &dyn Backend) -> Result<(), BackendError> {
+        for tenant in tenants {
             let known = self.shown.get(&tenant.name).copied();
             let unheard_of = tenant.events.is_empty() && known.is_none();
             if !unheard_of && known != Some(tenant.incarnation) {
@@ -57,14 +83,16 @@ impl Transcript {
                 self.document(tenant, &backend.document(&tenant.name)?, backend.beginning());
             }
         }
-        let present = tenants.into_iter().map(|tenant| tenant.name).collect();
-        for name in std::mem::replace(&mut self.present, present) {
-            if !self.present.contains(&name) && self.shown.remove(&name).is_some() {
-                self.stamp(backend.elapsed());
+        Ok(())
+    }
+
+    fn gone(&mut self, names: &[String], elapsed: Duration) {
+        for name in names {
+            if self.shown.remove(name).is_some() {
+                self.stamp(elapsed);
                 self.push(&format!("    {name} is gone"));
             }
         }
-        Ok(())
     }
 
     /// Records the document that a machine of the tenant would read.
@@ -107,13 +135,22 @@ impl Transcript {
 
     fn alias(&mut self, id: EventId) -> usize {
         let next = self.aliases.len() + 1;
-        *self.aliases.entry(id).or_insert(next)
+        let alias = *self.aliases.entry(id).or_insert(next);
+        if alias > self.events.len() {
+            self.events.push(id);
+        }
+        alias
+    }
+
+    /// The name of an event in the transcript.
+    pub(crate) fn name_of(&self, id: EventId) -> Option<String> {
+        self.aliases.get(&id).map(|alias| format!("E{alias}"))
     }
 
     /// The event with that name in the transcript.
     pub(crate) fn event_named(&self, name: &str) -> Option<EventId> {
         let number: usize = name.strip_prefix('E')?.parse().ok()?;
-        self.aliases.iter().find(|(_, alias)| **alias == number).map(|(id, _)| *id)
+        self.events.get(number.checked_sub(1)?).copied()
     }
 
     /// Replaces event ids by the names of the transcript, because ids differ between backends.

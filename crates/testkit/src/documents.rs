@@ -69,3 +69,17 @@ fn quoted(edition: &Edition, name: &str) -> String {
     let is_role_instance = name.contains("_IN_");
     format!(r#""{}{name}""#, if is_role_instance { "" } else { edition.underline })
 }
+
+/// The documents of a transcript of a story, each after its time: everything that machines saw, without the statements.
+#[must_use]
+pub fn documents_of_transcript(transcript: &str) -> Vec<String> {
+    let (mut time, mut seen) = ("", Vec::new());
+    for line in transcript.lines().take_while(|line| *line != "in the end") {
+        if line.starts_with("at ") {
+            time = line;
+        } else if line.starts_with("      ") && (line.contains(" sees ") || line.starts_with("        E")) {
+            seen.push(format!("{time}: {}", line.trim()));
+        }
+    }
+    seen
+}

@@ -55,7 +55,7 @@ pub mod webhook_receiver;
 pub use cluster::TestCluster;
 pub use command::{CommandResult, clean_command};
 pub use dir::TestDir;
-pub use documents::{EDITIONS, Event, document};
+pub use documents::{EDITIONS, Event, document, documents_of_transcript};
 pub use json_log::log_objects;
 pub use random::Random;
 pub use raw_http::{NEWEST, RawConnection, RawResponse, approve, ask, get, post, request};

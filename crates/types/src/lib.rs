@@ -17,6 +17,7 @@
 pub mod base64url;
 mod byte_order_mark;
 mod event;
+mod fault;
 mod ids;
 pub mod limits;
 pub mod list;
@@ -32,6 +33,9 @@ pub use byte_order_mark::{BYTE_ORDER_MARK_BYTES, without_mark};
 pub use event::{
     Announcement, Approval, Approver, Event, EventKind, EventSource, NotAnEventKind, Phase, Reason,
     StartCause,
+};
+pub use fault::{
+    FAULT_REQUESTS_MAX, FAULTS_MAX, FaultAnswer, FaultStatus, FaultedRequest, HIDE_MAX, NotAFault, SLOW_MAX,
 };
 pub use ids::{
     ActionName, ClusterId, EventId, FaultDomain, HostId, MachineId, MaintenanceId, RolloutId, ScaleSetId,

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
 use crate::event::EventKind;
+use crate::fault::{FaultAnswer, FaultStatus, FaultedRequest};
 use crate::span::{Moment, Span};
 
 /// Lengths of time, each part short enough that all of them together are below the longest that can be read.
@@ -52,6 +53,41 @@ impl JsonSchema for EventKind {
             "type": "string",
             "enum": Self::ALL.map(Self::as_str),
             "description": "A type of events.",
+        })
+    }
+}
+
+/// Delays up to ten minutes, and times before `NotBefore` up to a day.
+const SLOW: &str = "slow=([1-9][0-9]?|[1-5][0-9]{2}|600)s|slow=([1-9]|10)m";
+const HIDE: &str = "hide=[0-9]{1,4}s|hide=[0-9]{1,3}m|hide=(1?[0-9]|2[0-4])h";
+
+impl JsonSchema for FaultAnswer {
+    fn schema_name() -> Cow<'static, str> {
+        "FaultAnswer".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let statuses = FaultStatus::ALL.map(|status| status.code().to_string()).join("|");
+        let words = "hang|reset|truncated|empty|jump|duplicate";
+        json_schema!({
+            "description": "The answer that a fault gives: a status, `hang`, `reset`, `truncated`, `empty`, `slow=2s`, \
+                            `jump`, `hide=5s`, or `duplicate` for a webhook.",
+            "type": "string",
+            "pattern": format!("^({statuses}|{words}|{SLOW}|{HIDE})$"),
+        })
+    }
+}
+
+impl JsonSchema for FaultedRequest {
+    fn schema_name() -> Cow<'static, str> {
+        "FaultedRequest".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": "string",
+            "enum": Self::ALL.map(Self::as_str),
+            "description": "The requests that a fault applies to.",
         })
     }
 }

@@ -8,6 +8,7 @@ mod metadata;
 pub(crate) mod poll_cost;
 mod results;
 mod rollout;
+mod story;
 mod streams;
 
 use anyhow::Result;
@@ -40,6 +41,7 @@ pub(crate) fn command(mut words: Words) -> Result<Outcome> {
     match words.next().as_deref() {
         Some("core") => core::run(Keep::read(words)?),
         Some("rollout") => rollout::run(Keep::read(words)?),
+        Some("story") => story::run(Keep::read(words)?),
         Some("metadata") => metadata::command(words),
         Some("hostile") => hostile::run(Keep::read(words)?),
         Some("agent") => agent::run(Keep::read(words)?),
@@ -47,7 +49,7 @@ pub(crate) fn command(mut words: Words) -> Result<Outcome> {
         Some("fleet") => fleet::command(words),
         Some(other) => Err(Usage::unknown(other).into()),
         None => {
-            let hint = "cargo xtask bench core, rollout, metadata, hostile, agent, streams, or fleet";
+            let hint = "cargo xtask bench core, rollout, story, metadata, hostile, agent, streams, or fleet";
             Err(Usage::new(&format!("no benchmark named\n  hint: {hint}")).into())
         }
     }

@@ -7,11 +7,11 @@ use super::manifests::{Package, compiled_into};
 /// Every package, lowest layer first. A package depends on packages of lower layers only; those that only its tests
 /// need are free.
 pub(super) const LAYERS: [&[&str]; 9] = [
-    &["types", "url", "processes", "cli-support"],
+    &["types", "url", "processes", "cli-support", "reports"],
     &["lifecycle", "imds", "http-client"],
     &["control", "hypervisor", "metadata", "agent-core", "client", "conformance"],
-    &["store", "story", "explain"],
-    &["server", "agent"],
+    &["store", "verdict", "explain"],
+    &["story", "server", "agent"],
     &["azure"],
     &["forewarn"],
     &["bench", "fuzz", "xtask"],

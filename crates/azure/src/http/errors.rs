@@ -25,9 +25,11 @@ pub(crate) fn of_problem(problem: &ControlError) -> ArmError {
             "The resource has changed since the request was prepared.",
         ),
         ControlError::NoSuchCluster => ArmError::new(404, "NotFound", text),
-        ControlError::EndOfTime | ControlError::NotPretending | ControlError::RealClock => {
-            ArmError::new(409, "OperationNotAllowed", text)
-        }
+        ControlError::EndOfTime
+        | ControlError::NotPretending
+        | ControlError::RealClock
+        | ControlError::NoNotice(_)
+        | ControlError::NoEvent => ArmError::new(409, "OperationNotAllowed", text),
         ControlError::Outdated
         | ControlError::Unclaimed
         | ControlError::ClusterFailed(_)

@@ -16,12 +16,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::audit::log::{AuditEntry, NewAuditEntry};
+use crate::audit::start_cause::words_of_start;
 use crate::command::lookup::full_name;
 use crate::command::upgrade::UpgradeWord;
 use crate::command::window::WindowEntry;
 use crate::stream::{ClusterId, Stream};
 use crate::view::deletion::unannounced;
-use crate::view::describe::{approver, cause, join_first, start};
+use crate::view::describe::{approver, cause, join_first};
 use crate::view::rollout::describe_rollout_change;
 use forewarn_types::Moment;
 
@@ -359,15 +360,7 @@ impl FactWriter<'_> {
     }
 
     fn started(&self, work: MaintenanceId, cause: StartCause, actions: &[Action]) -> AuditFact {
-        let how = match cause {
-            StartCause::AtOnce => "has started at once".to_owned(),
-            StartCause::Approved
-            | StartCause::Expired
-            | StartCause::Automatic
-            | StartCause::Failure
-            | StartCause::Forced => format!("has started, by {}", start(cause)),
-        };
-        let mut fact = self.of_work("started", work, &how);
+        let mut fact = self.of_work("started", work, &words_of_start(cause));
         let destinations: BTreeSet<_> =
             actions.iter().filter_map(|action| action.impact.destination()).collect();
         let listed: BTreeSet<_> = fact.hosts.iter().cloned().collect();

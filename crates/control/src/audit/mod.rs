@@ -7,6 +7,7 @@ pub(crate) mod host_notice;
 pub(crate) mod log;
 pub(crate) mod notice;
 pub(crate) mod page;
+pub(crate) mod start_cause;
 pub(crate) mod subject;
 pub(crate) mod verifier;
 

@@ -1,6 +1,7 @@
 //! Commands by name: their form, and their translation into commands of the rules. Each name is looked up here.
 
 pub(crate) mod check;
+pub(crate) mod enrolment;
 pub(crate) mod entry;
 pub(crate) mod host_mode;
 pub(crate) mod host_work;
@@ -18,6 +19,7 @@ pub(crate) mod upgrade;
 pub(crate) mod window;
 
 pub use check::ControlCharacterError;
+pub use enrolment::EnrolmentWord;
 pub use entry::{
     ApproveWord, Eviction, HostEntry, InstanceEntry, MachineEntry, OrchestrationWord, PlacementEntry,
     PolicyEntry, ScaleSetEntry, SetEntry, Site, VmEntry,

@@ -7,6 +7,7 @@ use std::num::NonZeroU16;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::command::enrolment::EnrolmentWord;
 use crate::command::entry::{
     HostEntry, InstanceEntry, MachineEntry, PolicyEntry, ScaleSetEntry, SetEntry, Site, VmEntry,
 };
@@ -306,6 +307,9 @@ pub struct SettingsChange {
     /// Effect of a failed host on its machines.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<FailureWord>,
+    /// The time at which tenants are enrolled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub enrolment: Option<EnrolmentWord>,
 }
 
 /// Treatment of operations on tenants that are not enrolled.

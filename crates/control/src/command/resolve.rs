@@ -424,6 +424,9 @@ fn change_settings(cluster: &Cluster, change: &SettingsChange) -> Command {
             FailureWord::Redeploy => FailureKind::Redeploy,
         };
     }
+    if let Some(word) = change.enrolment {
+        settings.enrolment = word.into();
+    }
     Command::ChangeSettings(settings)
 }
 

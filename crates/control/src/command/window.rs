@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
-use forewarn_lifecycle::{Weekdays, Window};
+use forewarn_lifecycle::{TimeZone, Weekdays, Window};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -108,14 +108,6 @@ fn show_days(days: Weekdays) -> String {
     words.collect::<Vec<_>>().join(",")
 }
 
-/// Returns true if a text has the form of a time zone's name, however long. Only the database knows the names.
-fn has_form_of_zone(text: &str) -> bool {
-    let is_part = |part: &str| {
-        !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_+-".contains(&byte))
-    };
-    text.starts_with(|first: char| first.is_ascii_alphabetic()) && text.split('/').all(is_part)
-}
-
 impl FromStr for WindowEntry {
     type Err = WindowError;
 
@@ -145,7 +137,8 @@ fn parse_clock(text: &str) -> Option<WindowClock> {
     if let Some(minutes) = parse_offset(text) {
         return Window::new(Weekdays::ALL, 0, 0, minutes).map(|_| WindowClock::Offset(minutes));
     }
-    has_form_of_zone(text).then(|| WindowClock::Zone(text.to_owned()))
+    // Only the database knows the names.
+    TimeZone::has_form_of_name(text).then(|| WindowClock::Zone(text.to_owned()))
 }
 
 fn parse_days(text: &str) -> Option<Weekdays> {

@@ -17,7 +17,7 @@ use crate::push::{Notice, NoticeContext, Owner, notices};
 use crate::request::RequestContext;
 use crate::resource_id::ResourceId;
 use crate::resources::Link;
-use crate::stream::Stream;
+use crate::stream::{ClusterId, Stream};
 
 /// Maximum length of a request in words.
 const PHRASE_CHARACTERS_MAX: usize = 200;
@@ -169,6 +169,21 @@ impl<S> Draft<'_, S> {
 /// The entry of a request that a value describes.
 fn entry_of_value(now: Now, by: &str, asked: &Value) -> NewAuditEntry {
     request_entry(now, by, &phrase(asked), CommandJson::from_value(asked))
+}
+
+/// The entry of a command of a caller, as a decision about the cluster has it: for rules without a server.
+#[must_use]
+pub fn describe_request(
+    rules: &Cluster,
+    now: Now,
+    (cluster_number, cluster): (u32, &str),
+    by: &str,
+    command: &NamedCommand,
+) -> NewAuditEntry {
+    let asked = serde_json::to_value(command).unwrap_or_default();
+    let entry = subjects(rules, &asked, None, entry_of_value(now, by, &asked));
+    let (cluster, stream) = (cluster.to_owned(), Some(Stream::Cluster(ClusterId(cluster_number))));
+    NewAuditEntry { cluster, cluster_number, stream, ..entry }
 }
 
 /// The entry of several commands: the audit log stores them as a list.

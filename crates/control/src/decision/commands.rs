@@ -81,6 +81,7 @@ impl ClusterDraft<'_> {
         let own = self.carry_out_all(commands, single).map_err(|refused| refused.error)?;
         self.audit_admissions();
         self.settle()?;
+        self.check_notice(context)?;
         self.draft.attribution = super::attribution::Attribution::default();
         let changes = self.draft.records.iter().filter_map(change_of);
         let outcome = outcome(self.rules(), self.now(), changes);
@@ -233,7 +234,7 @@ impl ClusterDraft<'_> {
 }
 
 /// The change of the rules in a record.
-fn change_of(record: &Record) -> Option<&Change> {
+pub(super) fn change_of(record: &Record) -> Option<&Change> {
     match &record.entry {
         Entry::Cluster(_, ClusterEntry::Rules(change)) => Some(change),
         Entry::Cluster(..) | Entry::Shared(_) => None,

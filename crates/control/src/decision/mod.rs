@@ -22,6 +22,7 @@ mod commands;
 mod draft;
 mod receipts;
 mod reminders;
+mod required_notice;
 mod resources;
 mod site;
 mod transaction;
@@ -43,6 +44,7 @@ use crate::stream::ClusterId;
 use draft::{ClaimCheck, ClusterDraft, Draft};
 
 pub use administration::ClusterRemoval;
+pub use audit::describe_request;
 
 /// Everything besides the state that a decision depends on.
 #[derive(Clone, Copy, Debug)]

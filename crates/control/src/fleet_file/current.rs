@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use forewarn_lifecycle::{
-    Cluster, Machine, MachineId, Now, ScaleSet, ScaleSetId, Shape, Tenant, WindowOwner,
+    Cluster, EnrolmentRule, Machine, MachineId, Now, ScaleSet, ScaleSetId, Shape, Tenant, WindowOwner,
 };
 
+use crate::command::enrolment::EnrolmentWord;
 use crate::command::entry::{
     HostEntry, InstanceEntry, MachineEntry, ScaleSetEntry, SetEntry, Site, VmEntry, notices, spot,
 };
@@ -29,7 +30,8 @@ impl<'a> CurrentFleet<'a> {
     /// The whole fleet, as a fleet file lists it.
     #[must_use]
     pub fn fleet(&self) -> Fleet {
-        let mut fleet = Fleet { site: self.site.clone().into(), ..Fleet::default() };
+        let mut fleet =
+            Fleet { enrolment: self.enrolment(), site: self.site.clone().into(), ..Fleet::default() };
         for (id, host) in self.cluster.hosts() {
             let (cpus, memory) = cpus_and_memory(self.cluster.room_of(id).capacity);
             let (name, zone) = (host.name.to_string(), host.zone.map(|zone| zone.0));
@@ -45,6 +47,12 @@ impl<'a> CurrentFleet<'a> {
         }
         fleet.scale_sets.extend(self.cluster.scale_sets().map(|(id, set)| self.scale_set(id, set)));
         fleet
+    }
+
+    /// The rule of enrolment. None for the usual one: a fleet file need not name it.
+    fn enrolment(&self) -> Option<EnrolmentWord> {
+        let rule = self.cluster.settings().enrolment;
+        (rule != EnrolmentRule::default()).then(|| rule.into())
     }
 
     /// The tenant with that name and shape.

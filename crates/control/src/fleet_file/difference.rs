@@ -18,8 +18,9 @@ mod sizes;
 
 use forewarn_lifecycle::Shape;
 
+use crate::command::enrolment::EnrolmentWord;
 use crate::command::entry::VmEntry;
-use crate::command::named::NamedCommand;
+use crate::command::named::{NamedCommand, SettingsChange};
 use crate::fleet_file::current::CurrentFleet;
 use crate::fleet_file::fleet::{Fleet, FleetFileError};
 use crate::fleet_file::position::FleetPosition;
@@ -61,6 +62,7 @@ pub fn difference(
 ) -> Result<Vec<Difference>, FleetFileError> {
     wanted.check()?;
     let mut list = DifferenceList::new();
+    enrolment(&mut list, current, wanted);
     site(&mut list, current, wanted);
     hosts(&mut list, current, wanted);
     vms(&mut list, current, wanted);
@@ -78,6 +80,17 @@ pub fn difference(
         UnlistedObjects::Forget => removals(&mut list, current, wanted, RemovalMode::Forget),
     }
     list.finish()
+}
+
+/// The rule of enrolment comes first: it applies to the tenants that the file adds.
+fn enrolment(list: &mut DifferenceList, current: CurrentFleet<'_>, wanted: &Fleet) {
+    let was = EnrolmentWord::from(current.cluster.settings().enrolment);
+    if let Some(is) = wanted.enrolment.filter(|is| *is != was) {
+        list.place = FleetPosition::default().member("enrolment");
+        let change = SettingsChange { enrolment: Some(is), ..SettingsChange::default() };
+        let text = format!("~ enrolment: {} -> {}", was.word(), is.word());
+        list.push(text, NamedCommand::ChangeSettings(change));
+    }
 }
 
 fn site(list: &mut DifferenceList, current: CurrentFleet<'_>, wanted: &Fleet) {

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::command::enrolment::EnrolmentWord;
 use crate::command::entry::{HostEntry, ScaleSetEntry, SetEntry, VmEntry};
 use crate::command::named::SiteChange;
 use crate::fleet_file::position::FleetPosition;
@@ -14,6 +15,9 @@ pub const FLEET_BYTES_MAX: usize = 16 * 1024 * 1024;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Fleet {
+    /// The time at which tenants are enrolled. If absent, it keeps its value.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub enrolment: Option<EnrolmentWord>,
     /// Location, subscription and resource group that machines show. Absent members keep their value.
     #[serde(default)]
     pub site: SiteChange,

@@ -93,7 +93,7 @@ impl Fleet {
         pieces.finish()
     }
 
-    /// The entries of a piece. The first piece has the site.
+    /// The entries of a piece. The first piece has the rule of enrolment and the site.
     #[must_use]
     pub fn piece(&self, piece: &FleetPiece) -> Self {
         let is_first =
@@ -101,6 +101,7 @@ impl Fleet {
                 .into_iter()
                 .all(|range| range.start == 0);
         Self {
+            enrolment: self.enrolment.filter(|_| is_first),
             site: if is_first { self.site.clone() } else { SiteChange::default() },
             hosts: self.hosts[piece.hosts.clone()].to_vec(),
             vms: self.vms[piece.vms.clone()].to_vec(),

@@ -41,7 +41,7 @@ fn read(text: &str) -> Option<Fleet> {
     for end in section_ends(text)? {
         let section: Fleet = toml::from_str(&text[begin..end]).ok()?;
         if begin == 0 {
-            fleet.site = section.site;
+            (fleet.enrolment, fleet.site) = (section.enrolment, section.site);
         }
         fleet.hosts.extend(section.hosts);
         fleet.vms.extend(section.vms);
@@ -116,7 +116,9 @@ impl Scanner<'_> {
                     self.place = ScannerPlace::Site;
                 }
                 // A list before all headers: another part of it must not follow.
-                (ScannerPlace::Top, false) if !rest.starts_with("site") => return None,
+                (ScannerPlace::Top, false) if !rest.starts_with("site") && !rest.starts_with("enrolment") => {
+                    return None;
+                }
                 (ScannerPlace::Top | ScannerPlace::Site | ScannerPlace::List, false) => self.skip_pair()?,
             }
         }
@@ -206,7 +208,7 @@ mod tests {
         let set = "[[scale_set]]\nname = 's'\ninstance = [\n  { host = 'h' }, # ]\n\n  {host='h'}\n]\n";
         let more = "[[scale_set]]\nname = 't'\n[[scale_set.instance]]\nhost = 'h'\n[scale_set.policy]\n";
         for (before, after) in [
-            ("site = { location = 'a' } # {", "  [[host]] # the last\nname = \"h\""),
+            ("enrolment = 'always'\nsite = { location = 'a' } # {", "  [[host]] # the last\nname = \"h\""),
             ("\u{feff}# a comment\n\n[site]\nlocation = \"a\\\"[[\"\r\n[[host]]\r\nname = 'h'\r", tags),
             ("", &format!("{set}{more}[[vm]]\nname = 'é\"'\nhost = 'h'")),
         ] {

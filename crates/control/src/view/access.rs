@@ -4,6 +4,7 @@ use forewarn_lifecycle::{Brake, Cluster, FailureKind, Name, TenantId, Unenrolled
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::command::enrolment::EnrolmentWord;
 use crate::command::named::{FailureWord, UnenrolledWord};
 use crate::command::schema;
 use forewarn_types::{Moment, Span, list};
@@ -71,6 +72,9 @@ pub struct SettingsView {
     pub user_operations_max: u16,
     /// Effect of a failed host on its machines.
     pub failure: FailureWord,
+    /// The time at which tenants are enrolled.
+    #[serde(default)]
+    pub enrolment: EnrolmentWord,
     /// State of the brake. It is changed at `/v1/brake`.
     pub brake: BrakeWord,
 }
@@ -184,6 +188,7 @@ pub fn settings_view(cluster: &Cluster) -> SettingsView {
             FailureKind::Reboot => FailureWord::Reboot,
             FailureKind::Redeploy => FailureWord::Redeploy,
         },
+        enrolment: settings.enrolment.into(),
         brake: cluster.brake().into(),
     }
 }

@@ -6,8 +6,8 @@ use std::num::NonZeroU16;
 use std::time::Duration;
 
 use forewarn_lifecycle::{
-    Cluster, Event, Fence, Health, HostAttention, HostId, HostPhase, MachineId, Maintenance, Now, Phase,
-    Power, Shape, StartCause, TenantId, Timestamp,
+    Cluster, Enrolment, Event, Fence, Health, HostAttention, HostId, HostPhase, MachineId, Maintenance, Now,
+    Phase, Power, Shape, StartCause, TenantId, Timestamp,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -110,6 +110,9 @@ pub struct TenantView {
     /// `vm`, `cloud service`, `availability set` or `scale set`.
     pub kind: String,
     pub enrolled: bool,
+    /// True if the setting `enrolment` enrols it, with or without polls.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub enrolled_by_setting: bool,
     pub incarnation: u64,
     pub policy: PolicyEntry,
     /// Hours in which work on its hosts may start; absent for any time.
@@ -168,8 +171,8 @@ pub struct ClockView {
 pub struct ServerView {
     /// Its version.
     pub version: String,
-    #[schemars(extend("enum" = ["dev", "serve"]))]
-    /// `dev` or `serve`.
+    #[schemars(extend("enum" = ["dev", "serve", "test"]))]
+    /// `dev`, `serve` or `test`.
     pub mode: String,
     /// Address of its metadata endpoint.
     pub metadata: Vec<String>,
@@ -385,6 +388,7 @@ pub fn tenant_view(cluster: &Cluster, id: TenantId) -> Option<TenantView> {
         name: tenant.name.to_string(),
         kind: kind.to_owned(),
         enrolled: tenant.is_enrolled(),
+        enrolled_by_setting: tenant.enrolment == Enrolment::BySetting,
         incarnation: tenant.incarnation,
         policy: tenant.policy.into(),
         windows: cluster.windows_of_tenant(id).iter().map(WindowEntry::from).collect(),

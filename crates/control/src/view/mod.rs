@@ -6,6 +6,7 @@ pub mod deletion;
 pub mod describe;
 pub(crate) mod document;
 pub(crate) mod failure;
+pub(crate) mod fault;
 pub(crate) mod fleet;
 pub mod host_mode;
 pub(crate) mod outcome;
@@ -21,6 +22,7 @@ pub use access::{
 pub use capacity::RoomView;
 pub use document::document_of;
 pub use failure::{FAILURES_MAX, FailureView};
+pub use fault::{BadFault, ClearedFaults, FaultView, NewFault};
 pub use fleet::{
     ClockView, DifferenceState, DifferenceView, DriverKind, EndedView, Ending, EventView, FleetReport,
     HostView, Items, MachineView, ServerView, TenantView, Unfinished, clock_view, event_view, host_view,

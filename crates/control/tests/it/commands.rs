@@ -65,7 +65,7 @@ const EVERY: [&str; 56] = [
     r#"{"command":"force_start","event":"28512AF7-C957-4500-9BC4-842D6FB531E4"}"#,
     r#"{"command":"brake_on"}"#,
     r#"{"command":"brake_off"}"#,
-    r#"{"command":"change_settings","unenrolled":"waits","user_operations_max":2,"failure":"redeploy"}"#,
+    r#"{"command":"change_settings","unenrolled":"waits","user_operations_max":2,"failure":"redeploy","enrolment":"always"}"#,
     r#"{"command":"jam","machine":"web_0"}"#,
 ];
 
@@ -101,6 +101,7 @@ fn a_key_that_means_nothing_is_refused() {
         r#"{"command":"fly"}"#,
         r#"{"name":"h1"}"#,
         r#"{"command":"change_settings","unenrolled":"sometimes"}"#,
+        r#"{"command":"change_settings","enrolment":"never"}"#,
         r#"{"command":"degrade_host","host":"h1","fails_in":7}"#,
     ] {
         assert!(serde_json::from_str::<NamedCommand>(inner).is_err(), "{inner}");

@@ -26,6 +26,7 @@ mod random_fleets;
 mod random_requests;
 mod replay;
 mod requests;
+mod required_notice;
 mod resources;
 mod rollouts;
 mod rules;

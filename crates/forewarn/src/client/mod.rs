@@ -4,6 +4,8 @@
 
 mod stream;
 
+pub(crate) use stream::StreamOutcome;
+
 use data_encoding::HEXLOWER;
 use std::fmt;
 use std::path::PathBuf;

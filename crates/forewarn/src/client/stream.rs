@@ -1,7 +1,7 @@
 //! Follows a stream of server-sent events, and reconnects when the connection is lost.
 
 use std::ops::ControlFlow;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use forewarn_http_client::{Bytes, Method, PreparedRequest};
@@ -14,6 +14,15 @@ const LINE_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// The pauses before a reconnection: doubled each time, until data arrives.
 const RESUME_MIN: Duration = Duration::from_millis(250);
 const RESUME_MAX: Duration = Duration::from_secs(10);
+
+/// The way in which following a stream up to a deadline ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum StreamOutcome {
+    /// The callback stopped it.
+    Stopped,
+    /// The deadline has passed.
+    TimedOut,
+}
 
 /// The way in which a stream ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,29 +69,57 @@ impl Client {
         mut each: impl FnMut(&str) -> ControlFlow<()>,
         mut note: impl FnMut(&str),
     ) -> Result<()> {
+        let mut position = StreamPosition::default();
         self.runtime.block_on(async {
             tokio::select! {
                 interrupted = tokio::signal::ctrl_c() => Ok(interrupted?),
-                followed = self.follow_on(path, &mut each, &mut note) => followed,
+                followed = self.follow_on(path, &mut position, &mut each, &mut note) => followed,
             }
         })
+    }
+
+    /// The same after the event with this id, until `each` stops it or the deadline has passed. The id becomes that of
+    /// the last event that `each` got.
+    pub(crate) fn follow_from(
+        &self,
+        path: &str,
+        id: &mut String,
+        deadline: Option<Instant>,
+        mut each: impl FnMut(&str) -> ControlFlow<()>,
+        mut note: impl FnMut(&str),
+    ) -> Result<StreamOutcome> {
+        let mut position = StreamPosition { id: Some(id.clone()), ..StreamPosition::default() };
+        let followed = self.runtime.block_on(async {
+            let follow = self.follow_on(path, &mut position, &mut each, &mut note);
+            match deadline {
+                Some(deadline) => tokio::time::timeout_at(deadline.into(), follow).await.ok(),
+                None => Some(follow.await),
+            }
+        });
+        if let Some(last) = position.id {
+            *id = last;
+        }
+        match followed {
+            Some(followed) => followed.map(|()| StreamOutcome::Stopped),
+            None => Ok(StreamOutcome::TimedOut),
+        }
     }
 
     async fn follow_on(
         &self,
         path: &str,
+        position: &mut StreamPosition,
         each: &mut impl FnMut(&str) -> ControlFlow<()>,
         note: &mut impl FnMut(&str),
     ) -> Result<()> {
         // A first connection that fails is an error; only an established stream is resumed.
-        let mut position = StreamPosition::default();
         let mut pause = RESUME_MIN;
         loop {
             let last = position.id.clone();
             let headers: Vec<_> = last.iter().map(|id| ("last-event-id", id.as_str())).collect();
             let request = self.request(Method::GET, path, &headers, Bytes::new())?;
             let lines_before = position.lines;
-            let reason = match self.stream(request, each, &mut position).await {
+            let reason = match self.stream(request, each, position).await {
                 Ok(StreamEnd::Stopped) => return Ok(()),
                 Ok(StreamEnd::Closed) => "the server closed the stream".to_owned(),
                 Err(error) if position.lines == 0 || is_rejection(&error) => return Err(error),

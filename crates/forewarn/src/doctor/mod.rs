@@ -14,10 +14,11 @@ mod storage;
 
 use std::path::PathBuf;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use clap::Args;
 
-use crate::operator::{GlobalOptions, OutputFormat, print, visible};
+use crate::findings::{fail_if_any, print_report};
+use crate::operator::GlobalOptions;
 use report::DoctorReport;
 
 /// Check a running server, or the configuration of a server for this computer; each finding has a remedy
@@ -41,14 +42,6 @@ pub(crate) fn command(arguments: &DoctorArgs, options: &GlobalOptions) -> Result
             running::check(&mut report, options);
         }
     }
-    let text = match options.output() {
-        OutputFormat::Json => format!("{:#}\n", report.json()),
-        OutputFormat::Table | OutputFormat::Wide => visible(&report.to_string()),
-    };
-    print(&text)?;
-    match report.findings() {
-        0 => Ok(()),
-        1 => bail!("1 finding"),
-        several => bail!("{several} findings"),
-    }
+    print_report(options, &report.json(), &report.to_string())?;
+    fail_if_any(report.findings(), "finding", str::to_owned)
 }

@@ -12,10 +12,11 @@ mod trial;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use clap::{Args, Subcommand};
 
-use crate::operator::{ConfirmationArgs, GlobalOptions, OutputFormat, print, visible};
+use crate::findings::{fail_if_any, print_report};
+use crate::operator::{ConfirmationArgs, GlobalOptions};
 use request::HostVerb;
 use trial::DriverTrial;
 
@@ -83,14 +84,8 @@ fn check(arguments: &CheckArgs, options: &GlobalOptions) -> Result<()> {
     );
     confirmation.obtain_without_server(&what)?;
     let report = DriverTrial::new(arguments)?.run()?;
-    let text = match options.output() {
-        OutputFormat::Json => format!("{:#}\n", report.json()),
-        OutputFormat::Table | OutputFormat::Wide => visible(&report.to_string()),
-    };
-    print(&text)?;
-    match report.findings() {
-        0 => Ok(()),
-        1 => bail!("the program does not keep the contract: 1 finding"),
-        several => bail!("the program does not keep the contract: {several} findings"),
-    }
+    print_report(options, &report.json(), &report.to_string())?;
+    fail_if_any(report.findings(), "finding", |found| {
+        format!("the program does not keep the contract: {found}")
+    })
 }

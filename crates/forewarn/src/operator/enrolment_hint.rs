@@ -6,6 +6,7 @@ use forewarn_types::ClusterId;
 
 use super::session::{Session, escaped};
 use super::visible::one_line;
+use crate::client::ApiError;
 
 /// The api-version of the request: the latest.
 const EDITION: &str = "2020-07-01";
@@ -13,13 +14,53 @@ const EDITION: &str = "2020-07-01";
 /// Tenants with a hint.
 const HINTS_MAX: usize = 3;
 
+/// Separator before the hint in a message of the server.
+const HINT: &str = "\n  hint: ";
+
+/// The other remedy, which needs no poll.
+const ENROL_ALL: &str = "enrol every tenant: `forewarn settings set --enrolment always`";
+
+/// The problem of a request that requires notice, where no machine would be notified.
+const NO_NOTICE: &str = "/problems/no-notice";
+
 /// Prints a hint for each tenant that is not enrolled; `machine` is the machine of the command.
 pub(super) fn hints(session: &Session, tenants: &[String], machine: Option<&str>) -> Result<()> {
+    for hint in texts(session, tenants, machine)? {
+        eprintln!("{}", one_line(&format!("hint: {hint}")));
+    }
+    Ok(())
+}
+
+/// The error of a command about one machine, with the request that enrols its tenant where that would help.
+pub(super) fn with_poll(session: &Session, error: anyhow::Error, machine: Option<&str>) -> anyhow::Error {
+    let is_refused = error.downcast_ref::<ApiError>().is_some_and(|refused| refused.kind == NO_NOTICE);
+    let Some(machine) = machine.filter(|_| is_refused) else { return error };
+    let found = session.find::<MachineView>(&format!("/v1/machines/{}", escaped(machine)));
+    let Ok(Some(MachineView { tenant, .. })) = found else { return error };
+    let is_enrolled = session.find::<TenantView>(&format!("/v1/tenants/{}", escaped(&tenant)));
+    if !matches!(is_enrolled, Ok(Some(TenantView { enrolled: false, .. }))) {
+        return error;
+    }
+    match (texts(session, &[tenant], Some(machine)), error.downcast::<ApiError>()) {
+        (Ok(hints), Ok(refused)) if !hints.is_empty() => {
+            // The request that would help replaces the hint of the server, which does not know where machines poll.
+            let problem = refused.detail.split(HINT).next().unwrap_or_default();
+            let detail = format!("{problem}{HINT}{}\n  or {ENROL_ALL}", one_line(&hints.join("; ")));
+            ApiError { detail, ..refused }.into()
+        }
+        (Ok(_) | Err(_), Ok(refused)) => refused.into(),
+        (_, Err(error)) => error,
+    }
+}
+
+/// The hint for each tenant that is not enrolled; `machine` is the machine that should poll, if it is one of theirs.
+pub(super) fn texts(session: &Session, tenants: &[String], machine: Option<&str>) -> Result<Vec<String>> {
+    let mut texts = Vec::new();
     if tenants.is_empty() {
-        return Ok(());
+        return Ok(texts);
     }
     let server: ServerView = session.get("/v1/server")?;
-    let Some(url) = server.metadata.first() else { return Ok(()) };
+    let Some(url) = server.metadata.first() else { return Ok(texts) };
     // Machines outside of the default cluster are named with their cluster.
     let cluster = session.cluster().filter(|name| *name != ClusterId::DEFAULT_NAME);
     for name in tenants.iter().take(HINTS_MAX) {
@@ -37,16 +78,13 @@ pub(super) fn hints(session: &Session, tenants: &[String], machine: Option<&str>
                 },
             };
             let curl = curl(&format!("{url}/vm/{path}"));
-            let hint =
-                format!("hint: to enable events for {name}, poll once from one of its machines: {curl}");
-            eprintln!("{}", one_line(&hint));
+            texts.push(format!("to enable events for {name}, poll once from one of its machines: {curl}"));
         } else {
             let curl = curl(url);
-            let hint = format!("hint: to enable events for {name}, poll once from {machine}: {curl}");
-            eprintln!("{}", one_line(&hint));
+            texts.push(format!("to enable events for {name}, poll once from {machine}: {curl}"));
         }
     }
-    Ok(())
+    Ok(texts)
 }
 
 /// The machine of the tenant that should poll: `preferred`, or any.

@@ -124,7 +124,7 @@ fn of_machine(machine: &MachineExplanation) -> String {
         Some(poll) => last_poll(poll, machine.now),
         None => "never since the server started".to_owned(),
     };
-    let enrolled = if machine.enrolled { "yes" } else { "no" };
+    let enrolled = enrolled(machine.enrolled, machine.enrolled_by_setting);
     let facts = Table::facts([
         ("machine", machine.name.clone()),
         ("last poll", last),
@@ -141,12 +141,21 @@ fn of_machine(machine: &MachineExplanation) -> String {
 }
 
 fn of_scale_set(set: &ScaleSetExplanation) -> String {
-    let enrolled = if set.enrolled { "yes" } else { "no" };
+    let enrolled = enrolled(set.enrolled, set.enrolled_by_setting);
     let facts = Table::facts([("scale set", set.name.clone()), ("enrolled", enrolled.to_owned())]);
     let mut text = format!("{}.\n\n{facts}", set.summary);
     section(&mut text, "Coming", set.coming.iter().map(coming));
     notes(&mut text, &set.refused, &set.hints);
     text
+}
+
+/// The enrolment, in words.
+pub(super) fn enrolled(is_enrolled: bool, by_setting: bool) -> &'static str {
+    match (is_enrolled, by_setting) {
+        (true, true) => "yes, by setting",
+        (true, false) => "yes",
+        (false, _) => "no",
+    }
 }
 
 fn coming(coming: &UpcomingView) -> String {

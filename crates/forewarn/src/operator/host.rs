@@ -16,7 +16,7 @@ use super::session::{Session, escaped};
 use super::size_args::CapacityArgs;
 use super::step_args::StepArgs;
 use super::table::{Table, Width, listed, some};
-use super::task::{self, Task, WaitArgs};
+use super::task::{self, NoticeRequirement, Task, WaitArgs};
 
 const UPDATE_EXAMPLES: &str = "\
 Examples:
@@ -105,6 +105,8 @@ pub(crate) enum Command {
         /// Time until the expected failure [default: 7d]
         #[arg(long, value_name = "DURATION")]
         fails_in: Option<Span>,
+        #[command(flatten)]
+        notice: NoticeRequirement,
     },
     /// Mark a host as failed: its machines are restarted on other hosts, once it is fenced
     #[command(before_help = FAIL_EXAMPLES)]
@@ -114,6 +116,8 @@ pub(crate) enum Command {
         fenced: bool,
         #[command(flatten)]
         host: HostArgs,
+        #[command(flatten)]
+        notice: NoticeRequirement,
         #[command(flatten)]
         confirmation: ConfirmationArgs,
     },
@@ -154,6 +158,8 @@ pub(crate) struct HostsArgs {
     step: StepArgs,
     #[command(flatten)]
     waiting: WaitArgs,
+    #[command(flatten)]
+    notice: NoticeRequirement,
 }
 
 #[derive(Args)]
@@ -217,16 +223,18 @@ pub(super) fn run(session: &Session, command: Command) -> Result<()> {
             let words = ("attention to", "is no longer needed");
             return one(session, host, words, |host| NamedCommand::ClearHost { host });
         }
-        Command::Degrade { host, fails_in } => {
-            host.task("expected failure of", "degraded", |host| NamedCommand::DegradeHost { host, fails_in })
+        Command::Degrade { host, fails_in, notice } => {
+            let degrade = |host| NamedCommand::DegradeHost { host, fails_in };
+            host.task(("expected failure of", "degraded"), notice, degrade)
         }
-        Command::Fail { fenced, host, confirmation } => {
+        Command::Fail { fenced, host, notice, confirmation } => {
             confirmation.obtain(session, &format!("failure of {}", host.host.0))?;
             let health = if fenced { "failed and fenced" } else { "failed" };
-            host.task("failure of", health, |host| NamedCommand::FailHost { host, fenced })
+            host.task(("failure of", health), notice, |host| NamedCommand::FailHost { host, fenced })
         }
         Command::Recover(host) => {
-            host.task("recovery of", "healthy", |host| NamedCommand::RecoverHost { host })
+            let notice = NoticeRequirement::default();
+            host.task(("recovery of", "healthy"), notice, |host| NamedCommand::RecoverHost { host })
         }
     };
     task::run_all(session, &[task], waiting)
@@ -280,20 +288,25 @@ impl HostsArgs {
             done: format!("{names} {done}."),
             unchanged: format!("Nothing to do on {names}."),
         };
-        (Task::new(wording, make(self.step.entry(hosts))), self.waiting)
+        (Task::new(wording, make(self.step.entry(hosts))).requiring(self.notice), self.waiting)
     }
 }
 
 impl HostArgs {
-    /// A task that changes the health of the host.
-    fn task(self, noun: &str, health: &str, make: impl FnOnce(String) -> NamedCommand) -> (Task, WaitArgs) {
+    /// A task that changes the health of the host: `noun` and `health` are its words.
+    fn task(
+        self,
+        (noun, health): (&str, &str),
+        notice: NoticeRequirement,
+        make: impl FnOnce(String) -> NamedCommand,
+    ) -> (Task, WaitArgs) {
         let Name(host) = self.host;
         let wording = Wording {
             noun: format!("{noun} {host}"),
             done: format!("{host} is marked as {health}."),
             unchanged: format!("{host} is already marked as {health}."),
         };
-        (Task::new(wording, make(host)), self.waiting)
+        (Task::new(wording, make(host)).requiring(notice), self.waiting)
     }
 }
 

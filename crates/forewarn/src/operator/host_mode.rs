@@ -6,7 +6,7 @@ use forewarn_types::Span;
 
 use super::Name;
 use super::sentences::Wording;
-use super::task::{Task, WaitArgs};
+use super::task::{NoticeRequirement, Task, WaitArgs};
 
 const ENTER_EXAMPLES: &str = "\
 Examples:
@@ -50,6 +50,8 @@ pub(crate) struct EnterArgs {
     duration: Option<Span>,
     #[command(flatten)]
     waiting: WaitArgs,
+    #[command(flatten)]
+    notice: NoticeRequirement,
 }
 
 #[derive(Args)]
@@ -61,6 +63,8 @@ pub(crate) struct ExitArgs {
     return_guests: bool,
     #[command(flatten)]
     waiting: WaitArgs,
+    #[command(flatten)]
+    notice: NoticeRequirement,
 }
 
 /// The way in which machines leave a host.
@@ -95,7 +99,7 @@ impl ModeCommand {
 
 impl EnterArgs {
     fn task(self) -> (Task, WaitArgs) {
-        let Self { host: Name(host), way, work, kind, no_work, duration, waiting } = self;
+        let Self { host: Name(host), way, work, kind, no_work, duration, waiting, notice } = self;
         let wording = Wording {
             noun: format!("maintenance mode of {host}"),
             done: format!("{host} is in maintenance mode."),
@@ -111,19 +115,20 @@ impl EnterArgs {
             StepKind::Reboot => HostStepWord::Reboot,
         });
         let entry = MaintenanceEntry { host, leaving, work, kind, no_work, duration };
-        (Task::new(wording, NamedCommand::EnterMaintenance(entry)), waiting)
+        (Task::new(wording, NamedCommand::EnterMaintenance(entry)).requiring(notice), waiting)
     }
 }
 
 impl ExitArgs {
     fn task(self) -> (Task, WaitArgs) {
-        let Self { host: Name(host), return_guests, waiting } = self;
+        let Self { host: Name(host), return_guests, waiting, notice } = self;
         let wording = Wording {
             noun: format!("return of machines to {host}"),
             done: format!("{host} is no longer in maintenance mode."),
             unchanged: format!("{host} is not in maintenance mode."),
         };
-        (Task::new(wording, NamedCommand::ExitMaintenance { host, return_guests }), waiting)
+        let task = Task::new(wording, NamedCommand::ExitMaintenance { host, return_guests });
+        (task.requiring(notice), waiting)
     }
 }
 

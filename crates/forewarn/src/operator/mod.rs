@@ -13,9 +13,11 @@ mod enrolment_hint;
 mod event;
 mod event_id;
 mod explain;
+mod fault;
 mod fleet;
 mod fleet_pieces;
 mod fleet_report;
+mod health;
 mod host;
 mod host_mode;
 mod interruption;
@@ -25,6 +27,7 @@ mod rollout;
 mod rollout_progress;
 mod scaleset;
 mod sentences;
+mod server_state;
 mod session;
 mod settings;
 mod shared_args;
@@ -33,8 +36,10 @@ mod step_args;
 mod task;
 mod tenant;
 mod token;
+mod verdict;
 mod vm;
 mod wait;
+mod wait_for;
 mod watch;
 mod webhook;
 
@@ -81,10 +86,10 @@ pub(crate) struct GlobalOptions {
     ca: Option<std::ffi::OsString>,
     /// Output format
     #[arg(
-        long, global = true, value_name = "FORMAT", value_enum, default_value_t = OutputFormat::Table,
+        long, global = true, value_name = "FORMAT", value_enum, default_value_t = OutputChoice::Table,
         help_heading = "Global options"
     )]
-    output: OutputFormat,
+    output: OutputChoice,
 }
 
 impl GlobalOptions {
@@ -103,10 +108,23 @@ impl GlobalOptions {
     }
 
     pub(crate) fn output(&self) -> OutputFormat {
-        self.output
+        match self.output {
+            OutputChoice::Table | OutputChoice::Junit => OutputFormat::Table,
+            OutputChoice::Wide => OutputFormat::Wide,
+            OutputChoice::Json => OutputFormat::Json,
+        }
     }
 
-    fn cluster(&self) -> Option<String> {
+    /// The format of a report on tests.
+    pub(crate) fn report(&self) -> TestReportFormat {
+        match self.output {
+            OutputChoice::Table | OutputChoice::Wide => TestReportFormat::Text,
+            OutputChoice::Json => TestReportFormat::Json,
+            OutputChoice::Junit => TestReportFormat::Junit,
+        }
+    }
+
+    pub(crate) fn cluster(&self) -> Option<String> {
         self.cluster.clone().filter(|cluster| !cluster.is_empty())
     }
 
@@ -115,14 +133,32 @@ impl GlobalOptions {
     }
 }
 
+/// Values of `--output`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum OutputFormat {
+enum OutputChoice {
     /// Tables and sentences
     Table,
     /// Like table, with more columns
     Wide,
     /// Response of the server, as JSON
     Json,
+    /// JUnit XML; only of `story run`
+    Junit,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OutputFormat {
+    Table,
+    Wide,
+    Json,
+}
+
+/// The format of a report on tests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TestReportFormat {
+    Text,
+    Json,
+    Junit,
 }
 
 #[derive(Subcommand)]
@@ -130,7 +166,7 @@ pub(crate) enum Command {
     /// Manage machines: list, create, restart, move, stop, delete, explain
     #[command(subcommand)]
     Vm(vm::Command),
-    /// Manage hosts: list, add, update, restart, migrate, mark as failed
+    /// Manage hosts: list, add, update, reboot, migrate, mark as failed
     #[command(subcommand)]
     Host(host::Command),
     /// Show tenants and change their approval policy
@@ -172,15 +208,33 @@ pub(crate) enum Command {
     /// Manage webhooks: receivers to which events are pushed
     #[command(subcommand)]
     Webhook(webhook::Command),
+    /// Inject faults into the answers of a test server: status codes, delays, lost connections
+    #[command(subcommand)]
+    Fault(fault::Command),
     /// Print every change as it happens, one per line, until Ctrl-C
     #[command(before_help = watch::EXAMPLES)]
     Watch(watch::WatchArgs),
+    /// Wait until tenants are enrolled, events are announced or approved, or no work is left
+    #[command(before_help = wait_for::EXAMPLES)]
+    Wait(wait_for::WaitForArgs),
+    /// Judge everything that has happened on the server: was each event approved before it started?
+    #[command(before_help = verdict::EXAMPLES)]
+    Verdict,
     /// List, export or verify the audit log
     #[command(subcommand)]
     Audit(audit::Command),
     /// Configure `az` and the Azure SDKs to use this server
     #[command(subcommand)]
     Az(az::Command),
+    /// Return a server for development to its initial fleet, clock and settings
+    #[command(before_help = server_state::RESET_EXAMPLES)]
+    Reset,
+    /// Save the whole state of a server for development to a file, or load it
+    #[command(subcommand)]
+    State(server_state::Command),
+    /// Check that the server is ready: exit code 0 if it is, 1 if not
+    #[command(before_help = health::EXAMPLES)]
+    Health(health::HealthArgs),
     /// Copy the state of a running server to a file for `forewarn store import`
     #[command(before_help = "Example:\n  forewarn backup forewarn-2026-01-01.db")]
     Backup {
@@ -207,9 +261,15 @@ pub(crate) fn run(options: &GlobalOptions, command: Command) -> Result<()> {
         Command::Cluster(command) => cluster::run(&session, &command),
         Command::Token(command) => token::run(&session, command),
         Command::Webhook(command) => webhook::run(&session, command),
+        Command::Fault(command) => fault::run(&session, command),
+        Command::Verdict => verdict::run(&session),
         Command::Audit(command) => audit::run(&session, command),
         Command::Az(command) => az::run(&session, options, &command),
         Command::Watch(arguments) => watch::run(&session, &arguments),
+        Command::Wait(arguments) => wait_for::run(&session.with_cluster_name()?, &arguments),
+        Command::Reset => server_state::reset(&session),
+        Command::State(command) => server_state::run(&session, &command),
+        Command::Health(arguments) => health::run(options, &arguments),
         Command::Backup { file } => backup::run(&session, &file),
     }
 }

@@ -16,7 +16,7 @@ use super::session::{Session, escaped};
 use super::shared_args::{ApprovalArgs, EvictionArg, NoticeArgs, OrchestrationArg, UpgradeArgs};
 use super::size_args::SizeArgs;
 use super::table::{Table, Width, listed, some};
-use super::task::{self, Task, WaitArgs};
+use super::task::{self, NoticeRequirement, Task, WaitArgs};
 use super::tenant::automatic;
 use super::vm::eviction;
 use super::{Name, explain};
@@ -86,6 +86,8 @@ pub(crate) enum Command {
         #[command(flatten)]
         waiting: WaitArgs,
         #[command(flatten)]
+        notice: NoticeRequirement,
+        #[command(flatten)]
         confirmation: ConfirmationArgs,
     },
     /// Change the model or the approval policy of a scale set; omitted options keep their value
@@ -122,6 +124,8 @@ pub(crate) enum Command {
         instances: Vec<Name>,
         #[command(flatten)]
         waiting: WaitArgs,
+        #[command(flatten)]
+        notice: NoticeRequirement,
         #[command(flatten)]
         confirmation: ConfirmationArgs,
     },
@@ -181,7 +185,7 @@ pub(super) fn run(session: &Session, command: Command) -> Result<()> {
         Command::Show { name: Name(name) } => session.show(&path(&name, ""), |set| Ok(facts(set))),
         Command::Explain { name } => explain::scale_set(session, &name),
         Command::Create(new) => create(session, new),
-        Command::Scale { name: Name(name), capacity, placement, waiting, confirmation } => {
+        Command::Scale { name: Name(name), capacity, placement, waiting, notice, confirmation } => {
             let wording = Wording {
                 noun: format!("scaling of {name} to {capacity}"),
                 done: format!("{name} scaled to {capacity} instances."),
@@ -195,7 +199,8 @@ pub(super) fn run(session: &Session, command: Command) -> Result<()> {
             confirmation.obtain_if(session, &wording.noun, shrinks)?;
             let PlacementArgs { hosts, zones, fault_domains } = placement;
             let body = Scale { capacity, hosts: some_names(hosts), zones, fault_domains };
-            task::run_all(session, &[Task::post(wording, path(&name, "/scale"), &body)?], waiting)
+            let task = Task::post(wording, path(&name, "/scale"), &body)?;
+            task::run_all(session, &[task.requiring(notice)], waiting)
         }
         Command::Update { name: Name(name), notices, upgrades, approvals } => {
             update(session, &name, notices, upgrades, approvals)
@@ -213,7 +218,7 @@ pub(super) fn run(session: &Session, command: Command) -> Result<()> {
             let task = Task::post(wording, path(&name, "/upgrade"), &Upgrade { instances })?;
             task::run(session, &task).map(drop)
         }
-        Command::DeleteInstances { name: Name(name), instances, waiting, confirmation } => {
+        Command::DeleteInstances { name: Name(name), instances, waiting, notice, confirmation } => {
             let instances = names(instances);
             let list = some(&instances);
             let wording = Wording {
@@ -223,7 +228,8 @@ pub(super) fn run(session: &Session, command: Command) -> Result<()> {
             };
             confirmation.obtain(session, &wording.noun)?;
             let body = DeleteInstances { instances };
-            task::run_all(session, &[Task::post(wording, path(&name, "/delete-instances"), &body)?], waiting)
+            let task = Task::post(wording, path(&name, "/delete-instances"), &body)?;
+            task::run_all(session, &[task.requiring(notice)], waiting)
         }
         Command::Rm { name: Name(scale_set) } => {
             let wording = Wording::removal("scale set", &scale_set);

@@ -2,9 +2,10 @@
 
 use std::io::{self, Write};
 use std::ops::ControlFlow;
+use std::time::Instant;
 
 use anyhow::{Context, Result};
-use forewarn_control::{ClockView, Items};
+use forewarn_control::{ClockView, ClusterView, Items};
 use forewarn_http_client::Method;
 use forewarn_types::Moment;
 use serde::Serialize;
@@ -14,7 +15,7 @@ use serde_json::{Value, json};
 use super::table::Width;
 use super::visible::{json, visible};
 use super::{GlobalOptions, OutputFormat};
-use crate::client::{ApiError, Client};
+use crate::client::{ApiError, Client, StreamOutcome};
 
 /// A client with the output format.
 pub(super) struct Session {
@@ -25,12 +26,20 @@ pub(super) struct Session {
 }
 
 /// Paths that belong to the server, not to a cluster.
-const OF_SERVER: [&str; 6] =
-    ["/v1/backup", "/v1/clock", "/v1/clusters", "/v1/server", "/v1/tokens", "/v1/webhooks"];
+const OF_SERVER: [&str; 8] = [
+    "/v1/backup",
+    "/v1/clock",
+    "/v1/clusters",
+    "/v1/reset",
+    "/v1/server",
+    "/v1/state",
+    "/v1/tokens",
+    "/v1/webhooks",
+];
 
 impl Session {
     pub(super) fn new(options: &GlobalOptions) -> Result<Self> {
-        Ok(Self { client: options.client()?, output: options.output, cluster: options.cluster() })
+        Ok(Self { client: options.client()?, output: options.output(), cluster: options.cluster() })
     }
 
     /// The cluster that `--cluster` names.
@@ -142,6 +151,28 @@ impl Session {
         self.client.follow(&self.of_cluster(path), each, |note| eprintln!("forewarn: {}", visible(note)))
     }
 
+    /// Follows a stream after a position, and keeps the position up to date, until `each` stops it or the deadline.
+    pub(super) fn follow_from(
+        &self,
+        path: &str,
+        position: &mut String,
+        deadline: Option<Instant>,
+        each: impl FnMut(&str) -> ControlFlow<()>,
+    ) -> Result<StreamOutcome> {
+        let note = |note: &str| eprintln!("forewarn: {}", visible(note));
+        self.client.follow_from(&self.of_cluster(path), position, deadline, each, note)
+    }
+
+    /// The session with the name of its cluster, where the options name none.
+    pub(super) fn with_cluster_name(self) -> Result<Self> {
+        if self.cluster.is_some() {
+            return Ok(self);
+        }
+        let first: Items<ClusterView> = self.get("/v1/clusters?limit=1")?;
+        let cluster = first.items.into_iter().next().map(|cluster| cluster.name);
+        Ok(Self { cluster, ..self })
+    }
+
     /// Prints a response: as JSON, or as `text`.
     pub(super) fn present<T, F>(&self, response: Value, text: F) -> Result<()>
     where
@@ -193,6 +224,7 @@ mod tests {
             "/v1/backup?after=1",
             "/v1/tokens/ci",
             "/v1/clusters?limit=1",
+            "/v1/state",
             "/v1/webhooks/a/test",
         ] {
             assert_eq!(west.of_cluster(path), path);

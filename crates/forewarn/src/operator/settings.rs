@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use clap::{Args, Subcommand, ValueEnum};
-use forewarn_control::{FailureWord, Outcome, SettingsChange, SettingsView, UnenrolledWord};
+use forewarn_control::{EnrolmentWord, FailureWord, Outcome, SettingsChange, SettingsView, UnenrolledWord};
 use forewarn_http_client::Method;
 
 use super::cluster::brake;
@@ -34,6 +34,17 @@ pub(crate) struct SettingsArgs {
     /// Recovery of machines from a failed host
     #[arg(long, value_enum)]
     failure: Option<FailureArg>,
+    /// Time at which tenants are enrolled, so that their machines get notice of events
+    #[arg(long, value_enum)]
+    enrolment: Option<EnrolmentArg>,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum EnrolmentArg {
+    /// With the first poll of one of their machines, until 24 hours pass without a poll
+    OnFirstPoll,
+    /// As soon as they exist, with or without polls
+    Always,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -79,6 +90,10 @@ impl From<&SettingsArgs> for SettingsChange {
                 FailureArg::Reboot => FailureWord::Reboot,
                 FailureArg::Redeploy => FailureWord::Redeploy,
             }),
+            enrolment: change.enrolment.map(|word| match word {
+                EnrolmentArg::OnFirstPoll => EnrolmentWord::OnFirstPoll,
+                EnrolmentArg::Always => EnrolmentWord::Always,
+            }),
         }
     }
 }
@@ -98,7 +113,12 @@ fn facts(settings: SettingsView) -> String {
         FailureWord::Reboot => "reboot: machines of a failed host are restarted on other hosts",
         FailureWord::Redeploy => "redeploy: machines of a failed host are redeployed",
     };
+    let enrolment = match settings.enrolment {
+        EnrolmentWord::OnFirstPoll => "on-first-poll: the first poll of a machine enrols its tenant",
+        EnrolmentWord::Always => "always: every tenant is enrolled, with or without polls",
+    };
     let facts = [
+        ("enrolment", enrolment.to_owned()),
         ("unenrolled", unenrolled.to_owned()),
         ("user-operations-max", most),
         ("failure", failure.to_owned()),

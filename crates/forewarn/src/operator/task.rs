@@ -19,6 +19,15 @@ pub(super) struct Task {
     wording: Wording,
     /// The machine that the task concerns. None for a task on another resource.
     machine: Option<String>,
+    notice: NoticeRequirement,
+}
+
+/// The option of commands that announce events.
+#[derive(Args, Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct NoticeRequirement {
+    /// Fail, and change nothing, if no machine would be notified because none of the affected tenants is enrolled
+    #[arg(long)]
+    require_notice: bool,
 }
 
 enum TaskRequest {
@@ -43,7 +52,12 @@ impl WaitArgs {
 
 impl Task {
     pub(super) fn new(wording: Wording, command: NamedCommand) -> Self {
-        Self { request: TaskRequest::Command(command), wording, machine: None }
+        Self {
+            request: TaskRequest::Command(command),
+            wording,
+            machine: None,
+            notice: NoticeRequirement::default(),
+        }
     }
 
     /// The task with the machine that it concerns.
@@ -51,12 +65,33 @@ impl Task {
         Self { machine: Some(machine), ..self }
     }
 
+    /// The task with the requirement of notice.
+    pub(super) fn requiring(self, notice: NoticeRequirement) -> Self {
+        Self { notice, ..self }
+    }
+
+    /// The path of its request, with the requirement of notice.
+    fn path(&self, path: &str) -> String {
+        let query = if self.notice.require_notice { "?require_notice=true" } else { "" };
+        format!("{path}{query}")
+    }
+
     pub(super) fn post(wording: Wording, path: String, body: &impl Serialize) -> Result<Self> {
-        Ok(Self { request: TaskRequest::Post(path, serde_json::to_value(body)?), wording, machine: None })
+        Ok(Self {
+            request: TaskRequest::Post(path, serde_json::to_value(body)?),
+            wording,
+            machine: None,
+            notice: NoticeRequirement::default(),
+        })
     }
 
     pub(super) fn patch(wording: Wording, path: String, body: &impl Serialize) -> Result<Self> {
-        Ok(Self { request: TaskRequest::Patch(path, serde_json::to_value(body)?), wording, machine: None })
+        Ok(Self {
+            request: TaskRequest::Patch(path, serde_json::to_value(body)?),
+            wording,
+            machine: None,
+            notice: NoticeRequirement::default(),
+        })
     }
 }
 
@@ -171,10 +206,12 @@ pub(super) fn run(session: &Session, task: &Task) -> Result<Outcome> {
 /// Sends a task. Returns the response, raw and parsed.
 fn send(session: &Session, task: &Task) -> Result<(Value, Outcome)> {
     let response = match &task.request {
-        TaskRequest::Command(command) => session.post("/v1/commands", command)?,
-        TaskRequest::Post(path, body) => session.post(path, body)?,
-        TaskRequest::Patch(path, body) => session.patch(path, body)?,
+        TaskRequest::Command(command) => session.post(&task.path("/v1/commands"), command),
+        TaskRequest::Post(path, body) => session.post(&task.path(path), body),
+        TaskRequest::Patch(path, body) => session.patch(&task.path(path), body),
     };
+    let response =
+        response.map_err(|error| enrolment_hint::with_poll(session, error, task.machine.as_deref()))?;
     let outcome = parse(response.clone())?;
     Ok((response, outcome))
 }
@@ -225,6 +262,7 @@ mod tests {
             request: TaskRequest::Post(String::new(), Value::Null),
             wording: Wording::update("web"),
             machine: None,
+            notice: NoticeRequirement::default(),
         };
         let reasons_of = |task: &Task, work: &[u64]| reasons(task, work, &endings());
         assert_eq!(reasons_of(&task, &[1, 3]), "");

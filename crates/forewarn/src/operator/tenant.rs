@@ -123,7 +123,7 @@ fn facts(tenant: TenantView) -> String {
 }
 
 fn enrolled(tenant: &TenantView) -> &'static str {
-    if tenant.enrolled { "yes" } else { "no" }
+    super::explain::enrolled(tenant.enrolled, tenant.enrolled_by_setting)
 }
 
 /// The hours in which planned work on its hosts may start.

@@ -16,7 +16,7 @@ use super::sentences::Wording;
 use super::session::{Session, escaped};
 use super::shared_args::{ApprovalArgs, NewMachineArgs, NoticeArgs, Tag, tags};
 use super::table::{Table, Width, listed, some};
-use super::task::{self, Task, WaitArgs};
+use super::task::{self, NoticeRequirement, Task, WaitArgs};
 
 const RESTART_EXAMPLES: &str = "\
 Examples:
@@ -119,9 +119,9 @@ pub(crate) enum Command {
     },
     /// Restart machines; disks are kept, memory is lost
     #[command(before_help = RESTART_EXAMPLES)]
-    Restart(MachinesArgs),
+    Restart(AnnouncedArgs),
     /// Redeploy machines to other hosts; memory and ephemeral disks are lost
-    Redeploy(MachinesArgs),
+    Redeploy(AnnouncedArgs),
     /// Reimage machines: reset the OS disk to its image
     Reimage(DestructiveArgs),
     /// Stop machines; they stay on their hosts
@@ -188,21 +188,30 @@ pub(crate) struct MachinesArgs {
     waiting: WaitArgs,
 }
 
+/// Arguments of a command that announces events.
+#[derive(Args)]
+pub(crate) struct AnnouncedArgs {
+    #[command(flatten)]
+    machines: MachinesArgs,
+    #[command(flatten)]
+    notice: NoticeRequirement,
+}
+
 /// Arguments of a command that destroys machines or their data.
 #[derive(Args)]
 pub(crate) struct DestructiveArgs {
     #[command(flatten)]
-    machines: MachinesArgs,
+    announced: AnnouncedArgs,
     #[command(flatten)]
     confirmation: ConfirmationArgs,
 }
 
 impl DestructiveArgs {
     /// The machines, after the operator has confirmed the operation.
-    fn confirmed(self, session: &Session, operation: &Operation) -> Result<MachinesArgs> {
-        let names: Vec<_> = self.machines.names.iter().map(|Name(name)| name.clone()).collect();
+    fn confirmed(self, session: &Session, operation: &Operation) -> Result<AnnouncedArgs> {
+        let names: Vec<_> = self.announced.machines.names.iter().map(|Name(name)| name.clone()).collect();
         self.confirmation.obtain(session, &format!("{} of {}", operation.noun, some(&names)))?;
-        Ok(self.machines)
+        Ok(self.announced)
     }
 }
 
@@ -282,7 +291,8 @@ impl Operation {
 }
 
 pub(super) fn run(session: &Session, command: Command) -> Result<()> {
-    let (machines, operation) = match command {
+    let unannounced = |machines| AnnouncedArgs { machines, notice: NoticeRequirement::default() };
+    let (AnnouncedArgs { machines, notice }, operation) = match command {
         Command::Ls { tenant } => return list(session, tenant.as_ref()),
         Command::Show { name } => return show(session, &name),
         Command::Create { name, new, approvals } => return create(session, name, new, approvals),
@@ -295,9 +305,9 @@ pub(super) fn run(session: &Session, command: Command) -> Result<()> {
         Command::Restart(machines) => (machines, &RESTART),
         Command::Redeploy(machines) => (machines, &REDEPLOY),
         Command::Reimage(machines) => (machines.confirmed(session, &REIMAGE)?, &REIMAGE),
-        Command::Stop(machines) => (machines, &STOP),
-        Command::Start(machines) => (machines, &START),
-        Command::Deallocate(machines) => (machines, &DEALLOCATE),
+        Command::Stop(machines) => (unannounced(machines), &STOP),
+        Command::Start(machines) => (unannounced(machines), &START),
+        Command::Deallocate(machines) => (unannounced(machines), &DEALLOCATE),
         Command::Delete(machines) => (machines.confirmed(session, &DELETE)?, &DELETE),
         Command::Evict(machines) => (machines.confirmed(session, &EVICT)?, &EVICT),
         Command::Forget { names } => return forget(session, names),
@@ -305,9 +315,9 @@ pub(super) fn run(session: &Session, command: Command) -> Result<()> {
             let record = |machine| NamedCommand::Move { machine, host: host.clone(), force };
             return record_moves(session, names, &host, record);
         }
-        Command::Jam(machines) => (machines, &JAM),
+        Command::Jam(machines) => (unannounced(machines), &JAM),
     };
-    let tasks = machines.names.into_iter().map(|Name(name)| operation.task(name));
+    let tasks = machines.names.into_iter().map(|Name(name)| operation.task(name).requiring(notice));
     task::run_all(session, &tasks.collect::<Vec<_>>(), machines.waiting)
 }
 

@@ -72,7 +72,7 @@ struct ProgressReporter<'a> {
 
 /// The command that lets work continue while the clock is frozen.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum ClockHint {
+pub(super) enum ClockHint {
     /// Events wait for approval, or for the end of their notice in this time.
     AdvanceOrApprove(Duration),
     /// The work has started.
@@ -144,7 +144,7 @@ impl ProgressReporter<'_> {
 }
 
 /// The hint for a frozen clock. None if the clock runs.
-fn clock_hint(clock: &ClockView, events: &[EventView]) -> Option<ClockHint> {
+pub(super) fn clock_hint(clock: &ClockView, events: &[EventView]) -> Option<ClockHint> {
     if clock.speed > 0 {
         return None;
     }

@@ -3,44 +3,50 @@
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 use forewarn_azure::http::{ArmPlan, Credentials, LISTENER};
-use forewarn_control::Fleet;
-use forewarn_lifecycle::{Seed, Timestamp};
-use forewarn_metadata::{FirstAnswer, Identity, IdentityToken, Limits, ListenAddress, Settings};
+use forewarn_control::{EnrolmentWord, Fleet, find_machine};
+use forewarn_metadata::{FirstAnswer, Limits, Settings};
 use forewarn_server::State;
 use forewarn_server::tls::Source;
 use forewarn_server::{
-    ApiListener, CLOCK_END, ClientLimits, ClockPlan, Descriptors, HostWorker, Hypervisor, Plan, REMINDER,
-    Service, Speed, WebhookSettings,
+    CLOCK_END, ClockPlan, HostWorker, Hypervisor, Plan, REMINDER, Service, Speed, WebhookSettings,
 };
 use forewarn_types::Moment;
 
 use super::config::{DIRECTORY, TLS_DIRECTORY, parse_first_answer};
 use super::greeting::{FleetSummary, ServerUrls};
+use super::local::{LocalServer, seed, wall};
 use super::log::{Detail, Format};
 use super::machine_names::find_in_clusters;
 use super::resources::{cores, take_files};
 use super::{
     HangupAction, log, random_seed, read_fleet, run, with_fleet_line, with_port_hint, write_addresses,
 };
+use crate::requested_events::{RequestedEvent, check_order, parse_after};
 use crate::state_directory::StateDirectory;
 
 /// Run a local server for development: in memory, on loopback, with a demo fleet, simulated machines and a virtual
 /// clock
 #[derive(Args, Debug)]
+#[command(mut_args(|option| forewarn_cli_support::help::with_variable(VARIABLES, option)))]
 #[command(before_help = "\
 Examples:
   forewarn dev                              the demo fleet, on ports 1338 to 1340
   forewarn dev --clock frozen               time moves only with `forewarn clock advance 15m`
   forewarn dev --clock 60x                  a notice of 15 minutes lasts 15 seconds
-  forewarn dev --fleet mine.toml            your own fleet; `forewarn fleet show` prints a template")]
+  forewarn dev --fleet mine.toml            your own fleet; `forewarn fleet show` prints a template
+  FOREWARN_DEV_CLOCK=60x forewarn dev       every option may be an environment variable")]
 pub(crate) struct DevArgs {
     /// Fleet file (TOML), or `none` [default: demo fleet]
     #[arg(long, value_name = "FILE")]
     fleet: Option<PathBuf>,
+    /// Enrol all tenants of the fleet from the start, so that their machines get events without a first poll
+    #[arg(long)]
+    enrolled: bool,
     /// Data directory; --fleet is read only if it is empty [default: in memory]
     #[arg(long, value_name = "DIR")]
     data_dir: Option<PathBuf>,
@@ -53,6 +59,13 @@ pub(crate) struct DevArgs {
     /// Address of the Azure-compatible API (TLS), or `off`; port 0 selects a free port
     #[arg(long, value_name = "ADDR|off", default_value = "127.0.0.1:1340", value_parser = parse_arm)]
     arm_listen: ArmListen,
+    /// Announce an event once its machine has polled: Freeze, Reboot, Redeploy, Preempt or Terminate; repeatable, one
+    /// after the other [default machine: that of --default-vm]
+    #[arg(long, value_name = "TYPE[:VM]", value_delimiter = ',')]
+    event: Vec<RequestedEvent>,
+    /// Announce each --event this long after the first poll, or after the end of the event before it
+    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = parse_after)]
+    after: Duration,
     /// Allow listeners beyond loopback, although they have no authentication
     #[arg(long)]
     i_know_this_is_open: bool,
@@ -93,6 +106,9 @@ pub(crate) struct DevArgs {
     #[arg(long, value_enum, default_value_t = Detail::Warn)]
     log_level: Detail,
 }
+
+/// The beginning of the environment variables of the options: `FOREWARN_DEV_CLOCK` is that of `--clock`.
+const VARIABLES: &str = "FOREWARN_DEV_";
 
 /// The listener for Azure clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -159,6 +175,7 @@ pub(crate) fn command(arguments: &DevArgs) -> Result<()> {
         if let Some(file) = &arguments.addresses_file {
             write_addresses(file, service)?;
         }
+        request_events(arguments, service, default.as_deref())?;
         let summarise = move |state: &State<'_>| FleetSummary::of(state, default.as_deref());
         let summary = service.control().look(summarise)?;
         let urls = ServerUrls {
@@ -185,6 +202,30 @@ pub(crate) fn command(arguments: &DevArgs) -> Result<()> {
              --arm-listen 127.0.0.1:0 select free ports",
         )
     })
+}
+
+/// Requests events, one after the other, while the server runs.
+fn request_events(arguments: &DevArgs, service: &Service, default: Option<&str>) -> Result<()> {
+    let (events, after, control) = (arguments.event.clone(), arguments.after, service.control().clone());
+    let default = match default {
+        Some(name) => name.to_owned(),
+        None if events.iter().all(|event| event.machine.is_some()) => String::new(),
+        None => bail!("--event needs a machine\n  hint: write --event TYPE:VM, or add --default-vm"),
+    };
+    check_order(&events, &default)?;
+    for event in &events {
+        let name = event.machine(&default);
+        let found = control.look(|state| find_machine(state.cluster, name).map(drop))?;
+        found.with_context(|| format!("--event {event}"))?;
+    }
+    tokio::spawn(async move {
+        for event in events {
+            if let Err(error) = event.happen(&control, &default, after).await {
+                tracing::warn!(%event, error = format!("{error:#}"), "cannot announce the requested event");
+            }
+        }
+    });
+    Ok(())
 }
 
 /// Checks that the default machine exists. Without any machine it may be created later.
@@ -238,6 +279,8 @@ fn plan(arguments: &DevArgs, state: Option<&StateDirectory>) -> Result<Plan> {
         Some(none) if none.as_os_str() == "none" => Fleet::default(),
         Some(file) => read_fleet(file)?,
     };
+    let enrolment = if arguments.enrolled { Some(EnrolmentWord::Always) } else { fleet.enrolment };
+    let fleet = Fleet { enrolment, ..fleet };
     // A clock at real speed starts at the current time; another one continues from the stored time.
     let current = (arguments.clock == Speed(1)).then(wall);
     let start = arguments.clock_start.map(|Moment(start)| start).or(current);
@@ -249,51 +292,35 @@ fn plan(arguments: &DevArgs, state: Option<&StateDirectory>) -> Result<Plan> {
         LimitsArg::Off => None,
         LimitsArg::Cloud => Some(Limits::default()),
     };
-    let identity_token = IdentityToken::Unsigned { directory: DIRECTORY.to_owned() };
     let first_answer = arguments.first_answer;
     if let Some(file) = &arguments.webhook_ca {
         forewarn_server::tls::certificates(file).context("--webhook-ca")?;
     }
     let webhooks =
         WebhookSettings { authorities: arguments.webhook_ca.clone(), ..WebhookSettings::default() };
-    Ok(Plan {
+    let local = LocalServer {
         mode: "dev",
+        fleet,
         seed: arguments.seed.map_or_else(random_seed, |number| Ok(seed(number)))?,
         clock: ClockPlan::Virtual { start, speed: arguments.clock },
+        metadata_listen: arguments.metadata_listen,
+        api_listen: arguments.api_listen,
+        default_vm: default,
+    };
+    let plan = local.plan();
+    Ok(Plan {
         data_dir: arguments.data_dir.clone(),
         hypervisor: Hypervisor { hosts: arguments.host_work.worker(), ..Hypervisor::simulated() },
-        fleet,
-        settings: Settings { first_answer, limits, identity_token, ..Settings::default() },
-        metadata_listeners: vec![(
-            ListenAddress::Tcp(arguments.metadata_listen),
-            Identity::Prefix { default },
-        )],
+        settings: Settings { first_answer, limits, ..plan.settings },
         threads: arguments.metadata_threads.unwrap_or_else(cores),
-        api: vec![ApiListener::Open(arguments.api_listen)],
-        api_host_names: Vec::new(),
-        api_limits: ClientLimits::default(),
-        extension_limits: ClientLimits::default(),
-        descriptors: Descriptors::default(),
         extensions: vec![arm(arguments, state).extension()],
-        audit_keep: forewarn_store::AUDIT_RETENTION,
         webhooks,
+        ..plan
     })
 }
 
 fn default_vm(fleet: &Fleet) -> Option<String> {
     fleet.vms.iter().any(|vm| vm.name == "solo").then(|| "solo".to_owned())
-}
-
-fn seed(number: u64) -> Seed {
-    let mut seed = *b"forewarn dev 000";
-    seed[8..].copy_from_slice(&number.to_le_bytes());
-    Seed(seed)
-}
-
-/// The current time, rounded down to a second.
-fn wall() -> Timestamp {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    Timestamp::from_millis(i64::try_from(since.as_secs()).unwrap_or(i64::MAX).saturating_mul(1_000))
 }
 
 fn parse_arm(text: &str) -> Result<ArmListen, String> {

@@ -4,9 +4,10 @@ mod address_listeners;
 pub(crate) mod config;
 pub(crate) mod dev;
 mod greeting;
+pub(crate) mod local;
 mod machine_names;
 mod reload;
-mod resources;
+pub(crate) mod resources;
 pub(crate) mod serve;
 
 use std::fs;
@@ -105,7 +106,7 @@ fn write_addresses(file: &Path, service: &Service) -> Result<()> {
     written.with_context(|| format!("cannot write the listener addresses: {}", file.display()))
 }
 
-fn read_fleet(file: &Path) -> Result<Fleet> {
+pub(crate) fn read_fleet(file: &Path) -> Result<Fleet> {
     let text = fs::read_to_string(file)
         .with_context(|| format!("cannot read the fleet file: {}", file.display()))?;
     Fleet::parse(&text).with_context(|| format!("invalid fleet file: {}", file.display()))

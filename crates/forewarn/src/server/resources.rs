@@ -28,7 +28,7 @@ pub(crate) fn files_allowed() -> Option<u64> {
 
 /// Raises the limit of file descriptors to what the plan needs, as far as the operating system allows: the usual soft
 /// limit is 1024. If there are too few, connections of machines are closed in favour of those of operators.
-pub(super) fn take_files(plan: Plan) -> Plan {
+pub(crate) fn take_files(plan: Plan) -> Plan {
     let (limit, needed) = (getrlimit(Resource::Nofile), needed(&plan));
     if limit.current.is_some_and(|current| current < needed) {
         let current = limit.maximum.map_or(needed, |maximum| maximum.min(needed));

@@ -3,11 +3,13 @@
 //! Operator commands go through the operator API, requests of machines through the metadata endpoint. The clock
 //! advances from one change of a document to the next.
 
+use std::cell::RefCell;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 use forewarn_control::{
-    ClockChange, ClockView, HostView, MachineView, NamedCommand, Outcome, RolloutView, ServerView, TenantView,
+    AuditEntry, AuditPage, ClockChange, ClockView, HostView, MachineView, NamedCommand, NewFault, Outcome,
+    RolloutView, ServerView, TenantView,
 };
 use forewarn_http_client::{Bytes, Method};
 use forewarn_imds::{BadStartRequest, Edition, RequestError, render_start_requests};
@@ -15,22 +17,36 @@ use forewarn_lifecycle::{EventId, Refusal, Timestamp};
 use forewarn_story::{Backend, BackendError};
 use forewarn_types::Span;
 
+use super::faults::StoryFaults;
 use crate::client::{ApiError, Client};
 
 /// A server with an empty fleet and a frozen clock.
-pub(super) struct LiveStage {
+pub(crate) struct LiveStage {
     api: Client,
     metadata: Client,
+    faults: StoryFaults,
     beginning: Timestamp,
     now: Timestamp,
+    audit: RefCell<AuditLog>,
 }
+
+/// The audit log of the cluster as far as it has been read.
+#[derive(Default)]
+struct AuditLog {
+    entries: Vec<AuditEntry>,
+    /// The position after them.
+    cursor: Option<String>,
+}
+
+/// Entries of the cluster of a story, oldest first.
+const AUDIT: &str = "/v1/audit?cluster=default&order=oldest&limit=1000";
 
 /// The command that starts such a server.
 const HINT: &str = "hint: forewarn dev --fleet none --clock frozen --clock-start 2026-01-01T00:00:00Z";
 
 impl LiveStage {
     /// Connects to the server. Fails if a story cannot run there.
-    pub(super) fn new(url: &str) -> Result<Self> {
+    pub(crate) fn new(url: &str) -> Result<Self> {
         let api = Client::new(url)?;
         let clock: ClockView = api.get("/v1/clock")?;
         ensure!(
@@ -52,7 +68,23 @@ impl LiveStage {
         let server: ServerView = api.get("/v1/server")?;
         ensure!(server.prefix, "a live story needs a server that accepts requests for /vm/NAME\n  {HINT}");
         let metadata = server.metadata.first().context("the server has no metadata endpoint")?;
-        Ok(Self { metadata: Client::new(metadata)?, api, beginning, now: beginning })
+        let (metadata, audit) = (Client::new(metadata)?, RefCell::default());
+        let faults = StoryFaults::default();
+        Ok(Self { metadata, api, faults, beginning, now: beginning, audit })
+    }
+
+    /// Reads the entries of the cluster that are not known yet.
+    fn read_audit(&self, log: &mut AuditLog) -> Result<()> {
+        loop {
+            let cursor = log.cursor.as_ref().map(|cursor| format!("&after={cursor}")).unwrap_or_default();
+            let page: AuditPage = self.api.get(&format!("{AUDIT}{cursor}"))?;
+            log.entries.extend(page.items);
+            let is_last = page.next.is_none();
+            log.cursor = page.next.or(Some(page.head));
+            if is_last {
+                return Ok(());
+            }
+        }
     }
 
     /// Sends a request as a machine. Returns the body of an error response, None on success.
@@ -65,7 +97,8 @@ impl LiveStage {
         let MachineView { tenant, name, .. } = machine;
         let edition = Edition::newest().as_str();
         let path = format!("/vm/{tenant}/{name}/metadata/scheduledevents?api-version={edition}");
-        let response = self.metadata.send(method, &path, &[("Metadata", "true")], Bytes::from(body));
+        let send = || self.metadata.send(method, &path, &[("Metadata", "true")], Bytes::from(body));
+        let response = self.faults.without(&self.api, machine, send);
         let (status, body) = response.map_err(backend_error)?;
         Ok((!(200..300).contains(&status)).then_some(body))
     }
@@ -95,6 +128,10 @@ impl Backend for LiveStage {
         }
     }
 
+    fn inject(&mut self, fault: &NewFault) -> Result<(), BackendError> {
+        self.faults.inject(&self.api, fault).map_err(backend_error)
+    }
+
     fn beginning(&self) -> Timestamp {
         self.beginning
     }
@@ -117,6 +154,13 @@ impl Backend for LiveStage {
             self.now = clock.now.0;
         }
         Ok(())
+    }
+
+    fn advance_to_due(&mut self, end: Duration) -> Result<(), BackendError> {
+        let clock: ClockView = self.api.get("/v1/clock").map_err(backend_error)?;
+        // A span has whole seconds: less is rounded up, as the server does it.
+        let due = clock.next_in.map(|Span(due)| due.max(Duration::from_secs(1)));
+        self.advance(due.map_or(end, |due| self.elapsed().saturating_add(due).min(end)))
     }
 
     fn tenants(&self) -> Result<Vec<TenantView>, BackendError> {
@@ -147,6 +191,13 @@ impl Backend for LiveStage {
                 "no document for {tenant}: the server responds with status {status}"
             ))),
         }
+    }
+
+    fn audit(&self, after: u64) -> Result<Vec<AuditEntry>, BackendError> {
+        let mut log = self.audit.borrow_mut();
+        self.read_audit(&mut log).map_err(backend_error)?;
+        let first = log.entries.partition_point(|entry| entry.number <= after);
+        Ok(log.entries[first..].to_vec())
     }
 }
 

@@ -1,104 +1,94 @@
-//! `forewarn story`: runs stories, in the rule engine or on a running server.
+//! `forewarn story`: runs, checks and formats stories; shows those of the library, and records new ones.
 
-mod live;
+mod check;
+mod faults;
+mod format;
+mod library;
+pub(crate) mod live;
+mod record;
+mod run;
+pub(crate) mod source;
 
-use std::fs;
-use std::io::{self, Read, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use anyhow::{Context, Result, bail};
+use anyhow::Result;
 use clap::Subcommand;
-use forewarn_story::Transcript;
 
-use crate::operator::visible;
-use live::LiveStage;
+use crate::operator::GlobalOptions;
+use source::{read, read_file};
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    /// Run stories, and print the documents that machines would see
-    ///
-    /// A story fails if a command is rejected or an expectation does not hold; the error names the line.
+    /// List the stories of the library: what happens to machines in practice
+    #[command(before_help = "Example:\n  forewarn story ls --output json")]
+    Ls,
+    /// Print the page of a story of the library: what happens, how a good program reacts, and the story
     #[command(before_help = "\
 Examples:
-  forewarn story run stories/restart.story
-  forewarn story run --live stories/*.story")]
-    Run {
-        /// Story files; `-` reads standard input
-        #[arg(required = true)]
-        files: Vec<PathBuf>,
-        /// Print only failures
-        #[arg(long, short)]
-        quiet: bool,
-        /// Run on the server at --api, which needs a frozen virtual clock and an empty fleet
+  forewarn story show spot-eviction
+  forewarn story show --story spot-eviction > mine.story")]
+    Show {
+        /// Name of the story, as `story ls` prints it
+        name: String,
+        /// Print only the story
         #[arg(long)]
-        live: bool,
+        story: bool,
     },
+    /// Write a story from what happened on the server at --api
+    ///
+    /// Reads the audit log, writes each operation, approval and first poll at its time, and expectations about the
+    /// end. What the language cannot express becomes a comment and a warning.
+    #[command(before_help = "\
+Examples:
+  forewarn story record incident.story
+  forewarn story record --since 57 | forewarn story run -")]
+    Record {
+        /// Story file, must not exist yet [default: standard output]
+        file: Option<PathBuf>,
+        /// Number of the first entry of the audit log to record; of entries before it, only the fleet is used
+        #[arg(long, value_name = "ENTRY", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
+        since: u64,
+    },
+    /// Run stories, and print the documents that machines would see
+    ///
+    /// A story fails if a command is rejected or an expectation does not hold; the transcript ends there, and the error
+    /// names the line. With `--output json` or `--output junit`, standard output is a report on all stories.
+    #[command(before_help = "\
+Examples:
+  forewarn story run spot-eviction
+  forewarn story run stories/reboot.story
+  forewarn story run --live stories/*.story
+  forewarn story run --output junit stories/*.story > stories.xml")]
+    Run(run::RunArgs),
+    /// Check stories without running them
+    ///
+    /// Prints the number of statements after repetitions, and what the story needs: the rules, or a program that `forewarn
+    /// test` starts.
+    #[command(before_help = "Example:\n  forewarn story check stories/*.story")]
+    Check(check::StoryCheckArgs),
+    /// Rewrite stories in the usual layout
+    #[command(before_help = "\
+Examples:
+  forewarn story fmt stories/*.story
+  forewarn story fmt --check stories/*.story")]
+    Fmt(format::FmtArgs),
 }
 
-/// Bytes of a story that are read: more than the parser accepts.
-const STORY_BYTES_MAX: u64 = 2 * 1024 * 1024;
-
-/// The target of stories.
-enum StoryTarget<'a> {
-    /// The rule engine, without a server.
-    Rules,
-    /// The server at this address.
-    Server(&'a str),
-}
-
-pub(crate) fn run(command: &Command, api: &str) -> Result<()> {
-    let Command::Run { files, quiet, live } = command;
-    let target = if *live { StoryTarget::Server(api) } else { StoryTarget::Rules };
-    let mut failed = 0;
-    for file in files {
-        match run_file(file, &target) {
-            Ok(_) if *quiet => {}
-            Ok(transcript) => print(file, files.len(), &transcript)?,
-            Err(error) => {
-                failed += 1;
-                eprintln!("forewarn: {}", visible(&format!("{error:#}")));
-            }
-        }
+pub(crate) fn run(command: &Command, options: &GlobalOptions) -> Result<()> {
+    match command {
+        Command::Ls => library::list(options.output()),
+        Command::Show { name, story } => library::show(name, *story, options.output()),
+        Command::Record { file, since } => record::command(file.as_deref(), *since, options),
+        Command::Run(arguments) => run::command(arguments, options),
+        Command::Check(arguments) => check::command(arguments, options),
+        Command::Fmt(arguments) => format::command(arguments),
     }
-    if failed > 0 {
-        bail!("{failed} of {} stories failed", files.len());
-    }
-    Ok(())
 }
 
-fn run_file(file: &Path, target: &StoryTarget<'_>) -> Result<String> {
-    let text = read(file).with_context(|| format!("cannot read the story: {}", file.display()))?;
-    let transcript = run_text(&text, target).with_context(|| file.display().to_string())?;
-    Ok(transcript.to_string())
-}
-
-fn run_text(text: &str, target: &StoryTarget<'_>) -> Result<Transcript> {
-    let story = forewarn_story::parse(text)?;
-    Ok(match target {
-        StoryTarget::Rules => forewarn_story::run(&story)?,
-        StoryTarget::Server(api) => {
-            story.check_live()?;
-            forewarn_story::run_on(&story, &mut LiveStage::new(api)?)?
-        }
-    })
-}
-
-fn read(file: &Path) -> Result<String> {
-    let mut text = String::new();
-    let source: Box<dyn Read> = match file.to_str() {
-        Some("-") => Box::new(io::stdin()),
-        Some(_) | None => Box::new(fs::File::open(file)?),
-    };
-    source.take(STORY_BYTES_MAX).read_to_string(&mut text)?;
-    Ok(text)
-}
-
-/// Prints a transcript. A reader that closes the pipe early is not an error.
-fn print(file: &Path, files: usize, transcript: &str) -> Result<()> {
-    let mut out = io::stdout().lock();
-    let heading = if files > 1 { format!("== {}\n", file.display()) } else { String::new() };
-    match write!(out, "{}", visible(&format!("{heading}{transcript}"))) {
-        Err(broken) if broken.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        written => Ok(written?),
-    }
+/// Story files of a command.
+#[derive(clap::Args)]
+struct StoryFiles {
+    /// Story files, pages with a story, or names of the library; `-` reads standard input
+    #[arg(required = true)]
+    files: Vec<PathBuf>,
 }

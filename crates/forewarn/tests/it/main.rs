@@ -16,13 +16,17 @@ mod drivers;
 mod durable;
 mod endpoint;
 mod entrance;
+mod faults;
 mod guides;
 mod live;
 mod monitoring;
+mod plugins;
 mod pressure;
+mod reset;
 mod secure;
 mod store;
 mod supervised;
+mod test;
 mod webhooks;
 
 use std::ffi::OsString;

@@ -1,6 +1,7 @@
 //! Enrolment of tenants, and the settings of the whole cluster.
 //!
 //! The first request of any machine enrols its tenant; a day of silence ends that, unless the tenant can see an event.
+//! A setting enrols every tenant from the beginning: then requests and silence change nothing.
 
 use std::time::Duration;
 

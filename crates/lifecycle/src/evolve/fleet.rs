@@ -10,7 +10,7 @@ use crate::cluster::Cluster;
 use crate::fleet::{EvictionPolicy, Fence, Health, Host, HostAttention, Machine, Power, Profile};
 use crate::host_step::Aside;
 use crate::policy::Policy;
-use crate::tenant::{Shape, Tenant};
+use crate::tenant::{Enrolment, Shape, Tenant};
 use crate::tenant_windows::WindowOwner;
 
 impl Cluster {
@@ -67,7 +67,8 @@ impl Cluster {
     ) {
         self.next.tenant = id.0 + 1;
         self.tenant_names.insert(name.as_str(), id);
-        self.tenants.insert(id, Tenant::new(name.clone(), shape, policy));
+        let enrolment = Enrolment::initial(self.settings.enrolment);
+        self.tenants.insert(id, Tenant { enrolment, ..Tenant::new(name.clone(), shape, policy) });
         if let Shape::PlacementGroup(set) = shape
             && let Some(set) = self.scale_sets.get_mut(&set)
         {

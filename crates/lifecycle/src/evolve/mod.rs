@@ -20,7 +20,7 @@ use forewarn_types::{Now, Steady, TenantId};
 use crate::change::{Change, Effect};
 use crate::cluster::Cluster;
 use crate::maintenance::Hold;
-use crate::policy::Brake;
+use crate::policy::{Brake, EnrolmentRule, Settings};
 use crate::rollout::Standing;
 use crate::tenant::Enrolment;
 
@@ -110,7 +110,7 @@ impl Cluster {
                 out.push(Effect::Publish(*tenant));
             }
             Change::BrakeSet(brake) => self.brake_set(*brake),
-            Change::SettingsChanged(settings) => self.settings = *settings,
+            Change::SettingsChanged(settings) => self.settings_changed(now, *settings, out),
         }
         effects
     }
@@ -120,6 +120,22 @@ impl Cluster {
         if brake == Brake::Off {
             self.retry_held(Hold::Brake);
             self.recheck_rollouts(|rollout| rollout.standing == Standing::Brake);
+        }
+    }
+
+    /// Another rule of enrolment applies to every tenant at once. Tenants that it enrols are published.
+    fn settings_changed(&mut self, now: Now, settings: Settings, out: &mut Vec<Effect>) {
+        let rule = settings.enrolment;
+        let is_new_rule = std::mem::replace(&mut self.settings, settings).enrolment != rule;
+        if !is_new_rule {
+            return;
+        }
+        let enrolments: Vec<_> = self.tenants.iter().map(|(id, tenant)| (id, tenant.enrolment)).collect();
+        for (id, enrolment) in enrolments {
+            self.set_enrolment(id, enrolment.under(rule, now.steady));
+            if enrolment == Enrolment::Disabled && rule == EnrolmentRule::Always {
+                out.push(Effect::Publish(id));
+            }
         }
     }
 
@@ -149,7 +165,7 @@ impl Cluster {
     fn silent_at(&self, id: TenantId) -> Option<Steady> {
         match self.tenants.get(&id)?.enrolment {
             Enrolment::Enabled { silent_at } => Some(silent_at),
-            Enrolment::Disabled => None,
+            Enrolment::Disabled | Enrolment::BySetting => None,
         }
     }
 }

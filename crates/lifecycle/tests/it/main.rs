@@ -5,6 +5,7 @@
 mod arrivals;
 mod bare;
 mod capacity;
+mod enrolment_rule;
 mod fencing;
 mod host_mode;
 mod host_steps;

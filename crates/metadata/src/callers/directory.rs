@@ -11,12 +11,13 @@
 //!
 //! Whichever of the two comes second sees the result of the other, so no document is missed. Readers never wait.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use forewarn_types::{ClusterId, MachineId, TenantId};
 
 use super::caller::{Caller, CallerId};
+use super::faults::{FaultTable, FaultTarget};
 use super::shards::Shards;
 use crate::published::{DocumentSlot, PublishedDocument};
 
@@ -35,6 +36,8 @@ pub struct Directory {
     callers: Shards<CallerId, Arc<Caller>>,
     documents: Shards<(ClusterId, TenantId), Arc<DocumentSlot>>,
     generation: AtomicU64,
+    /// Faults of machines; unset on a server that injects none.
+    faults: OnceLock<Arc<FaultTable>>,
 }
 
 /// Changes of a cluster that are published, and that the directory has to follow.
@@ -91,6 +94,12 @@ impl Directory {
             }
         }
         self.documents.remove(gone);
+        if let Some(faults) = self.faults.get().filter(|_| !gone_machines.is_empty()) {
+            faults.remove(|fault| match fault.target {
+                FaultTarget::Machine(id, _) => id.cluster == cluster && gone_machines.contains(&id.machine),
+                FaultTarget::Webhook(_) => false,
+            });
+        }
         self.callers.remove(gone_machines.into_iter().map(|machine| CallerId { cluster, machine }));
     }
 
@@ -104,6 +113,34 @@ impl Directory {
             gone_machines: gone.map(|id| id.machine).collect(),
         };
         self.follow(state, cluster, changes);
+        self.names_changed();
+    }
+
+    /// Permits faults from now on. Endpoints that already exist inject none.
+    pub fn permit_faults(&self) {
+        self.faults.get_or_init(Arc::default);
+    }
+
+    /// The faults, if they are permitted.
+    #[must_use]
+    pub fn faults(&self) -> Option<&Arc<FaultTable>> {
+        self.faults.get()
+    }
+
+    /// Forgets all machines, their polls and their faults, after a state was published that has nothing to do with the
+    /// former one.
+    /// Requests that wait for a change of a document end with the document of the new state.
+    pub fn restart(&self, state: &impl PublishedState) {
+        // Documents first: a caller that is added meanwhile with a former document is forgotten below.
+        let former = self.documents.take_all();
+        self.callers.take_all();
+        for ((cluster, tenant), slot) in former {
+            slot.retire(state.document_of(cluster, tenant));
+        }
+        // A fault is meant for a machine of the former state.
+        if let Some(faults) = self.faults() {
+            faults.remove(|_| true);
+        }
         self.names_changed();
     }
 

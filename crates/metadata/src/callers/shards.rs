@@ -89,6 +89,20 @@ impl<K: Hash + Eq + Copy, V: Clone> Shards<K, V> {
         }
     }
 
+    /// Removes all entries, and returns them. Whatever is added later was made after this began.
+    pub(super) fn take_all(&self) -> Vec<(K, V)> {
+        let mut taken = Vec::new();
+        for shard in &self.shards {
+            let writer = shard.lock();
+            let known = shard.entries.load_full();
+            if !known.is_empty() {
+                taken.extend(known.iter().map(|(key, value)| (*key, value.clone())));
+                shard.replace(&writer, HashMap::clear);
+            }
+        }
+        taken
+    }
+
     /// All keys, as they are in one shard after the other.
     pub(super) fn keys(&self) -> Vec<K> {
         self.shards

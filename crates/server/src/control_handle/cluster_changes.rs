@@ -8,6 +8,7 @@ use forewarn_control::{ClusterRemoval, ClusterState, ControlError};
 use forewarn_lifecycle::Name;
 
 use super::ControlHandle;
+use crate::gate::OpenGate;
 use crate::message::ClusterMessage;
 
 impl ControlHandle {
@@ -30,9 +31,13 @@ impl ControlHandle {
         &self,
         name: Name,
         context: RequestContext,
+        open: OpenGate,
     ) -> Result<Reply, ControlError> {
         let control = self.clone();
-        let removing = self.parts.runtime.spawn(async move { control.remove(&name, context).await });
+        let removing = self.parts.runtime.spawn(async move {
+            let _open = open;
+            control.remove(&name, context).await
+        });
         removing.await.unwrap_or(Err(ControlError::Unavailable))
     }
 

@@ -7,11 +7,13 @@
 mod cluster_changes;
 mod opening;
 mod reading;
+mod replacing;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use arc_swap::ArcSwapOption;
 use forewarn_control::request::{
     Administration, ClusterRequest, CommandBatch, DecidedChanges, Reply, Request, RequestContext,
     SharedRequest, Transaction, TransactionOutcome,
@@ -27,13 +29,15 @@ use crate::broadcasts::Broadcasts;
 use crate::clock::{Clock, ClockKind};
 use crate::clusters::{ClusterLink, ClusterRegistry};
 use crate::driver::DriverContext;
+use crate::gate::Gate;
 use crate::hypervisor::{HostWorker, Hypervisor};
 use crate::initial_state::InitialState;
 use crate::journal::JournalHandle;
 use crate::message::{ClockCommand, ClockMessage, ClusterMessage, SharedMessage};
 use crate::rejections::RecentRejections;
+use crate::replacement::{ReplacementHooks, ServerState};
 use crate::snapshot::{Snapshot, State};
-use crate::supervisor::{Inboxes, StopRequest, Supervisor};
+use crate::supervisor::{Inboxes, Supervisor, SupervisorRequest};
 
 /// A handle to the drivers, and to one cluster.
 #[derive(Clone)]
@@ -47,10 +51,15 @@ pub struct ControlHandle {
 struct ControlParts {
     clusters: ClusterRegistry,
     clock_messages: mpsc::Sender<ClockMessage>,
-    /// The server stops when no handle is left.
-    stop: mpsc::Sender<StopRequest>,
+    /// Requests to the supervisor. The server stops when no handle is left.
+    requests: mpsc::Sender<SupervisorRequest>,
+    /// Closed while the state is replaced.
+    gate: Gate,
+    /// The state to which a reset returns. None if the server is durable.
+    kept_state: ArcSwapOption<ServerState>,
+    hooks: ReplacementHooks,
     context: DriverContext,
-    #[cfg(test)]
+    /// The journal outlives the process.
     is_durable: bool,
     rejections: RecentRejections,
     /// Held while a request to the shared stream is planned and decided, so that planned requests do not outdate each
@@ -116,18 +125,22 @@ impl ControlHandle {
     ) -> (Self, impl Future<Output = ()> + Send + 'static) {
         let (shared, shared_inbox) = mpsc::channel(MESSAGES_WAITING_MAX);
         let (clock_messages, clock_inbox) = mpsc::channel(MESSAGES_WAITING_MAX);
-        let (stop, stop_requests) = mpsc::channel(1);
+        let (requests, supervisor_inbox) = mpsc::channel(1);
         let broadcasts = Broadcasts::new(Snapshot::new(initial.state.clone(), initial.identity));
         broadcasts.begin(journal.audit_reader(), initial.audit_head);
         let (identity, readers) = (initial.identity, initial.readers);
+        let kept_state = kept_state(initial, &journal, &clock);
+        let gate = Gate::of(&clock);
         let machines = (clock, hypervisor);
         let context = DriverContext::new(identity, machines, broadcasts, shared.downgrade(), readers);
         let parts = ControlParts {
             clusters: ClusterRegistry::default(),
             clock_messages: clock_messages.clone(),
-            stop,
+            requests,
+            gate,
+            kept_state: ArcSwapOption::new(kept_state),
+            hooks: ReplacementHooks::default(),
             context: context.clone(),
-            #[cfg(test)]
             is_durable: journal.is_durable(),
             rejections: RecentRejections::default(),
             planning: Arc::default(),
@@ -138,7 +151,7 @@ impl ControlHandle {
         let senders = (shared, clock_messages);
         let clusters = control.parts.clusters.clone();
         let supervisor = Supervisor::start(initial, journal, context, clusters, senders, inboxes);
-        (control, supervisor.run(stop_requests))
+        (control, supervisor.run(supervisor_inbox))
     }
 
     /// A handle to another cluster, which may not exist.
@@ -175,12 +188,13 @@ impl ControlHandle {
     /// # Errors
     /// Returns an error if the request is rejected, or the journal cannot be written.
     pub async fn request(&self, request: Request) -> Result<Reply, ControlError> {
+        let open = self.parts.gate.enter().await;
         match request {
             Request::Cluster(id, request) => self.link(id)?.request(request).await,
             Request::Shared(SharedRequest::Administer {
                 change: Administration::RemoveCluster(cluster),
                 context,
-            }) => self.remove_cluster(cluster, context).await,
+            }) => self.remove_cluster(cluster, context, open).await,
             Request::Shared(SharedRequest::Administer {
                 change: Administration::RenameCluster { cluster, name },
                 context,
@@ -350,6 +364,7 @@ impl ControlHandle {
     /// # Errors
     /// Returns an error if the drivers have ended.
     pub async fn settled(&self) -> Result<(), ControlError> {
+        let _open = self.parts.gate.enter().await;
         let running = self.parts.clusters.all();
         let settled = self.parts.clusters.ask_all(|reply| ClusterMessage::Settle { reply }).await;
         let is_running = |link: &ClusterLink| link.failure.get().is_none();
@@ -408,6 +423,7 @@ impl ControlHandle {
         if self.parts.context.clock.kind() == ClockKind::Real {
             return Err(ControlError::RealClock);
         }
+        let _open = self.parts.gate.enter().await;
         let (reply, result) = oneshot::channel();
         let message = ClockMessage::Set { command, context: Box::new(context), reply };
         self.parts.clock_messages.send(message).await.map_err(|_| ControlError::Unavailable)?;
@@ -454,9 +470,22 @@ impl ControlHandle {
     pub async fn stop(&self) {
         let (reply, stopped) = oneshot::channel();
         // No reply: they have stopped already.
-        drop(self.parts.stop.send(StopRequest(reply)).await);
+        drop(self.parts.requests.send(SupervisorRequest::Stop { reply }).await);
         drop(stopped.await);
     }
+}
+
+/// The state to which a reset of a server in memory returns, unless another one is kept.
+fn kept_state(initial: &InitialState, journal: &JournalHandle, clock: &Clock) -> Option<Arc<ServerState>> {
+    let log = journal.audit_reader().recent_log().filter(|_| !journal.is_durable())?;
+    let (clock, speed) = (clock.now(), clock.speed());
+    Some(Arc::new(ServerState {
+        state: initial.state.clone(),
+        identity: initial.identity,
+        clock,
+        speed,
+        log,
+    }))
 }
 
 fn outcome(reply: Reply) -> Result<Outcome, ControlError> {

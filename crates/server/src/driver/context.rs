@@ -29,38 +29,8 @@ pub(crate) struct DriverContext {
     /// No order of a driver program is repeated once the server stops.
     pub(crate) stop: watch::Sender<bool>,
     /// Keeps a virtual clock from going on while a driver decides.
-    pub(crate) clock_gate: ClockGate,
+    pub(crate) clock_gate: Gate,
     readers: Arc<AtomicBool>,
-}
-
-/// A gate between drivers and a virtual clock: the clock goes on while no driver decides, so that everything happens at
-/// its time. A real clock does not wait.
-#[derive(Clone, Debug)]
-pub(crate) struct ClockGate(Option<Arc<RwLock<()>>>);
-
-/// A gate that is closed, as long as this lives.
-pub(crate) type ClosedGate = Option<OwnedRwLockWriteGuard<()>>;
-
-impl ClockGate {
-    fn of(clock: &Clock) -> Self {
-        Self((clock.kind() == ClockKind::Virtual).then(Arc::default))
-    }
-
-    /// Keeps the clock where it is, as long as the guard lives.
-    pub(crate) async fn enter(&self) -> Option<OwnedRwLockReadGuard<()>> {
-        match &self.0 {
-            Some(gate) => Some(Arc::clone(gate).read_owned().await),
-            None => None,
-        }
-    }
-
-    /// Waits until no driver decides, and keeps them from deciding, as long as the guard lives.
-    pub(crate) async fn close(&self) -> ClosedGate {
-        match &self.0 {
-            Some(gate) => Some(Arc::clone(gate).write_owned().await),
-            None => None,
-        }
-    }
 }
 
 impl DriverContext {
@@ -73,7 +43,7 @@ impl DriverContext {
     ) -> Self {
         Self {
             identity,
-            clock_gate: ClockGate::of(&clock),
+            clock_gate: Gate::of(&clock),
             clock,
             hypervisor,
             directory: Arc::default(),

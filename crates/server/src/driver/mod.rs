@@ -41,7 +41,8 @@ use crate::journal::StreamJournal;
 use crate::long_work::{drop_in_background, run_long_work};
 use crate::message::{ClusterMessage, ImpactEnd, PendingReplies, ReplySender};
 use batch::Batch;
-pub(crate) use context::{ClosedGate, DriverContext};
+pub(crate) use context::DriverContext;
+pub(crate) use recovery::first_revision;
 pub(crate) use task::start_cluster;
 #[cfg(test)]
 pub(crate) use tests::SlowDisk;
@@ -54,6 +55,8 @@ pub(crate) struct Driver {
     runtime: ClusterRuntime,
     own: mpsc::WeakSender<ClusterMessage>,
     stopping: Option<Stopping>,
+    /// The caller that waits for the end of the driver of a state that is replaced.
+    replaced: Option<oneshot::Sender<()>>,
     /// The end of the audit log of the cluster.
     audit_end: Chain,
     /// The last audit entry that readers may see.
@@ -120,6 +123,13 @@ impl Driver {
             for message in messages.drain(..) {
                 self.handle(message).await;
             }
+            if let Some(reply) = self.replaced.take() {
+                self.runtime.wake_impact_tasks();
+                drop(self);
+                // The caller may have gone.
+                reply.send(()).ok();
+                return Ok(());
+            }
             if self.has_stopped().await {
                 return Ok(());
             }
@@ -167,6 +177,7 @@ impl Driver {
                 let until = Instant::now() + self.context.hypervisor.time_to_stop();
                 self.stopping = Some(Stopping { reply, until });
             }
+            ClusterMessage::End { reply } => self.replaced = Some(reply),
             #[cfg(test)]
             ClusterMessage::Panic => panic!("a test has made the driver panic"),
             #[cfg(test)]

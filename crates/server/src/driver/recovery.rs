@@ -23,7 +23,8 @@ impl Driver {
         let StreamStart { state, journal, audit_end, unread, recorded } = start;
         let readers = context.readers();
         let now = context.clock.now().steady;
-        let runtime = ClusterRuntime::new(id, Arc::clone(&context.directory), now);
+        let mut runtime = ClusterRuntime::new(id, Arc::clone(&context.directory), now);
+        runtime.revision = first_revision(*context.broadcasts.replacements.borrow());
         let mut driver = Self {
             id,
             state,
@@ -32,6 +33,7 @@ impl Driver {
             runtime,
             own,
             stopping: None,
+            replaced: None,
             audit_end,
             audit_shown: audit_end,
             unread: unread.into_iter().collect(),
@@ -133,4 +135,10 @@ impl Driver {
         // It may fail again at once.
         self.resume().await;
     }
+}
+
+/// The first revision of a cluster after so many replacements of the state: no plan that was made on a former state fits
+/// the new one.
+pub(crate) fn first_revision(replacements: u64) -> u64 {
+    replacements << 32
 }

@@ -34,6 +34,15 @@ pub(super) struct ClusterQuery {
     pub(super) cluster: Option<String>,
 }
 
+/// Query parameter of requests that announce events.
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
+#[serde(default)]
+pub(super) struct NoticeQuery {
+    /// Reject the request, and change nothing, if no machine would be notified: none of the affected tenants is
+    /// enrolled.
+    require_notice: bool,
+}
+
 /// A request of an operator: caller, cluster, permit and headers.
 #[derive(Debug)]
 pub(super) struct OperatorRequest {
@@ -45,6 +54,7 @@ pub(super) struct OperatorRequest {
     cluster: (ClusterId, Name),
     pub(super) permit: Arc<Permit>,
     headers: HeaderMap,
+    notice: NoticeQuery,
     /// Method, path and query.
     line: String,
 }
@@ -58,6 +68,8 @@ impl FromRequestParts<Api> for OperatorRequest {
         let query = Query::<ClusterQuery>::try_from_uri(&parts.uri);
         let Query(ClusterQuery { cluster: named }) =
             query.map_err(|error| ApiProblem::bad(error.body_text()))?;
+        let query = Query::<NoticeQuery>::try_from_uri(&parts.uri);
+        let Query(notice) = query.map_err(|error| ApiProblem::bad(error.body_text()))?;
         let shared = api.control.shared();
         let mut reached = shared.clusters().filter(|(id, _)| permit.reaches(*id));
         // The default cluster is the first one. A limited token means the first one in its scope.
@@ -72,7 +84,7 @@ impl FromRequestParts<Api> for OperatorRequest {
         let line = format!("{} {}", parts.method, parts.uri);
         let (control, headers) = (api.control.of(cluster), parts.headers.clone());
         let cluster = (cluster, name.clone());
-        Ok(Self { api: api.clone(), control, named, cluster, permit, headers, line })
+        Ok(Self { api: api.clone(), control, named, cluster, permit, headers, notice, line })
     }
 }
 
@@ -119,7 +131,8 @@ impl OperatorRequest {
                 Some(IdempotencyKey { key: key.to_owned(), fingerprint: hash.finalize().into() })
             }
         };
-        Ok(RequestContext { once, ..self.permit.context() })
+        let require_notice = self.notice.require_notice;
+        Ok(RequestContext { once, require_notice, ..self.permit.context() })
     }
 
     /// The same, with a check of the commands against the permit.

@@ -23,6 +23,7 @@ mod decode_errors;
 mod explain;
 #[cfg(test)]
 mod failed_cluster_tests;
+mod faults;
 mod fleet;
 mod header;
 mod health;
@@ -36,6 +37,7 @@ mod rejection;
 mod required_permit;
 mod route;
 mod routes;
+mod saved_state;
 mod scalesets;
 mod schemas;
 mod seen_entries;
@@ -50,6 +52,8 @@ mod webhooks;
 mod while_valid;
 mod work_metrics;
 mod writes;
+
+pub use saved_state::SAVED_STATE_BYTES_MAX;
 
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};

@@ -227,6 +227,7 @@ fn response(kind: ProblemKind, problem: &Value) -> Value {
         | ProblemKind::Denied
         | ProblemKind::NotFound
         | ProblemKind::Refused
+        | ProblemKind::NoNotice
         | ProblemKind::Ambiguous
         | ProblemKind::Changed
         | ProblemKind::TooLong

@@ -4,7 +4,7 @@ use axum::body::Body;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use forewarn_control::refusal::Refusal as NotThere;
-use forewarn_control::{CommandError, FleetFileError, FleetPosition, LookupError, ScaleSetError};
+use forewarn_control::{CommandError, FleetFileError, FleetPosition, LookupError, ScaleSetError, TermsError};
 use forewarn_store::ReadError;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -46,6 +46,8 @@ pub(super) enum ProblemKind {
     WrongMethod,
     /// Rejected by the rules, or not supported by this server.
     Refused,
+    /// The request requires notice, and no machine would be notified.
+    NoNotice,
     /// A name matches several resources.
     Ambiguous,
     /// The resource has changed since it was read.
@@ -100,7 +102,7 @@ const HINT: &str = "\n  hint: ";
 
 impl ProblemKind {
     /// All kinds, by status.
-    pub(super) const ALL: [Self; 17] = [
+    pub(super) const ALL: [Self; 18] = [
         Self::InvalidRequest,
         Self::Unauthorized,
         Self::Foreign,
@@ -109,6 +111,7 @@ impl ProblemKind {
         Self::WrongMethod,
         Self::TooSlow,
         Self::Refused,
+        Self::NoNotice,
         Self::Ambiguous,
         Self::Changed,
         Self::TooLong,
@@ -129,7 +132,7 @@ impl ProblemKind {
             Self::KeyUsed => StatusCode::UNPROCESSABLE_ENTITY,
             Self::NotFound => StatusCode::NOT_FOUND,
             Self::WrongMethod => StatusCode::METHOD_NOT_ALLOWED,
-            Self::Refused | Self::Ambiguous => StatusCode::CONFLICT,
+            Self::Refused | Self::NoNotice | Self::Ambiguous => StatusCode::CONFLICT,
             Self::TooLong => StatusCode::PAYLOAD_TOO_LARGE,
             Self::NotJson => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::Internal => StatusCode::INTERNAL_SERVER_ERROR,
@@ -150,6 +153,7 @@ impl ProblemKind {
             Self::NotFound => "/problems/not-found",
             Self::WrongMethod => "/problems/wrong-method",
             Self::Refused => "/problems/refused",
+            Self::NoNotice => "/problems/no-notice",
             Self::Ambiguous => "/problems/ambiguous",
             Self::TooLong => "/problems/too-long",
             Self::NotJson => "/problems/not-json",
@@ -172,6 +176,7 @@ impl ProblemKind {
             Self::NotFound => "The resource was not found",
             Self::WrongMethod => "The path does not support the method",
             Self::Refused => "The request was rejected",
+            Self::NoNotice => "No machine would be notified",
             Self::Ambiguous => "The name is ambiguous",
             Self::TooLong => "The body is too long",
             Self::NotJson => "The body is not JSON",
@@ -288,6 +293,7 @@ impl IntoResponse for ApiProblem {
             | ProblemKind::NotFound
             | ProblemKind::WrongMethod
             | ProblemKind::Refused
+            | ProblemKind::NoNotice
             | ProblemKind::Ambiguous
             | ProblemKind::Changed
             | ProblemKind::TooLong
@@ -310,14 +316,17 @@ impl From<ControlError> for ApiProblem {
                 ProblemKind::NotFound
             }
             ControlError::Bad(CommandError::Unknown(LookupError::Several { .. })) => ProblemKind::Ambiguous,
-            ControlError::Bad(CommandError::WithWindows(_) | CommandError::TimeZone(_)) => {
-                ProblemKind::Refused
-            }
+            ControlError::Bad(
+                CommandError::WithWindows(_)
+                | CommandError::TimeZone(_)
+                | CommandError::RolloutTerms(TermsError::Zone(_)),
+            ) => ProblemKind::Refused,
             ControlError::Rejected(NotThere::KeyUsed(_)) => ProblemKind::KeyUsed,
             ControlError::Bad(_) | ControlError::Rejected(NotThere::BadKey | NotThere::BadBy) => {
                 ProblemKind::InvalidRequest
             }
             ControlError::ScaleSetError(bad) => return bad.clone().into(),
+            ControlError::NoNotice(_) | ControlError::NoEvent => ProblemKind::NoNotice,
             ControlError::Changed => ProblemKind::Changed,
             ControlError::Denied(_) => ProblemKind::Denied,
             ControlError::TokenGone => ProblemKind::Unauthorized,

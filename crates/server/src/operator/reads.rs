@@ -206,6 +206,9 @@ pub(super) struct UnfinishedQuery {
     #[serde(default)]
     #[schemars(schema_with = "number_list")]
     rollouts: String,
+    /// All work and rollouts that have not ended, instead of lists of numbers.
+    #[serde(default)]
+    all: bool,
     /// Maximum time to wait until all of it has finished: at most 60 seconds.
     wait: Option<Span>,
 }
@@ -228,7 +231,9 @@ pub(super) async fn unfinished(
     let mut commits = request.control.commits();
     loop {
         let (work, rollouts, permit) = (work.clone(), rollouts.clone(), Arc::clone(&request.permit));
-        let left = request.control.look(move |state| left_of(state, &permit, &work, &rollouts))?;
+        let left = request.control.look(move |state| {
+            if query.all { all_left(state, &permit) } else { left_of(state, &permit, &work, &rollouts) }
+        })?;
         if left.work.is_empty() && left.rollouts.is_empty() {
             return Ok(Json(left));
         }
@@ -240,6 +245,19 @@ pub(super) async fn unfinished(
             return Err(forewarn_control::ControlError::TokenGone.into());
         }
     }
+}
+
+/// Maximum number of pieces of work, and of rollouts, in a response.
+const LEFT_MAX: usize = 1_000;
+
+/// All work and rollouts that have not ended: the first of each.
+fn all_left(state: &crate::snapshot::State<'_>, permit: &Permit) -> Unfinished {
+    let work: Vec<_> = state.cluster.maintenances().map(|work| work.plan.id.0).collect();
+    let rollouts: Vec<_> = state.cluster.rollouts().map(|(id, _)| id.0).collect();
+    let mut left = left_of(state, permit, &work, &rollouts);
+    left.work.truncate(LEFT_MAX);
+    left.rollouts.truncate(LEFT_MAX);
+    left
 }
 
 /// A token with a tenant scope sees work that touches these tenants, and no rollouts.

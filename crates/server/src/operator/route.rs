@@ -13,7 +13,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::Value;
 
 use super::Api;
-use super::context::ClusterQuery;
+use super::context::{ClusterQuery, NoticeQuery};
 use super::header::Header;
 use super::problem::ProblemKind;
 use super::required_permit::RequiredPermit;
@@ -149,6 +149,20 @@ impl Route {
         Self::changing(Method::POST, path, id, summary, on(MethodFilter::POST, handler)).taking::<B>()
     }
 
+    /// A route that changes the whole state, without a body.
+    pub(super) fn command<H, T>(
+        path: &'static str,
+        id: &'static str,
+        summary: &'static str,
+        handler: H,
+    ) -> Self
+    where
+        H: Handler<T, Api>,
+        T: 'static,
+    {
+        Self::changing(Method::POST, path, id, summary, on(MethodFilter::POST, handler)).unconditional()
+    }
+
     /// A route that replaces a resource; `B` is the type of its body.
     pub(super) fn put<B, H, T>(
         path: &'static str,
@@ -225,6 +239,20 @@ impl Route {
         self
     }
 
+    /// Removes the idempotency key and `If-Match` of a route that changes nothing that is stored.
+    pub(super) fn storing_nothing(mut self) -> Self {
+        self.headers.retain(|header| *header != Header::IfMatch);
+        self.problems.retain(|problem| *problem != ProblemKind::Changed);
+        self.changing_nothing()
+    }
+
+    /// Removes the idempotency key and `If-Match` of a route that replaces the whole state: neither would outlive it.
+    pub(super) fn unconditional(mut self) -> Self {
+        self.headers.retain(|header| !matches!(header, Header::IdempotencyKey | Header::IfMatch));
+        self.problems.retain(|problem| !matches!(problem, ProblemKind::KeyUsed | ProblemKind::Changed));
+        self
+    }
+
     /// Adds an `ETag` to the response, and `If-None-Match`.
     pub(super) fn tagged(mut self) -> Self {
         self.headers.push(Header::IfNoneMatch);
@@ -297,6 +325,11 @@ impl Route {
             body.bytes_max = bytes_max;
         }
         self
+    }
+
+    /// A route whose requests may require that a machine is notified.
+    pub(super) fn announcing(self) -> Self {
+        self.query::<NoticeQuery>().may_fail_with(&[ProblemKind::NoNotice])
     }
 
     pub(super) fn json<T: JsonSchema>(self) -> Self {

@@ -131,6 +131,7 @@ fn write_routes() -> Vec<Route> {
             scale,
         )
         .edited()
+        .announcing()
         .path_parameter::<Name>("name")
         .link(Link::to("getScaleSet", "Get the new state.").with("name", same)),
         Route::post::<Upgrade, _, _>(
@@ -148,6 +149,7 @@ fn write_routes() -> Vec<Route> {
             delete_instances,
         )
         .edited()
+        .announcing()
         .path_parameter::<Name>("name")
         .link(Link::to("getUnfinished", "Wait for the deletion.").with("work", FIRST_WORK)),
     ]

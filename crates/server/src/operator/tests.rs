@@ -46,6 +46,7 @@ impl TestServer {
     pub(super) fn new(access: Access) -> Self {
         let clock = Clock::virtual_at(Timestamp::from_millis(1_767_225_600_000), Speed(0));
         let control = ControlHandle::simulated(Seed([7; 16]), clock);
+        control.directory().permit_faults();
         let about = ServerView {
             version: String::new(),
             mode: "dev".to_owned(),

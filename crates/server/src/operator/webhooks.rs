@@ -202,7 +202,7 @@ fn filter(wanted: &NewWebhook, request: &OperatorRequest) -> Result<Filter, ApiP
     Ok(Filter { scope: Scope { clusters, tenants }, kinds })
 }
 
-fn no_webhook(name: &str, shared: &SharedState) -> ApiProblem {
+pub(super) fn no_webhook(name: &str, shared: &SharedState) -> ApiProblem {
     let hint = match similar(name, shared.webhooks().map(|webhook| webhook.name.as_str())) {
         Some(near) => format!("did you mean {near}?"),
         None => "`forewarn webhook ls` lists webhooks".to_owned(),

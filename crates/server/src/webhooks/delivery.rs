@@ -287,6 +287,10 @@ impl Delivery {
             let message = notification(&self.webhook, &self.webhooks.origin, push, tries);
             match self.client.send(&message).await.and_then(|response| check(&response)) {
                 Ok(()) => {
+                    if self.is_duplicated() {
+                        // The receiver has accepted the message: the second answer does not matter.
+                        drop(self.client.send(&message).await);
+                    }
                     self.webhooks.counts.delivered.inc();
                     self.status.change(|status| status.delivered += 1);
                     self.is_dirty = true;
@@ -301,6 +305,12 @@ impl Delivery {
                 }
             }
         }
+    }
+
+    /// Returns true if a fault is injected: the message is sent twice.
+    fn is_duplicated(&self) -> bool {
+        let faults = self.webhooks.control.directory().faults();
+        faults.is_some_and(|faults| faults.take_duplicate(self.webhook.number))
     }
 
     /// Records a failure. Returns the pause before the next attempt.

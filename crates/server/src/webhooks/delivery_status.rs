@@ -61,6 +61,11 @@ impl ProgressWriter {
         self.news.notify_one();
     }
 
+    /// Forgets queued progress: it is of a state that was replaced.
+    pub(super) fn forget(&self) {
+        lock(&self.unwritten).clear();
+    }
+
     /// Writes queued progress in batches, until the server stops.
     pub(super) async fn run(&self, control: &ControlHandle, mut stop: watch::Receiver<bool>) {
         while !self.has_ended.load(Ordering::Acquire) {

@@ -190,6 +190,13 @@ impl WebhooksShared {
         tracing::warn!(webhook, cluster, "too many removed clusters have undelivered events; events lost");
     }
 
+    /// Forgets all deliveries and receivers.
+    fn forget(&self) {
+        self.statuses.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.receivers.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.progress.forget();
+    }
+
     fn receiver(&self, webhook: u32) -> Arc<ReceiverState> {
         let mut receivers = self.receivers.lock().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(receivers.entry(webhook).or_default())
@@ -249,6 +256,8 @@ impl WebhookSupervisor {
 
 async fn run(webhooks: Arc<WebhooksShared>, mut stop: watch::Receiver<bool>) {
     let (mut entries, mut commits) = (webhooks.control.entries(), webhooks.control.commits());
+    let (replaced, mut replacements) = watch::channel(0_u64);
+    webhooks.control.on_replaced(move || replaced.send_modify(|count| *count += 1));
     let mut deliveries = Deliveries::default();
     let mut known: Option<Arc<SharedState>> = None;
     let writer = tokio::spawn({
@@ -256,6 +265,13 @@ async fn run(webhooks: Arc<WebhooksShared>, mut stop: watch::Receiver<bool>) {
         async move { webhooks.progress.run(&webhooks.control, stop).await }
     });
     loop {
+        if replacements.has_changed().unwrap_or(false) {
+            // The same numbers may be those of other webhooks and clusters.
+            replacements.mark_unchanged();
+            std::mem::take(&mut deliveries).abort();
+            webhooks.forget();
+            known = None;
+        }
         let shared = webhooks.control.shared();
         if !known.as_ref().is_some_and(|known| Arc::ptr_eq(known, &shared)) {
             deliveries.follow(&webhooks, &shared);
@@ -270,6 +286,7 @@ async fn run(webhooks: Arc<WebhooksShared>, mut stop: watch::Receiver<bool>) {
                 Err(RecvError::Closed) => break,
             },
             changed = commits.changed() => if changed.is_err() { break },
+            _ = replacements.changed() => replacements.mark_changed(),
             // An error means that the sender is gone: the server stops.
             _ = stop.wait_for(|stop| *stop) => break,
         }

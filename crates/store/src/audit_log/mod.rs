@@ -30,6 +30,7 @@ use forewarn_lifecycle::Timestamp;
 
 pub(crate) use check::{AuditEnds, check_audit_log, compare_ends};
 pub(crate) use page::read_page;
+pub use recent::BadLog;
 pub(crate) use recent::RecentEntries;
 pub(crate) use sweep::{AuditSweeper, remove_after, remove_at, remove_swept};
 pub(crate) use table::{AuditRow, FiledEntry, file_entry, read_row, read_rows};

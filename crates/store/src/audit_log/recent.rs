@@ -11,7 +11,7 @@ use super::{AuditBatch, AuditQuery, LoggedEntry, RECENT_ENTRIES_MAX, ReadError};
 use crate::error::AppendError;
 
 /// The newest entries of all streams, by position and without a gap.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct RecentEntries {
     entries_max: usize,
     entries: VecDeque<LoggedEntry>,
@@ -23,13 +23,24 @@ pub(crate) struct RecentEntries {
 }
 
 /// The part of a stream.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct RecentStream {
     chain: Chain,
     /// The last entry that was dropped.
     swept: Chain,
     /// Positions of the entries after that one.
     positions: VecDeque<u64>,
+}
+
+/// Reason why entries are no audit log.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BadLog {
+    #[error("{0}")]
+    Unchained(#[from] forewarn_control::BrokenLink),
+    #[error("it has more audit entries than positions")]
+    Positions,
+    #[error("the audit log of a stream ends elsewhere than its entries")]
+    End,
 }
 
 impl Default for RecentEntries {
@@ -46,6 +57,9 @@ impl RecentStream {
         self.positions.get(usize::try_from(place).ok()?).copied()
     }
 }
+
+/// The last position of a log that is restored: far more than any log has, and far from the end of numbers.
+const POSITION_MAX: u64 = 1 << 53;
 
 impl RecentEntries {
     /// Appends entries of a stream, all or none. Returns the position of the first.
@@ -67,6 +81,68 @@ impl RecentEntries {
             self.drop_oldest();
         }
         Ok(first)
+    }
+
+    /// The log that ends at a position, with the ends of its streams and their newest entries. Earlier entries count as
+    /// dropped.
+    pub(crate) fn restored(
+        last: u64,
+        ends: &BTreeMap<Stream, Chain>,
+        entries: Vec<Arc<AuditEntry>>,
+    ) -> Result<Self, BadLog> {
+        let before = last.checked_sub(entries.len() as u64).ok_or(BadLog::Positions)?;
+        if last > POSITION_MAX || ends.values().any(|end| end.number > last) {
+            return Err(BadLog::Positions);
+        }
+        let mut chains = BTreeMap::<Stream, Chain>::new();
+        let mut log = Self { last, ..Self::default() };
+        for (position, entry) in (before + 1..).zip(entries) {
+            let stream = entry.belongs_to();
+            let part = log.streams.entry(stream).or_default();
+            match chains.get_mut(&stream) {
+                Some(chain) => chain.verify(&entry)?,
+                None => {
+                    // The hash of the entry before the first is unknown, unless there is none.
+                    let mut first = Chain::default();
+                    let at = if entry.number == 1 {
+                        first.verify(&entry).map(|()| first)
+                    } else {
+                        Chain::at(&entry)
+                    };
+                    part.swept = Chain { number: entry.number.saturating_sub(1), ..Chain::default() };
+                    chains.insert(stream, at?);
+                }
+            }
+            part.positions.push_back(position);
+            log.entries.push_back(LoggedEntry { position, entry });
+        }
+        if chains.iter().any(|(stream, chain)| ends.get(stream) != Some(chain)) {
+            return Err(BadLog::End);
+        }
+        for (stream, end) in ends {
+            let part = log.streams.entry(*stream).or_default();
+            part.chain = *end;
+            if part.positions.is_empty() {
+                part.swept = *end;
+            }
+        }
+        while log.entries.len() > log.entries_max {
+            log.drop_oldest();
+        }
+        Ok(log)
+    }
+
+    pub(crate) fn last(&self) -> u64 {
+        self.last
+    }
+
+    pub(crate) fn ends(&self) -> BTreeMap<Stream, Chain> {
+        self.streams.iter().map(|(stream, part)| (*stream, part.chain)).collect()
+    }
+
+    pub(crate) fn newest(&self, max: usize) -> Vec<Arc<AuditEntry>> {
+        let entries = self.entries.iter().skip(self.entries.len().saturating_sub(max));
+        entries.map(|logged| Arc::clone(&logged.entry)).collect()
     }
 
     fn drop_oldest(&mut self) {

@@ -32,5 +32,5 @@ stored_struct! {
 }
 
 stored_enum!(Attention { 0 => Waits, 1 => Due });
-stored_enum!(Enrolment { 0 => Disabled, 1 => Enabled { silent_at } });
+stored_enum!(Enrolment { 0 => Disabled, 1 => Enabled { silent_at }, 2 => BySetting });
 stored_enum!(Phase { 0 => Scheduled { not_before, approval }, 1 => Started { at, cause } });

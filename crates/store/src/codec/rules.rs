@@ -1,12 +1,12 @@
 //! Changes, and the types of the rules that they contain.
 
 use forewarn_lifecycle::{
-    Action, Announcement, Approval, Approve, Approver, Brake, Cause, Change, EventId, EventKind, EventSource,
-    EvictionPolicy, FailureKind, FaultDomain, Health, Hold, HostId, Impact, Machine, MachineId,
-    MaintenanceId, Name, Now, Orchestration, OsImageNotice, Part, Parts, Plan, Policy, Power, PowerChange,
-    Priority, Profile, Reason, Report, RolloutId, ScaleSet, ScaleSetId, Seed, Settings, Shape, Size,
-    StartCause, Steady, TenantId, TerminateNotice, Timestamp, Unenrolled, UpdateDomain, UpgradePolicy, Wait,
-    Withdrawal, Zone,
+    Action, Announcement, Approval, Approve, Approver, Brake, Cause, Change, EnrolmentRule, EventId,
+    EventKind, EventSource, EvictionPolicy, FailureKind, FaultDomain, Health, Hold, HostId, Impact, Machine,
+    MachineId, MaintenanceId, Name, Now, Orchestration, OsImageNotice, Part, Parts, Plan, Policy, Power,
+    PowerChange, Priority, Profile, Reason, Report, RolloutId, ScaleSet, ScaleSetId, Seed, Settings, Shape,
+    Size, StartCause, Steady, TenantId, TerminateNotice, Timestamp, Unenrolled, UpdateDomain, UpgradePolicy,
+    Wait, Withdrawal, Zone,
 };
 
 use super::plain::{read_text, write_text};
@@ -84,7 +84,6 @@ impl Stored for TerminateNotice {
 stored_struct! {
     Now { wall, steady }
     Policy { user_restart, user_redeploy, all_instances_down }
-    Settings { unenrolled, user_operations_max, failure }
     Profile { terminate, os_image }
     Machine {
         name, tenant, host, update_domain, fault_domain, priority, power, boots, ephemeral_generation,
@@ -185,7 +184,6 @@ stored_enum!(Impact {
 stored_enum!(Health { 0 => Healthy, 1 => Degraded, 2 => Failed });
 stored_enum!(Shape { 0 => StandaloneMachine, 1 => CloudService, 2 => AvailabilitySet, 3 => PlacementGroup(set) });
 stored_enum!(Approve { 0 => Automatically, 1 => WhenAsked });
-stored_enum!(Unenrolled { 0 => RunAtOnce, 1 => WaitAnyway });
 stored_enum!(FailureKind { 0 => Reboot, 1 => Redeploy });
 stored_enum!(Brake { 0 => Off, 1 => On });
 stored_enum!(Orchestration { 0 => Uniform, 1 => Flexible });
@@ -220,6 +218,34 @@ stored_enum!(Withdrawal {
     5 => Postponed,
     7 => NoReturn,
 });
+
+/// One number for two choices, then the others: clusters without the younger choice have the bytes that they always
+/// had.
+impl Stored for Settings {
+    fn write(&self, out: &mut Writer) {
+        let Self { unenrolled, user_operations_max, failure, enrolment } = self;
+        out.byte(match (enrolment, unenrolled) {
+            (EnrolmentRule::OnFirstPoll, Unenrolled::RunAtOnce) => 0,
+            (EnrolmentRule::OnFirstPoll, Unenrolled::WaitAnyway) => 1,
+            (EnrolmentRule::Always, Unenrolled::RunAtOnce) => 2,
+            (EnrolmentRule::Always, Unenrolled::WaitAnyway) => 3,
+        });
+        user_operations_max.write(out);
+        failure.write(out);
+    }
+
+    fn read(input: &mut Reader<'_>) -> Result<Self, Malformed> {
+        let (enrolment, unenrolled) = match input.byte()? {
+            0 => (EnrolmentRule::OnFirstPoll, Unenrolled::RunAtOnce),
+            1 => (EnrolmentRule::OnFirstPoll, Unenrolled::WaitAnyway),
+            2 => (EnrolmentRule::Always, Unenrolled::RunAtOnce),
+            3 => (EnrolmentRule::Always, Unenrolled::WaitAnyway),
+            _ => return Err(Malformed::Impossible("settings")),
+        };
+        let (user_operations_max, failure) = (Stored::read(input)?, Stored::read(input)?);
+        Ok(Self { unenrolled, user_operations_max, failure, enrolment })
+    }
+}
 
 /// A length, then every part. Older versions wrote the parts in another order.
 impl Stored for Parts {

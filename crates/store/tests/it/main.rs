@@ -6,6 +6,7 @@ mod durability;
 mod embedded;
 mod filing;
 mod stored;
+mod stored_settings;
 mod streams;
 mod support;
 mod trail;

@@ -3,10 +3,11 @@
 use super::{choice, name};
 use crate::error::StoryError;
 use crate::line_reader::LineReader;
-use crate::statement::{EventPhase, Expectation, Expected};
+use crate::statement::{ApprovalSource, EventPhase, Expectation, Expected, StatementKind};
+use crate::suggest::suggesting;
 
 /// States of the last rollout.
-const STATES: [&str; 11] = [
+pub(super) const STATES: [&str; 11] = [
     "going",
     "rests",
     "paused",
@@ -20,17 +21,64 @@ const STATES: [&str; 11] = [
     "waits-for-confirmation",
 ];
 
+/// Conditions of tenants, machines and hosts, for suggestions.
+pub(super) const CONDITIONS: [&str; 20] = [
+    "Scheduled",
+    "Started",
+    "nothing",
+    "enrolled",
+    "unenrolled",
+    "incarnation",
+    "on",
+    "boots",
+    "disk",
+    "model",
+    "running",
+    "stopped",
+    "deallocated",
+    "gone",
+    "entering",
+    "entered",
+    "incomplete",
+    "open",
+    "approved",
+    "no start before approval",
+];
+
+/// Parses the expectations of `expect`.
 pub(super) fn expectations(line: &mut LineReader<'_>) -> Result<Vec<Expectation>, StoryError> {
     let mut all = Vec::new();
     while !line.is_over() || all.is_empty() {
-        let subject = name(line, "a tenant, a machine or `rollout`")?;
-        let is = match subject.as_str() {
-            "rollout" => Expected::Rollout(choice(line, &STATES)?.to_owned()),
-            _ => expected(line)?,
-        };
-        all.push(Expectation { subject, is });
+        all.push(expectation(line)?);
     }
     Ok(all)
+}
+
+/// Parses `web Started within 20m`.
+pub(super) fn awaited(line: &mut LineReader<'_>) -> Result<StatementKind, StoryError> {
+    let mut all = vec![expectation(line)?];
+    while line.take_if("within").is_none() {
+        if line.is_over() {
+            return Err(line.error_at_end("expected `within` and a duration"));
+        }
+        all.push(expectation(line)?);
+    }
+    Ok(StatementKind::Await { all, within: line.need_duration()? })
+}
+
+fn expectation(line: &mut LineReader<'_>) -> Result<Expectation, StoryError> {
+    let from = line.position();
+    let subject = name(line, "a tenant, a machine or `rollout`")?;
+    let is = match subject.as_str() {
+        "rollout" => Expected::Rollout(choice(line, &STATES)?.to_owned()),
+        "no" if line.take_if("start").is_some() => {
+            line.need_word("before")?;
+            line.need_word("approval")?;
+            Expected::NoUnapprovedStart
+        }
+        _ => expected(line)?,
+    };
+    Ok(Expectation { subject, is, text: line.plain_from(from, line.position()) })
 }
 
 fn expected(line: &mut LineReader<'_>) -> Result<Expected, StoryError> {
@@ -54,7 +102,14 @@ fn expected(line: &mut LineReader<'_>) -> Result<Expected, StoryError> {
         "entered" => Expected::Mode("entered"),
         "incomplete" => Expected::Mode("incomplete"),
         "open" => Expected::Mode("open"),
-        _ => return Err(line.error_at(word, "unknown expectation")),
+        "approved" => Expected::Approved(match line.take_if("by") {
+            Some(_) => {
+                line.need_word("itself")?;
+                ApprovalSource::Itself
+            }
+            None => ApprovalSource::Anyone,
+        }),
+        _ => return Err(line.error_at(word, suggesting("unknown expectation", word.text, &CONDITIONS))),
     })
 }
 

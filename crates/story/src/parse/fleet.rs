@@ -38,7 +38,6 @@ pub(super) fn fleet_operation(
 ) -> Result<Option<Vec<NamedCommand>>, StoryError> {
     Ok(Some(match verb.text {
         "host" => return hosts(line).map(Some),
-        "instance" => return instances(line).map(Some),
         "vm" => vec![vm(line)?],
         "availabilityset" => vec![NamedCommand::AdmitAvailabilitySet(set(line)?)],
         "service" => vec![NamedCommand::AdmitCloudService(set(line)?)],
@@ -159,7 +158,8 @@ pub(super) fn upgrading(line: &mut LineReader<'_>) -> Result<UpgradeWord, StoryE
     Ok(UpgradeWord::Rolling(rolling))
 }
 
-fn instances(line: &mut LineReader<'_>) -> Result<Vec<NamedCommand>, StoryError> {
+/// Parses `of web on h1 [ud 0] [fd 0] [times 3]`: one command, and its number.
+pub(super) fn instances(line: &mut LineReader<'_>) -> Result<(NamedCommand, u16), StoryError> {
     line.need_word("of")?;
     let scale_set = known(line, "a scale set")?;
     let Placed { host, update_domain, fault_domain } = placed(line)?;
@@ -175,7 +175,7 @@ fn instances(line: &mut LineReader<'_>) -> Result<Vec<NamedCommand>, StoryError>
         addresses: Vec::new(),
         tags: std::collections::BTreeMap::new(),
     };
-    Ok(vec![NamedCommand::AdmitInstance { scale_set, instance }; usize::from(times)])
+    Ok((NamedCommand::AdmitInstance { scale_set, instance }, times))
 }
 
 fn placed(line: &mut LineReader<'_>) -> Result<Placed, StoryError> {

@@ -1,17 +1,20 @@
 //! Parsing of operations on the fleet.
 
-use forewarn_control::{ApproveWord, FailureWord, NamedCommand, SettingsChange, UnenrolledWord};
+use forewarn_control::{
+    ApproveWord, EnrolmentWord, FailureWord, NamedCommand, SettingsChange, UnenrolledWord,
+};
 use forewarn_types::Span;
 
-use super::fleet::{fleet_operation, profile, size, upgrading};
+use super::fleet::{fleet_operation, instances, profile, size, upgrading};
 use super::host_step::{host_work, step_operation};
 use super::{choice, host_mode, known, name, rollout};
 use crate::error::StoryError;
 use crate::line_reader::{LineReader, Token};
 use crate::statement::{ApprovedBy, Operation, PolicyRule, RolloutOperation};
+use crate::suggest::suggesting;
 
 /// Every word with which a statement may begin, for suggestions.
-const VERBS: &[&str] = &[
+pub(super) const VERBS: &[&str] = &[
     "host",
     "vm",
     "availabilityset",
@@ -21,6 +24,7 @@ const VERBS: &[&str] = &[
     "instance",
     "remove",
     "poll",
+    "run",
     "restart",
     "redeploy",
     "delete",
@@ -60,14 +64,22 @@ const VERBS: &[&str] = &[
     "revise",
     "upgrading",
     "set",
+    "enrolment",
     "fencing",
     "jam",
+    "next",
     "advance",
     "step",
     "crash",
     "expect",
+    "await",
     "refused",
     "at",
+    "let",
+    "repeat",
+    "for",
+    "randomly",
+    "end",
 ];
 
 pub(super) fn operation(line: &mut LineReader<'_>, verb: Token<'_>) -> Result<Operation, StoryError> {
@@ -84,6 +96,10 @@ pub(super) fn operation(line: &mut LineReader<'_>, verb: Token<'_>) -> Result<Op
         return Ok(Operation::Perform(vec![command]));
     }
     Ok(match verb.text {
+        "instance" => {
+            let (command, times) = instances(line)?;
+            Operation::Repeat { command, times }
+        }
         "approve" => approve(line)?,
         "cancel" => match line.take_if("rollout") {
             Some(_) => Operation::Rollout(RolloutOperation::Cancel),
@@ -112,7 +128,8 @@ pub(super) fn operation(line: &mut LineReader<'_>, verb: Token<'_>) -> Result<Op
             Operation::Perform(vec![NamedCommand::ChangeUpgradePolicy { scale_set, upgrade }])
         }
         "set" => Operation::Perform(vec![NamedCommand::ChangeSettings(setting(line)?)]),
-        _ => return Err(line.error_at(verb, unknown(verb.text))),
+        "enrolment" => Operation::Perform(vec![NamedCommand::ChangeSettings(enrolment(line)?)]),
+        _ => return Err(line.error_at(verb, suggesting("unknown statement", verb.text, VERBS))),
     })
 }
 
@@ -261,6 +278,14 @@ fn setting(line: &mut LineReader<'_>) -> Result<SettingsChange, StoryError> {
     Ok(change)
 }
 
+fn enrolment(line: &mut LineReader<'_>) -> Result<SettingsChange, StoryError> {
+    let word = match choice(line, &["always", "on-first-poll"])? {
+        "always" => EnrolmentWord::Always,
+        _ => EnrolmentWord::OnFirstPoll,
+    };
+    Ok(SettingsChange { enrolment: Some(word), ..SettingsChange::default() })
+}
+
 /// Parses a limit. In a command, 0 means unlimited; a story has a word for it.
 fn user_operations(line: &mut LineReader<'_>) -> Result<u16, StoryError> {
     if line.take_if("unlimited").is_some() {
@@ -271,28 +296,4 @@ fn user_operations(line: &mut LineReader<'_>) -> Result<u16, StoryError> {
         (0, Some(word)) => Err(line.error_at(word, "expected a number from 1, or `unlimited`")),
         (number, _) => Ok(number),
     }
-}
-
-fn unknown(verb: &str) -> String {
-    let near =
-        VERBS.iter().min_by_key(|known| distance(known, verb)).filter(|known| distance(known, verb) <= 2);
-    match near {
-        Some(near) => format!("unknown statement; did you mean `{near}`?"),
-        None => "unknown statement".to_owned(),
-    }
-}
-
-/// The edit distance of two words.
-fn distance(one: &str, other: &str) -> usize {
-    let other: Vec<char> = other.chars().collect();
-    let mut row: Vec<usize> = (0..=other.len()).collect();
-    for (i, a) in one.chars().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
-        for (j, b) in other.iter().enumerate() {
-            let change = diagonal + usize::from(a != *b);
-            diagonal = row[j + 1];
-            row[j + 1] = change.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[other.len()]
 }

@@ -2,5 +2,12 @@
 
 #![cfg(test)]
 
+mod awaiting;
+mod faults;
+mod grammar;
 mod language;
+mod library;
+mod programs;
+mod recordings;
+mod repetition;
 mod stories;

@@ -158,7 +158,7 @@ impl Observer {
     ) {
         for (id, tenant) in cluster.tenants() {
             let Some(was) = before.documents.get(&id) else { continue };
-            if self.compare(id, was, cluster, now) > 0 && !effects.contains(&Effect::Publish(id)) {
+            if self.compare(id, was, cluster, now, change) > 0 && !effects.contains(&Effect::Publish(id)) {
                 self.note(Promise::Incarnation, format!("{} changed and was not published", tenant.name));
             }
         }
@@ -204,6 +204,7 @@ impl Observer {
         (incarnation, was): &(u64, VisibleEvents),
         cluster: &Cluster,
         now: Now,
+        change: &Change,
     ) -> u64 {
         let tenant = cluster.tenant(id).expect("it shows something");
         let (new_incarnation, is) = shown(tenant);
@@ -211,7 +212,10 @@ impl Observer {
         let gone: Vec<_> = was.keys().filter(|event| !is.contains_key(event)).copied().collect();
         let started = |event: &&EventId| was.get(event) != Some(&true) && is[*event];
         let started: Vec<_> = is.keys().filter(started).copied().collect();
-        let steps = (appeared.len() + gone.len() + started.len()) as u64;
+        // An event whose machines are all off when it starts has nothing to do: it starts and goes in one change.
+        let is_start = matches!(change, Change::Started { .. });
+        let passed = gone.iter().filter(|event| is_start && !was[*event]).count();
+        let steps = (appeared.len() + gone.len() + started.len() + passed) as u64;
         if new_incarnation != incarnation + steps {
             self.note(Promise::Incarnation, format!("{incarnation} to {new_incarnation} for {steps} steps"));
         }

@@ -120,7 +120,7 @@ fn random_operation() -> impl Strategy<Value = RandomOperation> {
         6 => any::<u8>().prop_map(H::Revise),
         1 => (any::<u8>(), 0u8..8).prop_map(|(tenant, bits)| H::Policy(tenant, bits)),
         3 => (any::<u8>(), 0u8..6).prop_map(|(tenant, bits)| H::Windows(tenant, bits)),
-        1 => (0u8..8).prop_map(H::Settings),
+        1 => (0u8..16).prop_map(H::Settings),
         2 => (any::<u8>(), any::<u8>()).prop_map(|(set, host)| H::AdmitInstance(set, host)),
         2 => any::<u8>().prop_map(H::Forget),
         4 => (any::<u8>(), any::<u8>(), planned).prop_map(|(machine, host, planned)| {
@@ -417,5 +417,6 @@ fn settings_of(bits: u8) -> Settings {
         unenrolled: if bits & 1 == 0 { Unenrolled::RunAtOnce } else { Unenrolled::WaitAnyway },
         user_operations_max: (bits & 2 != 0).then_some(3),
         failure: if bits & 4 == 0 { FailureKind::Reboot } else { FailureKind::Redeploy },
+        enrolment: if bits & 8 == 0 { EnrolmentRule::OnFirstPoll } else { EnrolmentRule::Always },
     }
 }

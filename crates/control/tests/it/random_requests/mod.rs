@@ -122,15 +122,10 @@ fn contexts() -> BoxedStrategy<RequestContext> {
         hosts,
     });
     let numbers = (any::<Option<u32>>(), any::<Option<u64>>(), any::<Option<u64>>());
-    (texts(), numbers, prop::option::of(permit), prop::option::of(keys()), prop::option::of(values()))
-        .prop_map(|(by, (token, because, if_revision), permit, once, asked)| RequestContext {
-            by,
-            token,
-            permit,
-            because,
-            once,
-            if_revision,
-            asked,
+    let asked = (prop::option::of(values()), any::<bool>());
+    (texts(), numbers, prop::option::of(permit), prop::option::of(keys()), asked)
+        .prop_map(|(by, (token, because, if_revision), permit, once, (asked, require_notice))| {
+            RequestContext { by, token, permit, because, once, if_revision, asked, require_notice }
         })
         .boxed()
 }

@@ -175,13 +175,14 @@ fn others() -> Vec<BoxedStrategy<NamedCommand>> {
         prop_oneof![some_texts().prop_map(EventSelection::Ids), Just(EventSelection::Every(AllWord::All))];
     let unenrolled = prop::option::of(one_of(&[UnenrolledWord::Runs, UnenrolledWord::Waits]));
     let failures = prop::option::of(one_of(&[FailureWord::Reboot, FailureWord::Redeploy]));
-    let settings = (unenrolled, prop::option::of(any::<u16>()), failures);
+    let enrolments = prop::option::of(one_of(&[EnrolmentWord::OnFirstPoll, EnrolmentWord::Always]));
+    let settings = (unenrolled, prop::option::of(any::<u16>()), failures, enrolments);
     vec![
         mapped((texts(), events), |(tenant, events)| C::Approve { tenant, events }),
         Just(C::BrakeOn {}).boxed(),
         Just(C::BrakeOff {}).boxed(),
-        mapped(settings, |(unenrolled, user_operations_max, failure)| {
-            C::ChangeSettings(SettingsChange { unenrolled, user_operations_max, failure })
+        mapped(settings, |(unenrolled, user_operations_max, failure, enrolment)| {
+            C::ChangeSettings(SettingsChange { unenrolled, user_operations_max, failure, enrolment })
         }),
     ]
 }

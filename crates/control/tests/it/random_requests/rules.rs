@@ -257,8 +257,14 @@ fn percents() -> impl Strategy<Value = Percent> {
 fn settings() -> impl Strategy<Value = Settings> {
     let unenrolled = one_of(&[Unenrolled::RunAtOnce, Unenrolled::WaitAnyway]);
     let failures = one_of(&[FailureKind::Reboot, FailureKind::Redeploy]);
-    (unenrolled, prop::option::of(any::<u16>()), failures).prop_map(
-        |(unenrolled, user_operations_max, failure)| Settings { unenrolled, user_operations_max, failure },
+    let enrolments = one_of(&[EnrolmentRule::OnFirstPoll, EnrolmentRule::Always]);
+    (unenrolled, prop::option::of(any::<u16>()), failures, enrolments).prop_map(
+        |(unenrolled, user_operations_max, failure, enrolment)| Settings {
+            unenrolled,
+            user_operations_max,
+            failure,
+            enrolment,
+        },
     )
 }
 

@@ -10,7 +10,7 @@ use forewarn_explain::PreviewView;
 
 use super::sentences::Wording;
 use super::session::{Session, print};
-use super::task::{self, Task, WaitArgs};
+use super::task::{self, NoticeRequirement, Task, WaitArgs};
 use super::{Name, OutputFormat, visible, wait};
 use options::{HostSelectionArgs, TermsArgs};
 
@@ -47,6 +47,8 @@ pub(crate) enum Command {
         dry_run: bool,
         #[command(flatten)]
         waiting: WaitArgs,
+        #[command(flatten)]
+        notice: NoticeRequirement,
     },
     /// Show the plan of a rollout: its steps, its duration, and the events of each tenant
     #[command(before_help = PREVIEW_EXAMPLES)]
@@ -124,7 +126,7 @@ pub(super) fn run(session: &Session, command: Command) -> Result<()> {
                 Ok(show::preview(&view))
             });
         }
-        Command::Start { rollout, waiting, .. } => return start(session, &rollout, waiting),
+        Command::Start { rollout, waiting, notice, .. } => return start(session, &rollout, waiting, notice),
         Command::Ls { all } => {
             return session.list(&format!("/v1/rollouts?ended={all}"), |rollouts: Vec<RolloutView>| {
                 Ok(show::table(&rollouts))
@@ -159,14 +161,20 @@ fn wording(noun: &str, id: u64, done: &str) -> Wording {
 }
 
 /// Starts a rollout; with `--wait`, waits for its end and prints the result.
-fn start(session: &Session, rollout: &RolloutArgs, waiting: WaitArgs) -> Result<()> {
+fn start(
+    session: &Session,
+    rollout: &RolloutArgs,
+    waiting: WaitArgs,
+    notice: NoticeRequirement,
+) -> Result<()> {
     let noun = rollout.selection.phrase();
     let wording = Wording {
         done: format!("Rollout planned: {noun}."),
         unchanged: format!("Nothing to do: {noun}."),
         noun,
     };
-    let outcome = task::run(session, &Task::new(wording, NamedCommand::StartRollout(rollout.entry()?)))?;
+    let task = Task::new(wording, NamedCommand::StartRollout(rollout.entry()?)).requiring(notice);
+    let outcome = task::run(session, &task)?;
     let Some(id) = outcome.rollouts.first() else { return Ok(()) };
     let path = format!("/v1/rollouts/{id}");
     if outcome.work.is_empty() && session.output() == OutputFormat::Table {

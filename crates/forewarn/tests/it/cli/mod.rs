@@ -6,12 +6,16 @@
 mod api;
 mod audit;
 mod driver;
+mod enrolment_setting;
 mod explain;
 mod fleets;
 mod invisible;
+mod required_notice;
 mod scalesets;
 mod servers;
+mod stories;
 mod support;
+mod wait_for;
 mod windows;
 
 use self::support::{Server, alone, curl, shell};

@@ -3,6 +3,8 @@
 
 #![cfg(test)]
 
+mod language;
+mod library;
 mod random;
 mod server;
 mod stories;

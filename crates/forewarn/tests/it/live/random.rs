@@ -91,7 +91,23 @@ fn line() -> impl Strategy<Value = String> {
         "host h7",
         "remove tenant db",
     ];
+    let language = [
+        "run command as solo",
+        "run command as web_1",
+        "run \"./service\" as db-0",
+        "await solo nothing within 20m",
+        "await web Started within 16m",
+        "await web_2 running, web nothing within 1h",
+        "await rollout finished within 2h",
+        "expect web_0 approved",
+        "expect no start before approval",
+        "at +90s poll all",
+        "for n in 0..3\n  restart web_$n\nend",
+        "repeat 2 times\n  at +1m poll all\n  advance 9s\nend",
+        "randomly seed 5 4 times between 1s and 5m\n  restart web_0\n  approve web by web_1\n  update host h2\nend",
+    ];
     prop_oneof![
+        3 => words(&language).prop_map(str::to_owned),
         5 => words(&spans).prop_map(|span| format!("advance {span}")),
         3 => (words(&user), machine()).prop_map(|(deed, machine)| format!("{deed} {machine}")),
         3 => (words(&work), host(), host()).prop_map(|(work, one, other)| format!("{work} {one} {other}")),

@@ -14,7 +14,7 @@ fn directory() -> PathBuf {
 }
 
 /// Every story, by name.
-fn stories() -> BTreeMap<String, String> {
+pub(crate) fn stories() -> BTreeMap<String, String> {
     let files = fs::read_dir(directory()).unwrap().map(|entry| entry.unwrap().path());
     let stories = files.filter(|path| path.extension().is_some_and(|ending| ending == "story"));
     stories

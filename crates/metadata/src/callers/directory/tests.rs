@@ -151,3 +151,22 @@ fn no_change_is_missed_by_a_document_that_is_made_meanwhile() {
         });
     }
 }
+
+#[tokio::test]
+async fn after_a_restart_nothing_is_known_and_waiting_requests_end_with_the_new_document() {
+    let (directory, state) = (Directory::default(), TestState::with_machines(2));
+    let caller = directory.caller(&state, id(WEST, 0)).unwrap();
+    let east = directory.caller(&state, id(EAST, 0)).unwrap();
+    let generation = directory.generation();
+    state.change(WEST, |cluster| cluster.incarnations.insert(TENANT, 7));
+    let waiting = (caller.slot.differs_from(1), east.slot.differs_from(1));
+    let restarting = async { directory.restart(&state) };
+    tokio::join!(waiting.0, waiting.1, restarting);
+    assert_eq!(caller.slot.read().document.incarnation, 7);
+    assert_eq!(east.slot.read().document.incarnation, 1, "a request ends although its document is the same");
+    assert!(directory.known_caller(caller.id()).is_none() && directory.generation() != generation);
+    let again = directory.caller(&state, id(WEST, 0)).unwrap();
+    assert!(!Arc::ptr_eq(&again.slot, &caller.slot));
+    publish(&directory, &state, 8);
+    assert_eq!((again.slot.read().document.incarnation, caller.slot.read().document.incarnation), (8, 7));
+}

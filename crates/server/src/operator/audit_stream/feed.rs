@@ -8,6 +8,7 @@
 //!
 //! The feed runs on the thread of streams. Drivers only send entries to the broadcast, and never wait for it.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 use std::time::Duration;
@@ -38,6 +39,8 @@ pub(crate) struct AuditFeed {
     pub(super) pages: Arc<LogPages>,
     pub(super) metrics: StreamMetrics,
     state: Mutex<FeedState>,
+    /// Number of replacements of the audit log: streams of a former log end.
+    restarts: AtomicU64,
 }
 
 /// Metrics of the streams.
@@ -72,7 +75,32 @@ impl AuditFeed {
     pub(crate) fn new(control: ControlHandle, metrics: StreamMetrics) -> Arc<Self> {
         let entries = control.entries();
         let state = FeedState::new(entries, control.published_position(), metrics.renderings.clone());
-        Arc::new(Self { control, pages: Arc::default(), metrics, state: Mutex::new(state) })
+        let feed = Arc::new(Self {
+            control,
+            pages: Arc::default(),
+            metrics,
+            state: Mutex::new(state),
+            restarts: AtomicU64::default(),
+        });
+        let restarted = Arc::downgrade(&feed);
+        feed.control.on_replaced(move || restarted.upgrade().iter().for_each(|feed| feed.restart()));
+        feed
+    }
+
+    /// Begins with the audit log of another state. All streams end.
+    fn restart(&self) {
+        let entries = self.control.entries();
+        let waiting = {
+            let mut state = self.state();
+            self.restarts.fetch_add(1, Ordering::AcqRel);
+            state.restart(entries, self.control.published_position())
+        };
+        wake(waiting);
+    }
+
+    /// The number of replacements of the audit log.
+    pub(super) fn restarts(&self) -> u64 {
+        self.restarts.load(Ordering::Acquire)
     }
 
     /// Distributes entries until the server stops.

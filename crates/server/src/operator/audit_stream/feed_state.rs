@@ -112,6 +112,18 @@ impl FeedState {
         self.groups.close_chunks(&self.seen, &self.seen)
     }
 
+    /// Begins with another audit log: all entries up to a position are in it, and later ones are broadcast. Returns the
+    /// clients that wait: their streams end.
+    pub(super) fn restart(
+        &mut self,
+        entries: broadcast::Receiver<LoggedEntry>,
+        published: u64,
+    ) -> Vec<Waker> {
+        (self.entries, self.is_lagging) = (entries, false);
+        (self.seen, self.recent) = (SeenEntries::to(published), RecentEvents::after(published));
+        self.groups.clear()
+    }
+
     /// Ends all streams. Returns the clients that wait.
     pub(super) fn close(&mut self) -> Vec<Waker> {
         self.is_closed = true;

@@ -111,6 +111,14 @@ impl Groups {
         self.all.values_mut().flat_map(|(_, group)| group.waiting()).collect()
     }
 
+    /// Removes all groups. Returns the clients that wait.
+    pub(super) fn clear(&mut self) -> Vec<Waker> {
+        let waiting = self.waiting();
+        // Numbers of groups and clients are not used again.
+        *self = Self { next: self.next, ..Self::default() };
+        waiting
+    }
+
     #[cfg(test)]
     pub(super) fn drop_queues(&mut self) {
         self.all.values_mut().for_each(|(_, group)| group.drop_queue());

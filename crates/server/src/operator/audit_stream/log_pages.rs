@@ -23,6 +23,8 @@ const PAGES_BYTES_MAX: usize = 8 << 20;
 pub(super) struct LogPage {
     /// The entries follow this position.
     after: u64,
+    /// Replacements of the audit log before it was read.
+    replacements: u64,
     pub(super) events: Vec<StreamEvent>,
     /// Entries up to this position have been swept.
     pub(super) swept: u64,
@@ -40,7 +42,9 @@ impl LogPages {
         after: u64,
     ) -> Result<Arc<LogPage>, ReadError> {
         let mut kept = self.0.lock().await;
-        if let Some(page) = kept.iter().find(|page| page.after == after) {
+        if let Some(page) =
+            kept.iter().find(|page| page.after == after && page.replacements == control.replacements())
+        {
             return Ok(Arc::clone(page));
         }
         let (page, is_full) = read_page(&control, after).await?;
@@ -65,10 +69,11 @@ impl LogPage {
 
 /// Reads a page. Returns true with it if more entries follow.
 pub(super) async fn read_page(control: &ControlHandle, after: u64) -> Result<(LogPage, bool), ReadError> {
+    let replacements = control.replacements();
     // Unpublished entries follow later. Until then, the snapshot may lack a revocation that precedes them.
     let before = Some(control.published_position().saturating_add(1));
     let query = AuditQuery { after: Some(after), before, limit: PAGE_ENTRIES, ..AuditQuery::default() };
     let page = control.read_audit_log(query).await?;
     let events = page.entries.into_iter().map(StreamEvent::new).collect();
-    Ok((LogPage { after, events, swept: page.swept }, page.next.is_some()))
+    Ok((LogPage { after, replacements, events, swept: page.swept }, page.next.is_some()))
 }

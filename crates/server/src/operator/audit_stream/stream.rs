@@ -31,6 +31,8 @@ pub(super) struct AuditStream {
     /// The examined entries, while the client is in no group. None: all entries up to now.
     seen: Option<SeenEntries>,
     origin: IdOrigin,
+    /// Replacements of the audit log before the stream.
+    restarts: u64,
     step: Step,
 }
 
@@ -56,7 +58,8 @@ impl AuditStream {
         (seen, origin): (Option<SeenEntries>, IdOrigin),
     ) -> Self {
         feed.metrics.streams.inc();
-        Self { feed, filter: Arc::new(filter), seen, origin, step: Step::Greeting }
+        let restarts = feed.restarts();
+        Self { feed, filter: Arc::new(filter), seen, origin, restarts, step: Step::Greeting }
     }
 
     /// The first id lets a client resume from here even if no entry follows.
@@ -111,6 +114,10 @@ impl AuditStream {
 
     /// Takes the next step. Its text may be empty.
     fn poll_step(&mut self, context: &mut Context<'_>) -> Poll<(Step, Bytes)> {
+        if self.feed.restarts() != self.restarts {
+            // The client reconnects, and gets the entries of the new log. The group is gone.
+            self.step = Step::End;
+        }
         Poll::Ready(match std::mem::replace(&mut self.step, Step::End) {
             Step::Greeting => (Step::CatchUp, self.greeting()),
             Step::CatchUp => self.catch_up(),

@@ -16,7 +16,7 @@ mod server;
 mod work;
 
 use super::route::Route;
-use super::{scalesets, webhooks};
+use super::{faults, scalesets, webhooks};
 
 /// All routes, in the order of the reference page.
 pub(super) fn routes() -> Vec<Route> {
@@ -30,7 +30,13 @@ pub(super) fn routes() -> Vec<Route> {
         fleet::fleet(),
         server::clock(),
     ];
-    let server =
-        [audit::explanations(), audit::audit_log(), server::server(), access::routes(), webhooks::routes()];
+    let server = [
+        audit::explanations(),
+        audit::audit_log(),
+        server::server(),
+        access::routes(),
+        webhooks::routes(),
+        faults::routes(),
+    ];
     cluster.into_iter().chain(server).flatten().collect()
 }

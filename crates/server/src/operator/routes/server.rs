@@ -6,6 +6,7 @@ use forewarn_control::{ClockChange, ClockView, ServerView};
 use super::super::problem::ProblemKind::{Refused, Unavailable};
 use super::super::required_permit::RequiredPermit;
 use super::super::route::{Link, Route, RouteTag};
+use super::super::saved_state::{self, SAVED_STATE_BYTES_MAX, SavedState};
 use super::super::{backup, health, metrics, openapi, reads, writes};
 use crate::telemetry::Telemetry;
 
@@ -35,6 +36,35 @@ pub(super) fn server() -> Vec<Route> {
         )
         .requires(RequiredPermit::Server(Role::Admin))
         .other("application/octet-stream", "The backup. It is unusable if the connection breaks.")
+        .may_fail_with(&[Refused, Unavailable]),
+        Route::command(
+            "/v1/reset",
+            "resetServer",
+            "Return a server for development to its initial fleet, clock and settings",
+            saved_state::reset,
+        )
+        .requires(RequiredPermit::Server(Role::Admin))
+        .json::<ClockView>()
+        .may_fail_with(&[Refused, Unavailable]),
+        Route::get(
+            "/v1/state",
+            "getState",
+            "Save the whole state of a server for development",
+            saved_state::save,
+        )
+        .requires(RequiredPermit::Server(Role::Admin))
+        .json::<SavedState>()
+        .may_fail_with(&[Refused, Unavailable]),
+        Route::put::<SavedState, _, _>(
+            "/v1/state",
+            "setState",
+            "Replace the whole state of a server for development by a saved one",
+            saved_state::load,
+        )
+        .unconditional()
+        .requires(RequiredPermit::Server(Role::Admin))
+        .body_bytes_max(SAVED_STATE_BYTES_MAX)
+        .json::<ClockView>()
         .may_fail_with(&[Refused, Unavailable]),
         Route::get(
             "/v1/server",

@@ -12,6 +12,7 @@ use super::super::required_permit::RequiredPermit;
 use super::super::route::{FIRST_WORK, Link, Route, RouteTag};
 use super::super::{audit_stream, lists, reads, writes};
 
+#[allow(clippy::too_many_lines, reason = "one entry for each route")]
 pub(super) fn work() -> Vec<Route> {
     let of = |command: &str| json!({ "command": command, "event": first!("id") });
     let approve = json!({ "command": "approve", "tenant": first!("tenant"), "events": [first!("id")] });
@@ -49,6 +50,7 @@ pub(super) fn work() -> Vec<Route> {
         Route::post::<NamedCommand, _, _>("/v1/commands", "sendCommand", "Run one command", writes::command)
             .tag(RouteTag::Work)
             .of_cluster()
+            .announcing()
             .json::<Outcome>()
             .may_fail_with(&[NotFound, Refused, Ambiguous, Unavailable])
             .link(Link::to("getEvent", "The announced event.").with("id", made))

@@ -1,0 +1,4 @@
+//! Verdicts on histories that audit entries tell.
+
+mod log;
+mod verdicts;
