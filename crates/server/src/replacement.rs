@@ -9,14 +9,13 @@
 //! Requests that have begun are answered first; later ones see the new state. Reads and polls never wait: they see
 //! either state.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use forewarn_control::ControlState;
 use forewarn_lifecycle::{Now, Seed};
 use forewarn_store::RecentLog;
-use tokio::sync::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock};
 
-use crate::clock::{Clock, ClockKind, Speed};
+use crate::clock::Speed;
 use crate::initial_state::{InitialState, Readers};
 
 /// The whole state of a server in memory at one moment.

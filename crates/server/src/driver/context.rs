@@ -7,10 +7,11 @@ use forewarn_control::request::{Reply, SharedRequest};
 use forewarn_control::{ClosedBy, ControlError};
 use forewarn_lifecycle::Seed;
 use forewarn_metadata::Directory;
-use tokio::sync::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock, mpsc, oneshot, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::broadcasts::Broadcasts;
-use crate::clock::{Clock, ClockKind};
+use crate::clock::Clock;
+use crate::gate::Gate;
 use crate::hypervisor::Hypervisor;
 use crate::initial_state::Readers;
 use crate::message::SharedMessage;

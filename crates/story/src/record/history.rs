@@ -1,7 +1,6 @@
 //! What happened on a server, read from its audit log.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use forewarn_control::{AuditEntry, NamedCommand};
 use forewarn_lifecycle::Timestamp;

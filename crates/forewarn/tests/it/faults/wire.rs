@@ -8,6 +8,13 @@ use forewarn_testkit::{DEADLINE, NEWEST, TestServer, get, operator, wait_until};
 
 use super::{faults_left, inject, server};
 
+/// A connection whose poll has taken the one fault of the server. A later poll cannot overtake it.
+fn polling_into_fault(server: &TestServer, machine: &str) -> TcpStream {
+    let stream = polling(server, machine);
+    wait_until("the fault is used", || (faults_left(server) == 0).then_some(()));
+    stream
+}
+
 /// A connection with a poll of a machine on its way.
 fn polling(server: &TestServer, machine: &str) -> TcpStream {
     let mut stream = TcpStream::connect(server.metadata()).unwrap();
@@ -75,7 +82,7 @@ fn a_reset_connection_has_no_answer() {
 fn a_request_that_hangs_ends_with_the_patience_of_its_client() {
     let server = server();
     inject(&server, "solo --answer hang");
-    let mut stream = polling(&server, "solo");
+    let mut stream = polling_into_fault(&server, "solo");
     stream.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
     let error = stream.read(&mut [0]).unwrap_err();
     assert!(matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut), "{error}");
@@ -124,8 +131,8 @@ fn a_slow_answer_is_the_usual_one_later() {
     assert_eq!(server.get("solo", NEWEST).body, usual);
     assert!(begin.elapsed() >= Duration::from_secs(1), "{:?}", begin.elapsed());
     inject(&server, "solo --answer slow=10m");
-    // Whoever does not wait so long is not waited for.
-    let waiting = polling(&server, "solo");
+    // A slow answer does not delay the next poll.
+    let waiting = polling_into_fault(&server, "solo");
     server.document("solo");
     drop(waiting);
 }
