@@ -114,7 +114,7 @@ fn a_report_that_cannot_be_written_is_found_before_the_test() {
 
 #[test]
 fn requests_that_the_endpoint_refuses_are_a_hint() {
-    let Some(failed) = run("--patience 3s --startup 1s", "--plain") else { return };
+    let Some(failed) = run(SHORT, "--plain") else { return };
     assert_eq!(failed.code, Some(1), "{failed:?}");
     assert!(failed.out.contains("hint: the endpoint answered requests with 400 ("), "{failed:?}");
 }

@@ -82,10 +82,10 @@ fn every_type_of_event_can_be_requested_and_several_come_one_after_the_other() {
 
 #[test]
 fn a_machine_that_does_not_poll_gets_no_notice_and_the_test_says_so() {
-    let Some(failed) = run("--event Reboot:a --event Reboot:b --startup 2s", "--as A") else { return };
+    let Some(failed) = run("--event Reboot:a --event Reboot:b --startup 5s", "--as A") else { return };
     assert_eq!(failed.code, Some(1), "{failed:?}");
     assert!(failed.out.contains("a approved E1 (Reboot) "), "{}", failed.out);
-    assert_eq!(conclusion(&failed), "FAILED: b did not poll within 2s, so its Reboot was not announced");
+    assert_eq!(conclusion(&failed), "FAILED: b did not poll within 5s, so its Reboot was not announced");
 }
 
 #[test]
