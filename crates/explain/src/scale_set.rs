@@ -133,7 +133,7 @@ impl ExplanationContext<'_> {
                 "its instances are spot machines, which have no notice of deletion".to_owned()
             }
             Priority::Regular => format!(
-                "model {version} has no notice of deletion: a delete causes no Terminate event; enable: `forewarn scaleset update {name} --terminate-notification on`, or `az vmss update --resource-group {} --name {name} --enable-terminate-notification true --terminate-notification-time 5`",
+                "model {version} has no notice of deletion: a delete causes no Terminate event; enable: `forewarn scaleset set {name} --terminate-notification on`, or `az vmss update --resource-group {} --name {name} --enable-terminate-notification true --terminate-notification-time 5`",
                 self.group_of(set)?
             ),
         })

@@ -184,8 +184,16 @@ mod tests {
             "scaleset upgrade web 0 --all",
             "scaleset scale web 1001",
             "vm create solo",
-            "vm describe solo",
-            "vm describe solo --tag role",
+            "vm set solo",
+            "vm set solo --tag role",
+            "vm jam web_0 --wait",
+            "host recover h1 --wait",
+            "host maintenance exit h1 --wait",
+            "rollout start h1 --dry-run --wait",
+            "host set h1",
+            "tenant set web",
+            "fault delete",
+            "fault show first",
             "brake",
             "wait",
             "wait --since 7",
@@ -223,13 +231,16 @@ mod tests {
             "host update --network h1 h2",
             "host degrade h1 --fails-in 3d",
             "tenant show web",
-            "tenant policy web --restart automatic",
+            "tenant set web --restart automatic --no-window",
             "scaleset create web --instances 3 --spot delete --upgrade automatic --hosts h1 h2",
-            "scaleset update web --terminate-notification on --terminate-delay 10m --os-image off",
+            "scaleset set web --terminate-notification on --terminate-delay 10m --os-image off",
             "scaleset upgrade web 0 web_1",
             "scaleset upgrade web --all",
             "scaleset delete-instances web 3 --wait",
-            "availabilityset add db db-0 --host h1 --update-domain 1 --fault-domain 2 --tag role=db",
+            "availabilityset add-vm db db-0 --host h1 --update-domain 1 --fault-domain 2 --tag role=db",
+            "cloudservice ls",
+            "cloudservice show shop",
+            "cloudservice add-instance shop FrontEnd_IN_0 --host h1",
             "event approve 2851 9F00AA11",
             "event approve --tenant web",
             "event start 28512AF7-C957-4500-9BC4-842D6FB531E4",
@@ -242,16 +253,20 @@ mod tests {
             "vm move web_0 --host h2 --force",
             "host forget h1 h2",
             "host fail h1 --yes",
+            "host set h1 --cpus none --memory 64GiB",
+            "host maintenance exit h1 --return --wait",
             "rollout cancel 3",
             "rollout start h1 h2 --kind reboot --at-once 5 --tenant-share 25% --one-fault-domain --wait",
             "rollout start --all --pause-between 10m --confirm first --stop-after 2 --ignore-health=false --dry-run",
             "rollout preview --zone 1 --window 22:00-06:00 --window any",
             "rollout ls --all",
-            "rollout status 3",
+            "rollout show 3",
             "rollout pause 3 --take-back",
             "rollout resume 3",
-            "rollout change 3 --add h1 --remove h2 --at-once 0",
+            "rollout set 3 --add h1 --remove h2 --at-once 0",
             "brake on",
+            "brake show",
+            "fault delete 1 2",
             "watch --tenant web",
             "wait --enrolled solo --enrolled web_0 --event Reboot:web_0 --event :solo --approved 2851 --timeout 5s",
             "wait --event --idle --since 7",
@@ -275,6 +290,61 @@ mod tests {
             let words = ["forewarn"].into_iter().chain(line.split(' '));
             assert!(Cli::try_parse_from(words).is_ok(), "{line}");
         }
+    }
+
+    /// Lines with an old word, and the same lines with the current one.
+    const OLD_WORDS: [(&str, &str); 18] = [
+        ("host add h1 --zone 2", "host create h1 --zone 2"),
+        ("host rm h1 h2", "host delete h1 h2"),
+        ("cluster rm west", "cluster delete west"),
+        ("scaleset rm web", "scaleset delete web"),
+        ("scaleset update web --os-image on", "scaleset set web --os-image on"),
+        ("availabilityset rm db", "availabilityset delete db"),
+        ("availabilityset add db db-0 --host h1", "availabilityset add-vm db db-0 --host h1"),
+        ("cloudservice rm shop", "cloudservice delete shop"),
+        ("cloudservice add shop F_IN_0 --host h1", "cloudservice add-instance shop F_IN_0 --host h1"),
+        ("token revoke ci", "token delete ci"),
+        ("rollout status 3", "rollout show 3"),
+        ("rollout change 3 --at-once 2", "rollout set 3 --at-once 2"),
+        ("fault add web_0 --answer 500", "fault create web_0 --answer 500"),
+        ("vm describe web_0 --no-tags", "vm set web_0 --no-tags"),
+        ("vm update web_0 --os-image on", "vm set web_0 --os-image on"),
+        ("vm update web_0 --terminate-delay 10m", "vm set web_0 --terminate-delay 10m"),
+        ("tenant policy web --restart asked", "tenant set web --restart asked"),
+        ("vm reboot web_0 --wait", "vm restart web_0 --wait"),
+    ];
+
+    #[test]
+    fn old_words_mean_the_same_as_the_current_ones() {
+        let parse = |line: &str| {
+            let words = ["forewarn"].into_iter().chain(line.split(' '));
+            Cli::command().try_get_matches_from(words).unwrap_or_else(|error| panic!("{line}: {error}"))
+        };
+        for (old, current) in OLD_WORDS {
+            assert_eq!(parse(old), parse(current), "{old}");
+        }
+    }
+
+    #[test]
+    fn old_words_are_not_in_the_help() {
+        let help = |noun: &str| {
+            let mut command = Cli::command();
+            command.find_subcommand_mut(noun).unwrap().render_long_help().to_string()
+        };
+        for (noun, old) in [
+            ("host", "add "),
+            ("host", "rm "),
+            ("cluster", "rm "),
+            ("token", "revoke "),
+            ("rollout", "status "),
+            ("rollout", "change "),
+            ("fault", "add "),
+            ("vm", "describe "),
+            ("tenant", "policy "),
+        ] {
+            assert!(!help(noun).contains(&format!("\n  {old}")), "{noun} {old}");
+        }
+        assert!(help("vm").contains("[aliases: reboot]"), "{}", help("vm"));
     }
 
     #[test]

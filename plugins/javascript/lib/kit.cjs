@@ -198,7 +198,7 @@ class Forewarn {
     }
 
     fault(vm, answer, { next = 1 } = {}) {
-        return this.command("fault", "add", vm, "--next", String(next), "--answer", String(answer));
+        return this.command("fault", "create", vm, "--next", String(next), "--answer", String(answer));
     }
 
     async verdict() {

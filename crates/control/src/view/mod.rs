@@ -33,7 +33,7 @@ pub use outcome::{Outcome, outcome};
 pub use pick::{pick_machine, pick_tenant};
 pub use rollout::{RolloutView, rollout_view};
 pub use sets::{
-    AvailabilitySetSummary, AvailabilitySetView, InstanceView, MemberView, ScaleSetSummary, ScaleSetView,
-    availability_set_summary, availability_set_view, scale_set_summary, scale_set_view,
+    InstanceView, MachineSetSummary, MachineSetView, MemberView, ScaleSetSummary, ScaleSetView,
+    machine_set_summary, machine_set_view, scale_set_summary, scale_set_view,
 };
 pub use webhook::{NewWebhook, SchemaWord, WebhookState, WebhookTest, WebhookTestRequest, WebhookView};

@@ -1,10 +1,10 @@
-//! Views of scale sets and availability sets: a summary for lists, and a view with their machines.
+//! Views of scale sets, availability sets and cloud services: a summary for lists, and a view with their machines.
 
 use std::collections::BTreeSet;
 
 use std::num::NonZeroU16;
 
-use forewarn_lifecycle::{Cluster, Machine, MachineId, ScaleSet, ScaleSetId, Shape, Tenant, TenantId};
+use forewarn_lifecycle::{Cluster, Machine, MachineId, ScaleSet, ScaleSetId, Shape, TenantId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -96,10 +96,10 @@ pub struct MemberView {
     pub events: Vec<String>,
 }
 
-/// An availability set, without its machines.
+/// An availability set or a cloud service, without its machines.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[allow(missing_docs, reason = "the names describe the fields")]
-pub struct AvailabilitySetSummary {
+pub struct MachineSetSummary {
     pub name: String,
     pub enrolled: bool,
     pub policy: PolicyEntry,
@@ -113,12 +113,12 @@ pub struct AvailabilitySetSummary {
     pub events: Vec<String>,
 }
 
-/// An availability set with its machines.
+/// An availability set or a cloud service with its machines.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct AvailabilitySetView {
+pub struct MachineSetView {
     /// The summary.
     #[serde(flatten)]
-    pub summary: AvailabilitySetSummary,
+    pub summary: MachineSetSummary,
     /// Machines, in the order in which they were added.
     pub machines: Vec<MemberView>,
 }
@@ -167,13 +167,13 @@ fn instance(cluster: &Cluster, set: &ScaleSet, number: u32, id: MachineId) -> Op
     Some(InstanceView { id: number, model, latest: model == set.model_version, member })
 }
 
-/// Summary of an availability set.
+/// Summary of a tenant of this shape: an availability set or a cloud service. None if it has another shape.
 #[must_use]
-pub fn availability_set_summary(cluster: &Cluster, id: TenantId) -> Option<AvailabilitySetSummary> {
-    let tenant = availability_set(cluster, id)?;
+pub fn machine_set_summary(cluster: &Cluster, id: TenantId, shape: Shape) -> Option<MachineSetSummary> {
+    let tenant = cluster.tenant(id).filter(|tenant| tenant.shape == shape)?;
     let machines = || tenant.machines().iter().filter_map(|id| cluster.machine(*id));
     let count = |domain: fn(&Machine) -> u16| machines().map(domain).collect::<BTreeSet<_>>().len();
-    Some(AvailabilitySetSummary {
+    Some(MachineSetSummary {
         name: tenant.name.to_string(),
         enrolled: tenant.is_enrolled(),
         policy: tenant.policy.into(),
@@ -184,17 +184,13 @@ pub fn availability_set_summary(cluster: &Cluster, id: TenantId) -> Option<Avail
     })
 }
 
-/// View of an availability set with its machines.
+/// View of a tenant of this shape with its machines. None if it has another shape.
 #[must_use]
-pub fn availability_set_view(cluster: &Cluster, id: TenantId) -> Option<AvailabilitySetView> {
-    let summary = availability_set_summary(cluster, id)?;
-    let machines = availability_set(cluster, id)?.machines();
+pub fn machine_set_view(cluster: &Cluster, id: TenantId, shape: Shape) -> Option<MachineSetView> {
+    let summary = machine_set_summary(cluster, id, shape)?;
+    let machines = cluster.tenant(id)?.machines();
     let machines = machines.iter().filter_map(|id| member(cluster, *id)).collect();
-    Some(AvailabilitySetView { summary, machines })
-}
-
-fn availability_set(cluster: &Cluster, id: TenantId) -> Option<&Tenant> {
-    cluster.tenant(id).filter(|tenant| tenant.shape == Shape::AvailabilitySet)
+    Some(MachineSetView { summary, machines })
 }
 
 fn member(cluster: &Cluster, id: MachineId) -> Option<MemberView> {

@@ -114,7 +114,7 @@ fn a_terminate_that_nobody_saw_is_explained() {
     let mut tale = Tale::new();
     let set = tale.scale_set("web").unwrap();
     assert!(set.hints[0].starts_with("tenant web is not enrolled: "), "{:?}", set.hints);
-    let enable = "model 1 has no notice of deletion: a delete causes no Terminate event; enable: `forewarn scaleset update web --terminate-notification on`, \
+    let enable = "model 1 has no notice of deletion: a delete causes no Terminate event; enable: `forewarn scaleset set web --terminate-notification on`, \
                   or `az vmss update --resource-group g --name web --enable-terminate-notification true --terminate-notification-time 5`";
     assert_eq!((set.hints.len(), set.hints[1].as_str()), (2, enable));
     assert_eq!(set.summary, "Model 1 has no notice of deletion. There are 2 instances, with this model");

@@ -38,8 +38,9 @@ pub(crate) enum Command {
         /// New name
         new: Name,
     },
-    /// Remove empty clusters, and tokens that are limited to them
-    Rm {
+    /// Delete empty clusters, and tokens that are limited to them
+    #[command(alias = "rm")]
+    Delete {
         /// Clusters
         #[arg(required = true, value_name = "NAME")]
         names: Vec<Name>,
@@ -64,9 +65,9 @@ pub(super) fn run(session: &Session, command: &Command) -> Result<()> {
             };
             session.present(response, sentence(wording))
         }
-        Command::Rm { names } => names.iter().try_for_each(|name| {
+        Command::Delete { names } => names.iter().try_for_each(|name| {
             let response = session.change(Method::DELETE, &path(name), None::<&()>)?;
-            session.present(response, sentence(Wording::removal("cluster", &name.0)))
+            session.present(response, sentence(Wording::deletion("cluster", &name.0)))
         }),
     }
 }

@@ -12,19 +12,31 @@ use super::table::Table;
 
 const EXAMPLES: &str = "\
 Examples:
-  forewarn fault add web_0 --next 3 --answer 500
-  forewarn fault add web_0 --answer slow=2s
-  forewarn fault add web_0 --request approve --answer reset
-  forewarn fault add web_0 --answer hide=5s      until `forewarn fault clear web_0`
-  forewarn fault add --webhook ops --next 2 --answer duplicate";
+  forewarn fault create web_0 --next 3 --answer 500
+  forewarn fault create web_0 --answer slow=2s
+  forewarn fault create web_0 --request approve --answer reset
+  forewarn fault create web_0 --answer hide=5s      until `forewarn fault clear web_0`
+  forewarn fault create --webhook ops --next 2 --answer duplicate";
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
     /// Inject a fault into the next answers to a machine, or messages of a webhook (only `dev` and `test`)
-    #[command(before_help = EXAMPLES)]
-    Add(FaultArgs),
+    #[command(before_help = EXAMPLES, alias = "add")]
+    Create(FaultArgs),
     /// List faults that are not used up
     Ls,
+    /// Show a fault
+    Show {
+        /// Number of the fault, as in `fault ls`
+        id: u64,
+    },
+    /// Delete faults
+    #[command(before_help = "Example:\n  forewarn fault delete 3")]
+    Delete {
+        /// Numbers of the faults, as in `fault ls`
+        #[arg(required = true, value_name = "ID")]
+        ids: Vec<u64>,
+    },
     /// Clear faults: all, or those of a machine or a webhook
     #[command(before_help = "Examples:\n  forewarn fault clear\n  forewarn fault clear web_0")]
     Clear {
@@ -34,8 +46,8 @@ pub(crate) enum Command {
         /// Webhook, instead of a machine
         #[arg(long, value_name = "NAME", conflicts_with = "machine")]
         webhook: Option<Name>,
-        /// Number of one fault, as in `fault ls`
-        #[arg(long, value_name = "ID", conflicts_with_all = ["machine", "webhook"])]
+        /// Number of one fault: the same as `fault delete`
+        #[arg(long, value_name = "ID", conflicts_with_all = ["machine", "webhook"], hide = true)]
         id: Option<u64>,
     },
 }
@@ -83,25 +95,34 @@ impl RequestArg {
 
 pub(super) fn run(session: &Session, command: Command) -> Result<()> {
     match command {
-        Command::Add(new) => {
+        Command::Create(new) => {
             let request = new.webhook.is_none().then(|| new.request.word());
             let [machine, webhook] = [new.machine, new.webhook].map(|name| name.map(|Name(name)| name));
             let fault = NewFault { machine, webhook, request, next: new.next, answer: new.answer };
             session.send("/v1/faults", &fault, |fault| Ok(sentence(&fault)))
         }
         Command::Ls => session.list("/v1/faults", |faults: Vec<FaultView>| Ok(table(&faults))),
+        Command::Show { id } => session.show(&path(id), |fault| Ok(facts(&fault))),
+        Command::Delete { ids } => ids.into_iter().try_for_each(|id| {
+            let response = session.change(Method::DELETE, &path(id), None::<&()>)?;
+            session.present(response, |_: ClearedFaults| Ok(format!("Fault {id} deleted.\n")))
+        }),
         Command::Clear { machine, webhook, id } => {
             let filter = |key: &str, Name(name): Name| format!("/v1/faults?{key}={}", escaped(&name));
             let path = match (machine, webhook, id) {
                 (Some(machine), _, _) => filter("machine", machine),
                 (None, Some(webhook), _) => filter("webhook", webhook),
-                (None, None, Some(id)) => format!("/v1/faults/{id}"),
+                (None, None, Some(id)) => path(id),
                 (None, None, None) => "/v1/faults".to_owned(),
             };
             let response = session.change(Method::DELETE, &path, None::<&()>)?;
             session.present(response, |cleared: ClearedFaults| Ok(cleared_sentence(cleared)))
         }
     }
+}
+
+fn path(id: u64) -> String {
+    format!("/v1/faults/{id}")
 }
 
 fn cleared_sentence(ClearedFaults { cleared }: ClearedFaults) -> String {
@@ -150,6 +171,17 @@ fn table(faults: &[FaultView]) -> String {
     table.to_string()
 }
 
+fn facts(fault: &FaultView) -> String {
+    Table::facts([
+        ("id", fault.id.to_string()),
+        ("target", target(fault).to_owned()),
+        ("requests", requests(fault.request, fault.left)),
+        ("answer", fault.answer.to_string()),
+        ("used", fault.used.to_string()),
+    ])
+    .to_string()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -167,6 +199,11 @@ mod tests {
              1   web/web_0  next 2 polls  500        1\n\
              2   web/web_0  all polls     hide=5s    7\n\
              3   ops        next message  duplicate  0\n"
+        );
+        let shown = facts(&faults[1]);
+        assert_eq!(
+            shown,
+            "id        2\ntarget    web/web_0\nrequests  all polls\nanswer    hide=5s\nused      7\n"
         );
         assert_eq!(sentence(&faults[0]), "Fault 1: next 2 polls of web/web_0: 500.\n");
         assert_eq!(cleared_sentence(ClearedFaults { cleared: 2 }), "2 faults cleared.\n");

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use anyhow::Result;
-use clap::{Args, Subcommand};
+use clap::{ArgGroup, Args, Subcommand};
 use forewarn_control::{HostEntry, HostView, HostWorkEntry, NamedCommand};
 use forewarn_types::{Moment, Span, show_duration};
 
@@ -13,7 +13,7 @@ use super::confirmation::ConfirmationArgs;
 use super::host_mode::{ModeCommand, state_word};
 use super::sentences::Wording;
 use super::session::{Session, escaped};
-use super::size_args::CapacityArgs;
+use super::size_args::{CapacityArgs, SizeChangeArgs, memory_of_mib};
 use super::step_args::StepArgs;
 use super::table::{Table, Width, listed, some};
 use super::task::{self, NoticeRequirement, Task, WaitArgs};
@@ -24,11 +24,16 @@ Examples:
   forewarn host update h1 --work 'kernel 6.12.9' --duration 45s
   forewarn host update --network h1 --wait";
 
-const ADD_EXAMPLES: &str = "\
+const CREATE_EXAMPLES: &str = "\
 Examples:
-  forewarn host add h11
-  forewarn host add h12 --zone 2
-  forewarn host add h13 --cpus 64 --memory 256GiB";
+  forewarn host create h11
+  forewarn host create h12 --zone 2
+  forewarn host create h13 --cpus 64 --memory 256GiB";
+
+const SET_EXAMPLES: &str = "\
+Examples:
+  forewarn host set h13 --cpus 128 --memory 512GiB
+  forewarn host set h13 --cpus none     no limit";
 
 const MIGRATE_EXAMPLES: &str = "\
 Example:
@@ -57,9 +62,9 @@ pub(crate) enum Command {
         /// Host
         host: Name,
     },
-    /// Add a host
-    #[command(before_help = ADD_EXAMPLES)]
-    Add {
+    /// Create a host
+    #[command(before_help = CREATE_EXAMPLES, alias = "add")]
+    Create {
         /// Name of the host
         host: Name,
         /// Zone of the host; machines never leave their zone [default: none]
@@ -68,8 +73,17 @@ pub(crate) enum Command {
         #[command(flatten)]
         capacity: CapacityArgs,
     },
-    /// Remove hosts without machines
-    Rm {
+    /// Set the capacity of a host; omitted options keep their value
+    #[command(before_help = SET_EXAMPLES, group = ArgGroup::new("what").required(true).multiple(true).args(["cpus", "memory"]))]
+    Set {
+        /// Host
+        host: Name,
+        #[command(flatten)]
+        capacity: SizeChangeArgs,
+    },
+    /// Delete hosts without machines
+    #[command(alias = "rm")]
+    Delete {
         /// Hosts
         #[arg(required = true, value_name = "HOST")]
         hosts: Vec<Name>,
@@ -122,7 +136,10 @@ pub(crate) enum Command {
         confirmation: ConfirmationArgs,
     },
     /// Mark a host as healthy again
-    Recover(HostArgs),
+    Recover {
+        /// Host
+        host: Name,
+    },
     /// Report that the work on a host is done; its machines return
     #[command(before_help = DONE_EXAMPLES)]
     Done {
@@ -174,17 +191,14 @@ pub(super) fn run(session: &Session, command: Command) -> Result<()> {
     let (task, waiting) = match command {
         Command::Ls => return list(session),
         Command::Show { host } => return show(session, &host),
-        Command::Add { host: Name(name), zone, capacity: CapacityArgs { cpus, memory } } => {
-            let wording = Wording {
-                noun: format!("addition of host {name}"),
-                done: format!("Host {name} added."),
-                unchanged: format!("Host {name} already exists."),
-            };
+        Command::Create { host: Name(name), zone, capacity: CapacityArgs { cpus, memory } } => {
+            let wording = Wording::creation("host", &name);
             let task = Task::new(wording, NamedCommand::AdmitHost(HostEntry { name, zone, cpus, memory }));
             return task::run(session, &task).map(drop);
         }
-        Command::Rm { hosts } => {
-            let wording = |host: &str| Wording::removal("host", host);
+        Command::Set { host, capacity } => return set(session, host, capacity),
+        Command::Delete { hosts } => {
+            let wording = |host: &str| Wording::deletion("host", host);
             return each(session, hosts, wording, |host| NamedCommand::RemoveHost { host });
         }
         Command::Forget { hosts } => {
@@ -232,12 +246,26 @@ pub(super) fn run(session: &Session, command: Command) -> Result<()> {
             let health = if fenced { "failed and fenced" } else { "failed" };
             host.task(("failure of", health), notice, |host| NamedCommand::FailHost { host, fenced })
         }
-        Command::Recover(host) => {
-            let notice = NoticeRequirement::default();
+        Command::Recover { host } => {
+            let (host, notice) = (HostArgs { host, waiting: WaitArgs::NONE }, NoticeRequirement::default());
             host.task(("recovery of", "healthy"), notice, |host| NamedCommand::RecoverHost { host })
         }
     };
     task::run_all(session, &[task], waiting)
+}
+
+fn set(session: &Session, Name(host): Name, capacity: SizeChangeArgs) -> Result<()> {
+    let now: HostView = session.get(&format!("/v1/hosts/{}", escaped(&host)))?;
+    let has = now.room.map(|room| (room.cpus, room.memory_mib.and_then(memory_of_mib)));
+    let Some((cpus, memory)) = capacity.change(has.unwrap_or_default()) else { return Ok(()) };
+    let wording = Wording {
+        noun: format!("capacity of host {host}"),
+        done: format!("Capacity of host {host} changed."),
+        unchanged: format!("Host {host} already has this capacity."),
+    };
+    let command = NamedCommand::ChangeCapacity { host: host.clone(), cpus, memory };
+    task::run(session, &Task::new(wording, command))?;
+    warn_if_exceeded(session, &host)
 }
 
 /// The end of a step that leaves a host in need of attention.

@@ -61,8 +61,9 @@ pub(crate) struct ExitArgs {
     /// Bring the machines that left back in the way in which they left; stopped machines are started
     #[arg(long = "return")]
     return_guests: bool,
-    #[command(flatten)]
-    waiting: WaitArgs,
+    /// Wait until the machines have returned, not only for the announcement
+    #[arg(long, requires = "return_guests")]
+    wait: bool,
     #[command(flatten)]
     notice: NoticeRequirement,
 }
@@ -121,14 +122,14 @@ impl EnterArgs {
 
 impl ExitArgs {
     fn task(self) -> (Task, WaitArgs) {
-        let Self { host: Name(host), return_guests, waiting, notice } = self;
+        let Self { host: Name(host), return_guests, wait, notice } = self;
         let wording = Wording {
             noun: format!("return of machines to {host}"),
             done: format!("{host} is no longer in maintenance mode."),
             unchanged: format!("{host} is not in maintenance mode."),
         };
         let task = Task::new(wording, NamedCommand::ExitMaintenance { host, return_guests });
-        (task.requiring(notice), waiting)
+        (task.requiring(notice), WaitArgs { wait })
     }
 }
 

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
-use forewarn_control::{AvailabilitySetSummary, AvailabilitySetView, NamedCommand, PolicyEntry, SetEntry};
+use forewarn_control::{MachineSetSummary, MachineSetView, NamedCommand, PolicyEntry, SetEntry};
 use forewarn_types::show_duration;
 
 use super::Name;
@@ -18,13 +18,13 @@ use super::vm::eviction;
 const EXAMPLES: &str = "\
 Examples:
   forewarn availabilityset create db
-  forewarn availabilityset add db db-0 --host h1 --update-domain 0 --fault-domain 0
-  forewarn availabilityset add db db-1 --host h2 --update-domain 1 --fault-domain 1";
+  forewarn availabilityset add-vm db db-0 --host h1 --update-domain 0 --fault-domain 0
+  forewarn availabilityset add-vm db db-1 --host h2 --update-domain 1 --fault-domain 1";
 
 const CLOUD_EXAMPLES: &str = "\
 Examples:
   forewarn cloudservice create shop
-  forewarn cloudservice add shop FrontEnd_IN_0 --host h1 --update-domain 0";
+  forewarn cloudservice add-instance shop FrontEnd_IN_0 --host h1 --update-domain 0";
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
@@ -39,10 +39,11 @@ pub(crate) enum Command {
     #[command(before_help = EXAMPLES)]
     Create(CreateSetArgs),
     /// Create a machine in an availability set
-    #[command(before_help = EXAMPLES)]
-    Add(AddMachineArgs),
-    /// Remove an empty availability set
-    Rm {
+    #[command(before_help = EXAMPLES, alias = "add")]
+    AddVm(AddMachineArgs),
+    /// Delete an empty availability set
+    #[command(alias = "rm")]
+    Delete {
         /// Availability set
         name: Name,
     },
@@ -50,14 +51,22 @@ pub(crate) enum Command {
 
 #[derive(Subcommand)]
 pub(crate) enum CloudServiceCommand {
+    /// List cloud services
+    Ls,
+    /// Show a cloud service and its role instances
+    Show {
+        /// Cloud service
+        name: Name,
+    },
     /// Create a cloud service without role instances
     #[command(before_help = CLOUD_EXAMPLES)]
     Create(CreateSetArgs),
     /// Create a role instance in a cloud service
-    #[command(before_help = CLOUD_EXAMPLES)]
-    Add(AddMachineArgs),
-    /// Remove an empty cloud service
-    Rm {
+    #[command(before_help = CLOUD_EXAMPLES, alias = "add")]
+    AddInstance(AddMachineArgs),
+    /// Delete an empty cloud service
+    #[command(alias = "rm")]
+    Delete {
         /// Cloud service
         name: Name,
     },
@@ -82,29 +91,37 @@ pub(crate) struct AddMachineArgs {
     new: NewMachineArgs,
 }
 
+const AVAILABILITY_SETS: &str = "/v1/availabilitysets";
+const CLOUD_SERVICES: &str = "/v1/cloudservices";
+
 pub(super) fn run(session: &Session, command: Command) -> Result<()> {
     let task = match command {
-        Command::Ls => {
-            let table = |sets: Vec<AvailabilitySetSummary>| Ok(table(&sets, session.width()));
-            return session.list("/v1/availabilitysets", table);
-        }
-        Command::Show { name: Name(name) } => {
-            return session.show(&format!("/v1/availabilitysets/{}", escaped(&name)), |set| Ok(facts(set)));
-        }
+        Command::Ls => return list(session, AVAILABILITY_SETS),
+        Command::Show { name } => return show(session, AVAILABILITY_SETS, &name),
         Command::Create(new) => new.task("availability set", NamedCommand::AdmitAvailabilitySet),
-        Command::Add(new) => new.task(),
-        Command::Rm { name } => removal("availability set", name),
+        Command::AddVm(new) => new.task(),
+        Command::Delete { name } => deletion("availability set", name),
     };
     task::run(session, &task).map(drop)
 }
 
 pub(super) fn cloud(session: &Session, command: CloudServiceCommand) -> Result<()> {
     let task = match command {
+        CloudServiceCommand::Ls => return list(session, CLOUD_SERVICES),
+        CloudServiceCommand::Show { name } => return show(session, CLOUD_SERVICES, &name),
         CloudServiceCommand::Create(new) => new.task("cloud service", NamedCommand::AdmitCloudService),
-        CloudServiceCommand::Add(new) => new.task(),
-        CloudServiceCommand::Rm { name } => removal("cloud service", name),
+        CloudServiceCommand::AddInstance(new) => new.task(),
+        CloudServiceCommand::Delete { name } => deletion("cloud service", name),
     };
     task::run(session, &task).map(drop)
+}
+
+fn list(session: &Session, path: &str) -> Result<()> {
+    session.list(path, |sets: Vec<MachineSetSummary>| Ok(table(&sets, session.width())))
+}
+
+fn show(session: &Session, path: &str, Name(name): &Name) -> Result<()> {
+    session.show(&format!("{path}/{}", escaped(name)), |set| Ok(facts(set)))
 }
 
 impl CreateSetArgs {
@@ -124,11 +141,11 @@ impl AddMachineArgs {
     }
 }
 
-fn removal(kind: &str, Name(tenant): Name) -> Task {
-    Task::new(Wording::removal(kind, &tenant), NamedCommand::RemoveTenant { tenant })
+fn deletion(kind: &str, Name(tenant): Name) -> Task {
+    Task::new(Wording::deletion(kind, &tenant), NamedCommand::RemoveTenant { tenant })
 }
 
-fn table(sets: &[AvailabilitySetSummary], width: Width) -> String {
+fn table(sets: &[MachineSetSummary], width: Width) -> String {
     let usual = ["name", "machines", "update domains", "fault domains", "enrolled", "events"];
     let mut table = Table::with_more(width, &usual, &["automatic approval", "ids of events"]);
     for set in sets {
@@ -145,8 +162,8 @@ fn table(sets: &[AvailabilitySetSummary], width: Width) -> String {
     table.to_string()
 }
 
-fn facts(set: AvailabilitySetView) -> String {
-    let AvailabilitySetView { summary, machines } = set;
+fn facts(set: MachineSetView) -> String {
+    let MachineSetView { summary, machines } = set;
     let facts = Table::facts([
         ("name", summary.name),
         ("enrolled", if summary.enrolled { "yes" } else { "no" }.to_owned()),
@@ -178,7 +195,7 @@ mod tests {
 
     #[test]
     fn an_availability_set_is_listed_and_shown_with_its_machines() {
-        let set = || -> AvailabilitySetView {
+        let set = || -> MachineSetView {
             serde_json::from_value(serde_json::json!({
                 "name": "db", "enrolled": true, "policy": {}, "size": 1, "update_domains": 1,
                 "fault_domains": 1, "events": [], "machines": [

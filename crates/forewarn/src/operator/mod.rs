@@ -38,6 +38,7 @@ mod tenant;
 mod token;
 mod verdict;
 mod vm;
+mod vm_set;
 mod wait;
 mod wait_for;
 mod watch;
@@ -166,13 +167,13 @@ pub(crate) enum Command {
     /// Manage machines: list, create, restart, move, stop, delete, explain
     #[command(subcommand)]
     Vm(vm::Command),
-    /// Manage hosts: list, add, update, reboot, migrate, mark as failed
+    /// Manage hosts: list, create, update, reboot, migrate, mark as failed
     #[command(subcommand)]
     Host(host::Command),
-    /// Show tenants and change their approval policy
+    /// Show tenants; set their approval policy and maintenance windows
     #[command(subcommand)]
     Tenant(tenant::Command),
-    /// Manage scale sets: create, scale, update, upgrade, delete instances
+    /// Manage scale sets: create, scale, set, upgrade, delete instances
     #[command(subcommand)]
     Scaleset(scaleset::Command),
     /// Manage availability sets and their machines
@@ -193,7 +194,7 @@ pub(crate) enum Command {
     /// Plan and control rollouts: work on many hosts, group by group
     #[command(subcommand)]
     Rollout(rollout::Command),
-    /// Hold back the start of all events, or release it
+    /// Hold back the start of all events, or release it; show the state of the brake
     #[command(subcommand)]
     Brake(rollout::BrakeCommand),
     /// Show or change the settings of the cluster

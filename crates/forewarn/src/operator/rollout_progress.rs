@@ -21,7 +21,7 @@ pub(super) fn progress(view: &RolloutView) -> String {
 pub(super) fn sentence(view: &RolloutView) -> String {
     let needs_operator = ["paused", "paused-by-failures", "waits-for-confirmation", "waits-for-health"];
     let hint = if needs_operator.contains(&view.state.as_str()) {
-        format!("\nhint: forewarn rollout status {0}, then forewarn rollout resume {0}", view.id)
+        format!("\nhint: forewarn rollout show {0}, then forewarn rollout resume {0}", view.id)
     } else {
         String::new()
     };

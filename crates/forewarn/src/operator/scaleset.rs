@@ -14,7 +14,7 @@ use super::event_id::short;
 use super::sentences::{Wording, date};
 use super::session::{Session, escaped};
 use super::shared_args::{ApprovalArgs, EvictionArg, NoticeArgs, OrchestrationArg, UpgradeArgs};
-use super::size_args::SizeArgs;
+use super::size_args::{SizeArgs, SizeChangeArgs};
 use super::table::{Table, Width, listed, some};
 use super::task::{self, NoticeRequirement, Task, WaitArgs};
 use super::tenant::automatic;
@@ -37,22 +37,23 @@ Examples:
   forewarn scaleset scale web 10
   forewarn scaleset scale web 4 --wait";
 
-const UPDATE_EXAMPLES: &str = "\
+const SET_EXAMPLES: &str = "\
 With --upgrade manual, existing instances keep their model until `forewarn scaleset upgrade`. With --upgrade \
 automatic, all instances get the latest model at once; with --upgrade rolling, batch by batch in the order of their numbers.
 
 Examples:
-  forewarn scaleset update web --terminate-notification on --terminate-delay 10m
-  forewarn scaleset update web --terminate-notification off --os-image on
-  forewarn scaleset update web --upgrade rolling --batch-percent 25 --batch-pause 10m
-  forewarn scaleset update web --restart automatic";
+  forewarn scaleset set web --terminate-notification on --terminate-delay 10m
+  forewarn scaleset set web --terminate-notification off --os-image on
+  forewarn scaleset set web --upgrade rolling --batch-percent 25 --batch-pause 10m
+  forewarn scaleset set web --restart automatic
+  forewarn scaleset set web --cpus 4 --memory 8GiB     existing instances, too";
 
 const UPGRADE_EXAMPLES: &str = "\
 Examples:
   forewarn scaleset upgrade web 0 1     by number, or by name: web_0 web_1
   forewarn scaleset upgrade web --all";
 
-const DELETE_EXAMPLES: &str = "\
+const DELETE_INSTANCES_EXAMPLES: &str = "\
 Example:
   forewarn scaleset delete-instances web 3 4 --wait";
 
@@ -90,17 +91,13 @@ pub(crate) enum Command {
         #[command(flatten)]
         confirmation: ConfirmationArgs,
     },
-    /// Change the model or the approval policy of a scale set; omitted options keep their value
-    #[command(before_help = UPDATE_EXAMPLES)]
-    Update {
+    /// Set the model, the approval policy and the size of instances of a scale set; omitted options keep their value
+    #[command(before_help = SET_EXAMPLES, alias = "update")]
+    Set {
         /// Scale set
         name: Name,
         #[command(flatten)]
-        notices: NoticeArgs,
-        #[command(flatten)]
-        upgrades: UpgradeArgs,
-        #[command(flatten)]
-        approvals: ApprovalArgs,
+        change: ScaleSetChangeArgs,
     },
     /// Upgrade instances to the latest model
     #[command(before_help = UPGRADE_EXAMPLES, group = ArgGroup::new("which").required(true))]
@@ -115,7 +112,7 @@ pub(crate) enum Command {
         all: bool,
     },
     /// Delete instances, with a notice if their model has one
-    #[command(before_help = DELETE_EXAMPLES)]
+    #[command(before_help = DELETE_INSTANCES_EXAMPLES)]
     DeleteInstances {
         /// Scale set
         name: Name,
@@ -129,11 +126,25 @@ pub(crate) enum Command {
         #[command(flatten)]
         confirmation: ConfirmationArgs,
     },
-    /// Remove an empty scale set
-    Rm {
+    /// Delete an empty scale set
+    #[command(alias = "rm")]
+    Delete {
         /// Scale set
         name: Name,
     },
+}
+
+/// A change of a scale set.
+#[derive(Args)]
+pub(crate) struct ScaleSetChangeArgs {
+    #[command(flatten)]
+    notices: NoticeArgs,
+    #[command(flatten)]
+    upgrades: UpgradeArgs,
+    #[command(flatten)]
+    approvals: ApprovalArgs,
+    #[command(flatten)]
+    size: SizeChangeArgs,
 }
 
 #[derive(Args)]
@@ -202,9 +213,7 @@ pub(super) fn run(session: &Session, command: Command) -> Result<()> {
             let task = Task::post(wording, path(&name, "/scale"), &body)?;
             task::run_all(session, &[task.requiring(notice)], waiting)
         }
-        Command::Update { name: Name(name), notices, upgrades, approvals } => {
-            update(session, &name, notices, upgrades, approvals)
-        }
+        Command::Set { name: Name(name), change } => set(session, &name, &change),
         Command::Upgrade { name: Name(name), instances, all } => {
             let (instances, what) = match (names(instances), all) {
                 (instances, false) => (InstanceSelection::Named(instances.clone()), some(&instances)),
@@ -231,8 +240,8 @@ pub(super) fn run(session: &Session, command: Command) -> Result<()> {
             let task = Task::post(wording, path(&name, "/delete-instances"), &body)?;
             task::run_all(session, &[task.requiring(notice)], waiting)
         }
-        Command::Rm { name: Name(scale_set) } => {
-            let wording = Wording::removal("scale set", &scale_set);
+        Command::Delete { name: Name(scale_set) } => {
+            let wording = Wording::deletion("scale set", &scale_set);
             task::run(session, &Task::new(wording, NamedCommand::RemoveScaleSet { scale_set })).map(drop)
         }
     }
@@ -263,24 +272,32 @@ fn create(session: &Session, new: CreateScaleSetArgs) -> Result<()> {
     task::run(session, &Task::post(wording, "/v1/scalesets".to_owned(), &body)?).map(drop)
 }
 
-fn update(
-    session: &Session,
-    name: &str,
-    notices: NoticeArgs,
-    upgrades: UpgradeArgs,
-    approvals: ApprovalArgs,
-) -> Result<()> {
-    if notices.is_empty() && upgrades.is_empty() && approvals.change().is_none() {
-        bail!("nothing to change\n  hint: forewarn scaleset update --help");
-    }
+fn set(session: &Session, name: &str, arguments: &ScaleSetChangeArgs) -> Result<()> {
+    let ScaleSetChangeArgs { notices, upgrades, approvals, size } = arguments;
     let now: ScaleSetSummary = session.get(&path(name, ""))?;
-    let change = ScaleSetChange {
-        terminate: notices.terminate(now.terminate),
-        os_image: notices.os_image(),
-        upgrade: upgrades.change(now.upgrade),
-        policy: approvals.change(),
-    };
-    task::run(session, &Task::patch(Wording::update(name), path(name, ""), &change)?).map(drop)
+    let mut tasks = Vec::new();
+    if !(notices.is_empty() && upgrades.is_empty() && approvals.change().is_none()) {
+        let change = ScaleSetChange {
+            terminate: notices.terminate(now.terminate),
+            os_image: notices.os_image(),
+            upgrade: upgrades.change(now.upgrade),
+            policy: approvals.change(),
+        };
+        tasks.push(Task::patch(Wording::update(name), path(name, ""), &change)?);
+    }
+    if let Some((cpus, memory)) = size.change((now.cpus, now.memory)) {
+        let wording = Wording {
+            noun: format!("size of the instances of {name}"),
+            done: format!("Size of the instances of {name} changed."),
+            unchanged: format!("The instances of {name} already have this size."),
+        };
+        let command = NamedCommand::ResizeInstances { scale_set: name.to_owned(), cpus, memory };
+        tasks.push(Task::new(wording, command));
+    }
+    if tasks.is_empty() {
+        bail!("nothing to change\n  hint: forewarn scaleset set --help");
+    }
+    task::run_all(session, &tasks, WaitArgs::NONE)
 }
 
 fn path(name: &str, more: &str) -> String {

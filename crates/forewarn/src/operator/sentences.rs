@@ -29,7 +29,16 @@ impl Wording {
         }
     }
 
-    /// The words for a removed resource: `Scale set web removed.`
+    /// The words for a deleted resource: `Scale set web deleted.`
+    pub(super) fn deletion(kind: &str, name: &str) -> Self {
+        Self {
+            noun: format!("deletion of {kind} {name}"),
+            done: format!("{} {name} deleted.", capital(kind)),
+            unchanged: format!("{} {name} does not exist.", capital(kind)),
+        }
+    }
+
+    /// The words for a removed resource: `Webhook ops removed.`
     pub(super) fn removal(kind: &str, name: &str) -> Self {
         Self {
             noun: format!("removal of {kind} {name}"),

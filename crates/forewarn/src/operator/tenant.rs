@@ -1,26 +1,27 @@
 //! `forewarn tenant`: groups of machines that get the same events.
 
-use anyhow::{Result, bail};
-use clap::Subcommand;
-use forewarn_control::{ApproveWord, NamedCommand, PolicyEntry, TenantView, WindowEntry};
+use anyhow::Result;
+use clap::{ArgGroup, Subcommand};
+use forewarn_control::{ApproveWord, NamedCommand, PolicyChange, PolicyEntry, TenantView, WindowEntry};
 
 use super::Name;
 use super::sentences::Wording;
 use super::session::{Session, escaped};
 use super::shared_args::ApprovalArgs;
 use super::table::{Table, Width, listed};
-use super::task::{self, Task};
-
-const EXAMPLES: &str = "\
-Examples:
-  forewarn tenant policy web --restart automatic
-  forewarn tenant policy db --redeploy asked --all-down automatic";
+use super::task::{self, Task, WaitArgs};
 
 const SET_EXAMPLES: &str = "\
+The approval policy and the windows are two changes: one that is rejected does not stop the other.
+
 Examples:
+  forewarn tenant set web --restart automatic
+  forewarn tenant set db --redeploy asked --all-down automatic
   forewarn tenant set db --window \"sat,sun 22:00-04:00 Europe/Berlin\"
   forewarn tenant set web --window 01:00-05:00 --window \"sun 00:00-24:00\"
   forewarn tenant set web --no-window";
+
+const OPTIONS: [&str; 5] = ["restart", "redeploy", "all_down", "window", "no_window"];
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
@@ -31,21 +32,17 @@ pub(crate) enum Command {
         /// Tenant
         name: Name,
     },
-    /// Change the approval policy of a tenant; omitted options keep their value
-    #[command(before_help = EXAMPLES)]
-    Policy {
-        /// Tenant; a placement group stands for its whole scale set
-        name: Name,
-        #[command(flatten)]
-        approvals: ApprovalArgs,
-    },
-    /// Set the maintenance windows of a tenant: hours in which planned work on its hosts may start
-    #[command(before_help = SET_EXAMPLES)]
+    /// Set the approval policy and the maintenance windows of a tenant; omitted options keep their value
+    #[command(before_help = SET_EXAMPLES, alias = "policy",
+        group = ArgGroup::new("what").required(true).multiple(true).args(OPTIONS))]
     Set {
         /// Tenant or scale set; a placement group stands for its whole scale set
         name: Name,
-        /// Window, such as `22:00-06:00` or `sat,sun 22:00-04:00 Europe/Berlin`; repeatable, replaces all windows
-        #[arg(long, value_name = "WINDOW", required_unless_present = "no_window")]
+        #[command(flatten)]
+        approvals: ApprovalArgs,
+        /// Hours in which planned work on its hosts may start, such as `22:00-06:00` or
+        /// `sat,sun 22:00-04:00 Europe/Berlin`; repeatable, replaces all windows
+        #[arg(long, value_name = "WINDOW")]
         window: Vec<WindowEntry>,
         /// Remove all windows: planned work may start at any time
         #[arg(long, conflicts_with = "window")]
@@ -61,30 +58,36 @@ pub(super) fn run(session: &Session, command: Command) -> Result<()> {
         Command::Show { name: Name(name) } => {
             session.show(&format!("/v1/tenants/{}", escaped(&name)), |tenant| Ok(facts(tenant)))
         }
-        Command::Policy { name: Name(tenant), approvals } => {
-            let Some(change) = approvals.change() else {
-                bail!("nothing to change\n  hint: forewarn tenant policy --help");
-            };
-            let now: TenantView = session.get(&format!("/v1/tenants/{}", escaped(&tenant)))?;
-            let wording = Wording {
-                noun: format!("policy of {tenant}"),
-                done: format!("Policy of {tenant} changed."),
-                unchanged: format!("{tenant} already has this policy."),
-            };
-            let command = NamedCommand::ChangePolicy { tenant, policy: change.apply(now.policy) };
-            task::run(session, &Task::new(wording, command)).map(drop)
-        }
-        // Without windows, `--no-window` was given.
-        Command::Set { name: Name(tenant), window, no_window: _ } => {
-            let wording = Wording {
-                noun: format!("windows of {tenant}"),
-                done: format!("Windows of {tenant} changed."),
-                unchanged: format!("{tenant} already has these windows."),
-            };
-            let windows = window.into_iter().collect();
-            task::run(session, &Task::new(wording, NamedCommand::ChangeWindows { tenant, windows })).map(drop)
+        Command::Set { name: Name(tenant), approvals, window, no_window } => {
+            let mut tasks = Vec::new();
+            if let Some(change) = approvals.change() {
+                tasks.push(policy_task(session, tenant.clone(), change)?);
+            }
+            if no_window || !window.is_empty() {
+                tasks.push(window_task(tenant, window));
+            }
+            task::run_all(session, &tasks, WaitArgs::NONE)
         }
     }
+}
+
+fn policy_task(session: &Session, tenant: String, change: PolicyChange) -> Result<Task> {
+    let now: TenantView = session.get(&format!("/v1/tenants/{}", escaped(&tenant)))?;
+    let wording = Wording {
+        noun: format!("policy of {tenant}"),
+        done: format!("Policy of {tenant} changed."),
+        unchanged: format!("{tenant} already has this policy."),
+    };
+    Ok(Task::new(wording, NamedCommand::ChangePolicy { tenant, policy: change.apply(now.policy) }))
+}
+
+fn window_task(tenant: String, windows: Vec<WindowEntry>) -> Task {
+    let wording = Wording {
+        noun: format!("windows of {tenant}"),
+        done: format!("Windows of {tenant} changed."),
+        unchanged: format!("{tenant} already has these windows."),
+    };
+    Task::new(wording, NamedCommand::ChangeWindows { tenant, windows: windows.into_iter().collect() })
 }
 
 fn table(tenants: &[TenantView], width: Width) -> String {

@@ -29,9 +29,9 @@ pub(crate) enum Command {
         /// Token
         name: Name,
     },
-    /// Revoke tokens
-    #[command(before_help = "Example:\n  forewarn token revoke ci")]
-    Revoke {
+    /// Delete tokens: from then on they are rejected
+    #[command(alias = "revoke", before_help = "Example:\n  forewarn token delete ci")]
+    Delete {
         /// Tokens
         #[arg(required = true, value_name = "NAME")]
         names: Vec<Name>,
@@ -77,13 +77,9 @@ pub(super) fn run(session: &Session, command: Command) -> Result<()> {
             let now = session.now()?;
             session.show(&path(&name), |token| Ok(facts(token, now)))
         }
-        Command::Revoke { names } => names.iter().try_for_each(|name| {
+        Command::Delete { names } => names.iter().try_for_each(|name| {
             let response = session.change(Method::DELETE, &path(name), None::<&()>)?;
-            let wording = Wording {
-                noun: format!("revocation of token {}", name.0),
-                done: format!("Token {} revoked.", name.0),
-                unchanged: format!("Token {} is already revoked.", name.0),
-            };
+            let wording = Wording::deletion("token", &name.0);
             session.present(response, |outcome: Outcome| Ok(sentences::outcome(&outcome, &wording)))
         }),
     }

@@ -1,9 +1,7 @@
 //! `forewarn vm`: machines.
 
-use std::net::IpAddr;
-
-use anyhow::{Result, bail};
-use clap::{ArgGroup, Args, Subcommand};
+use anyhow::Result;
+use clap::{Args, Subcommand};
 use forewarn_control::{Eviction, MachineView, NamedCommand, PolicyEntry, VmEntry};
 use forewarn_types::show_duration;
 
@@ -14,9 +12,10 @@ use super::explain::{self, HistoryExtent};
 use super::host;
 use super::sentences::Wording;
 use super::session::{Session, escaped};
-use super::shared_args::{ApprovalArgs, NewMachineArgs, NoticeArgs, Tag, tags};
+use super::shared_args::{ApprovalArgs, NewMachineArgs};
 use super::table::{Table, Width, listed, some};
 use super::task::{self, NoticeRequirement, Task, WaitArgs};
+use super::vm_set::{self, VmSetArgs};
 
 const RESTART_EXAMPLES: &str = "\
 Examples:
@@ -36,10 +35,6 @@ const LIST_EXAMPLES: &str = "\
 Examples:
   forewarn vm ls --tenant web
   forewarn vm ls --output wide";
-
-const UPDATE_EXAMPLES: &str = "\
-Example:
-  forewarn vm update web_0 --terminate-notification on --terminate-delay 10m";
 
 const FORGET_EXAMPLES: &str = "\
 The machine itself does not change: there is no event, and the driver does nothing. Events that name only this \
@@ -61,12 +56,6 @@ Examples:
   forewarn vm create solo --host h1 --address 10.0.0.4
   forewarn vm create cheap --host h2 --spot deallocate
   forewarn vm create shop --host h3 --terminate-delay 10m --tag role=front";
-
-const DESCRIBE_EXAMPLES: &str = "\
-Examples:
-  forewarn vm describe web_0 --address 10.0.0.4 --address 10.0.0.5
-  forewarn vm describe web_0 --tag role=front --tag owner=shop
-  forewarn vm describe web_0 --no-addresses";
 
 const EXPLAIN_EXAMPLES: &str = "\
 Examples:
@@ -97,17 +86,9 @@ pub(crate) enum Command {
         #[command(flatten)]
         approvals: ApprovalArgs,
     },
-    /// Set the addresses and tags of a machine; omitted options keep their value
-    #[command(before_help = DESCRIBE_EXAMPLES)]
-    Describe(DescribeArgs),
-    /// Change the deletion and OS image notices of a machine; omitted options keep their value
-    #[command(before_help = UPDATE_EXAMPLES)]
-    Update {
-        /// Machine, as NAME or TENANT/NAME
-        name: Name,
-        #[command(flatten)]
-        notices: NoticeArgs,
-    },
+    /// Set the addresses, tags, notices and size of a machine; omitted options keep their value
+    #[command(before_help = vm_set::EXAMPLES, aliases = ["describe", "update"])]
+    Set(VmSetArgs),
     /// Explain the past and planned operations on a machine, with reasons and callers; also of a deleted one
     #[command(before_help = EXPLAIN_EXAMPLES)]
     Explain {
@@ -118,7 +99,7 @@ pub(crate) enum Command {
         all: bool,
     },
     /// Restart machines; disks are kept, memory is lost
-    #[command(before_help = RESTART_EXAMPLES)]
+    #[command(before_help = RESTART_EXAMPLES, visible_alias = "reboot")]
     Restart(AnnouncedArgs),
     /// Redeploy machines to other hosts; memory and ephemeral disks are lost
     Redeploy(AnnouncedArgs),
@@ -157,26 +138,11 @@ pub(crate) enum Command {
         force: bool,
     },
     /// Make the next operation on these machines fail (simulated machines only)
-    Jam(MachinesArgs),
-}
-
-#[derive(Args)]
-#[command(group = ArgGroup::new("what").required(true).multiple(true))]
-pub(crate) struct DescribeArgs {
-    /// Machine, as NAME or TENANT/NAME
-    name: Name,
-    /// Source address of the machine's requests; repeatable; replaces all addresses
-    #[arg(long = "address", value_name = "IP", group = "what")]
-    addresses: Vec<IpAddr>,
-    /// Remove all addresses
-    #[arg(long, conflicts_with = "addresses", group = "what")]
-    no_addresses: bool,
-    /// Tag, as NAME=VALUE; repeatable; replaces all tags
-    #[arg(long = "tag", value_name = "NAME=VALUE", group = "what")]
-    tags: Vec<Tag>,
-    /// Remove all tags
-    #[arg(long, conflicts_with = "tags", group = "what")]
-    no_tags: bool,
+    Jam {
+        /// Machines, as NAME or TENANT/NAME
+        #[arg(required = true, value_name = "NAME")]
+        names: Vec<Name>,
+    },
 }
 
 #[derive(Args)]
@@ -296,8 +262,7 @@ pub(super) fn run(session: &Session, command: Command) -> Result<()> {
         Command::Ls { tenant } => return list(session, tenant.as_ref()),
         Command::Show { name } => return show(session, &name),
         Command::Create { name, new, approvals } => return create(session, name, new, approvals),
-        Command::Describe(described) => return describe(session, described),
-        Command::Update { name, notices } => return update(session, &name, notices),
+        Command::Set(set) => return vm_set::run(session, set),
         Command::Explain { name, all } => {
             let extent = if all { HistoryExtent::Whole } else { HistoryExtent::Newest };
             return explain::machine(session, &name, extent);
@@ -315,7 +280,7 @@ pub(super) fn run(session: &Session, command: Command) -> Result<()> {
             let record = |machine| NamedCommand::Move { machine, host: host.clone(), force };
             return record_moves(session, names, &host, record);
         }
-        Command::Jam(machines) => (unannounced(machines), &JAM),
+        Command::Jam { names } => (unannounced(MachinesArgs { names, waiting: WaitArgs::NONE }), &JAM),
     };
     let tasks = machines.names.into_iter().map(|Name(name)| operation.task(name).requiring(notice));
     task::run_all(session, &tasks.collect::<Vec<_>>(), machines.waiting)
@@ -358,32 +323,6 @@ fn create(session: &Session, Name(name): Name, new: NewMachineArgs, approvals: A
     let policy = approvals.change().unwrap_or_default().apply(PolicyEntry::default());
     let entry = VmEntry::of(new.named(name), policy);
     task::run(session, &Task::new(wording, NamedCommand::AdmitVm(entry))).map(drop)
-}
-
-fn describe(session: &Session, described: DescribeArgs) -> Result<()> {
-    let Name(machine) = described.name;
-    let wording = Wording {
-        noun: format!("description of {machine}"),
-        done: format!("Addresses and tags of {machine} changed."),
-        unchanged: format!("{machine} already has these addresses and tags."),
-    };
-    let addresses =
-        (described.no_addresses || !described.addresses.is_empty()).then_some(described.addresses);
-    let tags = (described.no_tags || !described.tags.is_empty()).then(|| tags(described.tags));
-    task::run(session, &Task::new(wording, NamedCommand::Describe { machine, addresses, tags })).map(drop)
-}
-
-fn update(session: &Session, Name(name): &Name, notices: NoticeArgs) -> Result<()> {
-    if notices.is_empty() {
-        bail!("nothing to change\n  hint: forewarn vm update --help");
-    }
-    let now: MachineView = session.get(&format!("/v1/machines/{}", escaped(name)))?;
-    let command = NamedCommand::ChangeProfile {
-        machine: format!("{}/{}", now.tenant, now.name),
-        terminate: notices.terminate(now.terminate).unwrap_or(now.terminate),
-        os_image: notices.os_image().unwrap_or(now.os_image),
-    };
-    task::run(session, &Task::new(Wording::update(name), command)).map(drop)
 }
 
 fn list(session: &Session, tenant: Option<&Name>) -> Result<()> {

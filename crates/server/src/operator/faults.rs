@@ -18,7 +18,7 @@ use super::context::OperatorRequest;
 use super::page::{Cursor, Page, PageResponse, Paging};
 use super::problem::ApiProblem;
 use super::problem::ProblemKind::{Ambiguous, NotFound, Refused, Unavailable};
-use super::reads::JsonResult;
+use super::reads::{JsonResult, TaggedResult};
 use super::required_permit::RequiredPermit;
 use super::route::{Link, Route};
 use super::webhooks::no_webhook;
@@ -43,6 +43,7 @@ pub(super) fn routes() -> Vec<Route> {
             .query::<Paging>()
             .json::<Items<FaultView>>()
             .link(Link::next_page("listFaults"))
+            .link(Link::to("getFault", "One item of the list.").with("id", "$response.body#/items/0/id"))
             .link(Link::to("removeFault", "Clear the first fault.").with("id", "$response.body#/items/0/id")),
         Route::post::<NewFault, _, _>(
             "/v1/faults",
@@ -62,6 +63,17 @@ pub(super) fn routes() -> Vec<Route> {
             .query::<FaultFilter>()
             .json::<ClearedFaults>()
             .may_fail_with(&[NotFound, Ambiguous]),
+        Route::get(
+            "/v1/faults/{id}",
+            "getFault",
+            "Get a fault that is not used up (test servers only)",
+            show,
+        )
+        .requires(viewer)
+        .path_parameter::<u64>("id")
+        .json::<FaultView>()
+        .tagged()
+        .link(Link::to("removeFault", "Clear it.").with("id", "$response.body#/id")),
         Route::delete("/v1/faults/{id}", "removeFault", "Clear one fault (test servers only)", remove)
             .storing_nothing()
             .requires(operator)
@@ -74,6 +86,13 @@ pub(super) fn routes() -> Vec<Route> {
 async fn list(request: OperatorRequest, page: Page) -> Result<PageResponse<FaultView>, ApiProblem> {
     let own = own(&request, table(&request)?)?;
     Ok(page.fill(own.into_iter().map(|view| (Cursor(view.id.into()), view))))
+}
+
+async fn show(request: OperatorRequest, Path(id): Path<String>) -> TaggedResult<FaultView> {
+    let number = id.parse().ok();
+    let own = own(&request, table(&request)?)?;
+    let found = own.into_iter().find(|fault| Some(fault.id) == number);
+    found.map(|fault| request.tagged(fault)).ok_or_else(|| no_fault(&id))
 }
 
 async fn add(request: OperatorRequest, body: Bytes) -> JsonResult<FaultView> {
@@ -111,11 +130,15 @@ async fn remove(request: OperatorRequest, Path(id): Path<String>) -> JsonResult<
     let number = id.parse().ok();
     let Json(cleared) = remove_own(&request, table, |fault| Some(fault.id) == number)?;
     if cleared.cleared == 0 {
-        return Err(ApiProblem::not_found(format!(
-            "no such fault: {id}\n  hint: `forewarn fault ls` lists faults; one that is used up is gone"
-        )));
+        return Err(no_fault(&id));
     }
     Ok(Json(cleared))
+}
+
+fn no_fault(id: &str) -> ApiProblem {
+    ApiProblem::not_found(format!(
+        "no such fault: {id}\n  hint: `forewarn fault ls` lists faults; one that is used up is gone"
+    ))
 }
 
 /// The faults, unless this server injects none.

@@ -28,6 +28,7 @@ mod fleet;
 mod header;
 mod health;
 mod lists;
+mod machine_sets;
 mod metrics;
 mod openapi;
 mod page;

@@ -1,4 +1,4 @@
-//! Routes and handlers of scale sets and availability sets.
+//! Routes and handlers of scale sets.
 //!
 //! A change of a scale set is planned on the current cluster as a batch of commands. If the cluster changes before the
 //! batch is decided, the change is planned again.
@@ -11,11 +11,10 @@ use axum::extract::Path;
 use forewarn_control::schema::Name;
 use forewarn_control::shared::Role;
 use forewarn_control::{
-    AvailabilitySetSummary, AvailabilitySetView, DeleteInstances, Items, LookupError, NewScaleSet, Outcome,
-    Scale, ScaleSetChange, ScaleSetCommand, ScaleSetSummary, ScaleSetView, Upgrade, availability_set_summary,
-    availability_set_view, find_scale_set, find_tenant, scale_set_summary, scale_set_view,
+    DeleteInstances, Items, LookupError, NewScaleSet, Outcome, Scale, ScaleSetChange, ScaleSetCommand,
+    ScaleSetSummary, ScaleSetView, Upgrade, find_scale_set, scale_set_summary, scale_set_view,
 };
-use forewarn_lifecycle::{Cluster, ScaleSetId, Shape, TenantId};
+use forewarn_lifecycle::{Cluster, ScaleSetId};
 use serde_json::json;
 
 use super::body::read;
@@ -69,32 +68,6 @@ fn read_routes() -> Vec<Route> {
                     .with("name", name)
                     .sending(instance),
             ),
-        Route::get(
-            "/v1/availabilitysets",
-            "listAvailabilitySets",
-            "List availability sets with domains and events",
-            list_availability_sets,
-        )
-        .tag(RouteTag::Fleet)
-        .of_cluster()
-        .query::<Paging>()
-        .json::<Items<AvailabilitySetSummary>>()
-        .may_fail_with(&[Unavailable])
-        .link(Link::next_page("listAvailabilitySets"))
-        .link(Link::to("getAvailabilitySet", "One item of the list.").with("name", first)),
-        Route::get(
-            "/v1/availabilitysets/{name}",
-            "getAvailabilitySet",
-            "Get an availability set and its machines",
-            show_availability_set,
-        )
-        .tag(RouteTag::Fleet)
-        .of_cluster()
-        .path_parameter::<Name>("name")
-        .json::<AvailabilitySetView>()
-        .tagged()
-        .may_fail_with(&[Unavailable])
-        .link(Link::to("getTenant", "The same as a tenant.").with("name", "$response.body#/name")),
     ]
 }
 
@@ -185,32 +158,6 @@ fn view(cluster: &Cluster, name: &str) -> Result<ScaleSetView, LookupError> {
     found.ok_or_else(|| LookupError::Nothing { what: "scale set", name: name.to_owned(), similar: None })
 }
 
-async fn list_availability_sets(
-    request: OperatorRequest,
-    page: Page,
-) -> Result<PageResponse<AvailabilitySetSummary>, ApiProblem> {
-    let permit = Arc::clone(&request.permit);
-    let list = move |state: &crate::snapshot::State<'_>| {
-        let tenants = state.cluster.tenants_from(TenantId(page.first_number(u32::MAX)));
-        let sets = tenants.filter(|(_, tenant)| tenant.shape == Shape::AvailabilitySet);
-        let seen = sets.filter(|(id, _)| permit.sees(state.cluster, *id));
-        let summary = |id| availability_set_summary(state.cluster, id);
-        page.fill(seen.filter_map(|(id, _)| Some((Cursor(id.0.into()), summary(id)?))))
-    };
-    Ok(request.control.look(list)?)
-}
-
-async fn show_availability_set(
-    request: OperatorRequest,
-    Path(name): Path<String>,
-) -> Result<Tagged<AvailabilitySetView>, ApiProblem> {
-    check_scope(&request, &name)?;
-    look(&request, move |state| {
-        let found = availability_set_view(state.cluster, find_tenant(state.cluster, &name)?);
-        found.ok_or_else(|| ApiProblem::not_found(format!("not an availability set: {name}")))
-    })
-}
-
 async fn create(request: OperatorRequest, body: Bytes) -> Result<Json<Outcome>, ApiProblem> {
     apply(&request, ScaleSetCommand::CreateScaleSet(read(&body)?), &body).await
 }
@@ -247,8 +194,8 @@ async fn delete_instances(
     apply(&request, ScaleSetCommand::DeleteInstances { scale_set, which: read(&body)? }, &body).await
 }
 
-/// A scale set outside the scope must look like a missing one.
-fn check_scope(request: &OperatorRequest, name: &str) -> Result<(), ApiProblem> {
+/// A set outside the scope must look like a missing one.
+pub(super) fn check_scope(request: &OperatorRequest, name: &str) -> Result<(), ApiProblem> {
     if request.permit.sees_named(name) { Ok(()) } else { Err(Denied::Tenants.into()) }
 }
 

@@ -224,7 +224,7 @@ class Forewarn:
     def fault(self, vm: str, answer: Union[str, int], *, next: int = 1) -> Any:
         """Has the next polls of a machine fail: ``fault("web_0", 500, next=3)``, or ``"hang"``, ``"reset"``, …"""
         __tracebackhide__ = True
-        return self.command("fault", "add", vm, "--next", str(next), "--answer", str(answer))
+        return self.command("fault", "create", vm, "--next", str(next), "--answer", str(answer))
 
     def verdict(self) -> Dict[str, Any]:
         """The verdict on all events so far, as ``forewarn verdict --output json`` prints it."""

@@ -5,13 +5,16 @@ mod show;
 
 use anyhow::{Result, bail};
 use clap::{Args, Subcommand};
-use forewarn_control::{AuditPage, FAILURES_MAX, NamedCommand, RolloutEntry, RolloutView, Unfinished};
+use forewarn_control::{
+    AuditPage, FAILURES_MAX, NamedCommand, RolloutEntry, RolloutView, SettingsView, Unfinished,
+};
 use forewarn_explain::PreviewView;
 
 use super::sentences::Wording;
 use super::session::{Session, print};
+use super::table::Table;
 use super::task::{self, NoticeRequirement, Task, WaitArgs};
-use super::{Name, OutputFormat, visible, wait};
+use super::{Name, OutputFormat, cluster, visible, wait};
 use options::{HostSelectionArgs, TermsArgs};
 
 const START_EXAMPLES: &str = "\
@@ -21,19 +24,19 @@ Examples:
   forewarn rollout start --all --kind reboot --at-once 5 --tenant-share 25%
   forewarn rollout start --zone 1 --window \"mon-fri 22:00-06:00 +01:00\" --confirm first";
 
-const CHANGE_EXAMPLES: &str = "\
+const SET_EXAMPLES: &str = "\
 Examples:
-  forewarn rollout change 3 --at-once 10                 the other terms keep their value
-  forewarn rollout change 3 --window any --remove h7
-  forewarn rollout change 3 --add h9                     also to retry a failed host";
+  forewarn rollout set 3 --at-once 10                 the other terms keep their value
+  forewarn rollout set 3 --window any --remove h7
+  forewarn rollout set 3 --add h9                     also to retry a failed host";
 
 const PREVIEW_EXAMPLES: &str = "\
 Example:
   forewarn rollout preview --zone 1 --kind reboot --at-once 5";
 
-const STATUS_EXAMPLES: &str = "\
+const SHOW_EXAMPLES: &str = "\
 Example:
-  forewarn rollout status 3";
+  forewarn rollout show 3";
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
@@ -43,7 +46,7 @@ pub(crate) enum Command {
         #[command(flatten)]
         rollout: RolloutArgs,
         /// Only show the plan, like `rollout preview`
-        #[arg(long)]
+        #[arg(long, conflicts_with = "wait")]
         dry_run: bool,
         #[command(flatten)]
         waiting: WaitArgs,
@@ -60,8 +63,8 @@ pub(crate) enum Command {
         all: bool,
     },
     /// Show the progress of a rollout: its hosts, its next step, its failures
-    #[command(before_help = STATUS_EXAMPLES)]
-    Status {
+    #[command(before_help = SHOW_EXAMPLES, alias = "status")]
+    Show {
         /// Rollout number
         id: u64,
     },
@@ -79,8 +82,8 @@ pub(crate) enum Command {
         id: u64,
     },
     /// Change the terms or the hosts of a running rollout; announced events stay
-    #[command(before_help = CHANGE_EXAMPLES)]
-    Change(RolloutChangeArgs),
+    #[command(before_help = SET_EXAMPLES, alias = "change")]
+    Set(RolloutChangeArgs),
     /// Cancel a rollout: withdraw its events that have not started, and skip the remaining hosts
     Cancel {
         /// Rollout number
@@ -113,6 +116,8 @@ pub(crate) struct RolloutChangeArgs {
 
 #[derive(Clone, Copy, Subcommand)]
 pub(crate) enum BrakeCommand {
+    /// Show the state of the brake
+    Show,
     /// Hold back the start of all events
     On,
     /// Release the events that wait
@@ -132,7 +137,7 @@ pub(super) fn run(session: &Session, command: Command) -> Result<()> {
                 Ok(show::table(&rollouts))
             });
         }
-        Command::Status { id } => {
+        Command::Show { id } => {
             let now = session.now()?;
             return session
                 .show(&format!("/v1/rollouts/{id}"), |view: RolloutView| Ok(show::status(&view, now)));
@@ -143,7 +148,7 @@ pub(super) fn run(session: &Session, command: Command) -> Result<()> {
         Command::Resume { id } => {
             (wording("resumption", id, "resumed"), NamedCommand::ResumeRollout { rollout: id })
         }
-        Command::Change(change) => (wording("change", change.id, "changed"), change.command()),
+        Command::Set(change) => (wording("change", change.id, "changed"), change.command()),
         Command::Cancel { id } => {
             (wording("cancellation", id, "cancelled"), NamedCommand::CancelRollout { rollout: id })
         }
@@ -193,7 +198,7 @@ fn start(
     let left = view.failed.len() + view.skipped.len() + view.waiting.len();
     if left > 0 {
         let reasons = reasons(session, *id)?;
-        bail!("{left} hosts failed or were skipped{reasons}\n  hint: forewarn rollout status {id}");
+        bail!("{left} hosts failed or were skipped{reasons}\n  hint: forewarn rollout show {id}");
     }
     Ok(())
 }
@@ -237,6 +242,11 @@ pub(super) fn brake(session: &Session, brake: BrakeCommand) -> Result<()> {
         unchanged: unchanged.to_owned(),
     };
     let task = match brake {
+        BrakeCommand::Show => {
+            return session.show("/v1/settings", |settings: SettingsView| {
+                Ok(Table::facts([("brake", cluster::brake(settings.brake).to_owned())]).to_string())
+            });
+        }
         BrakeCommand::On => {
             let wording = wording("brake", "The brake is on: no event starts.", "The brake is already on.");
             Task::new(wording, NamedCommand::BrakeOn {})

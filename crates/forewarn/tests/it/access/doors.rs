@@ -16,7 +16,7 @@ fn who_has_lost_every_token_still_has_the_socket() {
         forewarn().args(["--api", &url, "--token", token]).args(words).output().unwrap()
     };
     let admin = place.token("admin --role admin");
-    assert!(by_address(&admin, &["token", "revoke", "admin"]).status.success());
+    assert!(by_address(&admin, &["token", "delete", "admin"]).status.success());
     let refused = by_address(&admin, &["vm", "ls"]);
     assert_eq!(refused.status.code(), Some(1));
     let ours = place.token("again --role operator --tenant web --expires 90d");
@@ -50,10 +50,12 @@ fn clusters_are_managed_and_meant_from_the_command_line() {
         assert_eq!(output.status.code(), Some(1), "{words:?}");
         String::from_utf8(output.stderr).unwrap()
     };
-    assert!(err(&["cluster", "rm", "eats"]).contains("no such cluster: eats\n  hint: did you mean east?"));
-    assert!(err(&["cluster", "rm", "east"]).contains("cluster east is not empty"));
+    assert!(
+        err(&["cluster", "delete", "eats"]).contains("no such cluster: eats\n  hint: did you mean east?")
+    );
+    assert!(err(&["cluster", "delete", "east"]).contains("cluster east is not empty"));
     assert!(err(&["--cluster", "defualt", "vm", "ls"]).contains("did you mean default?"));
-    assert!(err(&["token", "revoke", "nobody"]).contains("no such token: nobody"));
+    assert!(err(&["token", "delete", "nobody"]).contains("no such token: nobody"));
     let limited =
         place.run(&["token", "create", "t", "--role", "admin", "--cluster", "east", "--cluster", "default"]);
     let hint = String::from_utf8(limited.stderr).unwrap();
@@ -63,7 +65,7 @@ fn clusters_are_managed_and_meant_from_the_command_line() {
             .contains("an admin cannot be limited")
     );
     place.out(&["cluster", "create", "empty"]);
-    assert_eq!(place.out(&["cluster", "rm", "empty"]), "Cluster empty removed.\n");
+    assert_eq!(place.out(&["cluster", "delete", "empty"]), "Cluster empty deleted.\n");
 }
 
 /// Reads one request; gives its key.

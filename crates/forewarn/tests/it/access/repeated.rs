@@ -165,7 +165,7 @@ fn what_is_not_so_any_more_is_not_called_done() {
     };
     let more = r#"{"host":[{"name":"h4"}]}"#;
     assert_eq!(apply("k-1", more), ["done + host h4"]);
-    place.out(&["host", "rm", "h4"]);
+    place.out(&["host", "delete", "h4"]);
     assert_eq!(apply("k-1", more), ["later + host h4"], "it is not there");
     assert_eq!(apply("k-2", more), ["done + host h4"]);
 }

@@ -52,6 +52,8 @@ const TABLE: &[Row] = &[
     ),
     Row("GET /v1/availabilitysets", "", "", [200, 200, 200, 200, 200]),
     Row("GET /v1/availabilitysets/{name}", "/v1/availabilitysets/web", "", [200, 200, 200, 200, 200]),
+    Row("GET /v1/cloudservices", "", "", [200, 200, 200, 200, 200]),
+    Row("GET /v1/cloudservices/{name}", "/v1/cloudservices/web", "", [404, 404, 404, 404, 403]),
     Row("GET /v1/events", "", "", [200, 200, 200, 200, 200]),
     Row("GET /v1/events/{id}", NO_EVENT, "", [404, 404, 404, 404, 403]),
     Row("GET /v1/events/{id}/explanation", NO_EXPLANATION, "", [404, 404, 404, 404, 403]),
@@ -96,6 +98,7 @@ const TABLE: &[Row] = &[
     Row("GET /v1/faults", "", "", [409, 409, 409, 409, 403]),
     Row("POST /v1/faults", "", r#"{"machine":"web_0","answer":"500"}"#, [403, 409, 409, 409, 403]),
     Row("DELETE /v1/faults", "", "", [403, 409, 409, 409, 403]),
+    Row("GET /v1/faults/{id}", "/v1/faults/1", "", [409, 409, 409, 409, 403]),
     Row("DELETE /v1/faults/{id}", "/v1/faults/1", "", [403, 409, 409, 409, 403]),
     Row("GET /v1/server", "", "", [200, 200, 200, 200, 200]),
     Row("GET /metrics", "", "", [200, 200, 200, 403, 403]),
@@ -142,7 +145,7 @@ fn every_route_is_for_whom_it_is_said_to_be() {
         "web --role operator --tenant web",
     ];
     let tokens = holders.map(|words| place.token(words));
-    place.out(&["token", "revoke", "revoked"]);
+    place.out(&["token", "delete", "revoked"]);
     let wrong =
         format!("{}{}", &tokens[2][..tokens[2].len() - 1], if tokens[2].ends_with('0') { '1' } else { '0' });
     wait_until("the token expires", || (read(&server, &expired, "/v1/clock").status() == 401).then_some(()));

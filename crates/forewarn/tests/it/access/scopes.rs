@@ -150,6 +150,7 @@ fn a_token_of_a_tenant_cannot_find_out_which_hosts_exist() {
         ("/v1/scalesets/web", "/v1/scalesets/no"),
         ("/v1/scalesets/web/explanation", "/v1/scalesets/no/explanation"),
         ("/v1/availabilitysets/web", "/v1/availabilitysets/no"),
+        ("/v1/cloudservices/web", "/v1/cloudservices/no"),
     ] {
         let (one, other) = (read(&server, &front, there), read(&server, &front, absent));
         let now = |answer: &RawResponse| answer.body.clone();
@@ -231,7 +232,7 @@ fn who_has_no_token_any_more_is_told_nothing_any_more() {
     let server = place.start();
     let (admin, viewer) = (place.token("admin --role admin"), place.token("viewer --role viewer"));
     let told = listen(&server, &viewer);
-    place.out(&["token", "revoke", "viewer"]);
+    place.out(&["token", "delete", "viewer"]);
     order(&server, &admin, r#"{"command":"brake_on"}"#);
     let rest: Vec<_> = told.collect();
     assert!(!rest.iter().any(|line| line.contains("brake")), "the stream has ended: {rest:?}");
@@ -246,7 +247,7 @@ fn what_happened_in_a_cluster_stays_with_it_and_is_not_that_of_another_of_its_na
     let say = |words: &str| place.out(&words.split(' ').collect::<Vec<_>>());
     let furnish = || {
         say("cluster create west");
-        say("--cluster west host add w1");
+        say("--cluster west host create w1");
         say("--cluster west vm create box --host w1");
     };
     let history = |token: &str, cluster: &str| {

@@ -87,7 +87,7 @@ fn a_revoked_token_receives_nothing_that_happens_after_its_revocation() {
     let export = Stream::open(&server, &reader, "/v1/audit/export", "");
     let backup = Stream::open(&server, &reader, "/v1/backup", "");
 
-    place.out(&["token", "revoke", "reader"]);
+    place.out(&["token", "delete", "reader"]);
     assert_eq!(order(&server, &admin, r#"{"command":"brake_on"}"#).status(), 200);
 
     let watched = String::from_utf8_lossy(&watch.rest()).into_owned();
@@ -118,7 +118,7 @@ fn a_command_whose_body_comes_after_the_revocation_is_rejected() {
         assert_eq!(&asked, b"HTTP/1.1 100 Continue\r\n\r\n");
         (stream, body)
     });
-    place.out(&["token", "revoke", "late"]);
+    place.out(&["token", "delete", "late"]);
     for (mut stream, body) in begun {
         stream.write_all(body.as_bytes()).unwrap();
         let response = Stream(stream).rest();

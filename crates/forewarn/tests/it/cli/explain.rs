@@ -165,8 +165,8 @@ fn a_terminate_that_nobody_saw_is_explained() {
     server.out("scaleset create new --instances 2");
     poll(&server, "new_0", "2020-07-01");
     let told = server.out("event explain new");
-    assert!(told.contains("\n  Model 1 has no notice of deletion: a delete causes no Terminate event; enable: `forewarn scaleset update new"), "{told}");
-    server.out("scaleset update new --terminate-notification on");
+    assert!(told.contains("\n  Model 1 has no notice of deletion: a delete causes no Terminate event; enable: `forewarn scaleset set new"), "{told}");
+    server.out("scaleset set new --terminate-notification on");
     server.out("scaleset delete-instances new 1 --wait");
     let told = server.out("event explain new/new_1");
     let note =

@@ -158,7 +158,7 @@ fn a_rejected_piece_leaves_the_pieces_before_it() {
     assert!(said.contains(&format!("fleet.toml:{line}: no such host: h99")), "{said}");
     assert!(said.contains("1040 of 1241 hosts and machines applied, 4 of 5 pieces"), "{said}");
     assert_eq!(machines(&server), 1_000);
-    server.run(&["host", "add", "h99"]);
+    server.run(&["host", "create", "h99"]);
     server.run(&["fleet", "apply", &path]);
     assert_eq!(machines(&server), 1_201);
 }

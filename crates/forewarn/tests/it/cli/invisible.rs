@@ -15,7 +15,7 @@ fn has_none(what: &str, text: &str) {
 fn nothing_that_is_printed_turns_or_hides_text() {
     let server = Server::start();
     let watching = server.begin("watch");
-    server.out(&format!("vm describe solo --tag {TAG}"));
+    server.out(&format!("vm set solo --tag {TAG}"));
     for command in ["vm show solo", "vm ls --output wide", "vm explain solo", "audit ls", "fleet show"] {
         let ran = server.run(command);
         assert_eq!(ran.code, Some(0), "{command}: {}", ran.err);
@@ -23,8 +23,8 @@ fn nothing_that_is_printed_turns_or_hides_text() {
     }
     assert!(server.out("vm show solo").contains("safe\\u{202e}evil\\u{200b}"), "it can be seen");
     let lines = std::iter::repeat_with(|| {
-        server.out(&format!("vm describe solo --tag {TAG}"));
-        server.out("vm describe solo --tag a=b");
+        server.out(&format!("vm set solo --tag {TAG}"));
+        server.out("vm set solo --tag a=b");
         watching.line_soon()
     });
     has_none("watch", &lines.flatten().next().unwrap());
@@ -37,7 +37,7 @@ fn nothing_that_is_printed_turns_or_hides_text() {
 #[test]
 fn data_stays_what_it_is() {
     let server = Server::start();
-    server.out(&format!("vm describe solo --tag {TAG}"));
+    server.out(&format!("vm set solo --tag {TAG}"));
     let ran = server.run("vm show solo --output json");
     has_none("JSON", &ran.out);
     let view: serde_json::Value = serde_json::from_str(&ran.out).unwrap();

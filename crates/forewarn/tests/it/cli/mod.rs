@@ -15,6 +15,7 @@ mod scalesets;
 mod servers;
 mod stories;
 mod support;
+mod verbs;
 mod wait_for;
 mod windows;
 

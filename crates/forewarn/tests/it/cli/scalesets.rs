@@ -60,7 +60,7 @@ fn a_scale_set_grows_and_is_already_so() {
     assert_eq!(on_one.code, Some(0), "{}", on_one.err);
     assert_eq!(instances(&server, "web", "host")[8], ("web_8".to_owned(), json!("h10")));
     for (host, zone) in [("z1", 71), ("z2", 72)] {
-        server.out(&format!("host add {host} --zone {zone}"));
+        server.out(&format!("host create {host} --zone {zone}"));
     }
     server.out("scaleset scale web 12 --zones 71 72 --fault-domains 1");
     let places: Vec<_> =
@@ -84,7 +84,7 @@ fn what_has_no_place_is_refused_whole() {
         nowhere.err
     );
     assert_eq!(server.json("scaleset ls")["items"], json!([]), "nothing of it was done");
-    server.out("host add h1");
+    server.out("host create h1");
     server.out("scaleset create web --instances 2");
     server.out("host fail h1");
     assert_eq!(server.run("scaleset scale web 3").code, Some(1));
@@ -147,10 +147,10 @@ fn who_goes_is_told_and_approves() {
 fn an_instance_keeps_its_notice_until_it_is_upgraded() {
     let server = Server::start();
     server.enrol("web_0");
-    assert_eq!(server.out("scaleset update web --terminate-delay 10m"), "web updated.\n");
-    assert_eq!(server.out("scaleset update web --terminate-delay 10m"), "web already has these settings.\n");
+    assert_eq!(server.out("scaleset set web --terminate-delay 10m"), "web updated.\n");
+    assert_eq!(server.out("scaleset set web --terminate-delay 10m"), "web already has these settings.\n");
     assert_eq!(
-        server.out("scaleset update web --terminate-notification on"),
+        server.out("scaleset set web --terminate-notification on"),
         "web already has these settings.\n"
     );
     let shown = server.json("scaleset show web");
@@ -169,7 +169,7 @@ fn an_instance_keeps_its_notice_until_it_is_upgraded() {
         "Nothing to upgrade: all instances of web have the latest model.\n"
     );
     assert_eq!(server.json("scaleset show web")["outdated"], 0);
-    server.out("scaleset update web --terminate-notification off --os-image on");
+    server.out("scaleset set web --terminate-notification off --os-image on");
     let shown = server.json("scaleset show web");
     assert_eq!((&shown["terminate"], &shown["os_image"]), (&Value::Null, &json!(true)));
     let nobody = server.run("scaleset upgrade web 9");
@@ -177,7 +177,7 @@ fn an_instance_keeps_its_notice_until_it_is_upgraded() {
         (nobody.code, nobody.err.as_str()),
         (Some(1), "forewarn: no such instance of this scale set: 9\n")
     );
-    let nothing = server.run("scaleset update web");
+    let nothing = server.run("scaleset set web");
     assert_eq!((nothing.code, nothing.out.as_str()), (Some(1), ""));
 }
 
@@ -186,7 +186,7 @@ fn an_instance_keeps_its_notice_until_it_is_upgraded() {
 fn where_upgrades_are_automatic_a_model_reaches_everybody() {
     let server = Server::start();
     server.out("scaleset create auto --instances 2 --upgrade automatic --orchestration flexible");
-    server.out("scaleset update auto --terminate-notification on");
+    server.out("scaleset set auto --terminate-notification on");
     assert_eq!(instances(&server, "auto", "terminate")[1].1, "5m");
     assert_eq!(server.json("scaleset show auto")["outdated"], 0);
 }
@@ -197,12 +197,12 @@ fn a_rolling_upgrade_rests_between_batches_and_can_be_hurried() {
     server.out("scaleset create new --instances 5 --upgrade rolling --batch-pause 1h");
     let shown = server.json("scaleset show new");
     assert_eq!(shown["upgrade"], json!({ "rolling": { "batch_percent": 20, "pause": "1h" } }));
-    assert_eq!(server.out("scaleset update new --batch-percent 40"), "new updated.\n");
+    assert_eq!(server.out("scaleset set new --batch-percent 40"), "new updated.\n");
     assert_eq!(
-        server.out("scaleset update new --upgrade rolling --batch-pause 1h"),
+        server.out("scaleset set new --upgrade rolling --batch-pause 1h"),
         "new already has these settings.\n"
     );
-    server.out("scaleset update new --terminate-notification on");
+    server.out("scaleset set new --terminate-notification on");
     let models = |server: &Server| -> Vec<Value> {
         instances(server, "new", "model").into_iter().map(|(_, model)| model).collect()
     };
@@ -212,13 +212,13 @@ fn a_rolling_upgrade_rests_between_batches_and_can_be_hurried() {
     assert!(shown.contains("next batch          2026-01-01 01:00:00Z\n"), "{shown}");
     server.out("clock advance 1h");
     assert_eq!(models(&server), [2, 2, 2, 2, 1]);
-    server.out("scaleset update new --upgrade automatic");
+    server.out("scaleset set new --upgrade automatic");
     assert_eq!(models(&server), [2, 2, 2, 2, 2]);
     assert_eq!(server.json("scaleset show new")["next_batch"], Value::Null);
     for wrong in ["--upgrade manual --batch-percent 30", "--batch-pause 5m", "--batch-percent 0"] {
-        assert_eq!(server.run(&format!("scaleset update new {wrong}")).code, Some(2), "{wrong}");
+        assert_eq!(server.run(&format!("scaleset set new {wrong}")).code, Some(2), "{wrong}");
     }
-    let long = server.run("scaleset update new --upgrade rolling --batch-pause 8d");
+    let long = server.run("scaleset set new --upgrade rolling --batch-pause 8d");
     assert_eq!(
         (long.code, long.err.as_str()),
         (Some(1), "forewarn: the pause is too long: at most 7 days\n")
@@ -234,10 +234,10 @@ fn spot_machines_are_not_told_of_their_deletion() {
     assert_eq!(server.run("scaleset show cheap").code, Some(1), "nothing of it was done");
     server.out("scaleset create cheap --instances 2 --spot delete");
     assert_eq!(server.json("scaleset show cheap")["spot"], "delete");
-    assert_eq!(server.run("scaleset update cheap --terminate-notification on").code, Some(1));
+    assert_eq!(server.run("scaleset set cheap --terminate-notification on").code, Some(1));
     let both = server.run("scaleset create x --terminate-notification off --terminate-delay 5m");
     assert_eq!((both.code, both.out.as_str()), (Some(2), ""), "{}", both.err);
-    let long = server.run("scaleset update web --terminate-delay 20m");
+    let long = server.run("scaleset set web --terminate-delay 20m");
     assert_eq!(long.err, "forewarn: notice of deletion must be 5 to 15 minutes, not 20m\n");
     // One that is being evicted for good is gone already.
     server.enrol("cheap_0");
@@ -258,8 +258,8 @@ fn deletes_are_waited_for_on_a_clock_that_runs() {
     let ran = server.run("scaleset scale web 0 --wait --output json");
     assert_eq!(ran.code, Some(0), "{}", ran.err);
     assert_eq!(serde_json::from_str::<Value>(&ran.out).unwrap()["work"].as_array().unwrap().len(), 3);
-    assert_eq!(server.out("scaleset rm web"), "Scale set web removed.\n");
-    assert_eq!(server.run("scaleset rm web").code, Some(1));
+    assert_eq!(server.out("scaleset delete web"), "Scale set web deleted.\n");
+    assert_eq!(server.run("scaleset delete web").code, Some(1));
 }
 
 /// promise: C2
@@ -295,7 +295,7 @@ fn a_scale_set_is_edited_only_as_it_was_read() {
     assert_eq!(scale("k2", r#"{"capacity":3}"#), "200");
     assert_eq!(scale("k3", r#"{"capacity":0}"#), "200");
     server.out("clock advance 1h");
-    server.out("scaleset rm new");
+    server.out("scaleset delete new");
     assert_eq!(scale("k2", r#"{"capacity":3}"#), "200", "it was answered before");
     assert_eq!(scale("k2", r#"{"capacity":4}"#), "422");
     assert_eq!(scale("k4", r#"{"capacity":3}"#), "404");
@@ -311,9 +311,9 @@ fn availability_sets_and_cloud_services_are_made_of_machines() {
         "Availability set sql created.\n"
     );
     let add =
-        "availabilityset add sql sql-0 --host h1 --update-domain 1 --fault-domain 2 --terminate-delay 5m";
+        "availabilityset add-vm sql sql-0 --host h1 --update-domain 1 --fault-domain 2 --terminate-delay 5m";
     assert_eq!(server.out(add), "Machine sql/sql-0 created.\n");
-    let clash = server.run("availabilityset add sql sql-1 --host h1 --update-domain 0");
+    let clash = server.run("availabilityset add-vm sql sql-1 --host h1 --update-domain 0");
     assert_eq!(clash.err, "forewarn: on host h1, sql already has update domain 1, so 0 cannot go there\n");
     let shown = server.json("availabilityset show sql");
     assert_eq!((&shown["size"], &shown["policy"]["redeploy"]), (&json!(1), &json!("automatic")));
@@ -323,24 +323,30 @@ fn availability_sets_and_cloud_services_are_made_of_machines() {
     assert!(server.out("availabilityset ls --output wide").contains("AUTOMATIC APPROVAL"));
     assert!(server.out("availabilityset show db").contains("\ndb-2  h6    2   2   running"));
     assert_eq!(server.run("availabilityset show web").code, Some(1), "a scale set is none");
-    assert_eq!(server.run("availabilityset rm sql").code, Some(1), "it has a machine");
+    assert_eq!(server.run("availabilityset delete sql").code, Some(1), "it has a machine");
     server.out("vm delete sql/sql-0");
     server.out("clock advance 1h");
-    assert_eq!(server.out("availabilityset rm sql"), "Availability set sql removed.\n");
+    assert_eq!(server.out("availabilityset delete sql"), "Availability set sql deleted.\n");
 
     server.out("cloudservice create desk");
-    server.out("cloudservice add desk Desk_IN_0 --host h2 --tag role=desk");
+    server.out("cloudservice add-instance desk Desk_IN_0 --host h2 --tag role=desk");
     assert_eq!(server.json("tenant show desk")["kind"], "cloud service");
+    let listed = server.out("cloudservice ls");
+    assert!(listed.contains("\ndesk  1         1               1 "), "{listed}");
+    assert!(!listed.contains("db") && !server.out("availabilityset ls").contains("desk"), "{listed}");
+    assert!(server.out("cloudservice show desk").contains("\nDesk_IN_0  h2    0   0   running"));
+    let other = server.run("cloudservice show db");
+    assert_eq!((other.code, other.err.as_str()), (Some(1), "forewarn: not a cloud service: db\n"));
     server.out("vm delete Desk_IN_0");
     server.out("clock advance 1h");
-    assert_eq!(server.out("cloudservice rm desk"), "Cloud service desk removed.\n");
+    assert_eq!(server.out("cloudservice delete desk"), "Cloud service desk deleted.\n");
 }
 
 #[test]
 fn a_fleet_can_be_made_without_a_file() {
     let server = Server::start_with("--fleet none");
-    assert_eq!(server.out("host add h1"), "Host h1 added.\n");
-    server.out("host add h2 --zone 2");
+    assert_eq!(server.out("host create h1"), "Host h1 created.\n");
+    server.out("host create h2 --zone 2");
     assert_eq!(server.json("host show h2")["zone"], 2);
     assert_eq!(
         server.out("vm create solo --host h1 --address 10.0.0.4 --tag role=front"),
@@ -351,7 +357,7 @@ fn a_fleet_can_be_made_without_a_file() {
     assert_eq!((&solo["addresses"], &solo["tags"]), (&json!(["10.0.0.4"]), &json!({ "role": "front" })));
     assert_eq!(server.json("vm show cheap")["spot"], "deallocate");
     assert_eq!(
-        server.out("vm describe solo --address 10.0.0.5 --address ::1"),
+        server.out("vm set solo --address 10.0.0.5 --address ::1"),
         "Addresses and tags of solo changed.\n"
     );
     let solo = server.json("vm show solo");
@@ -359,18 +365,18 @@ fn a_fleet_can_be_made_without_a_file() {
         (&solo["addresses"], &solo["tags"]),
         (&json!(["10.0.0.5", "::1"]), &json!({ "role": "front" }))
     );
-    server.out("vm describe solo --no-addresses --tag a=b");
+    server.out("vm set solo --no-addresses --tag a=b");
     assert_eq!(server.json("vm show solo")["addresses"], json!([]));
-    assert_eq!(server.run("vm describe solo").code, Some(2));
-    assert_eq!(server.out("vm update solo --terminate-notification on"), "solo updated.\n");
-    server.out("vm update solo --os-image on");
+    assert_eq!(server.run("vm set solo").code, Some(2));
+    assert_eq!(server.out("vm set solo --terminate-notification on"), "solo updated.\n");
+    server.out("vm set solo --os-image on");
     let solo = server.json("vm show solo");
     assert_eq!((&solo["terminate"], &solo["os_image"]), (&json!("5m"), &json!(true)));
-    assert_eq!(server.out("tenant policy solo --restart automatic"), "Policy of solo changed.\n");
-    assert_eq!(server.out("tenant policy solo --restart automatic"), "solo already has this policy.\n");
+    assert_eq!(server.out("tenant set solo --restart automatic"), "Policy of solo changed.\n");
+    assert_eq!(server.out("tenant set solo --restart automatic"), "solo already has this policy.\n");
     assert_eq!(server.json("tenant show solo")["policy"]["restart"], "automatic");
-    let in_use = server.run("host rm h1");
+    let in_use = server.run("host delete h1");
     assert!(in_use.err.starts_with("forewarn: the host still has machines: h1: "), "{}", in_use.err);
-    server.out("host add h3");
-    assert_eq!(server.out("host rm h3"), "Host h3 removed.\n");
+    server.out("host create h3");
+    assert_eq!(server.out("host delete h3"), "Host h3 deleted.\n");
 }

@@ -27,7 +27,7 @@ fn work_on_hosts_waits_for_the_windows_of_a_tenant() {
     assert_eq!(json["longest"]["steps"][0]["host_steps"][0]["begins"], "2026-01-01T02:00:00Z");
 
     server.out("rollout start h1");
-    let status = server.out("rollout status 0");
+    let status = server.out("rollout show 0");
     let waits = "waits for a window of tenant web: the next group is announced at 2026-01-01T01:45:00Z";
     assert!(status.contains("\nstate        waits-for-window\n") && status.contains(waits), "{status}");
     server.out("clock advance 1h45m");
@@ -39,7 +39,7 @@ fn work_on_hosts_waits_for_the_windows_of_a_tenant() {
     server.out("clock advance 15m");
     assert_eq!(server.json("event ls")["items"][0]["status"], "Started");
     server.out("clock advance 1m");
-    assert!(server.out("rollout status 0").contains("\nstate        finished\n"));
+    assert!(server.out("rollout show 0").contains("\nstate        finished\n"));
 
     let never = shell(&server, "forewarn rollout start h1 --window 12:00-13:00");
     assert_eq!(never.code, Some(1));

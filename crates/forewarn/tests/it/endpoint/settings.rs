@@ -108,9 +108,9 @@ fn a_listener_knows_machines_of_its_cluster_by_their_addresses() {
         assert_eq!(server.say(&name).short(), (403, FORBIDDEN));
         for command in [
             "cluster create west",
-            "--cluster west host add w1",
+            "--cluster west host create w1",
             "--cluster west vm create far --host w1",
-            "--cluster west vm describe far --address 127.0.0.1",
+            "--cluster west vm set far --address 127.0.0.1",
         ] {
             let output = server.try_run(&command.split(' ').collect::<Vec<_>>());
             assert!(output.status.success(), "{command}: {output:?}");

@@ -61,7 +61,7 @@ fn it_is_good_until_its_token_is_revoked_and_survives_the_server() {
     let server = place.serve(ARM);
     let ours = client(&place, &server).with(&signed);
     assert_eq!(ours.get(SUBSCRIPTIONS).0, 200, "the key is kept");
-    place.out(&["token", "revoke", "ci"]);
+    place.out(&["token", "delete", "ci"]);
     assert_eq!(ours.get(SUBSCRIPTIONS).0, 401, "at once");
     assert_eq!(exchange(&ours, &text).0, 401);
     place.token("ci --role operator");

@@ -16,7 +16,7 @@ fn server() -> TestServer {
 
 /// Injects a fault: `web_0 --next 2 --answer 500`.
 fn inject(server: &TestServer, words: &str) -> Value {
-    let words: Vec<_> = ["fault", "add"].into_iter().chain(words.split(' ')).collect();
+    let words: Vec<_> = ["fault", "create"].into_iter().chain(words.split(' ')).collect();
     server.json(&words)
 }
 

@@ -10,11 +10,11 @@ use super::{faults_left, inject, server};
 fn faults_are_added_listed_and_cleared() {
     let server = server();
     assert_eq!(
-        server.run(&["fault", "add", "web_0", "--next", "3", "--answer", "500"]),
+        server.run(&["fault", "create", "web_0", "--next", "3", "--answer", "500"]),
         "Fault 1: next 3 polls of web/web_0: 500.\n"
     );
-    server.run(&["fault", "add", "solo", "--request", "any", "--answer", "hang"]);
-    server.run(&["fault", "add", "solo", "--answer", "hide=1m"]);
+    server.run(&["fault", "create", "solo", "--request", "any", "--answer", "hang"]);
+    server.run(&["fault", "create", "solo", "--answer", "hide=1m"]);
     server.get("web_0", NEWEST);
     assert_eq!(
         server.run(&["fault", "ls"]),
@@ -29,12 +29,15 @@ fn faults_are_added_listed_and_cleared() {
     for (words, reason) in [
         ("fault clear --id 1", "no such fault: 1"),
         ("fault clear nobody", "no such machine: nobody"),
-        ("fault add nobody --answer 500", "no such machine: nobody"),
-        ("fault add --webhook nothing --answer duplicate", "no such webhook: nothing"),
-        ("fault add solo --answer 200", "not a fault: \"200\""),
-        ("fault add solo --answer slow=1h", "at most 10m"),
-        ("fault add solo --answer duplicate", "duplicate is no fault of a machine"),
-        ("fault add solo --request any --answer jump", "jump alters a document, so it applies to polls only"),
+        ("fault create nobody --answer 500", "no such machine: nobody"),
+        ("fault create --webhook nothing --answer duplicate", "no such webhook: nothing"),
+        ("fault create solo --answer 200", "not a fault: \"200\""),
+        ("fault create solo --answer slow=1h", "at most 10m"),
+        ("fault create solo --answer duplicate", "duplicate is no fault of a machine"),
+        (
+            "fault create solo --request any --answer jump",
+            "jump alters a document, so it applies to polls only",
+        ),
     ] {
         let output = server.try_run(&words.split(' ').collect::<Vec<_>>());
         let text = String::from_utf8(output.stderr).unwrap();
@@ -82,7 +85,8 @@ fn a_real_server_injects_no_faults() {
         "data_dir = 'DIR/data'\nfleet = 'DIR/fleet.toml'\n[api]\nsocket = 'DIR/api.sock'\n\
          [driver]\nkind = 'simulated'\n[[metadata.listen]]\naddress = '127.0.0.1:0'\nmachine = 'solo'\n",
     );
-    for words in [&["fault", "ls"][..], &["fault", "add", "solo", "--answer", "500"], &["fault", "clear"]] {
+    for words in [&["fault", "ls"][..], &["fault", "create", "solo", "--answer", "500"], &["fault", "clear"]]
+    {
         let output = place.run(words);
         let text = String::from_utf8(output.stderr).unwrap();
         let reason = "this server injects no faults\n  hint: only `forewarn dev` and `forewarn test` do";

@@ -141,8 +141,8 @@ fn live_in_west(server: &TestServer, files: &TempDir) {
     in_west(&["event", "approve", "--tenant", "lone"]);
     server.advance("1m");
     in_west(&["vm", "delete", "lone", "--yes"]);
-    in_west(&["host", "rm", "h1"]);
-    server.run(&["cluster", "rm", "west"]);
+    in_west(&["host", "delete", "h1"]);
+    server.run(&["cluster", "delete", "west"]);
 }
 
 /// promise: W2

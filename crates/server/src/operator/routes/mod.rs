@@ -16,7 +16,7 @@ mod server;
 mod work;
 
 use super::route::Route;
-use super::{faults, scalesets, webhooks};
+use super::{faults, machine_sets, scalesets, webhooks};
 
 /// All routes, in the order of the reference page.
 pub(super) fn routes() -> Vec<Route> {
@@ -25,6 +25,7 @@ pub(super) fn routes() -> Vec<Route> {
         fleet::machines(),
         fleet::tenants(),
         scalesets::routes(),
+        machine_sets::routes(),
         work::work(),
         work::rollouts(),
         fleet::fleet(),
