@@ -5,12 +5,13 @@ mod show;
 
 use anyhow::{Result, bail};
 use clap::{Args, Subcommand};
-use forewarn_control::{AuditPage, FAILURES_MAX, NamedCommand, RolloutEntry, RolloutView, Unfinished};
+use forewarn_control::{AuditPage, FAILURES_MAX, NamedCommand, RolloutEntry, RolloutView};
 use forewarn_explain::PreviewView;
 
 use super::sentences::Wording;
 use super::session::{Session, print};
 use super::task::{self, NoticeRequirement, Task, WaitArgs};
+use super::wait::Awaited;
 use super::{Name, OutputFormat, visible, wait};
 use options::{HostSelectionArgs, TermsArgs};
 
@@ -184,8 +185,9 @@ fn start(
     if !waiting.wait {
         return Ok(());
     }
-    let unfinished = Unfinished { work: outcome.work, rollouts: vec![*id], ended: Vec::new() };
-    wait::until_over(session, unfinished)?;
+    let mut awaited = Awaited::default();
+    awaited.add(&outcome);
+    wait::until_over(session, awaited)?;
     let view: RolloutView = session.get(&path)?;
     if session.output() == OutputFormat::Table {
         print(&format!("Rollout {id} has ended: {}.\n", visible(&view.text)))?;
