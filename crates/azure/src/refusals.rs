@@ -59,6 +59,7 @@ pub fn refused(refusal: &Refusal) -> ArmError {
         | Refusal::NotWaiting(_)
         | Refusal::AlreadyDone(_)
         | Refusal::WindowsNeverMeet { .. }
+        | Refusal::HostsInRollout(_)
         | Refusal::NotFenced(_)
         | Refusal::BeingFenced(_)
         | Refusal::NoStep(_)

@@ -128,6 +128,7 @@ impl MovedTimes {
 
     fn show_in(&self, outcome: &mut Outcome) {
         outcome.move_events(|id| self.by_event.get(id).map(|(to, _)| *to));
+        outcome.move_starts(|work| self.by_work.get(&work).map(|(_, to)| *to));
     }
 
     fn show_in_change(&self, change: &mut Change) {

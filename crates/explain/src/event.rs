@@ -24,7 +24,7 @@ pub fn explain_event(context: &ExplanationContext<'_>, id: &str) -> Option<Event
 
 impl ExplanationContext<'_> {
     fn visible(&self, tenant: TenantId, event: &Event) -> EventExplanation {
-        let view = event_view(self.cluster, tenant, event);
+        let view = event_view(self.cluster, tenant, event, self.viewer.may_see);
         let announced = self.announced();
         let work = self.cluster.maintenance(event.maintenance);
         let event_work = work.map(|work| EventWork { work, tenant, event });

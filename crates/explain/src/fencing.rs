@@ -1,10 +1,9 @@
 //! The fence of a failed host that work waits for, in words.
 
-use forewarn_control::view::describe::{cause, progress};
-use forewarn_lifecycle::{Fence, Hold, HostId, MachineId, Maintenance, Target, Tenant, Wait};
+use forewarn_lifecycle::{Fence, HostId, Maintenance, Target};
 
 use crate::obstacles::RETRIED;
-use crate::{ExplanationContext, UpcomingView};
+use crate::ExplanationContext;
 
 impl ExplanationContext<'_> {
     /// The state of the fences that work waits for before it may start machines elsewhere.
@@ -23,19 +22,6 @@ impl ExplanationContext<'_> {
         hosts.sort_unstable();
         hosts.dedup();
         hosts.into_iter().filter_map(|host| self.awaited_fence(host)).collect()
-    }
-
-    /// Restarts that wait for a fence, and have no event because the tenant is not enrolled.
-    pub(crate) fn unannounced_restarts(&self, id: MachineId, tenant: &Tenant) -> Vec<UpcomingView> {
-        let has_event =
-            |work: &Maintenance| tenant.events().iter().any(|event| event.maintenance == work.plan.id);
-        let held = |work: &&Maintenance| work.wait() == Some(Wait::Held(Hold::Fencing)) && !has_event(work);
-        let view = |work: &Maintenance| {
-            let fences = self.awaited_fences(work).join("; ");
-            let text = format!("{}: {}; {fences}", cause(self.cluster, &work.plan.cause), progress(work));
-            UpcomingView { event: None, text, not_before: None, error: None }
-        };
-        self.cluster.pending_of(id).filter(held).map(view).collect()
     }
 
     fn awaited_fence(&self, id: HostId) -> Option<String> {

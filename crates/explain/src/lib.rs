@@ -10,6 +10,7 @@
 //! Viewer (the caller) ────┘
 //! ```
 
+mod approval_trial;
 mod event;
 mod fencing;
 mod history;

@@ -1,10 +1,10 @@
 //! Explanation of a machine: its state, history and upcoming work.
 
 use forewarn_control::view::deletion::unannounced_reason;
-use forewarn_control::view::describe::{cause, join_names};
+use forewarn_control::view::describe::{cause, join_names, progress};
 use forewarn_control::{AuditEntry, MachineDetails, event_view, full_name, machine_view, rollout_view};
 use forewarn_lifecycle::{
-    Enrolment, Event, EventKind, Machine, MachineId, Maintenance, MaintenanceId, Target, Tenant,
+    Enrolment, Event, EventKind, Hold, Machine, MachineId, Maintenance, MaintenanceId, Target, Tenant, Wait,
 };
 use forewarn_types::Moment;
 
@@ -117,7 +117,7 @@ impl ExplanationContext<'_> {
             .iter()
             .filter(concerns)
             .map(|event| {
-                let view = event_view(self.cluster, machine.tenant, event);
+                let view = event_view(self.cluster, machine.tenant, event, self.viewer.may_see);
                 let work = self.cluster.maintenance(event.maintenance);
                 let event_work = work.map(|work| EventWork { work, tenant: machine.tenant, event });
                 let next = event_work.map(|event_work| self.next(&event_work).join("; ")).unwrap_or_default();
@@ -133,8 +133,7 @@ impl ExplanationContext<'_> {
                 UpcomingView { event: Some(view.id), text, not_before: view.not_before, error }
             })
             .collect();
-        all.extend(self.unannounced_errors(id, tenant));
-        all.extend(self.unannounced_restarts(id, tenant));
+        all.extend(self.unannounced_work(id, tenant));
         all.extend(self.upcoming_rollout(machine));
         all
     }
@@ -145,15 +144,21 @@ impl ExplanationContext<'_> {
         of(Target::Machine(machine)).or_else(|| of(Target::Returning(machine)))
     }
 
-    /// Work without an event, because the tenant is not enrolled, whose action is retried.
-    fn unannounced_errors(&self, id: MachineId, tenant: &Tenant) -> Vec<UpcomingView> {
+    /// Work on the machine without an event: its tenant is not enrolled, or its cause makes no event.
+    fn unannounced_work(&self, id: MachineId, tenant: &Tenant) -> Vec<UpcomingView> {
         let has_event =
             |work: &Maintenance| tenant.events().iter().any(|event| event.maintenance == work.plan.id);
         let unannounced = self.cluster.pending_of(id).filter(|work| !has_event(work));
-        let views = unannounced.filter_map(|work| {
-            let error = self.driver_error(work.plan.id, id)?;
-            let text = format!("{}: under way; {RETRIED}: {error}", cause(self.cluster, &work.plan.cause));
-            Some(UpcomingView { event: None, text, not_before: None, error: Some(error) })
+        let views = unannounced.map(|work| {
+            let mut text = format!("{}: {}", cause(self.cluster, &work.plan.cause), progress(work));
+            if work.wait() == Some(Wait::Held(Hold::Fencing)) {
+                text.push_str(&format!("; {}", self.awaited_fences(work).join("; ")));
+            }
+            let error = self.driver_error(work.plan.id, id);
+            text.extend(error.iter().map(|error| format!("; {RETRIED}: {error}")));
+            let waits = matches!(work.wait(), Some(Wait::Notice | Wait::Wall));
+            let not_before = waits.then_some(Moment(work.plan.not_before));
+            UpcomingView { event: None, text, not_before, error }
         });
         views.collect()
     }

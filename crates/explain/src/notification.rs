@@ -12,7 +12,7 @@ use forewarn_control::resource_id::{GroupId, ResourceId, instance_word, machine_
 use forewarn_control::view::deletion::{length, older_model, scale_set_of};
 use forewarn_control::view::describe::join_names;
 use forewarn_imds::Edition;
-use forewarn_lifecycle::{EventKind, Machine, MachineId, Priority, ScaleSet, Shape, Tenant};
+use forewarn_lifecycle::{EventKind, Machine, MachineId, Priority, ScaleSet, Shape, Tenant, Unenrolled};
 use forewarn_types::Moment;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -169,9 +169,13 @@ impl ExplanationContext<'_> {
 
     /// Hint about a tenant that is not enrolled.
     pub(crate) fn not_enrolled(&self, tenant: &Tenant) -> Option<String> {
+        let waits = match self.cluster.settings().unenrolled {
+            Unenrolled::RunAtOnce => "",
+            Unenrolled::WaitAnyway => "; work on them waits as long as a notice, without an event",
+        };
         (!tenant.is_enrolled()).then(|| {
             format!(
-                "tenant {} is not enrolled: its machines get no notice of events until one of them polls",
+                "tenant {} is not enrolled: its machines get no notice of events until one of them polls{waits}",
                 tenant.name
             )
         })

@@ -141,15 +141,6 @@ impl ExplanationContext<'_> {
             }
             Phase::Scheduled { not_before, .. } => Moment(*not_before),
         };
-        let parts = work.plan.parts.iter().filter(|part| part.announcement.is_some()).count();
-        let condition = match parts {
-            // Deletions wait for each other.
-            1 if event.is_approved() && event.announcement.kind == EventKind::Terminate => {
-                "the other Terminate events of its tenant are approved"
-            }
-            1 => "its tenant approves",
-            _ => "all its tenants approve",
-        };
         let is_late = self.now.wall >= work.plan.not_before;
         let starts = match work.wait() {
             Some(Wait::Held(_)) => {
@@ -159,9 +150,7 @@ impl ExplanationContext<'_> {
             Some(Wait::Notice | Wait::Wall) | None if is_late => {
                 "it starts as soon as nothing holds it any more: late, but not skipped".to_owned()
             }
-            Some(Wait::Notice | Wait::Wall) | None => {
-                format!("it starts as soon as {condition}, and at NotBefore, {not_before}, at the latest")
-            }
+            Some(Wait::Notice | Wait::Wall) | None => self.start_conditions(work, event, not_before),
         };
         vec![starts]
     }

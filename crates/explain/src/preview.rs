@@ -124,7 +124,7 @@ const HORIZON: Duration = Duration::from_hours(90 * 24);
 pub fn preview(cluster: &Cluster, now: Now, entry: &RolloutEntry) -> Result<PreviewView, PreviewError> {
     let work = entry.task().map_err(CommandError::from)?;
     let kind = work.kind;
-    let hosts = entry.hosts.resolve(cluster).map_err(CommandError::from)?;
+    let hosts = entry.resolve_hosts(cluster).map_err(CommandError::from)?;
     let count = hosts.iter().collect::<BTreeSet<_>>().len();
     let terms = entry.terms.apply(&RolloutTerms::default()).map_err(CommandError::from)?;
     let command = Command::Rollout { work, hosts, terms };

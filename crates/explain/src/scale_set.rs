@@ -104,7 +104,7 @@ impl ExplanationContext<'_> {
         let groups = set.groups.iter().filter_map(|id| Some((*id, self.cluster.tenant(*id)?)));
         let events = groups.flat_map(|(id, tenant)| tenant.events().iter().map(move |event| (id, event)));
         let all = events.map(|(id, event)| {
-            let view = event_view(self.cluster, id, event);
+            let view = event_view(self.cluster, id, event, self.viewer.may_see);
             let machines = join_names(&view.resources);
             let text = format!("{} of {machines} ({}): {}", view.kind, view.cause, view.progress);
             UpcomingView { event: Some(view.id), text, not_before: view.not_before, error: None }

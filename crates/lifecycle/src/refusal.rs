@@ -88,6 +88,13 @@ pub enum Refusal {
     #[error("planned work on the host is announced or in progress: {0}")]
     HostBusy(Name),
     #[error(
+        "planned work on a host is announced or in progress: {}\n  hint: wait until it has ended, or leave the host out; \
+         with `--all` or `--zone`: {}",
+        listed(.0),
+        exclusions(.0)
+    )]
+    HostsInRollout(Vec<Name>),
+    #[error(
         "no other host can take the machine: {0}\n  hint: it needs a healthy host in the same zone, without another update domain of its tenant"
     )]
     NoHost(Name),
@@ -153,14 +160,22 @@ pub enum Refusal {
     TooMany { what: &'static str, max: usize },
 }
 
-/// Names of tenants in a sentence: at most eight, and the number of the others.
-fn listed(tenants: &[Name]) -> String {
+/// Names in a sentence: at most eight, and the number of the others.
+fn listed(names: &[Name]) -> String {
     const NAMED_MAX: usize = 8;
-    let named: Vec<_> = tenants.iter().take(NAMED_MAX).map(Name::as_str).collect();
-    match tenants.len().saturating_sub(NAMED_MAX) {
+    let named: Vec<_> = names.iter().take(NAMED_MAX).map(Name::as_str).collect();
+    match names.len().saturating_sub(NAMED_MAX) {
         0 => named.join(", "),
         more => format!("{} and {more} more", named.join(", ")),
     }
+}
+
+/// The options that leave hosts out of a rollout.
+fn exclusions(hosts: &[Name]) -> String {
+    const NAMED_MAX: usize = 8;
+    let options: Vec<_> = hosts.iter().take(NAMED_MAX).map(|host| format!("--except {host}")).collect();
+    let more = if hosts.len() > NAMED_MAX { " …" } else { "" };
+    format!("`{}{more}`", options.join(" "))
 }
 
 /// The event of planned work, as the end of a message.

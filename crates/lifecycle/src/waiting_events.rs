@@ -3,11 +3,17 @@
 
 use std::time::Duration;
 
-use forewarn_types::Now;
+use forewarn_types::{MaintenanceId, Now, TenantId};
 
 use crate::cluster::Cluster;
 
 impl Cluster {
+    /// The tenants with an event of a maintenance that they have not approved.
+    pub fn unapproved_tenants(&self, id: MaintenanceId) -> impl Iterator<Item = TenantId> {
+        let all = (id, TenantId(0))..=(id, TenantId(u32::MAX));
+        self.unapproved.range(all).map(|(_, tenant)| *tenant)
+    }
+
     /// The number of visible events that wait for the approval of their tenants.
     #[must_use]
     pub fn unapproved_count(&self) -> usize {

@@ -77,7 +77,7 @@ pub use reach::Reach;
 pub use recent_log::RecentLog;
 pub use recover::Recovered;
 pub use saved_state::{SavedStateError, export_state, read_state};
-pub use transfer::{CheckReport, check, export, import};
+pub use transfer::{CheckReport, CopyReport, check, check_copy, export, import};
 
 /// A journal of records and audit entries. Its streams are written independently of each other.
 #[derive(Debug)]

@@ -57,6 +57,22 @@ pub struct CheckReport {
     pub machines: usize,
 }
 
+/// Contents of a copy of a running journal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CopyReport {
+    /// Highest value of each clock.
+    pub clock: Now,
+    /// Records of all streams in its life.
+    pub records: u64,
+    /// Position of the newest audit entry.
+    pub position: u64,
+    pub clusters: usize,
+    /// Hosts in all clusters.
+    pub hosts: usize,
+    pub tenants: usize,
+    pub machines: usize,
+}
+
 /// Header of an export.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct ExportHeader {
@@ -90,6 +106,23 @@ pub fn check(directory: &Path) -> Result<CheckReport, OpenError> {
         replayed,
         entries: headings.journal.audit_end.number,
         entries_kept,
+        hosts: count(&state, |cluster| cluster.hosts().count()),
+        tenants: count(&state, |cluster| cluster.tenants().count()),
+        machines: count(&state, |cluster| cluster.machines().count()),
+    })
+}
+
+/// Checks every page, record and row of a copy of a running journal, and replays it, as [`import`] does.
+///
+/// # Errors
+/// Fails if the file is no copy, or is damaged.
+pub fn check_copy(file: &Path) -> Result<CopyReport, OpenError> {
+    let (headings, Recovered { state, clock, .. }) = recover(&database::open_copy(file)?, file)?;
+    Ok(CopyReport {
+        clock,
+        records: headings.journal.records,
+        position: headings.journal.audit_end.number,
+        clusters: state.clusters().count(),
         hosts: count(&state, |cluster| cluster.hosts().count()),
         tenants: count(&state, |cluster| cluster.tenants().count()),
         machines: count(&state, |cluster| cluster.machines().count()),

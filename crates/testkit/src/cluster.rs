@@ -159,7 +159,7 @@ impl TestCluster {
             }
             Resolved::Jam(_) => Vec::new(),
         };
-        outcome(&self.rules, self.now, &changes)
+        outcome(&self.rules, self.now, &changes, &|_| true)
     }
 
     /// Asks the rules, and keeps what is told of it.

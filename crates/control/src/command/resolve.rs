@@ -371,7 +371,7 @@ fn pause(rollout: u64, announced: Announced) -> Command {
 }
 
 fn start_rollout(cluster: &Cluster, entry: &RolloutEntry) -> Result<Command, CommandError> {
-    let (hosts, terms) = (entry.hosts.resolve(cluster)?, entry.terms.apply(&RolloutTerms::default())?);
+    let (hosts, terms) = (entry.resolve_hosts(cluster)?, entry.terms.apply(&RolloutTerms::default())?);
     Ok(Command::Rollout { work: entry.task()?, hosts, terms })
 }
 

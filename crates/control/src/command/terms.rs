@@ -1,5 +1,6 @@
 //! Terms of a rollout in their written form, and the selection of its hosts.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::num::NonZeroU16;
 
@@ -28,6 +29,10 @@ pub struct RolloutEntry {
     pub kind: WorkWord,
     /// The hosts.
     pub hosts: HostSelection,
+    /// Hosts of the selection that are left out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(with = "Vec<schema::Name>")]
+    pub except: Vec<String>,
     /// The terms.
     #[serde(default)]
     pub terms: TermsEntry,
@@ -45,6 +50,17 @@ pub struct RolloutEntry {
 }
 
 impl RolloutEntry {
+    /// The hosts of the rollout, in the order of the selection.
+    ///
+    /// # Errors
+    /// Fails if a host is not found.
+    pub fn resolve_hosts(&self, cluster: &Cluster) -> Result<Vec<HostId>, LookupError> {
+        let except: BTreeSet<_> = find_hosts(cluster, &self.except)?.into_iter().collect();
+        let mut hosts = self.hosts.resolve(cluster)?;
+        hosts.retain(|host| !except.contains(host));
+        Ok(hosts)
+    }
+
     /// The work on each host.
     ///
     /// # Errors

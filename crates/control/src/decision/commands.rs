@@ -84,7 +84,9 @@ impl ClusterDraft<'_> {
         self.check_notice(context)?;
         self.draft.attribution = super::attribution::Attribution::default();
         let changes = self.draft.records.iter().filter_map(change_of);
-        let outcome = outcome(self.rules(), self.now(), changes);
+        let (rules, permit) = (self.rules(), context.permit.as_ref());
+        let sees = |tenant| permit.is_none_or(|check| check.permit.sees(rules, tenant));
+        let outcome = outcome(rules, self.now(), changes, &sees);
         let outcome = Outcome { changes: outcome.changes + own, entry, ..outcome };
         self.keep_receipt(context, &outcome)?;
         Ok(outcome)

@@ -85,7 +85,8 @@ fn new_receipt(by: &str, once: Option<&IdempotencyKey>, outcome: &Outcome) -> Op
     let mut answer = bytes(outcome);
     if answer.len() > ANSWER_BYTES_MAX {
         // There are more events than can be stored: a repeated request gets the number of changes only.
-        answer = bytes(&Outcome { events: Vec::new(), unnotified: Vec::new(), ..outcome.clone() });
+        let (events, unnotified, starts) = (Vec::new(), Vec::new(), Vec::new());
+        answer = bytes(&Outcome { events, unnotified, starts, ..outcome.clone() });
     }
     Some(NewReceipt { by: by.to_owned(), key, fingerprint, answer: StoredResponse(answer.into()) })
 }
@@ -93,6 +94,7 @@ fn new_receipt(by: &str, once: Option<&IdempotencyKey>, outcome: &Outcome) -> Op
 /// The outcome of a request that has changed nothing.
 pub(super) fn empty_outcome(now: Now) -> Outcome {
     let (events, unnotified, work, rollouts) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-    let staying = Vec::new();
-    Outcome { now: Moment(now.wall), changes: 0, events, unnotified, work, rollouts, staying, entry: None }
+    let (starts, staying) = (Vec::new(), Vec::new());
+    let now = Moment(now.wall);
+    Outcome { now, changes: 0, events, unnotified, work, starts, rollouts, staying, entry: None }
 }

@@ -1,6 +1,6 @@
 //! The notice of a deletion in words: its length for a machine, or the reason why there is none.
 
-use forewarn_lifecycle::{Cause, Cluster, Machine, Plan, Power, ScaleSet, Shape, TerminateNotice};
+use forewarn_lifecycle::{Cause, Cluster, Machine, Plan, Power, Priority, ScaleSet, Shape, TerminateNotice};
 
 use crate::resource_id::show_iso_duration;
 
@@ -50,6 +50,29 @@ pub(crate) fn unannounced(cluster: &Cluster, plan: &Plan) -> Option<String> {
         }
     };
     Some(format!("{UNANNOUNCED}{why}"))
+}
+
+/// The change that lets the next deletion be announced, in words. None if the deletion is announced, is not one, or
+/// nothing of that kind helps: a tenant that is not enrolled, a machine that cannot receive events.
+pub(crate) fn remedy(cluster: &Cluster, plan: &Plan) -> Option<String> {
+    let Cause::UserDelete(None) = &plan.cause else { return None };
+    let machine = cluster.machine(*plan.parts.first()?.machines.first()?)?;
+    if machine.profile.terminate.is_some() || machine.priority != Priority::Regular {
+        return None;
+    }
+    let (machine, command) = match scale_set_of(cluster, machine) {
+        Some(set) if set.model.terminate.is_some() => {
+            (&machine.name, format!("forewarn scaleset upgrade {} --all", set.name))
+        }
+        Some(set) => {
+            (&machine.name, format!("forewarn scaleset update {} --terminate-notification on", set.name))
+        }
+        None => (&machine.name, format!("forewarn vm update {} --terminate-notification on", machine.name)),
+    };
+    Some(format!(
+        "{machine} has no terminate notification, so its deletion is not announced; to have deletions announced, first \
+         run: {command}"
+    ))
 }
 
 /// The reason that [`unannounced`] has put into a text.

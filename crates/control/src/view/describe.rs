@@ -80,6 +80,10 @@ pub(crate) fn join_first(names: impl Iterator<Item = String>, count: usize) -> S
 #[must_use]
 pub fn progress(work: &Maintenance) -> String {
     let words = match &work.stage {
+        Stage::Waiting(Wait::Notice) if !work.plan.is_announced() => {
+            let end = Moment(work.plan.not_before);
+            return format!("waits as long as a notice, until {end}: none of its tenants is enrolled");
+        }
         Stage::Waiting(Wait::Notice) => "waits for approval or for the end of the notice",
         Stage::Waiting(Wait::Wall) => "waits for the wall clock",
         Stage::Waiting(Wait::Nothing | Wait::Offered { .. }) => "is about to start",

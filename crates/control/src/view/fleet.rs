@@ -23,6 +23,7 @@ use crate::view::capacity::{RoomView, room_view};
 use crate::view::describe::{approver, cause, progress, start};
 use crate::view::failure::FailureView;
 use crate::view::host_mode::{MaintenanceModeView, mode_view};
+use crate::view::start::{SeesTenant, event_progress};
 use forewarn_imds::words::{self, Status};
 use forewarn_types::{Moment, Span};
 
@@ -399,7 +400,7 @@ pub fn tenant_view(cluster: &Cluster, id: TenantId) -> Option<TenantView> {
 
 /// View of an event.
 #[must_use]
-pub fn event_view(cluster: &Cluster, tenant: TenantId, event: &Event) -> EventView {
+pub fn event_view(cluster: &Cluster, tenant: TenantId, event: &Event, sees: SeesTenant<'_>) -> EventView {
     let announcement = &event.announcement;
     let work = cluster.maintenance(event.maintenance);
     let (not_before, approved, by) = match &event.phase {
@@ -424,7 +425,7 @@ pub fn event_view(cluster: &Cluster, tenant: TenantId, event: &Event) -> EventVi
         approved,
         by,
         cause: work.map(|work| cause(cluster, &work.plan.cause)).unwrap_or_default(),
-        progress: work.map(progress).unwrap_or_default(),
+        progress: work.map(|work| event_progress(cluster, work, event, sees)).unwrap_or_default(),
         work: event.maintenance.0,
     }
 }

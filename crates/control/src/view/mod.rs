@@ -13,6 +13,7 @@ pub(crate) mod outcome;
 pub(crate) mod pick;
 pub(crate) mod rollout;
 pub(crate) mod sets;
+pub(crate) mod start;
 pub(crate) mod webhook;
 
 pub use access::{
@@ -36,4 +37,5 @@ pub use sets::{
     InstanceView, MachineSetSummary, MachineSetView, MemberView, ScaleSetSummary, ScaleSetView,
     machine_set_summary, machine_set_view, scale_set_summary, scale_set_view,
 };
+pub use start::{SeesTenant, StartState, StartView, Unapproved, WorkNotice, event_progress};
 pub use webhook::{NewWebhook, SchemaWord, WebhookState, WebhookTest, WebhookTestRequest, WebhookView};

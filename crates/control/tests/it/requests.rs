@@ -61,7 +61,7 @@ proptest! {
         let mut world = build(&layout);
         history.iter().for_each(|happening| world.happen(happening));
         let changes: Vec<_> = world.journal.iter().map(|(_, change)| change.clone()).collect();
-        let outcome = outcome(&world.cluster, world.now, &changes);
+        let outcome = outcome(&world.cluster, world.now, &changes, &|_| true);
         let operation = Operation {
             number: 7,
             name: "operation".to_owned(),

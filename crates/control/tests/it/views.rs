@@ -14,7 +14,7 @@ const SOLO: MachineId = MachineId(0);
 fn event(town: &TestCluster, tenant: TenantId) -> EventView {
     let events = town.rules.tenant(tenant).unwrap().events();
     assert_eq!(events.len(), 1);
-    event_view(&town.rules, tenant, &events[0])
+    event_view(&town.rules, tenant, &events[0], &|_| true)
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use anyhow::{Result, bail};
 use clap::Subcommand;
-use forewarn_control::{AllWord, EventSelection, EventView, NamedCommand};
+use forewarn_control::{AllWord, EventSelection, EventView, NamedCommand, Outcome, StartState};
 use forewarn_types::Moment;
 
 use super::event_id::{EventIdPrefix, short};
@@ -103,8 +103,8 @@ pub(super) fn run(session: &Session, command: Command) -> Result<()> {
         Command::Start { id } => {
             let event = id.resolve(session)?;
             let command = NamedCommand::ForceStart { event: event.id.clone() };
-            task::run(session, &Task::new(wording("start", &event, "started"), command))?;
-            print_states(session, &[event])
+            let outcome = task::run(session, &Task::new(wording("start", &event, "started"), command))?;
+            print_states(session, &outcome, &[event])
         }
         Command::Retry { id } => {
             let event = id.resolve(session)?;
@@ -213,8 +213,8 @@ fn approve(session: &Session, ids: &[EventIdPrefix]) -> Result<()> {
             }
         };
         let command = NamedCommand::Approve { tenant, events: EventSelection::Ids(ids) };
-        task::run(session, &Task::new(wording, command))?;
-        print_states(session, &events)?;
+        let outcome = task::run(session, &Task::new(wording, command))?;
+        print_states(session, &outcome, &events)?;
     }
     Ok(())
 }
@@ -231,22 +231,28 @@ fn approve_all(session: &Session, tenant: String) -> Result<()> {
         unchanged: format!("All events of {tenant} are already approved."),
     };
     let command = NamedCommand::Approve { tenant, events: EventSelection::Every(AllWord::All) };
-    task::run(session, &Task::new(wording, command))?;
-    print_states(session, &events)
+    let outcome = task::run(session, &Task::new(wording, command))?;
+    print_states(session, &outcome, &events)
 }
 
-/// Prints the current states of events.
-fn print_states(session: &Session, events: &[EventView]) -> Result<()> {
+/// Prints the states of events after a decision about them.
+fn print_states(session: &Session, outcome: &Outcome, events: &[EventView]) -> Result<()> {
     match session.output() {
         OutputFormat::Json => return Ok(()),
         OutputFormat::Table | OutputFormat::Wide => {}
     }
-    let now = session.now()?;
     for event in events {
-        match session.find::<EventView>(&format!("/v1/events/{}", event.id))? {
-            Some(event) => print(&visible(&format!("{}.\n", sentences::state(&event, now))))?,
-            None => print(&visible(&format!("{} completed.\n", sentences::what(event))))?,
-        }
+        let state = match outcome.start_of(event.work) {
+            Some(start) if start.state != StartState::Waiting => {
+                format!("{}: {}", sentences::what(event), start.progress)
+            }
+            // The view of an event that waits names the other tenants that have not approved.
+            Some(_) | None => match session.find::<EventView>(&format!("/v1/events/{}", event.id))? {
+                Some(event) => sentences::state(&event, outcome.now),
+                None => format!("{} has ended", sentences::what(event)),
+            },
+        };
+        print(&visible(&format!("{state}.\n")))?;
     }
     Ok(())
 }

@@ -36,6 +36,7 @@ mod step_args;
 mod task;
 mod tenant;
 mod token;
+mod unannounced;
 mod verdict;
 mod vm;
 mod vm_set;

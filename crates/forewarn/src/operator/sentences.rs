@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use forewarn_control::{EventView, Outcome};
+use forewarn_control::{EventView, Outcome, StartState};
 use forewarn_types::{Moment, show_duration};
 
 use super::event_id::short;
 use super::table::some;
+use super::unannounced;
 
 /// The words for one task.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,7 +67,7 @@ pub(super) fn outcome(outcome: &Outcome, wording: &Wording) -> String {
     for rollout in &outcome.rollouts {
         lines.push(format!("Rollout {rollout} planned: {}.", wording.noun));
     }
-    lines.extend(outcome.events.iter().map(|event| announced(event, outcome.now)));
+    lines.extend(outcome.events.iter().map(|event| announced(event, outcome)));
     let open: Vec<_> = outcome.events.iter().filter(|event| is_open(event)).collect();
     if !open.is_empty() {
         let ids: Vec<_> = open.iter().map(|event| short(&event.id)).collect();
@@ -81,20 +82,13 @@ pub(super) fn outcome(outcome: &Outcome, wording: &Wording) -> String {
             _ => lines.push(hint.trim_start().to_owned()),
         }
     }
-    if let Some(sentence) = without_notice(&outcome.unnotified) {
-        // With the events of other tenants, the work waits for their notice.
-        lines.push(if outcome.events.is_empty() {
-            format!("{} starts now. {sentence}", capital(&wording.noun))
-        } else {
-            sentence
-        });
-    }
+    let (subject, time) = (capital(&wording.noun), |moment| when(moment, outcome.now));
+    let unannounced = unannounced::sentences(outcome, &subject, &time);
+    let without_notice = without_notice(&outcome.unnotified);
+    lines.extend(Some(unannounced.into_iter().chain(without_notice).collect::<Vec<_>>().join(" ")));
+    lines.retain(|line| !line.is_empty());
     if lines.is_empty() {
-        lines.push(if outcome.work.is_empty() {
-            wording.done.clone()
-        } else {
-            format!("{} is in progress, without an event.", capital(&wording.noun))
-        });
+        lines.push(unannounced::work(outcome, &subject, &time).unwrap_or_else(|| wording.done.clone()));
     }
     match outcome.staying.as_slice() {
         [] => {}
@@ -108,12 +102,15 @@ pub(super) fn outcome(outcome: &Outcome, wording: &Wording) -> String {
 }
 
 /// The state of a new event.
-fn announced(event: &EventView, now: Moment) -> String {
+fn announced(event: &EventView, outcome: &Outcome) -> String {
     let (what, id) = (what(event), &event.id);
+    let held = outcome.start_of(event.work).filter(|start| start.state == StartState::Held);
+    let held = held.map(|start| format!("; {}", start.progress)).unwrap_or_default();
     match (event.not_before, &event.by) {
         (Some(moment), _) => {
             let approved = if event.approved { " and approved" } else { "" };
-            format!("{what} is announced{approved}: event {id}, not before {}.", when(moment, now))
+            let when = when(moment, outcome.now);
+            format!("{what} is announced{approved}: event {id}, not before {when}{held}.")
         }
         (None, Some(by)) => format!("{what} has started: event {id}, by {by}."),
         (None, None) => format!("{what} has started: event {id}."),
@@ -192,6 +189,8 @@ pub(super) fn capital(phrase: &str) -> String {
 
 #[cfg(test)]
 pub(super) mod tests {
+    use forewarn_control::{StartView, WorkNotice};
+
     use super::*;
 
     /// An event with this status.
@@ -225,6 +224,7 @@ pub(super) mod tests {
             events: Vec::new(),
             unnotified: Vec::new(),
             work,
+            starts: Vec::new(),
             rollouts: Vec::new(),
             staying: Vec::new(),
             entry: None,
@@ -286,15 +286,66 @@ pub(super) mod tests {
     fn an_outcome_without_events_has_its_own_sentence() {
         assert_eq!(outcome(&Outcome { changes: 0, ..nothing() }, &wording()), "web_0 is already stopped.\n");
         assert_eq!(outcome(&nothing(), &wording()), "web_0 stopped.\n");
-        assert_eq!(
-            outcome(&Outcome { work: vec![7], ..nothing() }, &wording()),
-            "Stop of web_0 is in progress, without an event.\n"
-        );
-        assert_eq!(
-            outcome(&Outcome { unnotified: vec!["solo".to_owned()], ..nothing() }, &named("restart of solo")),
-            "Restart of solo starts now. Tenant solo gets no notice: none of its machines has polled for events in the last \
-             24 hours.\n"
-        );
+    }
+
+    fn start(notice: WorkNotice, state: StartState) -> StartView {
+        let not_before = (state == StartState::Waiting).then(|| "2026-01-01T00:15:00Z".parse().unwrap());
+        StartView {
+            work: 7,
+            state,
+            progress: "held by the brake".to_owned(),
+            notice,
+            not_before,
+            unapproved: Vec::new(),
+            unapproved_others: 0,
+            remedy: None,
+        }
+    }
+
+    fn unannounced_text(notice: WorkNotice, state: StartState) -> String {
+        let unnotified = match notice {
+            WorkNotice::Unenrolled => vec!["solo".to_owned()],
+            WorkNotice::Event | WorkNotice::None => Vec::new(),
+        };
+        outcome(&Outcome { work: vec![7], starts: vec![start(notice, state)], unnotified, ..nothing() }, &wording())
+    }
+
+    #[test]
+    fn the_start_of_work_on_unenrolled_tenants_is_as_decided() {
+        let because = " Tenant solo gets no notice: none of its machines has polled for events in the last 24 hours.\n";
+        for (state, words) in [
+            (StartState::Started, "Stop of web_0 starts now."),
+            (StartState::Due, "Stop of web_0 is about to start."),
+            (StartState::Held, "Stop of web_0 has not started: held by the brake."),
+            (
+                StartState::Waiting,
+                "Stop of web_0 starts at 2026-01-01 00:15:00Z (in 15m): it waits as long as a notice.",
+            ),
+        ] {
+            assert_eq!(unannounced_text(WorkNotice::Unenrolled, state), format!("{words}{because}"));
+        }
+    }
+
+    #[test]
+    fn the_start_of_work_that_makes_no_events_is_as_decided() {
+        for (state, words) in [
+            (StartState::Started, "Stop of web_0 is in progress, without an event.\n"),
+            (StartState::Due, "Stop of web_0 is about to start, without an event.\n"),
+            (StartState::Held, "Stop of web_0 has not started, and has no event: held by the brake.\n"),
+            (StartState::Withdrawn, "Stop of web_0 was withdrawn.\n"),
+        ] {
+            assert_eq!(unannounced_text(WorkNotice::None, state), words);
+        }
+        let unknown = outcome(&Outcome { work: vec![7], ..nothing() }, &wording());
+        assert_eq!(unknown, "Stop of web_0 is accepted, without an event.\n");
+    }
+
+    #[test]
+    fn work_beside_events_has_its_own_sentence() {
+        let starts = vec![start(WorkNotice::Unenrolled, StartState::Started)];
+        let (events, unnotified) = (vec![event("Scheduled")], vec!["solo".to_owned()]);
+        let text = outcome(&Outcome { work: vec![7], starts, events, unnotified, ..nothing() }, &wording());
+        assert!(text.contains("\nThe work without an event starts now. Tenant solo gets no notice"), "{text}");
     }
 
     #[test]

@@ -1,15 +1,17 @@
 //! Tasks: sends the request of a command, prints its outcome, and waits for its work.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Result, bail};
 use clap::Args;
-use forewarn_control::{EndedView, Ending, FailureView, NamedCommand, Outcome, Unfinished};
+use forewarn_control::{EndedView, Ending, FailureView, NamedCommand, Outcome};
 use serde::Serialize;
 use serde_json::Value;
 
 use super::sentences::Wording;
 use super::session::{Session, parse, print};
+use super::wait::Awaited;
+use super::visible::one_line;
 use super::{OutputFormat, enrolment_hint, sentences, visible, wait};
 use crate::client::ApiError;
 
@@ -101,20 +103,20 @@ impl Task {
 ///
 /// In JSON, the outcome of a task with work is printed when the work has ended, with its result.
 pub(super) fn run_all(session: &Session, tasks: &[Task], waiting: WaitArgs) -> Result<()> {
-    let (mut unfinished, mut failed) = (Unfinished::default(), 0);
+    let (mut awaited, mut failed) = (Awaited::default(), 0);
     let (mut pending, mut rejected) = (Vec::new(), 0);
     for task in tasks {
         match send(session, task) {
             Ok((response, outcome)) => {
                 let has_work = !outcome.work.is_empty() || !outcome.rollouts.is_empty();
                 if has_work && waiting.wait && session.output() == OutputFormat::Json {
-                    wait::add(&mut unfinished, &outcome);
+                    awaited.add(&outcome);
                     pending.push(PendingTask { task, work: outcome.work, response: Some(response) });
                     continue;
                 }
                 show(session, task, response, &outcome)?;
                 if has_work {
-                    wait::add(&mut unfinished, &outcome);
+                    awaited.add(&outcome);
                     pending.push(PendingTask { task, work: outcome.work, response: None });
                 }
             }
@@ -126,7 +128,7 @@ pub(super) fn run_all(session: &Session, tasks: &[Task], waiting: WaitArgs) -> R
         }
     }
     if waiting.wait {
-        let ended = wait::until_over(session, unfinished);
+        let ended = wait::until_over(session, awaited);
         let endings = ended.as_ref().ok();
         pending.iter_mut().try_for_each(|pending| pending.print_response(endings))?;
         let endings = ended?;
@@ -221,10 +223,19 @@ fn show(session: &Session, task: &Task, response: Value, outcome: &Outcome) -> R
     match session.output() {
         OutputFormat::Table | OutputFormat::Wide => {
             enrolment_hint::hints(session, &outcome.unnotified, task.machine.as_deref())?;
+            remedies(outcome).iter().for_each(|remedy| eprintln!("{}", one_line(&format!("hint: {remedy}"))));
         }
         OutputFormat::Json => {}
     }
     Ok(())
+}
+
+/// Deletions without notice that a hint names.
+const REMEDIES_MAX: usize = 3;
+
+/// The changes that let the next deletions be announced.
+fn remedies(outcome: &Outcome) -> BTreeSet<&str> {
+    outcome.starts.iter().filter_map(|start| start.remedy.as_deref()).take(REMEDIES_MAX).collect()
 }
 
 #[cfg(test)]

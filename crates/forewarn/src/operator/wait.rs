@@ -12,6 +12,8 @@ use anyhow::Result;
 use forewarn_control::{ClockView, EndedView, EventView, Outcome, RolloutView, Unfinished};
 use forewarn_types::{Moment, show_duration};
 
+use super::event_id::short;
+use super::interruption::Interruption;
 use super::progress::{Progress, summary};
 use super::session::Session;
 use super::visible::visible;
@@ -23,10 +25,42 @@ const HOLD: &str = "2s";
 /// The same for the first request: work that ends at once needs no progress output and no hint.
 const FIRST_HOLD: &str = "0s";
 
-/// Adds the work of an outcome.
-pub(super) fn add(unfinished: &mut Unfinished, outcome: &Outcome) {
-    unfinished.work.extend(&outcome.work);
-    unfinished.rollouts.extend(&outcome.rollouts);
+/// Events and rollouts that the message of an interruption names.
+const HINTS_MAX: usize = 3;
+
+/// Work to wait for.
+#[derive(Debug, Default)]
+pub(super) struct Awaited {
+    unfinished: Unfinished,
+    /// Ids of its events.
+    events: Vec<String>,
+}
+
+impl Awaited {
+    /// Adds the work of an outcome.
+    pub(super) fn add(&mut self, outcome: &Outcome) {
+        self.unfinished.work.extend(&outcome.work);
+        self.unfinished.rollouts.extend(&outcome.rollouts);
+        self.events.extend(outcome.events.iter().map(|event| event.id.clone()));
+    }
+
+    /// The message to a user that no longer waits: the work continues.
+    fn interruption(&self) -> String {
+        let rollouts = self.unfinished.rollouts.iter().map(|id| (format!("rollout status {id}"), format!("rollout cancel {id}")));
+        let events = self.events.iter().map(|id| (format!("event show {}", short(id)), format!("event cancel {}", short(id))));
+        // The events of a rollout are cancelled with it.
+        let commands: Vec<_> = if self.unfinished.rollouts.is_empty() { events.collect() } else { rollouts.collect() };
+        let hints = commands.iter().take(HINTS_MAX).map(|(follow, cancel)| {
+            format!("\n  hint: `forewarn {follow}` shows it, `forewarn {cancel}` cancels it")
+        });
+        let hints: String = match commands.len() {
+            0 => "\n  hint: `forewarn watch` shows its end; it has no event, and cannot be cancelled".to_owned(),
+            _ => hints.collect(),
+        };
+        let left = commands.len().saturating_sub(HINTS_MAX);
+        let more = if left > 0 { format!("\n  hint: `forewarn event ls` lists {left} more") } else { String::new() };
+        format!("interrupted: the operation continues on the server{hints}{more}")
+    }
 }
 
 fn is_over(unfinished: &Unfinished) -> bool {
@@ -40,7 +74,9 @@ fn query(unfinished: &Unfinished, hold: &str) -> String {
 }
 
 /// Waits for all work. Returns the result of each piece, as far as the server knows it.
-pub(super) fn until_over(session: &Session, mut unfinished: Unfinished) -> Result<BTreeMap<u64, EndedView>> {
+pub(super) fn until_over(session: &Session, awaited: Awaited) -> Result<BTreeMap<u64, EndedView>> {
+    let _explained = Interruption::explain(awaited.interruption())?;
+    let mut unfinished = awaited.unfinished;
     let all = unfinished.work.len() + unfinished.rollouts.len();
     let progress = Progress::new();
     let mut reporter =
@@ -177,6 +213,24 @@ mod tests {
             clock_hint(&clock(0), &[event("Started")]).unwrap().to_string(),
             "the clock is frozen: run `forewarn clock next` until the work is completed"
         );
+    }
+
+    #[test]
+    fn an_interruption_says_how_to_follow_and_to_cancel() {
+        let of = |events: &[&str], rollouts: &[u64]| {
+            let unfinished = Unfinished { work: vec![1], rollouts: rollouts.to_vec(), ended: Vec::new() };
+            let events = events.iter().map(|id| (*id).to_owned()).collect();
+            Awaited { unfinished, events }.interruption()
+        };
+        let id = "28512AF7-C957-4500-9BC4-842D6FB531E4";
+        assert_eq!(
+            of(&[id], &[]),
+            "interrupted: the operation continues on the server\n  \
+             hint: `forewarn event show 28512AF7` shows it, `forewarn event cancel 28512AF7` cancels it"
+        );
+        assert!(of(&[id], &[3]).ends_with("`forewarn rollout cancel 3` cancels it"));
+        assert!(of(&[], &[]).ends_with("it has no event, and cannot be cancelled"));
+        assert!(of(&[id; 5], &[]).ends_with("`forewarn event ls` lists 2 more"));
     }
 
     #[test]

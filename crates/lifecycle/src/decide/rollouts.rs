@@ -32,6 +32,7 @@ impl<'a> Draft<'a> {
         Refusal::check(named.len(), HOSTS_PER_ROLLOUT_MAX, "hosts in a rollout")?;
         Refusal::check(self.cluster.rollouts.len() + 1, ROLLOUTS_MAX, "rollouts at once")?;
         let hosts = deduplicated(named);
+        self.check_free(&hosts)?;
         hosts.iter().try_for_each(|id| self.check_workable(work.kind, *id))?;
         self.check_windows_meet(terms, hosts.iter().copied())?;
         let rollout = RolloutId(self.next.rollout);
@@ -52,6 +53,14 @@ impl<'a> Draft<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Rejects hosts that another rollout works on, or will. The rejection names all of them.
+    fn check_free(&self, hosts: &[HostId]) -> Result<(), Refusal> {
+        let known = hosts.iter().filter_map(|id| self.cluster.host(*id));
+        let busy: Vec<_> =
+            known.filter(|host| host.rollout.is_some()).map(|host| host.name.clone()).collect();
+        if busy.is_empty() { Ok(()) } else { Err(Refusal::HostsInRollout(busy)) }
     }
 
     fn check_workable(&mut self, work: HostWork, id: HostId) -> Result<(), Refusal> {

@@ -151,7 +151,7 @@ pub(super) async fn events(
                 && status.is_none_or(|status| Status::of(&event.phase) == status)
         };
         let placed = |(id, event): (TenantId, &Event)| {
-            (event_cursor(event.maintenance, id), event_with_delays(state, id, event))
+            (event_cursor(event.maintenance, id), event_with_delays(state, &permit, id, event))
         };
         let Some(name) = tenant else {
             let first = MaintenanceId(u64::try_from(page.first().0 >> u32::BITS).unwrap_or(u64::MAX));

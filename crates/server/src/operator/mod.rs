@@ -27,6 +27,7 @@ mod faults;
 mod fleet;
 mod header;
 mod health;
+mod index;
 mod lists;
 mod machine_sets;
 mod metrics;

@@ -143,17 +143,19 @@ pub(super) async fn event(request: OperatorRequest, Path(id): Path<String>) -> T
     look(&request, move |state| {
         let (tenant, event) = find_event(state.cluster, &id)?;
         permit.check_tenant(state.cluster, tenant)?;
-        Ok(event_with_delays(state, tenant, event))
+        Ok(event_with_delays(state, &permit, tenant, event))
     })
 }
 
 /// The view of an event, with the reasons why orders to the driver program are repeated.
 pub(super) fn event_with_delays(
     state: &crate::snapshot::State<'_>,
+    permit: &Permit,
     tenant: TenantId,
     event: &Event,
 ) -> EventView {
-    let mut view = event_view(state.cluster, tenant, event);
+    let sees = |other| permit.sees(state.cluster, other);
+    let mut view = event_view(state.cluster, tenant, event, &sees);
     let of_event = (event.maintenance, Target::FIRST)..=(event.maintenance, Target::LAST);
     for reason in state.delays.range(of_event).map(|(_, reason)| reason) {
         view.progress.push_str("; ");

@@ -6,7 +6,7 @@ mod show;
 use anyhow::{Result, bail};
 use clap::{Args, Subcommand};
 use forewarn_control::{
-    AuditPage, FAILURES_MAX, NamedCommand, RolloutEntry, RolloutView, SettingsView, Unfinished,
+    AuditPage, FAILURES_MAX, NamedCommand, RolloutEntry, RolloutView, SettingsView,
 };
 use forewarn_explain::PreviewView;
 
@@ -14,6 +14,7 @@ use super::sentences::Wording;
 use super::session::{Session, print};
 use super::table::Table;
 use super::task::{self, NoticeRequirement, Task, WaitArgs};
+use super::wait::Awaited;
 use super::{Name, OutputFormat, cluster, visible, wait};
 use options::{HostSelectionArgs, TermsArgs};
 
@@ -189,8 +190,9 @@ fn start(
     if !waiting.wait {
         return Ok(());
     }
-    let unfinished = Unfinished { work: outcome.work, rollouts: vec![*id], ended: Vec::new() };
-    wait::until_over(session, unfinished)?;
+    let mut awaited = Awaited::default();
+    awaited.add(&outcome);
+    wait::until_over(session, awaited)?;
     let view: RolloutView = session.get(&path)?;
     if session.output() == OutputFormat::Table {
         print(&format!("Rollout {id} has ended: {}.\n", visible(&view.text)))?;

@@ -26,6 +26,9 @@ pub(super) struct HostSelectionArgs {
     /// Select every host of this zone that has not failed
     #[arg(long, value_name = "ZONE", conflicts_with = "hosts")]
     zone: Option<u16>,
+    /// Host to leave out of `--all` or `--zone`; repeatable
+    #[arg(long, value_name = "HOST", conflicts_with = "hosts")]
+    except: Vec<Name>,
     /// Kind of work on the hosts [default: update]
     #[arg(long, value_enum)]
     kind: Option<HostWork>,
@@ -128,7 +131,8 @@ impl HostSelectionArgs {
         self.step.check_kind(self.kind.is_some())?;
         let StepArgs { work, no_work, duration } = self.step.clone();
         let (kind, hosts) = (self.kind_word(), self.hosts());
-        Ok(RolloutEntry { kind, hosts, terms, work, no_work, duration })
+        let except = self.except.iter().map(|Name(host)| host.clone()).collect();
+        Ok(RolloutEntry { kind, hosts, except, terms, work, no_work, duration })
     }
 
     fn kind(&self) -> HostWork {
@@ -152,9 +156,11 @@ impl HostSelectionArgs {
             HostWork::Migrate => "live migration from",
             HostWork::Network => "network update of",
         };
+        let except: Vec<_> = self.except.iter().map(|Name(host)| host.as_str()).collect();
+        let except = if except.is_empty() { String::new() } else { format!(" except {}", some(&except)) };
         match (self.all, self.zone) {
-            (true, _) => format!("{what} all hosts"),
-            (false, Some(zone)) => format!("{what} the hosts of zone {zone}"),
+            (true, _) => format!("{what} all hosts{except}"),
+            (false, Some(zone)) => format!("{what} the hosts of zone {zone}{except}"),
             (false, None) => format!("{what} {}", some(&self.names())),
         }
     }

@@ -23,7 +23,7 @@ fn a_tenant_that_nobody_has_polled_for_is_not_enrolled_in_time() {
     for name in ["web", "web_1"] {
         let ran = server.run(&format!("wait --enrolled {name} --timeout 0s"));
         assert_eq!((ran.code, ran.out.as_str()), (Some(3), ""), "{ran:?}");
-        let observed = "timed out after 0s: web is not enrolled: none of its machines has polled\n";
+        let observed = "timed out after 0s: web is not enrolled: none of its machines has polled for events in the last 24 hours\n";
         assert!(ran.err.starts_with(&format!("forewarn: {observed}")), "{ran:?}");
         assert!(ran.err.contains("  hint: to enable events for web, poll once"), "{ran:?}");
     }

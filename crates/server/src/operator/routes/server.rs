@@ -7,7 +7,7 @@ use super::super::problem::ProblemKind::{Refused, Unavailable};
 use super::super::required_permit::RequiredPermit;
 use super::super::route::{Link, Route, RouteTag};
 use super::super::saved_state::{self, SAVED_STATE_BYTES_MAX, SavedState};
-use super::super::{backup, health, metrics, openapi, reads, writes};
+use super::super::{backup, health, index, metrics, openapi, reads, writes};
 use crate::telemetry::Telemetry;
 
 pub(super) fn clock() -> Vec<Route> {
@@ -28,6 +28,13 @@ pub(super) fn clock() -> Vec<Route> {
 
 pub(super) fn server() -> Vec<Route> {
     vec![
+        Route::get(
+            index::PATH,
+            "getIndex",
+            "Get the index: version, documentation, and paths to read",
+            index::index,
+        )
+        .json::<index::IndexView>(),
         Route::get(
             "/v1/backup",
             "getBackup",
