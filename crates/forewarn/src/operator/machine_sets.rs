@@ -89,7 +89,9 @@ pub(super) fn run(session: &Session, command: Command) -> Result<()> {
             return session.list("/v1/availabilitysets", table);
         }
         Command::Show { name: Name(name) } => {
-            return session.show(&format!("/v1/availabilitysets/{}", escaped(&name)), |set| Ok(facts(set)));
+            return session.show(&format!("/v1/availabilitysets/{}", escaped(&name)), |set| {
+                Ok(facts(set, session.width()))
+            });
         }
         Command::Create(new) => new.task("availability set", NamedCommand::AdmitAvailabilitySet),
         Command::Add(new) => new.task(),
@@ -130,7 +132,9 @@ fn removal(kind: &str, Name(tenant): Name) -> Task {
 
 fn table(sets: &[AvailabilitySetSummary], width: Width) -> String {
     let usual = ["name", "machines", "update domains", "fault domains", "enrolled", "events"];
-    let mut table = Table::with_more(width, &usual, &["automatic approval", "ids of events"]);
+    let dropped = ["fault domains", "update domains", "enrolled", "events", "machines"];
+    let mut table =
+        Table::with_more(width, &usual, &["automatic approval", "ids of events"]).dropping(&dropped);
     for set in sets {
         let usual = [
             set.name.clone(),
@@ -145,7 +149,7 @@ fn table(sets: &[AvailabilitySetSummary], width: Width) -> String {
     table.to_string()
 }
 
-fn facts(set: AvailabilitySetView) -> String {
+fn facts(set: AvailabilitySetView, width: Width) -> String {
     let AvailabilitySetView { summary, machines } = set;
     let facts = Table::facts([
         ("name", summary.name),
@@ -155,8 +159,9 @@ fn facts(set: AvailabilitySetView) -> String {
         ("fault domains", summary.fault_domains.to_string()),
         ("events", listed(summary.events)),
     ]);
-    let mut table =
-        Table::new(&["name", "host", "ud", "fd", "power", "spot", "notice of deletion", "events"]);
+    let headings = ["name", "host", "ud", "fd", "power", "spot", "notice of deletion", "events"];
+    let dropped = ["spot", "fd", "ud", "notice of deletion", "power", "host", "events"];
+    let mut table = Table::new(width, &headings).dropping(&dropped);
     for machine in machines {
         table.row([
             machine.name,
@@ -190,11 +195,11 @@ mod tests {
             .unwrap()
         };
         assert_eq!(
-            table(&[set().summary], Width::Usual),
+            table(&[set().summary], Width::USUAL),
             "NAME  MACHINES  UPDATE DOMAINS  FAULT DOMAINS  ENROLLED  EVENTS\n\
              db    1         1               1              yes       0\n"
         );
-        assert!(facts(set()).ends_with(
+        assert!(facts(set(), Width::USUAL).ends_with(
             "\n\nNAME  HOST  UD  FD  POWER    SPOT  NOTICE OF DELETION  EVENTS\n\
              db-0  h2    0   0   running  -     -                   -\n"
         ));

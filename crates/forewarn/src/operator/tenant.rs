@@ -90,7 +90,8 @@ pub(super) fn run(session: &Session, command: Command) -> Result<()> {
 fn table(tenants: &[TenantView], width: Width) -> String {
     let usual = ["name", "kind", "enrolled", "incarnation", "machines", "events"];
     let more = ["automatic approval", "windows", "names of machines", "ids of events"];
-    let mut table = Table::with_more(width, &usual, &more);
+    let dropped = ["incarnation", "kind", "events", "machines", "enrolled"];
+    let mut table = Table::with_more(width, &usual, &more).dropping(&dropped);
     for tenant in tenants {
         let usual = [
             tenant.name.clone(),

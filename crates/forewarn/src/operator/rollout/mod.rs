@@ -122,14 +122,14 @@ pub(crate) enum BrakeCommand {
 pub(super) fn run(session: &Session, command: Command) -> Result<()> {
     let (wording, command) = match command {
         Command::Start { rollout, dry_run: true, .. } | Command::Preview(rollout) => {
-            return session.send("/v1/rollouts/preview", &rollout.entry()?, |view: PreviewView| {
-                Ok(show::preview(&view))
-            });
+            let preview = session.post("/v1/rollouts/preview", &rollout.entry()?)?;
+            let text = |view: PreviewView| Ok(show::preview(&view, session.width()));
+            return session.present_named(preview, show::hosts, text);
         }
         Command::Start { rollout, waiting, notice, .. } => return start(session, &rollout, waiting, notice),
         Command::Ls { all } => {
             return session.list(&format!("/v1/rollouts?ended={all}"), |rollouts: Vec<RolloutView>| {
-                Ok(show::table(&rollouts))
+                Ok(show::table(&rollouts, session.width()))
             });
         }
         Command::Status { id } => {
@@ -177,7 +177,7 @@ fn start(
     let outcome = task::run(session, &task)?;
     let Some(id) = outcome.rollouts.first() else { return Ok(()) };
     let path = format!("/v1/rollouts/{id}");
-    if outcome.work.is_empty() && session.output() == OutputFormat::Table {
+    if outcome.work.is_empty() && matches!(session.output(), OutputFormat::Text(_)) {
         let view: RolloutView = session.get(&path)?;
         eprintln!("Rollout {id} {}", visible(&view.text));
     }
@@ -187,7 +187,7 @@ fn start(
     let unfinished = Unfinished { work: outcome.work, rollouts: vec![*id], ended: Vec::new() };
     wait::until_over(session, unfinished)?;
     let view: RolloutView = session.get(&path)?;
-    if session.output() == OutputFormat::Table {
+    if matches!(session.output(), OutputFormat::Text(_)) {
         print(&format!("Rollout {id} has ended: {}.\n", visible(&view.text)))?;
     }
     let left = view.failed.len() + view.skipped.len() + view.waiting.len();
