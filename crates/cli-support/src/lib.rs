@@ -9,6 +9,8 @@ pub mod help;
 mod json_line;
 pub mod log;
 pub mod notify;
+pub mod output;
 mod panic;
 pub mod table;
 pub mod visible;
+pub mod yaml;

@@ -1,6 +1,7 @@
-//! Tables with aligned columns. Nothing is ever truncated.
+//! Tables with aligned columns. A table that is too wide leaves out columns; no cell is ever truncated.
 
 use std::fmt;
+use std::num::NonZeroUsize;
 
 use crate::visible::one_line;
 
@@ -19,38 +20,71 @@ const NAMES_SHOWN: usize = 3;
 pub struct Table {
     rows: Vec<Vec<String>>,
     width: Width,
+    /// Columns that may be left out, the least important first.
+    optional: Vec<usize>,
 }
 
-/// The set of columns of a table.
+/// The width of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Width {
-    Usual,
+    /// The usual columns, as far as they fit into this number of characters.
+    Fit(usize),
+    /// All columns.
     Wide,
+}
+
+impl Width {
+    /// The width where that of the terminal is unknown.
+    pub const USUAL: Self = Self::Fit(80);
+
+    /// The width of standard output: the variable `COLUMNS`, else that of the terminal, else the usual one.
+    #[must_use]
+    pub fn of_output() -> Self {
+        let set = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse::<NonZeroUsize>().ok());
+        let terminal = || {
+            let size = rustix::termios::tcgetwinsize(rustix::stdio::stdout()).ok()?;
+            NonZeroUsize::new(size.ws_col.into())
+        };
+        set.or_else(terminal).map_or(Self::USUAL, |columns| Self::Fit(columns.get()))
+    }
 }
 
 impl Table {
     /// A table with a header line.
-    pub fn new(headings: &[&str]) -> Self {
-        Self::with_more(Width::Usual, headings, &[])
+    pub fn new(width: Width, headings: &[&str]) -> Self {
+        Self::with_more(width, headings, &[])
     }
 
     /// A table with a header line, which has more columns if the table is wide.
     pub fn with_more(width: Width, headings: &[&str], more: &[&str]) -> Self {
         let more = match width {
-            Width::Usual => &[],
+            Width::Fit(_) => &[],
             Width::Wide => more,
         };
         let headings = headings.iter().chain(more).map(|heading| heading.to_uppercase()).collect();
-        Self { rows: vec![headings], width }
+        Self { rows: vec![headings], width, optional: Vec::new() }
+    }
+
+    /// The table without these columns if it is too wide, the first of them first. Other columns always stay.
+    #[must_use]
+    pub fn dropping(mut self, headings: &[&str]) -> Self {
+        let columns = self.rows.first().map(Vec::as_slice).unwrap_or_default();
+        let position = |heading: &&str| columns.iter().position(|column| *column == heading.to_uppercase());
+        self.optional = headings.iter().filter_map(position).collect();
+        self
     }
 
     /// A table of names and values, one pair per line.
     pub fn facts(facts: impl IntoIterator<Item = (&'static str, String)>) -> Self {
-        let mut table = Self { rows: Vec::new(), width: Width::Usual };
+        let mut table = Self::without_header();
         for (name, value) in facts {
             table.row([name.to_owned(), value]);
         }
         table
+    }
+
+    fn without_header() -> Self {
+        Self { rows: Vec::new(), width: Width::Wide, optional: Vec::new() }
     }
 
     /// Adds a row. An empty cell becomes `-`.
@@ -62,14 +96,14 @@ impl Table {
     /// Adds a row, with more cells if the table is wide.
     pub fn row_with_more<const N: usize, const M: usize>(&mut self, cells: [String; N], more: [String; M]) {
         match self.width {
-            Width::Usual => self.row(cells),
+            Width::Fit(_) => self.row(cells),
             Width::Wide => self.row(cells.into_iter().chain(more)),
         }
     }
 
     /// A table of names and values. A name with several values has one per line.
     pub fn long_facts(facts: impl IntoIterator<Item = (&'static str, Vec<String>)>) -> Self {
-        let mut table = Self { rows: Vec::new(), width: Width::Usual };
+        let mut table = Self::without_header();
         for (name, values) in facts {
             let mut values = values.into_iter();
             table.row([name.to_owned(), values.next().unwrap_or_default()]);
@@ -78,19 +112,41 @@ impl Table {
         table
     }
 
-    fn width(&self, column: usize) -> usize {
+    /// Characters of the widest cell of a column.
+    fn chars(&self, column: usize) -> usize {
         let cells = self.rows.iter().filter_map(|row| row.get(column));
         cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+    }
+
+    /// Columns to show, with their characters. The more important of the optional columns come first, and each is
+    /// shown if it still fits.
+    fn columns(&self) -> Vec<(usize, usize)> {
+        let count = self.rows.iter().map(Vec::len).max().unwrap_or(0);
+        let all: Vec<_> = (0..count).map(|column| (column, self.chars(column))).collect();
+        let Width::Fit(max) = self.width else { return all };
+        let needed = |(_, chars): &(usize, usize)| GAP + chars;
+        let is_optional = |column: usize| self.optional.contains(&column);
+        let mut shown: Vec<_> = all.iter().copied().filter(|(column, _)| !is_optional(*column)).collect();
+        let mut used: usize = shown.iter().map(needed).sum();
+        let optional = self.optional.iter().rev().filter_map(|column| all.get(*column));
+        for column in optional {
+            if used + needed(column) <= max + GAP {
+                used += needed(column);
+                shown.push(*column);
+            }
+        }
+        shown.sort_unstable();
+        shown
     }
 }
 
 impl fmt::Display for Table {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
-        let widths: Vec<_> = (0..columns).map(|column| self.width(column) + GAP).collect();
+        let columns = self.columns();
         for row in &self.rows {
             let mut line = String::new();
-            for (cell, width) in row.iter().zip(&widths) {
+            for (column, chars) in &columns {
+                let (cell, width) = (row.get(*column).map_or("", String::as_str), chars + GAP);
                 line.push_str(&format!("{cell:<width$}"));
             }
             writeln!(out, "{}", line.trim_end())?;
@@ -120,7 +176,7 @@ mod tests {
 
     #[test]
     fn columns_are_aligned() {
-        let mut table = Table::new(&["name", "host", "power"]);
+        let mut table = Table::new(Width::USUAL, &["name", "host", "power"]);
         table.row(["web_0".to_owned(), "h1".to_owned(), "running".to_owned()]);
         table.row(["FrontEnd_IN_0".to_owned(), String::new(), "stopped".to_owned()]);
         table.row(["größe".to_owned(), "h10".to_owned(), String::new()]);
@@ -141,8 +197,39 @@ mod tests {
             table.row_with_more(["a".to_owned()], ["7".to_owned()]);
             table.to_string()
         };
-        assert_eq!(shown(Width::Usual), "NAME\na\n");
+        assert_eq!(shown(Width::USUAL), "NAME\na\n");
         assert_eq!(shown(Width::Wide), "NAME  BOOTS\na     7\n");
+    }
+
+    fn wide_row(width: Width) -> Table {
+        let mut table = Table::new(width, &["name", "tenant", "kind", "why"])
+            .dropping(&["why", "kind", "tenant", "gone"]);
+        table.row([
+            "a-long-name".to_owned(),
+            "web".to_owned(),
+            "Reboot".to_owned(),
+            "by the owner".to_owned(),
+        ]);
+        table
+    }
+
+    #[test]
+    fn a_table_that_is_too_wide_leaves_out_the_least_important_columns() {
+        let header = |width| wide_row(width).to_string().lines().next().unwrap().to_owned();
+        assert_eq!(header(Width::Fit(41)), "NAME         TENANT  KIND    WHY");
+        assert_eq!(header(Width::Fit(40)), "NAME         TENANT  KIND");
+        assert_eq!(header(Width::Fit(26)), "NAME         TENANT", "the kind does not fit");
+        assert_eq!(header(Width::Fit(5)), "NAME", "a name is always there, and complete");
+        assert!(wide_row(Width::Fit(5)).to_string().contains("a-long-name"));
+        assert_eq!(header(Width::Wide), header(Width::Fit(41)));
+    }
+
+    #[test]
+    fn a_column_that_fits_stays_where_a_more_important_one_does_not() {
+        let mut table =
+            Table::new(Width::Fit(20), &["name", "zone", "machines"]).dropping(&["zone", "machines"]);
+        table.row(["h1".to_owned(), "1".to_owned(), "web/web_0, web/web_1".to_owned()]);
+        assert_eq!(table.to_string(), "NAME  ZONE\nh1    1\n");
     }
 
     #[test]
@@ -174,6 +261,6 @@ mod tests {
 
     #[test]
     fn a_table_without_rows_has_its_header() {
-        assert_eq!(Table::new(&["id", "not before"]).to_string(), "ID  NOT BEFORE\n");
+        assert_eq!(Table::new(Width::USUAL, &["id", "not before"]).to_string(), "ID  NOT BEFORE\n");
     }
 }

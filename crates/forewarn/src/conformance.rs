@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use clap::Args;
-use forewarn_cli_support::table::Table;
+use forewarn_cli_support::table::{Table, Width};
 use forewarn_conformance::{Assignment, Report};
 use forewarn_types::EventKind;
 use forewarn_url::{Url, percent};
@@ -105,7 +105,7 @@ pub(crate) fn command(arguments: &ConformanceArgs, options: &GlobalOptions) -> R
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.context("cannot start the runtime")?;
     let report = runtime.block_on(forewarn_conformance::run(&assignment))?;
-    print_report(options, &report.json(), &table(&report))?;
+    print_report(options, &report.json(), |width| table(&report, width))?;
     arguments.report.iter().try_for_each(|(path, format)| write(&report, path, *format))?;
     fail_if_any(report.score().failed, "check", |failed| {
         format!("the endpoint does not keep the contract: {failed} failed")
@@ -119,8 +119,8 @@ fn base(arguments: &ConformanceArgs) -> Result<Url> {
     Ok(Url::parse(&format!("{base}/vm/{}", percent::encode(machine)))?)
 }
 
-fn table(report: &Report) -> String {
-    let mut table = Table::new(&["check", "severity", "outcome", "details"]);
+fn table(report: &Report, width: Width) -> String {
+    let mut table = Table::new(width, &["check", "severity", "outcome", "details"]).dropping(&["severity"]);
     report.rows().for_each(|row| table.row(row));
     format!("{table}{}\n", report.summary())
 }

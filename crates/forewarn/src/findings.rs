@@ -1,16 +1,21 @@
 //! Reports of checks: printed in the format that was asked for, with the number of findings as the error.
 
 use anyhow::{Result, bail};
+use forewarn_cli_support::table::Width;
 use serde_json::Value;
 
-use crate::operator::{GlobalOptions, OutputFormat, print, visible};
+use crate::operator::{GlobalOptions, OutputFormat, names, print, print_data, visible};
 
 /// Prints a report: its object, or its table.
-pub(crate) fn print_report(options: &GlobalOptions, json: &Value, table: &str) -> Result<()> {
-    print(&match options.output() {
-        OutputFormat::Json => format!("{json:#}\n"),
-        OutputFormat::Table | OutputFormat::Wide => visible(table),
-    })
+pub(crate) fn print_report(
+    options: &GlobalOptions,
+    json: &Value,
+    table: impl FnOnce(Width) -> String,
+) -> Result<()> {
+    match options.output() {
+        OutputFormat::Data(format) => print_data(format, json, names),
+        OutputFormat::Text(width) => print(&visible(&table(width))),
+    }
 }
 
 /// Fails if something was found; `found` words the error from the number, such as `2 findings`.

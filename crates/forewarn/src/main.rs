@@ -94,13 +94,13 @@ fn main() -> ExitCode {
     }
     let result = match command {
         Command::Dev(arguments) => server::dev::command(&arguments),
-        Command::Serve(arguments) => server::serve::command(&arguments),
+        Command::Serve(arguments) => server::serve::command(&arguments, &options),
         Command::Test(arguments) => match test::command(&arguments, &options) {
             Ok(code) => return code,
             Err(error) => Err(error),
         },
         Command::Story { command } => story::run(&command, &options),
-        Command::Store { command } => store::run(&command),
+        Command::Store { command } => store::run(&command, &options),
         Command::Doctor(arguments) => doctor::command(&arguments, &options),
         Command::Conformance(arguments) => conformance::command(&arguments, &options),
         Command::Driver { command } => driver::run(&command, &options),

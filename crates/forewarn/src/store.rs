@@ -9,7 +9,9 @@ use clap::Subcommand;
 use forewarn_lifecycle::{Now, Timestamp};
 use forewarn_store::{AcceptedLoss, CheckReport, LossKind, Options, accept_loss, check, export, import};
 use forewarn_types::Moment;
+use serde_json::{Value, json};
 
+use crate::operator::{GlobalOptions, OutputFormat, names, print, print_data};
 use crate::server::random_seed;
 
 #[derive(Subcommand)]
@@ -53,11 +55,14 @@ pub(crate) enum Command {
     },
 }
 
-pub(crate) fn run(command: &Command) -> Result<()> {
+pub(crate) fn run(command: &Command, options: &GlobalOptions) -> Result<()> {
     match command {
         Command::Check { directory } => {
-            print!("{}", facts(&check(directory)?));
-            Ok(())
+            let checked = check(directory)?;
+            match options.output() {
+                OutputFormat::Text(_) => print(&facts(&checked)),
+                OutputFormat::Data(format) => print_data(format, &json(directory, &checked), names),
+            }
         }
         Command::Export { directory, file } if file.as_os_str() == "-" => {
             Ok(export(directory, &mut BufWriter::new(io::stdout().lock()))?)
@@ -113,6 +118,24 @@ fn export_to(directory: &Path, file: &Path) -> Result<()> {
         drop(fs::remove_file(file));
     }
     synced.with_context(failed)
+}
+
+fn json(directory: &Path, checked: &CheckReport) -> Value {
+    let CheckReport { created, clock, records, replayed, entries, entries_kept, hosts, tenants, machines } =
+        checked;
+    json!({
+        "name": directory.display().to_string(),
+        "result": "ok",
+        "created": Moment(*created),
+        "clock": Moment(clock.wall),
+        "records": records,
+        "replayed": replayed,
+        "audit_entries": entries,
+        "stored_audit_entries": entries_kept,
+        "hosts": hosts,
+        "tenants": tenants,
+        "machines": machines,
+    })
 }
 
 fn facts(checked: &CheckReport) -> String {

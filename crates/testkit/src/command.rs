@@ -7,7 +7,8 @@ use std::process::{Child, Command, Output, Stdio};
 use crate::wait_until;
 
 /// Variables of the developer's that would change what a program under test does.
-const CLEARED: [&str; 14] = [
+const CLEARED: [&str; 15] = [
+    "COLUMNS",
     "FOREWARN_API",
     "FOREWARN_TOKEN",
     "FOREWARN_CA",

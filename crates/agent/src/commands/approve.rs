@@ -5,12 +5,14 @@ use std::io::{self, BufRead, IsTerminal, Write};
 use anyhow::{Result, bail};
 use clap::Args;
 use forewarn_agent_core::{ObservedEvent, Status};
+use forewarn_cli_support::table::Width;
 use forewarn_cli_support::visible::one_line;
 use forewarn_client::Client;
 use forewarn_types::EventId;
+use serde_json::json;
 
 use super::events::Listing;
-use super::{GlobalOptions, block_on, print};
+use super::{GlobalOptions, OutputFormat, block_on, print, print_data};
 
 /// Minimum length of an id prefix.
 const ID_CHARS_MIN: usize = 4;
@@ -43,7 +45,7 @@ pub(super) fn command(options: &GlobalOptions, arguments: &ApproveArgs) -> Resul
         let scheduled: Vec<_> =
             listing.events.iter().filter(|observed| observed.status == Status::Scheduled).collect();
         if arguments.interactive {
-            return confirm_each(&mut client, &listing, &scheduled).await;
+            return confirm_each(&mut client, &listing, &scheduled, options.output()).await;
         }
         let chosen = if arguments.all {
             scheduled
@@ -56,11 +58,51 @@ pub(super) fn command(options: &GlobalOptions, arguments: &ApproveArgs) -> Resul
         };
         if chosen.is_empty() {
             eprintln!("no scheduled event names {}", one_line(&listing.me));
-            return Ok(());
+        } else {
+            client.approve(&chosen).await?;
         }
-        client.approve(&chosen).await?;
-        chosen.iter().try_for_each(|id| print(&format!("{id} is approved\n")))
+        let mut report = ApprovalReport::new(options.output());
+        chosen.iter().try_for_each(|id| report.add(*id, Answer::Approved))?;
+        report.end()
     })
+}
+
+/// The answer about an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Answer {
+    Approved,
+    Declined,
+}
+
+/// Prints each answer as a sentence, or all of them as data at the end.
+struct ApprovalReport {
+    output: OutputFormat,
+    answers: Vec<(EventId, Answer)>,
+}
+
+impl ApprovalReport {
+    fn new(output: OutputFormat) -> Self {
+        Self { output, answers: Vec::new() }
+    }
+
+    fn add(&mut self, id: EventId, answer: Answer) -> Result<()> {
+        self.answers.push((id, answer));
+        match (self.output, answer) {
+            (OutputFormat::Text(_), Answer::Approved) => print(&format!("{id} is approved\n")),
+            (OutputFormat::Text(_), Answer::Declined) => print(&format!("{id} is not approved\n")),
+            (OutputFormat::Data(_), Answer::Approved | Answer::Declined) => Ok(()),
+        }
+    }
+
+    /// The names are those of the approved events.
+    fn end(&self) -> Result<()> {
+        let OutputFormat::Data(format) = self.output else { return Ok(()) };
+        let is_approved = |answer: Answer| answer == Answer::Approved;
+        let entry = |(id, answer): &(EventId, Answer)| json!({ "id": id.to_string(), "approved": is_approved(*answer) });
+        let approved = || self.answers.iter().filter(|(_, answer)| is_approved(*answer));
+        let list: Vec<_> = self.answers.iter().map(entry).collect();
+        print_data(format, &list, |_| approved().map(|(id, _)| id.to_string()).collect())
+    }
 }
 
 /// Resolves ids and prefixes of ids.
@@ -88,25 +130,31 @@ fn resolve_id(listing: &Listing, text: &str) -> Result<EventId> {
     }
 }
 
-async fn confirm_each(client: &mut Client, listing: &Listing, scheduled: &[&ObservedEvent]) -> Result<()> {
+async fn confirm_each(
+    client: &mut Client,
+    listing: &Listing,
+    scheduled: &[&ObservedEvent],
+    output: OutputFormat,
+) -> Result<()> {
+    let mut report = ApprovalReport::new(output);
     if scheduled.is_empty() {
         eprintln!("no event is scheduled");
     }
     for observed in scheduled {
-        eprint!("{}", listing.table([*observed]));
+        eprint!("{}", listing.table([*observed], Width::USUAL));
         match confirm()? {
             Some(true) => {
                 client.approve(&[observed.id]).await?;
-                print(&format!("{} is approved\n", observed.id))?;
+                report.add(observed.id, Answer::Approved)?;
             }
-            Some(false) => print(&format!("{} is not approved\n", observed.id))?,
+            Some(false) => report.add(observed.id, Answer::Declined)?,
             None => {
                 eprintln!("end of input: no further event is approved");
-                return Ok(());
+                break;
             }
         }
     }
-    Ok(())
+    report.end()
 }
 
 /// Reads a confirmation; `None` at the end of the input.

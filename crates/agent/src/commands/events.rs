@@ -1,25 +1,17 @@
 //! `forewarn-agent events`: lists the events of the endpoint. No agent needs to run.
 
 use anyhow::{Result, bail};
-use clap::Args;
 use forewarn_agent_core::{ObservedEvent, Status};
-use forewarn_cli_support::table::{Table, some};
-use forewarn_cli_support::visible::{self, one_line};
+use forewarn_cli_support::output::names_in;
+use forewarn_cli_support::table::{Table, Width, some};
+use forewarn_cli_support::visible::one_line;
 use forewarn_client::{Client, MalformedEvent, Observation, PollResponse};
 use forewarn_types::show_duration;
 use serde_json::json;
 
-use super::{GlobalOptions, block_on, print};
+use super::status::short_id;
+use super::{GlobalOptions, OutputFormat, block_on, print, print_data};
 use crate::config::Config;
-
-/// List the events of the endpoint
-#[derive(Debug, Args)]
-#[command(before_help = "Examples:\n  forewarn-agent events\n  forewarn-agent events --json | jq '.[].id'")]
-pub(super) struct EventsArgs {
-    /// Print a JSON list
-    #[arg(long)]
-    json: bool,
-}
 
 /// The current events, and the name of this machine.
 pub(super) struct Listing {
@@ -69,7 +61,11 @@ impl Listing {
     }
 
     /// A table of events.
-    pub(super) fn table<'a>(&self, events: impl IntoIterator<Item = &'a ObservedEvent>) -> Table {
+    pub(super) fn table<'a>(
+        &self,
+        events: impl IntoIterator<Item = &'a ObservedEvent>,
+        width: Width,
+    ) -> Table {
         let headings = [
             "id",
             "type",
@@ -82,11 +78,16 @@ impl Listing {
             "resources",
             "description",
         ];
-        let mut table = Table::new(&headings);
+        let dropped = ["description", "source", "duration", "not before", "resources", "mine", "left"];
+        let mut table = Table::new(width, &headings).dropping(&dropped);
         for observed in events {
             let duration = observed.duration().map(show_duration).unwrap_or_default();
+            let id = observed.id.to_string();
             table.row([
-                observed.id.to_string(),
+                match width {
+                    Width::Fit(_) => short_id(&id),
+                    Width::Wide => id,
+                },
                 observed.kind.clone(),
                 observed.status.as_str().to_owned(),
                 observed.not_before.map(|at| at.to_string()).unwrap_or_default(),
@@ -102,21 +103,23 @@ impl Listing {
     }
 }
 
-pub(super) fn command(options: &GlobalOptions, arguments: &EventsArgs) -> Result<()> {
+pub(super) fn command(options: &GlobalOptions) -> Result<()> {
     let listing = block_on(async {
         let (mut client, config) = options.client().await?;
         Listing::fetch(&mut client, &config).await
     })?;
     listing.warn();
-    if arguments.json {
-        let list: Vec<_> = listing.events.iter().map(|observed| entry(&listing, observed)).collect();
-        return print(&visible::json(&format!("{:#}\n", json!(list))));
+    match options.output() {
+        OutputFormat::Data(format) => {
+            let list: Vec<_> = listing.events.iter().map(|observed| entry(&listing, observed)).collect();
+            print_data(format, &list, |list| names_in(list, "id"))
+        }
+        OutputFormat::Text(_) if listing.events.is_empty() => {
+            eprintln!("no event is pending");
+            Ok(())
+        }
+        OutputFormat::Text(width) => print(&listing.table(&listing.events, width).to_string()),
     }
-    if listing.events.is_empty() {
-        eprintln!("no event is pending");
-        return Ok(());
-    }
-    print(&listing.table(&listing.events).to_string())
 }
 
 fn entry(listing: &Listing, observed: &ObservedEvent) -> serde_json::Value {

@@ -18,7 +18,10 @@ use std::process::ExitCode;
 use anyhow::{Result, anyhow};
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use forewarn_cli_support::log;
+use forewarn_cli_support::output::{DataFormat, FormatWord, OutputFormat};
 use forewarn_client::{Client, Endpoint};
+use serde::Serialize;
+use serde_json::Value;
 
 use crate::config::{Config, ConfigError};
 use crate::run;
@@ -47,6 +50,12 @@ struct GlobalOptions {
     /// Endpoint of Scheduled Events; overrides the settings and the search
     #[arg(long, global = true, value_name = "URL")]
     endpoint: Option<Endpoint>,
+    /// Output format
+    #[arg(long, short, global = true, value_name = "FORMAT", value_enum, default_value_t = FormatWord::Table)]
+    output: FormatWord,
+    /// Same as --output json
+    #[arg(long, global = true, conflicts_with = "output")]
+    json: bool,
 }
 
 #[derive(Debug, Subcommand)]
@@ -61,7 +70,11 @@ enum Command {
         dry_run: bool,
     },
     Status(status::StatusArgs),
-    Events(events::EventsArgs),
+    /// List the events of the endpoint
+    #[command(
+        before_help = "Examples:\n  forewarn-agent events\n  forewarn-agent events --output json | jq '.[].id'"
+    )]
+    Events,
     Approve(approve::ApproveArgs),
     /// Check the settings and list the hooks
     #[command(before_help = "Example:\n  forewarn-agent check-config --config ./agent.toml")]
@@ -91,7 +104,7 @@ pub fn main() -> ExitCode {
             options.load().and_then(|config| run::command(config, dry_run, volume))
         }
         Command::Status(arguments) => status::command(&options, &arguments),
-        Command::Events(arguments) => events::command(&options, &arguments),
+        Command::Events => events::command(&options),
         Command::Approve(arguments) => approve::command(&options, &arguments),
         Command::CheckConfig => check::command(&options),
         Command::Rehearse(arguments) => rehearse::command(&options, &arguments),
@@ -118,6 +131,10 @@ impl GlobalOptions {
         Ok(config)
     }
 
+    fn output(&self) -> OutputFormat {
+        if self.json { FormatWord::Json.format() } else { self.output.format() }
+    }
+
     /// Creates a client for the configured or discovered endpoint.
     async fn client(&self) -> Result<(Client, Config)> {
         let config = self.load()?;
@@ -135,6 +152,15 @@ fn invalid_settings(errors: &[ConfigError]) -> anyhow::Error {
 /// Runs a future to completion.
 fn block_on<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
     tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(work)
+}
+
+/// Prints a value as data, with the names that `names` finds in it.
+fn print_data(
+    format: DataFormat,
+    value: &impl Serialize,
+    names: impl FnOnce(&Value) -> Vec<String>,
+) -> Result<()> {
+    print(&format.document(&serde_json::to_value(value)?, names))
 }
 
 /// Prints data. A closed pipe is not an error.
@@ -173,6 +199,8 @@ mod tests {
             "--config a.toml status --json",
             "status --at 127.0.0.1:9912",
             "events --json",
+            "find -o yaml",
+            "-o name check-config",
             "approve 28512AF7-C957-4500-9BC4-842D6FB531E4 9F00",
             "approve --all",
             "approve --interactive",
@@ -199,6 +227,8 @@ mod tests {
             "rehearse --left soon",
             "status --at here",
             "completions",
+            "events --output xml",
+            "events --json -o yaml",
         ];
         for line in lines {
             assert_eq!(parse(line).err().map(|error| error.exit_code()), Some(2), "{line}");

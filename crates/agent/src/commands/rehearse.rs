@@ -41,7 +41,7 @@ const DESCRIPTION: &str = "This is a rehearsal: nothing will happen to this mach
 /// The hooks really run. Nothing is approved.
 #[derive(Debug, Args)]
 #[command(
-    before_help = "Examples:\n  forewarn-agent rehearse\n  forewarn-agent rehearse --type Preempt --left 30s\n  forewarn-agent rehearse --cancelled --json"
+    before_help = "Examples:\n  forewarn-agent rehearse\n  forewarn-agent rehearse --type Preempt --left 30s\n  forewarn-agent rehearse --cancelled --output json"
 )]
 pub(super) struct RehearseArgs {
     /// Type of the event
@@ -56,9 +56,6 @@ pub(super) struct RehearseArgs {
     /// Cancel the event instead of starting it
     #[arg(long)]
     cancelled: bool,
-    /// Print the report as JSON
-    #[arg(long)]
-    json: bool,
 }
 
 /// A parser for event types whose help describes their effects.
@@ -87,7 +84,7 @@ pub(super) fn command(options: &GlobalOptions, arguments: &RehearseArgs) -> Resu
         let mut rehearsal = Rehearsal::new(&config, &me, arguments, &notes_directory)?;
         rehearsal.run(arguments.cancelled).await
     })?;
-    report.print(arguments.json)?;
+    report.print(options.output())?;
     match report.failed() {
         0 if report.is_interrupted() => bail!("interrupted"),
         0 => Ok(()),

@@ -5,12 +5,14 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
-use forewarn_cli_support::table::{Table, listed, some};
+use forewarn_cli_support::output::names_in;
+use forewarn_cli_support::table::{Table, Width, listed, some};
 use forewarn_cli_support::visible::json;
 use forewarn_client::http::{HttpClient, Limits, Request, Trust, Url};
 use forewarn_types::show_duration;
+use serde_json::Value;
 
-use super::{GlobalOptions, block_on, print};
+use super::{DataFormat, GlobalOptions, OutputFormat, block_on, print, print_data};
 use crate::config::Config;
 use crate::status::{EndpointView, EventView, Status};
 
@@ -23,11 +25,10 @@ const LIMITS: Limits =
 
 /// Show the status of the agent on this machine
 #[derive(Debug, Args)]
-#[command(before_help = "Examples:\n  forewarn-agent status\n  forewarn-agent status --json | jq .drained")]
+#[command(
+    before_help = "Examples:\n  forewarn-agent status\n  forewarn-agent status --output json | jq .drained"
+)]
 pub(super) struct StatusArgs {
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
     /// Address of the agent's listener; overrides the settings
     #[arg(long, value_name = "ADDRESS")]
     at: Option<SocketAddr>,
@@ -39,11 +40,17 @@ pub(super) fn command(options: &GlobalOptions, arguments: &StatusArgs) -> Result
         None => listener_address(&options.load()?)?,
     };
     let body = block_on(request_status(address))?;
-    if arguments.json {
-        return print(&json(&format!("{}\n", body.trim_end())));
+    let invalid = "the agent returned an invalid status";
+    match options.output() {
+        OutputFormat::Data(DataFormat::Json) => print(&json(&format!("{}\n", body.trim_end()))),
+        OutputFormat::Data(format) => {
+            let status: Value = serde_json::from_str(&body).context(invalid)?;
+            print_data(format, &status, |status| names_in(&status["events"], "id"))
+        }
+        OutputFormat::Text(width) => {
+            print(&format_status(&serde_json::from_str(&body).context(invalid)?, width))
+        }
     }
-    let status: Status = serde_json::from_str(&body).context("the agent returned an invalid status")?;
-    print(&format_status(&status))
 }
 
 fn listener_address(config: &Config) -> Result<SocketAddr> {
@@ -75,7 +82,7 @@ async fn request_status(address: SocketAddr) -> Result<String> {
 }
 
 /// Formats a status as text.
-fn format_status(status: &Status) -> String {
+fn format_status(status: &Status, width: Width) -> String {
     let Status { version, name, dry_run, ready, drained, endpoint, events, pending_undo, at } = status;
     let yes = |is: bool| if is { "yes" } else { "no" }.to_owned();
     let facts = [
@@ -93,13 +100,15 @@ fn format_status(status: &Status) -> String {
         text.push_str("\nno event is pending\n");
         return text;
     }
+    let headings = ["event", "type", "status", "left", "mine", "stage", "approved", "resources"];
     let mut table =
-        Table::new(&["event", "type", "status", "left", "mine", "stage", "approved", "resources"]);
+        Table::new(width, &headings).dropping(&["resources", "mine", "stage", "left", "approved"]);
     for event in events {
         table.row(row(event));
     }
     text.push_str(&format!("\n{table}"));
-    let mut hooks = Table::new(&["event", "phase", "hook", "state", "attempts", "reason"]);
+    let headings = ["event", "phase", "hook", "state", "attempts", "reason"];
+    let mut hooks = Table::new(width, &headings).dropping(&["attempts", "reason", "phase"]);
     for event in events {
         for hook in &event.hooks {
             hooks.row([
@@ -144,7 +153,7 @@ fn row(event: &EventView) -> [String; 8] {
 }
 
 /// The first part of an id.
-fn short_id(id: &str) -> String {
+pub(super) fn short_id(id: &str) -> String {
     id.chars().take(8).collect()
 }
 

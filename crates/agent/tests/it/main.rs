@@ -18,6 +18,7 @@
 mod commands;
 mod events;
 mod flood;
+mod formats;
 mod given;
 mod hooks;
 mod lives;

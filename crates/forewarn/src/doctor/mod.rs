@@ -42,6 +42,6 @@ pub(crate) fn command(arguments: &DoctorArgs, options: &GlobalOptions) -> Result
             running::check(&mut report, options);
         }
     }
-    print_report(options, &report.json(), &report.to_string())?;
+    print_report(options, &report.json(), |_| report.to_string())?;
     fail_if_any(report.findings(), "finding", str::to_owned)
 }

@@ -84,7 +84,7 @@ fn check(arguments: &CheckArgs, options: &GlobalOptions) -> Result<()> {
     );
     confirmation.obtain_without_server(&what)?;
     let report = DriverTrial::new(arguments)?.run()?;
-    print_report(options, &report.json(), &report.to_string())?;
+    print_report(options, &report.json(), |_| report.to_string())?;
     fail_if_any(report.findings(), "finding", |found| {
         format!("the program does not keep the contract: {found}")
     })

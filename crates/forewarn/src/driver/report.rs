@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use forewarn_cli_support::table::Table;
+use forewarn_cli_support::table::{Table, Width};
 use serde_json::{Value, json};
 
 /// The verdict of one check.
@@ -55,7 +55,7 @@ impl DriverReport {
 
 impl fmt::Display for DriverReport {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut table = Table::new(&["check", "verdict", "details"]);
+        let mut table = Table::new(Width::Wide, &["check", "verdict", "details"]);
         for (check, verdict, details) in &self.0 {
             table.row([check.clone(), verdict.as_str().to_owned(), details.clone()]);
         }

@@ -9,13 +9,14 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
+use forewarn_cli_support::output::names_in;
 use forewarn_control::{AuditEntry, AuditPage, Stream};
 use forewarn_types::Moment;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::event_id::EventIdPrefix;
 use super::sentences;
-use super::session::{Session, escaped, print};
+use super::session::{Session, escaped, print, print_data};
 use super::watch::caller;
 use super::{Name, OutputFormat, visible};
 use expectation::{Expectation, divided};
@@ -121,7 +122,16 @@ fn list(session: &Session, filter: &AuditFilter) -> Result<()> {
             }
         }
     };
-    session.present(whole, |page: AuditPage| Ok(page.items.iter().map(line).collect()))
+    let of_one_cluster = session.cluster().is_some();
+    let names = |page: &Value| {
+        let page: Option<AuditPage> = serde_json::from_value(page.clone()).ok();
+        let number = |entry: &AuditEntry| {
+            let cluster = if of_one_cluster { String::new() } else { format!("{}:", stream_name(entry)) };
+            format!("{cluster}{}", entry.number)
+        };
+        page.iter().flat_map(|page| &page.items).map(number).collect()
+    };
+    session.present_named(whole, names, |page: AuditPage| Ok(page.items.iter().map(line).collect()))
 }
 
 /// Characters of the column of clusters.
@@ -130,14 +140,19 @@ const CLUSTER_CHARS: usize = 8;
 /// One entry. Its number counts within its cluster, so the cluster is shown with it.
 fn line(entry: &AuditEntry) -> String {
     let because = entry.because.map(|number| format!(" (caused by {number})")).unwrap_or_default();
-    let cluster = match entry.belongs_to() {
-        Stream::Shared => Stream::Shared.to_string(),
-        Stream::Cluster(_) => entry.cluster.clone(),
-    };
+    let cluster = stream_name(entry);
     let (number, at, kind) = (entry.number, sentences::date(entry.at), &entry.kind);
     let (text, by) = (&entry.text, caller(Some(&entry.by)));
     let line = format!("{cluster:<CLUSTER_CHARS$} {number:>5}  {at}  {kind:<9}  {text}{by}{because}");
     format!("{}\n", visible::one_line(&line))
+}
+
+/// The name of the cluster of an entry.
+fn stream_name(entry: &AuditEntry) -> String {
+    match entry.belongs_to() {
+        Stream::Shared => Stream::Shared.to_string(),
+        Stream::Cluster(_) => entry.cluster.clone(),
+    }
 }
 
 impl AuditFilter {
@@ -198,8 +213,10 @@ fn verify(session: &Session, file: Option<&Path>, expect: &[Expectation]) -> Res
         verified.expect_last(hash)?;
     }
     match session.output() {
-        OutputFormat::Json => print(&visible::json(&format!("{:#}\n", json!(verified)))),
-        OutputFormat::Table | OutputFormat::Wide => print(&verified.sentences()),
+        OutputFormat::Data(format) => {
+            print_data(format, &verified, |verified| names_in(&verified["chains"], "expect"))
+        }
+        OutputFormat::Text(_) => print(&verified.sentences()),
     }
 }
 

@@ -49,7 +49,9 @@ pub(crate) enum Command {
 
 pub(super) fn run(session: &Session, command: &Command) -> Result<()> {
     match command {
-        Command::Ls => session.list("/v1/clusters", |clusters: Vec<ClusterView>| Ok(table(&clusters))),
+        Command::Ls => {
+            session.list("/v1/clusters", |clusters: Vec<ClusterView>| Ok(table(&clusters, session.width())))
+        }
         Command::Show { name } => session.show(&path(name), |cluster| Ok(facts(cluster))),
         Command::Create { name: Name(name) } => {
             let body = NewCluster { name: name.clone() };
@@ -81,11 +83,13 @@ fn sentence(wording: Wording) -> impl FnOnce(Outcome) -> Result<String> {
 }
 
 /// The column of failures is only there if a cluster has failed.
-fn table(clusters: &[ClusterView]) -> String {
+fn table(clusters: &[ClusterView], width: Width) -> String {
     let has_failed = clusters.iter().any(|cluster| cluster.failure.is_some());
-    let width = if has_failed { Width::Wide } else { Width::Usual };
-    let headings = ["name", "hosts", "tenants", "machines", "brake"];
-    let mut table = Table::with_more(width, &headings, &["failure"]);
+    let failure = has_failed.then_some("failure");
+    let headings: Vec<_> =
+        ["name", "hosts", "tenants", "machines", "brake"].into_iter().chain(failure).collect();
+    let dropped = ["hosts", "tenants", "machines", "brake"];
+    let mut table = Table::new(width, &headings).dropping(&dropped);
     for cluster in clusters {
         let cells = [
             cluster.name.clone(),
@@ -94,7 +98,8 @@ fn table(clusters: &[ClusterView]) -> String {
             cluster.machines.to_string(),
             brake(cluster.brake).to_owned(),
         ];
-        table.row_with_more(cells, [cluster.failure.as_deref().map(flat).unwrap_or_default()]);
+        let failure = has_failed.then(|| cluster.failure.as_deref().map(flat).unwrap_or_default());
+        table.row(cells.into_iter().chain(failure));
     }
     table.to_string()
 }
@@ -133,7 +138,7 @@ mod tests {
                        {"name":"west","hosts":null,"tenants":0,"machines":0,"brake":"on"}]"#;
         let clusters: Vec<ClusterView> = serde_json::from_str(json).unwrap();
         assert_eq!(
-            table(&clusters),
+            table(&clusters, Width::USUAL),
             "NAME     HOSTS  TENANTS  MACHINES  BRAKE\n\
              default  10     6        14        off\n\
              west     -      0        0         on: no event starts\n"
@@ -146,7 +151,7 @@ mod tests {
                        {"name":"west","hosts":0,"tenants":0,"machines":0,"brake":"off","failure":"its driver\nfailed"}]"#;
         let clusters: Vec<ClusterView> = serde_json::from_str(json).unwrap();
         assert_eq!(
-            table(&clusters),
+            table(&clusters, Width::USUAL),
             "NAME     HOSTS  TENANTS  MACHINES  BRAKE  FAILURE\n\
              default  1      1        2         off    -\n\
              west     0      0        0         off    its driver; failed\n"

@@ -139,18 +139,19 @@ fn list(session: &Session, tenant: Option<&Name>) -> Result<()> {
 fn table(events: &[EventView], now: Moment, width: Width) -> String {
     let usual = ["id", "tenant", "event", "status", "machines", "not before", "approved", "why"];
     let more = ["source", "seconds", "by", "progress", "work", "description"];
-    let mut table = Table::with_more(width, &usual, &more);
+    let dropped = ["why", "tenant", "approved", "not before", "machines"];
+    let mut table = Table::with_more(width, &usual, &more).dropping(&dropped);
     for event in events {
-        let id = match width {
-            Width::Usual => short(&event.id).to_owned(),
-            Width::Wide => event.id.clone(),
+        let (id, machines) = match width {
+            Width::Fit(_) => (short(&event.id).to_owned(), some(&event.resources)),
+            Width::Wide => (event.id.clone(), listed(&event.resources)),
         };
         let usual = [
             id,
             event.tenant.clone(),
             event.kind.clone(),
             event.status.clone(),
-            listed(&event.resources),
+            machines,
             event.not_before.map(|moment| sentences::when(moment, now)).unwrap_or_default(),
             if event.approved { "yes" } else { "no" }.to_owned(),
             event.cause.clone(),
@@ -238,8 +239,8 @@ fn approve_all(session: &Session, tenant: String) -> Result<()> {
 /// Prints the states of events after a decision about them.
 fn print_states(session: &Session, outcome: &Outcome, events: &[EventView]) -> Result<()> {
     match session.output() {
-        OutputFormat::Json => return Ok(()),
-        OutputFormat::Table | OutputFormat::Wide => {}
+        OutputFormat::Data(_) => return Ok(()),
+        OutputFormat::Text(_) => {}
     }
     for event in events {
         let state = match outcome.start_of(event.work) {
@@ -266,10 +267,15 @@ mod tests {
     fn events_are_listed_with_short_ids() {
         let now = "2026-01-01T00:10:00Z".parse().unwrap();
         assert_eq!(
-            table(&[event("Scheduled"), event("Started")], now, Width::Usual),
-            "ID        TENANT  EVENT   STATUS     MACHINES  NOT BEFORE                    APPROVED  WHY\n\
-             28512AF7  web     Reboot  Scheduled  web_0     2026-01-01 00:15:00Z (in 5m)  no        restart by the owner\n\
-             28512AF7  web     Reboot  Started    web_0     -                             no        restart by the owner\n"
+            table(&[event("Scheduled"), event("Started")], now, Width::USUAL),
+            "ID        EVENT   STATUS     MACHINES  NOT BEFORE                    APPROVED\n\
+             28512AF7  Reboot  Scheduled  web_0     2026-01-01 00:15:00Z (in 5m)  no\n\
+             28512AF7  Reboot  Started    web_0     -                             no\n"
+        );
+        assert_eq!(
+            table(&[event("Started")], now, Width::Fit(100)),
+            "ID        TENANT  EVENT   STATUS   MACHINES  NOT BEFORE  APPROVED  WHY\n\
+             28512AF7  web     Reboot  Started  web_0     -           no        restart by the owner\n"
         );
         let wide = table(&[event("Started")], now, Width::Wide);
         assert!(wide.contains("\n28512AF7-C957-4500-9BC4-842D6FB531E4  web "), "{wide}");

@@ -8,7 +8,7 @@ use forewarn_types::{FAULT_REQUESTS_MAX, FaultAnswer, FaultedRequest};
 
 use super::Name;
 use super::session::{Session, escaped};
-use super::table::Table;
+use super::table::{Table, Width};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -101,7 +101,9 @@ pub(super) fn run(session: &Session, command: Command) -> Result<()> {
             let fault = NewFault { machine, webhook, request, next: new.next, answer: new.answer };
             session.send("/v1/faults", &fault, |fault| Ok(sentence(&fault)))
         }
-        Command::Ls => session.list("/v1/faults", |faults: Vec<FaultView>| Ok(table(&faults))),
+        Command::Ls => {
+            session.list("/v1/faults", |faults: Vec<FaultView>| Ok(table(&faults, session.width())))
+        }
         Command::Show { id } => session.show(&path(id), |fault| Ok(facts(&fault))),
         Command::Delete { ids } => ids.into_iter().try_for_each(|id| {
             let response = session.change(Method::DELETE, &path(id), None::<&()>)?;
@@ -157,8 +159,9 @@ fn sentence(fault: &FaultView) -> String {
     format!("Fault {id}: {} of {}: {answer}.\n", requests(*request, *left), target(fault))
 }
 
-fn table(faults: &[FaultView]) -> String {
-    let mut table = Table::new(&["id", "target", "requests", "answer", "used"]);
+fn table(faults: &[FaultView], width: Width) -> String {
+    let mut table = Table::new(width, &["id", "target", "requests", "answer", "used"])
+        .dropping(&["used", "requests", "target"]);
     for fault in faults {
         table.row([
             fault.id.to_string(),
@@ -194,7 +197,7 @@ mod tests {
             {"id":3,"machine":null,"webhook":"ops","request":null,"answer":"duplicate","left":1,"used":0}]"#;
         let faults: Vec<FaultView> = serde_json::from_str(json).unwrap();
         assert_eq!(
-            table(&faults),
+            table(&faults, Width::USUAL),
             "ID  TARGET     REQUESTS      ANSWER     USED\n\
              1   web/web_0  next 2 polls  500        1\n\
              2   web/web_0  all polls     hide=5s    7\n\

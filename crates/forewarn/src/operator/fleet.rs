@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand};
+use forewarn_cli_support::output::names_in;
 use forewarn_control::{Fleet, FleetPiece, FleetPosition, FleetReport, REQUEST_ENTRIES_MAX, TargetCluster};
+use serde_json::Value;
 
 use super::confirmation::ConfirmationArgs;
 use super::fleet_pieces;
@@ -52,7 +54,9 @@ pub(crate) struct ApplyArgs {
 
 pub(super) fn run(session: &Session, command: &Command) -> Result<()> {
     match command {
-        Command::Show => session.show("/v1/fleet", |fleet: Fleet| printed(&fleet)),
+        Command::Show => {
+            session.present_named(session.get("/v1/fleet")?, entry_names, |fleet: Fleet| printed(&fleet))
+        }
         Command::Apply(arguments) => apply(session, arguments),
     }
 }
@@ -108,6 +112,12 @@ impl ApplyArgs {
             fleet.machine_count()
         )
     }
+}
+
+/// The names of the entries of a fleet, in the order of the file.
+fn entry_names(fleet: &Value) -> Vec<String> {
+    let entries = fleet.as_object().map(|fleet| fleet.values()).into_iter().flatten();
+    entries.flat_map(|list| names_in(list, "name")).collect()
 }
 
 /// The fleet in the format of `fleet apply`, with invisible characters escaped.

@@ -4,15 +4,14 @@
 use anyhow::{Result, bail};
 use forewarn_control::{Fleet, FleetPiece, FleetReport};
 
-use super::OutputFormat;
 use super::fleet_report::{DifferenceCounts, SAME, lines};
 use super::interruption::Interruption;
 use super::progress::Progress;
-use super::session::{Session, parse, print};
-use super::visible::{json, visible};
+use super::session::{Session, parse, print, print_data};
+use super::{OutputFormat, names, visible};
 
 /// Applies the pieces of a file and prints their differences: each piece as soon as it is applied, or all of them as
-/// one JSON object at the end.
+/// one object at the end.
 pub(super) fn apply(
     session: &Session,
     path: &str,
@@ -40,18 +39,15 @@ pub(super) fn apply(
         so_far.add(piece);
         counts.add(&differences);
         match session.output() {
-            OutputFormat::Json => printed_last.extend(differences),
-            OutputFormat::Table | OutputFormat::Wide if differences.is_empty() => {}
-            OutputFormat::Table | OutputFormat::Wide => print(&visible(&lines(&differences)))?,
+            OutputFormat::Data(_) => printed_last.extend(differences),
+            OutputFormat::Text(_) if differences.is_empty() => {}
+            OutputFormat::Text(_) => print(&visible(&lines(&differences)))?,
         }
     }
     match session.output() {
-        OutputFormat::Json => {
-            let report = FleetReport { differences: printed_last };
-            print(&json(&format!("{}\n", serde_json::to_string_pretty(&report)?)))
-        }
-        OutputFormat::Table | OutputFormat::Wide if counts.is_empty() => print(SAME),
-        OutputFormat::Table | OutputFormat::Wide => Ok(()),
+        OutputFormat::Data(format) => print_data(format, &FleetReport { differences: printed_last }, names),
+        OutputFormat::Text(_) if counts.is_empty() => print(SAME),
+        OutputFormat::Text(_) => Ok(()),
     }
 }
 

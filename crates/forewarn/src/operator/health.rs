@@ -42,9 +42,9 @@ pub(super) fn run(options: &GlobalOptions, arguments: &HealthArgs) -> Result<()>
         }
         std::thread::sleep(PAUSE.min(left));
     };
-    if options.output() == OutputFormat::Json {
+    if let OutputFormat::Data(format) = options.output() {
         let reason = reason.lines().next().unwrap_or_default();
-        print(&format!("{}\n", json!({ "ready": false, "reason": reason })))?;
+        print(&format.element(&json!({ "ready": false, "reason": reason }), |_| Vec::new()))?;
     }
     bail!("not ready: {reason}")
 }
@@ -58,7 +58,10 @@ fn check(client: &Client) -> Result<()> {
 
 fn show_ready(options: &GlobalOptions, client: &Client) -> Result<()> {
     match options.output() {
-        OutputFormat::Json => print(&format!("{}\n", json!({ "ready": true, "server": client.to_string() }))),
-        OutputFormat::Table | OutputFormat::Wide => print(&visible(&format!("ready: {client}\n"))),
+        OutputFormat::Data(format) => {
+            let server = client.to_string();
+            print(&format.element(&json!({ "ready": true, "server": &server }), |_| vec![server]))
+        }
+        OutputFormat::Text(_) => print(&visible(&format!("ready: {client}\n"))),
     }
 }

@@ -381,7 +381,8 @@ fn table(hosts: &[HostView], now: Moment, width: Width) -> String {
     let sizes: &[_] = if has_limits { &["cpus", "memory"] } else { &[] };
     let usual = [&["name", "zone", "health"], sizes, &["machines", "work"]].concat();
     let more = ["count", "tenants"];
-    let mut table = Table::with_more(width, &usual, &more);
+    let dropped = ["memory", "cpus", "machines", "zone", "work", "health"];
+    let mut table = Table::with_more(width, &usual, &more).dropping(&dropped);
     for host in hosts {
         let tenants: BTreeSet<_> =
             host.machines.iter().filter_map(|name| Some(name.split_once('/')?.0)).collect();
@@ -393,10 +394,12 @@ fn table(hosts: &[HostView], now: Moment, width: Width) -> String {
         if has_limits {
             cells.extend([cpus_of(host), memory_of(host)]);
         }
-        cells.extend([listed(&host.machines), work_of(host, now)]);
         match width {
-            Width::Usual => {}
-            Width::Wide => cells.extend([host.machines.len().to_string(), listed(tenants)]),
+            Width::Fit(_) => cells.extend([some(&host.machines), work_of(host, now)]),
+            Width::Wide => {
+                let count = host.machines.len().to_string();
+                cells.extend([listed(&host.machines), work_of(host, now), count, listed(tenants)]);
+            }
         }
         table.row(cells);
     }
@@ -486,7 +489,7 @@ mod tests {
         ]);
         let now: Moment = "2026-01-01T00:03:00.4Z".parse().unwrap();
         assert_eq!(
-            table(&serde_json::from_value::<Vec<HostView>>(hosts).unwrap(), now, Width::Usual),
+            table(&serde_json::from_value::<Vec<HostView>>(hosts).unwrap(), now, Width::Fit(120)),
             "NAME  ZONE  HEALTH                                               MACHINES              WORK\n\
              h1    1     healthy                                              web/web_0, solo/solo  -\n\
              h10   -     failed, not fenced                                   -                     waits for its turn\n\
@@ -505,7 +508,7 @@ mod tests {
         ]);
         let now: Moment = "2026-01-01T00:03:00Z".parse().unwrap();
         assert_eq!(
-            table(&serde_json::from_value::<Vec<HostView>>(hosts).unwrap(), now, Width::Usual),
+            table(&serde_json::from_value::<Vec<HostView>>(hosts).unwrap(), now, Width::USUAL),
             "NAME  ZONE  HEALTH   CPUS     MEMORY  MACHINES   WORK\n\
              h1    1     healthy  4 of 64  8 GiB   solo/solo  -\n\
              h2    1     healthy  -        -       -          -\n"

@@ -121,7 +121,7 @@ fn list(session: &Session, path: &str) -> Result<()> {
 }
 
 fn show(session: &Session, path: &str, Name(name): &Name) -> Result<()> {
-    session.show(&format!("{path}/{}", escaped(name)), |set| Ok(facts(set)))
+    session.show(&format!("{path}/{}", escaped(name)), |set| Ok(facts(set, session.width())))
 }
 
 impl CreateSetArgs {
@@ -147,7 +147,9 @@ fn deletion(kind: &str, Name(tenant): Name) -> Task {
 
 fn table(sets: &[MachineSetSummary], width: Width) -> String {
     let usual = ["name", "machines", "update domains", "fault domains", "enrolled", "events"];
-    let mut table = Table::with_more(width, &usual, &["automatic approval", "ids of events"]);
+    let dropped = ["fault domains", "update domains", "enrolled", "events", "machines"];
+    let mut table =
+        Table::with_more(width, &usual, &["automatic approval", "ids of events"]).dropping(&dropped);
     for set in sets {
         let usual = [
             set.name.clone(),
@@ -162,7 +164,7 @@ fn table(sets: &[MachineSetSummary], width: Width) -> String {
     table.to_string()
 }
 
-fn facts(set: MachineSetView) -> String {
+fn facts(set: MachineSetView, width: Width) -> String {
     let MachineSetView { summary, machines } = set;
     let facts = Table::facts([
         ("name", summary.name),
@@ -172,8 +174,9 @@ fn facts(set: MachineSetView) -> String {
         ("fault domains", summary.fault_domains.to_string()),
         ("events", listed(summary.events)),
     ]);
-    let mut table =
-        Table::new(&["name", "host", "ud", "fd", "power", "spot", "notice of deletion", "events"]);
+    let headings = ["name", "host", "ud", "fd", "power", "spot", "notice of deletion", "events"];
+    let dropped = ["spot", "fd", "ud", "notice of deletion", "power", "host", "events"];
+    let mut table = Table::new(width, &headings).dropping(&dropped);
     for machine in machines {
         table.row([
             machine.name,
@@ -207,11 +210,11 @@ mod tests {
             .unwrap()
         };
         assert_eq!(
-            table(&[set().summary], Width::Usual),
+            table(&[set().summary], Width::USUAL),
             "NAME  MACHINES  UPDATE DOMAINS  FAULT DOMAINS  ENROLLED  EVENTS\n\
              db    1         1               1              yes       0\n"
         );
-        assert!(facts(set()).ends_with(
+        assert!(facts(set(), Width::USUAL).ends_with(
             "\n\nNAME  HOST  UD  FD  POWER    SPOT  NOTICE OF DELETION  EVENTS\n\
              db-0  h2    0   0   running  -     -                   -\n"
         ));

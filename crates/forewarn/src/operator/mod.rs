@@ -22,6 +22,7 @@ mod host;
 mod host_mode;
 mod interruption;
 mod machine_sets;
+mod names;
 mod progress;
 mod rollout;
 mod rollout_progress;
@@ -46,14 +47,18 @@ mod watch;
 mod webhook;
 
 use anyhow::Result;
+use clap::builder::PossibleValue;
 use clap::{Args, Subcommand, ValueEnum};
 
 use crate::client;
 pub(crate) use confirmation::ConfirmationArgs;
+use forewarn_cli_support::output::FormatWord;
+pub(crate) use forewarn_cli_support::output::{DataFormat, OutputFormat};
 pub(crate) use forewarn_cli_support::visible::visible;
 use forewarn_cli_support::{table, visible};
+pub(crate) use names::names;
 use session::Session;
-pub(crate) use session::print;
+pub(crate) use session::{print, print_data};
 
 /// Options of every command: the server, its credentials, and the output format.
 #[derive(Args)]
@@ -88,10 +93,13 @@ pub(crate) struct GlobalOptions {
     ca: Option<std::ffi::OsString>,
     /// Output format
     #[arg(
-        long, global = true, value_name = "FORMAT", value_enum, default_value_t = OutputChoice::Table,
-        help_heading = "Global options"
+        long, short, global = true, value_name = "FORMAT", value_enum,
+        default_value_t = OutputChoice::Any(FormatWord::Table), help_heading = "Global options"
     )]
     output: OutputChoice,
+    /// Same as --output json
+    #[arg(long, global = true, conflicts_with = "output", help_heading = "Global options")]
+    json: bool,
 }
 
 impl GlobalOptions {
@@ -110,20 +118,23 @@ impl GlobalOptions {
     }
 
     pub(crate) fn output(&self) -> OutputFormat {
-        match self.output {
-            OutputChoice::Table | OutputChoice::Junit => OutputFormat::Table,
-            OutputChoice::Wide => OutputFormat::Wide,
-            OutputChoice::Json => OutputFormat::Json,
+        match self.choice() {
+            OutputChoice::Any(word) => word.format(),
+            OutputChoice::Junit => FormatWord::Table.format(),
         }
     }
 
     /// The format of a report on tests.
     pub(crate) fn report(&self) -> TestReportFormat {
-        match self.output {
-            OutputChoice::Table | OutputChoice::Wide => TestReportFormat::Text,
-            OutputChoice::Json => TestReportFormat::Json,
-            OutputChoice::Junit => TestReportFormat::Junit,
+        match (self.choice(), self.output()) {
+            (OutputChoice::Junit, _) => TestReportFormat::Junit,
+            (OutputChoice::Any(_), OutputFormat::Text(_)) => TestReportFormat::Text,
+            (OutputChoice::Any(_), OutputFormat::Data(format)) => TestReportFormat::Data(format),
         }
+    }
+
+    fn choice(&self) -> OutputChoice {
+        if self.json { OutputChoice::Any(FormatWord::Json) } else { self.output }
     }
 
     pub(crate) fn cluster(&self) -> Option<String> {
@@ -136,30 +147,39 @@ impl GlobalOptions {
 }
 
 /// Values of `--output`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum OutputChoice {
-    /// Tables and sentences
-    Table,
-    /// Like table, with more columns
-    Wide,
-    /// Response of the server, as JSON
-    Json,
-    /// JUnit XML; only of `story run`
+    /// A format of every command.
+    Any(FormatWord),
     Junit,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum OutputFormat {
-    Table,
-    Wide,
-    Json,
+impl ValueEnum for OutputChoice {
+    fn value_variants<'a>() -> &'a [Self] {
+        const ALL: [OutputChoice; 6] = [
+            OutputChoice::Any(FormatWord::Table),
+            OutputChoice::Any(FormatWord::Wide),
+            OutputChoice::Any(FormatWord::Json),
+            OutputChoice::Any(FormatWord::Yaml),
+            OutputChoice::Any(FormatWord::Name),
+            OutputChoice::Junit,
+        ];
+        &ALL
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        match self {
+            Self::Any(word) => word.to_possible_value(),
+            Self::Junit => Some(PossibleValue::new("junit").help("JUnit XML; only of `story run`")),
+        }
+    }
 }
 
 /// The format of a report on tests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TestReportFormat {
     Text,
-    Json,
+    Data(DataFormat),
     Junit,
 }
 

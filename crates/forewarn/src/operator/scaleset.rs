@@ -193,7 +193,9 @@ pub(super) fn run(session: &Session, command: Command) -> Result<()> {
         Command::Ls => {
             session.list("/v1/scalesets", |sets: Vec<ScaleSetSummary>| Ok(table(&sets, session.width())))
         }
-        Command::Show { name: Name(name) } => session.show(&path(&name, ""), |set| Ok(facts(set))),
+        Command::Show { name: Name(name) } => {
+            session.show(&path(&name, ""), |set| Ok(facts(set, session.width())))
+        }
         Command::Explain { name } => explain::scale_set(session, &name),
         Command::Create(new) => create(session, new),
         Command::Scale { name: Name(name), capacity, placement, waiting, notice, confirmation } => {
@@ -316,7 +318,8 @@ fn some_names(list: Vec<Name>) -> Option<Vec<String>> {
 fn table(sets: &[ScaleSetSummary], width: Width) -> String {
     let usual = ["name", "instances", "leaving", "model", "outdated", "spot", "notice of deletion"];
     let more = ["orchestration", "upgrade", "notice of images", "automatic approval", "tenants"];
-    let mut table = Table::with_more(width, &usual, &more);
+    let dropped = ["spot", "leaving", "model", "notice of deletion", "outdated", "instances"];
+    let mut table = Table::with_more(width, &usual, &more).dropping(&dropped);
     for set in sets {
         let usual = [
             set.name.clone(),
@@ -339,7 +342,7 @@ fn table(sets: &[ScaleSetSummary], width: Width) -> String {
     table.to_string()
 }
 
-fn facts(set: ScaleSetView) -> String {
+fn facts(set: ScaleSetView, width: Width) -> String {
     let ScaleSetView { summary, instances } = set;
     let facts = Table::facts([
         ("name", summary.name),
@@ -355,18 +358,10 @@ fn facts(set: ScaleSetView) -> String {
         ("automatic approval", automatic(summary.policy)),
         ("tenants", listed(summary.tenants)),
     ]);
-    let mut table = Table::new(&[
-        "name",
-        "tenant",
-        "host",
-        "ud",
-        "fd",
-        "power",
-        "model",
-        "latest",
-        "notice of deletion",
-        "events",
-    ]);
+    let headings =
+        ["name", "tenant", "host", "ud", "fd", "power", "model", "latest", "notice of deletion", "events"];
+    let dropped = ["model", "fd", "tenant", "ud", "notice of deletion", "latest", "power", "host", "events"];
+    let mut table = Table::new(width, &headings).dropping(&dropped);
     for instance in instances {
         let member = instance.member;
         table.row([
@@ -424,7 +419,7 @@ mod tests {
     fn scale_sets_are_listed_one_a_line() {
         let sets = [set().summary];
         assert_eq!(
-            table(&sets, Width::Usual),
+            table(&sets, Width::USUAL),
             "NAME  INSTANCES  LEAVING  MODEL  OUTDATED  SPOT  NOTICE OF DELETION\n\
              web   1          1        2      1         -     10m\n"
         );
@@ -433,7 +428,7 @@ mod tests {
 
     #[test]
     fn a_scale_set_is_shown_with_its_instances() {
-        let shown = facts(set());
+        let shown = facts(set(), Width::Wide);
         assert!(shown.contains("notice of images    15m\n"), "{shown}");
         let table = shown.split("\n\n").nth(1).unwrap();
         assert_eq!(

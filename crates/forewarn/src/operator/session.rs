@@ -12,9 +12,10 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
+use super::names::{names, names_of_change};
 use super::table::Width;
-use super::visible::{json, visible};
-use super::{GlobalOptions, OutputFormat};
+use super::visible::visible;
+use super::{DataFormat, GlobalOptions, OutputFormat};
 use crate::client::{ApiError, Client, StreamOutcome};
 
 /// A client with the output format.
@@ -71,10 +72,7 @@ impl Session {
     }
 
     pub(super) fn width(&self) -> Width {
-        match self.output {
-            OutputFormat::Wide => Width::Wide,
-            OutputFormat::Table | OutputFormat::Json => Width::Usual,
-        }
+        self.output.width()
     }
 
     pub(super) fn download(&self, path: &str, each: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
@@ -90,7 +88,7 @@ impl Session {
         self.client.pages(&self.of_cluster(path))
     }
 
-    /// Reads all pages of a list and prints them: as JSON, or as `text`.
+    /// Reads all pages of a list and prints them: as data, or as `text`.
     pub(super) fn list<T, F>(&self, path: &str, text: F) -> Result<()>
     where
         T: DeserializeOwned,
@@ -116,7 +114,7 @@ impl Session {
         Ok(self.get::<ClockView>("/v1/clock")?.now)
     }
 
-    /// Reads a resource and prints it: as JSON, or as `text`.
+    /// Reads a resource and prints it: as data, or as `text`.
     pub(super) fn show<T, F>(&self, path: &str, text: F) -> Result<()>
     where
         T: DeserializeOwned,
@@ -125,14 +123,16 @@ impl Session {
         self.present(self.get(path)?, text)
     }
 
-    /// Sends a request and prints the response: as JSON, or as `text`.
+    /// Sends a request and prints the response: as data, or as `text`.
     pub(super) fn send<B, T, F>(&self, path: &str, body: &B, text: F) -> Result<()>
     where
         B: Serialize,
         T: DeserializeOwned,
         F: FnOnce(T) -> Result<String>,
     {
-        self.present(self.post(path, body)?, text)
+        let response = self.post(path, body)?;
+        let body = serde_json::to_value(body)?;
+        self.present_named(response, |response| names_of_change(&body, response), text)
     }
 
     pub(super) fn post<B: Serialize>(&self, path: &str, body: &B) -> Result<Value> {
@@ -173,21 +173,44 @@ impl Session {
         Ok(Self { cluster, ..self })
     }
 
-    /// Prints a response: as JSON, or as `text`.
+    /// Prints a response: as data, or as `text`.
     pub(super) fn present<T, F>(&self, response: Value, text: F) -> Result<()>
     where
         T: DeserializeOwned,
         F: FnOnce(T) -> Result<String>,
     {
+        self.present_named(response, names, text)
+    }
+
+    /// Prints a response in which `names` finds the names: as data, or as `text`.
+    pub(super) fn present_named<T, F>(
+        &self,
+        response: Value,
+        names: impl FnOnce(&Value) -> Vec<String>,
+        text: F,
+    ) -> Result<()>
+    where
+        T: DeserializeOwned,
+        F: FnOnce(T) -> Result<String>,
+    {
         match self.output {
-            OutputFormat::Json => print(&json(&format!("{response:#}\n"))),
-            OutputFormat::Table | OutputFormat::Wide => print(&visible(&text(parse(response)?)?)),
+            OutputFormat::Data(format) => print(&format.document(&response, names)),
+            OutputFormat::Text(_) => print(&visible(&text(parse(response)?)?)),
         }
     }
 }
 
 pub(super) fn parse<T: DeserializeOwned>(response: Value) -> Result<T> {
     serde_json::from_value(response).context("invalid response of the server")
+}
+
+/// Prints a value as data, with the names that `names` finds in it.
+pub(crate) fn print_data(
+    format: DataFormat,
+    value: &impl Serialize,
+    names: impl FnOnce(&Value) -> Vec<String>,
+) -> Result<()> {
+    print(&format.document(&serde_json::to_value(value)?, names))
 }
 
 /// Writes to standard output. A reader that closes the pipe early is not an error.
@@ -213,7 +236,7 @@ mod tests {
         let client = || Client::new("http://127.0.0.1:1").unwrap();
         let of = |cluster: Option<&str>| Session {
             client: client(),
-            output: OutputFormat::Table,
+            output: OutputFormat::Text(Width::USUAL),
             cluster: cluster.map(str::to_owned),
         };
         let west = of(Some("west"));

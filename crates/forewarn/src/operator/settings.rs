@@ -4,6 +4,7 @@ use anyhow::Result;
 use clap::{Args, Subcommand, ValueEnum};
 use forewarn_control::{EnrolmentWord, FailureWord, Outcome, SettingsChange, SettingsView, UnenrolledWord};
 use forewarn_http_client::Method;
+use serde_json::Value;
 
 use super::cluster::brake;
 use super::sentences;
@@ -65,7 +66,13 @@ enum FailureArg {
 
 pub(super) fn run(session: &Session, command: &Command) -> Result<()> {
     match command {
-        Command::Show => session.show(PATH, |settings| Ok(facts(settings))),
+        Command::Show => {
+            let names = |settings: &Value| {
+                let members = settings.as_object().map(|settings| settings.keys()).into_iter().flatten();
+                members.map(|name| name.replace('_', "-")).collect()
+            };
+            session.present_named(session.get(PATH)?, names, |settings| Ok(facts(settings)))
+        }
         Command::Set(change) => {
             let response = session.change(Method::PATCH, PATH, Some(&SettingsChange::from(change)))?;
             let wording = Wording {

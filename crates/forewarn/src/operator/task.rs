@@ -8,6 +8,7 @@ use forewarn_control::{EndedView, Ending, FailureView, NamedCommand, Outcome};
 use serde::Serialize;
 use serde_json::Value;
 
+use super::names::names_of_change;
 use super::sentences::Wording;
 use super::session::{Session, parse, print};
 use super::wait::Awaited;
@@ -101,7 +102,7 @@ impl Task {
 ///
 /// A rejected task does not stop the others: they are independent.
 ///
-/// In JSON, the outcome of a task with work is printed when the work has ended, with its result.
+/// As data, the outcome of a task with work is printed when the work has ended, with its result.
 pub(super) fn run_all(session: &Session, tasks: &[Task], waiting: WaitArgs) -> Result<()> {
     let (mut awaited, mut failed) = (Awaited::default(), 0);
     let (mut pending, mut rejected) = (Vec::new(), 0);
@@ -109,7 +110,7 @@ pub(super) fn run_all(session: &Session, tasks: &[Task], waiting: WaitArgs) -> R
         match send(session, task) {
             Ok((response, outcome)) => {
                 let has_work = !outcome.work.is_empty() || !outcome.rollouts.is_empty();
-                if has_work && waiting.wait && session.output() == OutputFormat::Json {
+                if has_work && waiting.wait && matches!(session.output(), OutputFormat::Data(_)) {
                     awaited.add(&outcome);
                     pending.push(PendingTask { task, work: outcome.work, response: Some(response) });
                     continue;
@@ -130,17 +131,15 @@ pub(super) fn run_all(session: &Session, tasks: &[Task], waiting: WaitArgs) -> R
     if waiting.wait {
         let ended = wait::until_over(session, awaited);
         let endings = ended.as_ref().ok();
-        pending.iter_mut().try_for_each(|pending| pending.print_response(endings))?;
+        pending.iter_mut().try_for_each(|pending| pending.print_response(session, endings))?;
         let endings = ended?;
         for PendingTask { task, work, .. } in &pending {
             let (result, is_failure) = result(work, &endings);
             let (phrase, why) = (sentences::capital(&task.wording.noun), reasons(task, work, &endings));
             match session.output() {
                 _ if is_failure => eprintln!("forewarn: {}", visible(&format!("{phrase} {result}{why}."))),
-                OutputFormat::Table | OutputFormat::Wide => {
-                    print(&visible(&format!("{phrase} {result}.\n")))?;
-                }
-                OutputFormat::Json => {}
+                OutputFormat::Text(_) => print(&visible(&format!("{phrase} {result}.\n")))?,
+                OutputFormat::Data(_) => {}
             }
             failed += usize::from(is_failure);
         }
@@ -163,14 +162,18 @@ struct PendingTask<'a> {
 }
 
 impl PendingTask<'_> {
-    /// Prints the response as JSON, with the known results of its work.
-    fn print_response(&mut self, endings: Option<&BTreeMap<u64, EndedView>>) -> Result<()> {
+    /// Prints the response as data, with the known results of its work.
+    fn print_response(
+        &mut self,
+        session: &Session,
+        endings: Option<&BTreeMap<u64, EndedView>>,
+    ) -> Result<()> {
         let Some(mut response) = self.response.take() else { return Ok(()) };
         if let Some(endings) = endings {
             let of_work: Vec<_> = self.work.iter().filter_map(|id| endings.get(id)).collect();
             response["ended"] = serde_json::to_value(of_work)?;
         }
-        print(&format!("{response:#}\n"))
+        present(session, self.task, response)
     }
 }
 
@@ -219,13 +222,13 @@ fn send(session: &Session, task: &Task) -> Result<(Value, Outcome)> {
 }
 
 fn show(session: &Session, task: &Task, response: Value, outcome: &Outcome) -> Result<()> {
-    session.present(response, |outcome: Outcome| Ok(sentences::outcome(&outcome, &task.wording)))?;
+    present(session, task, response)?;
     match session.output() {
-        OutputFormat::Table | OutputFormat::Wide => {
+        OutputFormat::Text(_) => {
             enrolment_hint::hints(session, &outcome.unnotified, task.machine.as_deref())?;
             remedies(outcome).iter().for_each(|remedy| eprintln!("{}", one_line(&format!("hint: {remedy}"))));
         }
-        OutputFormat::Json => {}
+        OutputFormat::Data(_) => {}
     }
     Ok(())
 }
@@ -236,6 +239,15 @@ const REMEDIES_MAX: usize = 3;
 /// The changes that let the next deletions be announced.
 fn remedies(outcome: &Outcome) -> BTreeSet<&str> {
     outcome.starts.iter().filter_map(|start| start.remedy.as_deref()).take(REMEDIES_MAX).collect()
+}
+
+fn present(session: &Session, task: &Task, response: Value) -> Result<()> {
+    let request = match &task.request {
+        TaskRequest::Command(command) => serde_json::to_value(command)?,
+        TaskRequest::Post(_, body) | TaskRequest::Patch(_, body) => body.clone(),
+    };
+    let names = |response: &Value| names_of_change(&request, response);
+    session.present_named(response, names, |outcome: Outcome| Ok(sentences::outcome(&outcome, &task.wording)))
 }
 
 #[cfg(test)]

@@ -93,7 +93,8 @@ fn window_task(tenant: String, windows: Vec<WindowEntry>) -> Task {
 fn table(tenants: &[TenantView], width: Width) -> String {
     let usual = ["name", "kind", "enrolled", "incarnation", "machines", "events"];
     let more = ["automatic approval", "windows", "names of machines", "ids of events"];
-    let mut table = Table::with_more(width, &usual, &more);
+    let dropped = ["incarnation", "kind", "events", "machines", "enrolled"];
+    let mut table = Table::with_more(width, &usual, &more).dropping(&dropped);
     for tenant in tenants {
         let usual = [
             tenant.name.clone(),

@@ -1,6 +1,6 @@
 //! `forewarn token`: API tokens, their roles and scopes.
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use clap::{Args, Subcommand, ValueEnum};
 use forewarn_control::{IssuedToken, NewToken, Outcome, RoleWord, TokenView};
 use forewarn_http_client::Method;
@@ -8,8 +8,8 @@ use forewarn_types::{Moment, Span};
 
 use super::sentences::Wording;
 use super::session::{Session, escaped, parse, print};
-use super::table::{Table, listed};
-use super::{Name, OutputFormat, not_empty, sentences, visible};
+use super::table::{Table, Width, listed};
+use super::{DataFormat, Name, OutputFormat, not_empty, sentences, visible};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -71,7 +71,7 @@ pub(super) fn run(session: &Session, command: Command) -> Result<()> {
         Command::Create(new) => create(session, new),
         Command::Ls => {
             let now = session.now()?;
-            session.list("/v1/tokens", |tokens: Vec<TokenView>| Ok(table(&tokens, now)))
+            session.list("/v1/tokens", |tokens: Vec<TokenView>| Ok(table(&tokens, now, session.width())))
         }
         Command::Show { name } => {
             let now = session.now()?;
@@ -87,10 +87,15 @@ pub(super) fn run(session: &Session, command: Command) -> Result<()> {
 
 /// Only the secret goes to standard output, so that a script can store it without printing it.
 fn create(session: &Session, new: NewTokenArgs) -> Result<()> {
+    if session.output() == OutputFormat::Data(DataFormat::Name) {
+        bail!(
+            "the name alone is not enough: the secret is not shown again\n  hint: --output table or --output json"
+        );
+    }
     let response = session.post("/v1/tokens", &NewToken::from(new))?;
     match session.output() {
-        OutputFormat::Json => session.present(response, |_: IssuedToken| Ok(String::new())),
-        OutputFormat::Table | OutputFormat::Wide => {
+        OutputFormat::Data(_) => session.present(response, |_: IssuedToken| Ok(String::new())),
+        OutputFormat::Text(_) => {
             let IssuedToken { text, token } = parse(response)?;
             eprintln!("{}", visible(&hint(&token)));
             print(&format!("{text}\n"))
@@ -155,8 +160,10 @@ fn scope(token: &TokenView) -> String {
     }
 }
 
-fn table(tokens: &[TokenView], now: Moment) -> String {
-    let mut table = Table::new(&["name", "role", "clusters", "tenants", "expires", "created", "by"]);
+fn table(tokens: &[TokenView], now: Moment, width: Width) -> String {
+    let headings = ["name", "role", "clusters", "tenants", "expires", "created", "by"];
+    let dropped = ["by", "created", "clusters", "tenants", "expires"];
+    let mut table = Table::new(width, &headings).dropping(&dropped);
     let all = |names: &Option<Vec<String>>| names.as_ref().map_or_else(|| "all".to_owned(), listed);
     for token in tokens {
         table.row([
@@ -206,7 +213,7 @@ mod tests {
     #[test]
     fn tokens_are_listed_with_their_scopes() {
         assert_eq!(
-            table(&tokens(), "2026-01-01T00:00:00Z".parse().unwrap()),
+            table(&tokens(), "2026-01-01T00:00:00Z".parse().unwrap(), Width::Wide),
             "NAME   ROLE      CLUSTERS  TENANTS  EXPIRES                       CREATED               BY\n\
              first  admin     all       all      never                         2026-01-01 00:00:00Z  forewarn\n\
              ci     operator  west      web, db  2026-01-01 01:00:00Z (in 1h)  2026-01-01 00:00:00Z  socket\n"

@@ -1,11 +1,12 @@
 //! `forewarn verdict`: were the events of a running server approved before they started?
 
 use anyhow::{Result, ensure};
+use forewarn_cli_support::output::names_in;
 use forewarn_control::{AuditEntry, AuditPage};
 use forewarn_verdict::{Observations, VerdictRules, count_words, event_histories, judge};
 use serde_json::json;
 
-use super::session::{Session, escaped, print};
+use super::session::{Session, escaped, print, print_data};
 use super::{OutputFormat, visible};
 
 pub(super) const EXAMPLES: &str = "\
@@ -22,7 +23,7 @@ pub(super) fn run(session: &Session) -> Result<()> {
         judge(event_histories(&entries(session)?), &Observations::default(), VerdictRules::default());
     let (sentences, conclusion) = (verdict.sentences(), verdict.conclusion());
     match session.output() {
-        OutputFormat::Json => {
+        OutputFormat::Data(format) => {
             let verdict = json!({
                 "passed": verdict.passed(),
                 "conclusion": conclusion,
@@ -30,9 +31,9 @@ pub(super) fn run(session: &Session) -> Result<()> {
                 "sentences": sentences,
                 "events": verdict.events,
             });
-            print(&visible::json(&format!("{verdict:#}\n")))?;
+            print_data(format, &verdict, |verdict| names_in(&verdict["events"], "id"))?;
         }
-        OutputFormat::Table | OutputFormat::Wide => {
+        OutputFormat::Text(_) => {
             let lines = sentences.into_iter().chain([conclusion]);
             print(&visible(&lines.map(|line| line + "\n").collect::<String>()))?;
         }

@@ -335,7 +335,8 @@ fn list(session: &Session, tenant: Option<&Name>) -> Result<()> {
 fn table(machines: &[MachineView], width: Width) -> String {
     let usual = ["name", "tenant", "host", "ud", "fd", "power", "spot", "events"];
     let more = ["boots", "disk", "model", "notice of deletion", "addresses", "tags"];
-    let mut table = Table::with_more(width, &usual, &more);
+    let dropped = ["spot", "fd", "ud", "power", "host", "tenant", "events"];
+    let mut table = Table::with_more(width, &usual, &more).dropping(&dropped);
     for machine in machines {
         let usual = [
             machine.name.clone(),
@@ -415,7 +416,7 @@ mod tests {
     fn machines_are_listed_one_a_line() {
         let spot = MachineView { spot: Some(Eviction::Delete), events: Vec::new(), ..machine() };
         assert_eq!(
-            table(&[machine(), spot], Width::Usual),
+            table(&[machine(), spot], Width::USUAL),
             "NAME   TENANT  HOST  UD  FD  POWER    SPOT    EVENTS\n\
              web_0  web     h1    0   2   running  -       28512AF7\n\
              web_0  web     h1    0   2   running  delete  -\n"

@@ -5,13 +5,15 @@ use std::ops::ControlFlow;
 
 use anyhow::{Context, Result};
 use clap::Args;
+use forewarn_cli_support::output::as_name;
 use forewarn_control::TenantView;
 use forewarn_types::Moment;
 use serde::Deserialize;
+use serde_json::Value;
 
 use super::session::{Session, escaped};
 use super::visible::{json, one_line};
-use super::{Name, OutputFormat, sentences};
+use super::{DataFormat, Name, OutputFormat, sentences};
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -45,18 +47,25 @@ pub(super) fn run(session: &Session, arguments: &WatchArgs) -> Result<()> {
 
 /// Prints one change. Stops when the reader closes the pipe.
 fn print_change(session: &Session, data: &str) -> Result<ControlFlow<()>> {
-    let line = match session.output() {
-        OutputFormat::Json => json(data),
-        OutputFormat::Table | OutputFormat::Wide => {
-            one_line(&line(&serde_json::from_str(data).context("invalid change in the stream")?))
+    let invalid = "invalid change in the stream";
+    let text = match session.output() {
+        OutputFormat::Data(DataFormat::Json) => format!("{}\n", json(data)),
+        OutputFormat::Data(format) => format.element(&serde_json::from_str(data).context(invalid)?, events),
+        OutputFormat::Text(_) => {
+            format!("{}\n", one_line(&line(&serde_json::from_str(data).context(invalid)?)))
         }
     };
     let mut out = io::stdout().lock();
-    match writeln!(out, "{line}").and_then(|()| out.flush()) {
+    match write!(out, "{text}").and_then(|()| out.flush()) {
         Ok(()) => Ok(ControlFlow::Continue(())),
         Err(broken) if broken.kind() == io::ErrorKind::BrokenPipe => Ok(ControlFlow::Break(())),
         Err(error) => Err(error.into()),
     }
+}
+
+/// The ids of the events that a change is about.
+fn events(change: &Value) -> Vec<String> {
+    change["events"].as_array().map(Vec::as_slice).unwrap_or_default().iter().filter_map(as_name).collect()
 }
 
 /// Characters of the longest common kind of change, so that columns align.

@@ -16,7 +16,7 @@ use forewarn_types::{EventKind, NotAnEventKind};
 
 use super::sentences::Wording;
 use super::session::{Session, escaped, parse};
-use super::table::{Table, listed};
+use super::table::{Table, Width, listed};
 use super::{Name, OutputFormat, not_empty, sentences};
 
 const EXAMPLES: &str = "\
@@ -111,7 +111,9 @@ pub(super) fn run(session: &Session, command: Command) -> Result<()> {
             };
             session.send("/v1/webhooks", &request(new)?, text)
         }
-        Command::Ls => session.list("/v1/webhooks", |webhooks: Vec<WebhookView>| Ok(table(&webhooks))),
+        Command::Ls => {
+            session.list("/v1/webhooks", |webhooks: Vec<WebhookView>| Ok(table(&webhooks, session.width())))
+        }
         Command::Show { name } => session.show(&path(&name), |webhook| Ok(facts(webhook))),
         Command::Rm { names } => names.iter().try_for_each(|name| {
             let response = session.change(Method::DELETE, &path(name), None::<&()>)?;
@@ -126,7 +128,7 @@ pub(super) fn run(session: &Session, command: Command) -> Result<()> {
 fn test(session: &Session, name: &Name) -> Result<()> {
     let response = session.post(&format!("{}/test", path(name)), &WebhookTestRequest {})?;
     let tested: WebhookTest = parse(response.clone())?;
-    if session.output() == OutputFormat::Json || tested.delivered {
+    if matches!(session.output(), OutputFormat::Data(_)) || tested.delivered {
         let text = |tested: WebhookTest| {
             Ok(format!("Webhook {} accepted a test event in {} ms.\n", name.0, tested.millis))
         };
@@ -199,8 +201,10 @@ fn filter(webhook: &WebhookView) -> String {
     if parts.is_empty() { "all events".to_owned() } else { parts.join("; ") }
 }
 
-fn table(webhooks: &[WebhookView]) -> String {
-    let mut table = Table::new(&["name", "state", "schema", "events", "delivered", "lost", "url"]);
+fn table(webhooks: &[WebhookView], width: Width) -> String {
+    let dropped = ["schema", "format", "delivered", "events", "lost", "url"];
+    let mut table = Table::new(width, &["name", "state", "schema", "events", "delivered", "lost", "url"])
+        .dropping(&dropped);
     for webhook in webhooks {
         table.row([
             webhook.name.clone(),
@@ -263,7 +267,7 @@ mod tests {
     #[test]
     fn webhooks_are_listed_with_their_status() {
         assert_eq!(
-            table(&webhooks()),
+            table(&webhooks(), Width::Wide),
             "NAME  STATE    SCHEMA       EVENTS                                                   DELIVERED  LOST  URL\n\
              ops   healthy  cloudevents  all events                                               3          0     https://h/x?…\n\
              grid  failing  eventgrid    types Freeze, Terminate; tenants web, db; clusters west  0          2     http://127.0.0.1:9/\n"

@@ -12,6 +12,7 @@ use forewarn_server::State;
 use forewarn_server::{
     ApiListener, ClockPlan, ControlHandle, Descriptors, Plan, Service, control_with_fleet,
 };
+use serde_json::json;
 
 use super::address_listeners::AddressListeners;
 use super::config::{CONFIG_BYTES_MAX, Config, check_driver, check_listeners, has_data};
@@ -22,6 +23,7 @@ use super::resources::{cores, take_files, warn_of_few_files};
 use super::{
     HangupAction, log, random_seed, read, read_fleet, run, with_fleet_line, with_port_hint, write_addresses,
 };
+use crate::operator::{GlobalOptions, OutputFormat, names, print, print_data, visible};
 
 /// Run a production server with the real clock, from a configuration file
 #[derive(Args, Debug)]
@@ -41,14 +43,18 @@ pub(crate) struct ServeArgs {
     check: bool,
 }
 
-pub(crate) fn command(arguments: &ServeArgs) -> Result<()> {
+pub(crate) fn command(arguments: &ServeArgs, options: &GlobalOptions) -> Result<()> {
     let file = &arguments.config;
     let text = read(file, CONFIG_BYTES_MAX);
     let text = text.with_context(|| format!("cannot read the configuration: {}", file.display()))?;
     if arguments.check {
         configured(file, &text)?;
-        println!("{} is valid", file.display());
-        return Ok(());
+        return match options.output() {
+            OutputFormat::Text(_) => print(&visible(&format!("{} is valid\n", file.display()))),
+            OutputFormat::Data(format) => {
+                print_data(format, &json!({ "name": file.display().to_string(), "valid": true }), names)
+            }
+        };
     }
     // Errors in the configuration are already logged in its own format.
     let volume = log::start(log_format(&text), Detail::default());

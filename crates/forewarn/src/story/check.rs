@@ -9,7 +9,7 @@ use forewarn_story::{NeedKind, Story, StoryError, StoryNeed};
 use serde_json::{Value, json};
 
 use super::{StoryFiles, read};
-use crate::operator::{GlobalOptions, TestReportFormat, print, visible};
+use crate::operator::{GlobalOptions, TestReportFormat, names, print, print_data, visible};
 
 #[derive(Args)]
 pub(crate) struct StoryCheckArgs {
@@ -26,11 +26,11 @@ pub(super) fn command(arguments: &StoryCheckArgs, options: &GlobalOptions) -> Re
             (Ok(story), TestReportFormat::Text | TestReportFormat::Junit) => {
                 print(&visible(&format!("{name}: {}\n", sentences(&story))))?;
             }
-            (Ok(story), TestReportFormat::Json) => items.push(value(&name.to_string(), &story)),
+            (Ok(story), TestReportFormat::Data(_)) => items.push(value(&name.to_string(), &story)),
             (Err(error), format) => {
                 failed += 1;
                 eprintln!("forewarn: {}", visible(&format!("{name}: {error}")));
-                if format == TestReportFormat::Json {
+                if matches!(format, TestReportFormat::Data(_)) {
                     let (name, message) = (name.to_string(), error.message.lines().next());
                     items.push(
                         json!({ "name": name, "passed": false, "line": error.line, "message": message }),
@@ -39,8 +39,8 @@ pub(super) fn command(arguments: &StoryCheckArgs, options: &GlobalOptions) -> Re
             }
         }
     }
-    if options.report() == TestReportFormat::Json {
-        print(&format!("{:#}\n", json!({ "stories": items })))?;
+    if let TestReportFormat::Data(format) = options.report() {
+        print_data(format, &json!({ "stories": items }), names)?;
     }
     match failed {
         0 => Ok(()),

@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
+use serde_json::json;
 
 use super::read_file;
-use crate::operator::{print, visible};
+use crate::operator::{OutputFormat, names, print, print_data, visible};
 
 #[derive(Args)]
 pub(crate) struct FmtArgs {
@@ -19,16 +20,15 @@ pub(crate) struct FmtArgs {
     check: bool,
 }
 
-pub(super) fn command(arguments: &FmtArgs) -> Result<()> {
+pub(super) fn command(arguments: &FmtArgs, output: OutputFormat) -> Result<()> {
     let FmtArgs { files, check } = arguments;
-    let (mut invalid, mut different) = (0, 0);
+    let (mut invalid, mut different) = (0, Vec::new());
     for file in files {
         let text = read_file(file)?;
         match forewarn_story::format(&text) {
             Ok(usual) if *check => {
                 if usual != text {
-                    different += 1;
-                    print(&visible(&format!("{}\n", file.display())))?;
+                    different.push(file.display().to_string());
                 }
             }
             Ok(usual) => write(file, &text, &usual)?,
@@ -38,9 +38,19 @@ pub(super) fn command(arguments: &FmtArgs) -> Result<()> {
             }
         }
     }
-    match (invalid, different) {
+    match output {
+        OutputFormat::Text(_) => {
+            different.iter().try_for_each(|name| print(&visible(&format!("{name}\n"))))?;
+        }
+        OutputFormat::Data(format) if *check => {
+            let stories: Vec<_> = different.iter().map(|name| json!({ "name": name })).collect();
+            print_data(format, &json!({ "stories": stories }), names)?;
+        }
+        OutputFormat::Data(_) => {}
+    }
+    match (invalid, different.len()) {
         (0, 0) => Ok(()),
-        (0, _) => {
+        (0, different) => {
             bail!("{different} of {} stories have another layout\n  hint: forewarn story fmt", files.len())
         }
         (_, _) => bail!("{invalid} of {} stories are invalid", files.len()),

@@ -2,26 +2,25 @@
 
 use anyhow::{Result, anyhow};
 use forewarn_cli_support::table::Table;
-use forewarn_cli_support::visible::json;
-use forewarn_story::library::{library, scenario};
+use forewarn_story::library::{Scenario, library, scenario};
 use serde_json::{Value, json};
 
-use crate::operator::{OutputFormat, print};
+use crate::operator::{OutputFormat, names, print, print_data};
 
 pub(super) fn list(output: OutputFormat) -> Result<()> {
     match output {
-        OutputFormat::Table | OutputFormat::Wide => {
-            let mut table = Table::new(&["name", "events", "what happens"]);
+        OutputFormat::Text(width) => {
+            let mut table = Table::new(width, &["name", "events", "what happens"]).dropping(&["events"]);
             for scenario in library() {
                 let events = scenario.events().join(", ");
                 table.row([scenario.name.to_owned(), events, scenario.title().to_owned()]);
             }
             print(&table.to_string())
         }
-        OutputFormat::Json => {
-            let item = |scenario: &forewarn_story::library::Scenario| json!({ "name": scenario.name, "title": scenario.title(), "events": scenario.events() });
+        OutputFormat::Data(format) => {
+            let item = |scenario: &Scenario| json!({ "name": scenario.name, "title": scenario.title(), "events": scenario.events() });
             let items: Vec<Value> = library().iter().map(item).collect();
-            print(&json(&format!("{:#}\n", json!({ "items": items }))))
+            print_data(format, &json!({ "items": items }), names)
         }
     }
 }
@@ -30,14 +29,14 @@ pub(super) fn list(output: OutputFormat) -> Result<()> {
 pub(super) fn show(name: &str, only_story: bool, output: OutputFormat) -> Result<()> {
     let scenario = scenario(name).map_err(|unknown| anyhow!(unknown))?;
     match output {
-        OutputFormat::Json => {
+        OutputFormat::Data(format) => {
             let (title, events, story) = (scenario.title(), scenario.events(), scenario.story());
             let value = json!({
                 "name": scenario.name, "title": title, "events": events, "story": story, "page": scenario.page
             });
-            print(&json(&format!("{value:#}\n")))
+            print_data(format, &value, names)
         }
-        OutputFormat::Table | OutputFormat::Wide if only_story => print(&scenario.story()),
-        OutputFormat::Table | OutputFormat::Wide => print(scenario.page),
+        OutputFormat::Text(_) if only_story => print(&scenario.story()),
+        OutputFormat::Text(_) => print(scenario.page),
     }
 }

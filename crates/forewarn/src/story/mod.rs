@@ -81,7 +81,7 @@ pub(crate) fn run(command: &Command, options: &GlobalOptions) -> Result<()> {
         Command::Record { file, since } => record::command(file.as_deref(), *since, options),
         Command::Run(arguments) => run::command(arguments, options),
         Command::Check(arguments) => check::command(arguments, options),
-        Command::Fmt(arguments) => format::command(arguments),
+        Command::Fmt(arguments) => format::command(arguments, options.output()),
     }
 }
 

@@ -5,7 +5,6 @@ use std::io::Write as _;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use forewarn_cli_support::visible::json;
 use forewarn_control::{
     AuditEntry, ClockView, CurrentFleet, Fleet, MachineView, NamedCommand, Site, Stream, TenantView,
     UnlistedObjects, difference,
@@ -17,7 +16,7 @@ use forewarn_story::record::{Recording, ServerHistory, record};
 use serde_json::json;
 
 use crate::client::Client;
-use crate::operator::{GlobalOptions, OutputFormat, print, visible};
+use crate::operator::{GlobalOptions, OutputFormat, names, print, print_data, visible};
 
 /// Entries of the audit log that are read: more than any story holds.
 const ENTRIES_MAX: usize = 100_000;
@@ -34,10 +33,10 @@ pub(super) fn command(file: Option<&Path>, since: u64, options: &GlobalOptions) 
             let written = new.and_then(|mut new| new.write_all(story.as_bytes()));
             written.with_context(|| format!("cannot write the story: {}", file.display()))
         }
-        (None, OutputFormat::Json) => {
-            print(&json(&format!("{:#}\n", json!({ "story": story, "warnings": warnings }))))
+        (None, OutputFormat::Data(format)) => {
+            print_data(format, &json!({ "story": story, "warnings": warnings }), names)
         }
-        (None, OutputFormat::Table | OutputFormat::Wide) => print(&visible(&story)),
+        (None, OutputFormat::Text(_)) => print(&visible(&story)),
     }
 }
 

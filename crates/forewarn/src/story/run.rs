@@ -12,7 +12,7 @@ use serde_json::json;
 
 use super::live::LiveStage;
 use super::{StoryFiles, read};
-use crate::operator::{GlobalOptions, TestReportFormat, print, visible};
+use crate::operator::{GlobalOptions, TestReportFormat, names, print, print_data, visible};
 
 #[derive(Args)]
 pub(crate) struct RunArgs {
@@ -73,7 +73,7 @@ pub(super) fn command(arguments: &RunArgs, options: &GlobalOptions) -> Result<()
     }
     match options.report() {
         TestReportFormat::Text => {}
-        TestReportFormat::Json => print(&format!("{:#}\n", json!({ "stories": results })))?,
+        TestReportFormat::Data(format) => print_data(format, &json!({ "stories": results }), names)?,
         TestReportFormat::Junit => print(&junit(&suite(&results)))?,
     }
     match results.iter().filter(|result| !result.passed).count() {

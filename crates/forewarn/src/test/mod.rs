@@ -28,10 +28,11 @@ use anyhow::Result;
 use clap::{Args, ValueEnum};
 use forewarn_cli_support::log;
 use forewarn_cli_support::log::{Detail, Format};
+use forewarn_cli_support::output::names_in;
 use forewarn_verdict::{ApprovalRule, UntestedRule, VerdictRules};
 
 use crate::exit_code::ExitError;
-use crate::operator::{GlobalOptions, OutputFormat, print, visible};
+use crate::operator::{GlobalOptions, OutputFormat, print, print_data, visible};
 use crate::requested_events::{RequestedEvent, parse_after};
 use reports::{VerdictReportFormat, check_report, parse_report, write_report};
 
@@ -125,10 +126,12 @@ pub(crate) fn command(arguments: &TestArgs, options: &GlobalOptions) -> Result<E
     let outcome = runtime.block_on(run::run(arguments, options.output()))?;
     // The thread of a story that hangs must not keep the command.
     runtime.shutdown_background();
-    print(&match options.output() {
-        OutputFormat::Json => format!("{:#}\n", outcome.json()),
-        OutputFormat::Table | OutputFormat::Wide => visible(&outcome.text()),
-    })?;
+    match options.output() {
+        OutputFormat::Data(format) => {
+            print_data(format, &outcome.json(), |outcome| names_in(&outcome["events"], "id"))?;
+        }
+        OutputFormat::Text(_) => print(&visible(&outcome.text()))?,
+    }
     arguments.report.iter().try_for_each(|(path, format)| write_report(&outcome, path, *format))?;
     Ok(ExitCode::from(outcome.exit_code()))
 }

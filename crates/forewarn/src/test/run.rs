@@ -109,8 +109,8 @@ impl<'a> Test<'a> {
             }
         }
         let output = match output {
-            OutputFormat::Json => ProgramOutput::Error,
-            OutputFormat::Table | OutputFormat::Wide => ProgramOutput::Out,
+            OutputFormat::Data(_) => ProgramOutput::Error,
+            OutputFormat::Text(_) => ProgramOutput::Out,
         };
         let (sender, exits) = mpsc::unbounded_channel();
         let (end, ended) = watch::channel(false);

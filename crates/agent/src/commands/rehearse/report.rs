@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use anyhow::Result;
 use forewarn_agent_core::Phase;
+use forewarn_cli_support::output::names_in;
 use forewarn_cli_support::table::Table;
-use forewarn_cli_support::visible::json;
 use forewarn_imds::ReadEvent;
 use forewarn_types::show_duration;
 use serde::Serialize;
 
-use super::super::print;
+use super::super::{OutputFormat, print, print_data};
 use crate::run::CompletedHook;
 
 /// The report of a rehearsal.
@@ -99,11 +99,14 @@ impl RehearsalReport {
         self.failures.len()
     }
 
-    pub(super) fn print(&self, as_json: bool) -> Result<()> {
-        if as_json {
-            return print(&json(&format!("{}\n", serde_json::to_string_pretty(self)?)));
-        }
-        let mut table = Table::new(&["phase", "hook", "seconds", "outcome", "reason"]);
+    pub(super) fn print(&self, output: OutputFormat) -> Result<()> {
+        let width = match output {
+            OutputFormat::Data(format) => {
+                return print_data(format, self, |report| names_in(&report["hooks"], "hook"));
+            }
+            OutputFormat::Text(width) => width,
+        };
+        let mut table = Table::new(width, &["phase", "hook", "seconds", "outcome", "reason"]);
         for HookRow { phase, hook, seconds, outcome, reason } in &self.hooks {
             table.row([
                 phase.as_str().to_owned(),

@@ -22,7 +22,7 @@ use forewarn_control::ServerView;
 use forewarn_http_client::{Bytes, Method};
 use serde_json::{Value, json};
 
-use super::session::{Session, print};
+use super::session::{Session, print, print_data};
 use super::{GlobalOptions, OutputFormat};
 use crate::client::Client;
 use crate::state_directory;
@@ -79,9 +79,6 @@ pub(crate) struct AzEnvArgs {
     /// Add login commands for a service principal, which work with every version of az
     #[arg(long, conflicts_with = "unset")]
     service_principal: bool,
-    /// Print JSON, like --output json
-    #[arg(long)]
-    json: bool,
 }
 
 /// The variables and the login command.
@@ -102,16 +99,22 @@ struct AzFiles {
 
 pub(super) fn run(session: &Session, options: &GlobalOptions, command: &Command) -> Result<()> {
     let Command::Env(environment) = command;
-    let AzEnvArgs { shell, unset, json, .. } = environment;
+    let AzEnvArgs { shell, unset, .. } = environment;
     if *unset {
-        return print(&VARIABLES.iter().map(|name| shell.unset(name)).collect::<String>());
+        return match session.output() {
+            OutputFormat::Text(_) => {
+                print(&VARIABLES.iter().map(|name| shell.unset(name)).collect::<String>())
+            }
+            OutputFormat::Data(format) => {
+                let names = VARIABLES.map(str::to_owned).to_vec();
+                print_data(format, &json!({ "unset": VARIABLES }), |_| names)
+            }
+        };
     }
     let set = set(session, options, environment)?;
     match session.output() {
-        OutputFormat::Table | OutputFormat::Wide if !json => print(&set.lines(*shell)),
-        OutputFormat::Table | OutputFormat::Wide | OutputFormat::Json => {
-            print(&format!("{:#}\n", set.json()))
-        }
+        OutputFormat::Text(_) => print(&set.lines(*shell)),
+        OutputFormat::Data(format) => print_data(format, &set.json(), |_| set.names()),
     }
 }
 
@@ -193,6 +196,10 @@ fn host_of(url: &str) -> &str {
 }
 
 impl AzEnvironment {
+    fn names(&self) -> Vec<String> {
+        self.variables.iter().map(|(name, _)| (*name).to_owned()).collect()
+    }
+
     fn lines(&self, shell: Shell) -> String {
         let lines = self.variables.iter().map(|(name, value)| shell.set(name, value));
         // The comment is last: a shell that gets all lines joined into one would skip everything after it.

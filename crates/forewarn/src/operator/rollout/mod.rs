@@ -128,14 +128,14 @@ pub(crate) enum BrakeCommand {
 pub(super) fn run(session: &Session, command: Command) -> Result<()> {
     let (wording, command) = match command {
         Command::Start { rollout, dry_run: true, .. } | Command::Preview(rollout) => {
-            return session.send("/v1/rollouts/preview", &rollout.entry()?, |view: PreviewView| {
-                Ok(show::preview(&view))
-            });
+            let preview = session.post("/v1/rollouts/preview", &rollout.entry()?)?;
+            let text = |view: PreviewView| Ok(show::preview(&view, session.width()));
+            return session.present_named(preview, show::hosts, text);
         }
         Command::Start { rollout, waiting, notice, .. } => return start(session, &rollout, waiting, notice),
         Command::Ls { all } => {
             return session.list(&format!("/v1/rollouts?ended={all}"), |rollouts: Vec<RolloutView>| {
-                Ok(show::table(&rollouts))
+                Ok(show::table(&rollouts, session.width()))
             });
         }
         Command::Show { id } => {
@@ -183,7 +183,7 @@ fn start(
     let outcome = task::run(session, &task)?;
     let Some(id) = outcome.rollouts.first() else { return Ok(()) };
     let path = format!("/v1/rollouts/{id}");
-    if outcome.work.is_empty() && session.output() == OutputFormat::Table {
+    if outcome.work.is_empty() && matches!(session.output(), OutputFormat::Text(_)) {
         let view: RolloutView = session.get(&path)?;
         eprintln!("Rollout {id} {}", visible(&view.text));
     }
@@ -194,7 +194,7 @@ fn start(
     awaited.add(&outcome);
     wait::until_over(session, awaited)?;
     let view: RolloutView = session.get(&path)?;
-    if session.output() == OutputFormat::Table {
+    if matches!(session.output(), OutputFormat::Text(_)) {
         print(&format!("Rollout {id} has ended: {}.\n", visible(&view.text)))?;
     }
     let left = view.failed.len() + view.skipped.len() + view.waiting.len();

@@ -1,18 +1,21 @@
 //! Rollouts and previews as tables and sentences.
 
+use forewarn_cli_support::output::as_name;
 use forewarn_control::{ConfirmWord, HealthWord, RolloutView, TermsEntry, WindowSelection};
 use forewarn_explain::{CourseView, PreviewView, StepView};
 use forewarn_types::{Moment, Span, show_duration};
+use serde_json::Value;
 
 use super::super::rollout_progress::{all, progress, worked_on};
 use super::super::sentences::{capital, date, when};
-use super::super::table::{Table, listed, some};
+use super::super::table::{Table, Width, listed, some};
 
 /// Characters of the progress bar.
 const BAR_WIDTH: usize = 20;
 
-pub(super) fn table(rollouts: &[RolloutView]) -> String {
-    let mut table = Table::new(&["id", "work", "hosts", "state", "now", "waiting"]);
+pub(super) fn table(rollouts: &[RolloutView], width: Width) -> String {
+    let mut table = Table::new(width, &["id", "work", "hosts", "state", "now", "waiting"])
+        .dropping(&["waiting", "now", "work"]);
     for rollout in rollouts {
         table.row([
             rollout.id.to_string(),
@@ -96,7 +99,7 @@ fn terms(terms: &TermsEntry) -> Vec<String> {
     words
 }
 
-pub(super) fn preview(view: &PreviewView) -> String {
+pub(super) fn preview(view: &PreviewView, width: Width) -> String {
     let PreviewView { work, hosts, longest, shortest, manual, notes } = view;
     let host = if *hosts == 1 { "host" } else { "hosts" };
     let mut text = format!(
@@ -106,7 +109,7 @@ pub(super) fn preview(view: &PreviewView) -> String {
         length(shortest)
     );
     notes.iter().for_each(|note| text.push_str(&format!("{}.\n", capital(note))));
-    text.push_str(&format!("{}\n{}", steps(longest, *manual), tenants(longest)));
+    text.push_str(&format!("{}\n{}", steps(longest, *manual, width), tenants(longest, width)));
     if let Some(stuck) = &longest.stuck {
         text.push_str(&format!("After that the rollout waits for an operator: {stuck}.\n"));
     }
@@ -119,13 +122,20 @@ fn length(course: &CourseView) -> String {
     format!("{} in {steps} {step}", show_duration(course.lasts.0))
 }
 
+/// The hosts of a preview, in the order of their work.
+pub(super) fn hosts(preview: &Value) -> Vec<String> {
+    let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
+    let steps = list(&preview["longest"]["steps"]).into_iter();
+    steps.flat_map(|step| list(&step["hosts"])).filter_map(|host| as_name(&host)).collect()
+}
+
 /// The steps with their hosts and times; and the work on the hosts themselves, if there is any.
-fn steps(course: &CourseView, manual: bool) -> Table {
+fn steps(course: &CourseView, manual: bool, width: Width) -> Table {
     let has_work = course.steps.iter().any(|step| !step.host_steps.is_empty());
     let work = has_work.then_some("work on hosts");
     let columns: Vec<_> =
         ["step", "hosts", "announced", "starts"].into_iter().chain(work).chain(["ends"]).collect();
-    let mut table = Table::new(&columns);
+    let mut table = Table::new(width, &columns).dropping(&["announced", "work on hosts", "ends", "hosts"]);
     for (number, step) in (1usize..).zip(&course.steps) {
         let mut row = vec![number.to_string(), some(&step.hosts), date(step.announced), date(step.starts)];
         row.extend(has_work.then(|| host_work(step, manual)));
@@ -153,13 +163,13 @@ fn host_work(step: &StepView, manual: bool) -> String {
 }
 
 /// The events of each tenant; and its windows, if one has any.
-fn tenants(course: &CourseView) -> Table {
+fn tenants(course: &CourseView, width: Width) -> Table {
     let mut tenants = course.steps.iter().flat_map(|step| &step.tenants);
     let has_windows = tenants.any(|tenant| !tenant.windows.is_empty());
     let windows = has_windows.then_some("windows");
     let columns: Vec<_> =
         ["step", "tenant", "ud", "event"].into_iter().chain(windows).chain(["machines"]).collect();
-    let mut table = Table::new(&columns);
+    let mut table = Table::new(width, &columns).dropping(&["ud", "windows", "machines"]);
     for (number, step) in (1usize..).zip(&course.steps) {
         for tenant in &step.tenants {
             let event = tenant.event.clone().unwrap_or_else(|| "no notice".to_owned());
@@ -194,7 +204,7 @@ mod tests {
     #[test]
     fn rollouts_are_listed_with_their_progress() {
         assert_eq!(
-            table(&[rollout()]),
+            table(&[rollout()], Width::USUAL),
             "ID  WORK    HOSTS  STATE  NOW  WAITING\n3   update  2/4    rests  -    h3, h4\n"
         );
     }
@@ -235,7 +245,7 @@ mod tests {
             "shortest": {"steps": [step], "lasts": "9s"}
         }));
         assert_eq!(
-            preview(&view.unwrap()),
+            preview(&view.unwrap(), Width::USUAL),
             "Update of 1 host: 15m9s in 1 step without approvals, 9s in 1 step with immediate approvals.\n\
              The brake is on.\n\
              STEP  HOSTS  ANNOUNCED             STARTS                ENDS\n\

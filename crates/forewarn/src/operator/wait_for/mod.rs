@@ -20,8 +20,8 @@ use forewarn_control::AuditEntry;
 use forewarn_types::{Span, show_duration};
 use serde_json::json;
 
-use super::session::{Session, print};
-use super::visible::{json as visible_json, one_line};
+use super::session::{Session, print, print_data};
+use super::visible::one_line;
 use super::{Name, OutputFormat};
 use crate::client::StreamOutcome;
 use crate::event_pattern::EventPattern;
@@ -167,10 +167,13 @@ impl Waiting<'_> {
         Err(ExitError::timeout(format!("timed out after {span}: {}", observed.join("\n"))).into())
     }
 
+    /// Prints the met conditions. The name of one is its event, else the words of the caller.
     fn print(&self, met: &[&Met]) -> Result<()> {
+        let names =
+            |met: &[&Met]| met.iter().filter_map(|met| met.event.clone().or(met.name.clone())).collect();
         match self.session.output() {
-            OutputFormat::Json => print(&visible_json(&format!("{:#}\n", json!({ "conditions": met })))),
-            OutputFormat::Table | OutputFormat::Wide => {
+            OutputFormat::Data(format) => print_data(format, &json!({ "conditions": met }), |_| names(met)),
+            OutputFormat::Text(_) => {
                 let texts: Vec<_> = met.iter().map(|met| format!("{}.", met.text)).collect();
                 print(&format!("{}\n", one_line(&texts.join(" "))))
             }

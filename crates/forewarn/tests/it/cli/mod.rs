@@ -9,6 +9,7 @@ mod driver;
 mod enrolment_setting;
 mod explain;
 mod fleets;
+mod formats;
 mod invisible;
 mod required_notice;
 mod scalesets;

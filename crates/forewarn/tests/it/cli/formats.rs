@@ -1,0 +1,452 @@
+//! Every command in every output format, on a real server. The commands are read from the help of the program: a new
+//! one needs a line here.
+
+use std::collections::BTreeSet;
+use std::process::Command;
+
+use forewarn_testkit::command::run_with_input;
+use forewarn_testkit::{CommandResult, TestDir, clean_command};
+use serde_json::{Value, json};
+
+use super::support::{Server, alone};
+
+const FORMATS: [&str; 5] = ["table", "wide", "json", "yaml", "name"];
+
+/// Commands that print no result, or one that has a format of its own, with the reason.
+const WITHOUT_FORMATS: [(&str, &str); 10] = [
+    ("dev", "a server: it prints its addresses and its log"),
+    ("audit export", "writes a file of NDJSON"),
+    ("state save", "writes a file of JSON"),
+    ("backup", "writes a file for `store import`"),
+    ("store export", "writes a file for `store import`"),
+    ("store import", "writes a data directory"),
+    ("store accept-loss", "repairs a data directory"),
+    ("completions", "prints a script for a shell"),
+    ("man", "writes manual pages"),
+    ("watch", "a stream: see `changes_are_followed_in_each_format`"),
+];
+
+/// One command per line, in this order, once in each format; `{n}` is the number of the format. Before a command: `=`
+/// if it changes nothing, so that its data is the same in each format, `-` if it may fail and prints its result
+/// nonetheless, and `+` if it is only a preparation.
+const COMMANDS: &str = "
++ clock freeze
+= health
+= doctor
+= vm ls
+= vm show web_0
+= vm explain web_0
+  vm create x{n} --host h1
+  vm create s{n} --host h2 --spot delete
+  vm describe x{n} --tag a=b
+  vm update x{n} --os-image on
+  vm jam x{n}
+  vm stop x{n}
+  vm start x{n}
+  vm deallocate x{n}
+  vm move x{n} --host h3
+  vm forget x{n}
+  vm restart web_{n}
+  vm create u{n} --host h1
+  vm redeploy u{n}
+  vm create v{n} --host h1
+  vm reimage v{n}
+  vm evict s{n}
+  vm delete v{n}
+= event ls
+= event show EVENT
+= event explain EVENT
+  event approve EVENT
+- event start EVENT
+- event retry EVENT
+- event give-up EVENT
+- event cancel EVENT
+= verdict
+= wait --enrolled web
+  host add n{n}
+= host ls
+= host show h1
+  host update n{n}
+  host done n{n}
+  host reboot n{n}
+  host done n{n} --failed broken
+  host clear n{n}
+  host update n{n}
+  host retry n{n}
+  host give-up n{n}
+  host clear n{n}
+  host migrate n{n}
+  host add m{n}
+  host maintenance enter m{n}
+  host maintenance exit m{n}
+  host degrade m{n}
+  host recover m{n}
+  host fail m{n}
+  host recover m{n}
+  host rm m{n}
+  host add z{n}
+  host forget z{n}
+= tenant ls
+= tenant show web
+  tenant policy web --restart automatic
+  tenant set web --window 22:00-06:00
+= scaleset ls
+= scaleset show batch
+= scaleset explain batch
+  scaleset create c{n} --instances 1 --hosts h4
+  scaleset scale c{n} 2
+  scaleset update c{n} --terminate-notification on
+  scaleset upgrade c{n} --all
+  scaleset delete-instances c{n} 0
+  scaleset create e{n} --instances 0
+  scaleset rm e{n}
+  availabilityset create a{n}
+  availabilityset add a{n} a{n}-0 --host h5
+= availabilityset ls
+= availabilityset show db
+  availabilityset create r{n}
+  availabilityset rm r{n}
+  cloudservice create k{n}
+  cloudservice add k{n} K{n}_IN_0 --host h6
+  cloudservice create q{n}
+  cloudservice rm q{n}
+= fleet show
+  clock advance 1d
+  brake on
+  brake off
+  host add p{n}
+= rollout preview p0
+  rollout start p{n}
+= rollout ls
+= rollout status ROLLOUT
+  rollout change ROLLOUT --at-once 2
+- rollout pause ROLLOUT
+- rollout resume ROLLOUT
+- rollout cancel ROLLOUT
+= clock show
+  clock advance 1s
+  clock next
+  clock scale 1
+  clock freeze
+= settings show
+  settings set --failure reboot
+  cluster create cl{n}
+= cluster ls
+= cluster show default
+  cluster rename cl{n} cm{n}
+  cluster rm cm{n}
+- token create t{n} --role viewer
+= token ls
+= token show t0
++ token create t4 --role viewer
+  token revoke t{n}
+  webhook add w{n} http://127.0.0.1:9/x
+- webhook test w{n}
+= webhook ls
+- webhook show w0
+  webhook rm w{n}
+  fault add solo --answer 503
+= fault ls
+  fault clear
+= audit ls
+= audit verify
+- fleet apply FLEET
+= az env --unset
+= serve --config CONFIG --check
+= store check DATA
+= driver check DRIVER --machine m --host h --yes
+= conformance METADATA --read-only
+= story ls
+= story show spot-eviction
+= story record
+= story run spot-eviction
+= story check spot-eviction
+- story fmt --check STORY
+- test --event Reboot -- true
++ state save STATE
+  state load STATE
+  reset
+";
+
+/// Lists, and the commands that take the names in them.
+const TAKERS: [(&str, &str); 11] = [
+    ("vm ls", "vm show"),
+    ("host ls", "host show"),
+    ("tenant ls", "tenant show"),
+    ("scaleset ls", "scaleset show"),
+    ("availabilityset ls", "availabilityset show"),
+    ("event ls", "event show"),
+    ("rollout ls", "rollout status"),
+    ("cluster ls", "cluster show"),
+    ("token ls", "token show"),
+    ("webhook ls", "webhook show"),
+    ("story ls", "story show"),
+];
+
+/// The commands below a command, as its help lists them.
+fn leaves(path: &[String], found: &mut BTreeSet<String>) {
+    let help = alone(&format!("{} --help", path.join(" "))).out;
+    let section = help.split("\nCommands:\n").nth(1).map(|rest| rest.split("\n\n").next().unwrap());
+    let Some(section) = section else {
+        found.insert(path.join(" "));
+        return;
+    };
+    let names =
+        section.lines().filter_map(|line| line.strip_prefix("  ")).filter(|line| !line.starts_with(' '));
+    for name in names.map(|line| line.split(' ').next().unwrap()).filter(|name| *name != "help") {
+        leaves(&[path, &[name.to_owned()]].concat(), found);
+    }
+}
+
+/// The name of the command of a line, from its usage: a line may have an alias.
+fn command_of(line: &str) -> String {
+    let words: Vec<_> = line.split_whitespace().take_while(|word| *word != "--").collect();
+    for end in (1..=words.len().min(3)).rev() {
+        let help = alone(&format!("{} --help", words[..end].join(" ")));
+        let usage = help.out.lines().find_map(|line| line.strip_prefix("Usage: forewarn "));
+        if let Some(usage) = usage.filter(|_| help.code == Some(0)) {
+            let is_name = |word: &&str| word.starts_with(|first: char| first.is_ascii_lowercase());
+            return usage.split(' ').take_while(is_name).collect::<Vec<_>>().join(" ");
+        }
+    }
+    panic!("no such command: {line}");
+}
+
+/// A server, and the files that commands read.
+struct Trial {
+    server: Server,
+    files: TestDir,
+    yaml: Vec<Value>,
+}
+
+impl Trial {
+    fn start() -> Self {
+        let server = Server::start_with("--enrolled --host-work manual");
+        let files = TestDir::new();
+        files.write("serve.toml", "data_dir = \"none\"\n[metadata]\nlisten = \"127.0.0.1:0\"\n");
+        files.write("odd.story", "host   h1\n");
+        files.write("fleet.toml", "[[host]]\nname = \"added\"\n");
+        files.script("driver", "exit 1\n");
+        Self { server, files, yaml: Vec::new() }
+    }
+
+    fn run(&self, line: &str) -> CommandResult {
+        let replaced = |word: &str| match word {
+            "EVENT" => self.server.out("event ls -o name").lines().next().unwrap().to_owned(),
+            "ROLLOUT" => self.server.out("rollout ls --all -o name").lines().next().unwrap().to_owned(),
+            "METADATA" => self.server.metadata.clone(),
+            "CONFIG" => self.files.path("serve.toml"),
+            "STORY" => self.files.path("odd.story"),
+            "FLEET" => self.files.path("fleet.toml"),
+            "STATE" => self.files.path("state.json"),
+            "DATA" => self.files.path("data"),
+            "DRIVER" => self.files.path("driver"),
+            other => other.to_owned(),
+        };
+        let words: Vec<_> = line.split_whitespace().map(replaced).collect();
+        let mut command = clean_command(crate::program());
+        run_with_input(command.args(words).env("FOREWARN_API", &self.server.api), "")
+    }
+
+    /// Runs a command in each format.
+    fn check(&mut self, line: &str) {
+        let (mark, words) = line.split_at(2);
+        if mark == "+ " {
+            assert_eq!(self.run(words).code, Some(0), "{line}");
+            return;
+        }
+        let mut as_json = None;
+        for (number, format) in FORMATS.iter().enumerate() {
+            let option = format!("-o {format}");
+            let words = words.replace("{n}", &number.to_string());
+            let words = match words.split_once(" -- ") {
+                Some((before, after)) => format!("{before} {option} -- {after}"),
+                None => format!("{words} {option}"),
+            };
+            let ran = self.run(&words);
+            assert!(ran.code == Some(0) || (mark != "  " && ran.code == Some(1)), "{words}: {ran:?}");
+            match *format {
+                "json" if ran.code == Some(0) => as_json = Some(documents(&words, &ran.out)),
+                "yaml" if ran.code == Some(0) => {
+                    let expected = as_json.take().filter(|_| mark == "= ");
+                    self.yaml.push(json!({ "command": words, "yaml": ran.out, "json": expected }));
+                }
+                "table" if is_list(&words) => check_width(&words, &ran.out),
+                "name" => check_names(&words, &ran.out),
+                _ => {}
+            }
+        }
+    }
+}
+
+/// The JSON documents that a command prints: at least one.
+fn documents(words: &str, out: &str) -> Vec<Value> {
+    let stream = serde_json::Deserializer::from_str(out).into_iter();
+    let all: Vec<Value> =
+        stream.map(|one| one.unwrap_or_else(|error| panic!("{words}: {error}: {out}"))).collect();
+    assert!(!all.is_empty(), "{words} prints nothing");
+    all
+}
+
+/// Lists are tables of columns; the title of a story is a sentence.
+fn is_list(words: &str) -> bool {
+    words.split(' ').nth(1) == Some("ls") && !words.starts_with("story ") && !words.starts_with("audit ")
+}
+
+fn check_width(words: &str, out: &str) {
+    let widest = out.lines().map(|line| line.chars().count()).max().unwrap_or(0);
+    assert!(widest <= 80, "{words} has {widest} columns:\n{out}");
+}
+
+fn check_names(words: &str, out: &str) {
+    let is_plain = |line: &str| !line.trim().is_empty() && !line.contains(['{', '"']);
+    assert!(out.lines().all(is_plain), "{words}: {out}");
+    if is_list(words) {
+        assert!(!out.is_empty(), "{words} has no names");
+    }
+}
+
+/// Python with a reader of YAML 1.1.
+fn python() -> Option<&'static str> {
+    let has_yaml = |python: &&str| {
+        Command::new(python).args(["-c", "import yaml"]).output().is_ok_and(|ran| ran.status.success())
+    };
+    let found = ["python3", "/usr/bin/python3"].into_iter().find(has_yaml);
+    if found.is_none() {
+        let is_ci = std::env::var_os("CI").is_some_and(|value| value == "true");
+        assert!(!is_ci, "no PyYAML; with CI=true a test that cannot run has failed");
+        eprintln!("SKIPPED: no PyYAML\n  hint: apt install python3-yaml");
+    }
+    found
+}
+
+/// Reads YAML back.
+const READER: &str = r#"
+import json, sys, yaml
+for one in json.load(sys.stdin):
+    documents = list(yaml.safe_load_all(one["yaml"]))
+    assert documents and None not in documents, one
+    if one["json"] is not None:
+        assert documents == one["json"], (one["command"], documents, one["json"])
+print("read")
+"#;
+
+#[test]
+fn every_command_has_every_format() {
+    let mut trial = Trial::start();
+    data_directory(&trial.files);
+    for line in COMMANDS.lines().filter(|line| !line.is_empty()) {
+        trial.check(line);
+        let Some((_, taker)) = TAKERS.iter().find(|(list, _)| line.get(2..) == Some(list)) else { continue };
+        let names = trial.run(&format!("{} -o name", &line[2..])).out;
+        for name in names.lines() {
+            let shown = trial.run(&format!("{taker} {name} -o name"));
+            assert_eq!(
+                (shown.code, shown.out),
+                (Some(0), format!("{name}\n")),
+                "{taker} {name}: {}",
+                shown.err
+            );
+        }
+    }
+    let Some(python) = python() else { return };
+    let read = run_with_input(Command::new(python).args(["-c", READER]), &json!(trial.yaml).to_string());
+    assert_eq!(read.out, "read\n", "{}", read.err);
+}
+
+/// Makes a data directory for `store check`.
+fn data_directory(files: &TestDir) {
+    let server = Server::start_with(&format!("--data-dir {}", files.path("data")));
+    server.out("clock advance 1s");
+}
+
+#[test]
+fn every_command_is_tried_in_every_format_or_is_listed() {
+    let mut all = BTreeSet::new();
+    leaves(&[], &mut all);
+    let tried: BTreeSet<_> = COMMANDS
+        .lines()
+        .filter(|line| !line.is_empty() && !line.starts_with('+'))
+        .map(|line| command_of(&line[2..]))
+        .collect();
+    let listed: BTreeSet<_> = WITHOUT_FORMATS.iter().map(|(command, _)| (*command).to_owned()).collect();
+    let missing: Vec<_> =
+        all.iter().filter(|leaf| !tried.contains(*leaf) && !listed.contains(*leaf)).collect();
+    assert!(missing.is_empty(), "not in COMMANDS, and not in WITHOUT_FORMATS: {missing:?}");
+    let gone: Vec<_> = listed.iter().filter(|leaf| !all.contains(*leaf)).collect();
+    assert!(gone.is_empty(), "no longer a command: {gone:?}");
+}
+
+#[test]
+fn json_is_a_synonym_and_formats_exclude_each_other() {
+    let server = Server::start();
+    let json = server.out("vm ls --output json");
+    for same in ["vm ls -o json", "vm ls --json", "--json vm ls", "-ojson vm ls"] {
+        assert_eq!(server.out(same), json, "{same}");
+    }
+    let both = server.run("vm ls --json -o yaml");
+    assert_eq!(both.code, Some(2), "{both:?}");
+    assert_eq!(server.run("vm ls -o xml").code, Some(2));
+}
+
+#[test]
+fn the_names_of_a_change_are_those_of_what_it_made() {
+    let server = Server::start_with("--enrolled");
+    let event = server.out("vm restart web_0 -o name");
+    assert_eq!(event, server.out("event ls -o name"), "the id of the announced event");
+    assert_eq!(server.run(&format!("event approve {event}")).code, Some(0));
+    assert_eq!(server.out("host add h99 -o name"), "h99\n");
+    assert_eq!(server.out("rollout start h99 -o name"), server.out("rollout ls --all -o name"));
+    assert_eq!(server.out("settings set --failure reboot -o name"), "");
+}
+
+#[test]
+fn a_token_is_not_made_without_its_secret() {
+    let server = Server::start();
+    let refused = server.run("token create ci --role viewer -o name");
+    assert_eq!((refused.code, refused.out.as_str()), (Some(1), ""));
+    assert!(refused.err.contains("hint: --output"), "{}", refused.err);
+    assert_eq!(server.out("token ls -o name"), "");
+}
+
+#[test]
+fn a_table_has_the_width_that_the_environment_says() {
+    let server = Server::start_with("--enrolled");
+    server.out("vm restart web_0");
+    let header = |columns: &str, words: &str| {
+        let mut command = clean_command(crate::program());
+        command.args(words.split(' ')).env("FOREWARN_API", &server.api).env("COLUMNS", columns);
+        run_with_input(&mut command, "").out.lines().next().unwrap().to_owned()
+    };
+    let usual = "ID        EVENT   STATUS     MACHINES  NOT BEFORE                     APPROVED";
+    for unknown in ["80", "", "many", "0"] {
+        assert_eq!(header(unknown, "event ls"), usual, "COLUMNS={unknown}");
+    }
+    assert!(header("200", "event ls").ends_with("APPROVED  WHY"));
+    assert_eq!(header("40", "event ls"), "ID        EVENT   STATUS     MACHINES");
+    assert!(header("40", "event ls -o wide").ends_with("DESCRIPTION"));
+}
+
+#[test]
+fn changes_are_followed_in_each_format() {
+    let server = Server::start_with("--enrolled");
+    let streams =
+        ["json", "yaml", "name"].map(|format| server.begin(&format!("watch --tenant web -o {format}")));
+    // A stream begins when its request arrives: changes are made until each has shown one.
+    let [json, yaml, name] = streams.each_ref().map(|stream| {
+        let line = std::iter::repeat_with(|| {
+            let event = server.out("vm restart web_0 -o name");
+            server.out(&format!("event cancel {event}"));
+            stream.line_soon()
+        });
+        line.flatten().next().unwrap()
+    });
+    let change: Value = serde_json::from_str(&json).unwrap();
+    assert!(change["kind"].is_string(), "{change}");
+    assert_eq!(yaml, "---");
+    let explained = server.json(&format!("event explain {name}"));
+    assert_eq!(explained["id"], json!(name));
+    for stream in streams {
+        stream.interrupt();
+    }
+}
