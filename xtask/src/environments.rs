@@ -9,7 +9,8 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
 
-use crate::tools::cache_directory;
+use crate::installs;
+use crate::tools::{Cost, cache_directory};
 use crate::tree;
 
 /// The copy of the list.
@@ -25,6 +26,7 @@ pub(crate) struct Environment {
     kind: Kind,
     /// The list of packages, with all dependencies.
     list: &'static str,
+    pub(crate) cost: Cost,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,11 +43,17 @@ pub(crate) const SCHEMATHESIS: Environment = Environment {
     version: "4.32.5",
     kind: Kind::Python,
     list: "xtask/api/requirements.txt",
+    cost: Cost { download_megabytes: 13, disk_megabytes: 60, minutes: 1 },
 };
 
 /// The command line of Azure.
-pub(crate) const AZURE_CLI: Environment =
-    Environment { name: "azure-cli", version: "2.91.0", kind: Kind::Python, list: "xtask/azure/cli.txt" };
+pub(crate) const AZURE_CLI: Environment = Environment {
+    name: "azure-cli",
+    version: "2.91.0",
+    kind: Kind::Python,
+    list: "xtask/azure/cli.txt",
+    cost: Cost { download_megabytes: 49, disk_megabytes: 900, minutes: 4 },
+};
 
 /// A version of the Azure command line that validates authorities with the real cloud, unless they end in `/adfs`.
 pub(crate) const AZURE_CLI_2_50: Environment = Environment {
@@ -53,6 +61,7 @@ pub(crate) const AZURE_CLI_2_50: Environment = Environment {
     version: "2.50.0",
     kind: Kind::Python,
     list: "xtask/azure/cli-2.50.txt",
+    cost: Cost { download_megabytes: 70, disk_megabytes: 900, minutes: 4 },
 };
 
 /// A version of the Azure command line that has its own default address for managed identities.
@@ -61,6 +70,7 @@ pub(crate) const AZURE_CLI_2_72: Environment = Environment {
     version: "2.72.0",
     kind: Kind::Python,
     list: "xtask/azure/cli-2.72.txt",
+    cost: Cost { download_megabytes: 64, disk_megabytes: 900, minutes: 4 },
 };
 
 /// The Azure compute client for Python. Its dependencies have other versions than those of the command line.
@@ -69,6 +79,7 @@ pub(crate) const AZURE_PYTHON: Environment = Environment {
     version: "39.0.0",
     kind: Kind::Python,
     list: "xtask/azure/sdk.txt",
+    cost: Cost { download_megabytes: 7, disk_megabytes: 40, minutes: 1 },
 };
 
 /// The compute client of Azure for JavaScript.
@@ -77,6 +88,7 @@ pub(crate) const AZURE_NODE: Environment = Environment {
     version: "24.1.0",
     kind: Kind::Node,
     list: "xtask/azure/node/package-lock.json",
+    cost: Cost { download_megabytes: 14, disk_megabytes: 78, minutes: 1 },
 };
 
 /// The runner of Python tests, and the build tool that installs the plugin for it.
@@ -85,6 +97,7 @@ pub(crate) const PYTEST: Environment = Environment {
     version: "9.2.0",
     kind: Kind::Python,
     list: "xtask/plugins/requirements.txt",
+    cost: Cost { download_megabytes: 3, disk_megabytes: 20, minutes: 1 },
 };
 
 /// A runner of JavaScript tests, and the compiler that reads the types of the plugin for it.
@@ -93,27 +106,51 @@ pub(crate) const JEST: Environment = Environment {
     version: "29.7.0",
     kind: Kind::Node,
     list: "xtask/plugins/node/package-lock.json",
+    cost: Cost { download_megabytes: 63, disk_megabytes: 60, minutes: 1 },
 };
 
 impl Environment {
     /// The directory of the environment.
     pub(crate) fn find_or_install(&self) -> Result<PathBuf> {
-        let Self { name, version, .. } = self;
-        let place = cache_directory()?.join(format!("forewarn/tools/{name}-{version}"));
-        let list = tree::root()?.join(self.list);
+        let (place, list) = (self.place()?, tree::root()?.join(self.list));
         let wanted = fs::read(&list).with_context(|| format!("cannot read: {}", self.list))?;
-        let installed = place.join(INSTALLED);
-        if fs::read(&installed).is_ok_and(|found| found == wanted) {
+        if self.is_installed() {
             return Ok(place);
         }
-        eprintln!("installing {name} {version} into {}; that may take minutes", place.display());
+        let title = self.title();
+        installs::permit(&title)?;
+        eprintln!("installing {title} into {}; that may take minutes", place.display());
         match self.kind {
             Kind::Python => install_python(&place, &list),
             Kind::Node => install_node(&place, &list),
         }
-        .with_context(|| format!("cannot install: {name} {version}"))?;
-        fs::write(installed, wanted)?;
+        .with_context(|| format!("cannot install: {title}"))?;
+        fs::write(place.join(INSTALLED), wanted)?;
         Ok(place)
+    }
+
+    /// True if everything on the list is installed.
+    pub(crate) fn is_installed(&self) -> bool {
+        let wanted = tree::root().and_then(|root| Ok(fs::read(root.join(self.list))?));
+        let found = self.place().and_then(|place| Ok(fs::read(place.join(INSTALLED))?));
+        matches!((wanted, found), (Ok(wanted), Ok(found)) if wanted == found)
+    }
+
+    /// The name with the version.
+    pub(crate) fn title(&self) -> String {
+        format!("{} {}", self.name, self.version)
+    }
+
+    /// The repository of the packages.
+    pub(crate) fn source(&self) -> &'static str {
+        match self.kind {
+            Kind::Python => "PyPI",
+            Kind::Node => "npm",
+        }
+    }
+
+    fn place(&self) -> Result<PathBuf> {
+        Ok(cache_directory()?.join(format!("forewarn/tools/{}-{}", self.name, self.version)))
     }
 }
 
@@ -164,7 +201,7 @@ mod tests {
 
     #[test]
     fn a_list_has_what_it_is_for_in_the_version_that_is_said() {
-        for Environment { name, version, kind, list } in ALL {
+        for Environment { name, version, kind, list, .. } in ALL {
             let text = fs::read_to_string(tree::root().unwrap().join(list)).unwrap();
             let line = match kind {
                 Kind::Python => format!("{name}=={version}\n"),

@@ -9,12 +9,13 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail, ensure};
 
+use crate::installs;
 use crate::packages::{self, Readiness};
 use crate::steps::{Outcome, cargo};
 use crate::tools::{PROGRAM_TESTS, cache_directory, run_ignored};
 
 /// Programs that make namespaces and run the driver.
-const INSTALLED: [&str; 3] = ["iproute2", "python3", "util-linux"];
+pub(crate) const INSTALLED: [&str; 3] = ["iproute2", "python3", "util-linux"];
 
 /// Packages to unpack, with all packages that they need and that are not installed.
 const UNPACKED: [&str; 5] =
@@ -40,21 +41,35 @@ pub(crate) fn command() -> Result<Outcome> {
     run_ignored(cargo().env("FOREWARN_LIBVIRT_ROOT", root), &PROGRAM_TESTS, &["drivers::libvirt::"])
 }
 
+/// The packages to unpack, unless all are. None if apt does not know them.
+pub(crate) fn missing() -> Option<Vec<String>> {
+    let plan = plan().ok()?;
+    let is_complete = root().is_ok_and(|root| is_complete(&root, &plan));
+    Some(if is_complete { Vec::new() } else { plan })
+}
+
+fn root() -> Result<PathBuf> {
+    Ok(cache_directory()?.join("forewarn/tools/libvirt"))
+}
+
+fn is_complete(root: &Path, plan: &[String]) -> bool {
+    std::fs::read_to_string(root.join(LIST)).is_ok_and(|list| list.lines().eq(plan.iter()))
+}
+
 /// The directory with the files of all packages.
 fn unpack() -> Result<PathBuf> {
-    let root = cache_directory()?.join("forewarn/tools/libvirt");
-    let is_complete = |plan: &[String]| {
-        std::fs::read_to_string(root.join(LIST)).is_ok_and(|list| list.lines().eq(plan.iter()))
-    };
+    let root = root()?;
     let plan = match plan() {
-        Ok(plan) if is_complete(&plan) => return Ok(root),
+        Ok(plan) if is_complete(&root, &plan) => return Ok(root),
         Ok(plan) => plan,
         // Lists of packages may be missing, or too old.
         Err(_) => {
+            installs::permit("libvirt")?;
             run(Command::new("apt-get").arg("update"))?;
             plan()?
         }
     };
+    installs::permit("libvirt")?;
     eprintln!("unpacking {} packages into {}", plan.len(), root.display());
     if root.exists() {
         std::fs::remove_dir_all(&root)?;

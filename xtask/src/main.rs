@@ -9,12 +9,16 @@ mod azure;
 mod bench;
 mod breakages;
 mod deb;
+mod docs;
 mod environments;
 mod fuzz;
+mod installs;
 mod libvirt;
+mod markdown;
 mod monitoring;
 mod mutants;
 mod packages;
+mod plan;
 mod plugins;
 mod ports;
 mod steps;
@@ -36,7 +40,10 @@ use words::{Usage, Words};
 const HELP: &str = "\
 cargo xtask <command>
 
-  test [--long]     run every check that a change must pass; --long takes hours, not minutes
+  test [--long]     run every check that a change must pass; --long takes hours, not minutes. Prints first what it
+                    will install, how much, and how long it takes; asks on a terminal
+        [--plan]      print only that
+  docs              build the documentation site in target/book, check its links, and run the guides
   clients           run real clients against the program, each in its own network; a step of test
   api               send requests generated from its OpenAPI document to the operator API; a step of test
   azure             run az and the Azure clients for Python and JavaScript against the program; a step of test
@@ -75,6 +82,8 @@ cargo xtask <command>
         [--jobs N]    run N at a time
   break [WORDS]     break each rule in a known way and expect its test to fail; only those with WORDS in file, test or reason
 
+  --no-install      with any command: install nothing, and skip what needs it
+
 Exit code: 0 passed, 1 failed, 2 invalid command line. With CI=true, a skipped check has failed.";
 
 fn main() -> ExitCode {
@@ -97,6 +106,9 @@ fn main() -> ExitCode {
 }
 
 fn run(mut words: Words) -> Result<Outcome> {
+    if words.take_option(installs::OPTION) {
+        installs::refuse();
+    }
     let command = words.next().filter(|_| !words.ask_for_help());
     let Some(command) = command else {
         println!("{HELP}");
@@ -113,6 +125,7 @@ fn run(mut words: Words) -> Result<Outcome> {
         "disks" => words.done().and_then(|()| suite::run_disks()),
         "costs" => words.done().and_then(|()| suite::count_costs()),
         "monitoring" => words.done().and_then(|()| monitoring::check()),
+        "docs" => words.done().and_then(|()| docs::command()),
         "deb" => words.done().and_then(|()| deb::run(deb::Build::Release)),
         "tidy" => tidy::command(words),
         "texts" => texts::command(words),

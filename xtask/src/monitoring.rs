@@ -8,7 +8,7 @@ use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
 use crate::steps::{Outcome, status};
-use crate::tools::find_or_unpack_promtool;
+use crate::tools::PROMTOOL;
 use crate::tree;
 
 const DIRECTORY: &str = "deploy/monitoring";
@@ -17,7 +17,7 @@ const TESTS: &str = "forewarn.rules.test.yml";
 const DASHBOARD: &str = "grafana-dashboard.json";
 
 pub(crate) fn check() -> Result<Outcome> {
-    let promtool = match find_or_unpack_promtool() {
+    let promtool = match PROMTOOL.find_or_unpack() {
         Ok(promtool) => promtool,
         Err(problem) => return Ok(Outcome::Skipped(format!("{problem:#}"))),
     };

@@ -6,16 +6,13 @@
 use anyhow::Result;
 
 use crate::environments::{JEST, PYTEST};
-use crate::packages::{self, Readiness};
+use crate::packages::{self, NODE, Readiness};
 use crate::steps::{Outcome, cargo};
 use crate::tools::{PROGRAM_TESTS, run_ignored};
 
 /// The variables by which the tests find the runners.
 const PYTHON_RUNNER: &str = "FOREWARN_PYTEST";
 const NODE_RUNNER: &str = "FOREWARN_JEST";
-
-/// The runner of `node` itself, which is not installed here.
-const NODE: [(&str, &str); 1] = [("node", "nodejs")];
 
 pub(crate) fn command() -> Result<Outcome> {
     for readiness in [packages::prepare_python(), packages::prepare_programs(&NODE)] {

@@ -2,18 +2,21 @@
 //!
 //! Every step runs, whatever the ones before it said: one run tells all that is wrong.
 
+use std::time::Instant;
+
 use anyhow::Result;
 
 use crate::deb::{self, Build};
 use crate::fuzz::Effort;
 use crate::mutants::Selection;
 use crate::packages::{self, PROGRAMS, REAL_CLIENTS, Readiness, TRACER, VALGRIND};
+use crate::plan::{self, Plan};
 use crate::ports::OccupiedPorts;
-use crate::steps::{Outcome, Steps, built_program, cargo, status};
+use crate::steps::{Extent, Outcome, Steps, built_program, cargo, status};
 use crate::tools::{CARGO_DENY, PROGRAM_TESTS, has_nextest, run_ignored};
 use crate::words::{Usage, Words};
 use crate::{
-    agent, api, azure, bench, breakages, fuzz, libvirt, monitoring, mutants, plugins, tidy, tree, units,
+    agent, api, azure, bench, breakages, docs, fuzz, libvirt, monitoring, mutants, plugins, tidy, tree, units,
 };
 
 /// Enough for a rate that is right to within two percent or so; all of them take most of a day.
@@ -32,21 +35,23 @@ const KILL_ROUNDS_IN_LONG_RUN: &str = "200";
 const POWER_CUTS: &str = "320";
 const POWER_CUTS_IN_LONG_RUN: &str = "2000";
 
-/// How much is run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Extent {
-    Usual,
-    Long,
-}
-
 pub(crate) fn command(words: Words) -> Result<Outcome> {
     let mut extent = Extent::Usual;
+    let mut is_plan = false;
     for word in words {
         match word.as_str() {
             "--long" => extent = Extent::Long,
+            "--plan" => is_plan = true,
             _ => return Err(Usage::unknown(&word).into()),
         }
     }
+    let plan = Plan::make(extent);
+    if is_plan {
+        println!("{plan}");
+        return Ok(Outcome::Passed);
+    }
+    plan.announce()?;
+    let begin = Instant::now();
     let _occupied = OccupiedPorts::occupy()?;
     let mut steps = Steps::new();
     usual(&mut steps);
@@ -54,6 +59,7 @@ pub(crate) fn command(words: Words) -> Result<Outcome> {
         Extent::Usual => {}
         Extent::Long => long(&mut steps),
     }
+    plan::remember(extent, begin.elapsed());
     Ok(steps.finish())
 }
 
@@ -97,6 +103,7 @@ fn long(steps: &mut Steps) {
     steps.run("random fuzz", || fuzz::run(None, Effort::Seconds(FUZZ_SECONDS_IN_LONG_RUN)));
     steps.run("more power cuts", || cut_power(POWER_CUTS_IN_LONG_RUN));
     steps.run("package to give", || deb::run(Build::Release));
+    steps.run("site", docs::build);
     steps.run("break", breakages::run_all);
     steps.run("mutants", || mutants::run(Selection::Sample(MUTANTS_IN_LONG_RUN), None));
     steps.run("cost of rules", bench::measure_rules);

@@ -5,6 +5,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail, ensure};
 
+use crate::installs;
 use crate::steps::{Outcome, cargo, status};
 use crate::tree;
 
@@ -17,33 +18,79 @@ pub(crate) struct Tool {
     series: &'static str,
     /// The arguments that print its version.
     version_words: &'static [&'static str],
+    /// The features to build, instead of the default ones.
+    features: Option<&'static str>,
+    pub(crate) cost: Cost,
 }
 
-pub(crate) const CARGO_DENY: Tool =
-    Tool { name: "cargo-deny", version: "0.20.2", series: "0.20.", version_words: &["--version"] };
+/// The cost of an installation, measured on a computer with two cores.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Cost {
+    pub(crate) download_megabytes: u64,
+    pub(crate) disk_megabytes: u64,
+    pub(crate) minutes: u64,
+}
 
-pub(crate) const CARGO_FUZZ: Tool =
-    Tool { name: "cargo-fuzz", version: "0.13.2", series: "0.13.", version_words: &["--version"] };
+pub(crate) const CARGO_DENY: Tool = Tool {
+    name: "cargo-deny",
+    version: "0.20.2",
+    series: "0.20.",
+    version_words: &["--version"],
+    features: None,
+    cost: Cost { download_megabytes: 45, disk_megabytes: 25, minutes: 5 },
+};
+
+pub(crate) const CARGO_FUZZ: Tool = Tool {
+    name: "cargo-fuzz",
+    version: "0.13.2",
+    series: "0.13.",
+    version_words: &["--version"],
+    features: None,
+    cost: Cost { download_megabytes: 8, disk_megabytes: 6, minutes: 1 },
+};
 
 pub(crate) const CARGO_MUTANTS: Tool = Tool {
     name: "cargo-mutants",
     version: "27.1.0",
     series: "27.",
     version_words: &["mutants", "--version"],
+    features: None,
+    cost: Cost { download_megabytes: 30, disk_megabytes: 15, minutes: 3 },
+};
+
+/// Builds the documentation site. Without the features that serve a site and watch files.
+pub(crate) const MDBOOK: Tool = Tool {
+    name: "mdbook",
+    version: "0.5.4",
+    series: "v0.5.",
+    version_words: &["--version"],
+    features: Some("search"),
+    cost: Cost { download_megabytes: 15, disk_megabytes: 15, minutes: 3 },
 };
 
 impl Tool {
     /// The program, ready for its arguments.
     pub(crate) fn find_or_install(&self) -> Result<Command> {
-        if self.is_suitable(Path::new(self.name)) {
-            return Ok(Command::new(self.name));
+        if let Some(program) = self.find() {
+            return Ok(Command::new(program));
         }
-        let root = cache_directory()?.join("forewarn/tools").join(format!("{}-{}", self.name, self.version));
-        let program = root.join("bin").join(self.name);
-        if !self.is_suitable(&program) {
-            self.install(&root)?;
-        }
-        Ok(Command::new(program))
+        self.install(&self.root()?)?;
+        Ok(Command::new(self.find().with_context(|| format!("does not run: {}", self.name))?))
+    }
+
+    /// A suitable program: on the path, or installed by an earlier run.
+    pub(crate) fn find(&self) -> Option<PathBuf> {
+        let installed = self.root().ok().map(|root| root.join("bin").join(self.name));
+        [Some(self.name.into()), installed].into_iter().flatten().find(|program| self.is_suitable(program))
+    }
+
+    /// The name with the version to install.
+    pub(crate) fn title(&self) -> String {
+        format!("{} {}", self.name, self.version)
+    }
+
+    fn root(&self) -> Result<PathBuf> {
+        Ok(cache_directory()?.join("forewarn/tools").join(format!("{}-{}", self.name, self.version)))
     }
 
     fn is_suitable(&self, program: &Path) -> bool {
@@ -58,9 +105,13 @@ impl Tool {
 
     fn install(&self, root: &Path) -> Result<()> {
         let Self { name, version, .. } = self;
+        installs::permit(&self.title())?;
         eprintln!("installing {name} {version} into {}", root.display());
         let mut install = cargo();
         install.args(["install", "--locked", name, "--version", version, "--root"]).arg(root);
+        install.args(
+            self.features.iter().flat_map(|features| ["--no-default-features", "--features", features]),
+        );
         // The build directory of the workspace may be locked by the calling cargo.
         install.env_remove("CARGO_TARGET_DIR");
         let status = install.status().context("cannot run cargo")?;
@@ -97,40 +148,63 @@ pub(crate) fn run_ignored(cargo: &mut Command, target: &[&str], parts: &[&str]) 
     status(cargo.args(parts).current_dir(tree::root()?))
 }
 
-/// nginx from the path, or from Debian, unpacked into the user's cache: an installed package would start a server.
-pub(crate) fn find_or_unpack_nginx() -> Result<PathBuf> {
-    let cached = cache_directory()?.join("forewarn/tools/nginx");
-    let places = ["nginx".into(), "/usr/sbin/nginx".into(), cached.join("usr/sbin/nginx")];
-    let find = || places.iter().find(|program| is_nginx(program)).cloned();
-    if let Some(program) = find() {
-        return Ok(program);
+/// A program of a Debian package that is unpacked into the user's cache: the installed package would start a server.
+pub(crate) struct Unpacked {
+    pub(crate) package: &'static str,
+    /// Paths outside of the cache, then the path below the directory of the package.
+    places: &'static [&'static str],
+    inside: &'static str,
+    version_word: &'static str,
+    /// The beginning of the output of the right program.
+    answer: &'static str,
+}
+
+pub(crate) const NGINX: Unpacked = Unpacked {
+    package: "nginx",
+    places: &["nginx", "/usr/sbin/nginx"],
+    inside: "usr/sbin/nginx",
+    version_word: "-v",
+    answer: "nginx version:",
+};
+
+pub(crate) const PROMTOOL: Unpacked = Unpacked {
+    package: "prometheus",
+    places: &["promtool"],
+    inside: "usr/bin/promtool",
+    version_word: "--version",
+    answer: "promtool, version ",
+};
+
+impl Unpacked {
+    pub(crate) fn find_or_unpack(&self) -> Result<PathBuf> {
+        if let Some(program) = self.find() {
+            return Ok(program);
+        }
+        let (package, root) = (self.package, self.root()?);
+        installs::permit(package)?;
+        eprintln!("unpacking {package} into {}", root.display());
+        let missing = || format!("{} is missing\n  hint: install it by hand", self.places[0]);
+        unpack_debian(package, &root).with_context(missing)?;
+        self.find().with_context(missing)
     }
-    eprintln!("unpacking nginx into {}", cached.display());
-    unpack_debian("nginx", &cached).context("nginx is missing\n  hint: install it by hand")?;
-    find().context("nginx does not run\n  hint: install it by hand")
-}
 
-fn is_nginx(program: &Path) -> bool {
-    let output = Command::new(program).arg("-v").output();
-    output.is_ok_and(|output| output.status.success() && output.stderr.starts_with(b"nginx version:"))
-}
-
-/// promtool from the path, or from Debian, unpacked into the user's cache: the installed package would start Prometheus.
-pub(crate) fn find_or_unpack_promtool() -> Result<PathBuf> {
-    let cached = cache_directory()?.join("forewarn/tools/prometheus");
-    let places = ["promtool".into(), cached.join("usr/bin/promtool")];
-    let find = || places.iter().find(|program| is_promtool(program)).cloned();
-    if let Some(program) = find() {
-        return Ok(program);
+    pub(crate) fn find(&self) -> Option<PathBuf> {
+        let cached = self.root().ok().map(|root| root.join(self.inside));
+        let mut places = self.places.iter().map(PathBuf::from).chain(cached);
+        places.find(|program| self.is_suitable(program))
     }
-    eprintln!("unpacking promtool into {}", cached.display());
-    unpack_debian("prometheus", &cached).context("promtool is missing\n  hint: install it by hand")?;
-    find().context("promtool does not run\n  hint: install it by hand")
-}
 
-fn is_promtool(program: &Path) -> bool {
-    let output = Command::new(program).arg("--version").output();
-    output.is_ok_and(|output| output.status.success() && output.stdout.starts_with(b"promtool, version "))
+    fn root(&self) -> Result<PathBuf> {
+        Ok(cache_directory()?.join("forewarn/tools").join(self.package))
+    }
+
+    fn is_suitable(&self, program: &Path) -> bool {
+        let output = Command::new(program).arg(self.version_word).output();
+        output.is_ok_and(|output| {
+            let is_answer = |text: &[u8]| text.starts_with(self.answer.as_bytes());
+            output.status.success() && (is_answer(&output.stdout) || is_answer(&output.stderr))
+        })
+    }
 }
 
 /// Unpacks without installing, so that no rights are needed, except to fetch a missing package list.
@@ -161,5 +235,6 @@ mod tests {
         assert!(!CARGO_DENY.is_in_series("cargo-mutants 27.1.0"));
         assert!(CARGO_MUTANTS.is_in_series("cargo-mutants 27.1.0"));
         assert!(!CARGO_MUTANTS.is_in_series(""));
+        assert!(MDBOOK.is_in_series("mdbook v0.5.4\n"));
     }
 }

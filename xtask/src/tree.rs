@@ -42,6 +42,11 @@ impl Tree {
         self.paths.iter().map(String::as_str)
     }
 
+    /// True for a file only.
+    pub(crate) fn has_file(&self, path: &str) -> bool {
+        self.paths.contains(path)
+    }
+
     /// True for a file, and for a directory that contains files.
     pub(crate) fn has(&self, path: &str) -> bool {
         has(&self.paths, path)
@@ -68,7 +73,8 @@ fn tracked(root: &Path) -> Option<BTreeSet<String>> {
     (!paths.is_empty()).then_some(paths)
 }
 
-fn walked(root: &Path) -> Result<BTreeSet<String>> {
+/// The files below a directory, except build results.
+pub(crate) fn walked(root: &Path) -> Result<BTreeSet<String>> {
     let mut paths = BTreeSet::new();
     let mut directories = vec![String::new()];
     while let Some(directory) = directories.pop() {

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result};
 
-use crate::packages::{Readiness, prepare_programs};
+use crate::packages::{Readiness, SYSTEMD_ANALYZE, prepare_programs};
 use crate::steps::{Outcome, status};
 use crate::tree;
 
@@ -22,7 +22,7 @@ const EXPOSURE_MAX: [(&str, &str); 2] =
     [("forewarn.service", "--threshold=25"), ("forewarn-agent.service", "--threshold=40")];
 
 pub(crate) fn check() -> Result<Outcome> {
-    match prepare_programs(&[("systemd-analyze", "systemd")]) {
+    match prepare_programs(&SYSTEMD_ANALYZE) {
         Readiness::Ready => {}
         Readiness::Lacking(why) => return Ok(Outcome::Skipped(why)),
     }

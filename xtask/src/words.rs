@@ -39,6 +39,13 @@ impl Words {
         self.0.iter().any(|word| matches!(word.as_str(), "--help" | "-h"))
     }
 
+    /// Removes an option that may be anywhere. True if it was there.
+    pub(crate) fn take_option(&mut self, option: &str) -> bool {
+        let before = self.0.len();
+        self.0.retain(|word| word != option);
+        self.0.len() < before
+    }
+
     /// Rejects a word that is left over.
     pub(crate) fn done(mut self) -> anyhow::Result<()> {
         self.next().map_or(Ok(()), |word| Err(Usage::unknown(&word).into()))
@@ -80,6 +87,13 @@ mod tests {
         assert!(problem.is::<Usage>());
         assert!(problem.to_string().starts_with("unknown word: core\n  hint: "));
         assert!(words("").done().is_ok());
+    }
+
+    #[test]
+    fn an_option_may_be_anywhere() {
+        let mut line = words("--no-install test --long");
+        assert!(line.take_option("--no-install") && !line.take_option("--no-install"));
+        assert_eq!(line.collect::<Vec<_>>(), ["test", "--long"]);
     }
 
     #[test]

@@ -1,8 +1,9 @@
-//! Documents: links lead to tracked files, and no text names a path of the machine on which it was written.
+//! Documents: links lead to tracked files and their headings, and no text names a path of the machine on which it was written.
 
 use std::path::Path;
 
-use super::Problem;
+use super::{Problem, Texts};
+use crate::markdown::{Link, anchors, links, resolve};
 
 /// Directories that exist on every computer, so a document may name them.
 const ON_EVERY_MACHINE: [&str; 14] = [
@@ -35,32 +36,29 @@ fn names_path(line: &str, wanted: &str) -> bool {
     })
 }
 
-/// Links to files of the repository lead to one that git tracks.
+/// Links to files of the repository lead to one that git tracks, and to a heading of it.
 pub(super) fn check_links(
     path: &str,
-    text: &str,
+    texts: &Texts,
     is_tracked: impl Fn(&str) -> bool,
     is_on_disk: impl Fn(&str) -> bool,
 ) -> Vec<Problem> {
     let mut problems = Vec::new();
-    let mut in_code = false;
-    for (place, line) in text.lines().enumerate() {
-        if line.trim_start().starts_with("```") {
-            in_code = !in_code;
-        }
-        for target in links(line).filter(|_| !in_code) {
-            match resolve(path, target) {
-                Some(file) if is_tracked(&file) => {}
-                Some(file) if is_on_disk(&file) => {
-                    let message =
-                        format!("leads to a file that git does not track: {target}\n  hint: git add");
-                    problems.push(Problem::new(path, place, message));
+    let text = texts.get(path).map_or("", String::as_str);
+    for (place, Link { path: target, fragment }) in links(text) {
+        let message = match resolve(path, target) {
+            Some(file) if is_tracked(&file) => match texts.get(&file).filter(|_| file.ends_with(".md")) {
+                Some(page) if !fragment.is_empty() && !anchors(page).iter().any(|one| one == fragment) => {
+                    format!("no such heading in {file}: #{fragment}")
                 }
-                Some(_) | None => {
-                    problems.push(Problem::new(path, place, format!("leads nowhere: {target}")));
-                }
+                Some(_) | None => continue,
+            },
+            Some(file) if is_on_disk(&file) => {
+                format!("leads to a file that git does not track: {target}\n  hint: git add")
             }
-        }
+            Some(_) | None => format!("leads nowhere: {target}"),
+        };
+        problems.push(Problem::new(path, place, message));
     }
     problems
 }
@@ -84,31 +82,6 @@ pub(super) fn check_source_names(path: &str, text: &str, files: &[&str]) -> Vec<
     problems
 }
 
-/// The targets of links to files: `[text](target#part "title")`, outside `code`.
-fn links(line: &str) -> impl Iterator<Item = &str> {
-    let outside_code = line.split('`').step_by(2);
-    let targets = outside_code.flat_map(|text| text.split("](").skip(1));
-    let targets = targets.filter_map(|rest| rest.split_once(')').map(|(target, _)| target));
-    let files = targets.filter_map(|target| target.split([' ', '#']).next());
-    files.filter(|file| !file.is_empty() && !file.contains("://") && !file.starts_with("mailto:"))
-}
-
-/// The path from the root. None if it leads out of the repository.
-fn resolve(from: &str, target: &str) -> Option<String> {
-    let mut parts: Vec<_> = from.split('/').collect();
-    parts.pop();
-    for part in target.split('/') {
-        match part {
-            "" | "." => {}
-            ".." => {
-                parts.pop()?;
-            }
-            name => parts.push(name),
-        }
-    }
-    Some(parts.join("/"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -124,19 +97,27 @@ mod tests {
     }
 
     fn problems_of(text: &str) -> Vec<String> {
-        let is_tracked = |path: &str| ["docs/a.md", "README.md", "docs"].contains(&path);
+        let is_tracked = |path: &str| ["docs/a.md", "docs/b.md", "README.md", "docs"].contains(&path);
         let is_on_disk = |path: &str| path == "docs/new.md";
-        let problems = check_links("docs/b.md", text, is_tracked, is_on_disk);
+        let file = |path: &str, text: &str| (path.to_owned(), text.to_owned());
+        let texts = Texts::from([file("docs/b.md", text), file("README.md", "# Top\n")]);
+        let problems = check_links("docs/b.md", &texts, is_tracked, is_on_disk);
         problems.iter().map(ToString::to_string).collect()
     }
 
     #[test]
     fn links_lead_somewhere() {
-        let good = "[a](a.md) [r](../README.md#top \"title\") [d](.) [w](https://a.example/x) [h](#here)\n";
+        let good =
+            "[a](a.md) [r](../README.md#top \"title\") [d](.) [w](https://a.example/x) [h](#here)\n# Here\n";
         assert!(problems_of(good).is_empty());
         assert_eq!(problems_of("x\n[a](c.md)"), ["docs/b.md:2: leads nowhere: c.md"]);
         assert_eq!(problems_of("[a](../../a.md)"), ["docs/b.md:1: leads nowhere: ../../a.md"]);
         assert!(problems_of("[a](new.md)")[0].contains("git does not track: new.md"));
+        assert_eq!(problems_of("[a](../README.md#end)"), ["docs/b.md:1: no such heading in README.md: #end"]);
+        assert_eq!(
+            problems_of("[a](#there)\n# Here\n"),
+            ["docs/b.md:1: no such heading in docs/b.md: #there"]
+        );
     }
 
     #[test]

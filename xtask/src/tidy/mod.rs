@@ -143,7 +143,7 @@ fn check(tree: &Tree, texts: &Texts, packages: &[Package]) -> Vec<Problem> {
         }
         if path.ends_with(".md") {
             let on_disk = |target: &str| tree.root().join(target).exists();
-            problems.extend(documents::check_links(path, text, |target| tree.has(target), on_disk));
+            problems.extend(documents::check_links(path, texts, |target| tree.has(target), on_disk));
         }
     }
     if let Some(text) = texts.get(crate_map::DOCUMENT) {

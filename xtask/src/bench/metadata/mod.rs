@@ -106,7 +106,7 @@ pub(super) fn run(keep: Keep, program: Option<PathBuf>) -> Result<Outcome> {
 /// The requirements that cannot be built here. Without them, nothing can be measured.
 fn find_needed() -> Result<(Cores, PathBuf)> {
     Busy::read(&[std::process::id()])?;
-    Ok((cores::allowed()?, tools::find_or_unpack_nginx()?))
+    Ok((cores::allowed()?, tools::NGINX.find_or_unpack()?))
 }
 
 pub(in crate::bench) fn build(root: &Path, words: &[&str]) -> Result<PathBuf> {
