@@ -5,9 +5,7 @@ mod show;
 
 use anyhow::{Result, bail};
 use clap::{Args, Subcommand};
-use forewarn_control::{
-    AuditPage, FAILURES_MAX, NamedCommand, RolloutEntry, RolloutView, SettingsView,
-};
+use forewarn_control::{AuditPage, FAILURES_MAX, NamedCommand, RolloutEntry, RolloutView, SettingsView};
 use forewarn_explain::PreviewView;
 
 use super::sentences::Wording;
