@@ -2,8 +2,8 @@
 
 use forewarn_lifecycle::{Fence, HostId, Maintenance, Target};
 
-use crate::obstacles::RETRIED;
 use crate::ExplanationContext;
+use crate::obstacles::RETRIED;
 
 impl ExplanationContext<'_> {
     /// The state of the fences that work waits for before it may start machines elsewhere.

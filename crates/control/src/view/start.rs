@@ -134,12 +134,7 @@ impl Unapproved {
 /// The obstacle or the progress of an event, in words. An event that its tenant has approved may wait for the other
 /// tenants of the same work.
 #[must_use]
-pub fn event_progress(
-    cluster: &Cluster,
-    work: &Maintenance,
-    event: &Event,
-    sees: SeesTenant<'_>,
-) -> String {
+pub fn event_progress(cluster: &Cluster, work: &Maintenance, event: &Event, sees: SeesTenant<'_>) -> String {
     if work.wait() != Some(Wait::Notice) || !event.is_approved() {
         return progress(work);
     }
@@ -195,9 +190,8 @@ impl<'a> Starts<'a> {
         let views = self.order.iter().filter_map(|id| {
             let decided = self.known.get(id)?;
             let plan = cluster.maintenance(*id).map(|work| &work.plan).or(decided.plan);
-            let is_seen = plan.is_none_or(|plan| {
-                plan.parts.is_empty() || plan.parts.iter().any(|part| sees(part.tenant))
-            });
+            let is_seen = plan
+                .is_none_or(|plan| plan.parts.is_empty() || plan.parts.iter().any(|part| sees(part.tenant)));
             is_seen.then(|| decided.view(cluster, *id, sees))
         });
         views.take(STARTS_MAX).collect()

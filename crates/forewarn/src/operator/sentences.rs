@@ -298,12 +298,16 @@ pub(super) mod tests {
             WorkNotice::Unenrolled => vec!["solo".to_owned()],
             WorkNotice::Event | WorkNotice::None => Vec::new(),
         };
-        outcome(&Outcome { work: vec![7], starts: vec![start(notice, state)], unnotified, ..nothing() }, &wording())
+        outcome(
+            &Outcome { work: vec![7], starts: vec![start(notice, state)], unnotified, ..nothing() },
+            &wording(),
+        )
     }
 
     #[test]
     fn the_start_of_work_on_unenrolled_tenants_is_as_decided() {
-        let because = " Tenant solo gets no notice: none of its machines has polled for events in the last 24 hours.\n";
+        let because =
+            " Tenant solo gets no notice: none of its machines has polled for events in the last 24 hours.\n";
         for (state, words) in [
             (StartState::Started, "Stop of web_0 starts now."),
             (StartState::Due, "Stop of web_0 is about to start."),
@@ -336,7 +340,10 @@ pub(super) mod tests {
         let starts = vec![start(WorkNotice::Unenrolled, StartState::Started)];
         let (events, unnotified) = (vec![event("Scheduled")], vec!["solo".to_owned()]);
         let text = outcome(&Outcome { work: vec![7], starts, events, unnotified, ..nothing() }, &wording());
-        assert!(text.contains("\nThe work without an event starts now. Tenant solo gets no notice"), "{text}");
+        assert!(
+            text.contains("\nThe work without an event starts now. Tenant solo gets no notice"),
+            "{text}"
+        );
     }
 
     #[test]

@@ -10,8 +10,8 @@ use serde_json::Value;
 
 use super::sentences::Wording;
 use super::session::{Session, parse, print};
-use super::wait::Awaited;
 use super::visible::one_line;
+use super::wait::Awaited;
 use super::{OutputFormat, enrolment_hint, sentences, visible, wait};
 use crate::client::ApiError;
 

@@ -46,19 +46,29 @@ impl Awaited {
 
     /// The message to a user that no longer waits: the work continues.
     fn interruption(&self) -> String {
-        let rollouts = self.unfinished.rollouts.iter().map(|id| (format!("rollout status {id}"), format!("rollout cancel {id}")));
-        let events = self.events.iter().map(|id| (format!("event show {}", short(id)), format!("event cancel {}", short(id))));
+        let rollouts = self
+            .unfinished
+            .rollouts
+            .iter()
+            .map(|id| (format!("rollout status {id}"), format!("rollout cancel {id}")));
+        let events = self
+            .events
+            .iter()
+            .map(|id| (format!("event show {}", short(id)), format!("event cancel {}", short(id))));
         // The events of a rollout are cancelled with it.
-        let commands: Vec<_> = if self.unfinished.rollouts.is_empty() { events.collect() } else { rollouts.collect() };
+        let commands: Vec<_> =
+            if self.unfinished.rollouts.is_empty() { events.collect() } else { rollouts.collect() };
         let hints = commands.iter().take(HINTS_MAX).map(|(follow, cancel)| {
             format!("\n  hint: `forewarn {follow}` shows it, `forewarn {cancel}` cancels it")
         });
         let hints: String = match commands.len() {
-            0 => "\n  hint: `forewarn watch` shows its end; it has no event, and cannot be cancelled".to_owned(),
+            0 => "\n  hint: `forewarn watch` shows its end; it has no event, and cannot be cancelled"
+                .to_owned(),
             _ => hints.collect(),
         };
         let left = commands.len().saturating_sub(HINTS_MAX);
-        let more = if left > 0 { format!("\n  hint: `forewarn event ls` lists {left} more") } else { String::new() };
+        let more =
+            if left > 0 { format!("\n  hint: `forewarn event ls` lists {left} more") } else { String::new() };
         format!("interrupted: the operation continues on the server{hints}{more}")
     }
 }

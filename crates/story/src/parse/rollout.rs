@@ -32,7 +32,15 @@ pub(super) fn start(line: &mut LineReader<'_>) -> Result<NamedCommand, StoryErro
     };
     let terms = if line.take_if("with").is_some() { terms(line)? } else { TermsEntry::default() };
     let (work, no_work, duration) = (None, false, None);
-    Ok(NamedCommand::StartRollout(RolloutEntry { kind, hosts, except: Vec::new(), terms, work, no_work, duration }))
+    Ok(NamedCommand::StartRollout(RolloutEntry {
+        kind,
+        hosts,
+        except: Vec::new(),
+        terms,
+        work,
+        no_work,
+        duration,
+    }))
 }
 
 /// Parses an operation on the oldest rollout.

@@ -155,10 +155,13 @@ fn hosts() -> Vec<BoxedStrategy<NamedCommand>> {
         mapped(host_work(), C::MigrateHosts),
         mapped(host_work(), C::RebootHosts),
         mapped((texts(), prop::option::of(texts())), |(host, failed)| C::CompleteHost { host, failed }),
-        mapped((works, selection, any_texts(), terms(), host_work()), |(kind, hosts, except, terms, details)| {
-            let HostWorkEntry { work, no_work, duration, .. } = details;
-            C::StartRollout(RolloutEntry { kind, hosts, except, terms, work, no_work, duration })
-        }),
+        mapped(
+            (works, selection, any_texts(), terms(), host_work()),
+            |(kind, hosts, except, terms, details)| {
+                let HostWorkEntry { work, no_work, duration, .. } = details;
+                C::StartRollout(RolloutEntry { kind, hosts, except, terms, work, no_work, duration })
+            },
+        ),
         mapped(any::<(u64, bool)>(), |(rollout, take_back)| C::PauseRollout { rollout, take_back }),
         mapped(any::<u64>(), |rollout| C::ResumeRollout { rollout }),
         mapped((any::<u64>(), terms(), any_texts(), any_texts()), |(rollout, terms, add, remove)| {

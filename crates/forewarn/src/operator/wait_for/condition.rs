@@ -91,7 +91,9 @@ impl Condition {
     pub(super) fn observed(&self, session: &Session) -> Result<String> {
         match self {
             Self::Enrolled { name, tenant } => {
-                let mut text = format!("{tenant} is not enrolled: none of its machines has polled for events in the last 24 hours");
+                let mut text = format!(
+                    "{tenant} is not enrolled: none of its machines has polled for events in the last 24 hours"
+                );
                 for hint in enrolment_hint::texts(session, std::slice::from_ref(tenant), Some(name))? {
                     text.push_str(&format!("\n  hint: {hint}"));
                 }

@@ -10,6 +10,7 @@ mod enrolment_setting;
 mod explain;
 mod fleets;
 mod invisible;
+mod messages;
 mod required_notice;
 mod scalesets;
 mod servers;
