@@ -53,6 +53,12 @@ impl RunningCommand {
         self.process.wait().unwrap().code()
     }
 
+    /// Ends it as Ctrl-C does; gives the rest of its output.
+    pub fn interrupted(self) -> CommandResult {
+        kill_process(Pid::from_child(&self.process), Signal::INT).expect("it runs");
+        self.end()
+    }
+
     /// Waits until it ends.
     pub fn end(mut self) -> CommandResult {
         let code = self.process.wait().unwrap().code();

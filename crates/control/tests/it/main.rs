@@ -31,6 +31,7 @@ mod resources;
 mod rollouts;
 mod rules;
 mod schemas;
+mod starts;
 #[allow(unreachable_pub, reason = "shared by the modules of this test")]
 mod streams;
 mod trail;

@@ -253,3 +253,44 @@ fn a_machine_that_is_gone_is_explained_from_the_trail() {
         None
     );
 }
+
+/// promise: C6
+#[test]
+fn work_that_waits_without_an_event_is_explained_with_its_time() {
+    let mut tale = Tale::new();
+    tale.ask("socket", r#"{"command":"change_settings","unenrolled":"waits"}"#);
+    tale.ask("socket", r#"{"command":"restart","machine":"web_0"}"#);
+    let told = tale.machine(WEB_0);
+    let [coming] = told.coming.as_slice() else { panic!("{told:?}") };
+    assert_eq!(
+        coming.text,
+        "restart by the owner: waits as long as a notice, until 2026-01-01T00:15:00Z: none of its tenants is enrolled"
+    );
+    assert_eq!(coming.not_before.unwrap().to_string(), "2026-01-01T00:15:00Z");
+    assert!(
+        told.hints[0].ends_with("; work on them waits as long as a notice, without an event"),
+        "{told:?}"
+    );
+    tale.pass(15 * MINUTE);
+    let coming = &tale.machine(WEB_0).coming[0];
+    assert_eq!(
+        (coming.text.as_str(), coming.not_before),
+        ("restart by the owner: under way: 1 machine to go", None)
+    );
+}
+
+/// promise: C6
+#[test]
+fn what_an_approval_would_lead_to_is_as_the_rules_decide() {
+    let (mut tale, id) = restarted();
+    tale.ask("socket", r#"{"command":"brake_on"}"#);
+    assert_eq!(
+        tale.event(&id).unwrap().next,
+        [
+            "it is due as soon as its tenant approves, and at NotBefore, 2026-01-01T00:15:00Z, at the latest; as it stands \
+          now, it is then held by the brake"
+        ]
+    );
+    tale.ask("socket", r#"{"command":"brake_off"}"#);
+    assert!(tale.event(&id).unwrap().next[0].starts_with("it starts as soon as its tenant approves, "));
+}

@@ -245,7 +245,9 @@ fn print_states(session: &Session, outcome: &Outcome, events: &[EventView]) -> R
     for event in events {
         let state = match outcome.start_of(event.work) {
             Some(start) if start.state != StartState::Waiting => {
-                format!("{}: {}", sentences::what(event), start.progress)
+                let not_before = event.not_before.filter(|_| start.state != StartState::Started);
+                let decided = EventView { progress: start.progress.clone(), not_before, ..event.clone() };
+                sentences::state(&decided, outcome.now)
             }
             // The view of an event that waits names the other tenants that have not approved.
             Some(_) | None => match session.find::<EventView>(&format!("/v1/events/{}", event.id))? {

@@ -239,12 +239,15 @@ pub(super) fn run(session: &Session, command: Command) -> Result<()> {
         }
         Command::Degrade { host, fails_in, notice } => {
             let degrade = |host| NamedCommand::DegradeHost { host, fails_in };
-            host.task(("expected failure of", "degraded"), notice, degrade)
+            host.task(("redeployment from", "degraded"), notice, degrade)
         }
         Command::Fail { fenced, host, notice, confirmation } => {
             confirmation.obtain(session, &format!("failure of {}", host.host.0))?;
             let health = if fenced { "failed and fenced" } else { "failed" };
-            host.task(("failure of", health), notice, |host| NamedCommand::FailHost { host, fenced })
+            host.task(("recovery of the machines of", health), notice, |host| NamedCommand::FailHost {
+                host,
+                fenced,
+            })
         }
         Command::Recover { host } => {
             let (host, notice) = (HostArgs { host, waiting: WaitArgs::NONE }, NoticeRequirement::default());

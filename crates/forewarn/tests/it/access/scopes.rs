@@ -274,3 +274,31 @@ fn what_happened_in_a_cluster_stays_with_it_and_is_not_that_of_another_of_its_na
     let explained = Value::from(history(&new, "west")).to_string();
     assert!(explained.contains("stop, machine box") && !explained.contains("restart"), "{explained}");
 }
+
+/// promise: S3
+#[test]
+fn the_index_and_the_reply_to_an_approval_name_nothing_that_the_token_may_not_see() {
+    let place = Place::new();
+    let server = place.start();
+    let (admin, web) = (place.token("admin --role admin"), place.token("web --role operator --tenant web"));
+    assert_eq!(read(&server, "nonsense", "/v1").status(), 401);
+    let links = |token: &str| {
+        let index = place::json(&read(&server, token, "/v1"));
+        index["links"].as_object().unwrap().keys().cloned().collect::<Vec<_>>()
+    };
+    assert!(links(&admin).contains(&"tokens".to_owned()));
+    let own = links(&web);
+    assert!(own.contains(&"machines".to_owned()) && !own.contains(&"tokens".to_owned()), "{own:?}");
+
+    place.enrol(&server);
+    let update = order(&server, &admin, r#"{"command":"update_hosts","hosts":["h2"]}"#);
+    assert_eq!(update.status(), 200, "{update:?}");
+    let approved =
+        place::json(&order(&server, &web, r#"{"command":"approve","tenant":"web","events":"all"}"#));
+    let start = &approved["starts"][0];
+    assert_eq!((&start["state"], &start["unapproved_others"]), (&json!("waiting"), &json!(1)), "{approved}");
+    assert_eq!(start.get("unapproved"), None, "{approved}");
+    let shown = place::json(&read(&server, &web, "/v1/events?tenant=web"));
+    let progress = shown["items"][0]["progress"].as_str().unwrap();
+    assert_eq!(progress, "approved, waits for the approval of another tenant, or for the end of the notice");
+}

@@ -72,3 +72,20 @@ fn texts_that_would_move_a_cursor_are_refused() {
     let (status, _, _) = send(&server, "POST /v1/commands", br#"{"command":"admit_host","name":".."}"#);
     assert_eq!(status, 400);
 }
+
+#[test]
+fn the_index_leads_to_everything_that_can_be_read() {
+    let server = Server::start();
+    let (status, _, index) = send(&server, "GET /v1", b"");
+    assert_eq!((status, &index["openapi"]), (200, &Value::from("/v1/openapi.json")));
+    assert_eq!(index["version"], env!("CARGO_PKG_VERSION"));
+    assert_eq!(index["links"]["hosts"], "/v1/hosts");
+    for (name, path) in index["links"].as_object().unwrap() {
+        let ends =
+            !["watch", "backup", "metrics", "healthz", "readyz", "audit/export"].contains(&name.as_str());
+        if ends {
+            let (status, _, answer) = send(&server, &format!("GET {}", path.as_str().unwrap()), b"");
+            assert_eq!(status, 200, "{path}: {answer}");
+        }
+    }
+}

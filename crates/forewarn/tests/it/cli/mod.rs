@@ -11,6 +11,7 @@ mod explain;
 mod fleets;
 mod formats;
 mod invisible;
+mod messages;
 mod required_notice;
 mod scalesets;
 mod servers;
