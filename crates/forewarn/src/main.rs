@@ -6,6 +6,7 @@
 #[cfg(test)]
 mod announcing_commands;
 mod client;
+mod completion;
 mod conformance;
 mod doctor;
 #[cfg(test)]
@@ -70,6 +71,9 @@ enum Command {
         /// Shell to complete for
         shell: clap_complete::Shell,
     },
+    /// Complete a line; called by completion scripts
+    #[command(hide = true)]
+    Complete(completion::CompleteArgs),
     /// Write the manual pages to a directory, or the main page to standard output
     #[command(before_help = "Example:\n  forewarn man /usr/local/share/man/man1")]
     Man {
@@ -105,7 +109,8 @@ fn main() -> ExitCode {
         Command::Conformance(arguments) => conformance::command(&arguments, &options),
         Command::Driver { command } => driver::run(&command, &options),
         Command::Operator(command) => operator::run(&options, command),
-        Command::Completions { shell } => completions(shell),
+        Command::Completions { shell } => operator::print(&completion::script(shell, Cli::command())),
+        Command::Complete(arguments) => completion::answer(arguments, Cli::command()),
         Command::Man { directory } => manual(directory.as_deref()),
     };
     match result {
@@ -115,12 +120,6 @@ fn main() -> ExitCode {
             exit_code::of(&error)
         }
     }
-}
-
-fn completions(shell: clap_complete::Shell) -> anyhow::Result<()> {
-    let mut script = Vec::new();
-    clap_complete::generate(shell, &mut Cli::command(), "forewarn", &mut script);
-    operator::print(&String::from_utf8_lossy(&script))
 }
 
 fn manual(directory: Option<&std::path::Path>) -> anyhow::Result<()> {
@@ -344,15 +343,14 @@ mod tests {
         ] {
             assert!(!help(noun).contains(&format!("\n  {old}")), "{noun} {old}");
         }
-        assert!(help("vm").contains("[aliases: reboot]"), "{}", help("vm"));
+        assert!(help("vm").contains("[alias: reboot]"), "{}", help("vm"));
     }
 
     #[test]
     fn every_shell_gets_its_completions() {
         for shell in <clap_complete::Shell as clap::ValueEnum>::value_variants() {
-            let mut script = Vec::new();
-            clap_complete::generate(*shell, &mut Cli::command(), "forewarn", &mut script);
-            assert!(String::from_utf8(script).unwrap().contains("deallocate"), "{shell}");
+            let script = completion::script(*shell, Cli::command());
+            assert!(script.contains("forewarn complete") || script.contains("deallocate"), "{shell}");
         }
     }
 }

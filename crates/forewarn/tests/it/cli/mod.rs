@@ -5,6 +5,7 @@
 
 mod api;
 mod audit;
+mod completion;
 mod driver;
 mod enrolment_setting;
 mod explain;
@@ -363,6 +364,6 @@ fn watching_prints_a_line_a_change_until_it_is_interrupted() {
 fn completions_are_a_script() {
     let ran = alone("completions bash");
     assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""));
-    assert!(ran.out.contains("deallocate"));
+    assert!(ran.out.contains("complete -F _forewarn forewarn"), "{}", ran.out);
     assert_eq!(alone("completions abacus").code, Some(2));
 }
