@@ -420,7 +420,7 @@ fn a_table_has_the_width_that_the_environment_says() {
         command.args(words.split(' ')).env("FOREWARN_API", &server.api).env("COLUMNS", columns);
         run_with_input(&mut command, "").out.lines().next().unwrap().to_owned()
     };
-    let usual = "ID        EVENT   STATUS     MACHINES  NOT BEFORE                     APPROVED";
+    let usual = "ID        TENANT  EVENT   STATUS     MACHINES  NOT BEFORE          APPROVED";
     for unknown in ["80", "", "many", "0"] {
         assert_eq!(header(unknown, "event ls"), usual, "COLUMNS={unknown}");
     }
