@@ -30,10 +30,11 @@ pub(crate) enum Readiness {
 }
 
 /// Programs that ordinary tests run and files that they read, and the packages that contain them.
-pub(crate) const PROGRAMS: [(&str, &str); 5] = [
+pub(crate) const PROGRAMS: [(&str, &str); 6] = [
     ("curl", "curl"),
     ("node", "nodejs"),
     ("python3", "python3"),
+    ("/usr/lib/python3/dist-packages/yaml/__init__.py", "python3-yaml"),
     ("virsh", "libvirt-clients"),
     ("/usr/share/zoneinfo/Europe/Berlin", "tzdata"),
 ];

@@ -142,6 +142,10 @@ fn table(events: &[EventView], now: Moment, width: Width) -> String {
     let dropped = ["why", "tenant", "approved", "not before", "machines"];
     let mut table = Table::with_more(width, &usual, &more).dropping(&dropped);
     for event in events {
+        let when: fn(Moment, Moment) -> String = match width {
+            Width::Fit(_) => sentences::short_when,
+            Width::Wide => sentences::when,
+        };
         let (id, machines) = match width {
             Width::Fit(_) => (short(&event.id).to_owned(), some(&event.resources)),
             Width::Wide => (event.id.clone(), listed(&event.resources)),
@@ -152,7 +156,7 @@ fn table(events: &[EventView], now: Moment, width: Width) -> String {
             event.kind.clone(),
             event.status.clone(),
             machines,
-            event.not_before.map(|moment| sentences::when(moment, now)).unwrap_or_default(),
+            event.not_before.map(|moment| when(moment, now)).unwrap_or_default(),
             if event.approved { "yes" } else { "no" }.to_owned(),
             event.cause.clone(),
         ];
@@ -270,9 +274,15 @@ mod tests {
         let now = "2026-01-01T00:10:00Z".parse().unwrap();
         assert_eq!(
             table(&[event("Scheduled"), event("Started")], now, Width::USUAL),
-            "ID        EVENT   STATUS     MACHINES  NOT BEFORE                    APPROVED\n\
-             28512AF7  Reboot  Scheduled  web_0     2026-01-01 00:15:00Z (in 5m)  no\n\
-             28512AF7  Reboot  Started    web_0     -                             no\n"
+            "ID        TENANT  EVENT   STATUS     MACHINES  NOT BEFORE         APPROVED\n\
+             28512AF7  web     Reboot  Scheduled  web_0     00:15:00Z (in 5m)  no\n\
+             28512AF7  web     Reboot  Started    web_0     -                  no\n"
+        );
+        let before: Moment = "2025-12-31T23:55:00Z".parse().unwrap();
+        assert_eq!(
+            table(&[event("Scheduled")], before, Width::USUAL),
+            "ID        EVENT   STATUS     MACHINES  NOT BEFORE                     APPROVED\n\
+             28512AF7  Reboot  Scheduled  web_0     2026-01-01 00:15:00Z (in 20m)  no\n"
         );
         assert_eq!(
             table(&[event("Started")], now, Width::Fit(100)),

@@ -492,7 +492,7 @@ mod tests {
         ]);
         let now: Moment = "2026-01-01T00:03:00.4Z".parse().unwrap();
         assert_eq!(
-            table(&serde_json::from_value::<Vec<HostView>>(hosts).unwrap(), now, Width::Fit(120)),
+            table(&serde_json::from_value::<Vec<HostView>>(hosts).unwrap(), now, Width::Fit(130)),
             "NAME  ZONE  HEALTH                                               MACHINES              WORK\n\
              h1    1     healthy                                              web/web_0, solo/solo  -\n\
              h10   -     failed, not fenced                                   -                     waits for its turn\n\

@@ -148,6 +148,15 @@ pub(super) fn when(moment: Moment, now: Moment) -> String {
     format!("{} ({})", date(moment), relative(moment, now))
 }
 
+/// The same for a narrow table: of a time today, the day is left out: `00:15:00Z (in 15m)`.
+pub(super) fn short_when(moment: Moment, now: Moment) -> String {
+    let (whole, today) = (when(moment, now), date(now));
+    match (whole.split_once(' '), today.split_once(' ')) {
+        (Some((day, time)), Some((same, _))) if day == same => time.to_owned(),
+        (Some(_) | None, _) => whole,
+    }
+}
+
 /// A point in time, to the second: `2026-01-01 00:15:00Z`.
 pub(super) fn date(moment: Moment) -> String {
     let text = moment.to_string().replacen('T', " ", 1);

@@ -15,7 +15,7 @@ fn work_on_hosts_waits_for_the_windows_of_a_tenant() {
     let again = shell(&server, "forewarn tenant set web --window 'thu,fri 03:00-04:00 Europe/Berlin'");
     assert_eq!(again.out, "web already has these windows.\n", "{again:?}");
 
-    let preview = server.out("rollout preview h1");
+    let preview = server.out("rollout preview h1 --output wide");
     assert!(preview.contains("  WORK ON HOSTS"), "{preview}");
     assert!(
         preview.contains("2026-01-01 01:45:00Z  2026-01-01 02:00:00Z  02:00:00Z - 02:00:09Z"),
