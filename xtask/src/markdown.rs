@@ -11,7 +11,16 @@ pub(crate) struct Link<'a> {
 
 /// The links within a repository of each line, with the line counted from 0; none in code.
 pub(crate) fn links(text: &str) -> Vec<(usize, Link<'_>)> {
-    prose(text).flat_map(|(place, line)| links_of_line(line).map(move |link| (place, link))).collect()
+    let mut links = Vec::new();
+    // A span of code may continue on the next line of a paragraph.
+    let mut in_span = false;
+    for (place, line) in prose(text) {
+        in_span &= !line.trim().is_empty();
+        let outside_code = line.split('`').skip(usize::from(in_span)).step_by(2);
+        links.extend(outside_code.flat_map(links_of).map(|link| (place, link)));
+        in_span ^= line.matches('`').count() % 2 == 1;
+    }
+    links
 }
 
 /// The lines outside of blocks of code. A block ends with at least as many backticks as it has begun with.
@@ -32,10 +41,8 @@ fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-fn links_of_line(line: &str) -> impl Iterator<Item = Link<'_>> {
-    let outside_code = line.split('`').step_by(2);
-    let targets = outside_code.flat_map(|text| text.split("](").skip(1));
-    let targets = targets.filter_map(|rest| rest.split([')', ' ']).next());
+fn links_of(text: &str) -> impl Iterator<Item = Link<'_>> {
+    let targets = text.split("](").skip(1).filter_map(|rest| rest.split([')', ' ']).next());
     targets.filter(|target| is_local(target)).map(|target| {
         let (path, fragment) = target.split_once('#').unwrap_or((target, ""));
         Link { path, fragment }
@@ -103,10 +110,16 @@ mod tests {
 
     #[test]
     fn links_are_those_outside_of_code() {
-        let text = "[a](b.md#c \"title\") `[x](y)` [`d`](e/) [w](https://a.example) [h](#here)\n```text\n[n](m)\n```\n![p](q.svg)\n";
+        let text = "[a](b.md#c \"title\") `[x](y)` [`d`](e/) [w](https://a.example) [h](#here)\n```text\n[n](m)\n```\n![p](q.svg)\n`a [x](y)\nb` [r](s)\n`\n\n[t](u)\n";
         let link = |path, fragment| Link { path, fragment };
-        let expected =
-            [(0, link("b.md", "c")), (0, link("e/", "")), (0, link("", "here")), (4, link("q.svg", ""))];
+        let expected = [
+            (0, link("b.md", "c")),
+            (0, link("e/", "")),
+            (0, link("", "here")),
+            (4, link("q.svg", "")),
+            (6, link("s", "")),
+            (9, link("u", "")),
+        ];
         assert_eq!(links(text), expected);
     }
 

@@ -65,7 +65,7 @@ pub(crate) const MDBOOK: Tool = Tool {
     series: "v0.5.",
     version_words: &["--version"],
     features: Some("search"),
-    cost: Cost { download_megabytes: 15, disk_megabytes: 15, minutes: 3 },
+    cost: Cost { download_megabytes: 15, disk_megabytes: 15, minutes: 2 },
 };
 
 impl Tool {

@@ -87,8 +87,10 @@ fn link_problem(path: &str, target: &str, ids: &BTreeMap<&str, BTreeSet<&str>>) 
 fn style_problems(text: &str) -> Vec<String> {
     let urls = text.split("url(").skip(1).filter_map(|rest| rest.split(')').next());
     let imports = text.split("@import").skip(1).filter_map(|rest| rest.split(';').next());
-    let is_foreign =
-        |target: &&str| target.contains("://") || target.trim_matches(['"', '\'']).starts_with("//");
+    let is_foreign = |target: &&str| {
+        let target = target.trim().trim_matches(['"', '\'']);
+        !target.starts_with("data:") && (target.contains("://") || target.starts_with("//"))
+    };
     let foreign = urls.chain(imports).filter(is_foreign);
     foreign.map(|target| format!("loads from another host: {}", target.trim())).collect()
 }
@@ -112,7 +114,13 @@ mod tests {
     fn links_lead_to_files_and_their_elements() {
         let good = "<a href=\"docs/a.html#top\">a</a> <a class=\"x\" href=\"https://a.example\">w</a> <a href=\"#b\"><p id=\"b\">\
                     <link rel=\"stylesheet\" href=\"general.css\"><a href=\"docs/a.html?highlight=x\">";
-        assert!(found(good, "a { b: url(../fonts/c.woff2) }").is_empty());
+        assert!(
+            found(
+                good,
+                "a { b: url(../fonts/c.woff2); c: url('data:image/svg+xml,<svg xmlns=\"http://x\">') }"
+            )
+            .is_empty()
+        );
         let bad = "<a href=\"b.html\"> <a href=\"docs/a.html#end\"> <img src=\"c.svg\">";
         let expected = ["leads nowhere: b.html", "no such element: docs/a.html#end", "leads nowhere: c.svg"];
         assert_eq!(found(bad, ""), expected.map(|problem| format!("index.html: {problem}")));

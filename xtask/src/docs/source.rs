@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 
 use super::create;
 use super::summary::{FRONT, INDEX, Page, summary};
@@ -12,6 +12,7 @@ use crate::tree::Tree;
 
 /// The name of the page of a directory.
 const DIRECTORY_PAGE: &str = "README.md";
+const INDEX_PAGE: &str = "index.md";
 
 /// Everything that mdBook reads, except its settings.
 pub(super) struct Source {
@@ -31,7 +32,8 @@ impl Source {
         while let Some((path, found_on)) = left.pop_front() {
             let bytes = match read(tree, &path)? {
                 Some(bytes) => bytes,
-                None => directory_page(tree, &path).into_bytes(),
+                None if path.ends_with(DIRECTORY_PAGE) => directory_page(tree, &path).into_bytes(),
+                None => bail!("{found_on} links to a file that git does not track: {path}"),
             };
             if let Some(text) = std::str::from_utf8(&bytes).ok().filter(|_| path.ends_with(".md")) {
                 let targets = links(text).into_iter().filter_map(|(_, link)| resolve(&path, link.path));
@@ -52,7 +54,7 @@ impl Source {
         Ok(source)
     }
 
-    /// Has links to directories lead to their pages.
+    /// Has links to directories and to their pages lead to `index.md`, which is what mdBook makes of `README.md`.
     fn link_directories(&mut self, tree: &Tree) {
         for page in &self.pages {
             let Some(text) = self.files.get(&page.path).and_then(|bytes| std::str::from_utf8(bytes).ok())
@@ -60,13 +62,17 @@ impl Source {
                 continue;
             };
             let mut linked = text.to_owned();
-            for (_, link) in links(text) {
-                let Some(target) = resolve(&page.path, link.path).filter(|_| !link.path.is_empty()) else {
-                    continue;
+            let targets: BTreeSet<_> = links(text).into_iter().map(|(_, link)| link.path).collect();
+            for target in targets.into_iter().filter(|target| !target.is_empty()) {
+                let Some(path) = resolve(&page.path, target) else { continue };
+                let is_directory = file_of(tree, &path) != path;
+                let directory = match target.strip_suffix(DIRECTORY_PAGE) {
+                    Some(directory) => directory.to_owned(),
+                    None if is_directory => format!("{}/", target.trim_end_matches('/')),
+                    None => continue,
                 };
-                if file_of(tree, &target) != target {
-                    let path = link.path.trim_end_matches('/');
-                    let (old, new) = (format!("]({})", link.path), format!("]({path}/{DIRECTORY_PAGE})"));
+                for end in [')', '#'] {
+                    let (old, new) = (format!("]({target}{end}"), format!("]({directory}{INDEX_PAGE}{end}"));
                     linked = linked.replace(&old, &new);
                 }
             }

@@ -1,7 +1,8 @@
 //! The guides, typed as they are written: whatever follows a `$` in one is run, and prints what stands below it.
 //!
-//! A guide names its server, `forewarn dev …`; its ```` ```toml ```` is the file `fleet.toml` beside it, and ```` ```sh NAME ```` is the file
-//! `NAME`, which may be run. Everything is compared as it is, but for where servers listen, which have ports of their own here. `INSTA_UPDATE=always` writes into the guides what is printed.
+//! A guide names its server, `forewarn dev …`, which has a frozen clock and a seed unless the guide says otherwise; its ```` ```toml ```` is the file `fleet.toml` beside it, and ```` ```sh NAME ```` is the file
+//! `NAME`, which may be run. Everything is compared as it is, but for where servers listen, which have ports of their own here, and for `…` in a
+//! guide, which is anything. `INSTA_UPDATE=always` writes into the guides what is printed, and draws the picture of the README.
 //!
 //! Guides for `az` are ignored unless they are asked for: `cargo xtask azure` installs it, and says in `FOREWARN_AZ` where it is.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may stumble")]
@@ -15,6 +16,8 @@ use std::process::{Command, Stdio};
 use forewarn_testkit::{TestServer, programs};
 use tempfile::TempDir;
 
+use crate::terminal_picture::draw;
+
 /// Where a server listens that is not told where.
 const METADATA: &str = "127.0.0.1:1338";
 const API: &str = "127.0.0.1:1339";
@@ -26,6 +29,66 @@ const AGENT: &str = "127.0.0.1:9911";
 enum Az {
     Needed,
     Spared,
+}
+
+/// The README, from the directory of the guides.
+const README: &str = "../../README.md";
+
+#[test]
+fn a_restart_goes_as_the_readme_says() {
+    if programs::find_or_skip("python3").is_some() && has_agent() {
+        check(README, Az::Spared);
+        check_picture();
+    }
+}
+
+/// The commands of the README that are not run here: they install something, or need a program of the reader.
+#[test]
+fn commands_of_the_readme_exist() {
+    let readme = fs::read_to_string(guides().join(README)).unwrap();
+    let blocks = readme.split("```sh\n").skip(1).map(|block| block.split("```").next().unwrap());
+    let lines: Vec<_> = blocks.flat_map(str::lines).collect();
+    let mut tried = Vec::new();
+    for line in &lines {
+        let command = line.split(" # ").next().unwrap().trim_start_matches("sudo ");
+        let mut words = command.split_whitespace().take_while(|word| *word != "--");
+        let Some(program) = words.next().filter(|program| program.starts_with("forewarn")) else { continue };
+        let program = PathBuf::from(crate::program()).with_file_name(program);
+        if !program.ends_with("forewarn-agent") || has_agent() {
+            let output = Command::new(program).args(words).arg("--help").output().unwrap();
+            assert!(output.status.success(), "{command}: {}", String::from_utf8_lossy(&output.stderr));
+        }
+        tried.push(command);
+    }
+    assert!(tried.len() >= 5, "{tried:?}");
+    let alias = lines.iter().find_map(|line| line.split_once("alias forewarn=")).expect("an alias").1;
+    assert!(alias.starts_with("\"$PWD/"), "it works in every directory: {alias}");
+}
+
+#[test]
+fn the_picture_of_the_readme_shows_a_restart_as_it_goes() {
+    // The test above writes the README, and then the picture.
+    if !is_update() {
+        check_picture();
+    }
+}
+
+/// The picture is drawn from the text of the README, which is what commands print.
+fn check_picture() {
+    let readme = fs::read_to_string(guides().join(README)).unwrap();
+    let (_, section) = readme.split_once("\n## A restart in two minutes\n").unwrap();
+    let section = section.split("\n## ").next().unwrap();
+    let blocks = section.split("```console\n").skip(1).map(|block| block.split("```").next().unwrap());
+    let lines: Vec<_> = blocks.flat_map(str::lines).collect();
+    let place = |command: &str| lines.iter().position(|line| line.starts_with(command)).unwrap();
+    let shown = &lines[place("$ export URL")..place("$ forewarn clock next")];
+    let drawn = draw("A restart is announced, read by the VM, and approved", shown);
+    let file = guides().join("../restart.svg");
+    if is_update() {
+        return fs::write(file, drawn).unwrap();
+    }
+    let hint = "hint: INSTA_UPDATE=always cargo test -p forewarn --test it guides::";
+    assert_eq!(fs::read_to_string(file).unwrap_or_default(), drawn, "{hint}");
 }
 
 #[test]
@@ -58,13 +121,21 @@ fn a_driver_is_written_as_the_guide_says() {
 /// promise: A7
 #[test]
 fn a_service_is_drained_as_the_guide_says() {
+    if has_agent() {
+        check("drain-a-service.md", Az::Spared);
+    }
+}
+
+/// Whether the agent is built; without it the test is skipped, and fails in CI.
+fn has_agent() -> bool {
     let agent = PathBuf::from(crate::program()).with_file_name("forewarn-agent");
     if agent.is_file() {
-        return check("drain-a-service.md", Az::Spared);
+        return true;
     }
     let is_ci = std::env::var_os("CI").is_some_and(|value| value == "true");
     assert!(!is_ci, "no agent; with CI=true a test that cannot run has failed");
     eprintln!("SKIPPED: no agent: {}\n  hint: cargo build --package forewarn-agent", agent.display());
+    false
 }
 
 /// promise: A7
@@ -124,8 +195,8 @@ fn check(name: &str, az: Az) {
     }
     let file = guides().join(name);
     let written = fs::read_to_string(&file).unwrap();
-    let played = play(&written, az);
-    if std::env::var_os("INSTA_UPDATE").is_some_and(|value| value == "always") {
+    let played = keep_ellipses(&written, &play(&written, az));
+    if is_update() {
         return fs::write(&file, played).unwrap();
     }
     let differs =
@@ -134,6 +205,44 @@ fn check(name: &str, az: Az) {
         panic!("{name}:{line}: the guide has\n  {written}\nand it is\n  {played}\nhint: INSTA_UPDATE=always");
     }
     assert_eq!(written, played, "{name} is longer or shorter than what happens");
+}
+
+fn is_update() -> bool {
+    std::env::var_os("INSTA_UPDATE").is_some_and(|value| value == "always")
+}
+
+/// What was played, with the lines of the guide where `…` stands for what differs from run to run.
+fn keep_ellipses(written: &str, played: &str) -> String {
+    let mut written = written.lines();
+    let line = |played: &str| match written.next() {
+        Some(written) if is_like(written, played) => format!("{written}\n"),
+        Some(_) | None => format!("{played}\n"),
+    };
+    played.lines().map(line).collect()
+}
+
+/// Whether a line has the parts around each `…`, in this order.
+fn is_like(pattern: &str, line: &str) -> bool {
+    let mut parts = pattern.split('…');
+    let first = parts.next().unwrap_or_default();
+    let Some(mut rest) = line.strip_prefix(first) else { return false };
+    let parts: Vec<_> = parts.collect();
+    let Some((last, middle)) = parts.split_last() else { return rest.is_empty() };
+    for part in middle {
+        let Some((_, after)) = rest.split_once(part) else { return false };
+        rest = after;
+    }
+    rest.ends_with(last)
+}
+
+#[test]
+fn an_ellipsis_is_anything() {
+    for (pattern, line) in [("a", "a"), ("a … c", "a b c"), ("… b …", "a b c"), ("…", "")] {
+        assert!(is_like(pattern, line), "{pattern} {line}");
+    }
+    for (pattern, line) in [("a", "ab"), ("a … c", "a b d"), ("… x …", "a b c"), ("b…", "ab")] {
+        assert!(!is_like(pattern, line), "{pattern} {line}");
+    }
 }
 
 /// The guide, with what its commands print now.
@@ -149,7 +258,7 @@ fn play(guide: &str, az: Az) -> String {
             Some(command) => {
                 played += &format!("{line}\n");
                 // This one is running.
-                if !command.starts_with("forewarn dev ") {
+                if command != "forewarn dev" && !command.starts_with("forewarn dev ") {
                     played += &place.type_in(command);
                 }
             }
@@ -179,10 +288,14 @@ impl Place {
         }
         // On a terminal curl shows no progress; here it is asked not to.
         fs::write(directory.path().join(".curlrc"), "silent\nshow-error\n").unwrap();
-        let (_, words) = guide.split_once("forewarn dev ").expect("a guide names its server");
+        let words = guide.split_once("forewarn dev ").map_or("", |(_, words)| words);
         let words = words.split(['`', '\n']).next().unwrap();
+        assert!(guide.contains("forewarn dev"), "a guide names its server");
         let mut command = Command::new(crate::program());
         command.arg("dev").args(words.split_whitespace()).current_dir(directory.path());
+        // The guide may say something else.
+        command.env("FOREWARN_DEV_CLOCK", "frozen").env("FOREWARN_DEV_SEED", "7");
+        command.env("FOREWARN_DEV_CLOCK_START", "2026-01-01T00:00:00Z");
         command.args(["--metadata-listen", "127.0.0.1:0", "--api-listen", "127.0.0.1:0"]);
         match az {
             Az::Spared => command.args(["--arm-listen", "off"]),
@@ -198,6 +311,7 @@ impl Place {
         let server = TestServer::spawn(crate::program(), command);
         let place = Self { server, directory, az, agent: free.to_string(), set: String::new() };
         place.write_files(guide);
+        place.write_service();
         place
     }
 
@@ -213,6 +327,14 @@ impl Place {
             fs::write(&file, text).unwrap();
             fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
         }
+    }
+
+    /// The program of the reader: `./service`, which prints nothing.
+    fn write_service(&self) {
+        let service = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/test/service.py");
+        let file = self.directory.path().join("service");
+        fs::write(&file, format!("#!/bin/sh\nexec python3 '{service}' > service.log\n")).unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
     }
 
     /// What a line of a shell shows on a terminal.

@@ -26,6 +26,7 @@ mod reset;
 mod secure;
 mod store;
 mod supervised;
+mod terminal_picture;
 mod test;
 mod webhooks;
 
