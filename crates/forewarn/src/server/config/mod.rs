@@ -29,7 +29,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::log::{Detail, Format};
-use crate::state_directory;
+use crate::{service, state_directory};
 use arm::ArmTable;
 pub(super) use arm::DIRECTORY;
 use clients::ClientTable;
@@ -39,9 +39,6 @@ pub(crate) use preflight::{check_driver, check_interface};
 pub(super) use preflight::{check_listeners, has_data};
 pub(super) use tls::TLS_DIRECTORY;
 use tls::TlsTable;
-
-/// The default socket of the operator API.
-const API_SOCKET: &str = "/run/forewarn/api.sock";
 
 /// The file with the first token, in the data directory.
 const FIRST_TOKEN_FILE: &str = "first.token";
@@ -360,7 +357,7 @@ impl ApiTable {
         };
         let socket = match (&self.socket, &address) {
             (Some(path), _) => Some(path.clone()),
-            (None, None) => Some(API_SOCKET.into()),
+            (None, None) => Some(service::SOCKET.into()),
             (None, Some(_)) => None,
         };
         Ok(address.into_iter().chain(socket.map(ApiListener::Unix)).collect())

@@ -85,7 +85,7 @@ fn a_real_server_injects_no_faults() {
     for words in [&["fault", "ls"][..], &["fault", "add", "solo", "--answer", "500"], &["fault", "clear"]] {
         let output = place.run(words);
         let text = String::from_utf8(output.stderr).unwrap();
-        let reason = "this server injects no faults\n  hint: only `forewarn dev` and `forewarn test` do";
+        let reason = "this server injects no faults\n  hint: only a server for development does";
         assert!(!output.status.success() && text.contains(reason), "{words:?}: {text}");
     }
 }
