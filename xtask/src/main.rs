@@ -54,6 +54,7 @@ cargo xtask <command>
   costs             count instructions and allocations of commands, joining VMs and polls with valgrind; a step of test
   monitoring        check the alerts and the dashboard with promtool, and run the tests of the alerts; a step of test
   deb               build and check the Debian packages of server and agent; a step of test with the build of the tests
+      [--check]         check packages with the build of the tests, and keep none
   tidy              check sources, manifests and documents against each other
         [--write]     first write the table of packages in ARCHITECTURE.md and the index of tests
         [--report [--json]]  print measures of the code with their goals instead
@@ -126,7 +127,7 @@ fn run(mut words: Words) -> Result<Outcome> {
         "costs" => words.done().and_then(|()| suite::count_costs()),
         "monitoring" => words.done().and_then(|()| monitoring::check()),
         "docs" => words.done().and_then(|()| docs::command()),
-        "deb" => words.done().and_then(|()| deb::run(deb::Build::Release)),
+        "deb" => deb::command(words),
         "tidy" => tidy::command(words),
         "texts" => texts::command(words),
         "bench" => bench::command(words),

@@ -87,10 +87,10 @@ pub enum ControlError {
     )]
     ShownOnce(Name),
     /// Real machines cannot be made to fail.
-    #[error("only simulated machines can be made to fail\n  hint: use `forewarn dev`")]
+    #[error("only simulated machines can be made to fail")]
     NotPretending,
     /// The real clock cannot be set.
-    #[error("the clock is real and cannot be set\n  hint: `forewarn dev` has a virtual clock")]
+    #[error("the clock is real and cannot be set\n  hint: only a server for development has a virtual clock")]
     RealClock,
     /// The cluster has changed since the request was planned: plan it again.
     #[error("the cluster has changed in the meantime; try again")]

@@ -69,6 +69,48 @@ fn every_command_and_every_option_is_in_the_reference() {
     );
 }
 
+/// The keys of a table of a fleet file, from the error about an unknown one.
+fn keys(table: &str) -> Vec<String> {
+    let error = forewarn_control::Fleet::parse(&table.replace("UNKNOWN", "unknown_key = 1")).unwrap_err();
+    let error = error.to_string();
+    let (_, expected) = error.split_once("expected").unwrap_or_else(|| panic!("{table}: {error}"));
+    expected.split('`').skip(1).step_by(2).map(str::to_owned).collect()
+}
+
+#[test]
+fn every_key_of_a_fleet_file_is_in_its_reference() {
+    let document = include_str!("../../../docs/reference/fleet.md");
+    let code = document.split('`').skip(1).step_by(2);
+    let words = code.flat_map(|code| code.split(|c: char| !c.is_ascii_alphanumeric() && c != '_'));
+    let documented: BTreeSet<_> = words.collect();
+    for table in [
+        "UNKNOWN",
+        "[site]\nUNKNOWN",
+        "[[host]]\nUNKNOWN",
+        "[[vm]]\nUNKNOWN",
+        "[[vm]]\nname = 'a'\nhost = 'h'\n[vm.policy]\nUNKNOWN",
+        "[[availability_set]]\nUNKNOWN",
+        "[[availability_set.machine]]\nUNKNOWN",
+        "[[cloud_service]]\nUNKNOWN",
+        "[[scale_set]]\nUNKNOWN",
+        "[[scale_set]]\nname = 'a'\ninstance = [{ UNKNOWN }]",
+        "[[scale_set]]\nname = 'a'\nplacement = { UNKNOWN }",
+    ] {
+        let keys = keys(table);
+        assert!(!keys.is_empty(), "{table}");
+        let missing: Vec<_> = keys.iter().filter(|key| !documented.contains(key.as_str())).collect();
+        assert!(missing.is_empty(), "docs/reference/fleet.md does not describe {missing:?} of {table:?}");
+    }
+}
+
+#[test]
+fn the_fleet_of_the_package_is_valid() {
+    let fleet = forewarn_control::Fleet::parse(include_str!("../../../deploy/deb/fleet.toml")).unwrap();
+    assert_eq!((fleet.hosts.len(), fleet.vms.len(), fleet.scale_sets.len()), (2, 1, 1));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(forewarn_server::control_with_fleet(&fleet)).expect("the rules accept it");
+}
+
 #[test]
 fn missing_commands_and_options_are_named() {
     let document =

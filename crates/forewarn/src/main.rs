@@ -8,6 +8,8 @@ mod announcing_commands;
 mod client;
 mod completion;
 mod conformance;
+mod context;
+mod context_file;
 mod doctor;
 #[cfg(test)]
 mod documented;
@@ -18,6 +20,8 @@ mod findings;
 mod operator;
 mod requested_events;
 mod server;
+mod server_lookup;
+mod service;
 mod state_directory;
 mod store;
 mod story;
@@ -61,6 +65,9 @@ enum Command {
         #[command(subcommand)]
         command: driver::Command,
     },
+    /// Manage contexts: servers with a name, for all commands
+    #[command(subcommand)]
+    Context(context::Command),
     #[command(flatten)]
     Operator(operator::Command),
     /// Print a completion script for a shell
@@ -108,6 +115,7 @@ fn main() -> ExitCode {
         Command::Doctor(arguments) => doctor::command(&arguments, &options),
         Command::Conformance(arguments) => conformance::command(&arguments, &options),
         Command::Driver { command } => driver::run(&command, &options),
+        Command::Context(command) => context::run(&command, &options),
         Command::Operator(command) => operator::run(&options, command),
         Command::Completions { shell } => operator::print(&completion::script(shell, Cli::command())),
         Command::Complete(arguments) => completion::answer(arguments, Cli::command()),
@@ -158,7 +166,7 @@ mod tests {
         for line in ["--api http://x:1 vm ls", "vm --api http://x:1 ls", "vm ls --api http://x:1"] {
             let words = ["forewarn"].into_iter().chain(line.split(' '));
             let arguments = Cli::try_parse_from(words).unwrap();
-            assert_eq!(arguments.options.api(), "http://x:1", "{line}");
+            assert_eq!(arguments.options.api_option(), Some("http://x:1"), "{line}");
         }
     }
 
@@ -215,6 +223,10 @@ mod tests {
             "conformance http://h --event Thaw=true",
             "conformance http://h --read-only --event Reboot=true",
             "conformance http://h --report conformance.txt",
+            "context",
+            "context set",
+            "context use",
+            "context delete",
         ];
         for line in lines {
             let words = ["forewarn"].into_iter().chain(line.split(' '));
@@ -283,6 +295,12 @@ mod tests {
             "health --wait 30s --output json",
             "driver check ./driver --machine m --host h --to g --host-order update_host --destroy --yes",
             "conformance http://h --as web_0 --event reboot=true --advance true --watch 1s --report c.xml",
+            "context set prod --api https://h:1 --ca ca.pem --token-file t --cluster west",
+            "context use prod",
+            "context ls",
+            "context show",
+            "context delete prod lab",
+            "--context prod vm ls",
             "completions zsh",
         ];
         for line in lines {

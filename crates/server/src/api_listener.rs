@@ -18,7 +18,6 @@ use crate::extension::Scheme;
 use crate::operator::{Access, PROBLEM_REFUSALS, Secret, hash};
 use crate::start_error::StartError;
 use crate::tls::{Source, Tls, TlsError};
-use forewarn_control::ControlError;
 use forewarn_control::request::{Administration, RequestContext};
 
 /// A listener of the operator API.
@@ -42,9 +41,6 @@ pub(crate) struct RunningListener {
     /// Deleted when the service stops.
     _socket: Option<SocketFile>,
 }
-
-/// Name of the token that a new server issues for its administrator.
-const FIRST_TOKEN: &str = "first";
 
 /// Mode of the socket: only the owner of the server may use it.
 const API_SOCKET_MODE: u32 = 0o600;
@@ -136,19 +132,6 @@ impl BoundListener {
     }
 }
 
-/// Issues a token for the administrator, if every listener needs one and there is none.
-pub(crate) async fn first_token(
-    control: &ControlHandle,
-    listeners: &[ApiListener],
-) -> Result<Option<String>, StartError> {
-    let needs_token = listeners.iter().all(|one| one.access() == Access::Tokens);
-    if !needs_token || control.shared().tokens().next().is_some() {
-        return Ok(None);
-    }
-    let name = Name::new(FIRST_TOKEN).map_err(|_| StartError::Refused(ControlError::Unavailable))?;
-    issue_token(control, name, Role::Admin).await.map(Some)
-}
-
 /// Issues a token for all clusters and tenants that does not expire. Its text is returned and not stored.
 ///
 /// # Errors
@@ -156,8 +139,20 @@ pub(crate) async fn first_token(
 pub async fn issue_token(control: &ControlHandle, name: Name, role: Role) -> Result<String, StartError> {
     let number = control.shared().next_token();
     let text = Secret::new().map_err(StartError::Token)?.text(number);
-    let (scope, hash) = (Scope::default(), hash(&text));
+    issue_text(control, number, name, role, &text).await?;
+    Ok(text)
+}
+
+/// Issues a token with this number and text.
+pub(crate) async fn issue_text(
+    control: &ControlHandle,
+    number: u32,
+    name: Name,
+    role: Role,
+    text: &str,
+) -> Result<(), StartError> {
+    let (scope, hash) = (Scope::default(), hash(text));
     let issue = Administration::IssueToken { number, name, role, scope, hash, expires: None };
     control.administer(issue, RequestContext::default()).await?;
-    Ok(text)
+    Ok(())
 }

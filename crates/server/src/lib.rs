@@ -27,6 +27,7 @@ mod control_handle;
 mod descriptors;
 mod driver;
 mod extension;
+mod first_token;
 mod fleet_loading;
 mod gate;
 mod host_reminder;

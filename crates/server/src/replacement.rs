@@ -36,7 +36,7 @@ pub struct ServerState {
 pub enum ReplaceError {
     /// The server has a real clock.
     #[error(
-        "only a server for development can be reset, or load and save its state\n  hint: `forewarn dev` starts one"
+        "only a server for development can be reset, or load and save its state\n  hint: `forewarn backup` copies the state of this server"
     )]
     RealClock,
     /// The state outlives the process.

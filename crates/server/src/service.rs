@@ -7,7 +7,7 @@
 //! ```
 
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,13 +19,14 @@ use forewarn_metadata::{
 };
 use tokio::sync::watch;
 
-use crate::api_listener::{ApiListener, RunningListener, first_token};
+use crate::api_listener::{ApiListener, RunningListener};
 use crate::bound_extension::{BoundExtension, OpenExtension};
 use crate::clients::{ClientCounts, ClientLimits, LimitsCell, ListenerContext};
 use crate::clock::{Clock, ClockPlan};
 use crate::control_handle::ControlHandle;
 use crate::descriptors::{Descriptors, OpenConnections};
 use crate::extension::{ExtensionMount, ExtensionSettings, HttpExtension};
+use crate::first_token::first_token;
 use crate::fleet_loading::load_fleet;
 use crate::hypervisor::{Hypervisor, MachineDriver};
 use crate::operator::{self, HostNames};
@@ -59,6 +60,8 @@ pub struct Plan {
     pub api: Vec<ApiListener>,
     /// Host names with dots that requests to the API may have.
     pub api_host_names: Vec<String>,
+    /// The file that gets the first token, if only clients with a token are admitted and there is none yet.
+    pub first_token_file: Option<PathBuf>,
     /// Limits of the listeners of operators.
     pub api_limits: ClientLimits,
     /// Limits of the listeners of extensions.
@@ -104,7 +107,7 @@ pub struct Service {
     /// Ends when it is dropped.
     _streams: StreamThread,
     metadata_url: Option<String>,
-    first_token: Option<String>,
+    first_token_file: Option<PathBuf>,
 }
 
 /// Deadline of open requests when the server stops.
@@ -176,7 +179,7 @@ impl Service {
             driver,
         };
         let metadata_url = about.metadata.first().cloned();
-        let first_token = first_token(&control, &plan.api).await?;
+        let first_token_file = first_token(&control, &plan.api, plan.first_token_file.as_deref()).await?;
         let host_names = HostNames::new(plan.api_host_names);
         let webhooks = WebhooksShared::new(control.clone(), &plan.webhooks, &telemetry);
         let supervisor = WebhookSupervisor::start(Arc::clone(&webhooks), stop.subscribe());
@@ -209,7 +212,7 @@ impl Service {
             supervisor,
             _streams: streams,
             metadata_url,
-            first_token,
+            first_token_file,
         })
     }
 
@@ -266,10 +269,10 @@ impl Service {
         extension.opened.as_ref().map(|listener| listener.url.as_str())
     }
 
-    /// The first token, if this start has issued it. It cannot be read again.
+    /// The file with the first token, as long as it exists and its token is valid.
     #[must_use]
-    pub fn first_token(&self) -> Option<&str> {
-        self.first_token.as_deref()
+    pub fn first_token_file(&self) -> Option<&Path> {
+        self.first_token_file.as_deref()
     }
 
     /// Stops: accepts no more requests, answers the open ones, and ends within a few seconds.

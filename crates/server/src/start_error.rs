@@ -48,6 +48,29 @@ pub enum StartError {
     /// The first token cannot be issued.
     #[error("cannot issue a token for operators")]
     Token(#[source] std::io::Error),
+    /// The first token cannot be written to its file.
+    #[error(
+        "cannot write the first token: {path}: {1}\n  hint: let the user of the server write there, or set \
+         api.first_token_file to another file",
+        path = .0.display()
+    )]
+    TokenFile(PathBuf, std::io::Error),
+    /// The file for the first token has another content.
+    #[error(
+        "the file of the first token has another content: {path}\n  hint: move it away, or set api.first_token_file to \
+         another file",
+        path = .0.display()
+    )]
+    TokenFileTaken(PathBuf),
+    /// Other users can read the file with the first token.
+    #[error(
+        "other users can read the first token: {path}\n  hint: remove the file; the next start writes another token",
+        path = .0.display()
+    )]
+    TokenFileExposed(PathBuf),
+    /// No file for the first token is known.
+    #[error("no file for the first token\n  hint: set api.first_token_file, or data_dir")]
+    NoTokenFile,
     /// Certificates cannot be loaded.
     #[error("cannot load the TLS certificate")]
     Tls(#[from] TlsError),
@@ -80,6 +103,10 @@ impl StartError {
             | Self::ExtensionListener { .. }
             | Self::Extension(_)
             | Self::Token(_)
+            | Self::TokenFile(..)
+            | Self::TokenFileTaken(_)
+            | Self::TokenFileExposed(_)
+            | Self::NoTokenFile
             | Self::Tls(_)
             | Self::Threads(_) => None,
         }

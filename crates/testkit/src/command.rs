@@ -7,9 +7,10 @@ use std::process::{Child, Command, Output, Stdio};
 use crate::wait_until;
 
 /// Variables of the developer's that would change what a program under test does.
-const CLEARED: [&str; 15] = [
+const CLEARED: [&str; 16] = [
     "COLUMNS",
     "FOREWARN_API",
+    "FOREWARN_CONTEXT",
     "FOREWARN_TOKEN",
     "FOREWARN_CA",
     "FOREWARN_CLUSTER",
@@ -45,6 +46,8 @@ pub fn clean(command: &mut Command) {
     for name in CLEARED {
         command.env_remove(name);
     }
+    // The user has no contexts.
+    command.env("XDG_CONFIG_HOME", "/nonexistent");
     command.env("NO_COLOR", "1").stdin(Stdio::null());
 }
 

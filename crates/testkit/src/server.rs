@@ -118,10 +118,17 @@ impl TestServer {
         format!("http://{}", self.metadata)
     }
 
-    /// The first token, which a server prints when it starts on an empty directory.
+    /// The first token, from the file that a server names when it starts on an empty directory.
     pub fn key(&self) -> String {
-        wait_until("the server prints its first token", || {
-            self.log().split_whitespace().find(|word| word.starts_with("fwt_")).map(str::to_owned)
+        fs::read_to_string(self.key_file()).unwrap().trim_end().to_owned()
+    }
+
+    /// The file with the first token.
+    pub fn key_file(&self) -> String {
+        wait_until("the server names the file of its first token", || {
+            let log = self.log();
+            let mut words = log.split([' ', '"', '\n']);
+            words.find(|word| word.ends_with("first.token")).map(str::to_owned)
         })
     }
 

@@ -1,6 +1,6 @@
 //! The tested server: two clusters with the same fleet, and pending work.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
@@ -37,8 +37,8 @@ const UNDER_WAY: [&[&str]; 4] = [
     &["host", "migrate", "h4", "h5"],
 ];
 
-/// The text before the first token in the output of `forewarn serve`.
-const BEFORE_TOKEN: &str = "not shown again: ";
+/// The file of the first token of `forewarn serve`.
+const TOKEN_FILE: &str = "first.token";
 
 /// A running server, killed on drop.
 pub(super) struct ApiServer {
@@ -72,14 +72,18 @@ impl ApiServer {
         let settings = directory.path().join("settings.toml");
         let text = format!(
             "in_memory = true\nfleet = {:?}\napi.listen = '127.0.0.1:0'\ndriver.kind = 'simulated'\n\
+             api.first_token_file = {:?}\n\
              metadata.listen = [{{ address = '127.0.0.1:0', machine = '{ONLY}' }}]\n",
             tree::root()?.join(FLEET),
+            directory.path().join(TOKEN_FILE),
         );
         fs::write(&settings, text)?;
         let mut command = Command::new(program);
         command.arg("serve").arg("--config").arg(settings);
         let mut server = Self::start(program, command, directory)?;
-        server.token = Some(server.first_token()?);
+        // The file exists before anything listens.
+        let token = fs::read_to_string(server.directory.path().join(TOKEN_FILE))?;
+        server.token = Some(token.trim_end().to_owned());
         server.poll(ONLY, "")?;
         server.prepare()?;
         Ok(server)
@@ -88,8 +92,7 @@ impl ApiServer {
     fn start(program: &Path, mut command: Command, directory: TempDir) -> Result<Self> {
         let file = directory.path().join("addresses.json");
         command.arg("--addresses-file").arg(&file);
-        let printed = File::create(directory.path().join("printed"))?;
-        let child = command.stdin(Stdio::null()).stdout(printed).stderr(Stdio::null()).spawn();
+        let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
         let child = child.context("cannot run forewarn")?;
         let (api, metadata, program) = (String::new(), String::new(), program.to_owned());
         let mut server = Self { child, api, metadata, token: None, directory, program };
@@ -99,15 +102,6 @@ impl ApiServer {
         let address = |of: &str| addresses[of].as_str().map(str::to_owned).context("no address");
         (server.api, server.metadata) = (address("api")?, address("metadata")?);
         Ok(server)
-    }
-
-    fn first_token(&mut self) -> Result<String> {
-        let file = self.directory.path().join("printed");
-        self.wait_for(|| {
-            let text = fs::read_to_string(&file).ok()?;
-            let (_, token) = text.split_once(BEFORE_TOKEN)?;
-            Some(token.split_once('\n')?.0.to_owned())
-        })
     }
 
     fn wait_for<T>(&mut self, look: impl Fn() -> Option<T>) -> Result<T> {

@@ -36,12 +36,19 @@ pub(super) fn lay_out(package: &DebPackage, root: &Path, program: &Path, stage: 
         let place = stage.join(format!("{before}{name}{after}"));
         write(&place, &output(Command::new(program).args(["completions", shell]))?)?;
     }
-    let pages = stage.join("usr/share/man/man1");
+    let manual = stage.join("usr/share/man");
+    let pages = manual.join("man1");
     match package.manual {
         Manual::Written => output(Command::new(program).arg("man").arg(&pages)).map(drop)?,
         Manual::File(page) => copy(&root.join(page), &pages.join(format!("{name}.1")), 0o644)?,
     }
-    for page in all_below(&pages)? {
+    for page in package.references {
+        let document = root.join(page.document);
+        let text = fs::read_to_string(&document);
+        let text = text.with_context(|| format!("cannot read: {}", document.display()))?;
+        write(&manual.join(page.file()), &page.render(&text))?;
+    }
+    for page in all_below(&manual)? {
         compress(&page)?;
     }
     let documents = stage.join("usr/share/doc").join(name);

@@ -1,5 +1,7 @@
 //! The packages: name, description and contents.
 
+use super::manual::ReferencePage;
+
 /// A Debian package.
 pub(super) struct DebPackage {
     /// The name of the package, of its program and of its cargo package.
@@ -15,6 +17,9 @@ pub(super) struct DebPackage {
     /// Empty directories.
     pub(super) empty: &'static [&'static str],
     pub(super) manual: Manual,
+    /// Manual pages that are made from the reference.
+    pub(super) references: &'static [ReferencePage],
+    pub(super) installation: Installation,
     /// Files that the package must contain, with their modes.
     pub(super) expected: &'static [(&'static str, &'static str)],
     /// Directories that its settings name; the trial replaces them.
@@ -34,6 +39,15 @@ pub(super) enum Manual {
     File(&'static str),
 }
 
+/// The depth of the trial of a package.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Installation {
+    /// The package is installed and its service used.
+    Tried,
+    /// The files are extracted and its program started.
+    Extracted,
+}
+
 pub(super) const PACKAGES: [DebPackage; 2] = [SERVER, AGENT];
 
 const SERVER: DebPackage = DebPackage {
@@ -42,12 +56,26 @@ const SERVER: DebPackage = DebPackage {
     scripts: "deploy/deb",
     copied: &[
         ("deploy/deb/serve.toml", "etc/forewarn/serve.toml"),
+        ("deploy/deb/fleet.toml", "usr/share/doc/forewarn/examples/fleet.toml"),
         ("deploy/deb/sysusers.conf", "usr/lib/sysusers.d/forewarn.conf"),
         ("deploy/systemd/forewarn.service", "usr/lib/systemd/system/forewarn.service"),
     ],
     trees: &[("deploy/drivers", "usr/share/doc/forewarn/examples/drivers")],
     empty: &[],
     manual: Manual::Written,
+    references: &[
+        ReferencePage {
+            name: "serve.toml",
+            purpose: "settings of forewarn serve",
+            document: "docs/reference/configuration.md",
+        },
+        ReferencePage {
+            name: "fleet.toml",
+            purpose: "hosts and virtual machines of Forewarn",
+            document: "docs/reference/fleet.md",
+        },
+    ],
+    installation: Installation::Tried,
     expected: &[
         ("-rwxr-xr-x", "./usr/bin/forewarn"),
         ("-rw-r--r--", "./etc/forewarn/serve.toml"),
@@ -55,6 +83,9 @@ const SERVER: DebPackage = DebPackage {
         ("-rw-r--r--", "./usr/lib/sysusers.d/forewarn.conf"),
         ("-rw-r--r--", "./usr/share/man/man1/forewarn.1.gz"),
         ("-rw-r--r--", "./usr/share/man/man1/forewarn-vm-restart.1.gz"),
+        ("-rw-r--r--", "./usr/share/man/man5/serve.toml.5.gz"),
+        ("-rw-r--r--", "./usr/share/man/man5/fleet.toml.5.gz"),
+        ("-rw-r--r--", "./usr/share/doc/forewarn/examples/fleet.toml"),
         ("-rw-r--r--", "./usr/share/bash-completion/completions/forewarn"),
         ("-rw-r--r--", "./usr/share/zsh/vendor-completions/_forewarn"),
         ("-rw-r--r--", "./usr/share/doc/forewarn/examples/drivers/virsh/forewarn-driver-virsh"),
@@ -94,6 +125,8 @@ const AGENT: DebPackage = DebPackage {
         "etc/forewarn-agent/undo.d",
     ],
     manual: Manual::File("deploy/deb-agent/forewarn-agent.1"),
+    references: &[],
+    installation: Installation::Extracted,
     expected: &[
         ("-rwxr-xr-x", "./usr/bin/forewarn-agent"),
         ("-rw-r--r--", "./etc/forewarn-agent/agent.toml"),

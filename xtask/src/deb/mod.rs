@@ -4,11 +4,13 @@
 //!   release build ──▶ a tree of files ──▶ dpkg-deb ──▶ target/deb/NAME_VERSION_ARCH.deb ──▶ checked
 //! ```
 //!
-//! A package is checked before it is printed: its contents, and that its program runs and accepts its settings. Nothing
-//! is installed.
+//! A package is checked before it is printed: its contents, that its program runs and accepts its settings, and that its
+//! service can be used after an installation in a root of its own. Nothing is installed on this computer.
 
 mod files;
+mod installation;
 mod list;
+mod manual;
 mod trial;
 
 use std::fs;
@@ -20,6 +22,7 @@ use anyhow::{Context, Result, ensure};
 use crate::packages::{Readiness, prepare_programs};
 use crate::steps::{Outcome, built_program, cargo};
 use crate::tree;
+use crate::words::{Usage, Words};
 
 use list::{DebPackage, PACKAGES};
 
@@ -52,6 +55,18 @@ pub(crate) enum Build {
     Release,
     /// The build of the tests, to check packages in seconds instead of minutes.
     Tests,
+}
+
+/// Builds packages to give away, or with `--check` packages of the build of the tests.
+pub(crate) fn command(words: Words) -> Result<Outcome> {
+    let mut build = Build::Release;
+    for word in words {
+        match word.as_str() {
+            "--check" if build == Build::Release => build = Build::Tests,
+            other => return Err(Usage::unknown(other).into()),
+        }
+    }
+    run(build)
 }
 
 /// Builds the packages and checks them.

@@ -6,8 +6,8 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Result, ensure};
 
-use super::list::DebPackage;
-use super::output;
+use super::list::{DebPackage, Installation};
+use super::{installation, output};
 
 pub(super) fn run(package: &DebPackage, file: &Path, version: &str) -> Result<()> {
     let list = output(Command::new("dpkg-deb").arg("--contents").arg(file))?;
@@ -22,6 +22,10 @@ pub(super) fn run(package: &DebPackage, file: &Path, version: &str) -> Result<()
     let place = tempfile::tempdir()?;
     output(Command::new("dpkg-deb").arg("--extract").arg(file).arg(place.path()))?;
     start(package, place.path(), version)?;
+    match package.installation {
+        Installation::Tried => installation::run(file)?,
+        Installation::Extracted => {}
+    }
     lint(file)
 }
 

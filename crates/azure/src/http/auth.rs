@@ -185,7 +185,7 @@ impl ArmEndpoint {
             (ListenerKind::Operators, None) => Err(ArmError::new(
                 404,
                 "NotFound",
-                "This server has no listener with TLS for clients of Azure: forewarn dev has one unless it is started with --arm-listen off.",
+                "This server has no listener with TLS for clients of Azure.",
             )),
         }
     }

@@ -24,6 +24,7 @@ use serde::de::DeserializeOwned;
 use tokio::net::{TcpStream, UnixStream};
 use tokio::runtime::Runtime;
 
+use crate::service::{Installation, installation};
 use crate::trust::CaSource;
 
 /// The default address of the server.
@@ -60,11 +61,31 @@ const CLUSTER_FAILED: &str = "/problems/cluster-failed";
 /// A client of one server.
 pub(crate) struct Client {
     address: ServerAddress,
+    source: AddressSource,
     token: Option<String>,
     trust: CaSource,
     /// None to wait without limit.
     timeout: Option<Duration>,
     runtime: Runtime,
+}
+
+/// The source of the address, for errors.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct AddressSource {
+    /// Such as `from context prod`. None if the user sees the address.
+    pub(crate) name: Option<String>,
+    /// The hint for a server that cannot be reached.
+    pub(crate) hint: String,
+}
+
+impl Default for AddressSource {
+    fn default() -> Self {
+        let hint = match installation() {
+            Installation::Installed => "check that the server is running, or use --api URL",
+            Installation::Absent => "start a server with `forewarn dev`, or use --api URL",
+        };
+        Self { name: None, hint: hint.to_owned() }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -140,7 +161,13 @@ impl Client {
     pub(crate) fn new(url: &str) -> Result<Self> {
         let address = url.parse()?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        Ok(Self { address, token: None, trust: CaSource::System, timeout: None, runtime })
+        let source = AddressSource::default();
+        Ok(Self { address, source, token: None, trust: CaSource::System, timeout: None, runtime })
+    }
+
+    /// Sets the source of the address.
+    pub(crate) fn with_source(self, source: AddressSource) -> Self {
+        Self { source, ..self }
     }
 
     /// Sets the API token.
@@ -310,14 +337,24 @@ impl Client {
             .map_err(anyhow::Error::from)
         };
         connect.await.map_err(|error: anyhow::Error| {
-            let hint = crate::trust::hint(&error);
+            let hint = crate::trust::hint(&error).or_else(|| self.permission_hint(&error));
             if hint.is_none() && error.chain().any(is_broken_off) {
                 return ConnectionLost(format!("lost the connection to {self}: {error:#}")).into();
             }
-            let hint =
-                hint.unwrap_or_else(|| "start a server with `forewarn dev`, or use --api URL".to_owned());
-            anyhow!("cannot reach the server at {self}: {error:#}\n  hint: {hint}")
+            let source = self.source.name.as_ref().map(|name| format!(" ({name})")).unwrap_or_default();
+            let hint = hint.unwrap_or_else(|| self.source.hint.clone());
+            anyhow!("cannot reach the server at {self}{source}: {error:#}\n  hint: {hint}")
         })
+    }
+
+    /// A hint for a socket that this user may not use. None for other errors.
+    fn permission_hint(&self, error: &anyhow::Error) -> Option<String> {
+        let ServerAddress::Unix(_) = &self.address else { return None };
+        let mut causes = error.chain().filter_map(|cause| cause.downcast_ref::<std::io::Error>());
+        causes.find(|cause| cause.kind() == std::io::ErrorKind::PermissionDenied)?;
+        let hint = "only root and the user of the server may use the socket, and no group: use `sudo`, or a token with \
+                    `forewarn context set NAME --api URL --token-file FILE`";
+        Some(hint.to_owned())
     }
 }
 

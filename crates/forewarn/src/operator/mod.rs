@@ -46,11 +46,14 @@ mod wait_for;
 mod watch;
 mod webhook;
 
-use anyhow::Result;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
 use clap::builder::PossibleValue;
 use clap::{Args, Subcommand, ValueEnum};
 
-use crate::client;
+use crate::server_lookup::{self, LookupPlaces, ServerTarget};
+use crate::{client, context_file, service};
 pub(crate) use confirmation::ConfirmationArgs;
 use forewarn_cli_support::output::FormatWord;
 pub(crate) use forewarn_cli_support::output::{DataFormat, OutputFormat};
@@ -61,15 +64,20 @@ use session::Session;
 pub(crate) use session::{print, print_data};
 
 /// Options of every command: the server, its credentials, and the output format.
+///
+/// The variables of the server, of the token and of the CA are read where they are needed: `context set` stores options,
+/// and no variables.
 #[derive(Args)]
 pub(crate) struct GlobalOptions {
-    /// Server address: http://HOST:PORT, https://HOST:PORT, or unix:PATH
-    #[arg(
-        long, global = true, value_name = "URL", env = "FOREWARN_API", default_value = client::DEFAULT_URL,
-        help_heading = "Global options"
-    )]
-    api: String,
-    /// Cluster to work on [default: the first one that the token gives access to; for `audit`, all of them]
+    /// Server address: http://HOST:PORT, https://HOST:PORT, or unix:PATH [env: FOREWARN_API] [default: that of the
+    /// context, the socket of the service, or http://127.0.0.1:1339]
+    #[arg(long, global = true, value_name = "URL", help_heading = "Global options")]
+    api: Option<String>,
+    /// Context with the server to use, or `none` [env: FOREWARN_CONTEXT] [default: that of `context use`]
+    #[arg(long, global = true, value_name = "NAME", help_heading = "Global options")]
+    context: Option<String>,
+    /// Cluster to work on [default: that of the context, or the first one that the token gives access to; for `audit`,
+    /// all of them]
     #[arg(
         long,
         global = true,
@@ -78,18 +86,11 @@ pub(crate) struct GlobalOptions {
         help_heading = "Global options"
     )]
     cluster: Option<String>,
-    /// API token
-    #[arg(
-        long,
-        global = true,
-        value_name = "TOKEN",
-        env = "FOREWARN_TOKEN",
-        hide_env_values = true,
-        help_heading = "Global options"
-    )]
+    /// API token [env: FOREWARN_TOKEN] [default: that of the context]
+    #[arg(long, global = true, value_name = "TOKEN", help_heading = "Global options")]
     token: Option<String>,
-    /// CA certificates to trust (PEM file) [default: system store]
-    #[arg(long, global = true, value_name = "FILE", env = "FOREWARN_CA", help_heading = "Global options")]
+    /// CA certificates to trust (PEM file) [env: FOREWARN_CA] [default: those of the context, or the system store]
+    #[arg(long, global = true, value_name = "FILE", help_heading = "Global options")]
     ca: Option<std::ffi::OsString>,
     /// Output format
     #[arg(
@@ -103,18 +104,57 @@ pub(crate) struct GlobalOptions {
 }
 
 impl GlobalOptions {
-    pub(crate) fn api(&self) -> &str {
-        // An empty environment variable counts as unset.
-        if self.api.is_empty() { client::DEFAULT_URL } else { &self.api }
+    /// The server of the command, and the source of its address.
+    pub(crate) fn target(&self) -> Result<ServerTarget> {
+        let contexts = context_file::path();
+        let places = LookupPlaces {
+            api: self.api_option().filter(|url| !url.is_empty()),
+            context: self.context.as_deref().filter(|name| !name.is_empty()),
+            variable: &server_lookup::variable,
+            contexts: contexts.as_deref(),
+            socket: Path::new(service::SOCKET),
+        };
+        places.find()
     }
 
-    /// A client for the server, with the token and the CA certificates of the options.
+    /// A client for the server, with the token and the CA certificates of the options, or of the context.
     pub(crate) fn client(&self) -> Result<client::Client> {
-        Ok(client::Client::new(self.api())?.with_token(self.token()).with_ca_file(self.ca()))
+        let target = self.target()?;
+        let token = self.token().map_or_else(|| target.token(), |token| Ok(Some(token)))?;
+        let client = client::Client::new(&target.url);
+        let client = match target.origin.name() {
+            Some(source) => client.context(source)?,
+            None => client?,
+        };
+        let ca = self.ca(&target);
+        Ok(client.with_source(target.source()).with_token(token).with_ca_file(ca))
     }
 
-    fn ca(&self) -> Option<std::path::PathBuf> {
-        self.ca.clone().filter(|path| !path.is_empty()).map(Into::into)
+    /// The CA certificates to trust.
+    pub(crate) fn ca(&self, target: &ServerTarget) -> Option<PathBuf> {
+        let variable = || std::env::var_os("FOREWARN_CA");
+        let named = self.ca.clone().or_else(variable).filter(|path| !path.is_empty());
+        named.map(PathBuf::from).or_else(|| target.ca())
+    }
+
+    /// The value of `--api`.
+    pub(crate) fn api_option(&self) -> Option<&str> {
+        self.api.as_deref()
+    }
+
+    /// The value of `--ca`.
+    pub(crate) fn ca_option(&self) -> Option<&std::ffi::OsStr> {
+        self.ca.as_deref()
+    }
+
+    /// The value of `--token`.
+    pub(crate) fn token_option(&self) -> Option<&str> {
+        self.token.as_deref()
+    }
+
+    /// The value of `--cluster` or of its variable.
+    pub(crate) fn cluster_option(&self) -> Option<&str> {
+        self.cluster.as_deref()
     }
 
     pub(crate) fn output(&self) -> OutputFormat {
@@ -137,12 +177,19 @@ impl GlobalOptions {
         if self.json { OutputChoice::Any(FormatWord::Json) } else { self.output }
     }
 
-    pub(crate) fn cluster(&self) -> Option<String> {
-        self.cluster.clone().filter(|cluster| !cluster.is_empty())
+    pub(crate) fn cluster(&self) -> Result<Option<String>> {
+        match self.cluster.clone().filter(|cluster| !cluster.is_empty()) {
+            Some(cluster) => Ok(Some(cluster)),
+            None => Ok(self.target()?.cluster()),
+        }
     }
 
-    fn token(&self) -> Option<String> {
-        self.token.clone().filter(|token| !token.is_empty())
+    /// The token of the command line, or of the environment.
+    pub(crate) fn token(&self) -> Option<String> {
+        self.token
+            .clone()
+            .filter(|token| !token.is_empty())
+            .or_else(|| server_lookup::variable("FOREWARN_TOKEN"))
     }
 }
 

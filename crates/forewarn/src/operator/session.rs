@@ -40,7 +40,7 @@ const OF_SERVER: [&str; 8] = [
 
 impl Session {
     pub(super) fn new(options: &GlobalOptions) -> Result<Self> {
-        Ok(Self { client: options.client()?, output: options.output(), cluster: options.cluster() })
+        Ok(Self { client: options.client()?, output: options.output(), cluster: options.cluster()? })
     }
 
     /// The cluster that `--cluster` names.

@@ -27,6 +27,8 @@ use super::{
     HangupAction, log, random_seed, read_fleet, run, with_fleet_line, with_port_hint, write_addresses,
 };
 use crate::requested_events::{RequestedEvent, check_order, parse_after};
+use crate::server_lookup;
+use crate::service::{Installation, installation};
 use crate::state_directory::StateDirectory;
 
 /// Run a local server for development: in memory, on loopback, with a demo fleet, simulated machines and a virtual
@@ -183,6 +185,7 @@ pub(crate) fn command(arguments: &DevArgs) -> Result<()> {
             api: service.api_url(),
             arm: service.extension_url(LISTENER),
             program: &std::env::args().next().unwrap_or_else(|| "forewarn".to_owned()),
+            looked_up: &server_lookup::usual_url(),
             data_dir: arguments.data_dir.as_deref(),
         };
         let members = [("metadata", Some(urls.metadata)), ("api", Some(urls.api)), ("arm", urls.arm)];
@@ -196,11 +199,15 @@ pub(crate) fn command(arguments: &DevArgs) -> Result<()> {
             Some(file) => with_fleet_line(error, file),
             None => error,
         };
-        with_port_hint(
-            error,
-            "another `forewarn dev` may be running: --metadata-listen 127.0.0.1:0, --api-listen 127.0.0.1:0 and \
-             --arm-listen 127.0.0.1:0 select free ports",
-        )
+        let other = match installation() {
+            Installation::Installed => "the service of this computer, or another `forewarn dev`,",
+            Installation::Absent => "another `forewarn dev`",
+        };
+        let hint = format!(
+            "{other} may be running: --metadata-listen 127.0.0.1:0, --api-listen 127.0.0.1:0 and --arm-listen \
+             127.0.0.1:0 select free ports"
+        );
+        with_port_hint(error, &hint)
     })
 }
 

@@ -29,6 +29,8 @@ pub(super) struct ServerUrls<'a> {
     pub(super) arm: Option<&'a str>,
     /// The path of this program, as it was called.
     pub(super) program: &'a str,
+    /// The address that commands use without `--api`.
+    pub(super) looked_up: &'a str,
     /// None for a server in memory.
     pub(super) data_dir: Option<&'a Path>,
 }
@@ -49,9 +51,8 @@ impl FleetSummary {
     }
 
     pub(super) fn greeting(&self, Speed(speed): Speed, urls: &ServerUrls<'_>) -> String {
-        let ServerUrls { metadata, api, arm, program, data_dir } = *urls;
-        let is_default = api == crate::client::DEFAULT_URL;
-        let forewarn = if is_default { program.to_owned() } else { format!("{program} --api {api}") };
+        let ServerUrls { metadata, api, arm, program, looked_up, data_dir } = *urls;
+        let forewarn = if api == looked_up { program.to_owned() } else { format!("{program} --api {api}") };
         let clock = if speed == 0 { "frozen".to_owned() } else { format!("running {speed}x") };
         let mut text = format!(
             "forewarn {} dev: {} machines of {} tenants on {} hosts; virtual clock, {clock}\n\n",
@@ -121,7 +122,14 @@ mod tests {
 
     fn urls(data_dir: Option<&'static Path>) -> ServerUrls<'static> {
         let arm = data_dir.is_none().then_some("https://a");
-        ServerUrls { metadata: "http://m", api: "http://127.0.0.1:1339", arm, program: "forewarn", data_dir }
+        ServerUrls {
+            metadata: "http://m",
+            api: "http://127.0.0.1:1339",
+            arm,
+            program: "forewarn",
+            looked_up: "http://127.0.0.1:1339",
+            data_dir,
+        }
     }
 
     #[test]

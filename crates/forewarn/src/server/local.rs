@@ -40,6 +40,7 @@ impl LocalServer {
             threads: cores(),
             api: vec![ApiListener::Open(self.api_listen)],
             api_host_names: Vec::new(),
+            first_token_file: None,
             api_limits: ClientLimits::default(),
             extension_limits: ClientLimits::default(),
             descriptors: Descriptors::default(),

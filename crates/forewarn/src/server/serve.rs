@@ -25,6 +25,9 @@ use super::{
 };
 use crate::operator::{GlobalOptions, OutputFormat, names, print, print_data, visible};
 
+/// The message that names the file of the first token.
+const FIRST_TOKEN: &str = "first token (admin) is in a file";
+
 /// Run a production server with the real clock, from a configuration file
 #[derive(Args, Debug)]
 #[command(before_help = "\
@@ -72,10 +75,14 @@ pub(crate) fn command(arguments: &ServeArgs, options: &GlobalOptions) -> Result<
         if let Some(file) = &arguments.addresses_file {
             write_addresses(file, service)?;
         }
-        if let Some(token) = service.first_token() {
-            // The token is printed once, and never logged.
-            let text = format!("first token (admin), not shown again: {token}\n");
-            log::print(&text, "first token (admin), not shown again", &[("token", token)]);
+        if let Some(file) = service.first_token_file() {
+            // Standard output may be the system's log: it gets the name of the file, never the token.
+            let file = file.display().to_string();
+            log::print(
+                &format!("first token (admin) is in the file {file}\n"),
+                FIRST_TOKEN,
+                &[("file", &file)],
+            );
         }
         let api = service.api_urls().collect::<Vec<_>>().join(" ");
         tracing::info!(
@@ -192,6 +199,7 @@ fn plan(config: &Config) -> Result<Plan> {
         threads: config.metadata.threads.unwrap_or_else(cores),
         api: config.api.listeners(data_dir.as_deref())?,
         api_host_names: config.api.host_names.clone(),
+        first_token_file: config.first_token_file(),
         api_limits: config.api.limits()?,
         extension_limits: config.arm_limits()?,
         descriptors: Descriptors::default(),

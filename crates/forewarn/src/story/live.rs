@@ -19,6 +19,7 @@ use forewarn_types::Span;
 
 use super::faults::StoryFaults;
 use crate::client::{ApiError, Client};
+use crate::service::{Installation, installation};
 
 /// A server with an empty fleet and a frozen clock.
 pub(crate) struct LiveStage {
@@ -41,32 +42,39 @@ struct AuditLog {
 /// Entries of the cluster of a story, oldest first.
 const AUDIT: &str = "/v1/audit?cluster=default&order=oldest&limit=1000";
 
-/// The command that starts such a server.
-const HINT: &str = "hint: forewarn dev --fleet none --clock frozen --clock-start 2026-01-01T00:00:00Z";
+/// The hint for a server on which no story can run. Beside an installed service nothing proposes another server.
+fn hint() -> &'static str {
+    match installation() {
+        Installation::Installed => "hint: use --api URL of a server for tests",
+        Installation::Absent => {
+            "hint: forewarn dev --fleet none --clock frozen --clock-start 2026-01-01T00:00:00Z"
+        }
+    }
+}
 
 impl LiveStage {
     /// Connects to the server. Fails if a story cannot run there.
-    pub(crate) fn new(url: &str) -> Result<Self> {
-        let api = Client::new(url)?;
+    pub(crate) fn new(api: Client) -> Result<Self> {
+        let hint = hint();
         let clock: ClockView = api.get("/v1/clock")?;
         ensure!(
             clock.kind == "virtual",
-            "a live story needs a virtual clock, but the clock of the server is real\n  {HINT}"
+            "a live story needs a virtual clock, but the clock of the server is real\n  {hint}"
         );
-        ensure!(clock.speed == 0, "a live story needs a frozen clock\n  {HINT}");
+        ensure!(clock.speed == 0, "a live story needs a frozen clock\n  {hint}");
         let beginning = clock.now.0;
         ensure!(
             beginning.rounded_up() == beginning,
-            "a live story needs a clock at a whole second: {}\n  {HINT}",
+            "a live story needs a clock at a whole second: {}\n  {hint}",
             clock.now
         );
         let hosts: Vec<HostView> = api.pages("/v1/hosts")?;
         let tenants: Vec<TenantView> = api.pages("/v1/tenants")?;
         if !(hosts.is_empty() && tenants.is_empty()) {
-            bail!("a live story needs an empty fleet\n  {HINT}");
+            bail!("a live story needs an empty fleet\n  {hint}");
         }
         let server: ServerView = api.get("/v1/server")?;
-        ensure!(server.prefix, "a live story needs a server that accepts requests for /vm/NAME\n  {HINT}");
+        ensure!(server.prefix, "a live story needs a server that accepts requests for /vm/NAME\n  {hint}");
         let metadata = server.metadata.first().context("the server has no metadata endpoint")?;
         let (metadata, audit) = (Client::new(metadata)?, RefCell::default());
         let faults = StoryFaults::default();
@@ -256,7 +264,7 @@ mod tests {
 
     #[test]
     fn an_unreachable_server_is_an_error() {
-        let problem = LiveStage::new("http://127.0.0.1:1").err().unwrap();
+        let problem = LiveStage::new(Client::new("http://127.0.0.1:1").unwrap()).err().unwrap();
         assert!(format!("{problem:#}").contains("cannot reach the server"), "{problem:#}");
     }
 }

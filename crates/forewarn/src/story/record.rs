@@ -22,7 +22,7 @@ use crate::operator::{GlobalOptions, OutputFormat, names, print, print_data, vis
 const ENTRIES_MAX: usize = 100_000;
 
 pub(super) fn command(file: Option<&Path>, since: u64, options: &GlobalOptions) -> Result<()> {
-    let history = read_history(&options.client()?, options.cluster().as_deref(), since)?;
+    let history = read_history(&options.client()?, options.cluster()?.as_deref(), since)?;
     let Recording { story, warnings } = record(&history);
     for warning in &warnings {
         eprintln!("forewarn: warning: {}", visible(warning));

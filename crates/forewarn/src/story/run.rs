@@ -30,8 +30,8 @@ pub(crate) struct RunArgs {
 enum StoryTarget<'a> {
     /// The rule engine, without a server.
     Rules,
-    /// The server at this address.
-    Server(&'a str),
+    /// The server of the options.
+    Server(&'a GlobalOptions),
 }
 
 /// The result of one story.
@@ -57,7 +57,7 @@ struct StoryResult {
 
 pub(super) fn command(arguments: &RunArgs, options: &GlobalOptions) -> Result<()> {
     let RunArgs { files: StoryFiles { files }, quiet, live } = arguments;
-    let target = if *live { StoryTarget::Server(options.api()) } else { StoryTarget::Rules };
+    let target = if *live { StoryTarget::Server(options) } else { StoryTarget::Rules };
     let mut results = Vec::new();
     for file in files {
         let result = run_file(file, &target);
@@ -104,9 +104,9 @@ fn run_text(text: &str, target: &StoryTarget<'_>) -> Result<String> {
     let story = forewarn_story::parse(text)?;
     let transcript = match target {
         StoryTarget::Rules => forewarn_story::run(&story)?,
-        StoryTarget::Server(api) => {
+        StoryTarget::Server(options) => {
             story.check_live()?;
-            forewarn_story::run_on(&story, &mut LiveStage::new(api)?)?
+            forewarn_story::run_on(&story, &mut LiveStage::new(options.client()?)?)?
         }
     };
     Ok(transcript.to_string())

@@ -15,7 +15,7 @@ use tokio::sync::mpsc;
 const MARK_NAME: &str = "FOREWARN_TEST_RUN";
 
 /// Variables of the user that would lead a `forewarn` inside of a program to another server.
-const CLEARED: [&str; 3] = ["FOREWARN_TOKEN", "FOREWARN_CA", "FOREWARN_CLUSTER"];
+const CLEARED: [&str; 4] = ["FOREWARN_CONTEXT", "FOREWARN_TOKEN", "FOREWARN_CA", "FOREWARN_CLUSTER"];
 
 /// Time from SIGTERM to SIGKILL.
 const GRACE: Duration = Duration::from_secs(5);

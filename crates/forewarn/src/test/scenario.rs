@@ -11,6 +11,7 @@ use super::pacer::{Pacer, PacerError};
 use super::preparation::{Scenario, ScenarioStory};
 use super::programs::{NewProgram, Programs};
 use super::story_stage::StoryStage;
+use crate::client::Client;
 use crate::exit_code::ExitError;
 use crate::requested_events::RequestedEvent;
 use crate::story::live::LiveStage;
@@ -88,7 +89,7 @@ impl Course<'_> {
         let is_command_due = !story.starts_command && !command.is_empty();
         let (startup, text) = (self.arguments.startup, story.story.clone());
         let run = move || -> Result<Result<Transcript, StoryError>> {
-            let live = LiveStage::new(&api)?;
+            let live = LiveStage::new(Client::new(&api)?)?;
             let mut stage = StoryStage {
                 live,
                 pacer,

@@ -44,6 +44,7 @@ impl AuditTestServer {
             threads: NonZeroUsize::MIN,
             api: vec![ApiListener::Tokens("127.0.0.1:0".parse().unwrap())],
             api_host_names: Vec::new(),
+            first_token_file: None,
             api_limits: crate::ClientLimits::default(),
             extension_limits: crate::ClientLimits::default(),
             descriptors: crate::Descriptors::default(),

@@ -144,9 +144,7 @@ fn no_fault(id: &str) -> ApiProblem {
 /// The faults, unless this server injects none.
 fn table(request: &OperatorRequest) -> Result<&FaultTable, ApiProblem> {
     request.control.directory().faults().map(Arc::as_ref).ok_or_else(|| {
-        ApiProblem::conflict(
-            "this server injects no faults\n  hint: only `forewarn dev` and `forewarn test` do",
-        )
+        ApiProblem::conflict("this server injects no faults\n  hint: only a server for development does")
     })
 }
 

@@ -81,7 +81,7 @@ use metrics::Metrics;
 use problem::{ApiProblem, ProblemKind};
 use required_permit::RequiredPermit;
 use route::Route;
-pub(crate) use token::{Secret, hash};
+pub(crate) use token::{PresentedToken, Secret, hash};
 pub use token::{TokenError, find as find_token};
 
 /// State of every handler.

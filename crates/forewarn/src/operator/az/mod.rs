@@ -136,10 +136,11 @@ pub(crate) fn arm_url(arm: &str, client: &Client) -> Result<String> {
 fn set(session: &Session, options: &GlobalOptions, environment: &AzEnvArgs) -> Result<AzEnvironment> {
     let server: ServerView = session.get("/v1/server")?;
     let Some(arm) = &server.arm else {
-        bail!(
-            "this server has no listener for Azure clients\n  \
-             hint: `forewarn dev` has one, unless --arm-listen is off; for `forewarn serve`, add [arm] to its configuration"
-        );
+        let hint = match server.mode.as_str() {
+            "serve" => "add [arm] to the settings of the server, and restart it",
+            _ => "start the server without --arm-listen off",
+        };
+        bail!("this server has no listener for Azure clients\n  hint: {hint}");
     };
     let url = arm_url(arm, session.client())?;
     let files = AzFiles::write(session, options, &url)?;
@@ -237,7 +238,7 @@ impl AzFiles {
             }
             // The certificate is from another CA, which --ca may name.
             _ => {
-                let file = options.ca().map(|file| fs::canonicalize(&file).unwrap_or(file));
+                let file = options.ca(&options.target()?).map(|file| fs::canonicalize(&file).unwrap_or(file));
                 (file.clone(), Client::new(url)?.with_ca_file(file))
             }
         };

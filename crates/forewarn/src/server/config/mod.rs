@@ -29,6 +29,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::log::{Detail, Format};
+use crate::{service, state_directory};
 use arm::ArmTable;
 pub(super) use arm::DIRECTORY;
 use clients::ClientTable;
@@ -39,8 +40,8 @@ pub(super) use preflight::{check_listeners, has_data};
 pub(super) use tls::TLS_DIRECTORY;
 use tls::TlsTable;
 
-/// The default socket of the operator API.
-const API_SOCKET: &str = "/run/forewarn/api.sock";
+/// The file with the first token, in the data directory.
+const FIRST_TOKEN_FILE: &str = "first.token";
 
 /// Bytes of a configuration file.
 pub(super) const CONFIG_BYTES_MAX: usize = 1024 * 1024;
@@ -125,6 +126,7 @@ pub(super) struct ApiTable {
     listen: Option<SocketAddr>,
     #[serde(default)]
     pub(super) host_names: Vec<String>,
+    first_token_file: Option<PathBuf>,
     tls: Option<TlsTable>,
     #[serde(default)]
     connection: ClientTable,
@@ -213,6 +215,15 @@ impl Config {
         let data_dir = self.data_dir()?;
         let directory = self.metadata.identity_directory.as_deref();
         self.arm.as_ref().map(|arm| arm.plan(data_dir.as_deref(), directory)).transpose()
+    }
+
+    /// The file for the first token: in the data directory, or for a server in memory in the state directory of the user.
+    pub(super) fn first_token_file(&self) -> Option<PathBuf> {
+        let default = || {
+            let directory = self.data_dir.clone().or_else(state_directory::directory);
+            Some(directory?.join(FIRST_TOKEN_FILE))
+        };
+        self.api.first_token_file.clone().or_else(default)
     }
 
     /// Limits of the listener for Azure clients.
@@ -346,7 +357,7 @@ impl ApiTable {
         };
         let socket = match (&self.socket, &address) {
             (Some(path), _) => Some(path.clone()),
-            (None, None) => Some(API_SOCKET.into()),
+            (None, None) => Some(service::SOCKET.into()),
             (None, Some(_)) => None,
         };
         Ok(address.into_iter().chain(socket.map(ApiListener::Unix)).collect())

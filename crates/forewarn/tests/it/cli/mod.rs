@@ -6,6 +6,7 @@
 mod api;
 mod audit;
 mod completion;
+mod contexts;
 mod driver;
 mod enrolment_setting;
 mod explain;

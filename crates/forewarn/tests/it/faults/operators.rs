@@ -89,7 +89,7 @@ fn a_real_server_injects_no_faults() {
     {
         let output = place.run(words);
         let text = String::from_utf8(output.stderr).unwrap();
-        let reason = "this server injects no faults\n  hint: only `forewarn dev` and `forewarn test` do";
+        let reason = "this server injects no faults\n  hint: only a server for development does";
         assert!(!output.status.success() && text.contains(reason), "{words:?}: {text}");
     }
 }
