@@ -9,6 +9,9 @@ pub(super) fn command(options: &GlobalOptions) -> Result<()> {
     let config = options.load()?;
     let found = block_on(async { Ok(run::search(&config).run().await?) })?;
     print(&format!("{}\n", found.endpoint))?;
-    eprintln!("found {}", found.by);
+    match config.given.endpoint {
+        Some(_) => eprintln!("given by --endpoint"),
+        None => eprintln!("found {}", found.by),
+    }
     Ok(())
 }

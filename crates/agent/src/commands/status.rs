@@ -8,7 +8,7 @@ use clap::Args;
 use forewarn_cli_support::table::{Table, listed, some};
 use forewarn_cli_support::visible::json;
 use forewarn_client::http::{HttpClient, Limits, Request, Trust, Url};
-use forewarn_types::show_duration;
+use forewarn_types::{TcpAddress, show_duration};
 
 use super::{GlobalOptions, block_on, print};
 use crate::config::Config;
@@ -28,14 +28,14 @@ pub(super) struct StatusArgs {
     /// Print JSON
     #[arg(long)]
     json: bool,
-    /// Address of the agent's listener; overrides the settings
+    /// Address of the agent's listener; overrides the settings [default: 127.0.0.1:9911]
     #[arg(long, value_name = "ADDRESS")]
-    at: Option<SocketAddr>,
+    at: Option<TcpAddress>,
 }
 
 pub(super) fn command(options: &GlobalOptions, arguments: &StatusArgs) -> Result<()> {
     let address = match arguments.at {
-        Some(address) => address,
+        Some(TcpAddress(address)) => address,
         None => listener_address(&options.load()?)?,
     };
     let body = block_on(request_status(address))?;
