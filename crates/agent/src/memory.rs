@@ -9,13 +9,17 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use forewarn_agent_core::Memory;
 use rustix::fs::FlockOperation;
 use serde::{Deserialize, Serialize};
 
 /// Size limit of the file. The longest document leads to less.
 const BYTES_MAX: u64 = 64 * 1024 * 1024;
+
+/// The way out for a user who may not write to the default directory.
+const STATE_HINT: &str =
+    "--state ./state.json, or `state` in the settings, names a file that this user may write";
 
 /// The version of the format.
 const VERSION: u32 = 1;
@@ -60,9 +64,17 @@ pub(crate) enum LoadedMemory {
 impl MemoryFile {
     /// Locks the file and reads it.
     pub(crate) fn open(path: &Path) -> Result<(Self, LoadedMemory)> {
+        if path.is_dir() {
+            bail!(
+                "the state file is a directory: {}\n  hint: --state {}",
+                path.display(),
+                path.join("state.json").display()
+            );
+        }
         let directory = directory(path);
-        fs::create_dir_all(directory)
-            .with_context(|| format!("cannot create the directory {}", directory.display()))?;
+        fs::create_dir_all(directory).map_err(|error| {
+            anyhow!("cannot create the directory {}: {error}\n  hint: {STATE_HINT}", directory.display())
+        })?;
         let lock = lock(path)?;
         let mut memory_file = Self { path: path.to_owned(), stored: Vec::new(), _lock: lock };
         let loaded = match read(path) {
@@ -120,7 +132,9 @@ fn read(path: &Path) -> Result<Option<(Memory, Vec<u8>)>, String> {
 fn lock(path: &Path) -> Result<File> {
     let lock_path = with_suffix(path, ".lock");
     let file = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(&lock_path);
-    let file = file.with_context(|| format!("cannot open the lock file: {}", lock_path.display()))?;
+    let file = file.map_err(|error| {
+        anyhow!("cannot open the lock file: {}: {error}\n  hint: {STATE_HINT}", lock_path.display())
+    })?;
     match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => Ok(file),
         Err(rustix::io::Errno::WOULDBLOCK) => bail!(
@@ -211,6 +225,14 @@ mod tests {
             memory_file.store(&Memory::default()).unwrap();
             assert!(read_only(&path).is_ok());
         }
+    }
+
+    #[test]
+    fn a_directory_is_no_state_file_and_stays_where_it_is() {
+        let directory = tempfile::tempdir().unwrap();
+        let refused = MemoryFile::open(directory.path()).unwrap_err().to_string();
+        assert!(refused.contains("is a directory") && refused.contains("/state.json"), "{refused}");
+        assert!(directory.path().is_dir());
     }
 
     #[test]

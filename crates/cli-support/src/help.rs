@@ -3,7 +3,9 @@
 use std::ffi::{OsStr, OsString};
 
 use clap::error::{ContextKind, ContextValue};
-use clap::{Arg, Command, CommandFactory, FromArgMatches};
+use clap::{Arg, ArgMatches, Command, CommandFactory, FromArgMatches};
+
+use crate::expected_value::{add_tip, with_expected_value};
 
 /// The layout of every command: description, usage, examples (`before_help`), arguments.
 const TEMPLATE: &str = "{about-with-newline}\n{usage-heading} {usage}\n\n{before-help}{all-args}{after-help}";
@@ -16,11 +18,20 @@ const WIDTH_MAX: usize = 100;
 pub fn parse<T: CommandFactory + FromArgMatches>() -> T {
     let mut command = with_layout(T::command());
     let words: Vec<_> = std::env::args_os().collect();
-    let matches = command.try_get_matches_from_mut(&words).unwrap_or_else(|mut error| {
-        name_variable(&command, &mut error, &words, |name| std::env::var_os(name));
-        error.exit()
-    });
+    let matches = matches(&mut command, &words).unwrap_or_else(|error| error.exit());
     T::from_arg_matches(&matches).unwrap_or_else(|error| error.format(&mut command).exit())
+}
+
+/// Reads a command line.
+///
+/// # Errors
+/// Returns an error if the command line is invalid, or asks for help. An error about a value says what is expected.
+pub fn matches(command: &mut Command, words: &[OsString]) -> Result<ArgMatches, clap::Error> {
+    command.try_get_matches_from_mut(words).map_err(|error| {
+        let mut error = with_expected_value(error, command);
+        name_variable(command, &mut error, words, |name| std::env::var_os(name));
+        error
+    })
 }
 
 /// Gives an option the environment variable of its name after a prefix. A variable that is empty counts as unset.
@@ -59,8 +70,8 @@ fn name_variable(
     if let Some(variable) = option.get_env().filter(|_| !is_on_line)
         && value_of(variable).is_some_and(|found| found.to_string_lossy() == value)
     {
-        let tip = format!("the value is that of the environment variable {}", variable.to_string_lossy());
-        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+        let name = variable.to_string_lossy();
+        add_tip(error, format!("the value is that of the environment variable {name}"));
     }
 }
 

@@ -5,6 +5,7 @@
 
 #[cfg(test)]
 mod captured;
+mod expected_value;
 pub mod help;
 mod json_line;
 pub mod log;

@@ -109,7 +109,7 @@ fn hint(message: &str) -> &'static str {
     } else if says("api-version") {
         "\n  hint: the endpoint supports none of the editions from 2017-03-01 to 2020-07-01; see GET /metadata/versions"
     } else if says("not a known virtual machine") {
-        "\n  hint: no machine has this address; see `forewarn vm list`"
+        "\n  hint: no machine has this address, or the name after /vm/ in the endpoint; see `forewarn vm ls`"
     } else if says("host must be") {
         "\n  hint: use an IP address instead of a host name"
     } else {

@@ -228,7 +228,11 @@ impl fmt::Display for NotFound {
         for FailedLocation { location, reason } in &self.tried {
             write!(out, "\n  {location}: {reason}")?;
         }
-        write!(out, "\n  hint: set {VARIABLE}, or the endpoint in the settings: http://169.254.169.254")
+        write!(
+            out,
+            "\n  hint: set {VARIABLE}, `endpoint` in the settings, or --endpoint, to http://169.254.169.254; for `forewarn \
+             dev`, to http://127.0.0.1:1338/vm/NAME"
+        )
     }
 }
 

@@ -162,6 +162,17 @@ mod tests {
     }
 
     #[test]
+    fn every_error_about_a_value_says_what_is_expected() {
+        let command = forewarn_cli_support::help::with_layout(Cli::command());
+        let read = |command: &mut clap::Command, words: &[std::ffi::OsString]| {
+            forewarn_cli_support::help::matches(command, words).err()
+        };
+        let (unhelpful, errors) = forewarn_testkit::bad_values::check(&command, read);
+        assert!(unhelpful.is_empty(), "{}", unhelpful.join("\n"));
+        assert!(errors > 1000, "too few options were tried: {errors} errors");
+    }
+
+    #[test]
     fn a_global_option_may_stand_anywhere_on_the_line() {
         for line in ["--api http://x:1 vm ls", "vm --api http://x:1 ls", "vm ls --api http://x:1"] {
             let words = ["forewarn"].into_iter().chain(line.split(' '));

@@ -7,6 +7,9 @@ use std::borrow::Cow;
 use crate::start_request::{BODY_BYTES_MAX, BadStartRequest};
 use crate::versions::VersionList;
 
+/// The rule for the header `Host`.
+const HOST_RULE: &str = "Host must be an IP address, localhost, a single label or a configured name";
+
 /// The reason why a request is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequestError {
@@ -19,7 +22,10 @@ pub enum RequestError {
     /// The header fields are too many or too long.
     HeadersTooLarge,
     /// The `Host` is a name that another domain may have pointed to this server.
-    ForeignHost,
+    ForeignHost {
+        /// The way to make the name known. `None` if there is none.
+        advice: Option<&'static str>,
+    },
     /// The request came through a proxy or from a web page.
     UnwantedHeader(UnwantedHeader),
     /// The path does not exist.
@@ -90,7 +96,7 @@ impl RequestError {
     pub const fn status(self) -> u16 {
         match self {
             Self::Malformed
-            | Self::ForeignHost
+            | Self::ForeignHost { .. }
             | Self::UnwantedHeader(_)
             | Self::MetadataHeaderMissing
             | Self::TokenHeaderMissing
@@ -122,9 +128,8 @@ impl RequestError {
             Self::Malformed => bad_request("the request is malformed"),
             Self::UriTooLong => r#"{ "error": "URI too long" }"#.into(),
             Self::HeadersTooLarge => r#"{ "error": "Request header fields too large" }"#.into(),
-            Self::ForeignHost => {
-                bad_request("Host must be an IP address, localhost, a single label or a configured name")
-            }
+            Self::ForeignHost { advice: None } => bad_request(HOST_RULE),
+            Self::ForeignHost { advice: Some(advice) } => bad_request(&format!("{HOST_RULE}: {advice}")),
             Self::UnwantedHeader(header) => bad_request(&format!("{} is not accepted", header.as_str())),
             Self::NotFound => r#"{ "error": "Not found" }"#.into(),
             Self::MetadataHeaderMissing => bad_request(". Required metadata header not specified"),

@@ -28,6 +28,9 @@ pub trait ControlPlane: Clone + Debug + Send + Sync + 'static {
     /// The machine of a cluster with that address.
     fn caller_at(&self, cluster: ClusterId, address: IpAddr) -> Option<Arc<Caller>>;
 
+    /// True if a machine of a cluster has an address.
+    fn has_addresses(&self, cluster: ClusterId) -> bool;
+
     /// The machine with that name: `name` or `tenant/name` in the default cluster, or `cluster/tenant/name`.
     fn caller_named(&self, name: &str) -> Option<Arc<Caller>>;
 

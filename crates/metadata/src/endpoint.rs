@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwapOption;
 use forewarn_imds::RequestError;
+use forewarn_types::ClusterId;
 use prometheus_client::metrics::gauge::Gauge;
 
 use crate::callers::{Caller, CallerId, CountGuard, FaultTable, LimitedCount, LoadGuard, LoadKind};
@@ -191,6 +192,14 @@ impl<C: ControlPlane> Endpoint<C> {
             },
             Identity::Machine(name) => self.control.caller_named(name),
             Identity::Prefix { .. } => return NetworkIdentity::Undetermined,
+            Identity::AddressOrPrefix { .. } => {
+                let found = peer.and_then(|peer| self.control.caller_at(ClusterId::DEFAULT, peer));
+                let is_here = peer.is_none_or(|peer| peer.to_canonical().is_loopback());
+                if found.is_none() && (is_here || !self.control.has_addresses(ClusterId::DEFAULT)) {
+                    return NetworkIdentity::Undetermined;
+                }
+                found
+            }
         };
         caller.map_or(NetworkIdentity::Unknown, NetworkIdentity::Caller)
     }
@@ -209,7 +218,7 @@ impl<C: ControlPlane> Endpoint<C> {
             return ParseOutcome::Request(ParsedRequest { action, rules: *rules, head_bytes: input.len() });
         }
         let network_identity = self.network_identity(identity, peer);
-        match request::read(input, &self.settings.host_names) {
+        match request::read(input, &self.settings.hosts) {
             Ok(None) => ParseOutcome::Partial,
             Ok(Some(head)) => {
                 let parsed_request = self.parsed_request(&head, network_identity, identity);

@@ -6,7 +6,7 @@
 use std::mem::MaybeUninit;
 
 use forewarn_imds::{RequestError, UnwantedHeader};
-use forewarn_url::is_own_host;
+use forewarn_url::OwnHosts;
 
 use crate::target::Target;
 
@@ -87,7 +87,7 @@ impl KnownIncarnations {
 }
 
 /// Parses the head at the start of a buffer; `None` if it is incomplete.
-pub(crate) fn read<'a>(buffer: &'a [u8], host_names: &[String]) -> Result<Option<Head<'a>>, RequestError> {
+pub(crate) fn read<'a>(buffer: &'a [u8], hosts: &OwnHosts) -> Result<Option<Head<'a>>, RequestError> {
     let mut headers = [const { MaybeUninit::uninit() }; HEADERS_MAX];
     let mut request = httparse::Request::new(&mut []);
     let bytes = match request.parse_with_uninit_headers(buffer, &mut headers) {
@@ -108,7 +108,7 @@ pub(crate) fn read<'a>(buffer: &'a [u8], host_names: &[String]) -> Result<Option
     }
     let mut fields = Fields::default();
     request.headers.iter().try_for_each(|header| fields.add(header))?;
-    Ok(Some(fields.head(method, target, version, bytes, host_names)?))
+    Ok(Some(fields.head(method, target, version, bytes, hosts)?))
 }
 
 /// Checks the size limits of a head, complete or not.
@@ -188,11 +188,13 @@ impl<'a> Fields<'a> {
         target: &'a str,
         version: u8,
         bytes: usize,
-        host_names: &[String],
+        hosts: &OwnHosts,
     ) -> Result<Head<'a>, RequestError> {
         let is_old = version == 0;
         match self.host {
-            Some(host) if !is_own_host(host, host_names) => return Err(RequestError::ForeignHost),
+            Some(host) if !hosts.admits(host) => {
+                return Err(RequestError::ForeignHost { advice: hosts.advice });
+            }
             None if !is_old => return Err(RequestError::Malformed),
             Some(_) | None => {}
         }
@@ -274,7 +276,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn rejection(request: &str) -> Option<RequestError> {
-        read(request.as_bytes(), &[]).err()
+        read(request.as_bytes(), &OwnHosts::default()).err()
     }
 
     #[test]
@@ -298,9 +300,9 @@ mod tests {
             "POST /metadata/x?a=b HTTP/1.1\r\nHost: h\r\nMetadata: TRUE\r\nContent-Length: 3\r\n\r\nabc";
         let head_bytes = whole.len() - 3;
         for end in 0..head_bytes {
-            assert!(matches!(read(&whole.as_bytes()[..end], &[]), Ok(None)), "{end}");
+            assert!(matches!(read(&whole.as_bytes()[..end], &OwnHosts::default()), Ok(None)), "{end}");
         }
-        let head = read(whole.as_bytes(), &[]).expect("well-formed").expect("complete");
+        let head = read(whole.as_bytes(), &OwnHosts::default()).expect("well-formed").expect("complete");
         assert_eq!((head.bytes, head.method, head.body), (head_bytes, Method::Post, Body::Bytes(3)));
         assert!(head.metadata && head.connection_mode == ConnectionMode::KeepAlive);
     }
@@ -308,7 +310,7 @@ mod tests {
     #[test]
     fn an_absolute_target_names_its_host_twice() {
         let own = "GET http://h/metadata?a=b HTTP/1.1\r\nHost: H\r\n\r\n";
-        let head = read(own.as_bytes(), &[]).expect("well-formed").expect("complete");
+        let head = read(own.as_bytes(), &OwnHosts::default()).expect("well-formed").expect("complete");
         assert_eq!((head.target.path.as_ref(), head.target.parameter("a")), ("/metadata", Some("b")));
         let other = "GET http://evil/metadata HTTP/1.1\r\nHost: h\r\n\r\n";
         assert_eq!(rejection(other), Some(RequestError::Malformed));
@@ -333,7 +335,7 @@ mod tests {
     proptest! {
         #[test]
         fn arbitrary_bytes_do_not_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
-            drop(read(&bytes, &[]));
+            drop(read(&bytes, &OwnHosts::default()));
         }
 
         #[test]
@@ -344,7 +346,7 @@ mod tests {
         ) {
             let mut bytes = WHOLE.as_bytes().to_vec();
             bytes.splice(at..(at + cut).min(WHOLE.len()), with);
-            if let Ok(Some(head)) = read(&bytes, &[]) {
+            if let Ok(Some(head)) = read(&bytes, &OwnHosts::default()) {
                 prop_assert!(bytes[..head.bytes].ends_with(b"\r\n\r\n"));
                 prop_assert!(head.target.path.starts_with('/') && !head.target.path.contains('\0'));
             }

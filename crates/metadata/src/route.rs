@@ -240,11 +240,13 @@ fn number(text: &str) -> Option<u64> {
 mod tests {
     use super::*;
     use crate::request;
+    use forewarn_url::OwnHosts;
 
     fn ask(request: &str, settings: &Settings) -> Result<Action, RequestError> {
         let (line, fields) = request.split_once('|').unwrap_or((request, "Metadata: true\r\n"));
         let whole = format!("{line} HTTP/1.1\r\nHost: h\r\n{fields}\r\n");
-        let head = request::read(whole.as_bytes(), &[]).expect("well-formed").expect("complete");
+        let head =
+            request::read(whole.as_bytes(), &OwnHosts::default()).expect("well-formed").expect("complete");
         route(&head, &head.target.path, settings, |_, path| matches!(path, "" | "/compute")).1
     }
 

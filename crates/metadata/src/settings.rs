@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use forewarn_imds::Edition;
 use forewarn_types::Name;
+use forewarn_url::OwnHosts;
 
 use crate::callers::Caller;
 use crate::limits::{ConnectionLimits, Limits};
@@ -20,8 +21,8 @@ pub struct Settings {
     pub limits: Option<Limits>,
     pub connections: ConnectionLimits,
     pub identity_token: IdentityToken,
-    /// Host names with dots that `Host` may have; addresses, `localhost` and single labels need no entry.
-    pub host_names: Vec<String>,
+    /// Names that `Host` may have.
+    pub hosts: OwnHosts,
 }
 
 impl Default for Settings {
@@ -32,7 +33,7 @@ impl Default for Settings {
             limits: None,
             connections: ConnectionLimits::default(),
             identity_token: IdentityToken::Off,
-            host_names: Vec::new(),
+            hosts: OwnHosts::default(),
         }
     }
 }
@@ -74,12 +75,18 @@ pub enum Identity {
         /// Machine of a request without a prefix; `None` to reject it.
         default: Option<String>,
     },
+    /// By the source address among the machines of the default cluster, if one of them has an address; by the path
+    /// otherwise. A caller on loopback whose address no machine has is identified by the path in any case.
+    AddressOrPrefix {
+        /// Machine of a request that is identified by the path and has no prefix; `None` to reject it.
+        default: Option<String>,
+    },
 }
 
 impl Identity {
     /// The name of the caller by the path, with the rest of the path.
     pub(crate) fn name_in_path<'a>(&'a self, path: &'a str) -> Option<(&'a str, &'a str)> {
-        let Self::Prefix { default } = self else { return None };
+        let (Self::Prefix { default } | Self::AddressOrPrefix { default }) = self else { return None };
         prefixed(path).or_else(|| Some((default.as_deref()?, path)))
     }
 }

@@ -4,8 +4,8 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use forewarn_control::ControlError;
 use forewarn_control::shared::SharedState;
+use forewarn_control::{ClusterState, ControlError};
 use forewarn_imds::Instance;
 use forewarn_lifecycle::{
     Approver, Cluster, Command, EventId, MachineId, Name, Now, Refusal, Tenant, TenantId,
@@ -32,6 +32,10 @@ impl ControlPlane for ControlHandle {
     fn caller_at(&self, cluster: ClusterId, address: IpAddr) -> Option<Arc<Caller>> {
         let machine = self.snapshot_guard().state.cluster(cluster)?.machine_at(&address)?;
         self.caller(CallerId { cluster, machine })
+    }
+
+    fn has_addresses(&self, cluster: ClusterId) -> bool {
+        self.snapshot_guard().state.cluster(cluster).is_some_and(ClusterState::has_addresses)
     }
 
     fn caller_named(&self, name: &str) -> Option<Arc<Caller>> {

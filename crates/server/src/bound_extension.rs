@@ -49,7 +49,7 @@ pub(crate) struct OpenExtension {
 impl BoundExtension {
     /// Binds the address of an extension and prepares its API.
     pub(crate) fn bind(extension: HttpExtension) -> Result<Self, StartError> {
-        let HttpExtension { name, clients, listen, host_names, refusals, api } = extension;
+        let HttpExtension { name, clients, listen, hosts, refusals, api } = extension;
         let bound = match listen {
             None => None,
             Some((address, source)) => {
@@ -62,7 +62,7 @@ impl BoundExtension {
             .as_ref()
             .map(|(bound, tls)| TlsListener { port: bound.address.port(), tls: Arc::clone(tls) });
         let routes = api.open(listener).map_err(StartError::Extension)?;
-        Ok(Self { name, host_names: HostNames::new(host_names), refusals, routes, bound })
+        Ok(Self { name, host_names: HostNames::new(hosts), refusals, routes, bound })
     }
 
     /// Name of its listener.
@@ -124,6 +124,7 @@ mod tests {
     use crate::tls::Source;
     use axum::body::{Body, to_bytes};
     use forewarn_lifecycle::{Seed, Timestamp};
+    use forewarn_url::OwnHosts;
     use tower::ServiceExt;
 
     #[derive(Debug)]
@@ -150,7 +151,7 @@ mod tests {
             name: "test",
             clients: "tests",
             listen: None,
-            host_names: Vec::new(),
+            hosts: OwnHosts::default(),
             refusals: PROBLEM_REFUSALS,
             api: Box::new(TestApi),
         }

@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use axum::Router;
+use forewarn_url::OwnHosts;
 
 use crate::clients::RefusalFormat;
 use crate::control_handle::ControlHandle;
@@ -22,8 +23,8 @@ pub struct HttpExtension {
     /// Address of a listener with TLS, and the source of its certificate. Without it, only operator listeners serve
     /// the API.
     pub listen: Option<(SocketAddr, Source)>,
-    /// Host names with dots that requests to its listener may have.
-    pub host_names: Vec<String>,
+    /// Host names that requests to its listener may have.
+    pub hosts: OwnHosts,
     /// Format of the responses to clients that its listener rejects.
     pub refusals: RefusalFormat,
     pub api: Box<dyn ExtensionApi>,
@@ -32,8 +33,8 @@ pub struct HttpExtension {
 /// Settings of an extension that may change while the server runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ExtensionSettings {
-    /// Host names with dots that requests to its listener may have.
-    pub host_names: Vec<String>,
+    /// Host names that requests to its listener may have.
+    pub hosts: OwnHosts,
     /// Source of the certificate of its listener; the certificate is read again.
     pub certificates: Option<Source>,
 }
@@ -74,7 +75,7 @@ pub struct TlsListener {
 pub enum ExtensionMount {
     /// The extension's own, with TLS.
     Own {
-        /// Host names with dots that requests may have.
+        /// Host names that requests may have.
         host_names: HostNames,
     },
     /// A listener of operators.
@@ -83,7 +84,7 @@ pub enum ExtensionMount {
         scheme: Scheme,
         /// Requests that it admits.
         access: Access,
-        /// Host names with dots that requests may have.
+        /// Host names that requests may have.
         host_names: HostNames,
     },
 }

@@ -17,6 +17,7 @@ use forewarn_lifecycle::Seed;
 use forewarn_metadata::{
     Endpoint, EndpointCounts, Identity, ListenAddress, ListenError, Listener, Settings, Threads,
 };
+use forewarn_url::OwnHosts;
 use tokio::sync::watch;
 
 use crate::api_listener::{ApiListener, RunningListener};
@@ -58,8 +59,8 @@ pub struct Plan {
     pub threads: NonZeroUsize,
     /// Listeners of the operator API: at least one; the first one is announced.
     pub api: Vec<ApiListener>,
-    /// Host names with dots that requests to the API may have.
-    pub api_host_names: Vec<String>,
+    /// Host names that requests to the API may have.
+    pub api_hosts: OwnHosts,
     /// The file that gets the first token, if only clients with a token are admitted and there is none yet.
     pub first_token_file: Option<PathBuf>,
     /// Limits of the listeners of operators.
@@ -80,8 +81,8 @@ pub struct Plan {
 pub struct Adjustable {
     /// Settings of the metadata endpoint, for new connections.
     pub settings: Settings,
-    /// Host names with dots that requests to the API may have.
-    pub api_host_names: Vec<String>,
+    /// Host names that requests to the API may have.
+    pub api_hosts: OwnHosts,
     /// Limits of the operator listeners, for new connections.
     pub api_limits: ClientLimits,
     /// Limits of the listeners of extensions, for new connections.
@@ -180,7 +181,7 @@ impl Service {
         };
         let metadata_url = about.metadata.first().cloned();
         let first_token_file = first_token(&control, &plan.api, plan.first_token_file.as_deref()).await?;
-        let host_names = HostNames::new(plan.api_host_names);
+        let host_names = HostNames::new(plan.api_hosts);
         let webhooks = WebhooksShared::new(control.clone(), &plan.webhooks, &telemetry);
         let supervisor = WebhookSupervisor::start(Arc::clone(&webhooks), stop.subscribe());
         let counts = telemetry.register(ClientCounts::new);
@@ -222,13 +223,13 @@ impl Service {
     /// Returns an error if certificates cannot be loaded.
     pub fn adjust(&self, to: Adjustable) -> Result<(), TlsError> {
         let (names, sources): (Vec<_>, Vec<_>) =
-            to.extensions.into_iter().map(|one| (one.host_names, one.certificates)).unzip();
+            to.extensions.into_iter().map(|one| (one.hosts, one.certificates)).unzip();
         let own = self.extensions.iter().map(|extension| &extension.tls).zip(sources);
         let pairs = std::iter::once((&self.tls, to.certificates)).chain(own);
         let pairs = pairs.filter_map(|(tls, source)| tls.as_ref().zip(source));
         let read = pairs.map(|(tls, source)| tls.read(source)).collect::<Result<Vec<_>, _>>()?;
         read.into_iter().for_each(PendingCertificate::use_now);
-        self.host_names.set(to.api_host_names);
+        self.host_names.set(to.api_hosts);
         self.extensions.iter().zip(names).for_each(|(extension, names)| extension.host_names.set(names));
         self.endpoint.adjust(self.budget.set(to.settings, to.api_limits, to.extension_limits));
         Ok(())
@@ -381,7 +382,7 @@ fn open(
 /// True if a listener identifies callers by a path prefix, and its default machine.
 fn prefix(listeners: &[(ListenAddress, Identity)]) -> (bool, Option<String>) {
     let mut defaults = listeners.iter().filter_map(|(_, identity)| match identity {
-        Identity::Prefix { default } => Some(default.clone()),
+        Identity::Prefix { default } | Identity::AddressOrPrefix { default } => Some(default.clone()),
         Identity::Address { .. } | Identity::Machine(_) => None,
     });
     defaults.next().map_or((false, None), |default| (true, default))

@@ -14,6 +14,7 @@
 //! | agents in such machines | [`agents`] |
 //! | requests of Azure Resource Manager; the command line `az` | [`arm`], [`az`] |
 //! | random requests, and a record of what they were promised | [`random_client`] |
+//! | every option of a program, with bad values | [`bad_values`] |
 //! | a webhook that keeps every request | [`webhook_receiver`] |
 
 #![allow(
@@ -31,6 +32,7 @@
 pub mod agents;
 pub mod arm;
 pub mod az;
+pub mod bad_values;
 mod cluster;
 pub mod command;
 mod dir;

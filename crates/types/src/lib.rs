@@ -18,6 +18,7 @@ pub mod base64url;
 mod byte_order_mark;
 mod event;
 mod fault;
+mod file_error;
 mod ids;
 pub mod limits;
 pub mod list;
@@ -26,6 +27,7 @@ mod out_of_range;
 #[cfg(feature = "schema")]
 mod schema;
 mod span;
+mod tcp_address;
 mod time;
 mod unique;
 
@@ -37,6 +39,7 @@ pub use event::{
 pub use fault::{
     FAULT_REQUESTS_MAX, FAULTS_MAX, FaultAnswer, FaultStatus, FaultedRequest, HIDE_MAX, NotAFault, SLOW_MAX,
 };
+pub use file_error::plain_file_error;
 pub use ids::{
     ActionName, ClusterId, EventId, FaultDomain, HostId, MachineId, MaintenanceId, RolloutId, ScaleSetId,
     Seed, TenantId, UpdateDomain, Zone,
@@ -44,5 +47,6 @@ pub use ids::{
 pub use names::{BadName, Name, caseless_hash, derived_name};
 pub use out_of_range::OutOfRange;
 pub use span::{Moment, NotAMoment, NotASpan, Span, parse_duration, show_duration};
+pub use tcp_address::{NotATcpAddress, TcpAddress};
 pub use time::{Now, Steady, Timestamp};
 pub use unique::Unique;

@@ -11,7 +11,7 @@ use std::net::{IpAddr, Ipv6Addr};
 
 use serde::{Deserialize, Serialize, Serializer};
 
-pub use host::is_own_host;
+pub use host::{BadHostName, ContainerNames, OwnHosts, parse_host_name};
 
 /// Maximum length of a URL.
 pub const URL_BYTES_MAX: usize = 2_048;

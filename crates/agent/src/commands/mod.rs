@@ -23,7 +23,7 @@ use forewarn_client::{Client, Endpoint};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::config::{Config, ConfigError};
+use crate::config::{Config, ConfigError, GivenSettings};
 use crate::run;
 
 /// Agent for Scheduled Events inside a virtual machine: prepares for events, approves them, and undoes the preparation
@@ -58,16 +58,26 @@ struct GlobalOptions {
     json: bool,
 }
 
+/// The option of the commands that use the state file.
+#[derive(Debug, Args)]
+struct StateOption {
+    /// State file, which the agent creates; overrides the settings [default: /var/lib/forewarn-agent/state.json]
+    #[arg(long, value_name = "FILE")]
+    state: Option<PathBuf>,
+}
+
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Run the agent until it is stopped
     #[command(
-        before_help = "Examples:\n  forewarn-agent run\n  forewarn-agent run --dry-run --endpoint http://127.0.0.1:4080/vm/web_0"
+        before_help = "Examples:\n  forewarn-agent run\n  forewarn-agent run --dry-run --endpoint http://127.0.0.1:1338/vm/web_0\n  forewarn-agent run --endpoint http://127.0.0.1:1338/vm/web_0 --state ./state.json"
     )]
     Run {
         /// Only log what would be done: run no hooks, approve nothing, store nothing
         #[arg(long)]
         dry_run: bool,
+        #[command(flatten)]
+        state: StateOption,
     },
     Status(status::StatusArgs),
     /// List the events of the endpoint
@@ -98,10 +108,10 @@ enum Command {
 pub fn main() -> ExitCode {
     let AgentArgs { options, command } = forewarn_cli_support::help::parse();
     let done = match command {
-        Command::Run { dry_run } => {
+        Command::Run { dry_run, state } => {
             // Errors in the settings are reported in the log format that they ask for.
             let volume = log::start(Config::log_format(options.config.as_deref()), log::Detail::default());
-            options.load().and_then(|config| run::command(config, dry_run, volume))
+            options.load_with(&state).and_then(|config| run::command(config, dry_run, volume))
         }
         Command::Status(arguments) => status::command(&options, &arguments),
         Command::Events => events::command(&options),
@@ -123,12 +133,13 @@ pub fn main() -> ExitCode {
 impl GlobalOptions {
     /// Loads the settings and applies the options of the command line.
     fn load(&self) -> Result<Config> {
-        let mut config = Config::load(self.config.as_deref()).map_err(|errors| invalid_settings(&errors))?;
-        if self.endpoint.is_some() {
-            config.endpoint.clone_from(&self.endpoint);
-            config.is_endpoint_given = true;
-        }
-        Ok(config)
+        self.load_with(&StateOption { state: None })
+    }
+
+    /// Loads the settings of a command that uses the state file.
+    fn load_with(&self, StateOption { state }: &StateOption) -> Result<Config> {
+        let config = Config::load(self.config.as_deref()).map_err(|errors| invalid_settings(&errors))?;
+        Ok(config.with(GivenSettings { endpoint: self.endpoint.clone(), state: state.clone() }))
     }
 
     fn output(&self) -> OutputFormat {
@@ -192,10 +203,24 @@ mod tests {
     }
 
     #[test]
+    fn every_error_about_a_value_says_what_is_expected() {
+        let command = forewarn_cli_support::help::with_layout(AgentArgs::command());
+        let read = |command: &mut clap::Command, words: &[std::ffi::OsString]| {
+            forewarn_cli_support::help::matches(command, words).err()
+        };
+        let (unhelpful, errors) = forewarn_testkit::bad_values::check(&command, read);
+        assert!(unhelpful.is_empty(), "{}", unhelpful.join("\n"));
+        assert!(errors > 50, "too few options were tried: {errors} errors");
+    }
+
+    #[test]
     fn every_command_is_understood() {
         let lines = [
             "run",
-            "run --dry-run --endpoint http://127.0.0.1:4080/vm/web_0",
+            "run --dry-run --endpoint http://127.0.0.1:1338/vm/web_0",
+            "run --state ./state.json",
+            "rehearse --state ./state.json",
+            "status --at 9912",
             "--config a.toml status --json",
             "status --at 127.0.0.1:9912",
             "events --json",

@@ -17,13 +17,13 @@ use forewarn_agent_core::{
     Watcher,
 };
 use forewarn_cli_support::log;
-use forewarn_cli_support::visible::one_line;
+use forewarn_cli_support::visible::{one_line, visible};
 use forewarn_client::{Client, MalformedEvent, PollResponse};
 use forewarn_imds::{Edition, ReadDocument, ReadEvent, Word};
 use forewarn_types::{EventId, EventKind, Span};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use super::{GlobalOptions, block_on};
+use super::{GlobalOptions, StateOption, block_on};
 use crate::config::Config;
 use crate::hooks::HookRuntime;
 use crate::run::{HookTasks, search};
@@ -32,6 +32,9 @@ use report::RehearsalReport;
 
 /// Timeout of the check for real events.
 const CHECK_MAX: Duration = Duration::from_secs(5);
+
+/// The file with the host name of this machine.
+const HOST_NAME: &str = "/proc/sys/kernel/hostname";
 
 /// The description of the simulated event.
 const DESCRIPTION: &str = "This is a rehearsal: nothing will happen to this machine.";
@@ -56,6 +59,8 @@ pub(super) struct RehearseArgs {
     /// Cancel the event instead of starting it
     #[arg(long)]
     cancelled: bool,
+    #[command(flatten)]
+    state: StateOption,
 }
 
 /// A parser for event types whose help describes their effects.
@@ -76,7 +81,7 @@ const fn impact(kind: EventKind) -> &'static str {
 }
 
 pub(super) fn command(options: &GlobalOptions, arguments: &RehearseArgs) -> Result<()> {
-    let config = options.load()?;
+    let config = options.load_with(&arguments.state)?;
     log::start(config.format, config.level);
     let report = block_on(async {
         let me = check(&config).await?;
@@ -95,13 +100,15 @@ pub(super) fn command(options: &GlobalOptions, arguments: &RehearseArgs) -> Resu
 
 /// Fails if a real event is pending; otherwise returns the name of this machine.
 async fn check(config: &Config) -> Result<String> {
-    let (me, events) = match tokio::time::timeout(CHECK_MAX, read_endpoint(config)).await {
-        Ok(Ok(known)) => known,
-        Ok(Err(error)) => (without_endpoint(config, &format!("{error:#}"))?, Vec::new()),
-        Err(_) => (without_endpoint(config, "no response")?, Vec::new()),
-    };
-    let Memory { cases, pending_undo } = memory::read_only(&config.state)
+    let read = tokio::time::timeout(CHECK_MAX, read_endpoint(config)).await;
+    let memory = memory::read_only(&config.state)
         .context("cannot read the memory of the agent\n  hint: run this as the user of the agent")?;
+    let (me, events) = match read {
+        Ok(Ok(known)) => known,
+        Ok(Err(error)) => return check_without_endpoint(config, &memory, &format!("{error:#}")),
+        Err(_) => return check_without_endpoint(config, &memory, "no response"),
+    };
+    let Memory { cases, pending_undo } = memory;
     if cases.iter().any(|case| case.observed.names(&me)) {
         bail!("cannot rehearse: a real event is pending\n  hint: forewarn-agent status");
     }
@@ -142,13 +149,31 @@ async fn read_endpoint(config: &Config) -> Result<(String, Vec<Result<ObservedEv
     Ok((me, events))
 }
 
-/// A rehearsal needs no endpoint, only the name of this machine.
-fn without_endpoint(config: &Config, reason: &str) -> Result<String> {
-    eprintln!("cannot check the endpoint for real events: {reason}");
-    config
-        .name
-        .clone()
-        .with_context(|| "unknown machine name\n  hint: name = \"…\" in the settings".to_owned())
+/// The same without an endpoint. Nobody knows then if the last known events are still pending.
+fn check_without_endpoint(config: &Config, memory: &Memory, reason: &str) -> Result<String> {
+    eprintln!("cannot check the endpoint for real events: {}", visible(reason));
+    let names_me = |observed: &ObservedEvent| config.name.as_ref().is_none_or(|name| observed.names(name));
+    let case = memory.cases.iter().map(|case| &case.observed).find(|observed| names_me(observed));
+    let undo = memory.pending_undo.values().map(|undo| &undo.observed).next();
+    if let Some(observed) = case.or(undo) {
+        bail!(
+            "cannot rehearse: the endpoint does not respond, and the agent has not finished event {}\n  \
+             hint: if the endpoint is gone for good, rehearse with another state file: --state ./rehearsal.json",
+            observed.id
+        );
+    }
+    Ok(config.name.clone().unwrap_or_else(host_name))
+}
+
+/// The host name, for a machine whose real name only the endpoint knows: a rehearsal works with any name.
+fn host_name() -> String {
+    let name = std::fs::read_to_string(HOST_NAME).unwrap_or_default();
+    let name = if name.trim().is_empty() { "localhost" } else { name.trim() };
+    eprintln!(
+        "the endpoint would know the name of this machine; the rehearsal uses the host name: {}",
+        one_line(name)
+    );
+    name.to_owned()
 }
 
 /// A temporary directory for the undo notes of hooks.
@@ -351,5 +376,68 @@ impl<'a> Rehearsal<'a> {
             | EventLogKind::Undoing
             | EventLogKind::Undone => {}
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::GivenSettings;
+    use crate::memory::MemoryFile;
+
+    /// Settings for an endpoint at which nobody listens any more.
+    fn config(directory: &std::path::Path, more: &str) -> Config {
+        let gone = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let (file, state) = (directory.join("agent.toml"), directory.join("state.json"));
+        std::fs::write(&file, format!("endpoint = \"http://{gone}\"\nstate = {state:?}\n{more}\n")).unwrap();
+        Config::load(Some(&file)).unwrap()
+    }
+
+    /// Stores an event that names that machine, as an agent does that was killed.
+    fn leave_event(config: &Config, machine: &str) {
+        let event = ReadEvent {
+            id: EventId::from_bytes([7; 16]),
+            status: Word::Known(forewarn_imds::Status::Scheduled),
+            kind: Word::Known(EventKind::Reboot),
+            resource_type: "VirtualMachine".to_owned(),
+            resources: vec![machine.to_owned()],
+            not_before: Some(clock::wall().plus(Duration::from_secs(900))),
+            description: None,
+            source: None,
+            duration_seconds: None,
+        };
+        let document = ReadDocument { incarnation: 1, events: vec![event], malformed: Vec::new() };
+        let observation =
+            Observation { document: &document, edition: Edition::newest(), date: clock::wall() };
+        let mut watcher = Watcher::new(config.settings(machine), Memory::default());
+        watcher.observe(clock::now(), observation);
+        assert_eq!(watcher.memory().cases.len(), 1);
+        MemoryFile::open(&config.state).unwrap().0.store(watcher.memory()).unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_rehearsal_needs_no_endpoint_and_no_name() {
+        let directory = tempfile::tempdir().unwrap();
+        assert_eq!(check(&config(directory.path(), "name = \"web_0\"")).await.unwrap(), "web_0");
+        let host_name = std::fs::read_to_string(HOST_NAME).unwrap();
+        assert_eq!(check(&config(directory.path(), "")).await.unwrap(), host_name.trim());
+    }
+
+    #[tokio::test]
+    async fn an_unfinished_event_of_a_lost_endpoint_prevents_a_rehearsal_with_its_state_file_only() {
+        let directory = tempfile::tempdir().unwrap();
+        let lost = config(directory.path(), "");
+        leave_event(&lost, "web_0");
+        let refused = check(&lost).await.unwrap_err().to_string();
+        assert!(refused.contains("has not finished event 07070707-"), "{refused}");
+        assert!(refused.contains("hint: if the endpoint is gone for good"), "{refused}");
+        assert!(check(&config(directory.path(), "name = \"web_0\"")).await.is_err());
+        assert_eq!(
+            check(&config(directory.path(), "name = \"web_1\"")).await.unwrap(),
+            "web_1",
+            "not its event"
+        );
+        let other = GivenSettings { state: Some(directory.path().join("other.json")), endpoint: None };
+        assert!(check(&lost.with(other)).await.is_ok());
     }
 }

@@ -9,7 +9,7 @@ use forewarn_cli_support::output::names_in;
 use forewarn_cli_support::table::{Table, Width, listed, some};
 use forewarn_cli_support::visible::json;
 use forewarn_client::http::{HttpClient, Limits, Request, Trust, Url};
-use forewarn_types::show_duration;
+use forewarn_types::{TcpAddress, show_duration};
 use serde_json::Value;
 
 use super::{DataFormat, GlobalOptions, OutputFormat, block_on, print, print_data};
@@ -29,14 +29,14 @@ const LIMITS: Limits =
     before_help = "Examples:\n  forewarn-agent status\n  forewarn-agent status --output json | jq .drained"
 )]
 pub(super) struct StatusArgs {
-    /// Address of the agent's listener; overrides the settings
+    /// Address of the agent's listener; overrides the settings [default: 127.0.0.1:9911]
     #[arg(long, value_name = "ADDRESS")]
-    at: Option<SocketAddr>,
+    at: Option<TcpAddress>,
 }
 
 pub(super) fn command(options: &GlobalOptions, arguments: &StatusArgs) -> Result<()> {
     let address = match arguments.at {
-        Some(address) => address,
+        Some(TcpAddress(address)) => address,
         None => listener_address(&options.load()?)?,
     };
     let body = block_on(request_status(address))?;

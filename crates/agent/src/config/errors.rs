@@ -4,6 +4,7 @@ use std::fmt;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use forewarn_types::plain_file_error;
 use serde::de::DeserializeOwned;
 use toml::Spanned;
 use toml::de::{DeArray, DeTable, DeValue};
@@ -77,7 +78,7 @@ impl<'a> ConfigReport<'a> {
     fn add_schema_error(&mut self, error: &toml::de::Error) {
         let line = error.span().map(|span| self.line(&span));
         self.malformed.extend(line);
-        self.add(line, error.message().trim_end().to_owned());
+        self.add(line, plain_file_error(error.message()));
     }
 
     /// Adds an error at a position. Entries with schema errors get no further ones.

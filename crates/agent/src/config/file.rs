@@ -24,7 +24,7 @@ pub(super) struct File {
     pub(super) hook_limit: Option<Spanned<Span>>,
     pub(super) spare: Option<Spanned<Span>>,
     pub(super) event_log: Option<PathBuf>,
-    pub(super) listen: Option<Spanned<String>>,
+    pub(super) listen: Option<Spanned<toml::Value>>,
     pub(super) log: LogTable,
     pub(super) approval: ApprovalTable,
     pub(super) peers: Option<Spanned<PeersTable>>,

@@ -20,7 +20,7 @@ use std::time::Duration;
 use forewarn_agent_core::{Approval, Failure, Hook, Rule, Settings};
 use forewarn_cli_support::log::{Detail, Format};
 use forewarn_client::Endpoint;
-use forewarn_types::{Span, show_duration, without_mark};
+use forewarn_types::{Span, TcpAddress, show_duration, without_mark};
 use toml::Spanned;
 
 use crate::hooks::Work;
@@ -67,8 +67,8 @@ pub(crate) struct Config {
     /// The settings file, if there is one.
     pub(crate) file: Option<PathBuf>,
     pub(crate) endpoint: Option<Endpoint>,
-    /// True if the command line sets the endpoint. A reload then ignores the settings file.
-    pub(crate) is_endpoint_given: bool,
+    /// The settings of the command line, which a reload keeps.
+    pub(crate) given: GivenSettings,
     pub(crate) name: Option<String>,
     pub(crate) poll: Duration,
     pub(crate) long_poll: bool,
@@ -89,7 +89,21 @@ pub(crate) struct Config {
     pub(crate) notes: Vec<String>,
 }
 
+/// Settings of the command line. They replace those of the file.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct GivenSettings {
+    pub(crate) endpoint: Option<Endpoint>,
+    pub(crate) state: Option<PathBuf>,
+}
+
 impl Config {
+    /// Replaces settings of the file by those of the command line.
+    pub(crate) fn with(self, given: GivenSettings) -> Self {
+        let endpoint = given.endpoint.clone().or(self.endpoint);
+        let state = given.state.clone().unwrap_or(self.state);
+        Self { endpoint, state, given, ..self }
+    }
+
     /// Reads the settings from that file, or from the default path if it exists.
     pub(crate) fn load(file: Option<&Path>) -> Result<Self, Vec<ConfigError>> {
         let path = file.unwrap_or(Path::new(FILE));
@@ -120,7 +134,7 @@ impl Config {
         let mut config = Self {
             file: None,
             endpoint: endpoint(file.endpoint.as_ref(), &mut report),
-            is_endpoint_given: false,
+            given: GivenSettings::default(),
             name: name(file.name.as_ref(), &mut report),
             poll: within(file.poll.as_ref(), "poll", POLL, POLL..=POLL_MAX, &mut report),
             long_poll: file.long_poll.unwrap_or(true),
@@ -231,20 +245,21 @@ fn name(text: Option<&Spanned<String>>, report: &mut ConfigReport<'_>) -> Option
     Some(name.clone())
 }
 
-fn listen(text: Option<&Spanned<String>>, report: &mut ConfigReport<'_>) -> Option<SocketAddr> {
-    let Some(text) = text else { return LISTEN.parse().ok() };
-    if text.get_ref() == "off" {
+fn listen(setting: Option<&Spanned<toml::Value>>, report: &mut ConfigReport<'_>) -> Option<SocketAddr> {
+    let Some(setting) = setting else { return LISTEN.parse().ok() };
+    let text = setting.get_ref().as_str().map_or_else(|| setting.get_ref().to_string(), str::to_owned);
+    if text == "off" {
         return None;
     }
-    let read = text.get_ref().parse();
-    read.map_err(|_| {
-        let message = format!(
-            "invalid listen address: {:?}\n  hint: listen = \"{LISTEN}\", or \"off\"",
-            text.get_ref()
-        );
-        report.at(&text.span(), message);
-    })
-    .ok()
+    let read = text.parse::<TcpAddress>();
+    let address = read.map(|TcpAddress(address)| address);
+    address
+        .map_err(|_| {
+            let message =
+                format!("invalid listen address: {text:?}\n  hint: listen = \"{LISTEN}\", or \"off\"");
+            report.at(&setting.span(), message);
+        })
+        .ok()
 }
 
 /// Checks that a duration is within a range.

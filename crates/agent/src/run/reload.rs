@@ -46,12 +46,9 @@ impl Reload {
         notify(Notification::Ready);
     }
 
-    fn apply(&self, agent: &mut Agent, mut new: Config) {
+    fn apply(&self, agent: &mut Agent, new: Config) {
         let old = &agent.config;
-        if old.is_endpoint_given {
-            new.endpoint.clone_from(&old.endpoint);
-            new.is_endpoint_given = true;
-        }
+        let mut new = new.with(old.given.clone());
         for setting in restart_needed(old, &new) {
             tracing::warn!(setting, "changed setting needs a restart of the agent");
         }

@@ -232,9 +232,10 @@ fn busy() -> Response {
 
 fn foreign_error(why: ForeignRequest) -> ArmError {
     let message = match why {
-        ForeignRequest::Page => "Requests of web pages are rejected.",
-        ForeignRequest::Name => {
-            "Unknown host name: use the address of the server or localhost, or add the name to host_names in its settings."
+        ForeignRequest::Page => "Requests of web pages are rejected.".to_owned(),
+        ForeignRequest::Name { advice } => {
+            let advice = advice.map(|advice| format!(", or {advice}")).unwrap_or_default();
+            format!("Unknown host name: use the address of the server or localhost{advice}.")
         }
     };
     ArmError::new(403, "Forbidden", message)

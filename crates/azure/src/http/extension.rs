@@ -10,6 +10,7 @@ use forewarn_server::{
     ConnectionRefusal, ControlHandle, ExtensionApi, ExtensionError, ExtensionMount, ExtensionRoutes,
     ExtensionRoutesRef, HttpExtension, RefusalFormat, TlsListener,
 };
+use forewarn_url::OwnHosts;
 
 use super::auth::ArmEndpoint;
 use super::login::{Credentials, Login};
@@ -27,7 +28,7 @@ pub struct ArmPlan {
     /// clients.
     pub listen: Option<(SocketAddr, Source)>,
     /// Host names with dots that requests to the listener may have.
-    pub host_names: Vec<String>,
+    pub hosts: OwnHosts,
     /// Credentials that clients need.
     pub credentials: Credentials,
     /// Directory of the key that signs tokens; none: the key is lost with the process.
@@ -49,7 +50,7 @@ impl ArmPlan {
             name: LISTENER,
             clients: "clients of Azure",
             listen: self.listen.take(),
-            host_names: std::mem::take(&mut self.host_names),
+            hosts: std::mem::take(&mut self.hosts),
             refusals: RefusalFormat {
                 content_type: "application/json; charset=utf-8",
                 body: connection_refusal_body,

@@ -7,6 +7,7 @@
 
 mod message;
 
+use std::collections::BTreeMap;
 use std::io::{Error, ErrorKind};
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::path::Path;
@@ -39,6 +40,9 @@ const BROADCASTS: u32 = 0x2;
 const LOOPBACK: u32 = 0x8;
 const ETHERNET: &str = "1";
 
+/// Interfaces that a message names.
+const NAMED_MAX: usize = 3;
+
 /// A network interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct NetworkInterface {
@@ -56,16 +60,33 @@ pub(crate) async fn query() -> Result<(String, Ipv4Addr), Vec<(String, String)>>
             (interface.name, received)
         });
     }
-    let mut reasons = Vec::new();
+    let mut failed = Vec::new();
     while let Some(received) = queries.join_next().await {
         match received {
             Ok((name, Ok(address))) => return Ok((name, address)),
-            Ok((name, Err(reason))) => reasons.push((format!("DHCP on {name}"), reason)),
-            Err(error) => reasons.push(("DHCP".to_owned(), error.to_string())),
+            Ok((name, Err(reason))) => failed.push((name, reason)),
+            Err(error) => failed.push(("an interface".to_owned(), error.to_string())),
         }
     }
+    Err(by_reason(failed))
+}
+
+/// Groups interfaces that failed for the same reason, so that a reason and its hint appear once.
+fn by_reason(failed: Vec<(String, String)>) -> Vec<(String, String)> {
+    let mut names = BTreeMap::<String, Vec<String>>::new();
+    for (name, reason) in failed {
+        names.entry(reason).or_default().push(name);
+    }
+    let shown = |mut names: Vec<String>| {
+        names.sort();
+        let more = names.len().saturating_sub(NAMED_MAX);
+        names.truncate(NAMED_MAX);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        format!("DHCP on {}{more}", names.join(", "))
+    };
+    let mut reasons: Vec<_> = names.into_iter().map(|(reason, names)| (shown(names), reason)).collect();
     reasons.sort();
-    Err(reasons)
+    reasons
 }
 
 async fn query_on(interface: &NetworkInterface) -> Result<Ipv4Addr, String> {
@@ -170,6 +191,22 @@ mod tests {
             found.iter().map(|interface| (interface.name.as_str(), interface.hardware[5])).collect();
         assert_eq!(names, [("eth0", 0), ("eth1", 1)]);
         assert!(interfaces(&location.path().join("nowhere")).unwrap_err().contains("cannot list"));
+    }
+
+    #[test]
+    fn interfaces_with_the_same_reason_share_a_message() {
+        let failed = |names: &[&str]| {
+            let denied = describe(&Error::from(ErrorKind::PermissionDenied));
+            by_reason(names.iter().map(|name| ((*name).to_owned(), denied.clone())).collect())
+        };
+        let all = failed(&["veth2", "eth0", "veth1", "docker0", "veth3"]);
+        assert_eq!(all.len(), 1);
+        assert_eq!(all[0].0, "DHCP on docker0, eth0, veth1 and 2 more");
+        assert_eq!(all[0].1.matches("hint:").count(), 1);
+        let two = [("eth1", "no DHCP server responded"), ("eth0", "cannot send")];
+        let two = by_reason(two.map(|(name, reason)| (name.to_owned(), reason.to_owned())).to_vec());
+        assert_eq!(two[0], ("DHCP on eth0".to_owned(), "cannot send".to_owned()));
+        assert_eq!(two[1].0, "DHCP on eth1");
     }
 
     #[test]

@@ -4,6 +4,8 @@
 //! A section begins with a header of a list of the fleet, `[[vm]]`, so that it is a valid file. A file that cannot be
 //! divided in this way, or has an error, is read as a whole: errors and their positions do not depend on sections.
 
+use forewarn_types::plain_file_error;
+
 use crate::fleet_file::fleet::{Fleet, FleetFileError};
 
 /// Bytes of a section at least, except the last one.
@@ -30,7 +32,7 @@ impl Fleet {
         if let Some(fleet) = read(text) {
             return Ok(fleet);
         }
-        toml::from_str(text).map_err(|error| FleetFileError::Malformed(error.to_string()))
+        toml::from_str(text).map_err(|error| FleetFileError::Malformed(plain_file_error(&error.to_string())))
     }
 }
 
@@ -236,7 +238,8 @@ mod tests {
         ] {
             let text = around(before, after);
             assert_eq!(read(&text), None, "{before} {after}");
-            let at_once = toml::from_str::<Fleet>(&text).map_err(|error| error.to_string());
+            let at_once =
+                toml::from_str::<Fleet>(&text).map_err(|error| plain_file_error(&error.to_string()));
             assert_eq!(Fleet::parse(&text).map_err(|error| error.to_string()), at_once);
         }
         assert_eq!(read("[[vm]]\nname = 'a'\nhost = 'h'"), None, "a small file");

@@ -112,6 +112,12 @@ impl ClusterState {
         self.addresses.get(&address.to_canonical()).copied()
     }
 
+    /// True if a machine has an address.
+    #[must_use]
+    pub fn has_addresses(&self) -> bool {
+        !self.addresses.is_empty()
+    }
+
     /// The progress of deliveries to a webhook. None if the cluster has had no event since the webhook was added, or is
     /// not in its scope.
     #[must_use]

@@ -92,11 +92,11 @@ fn a_fleet_file_says_what_is_there() {
 fn what_is_no_fleet_file_is_refused() {
     for (text, words) in [
         ("hots = []", "unknown field"),
-        ("[[vm]]\nname = 'solo'", "missing field `host`"),
+        ("[[vm]]\nname = 'solo'", "missing: host\n  hint: add host = …"),
         ("[[vm]]\nname = 'solo'\nhost = 'h1'\nupdate_domian = 1", "unknown field"),
         ("[[vm]]\nname = 'solo'\nhost = 'h1'\nspot = 'sometimes'", "unknown variant"),
         ("[[vm]]\nname = 'solo'\nhost = 'h1'\nterminate = '5x'", "not a duration"),
-        ("[[vm]]\nname = 'solo'\nhost = 'h1'\naddresses = ['here']", "invalid IP address"),
+        ("[[vm]]\nname = 'solo'\nhost = 'h1'\naddresses = ['here']", "not an IP address\n  hint: "),
         ("[[host", "TOML"),
     ] {
         let bad = Fleet::parse(text).expect_err(text).to_string();

@@ -13,7 +13,7 @@ impl AddressListeners {
     pub(super) fn of(plan: &Plan) -> Self {
         let listeners = plan.metadata_listeners.iter().filter_map(|(listener, identity)| match identity {
             Identity::Address { cluster } => Some((listener.clone(), cluster.clone())),
-            Identity::Machine(_) | Identity::Prefix { .. } => None,
+            Identity::Machine(_) | Identity::Prefix { .. } | Identity::AddressOrPrefix { .. } => None,
         });
         Self(listeners.collect())
     }

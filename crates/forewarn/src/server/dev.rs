@@ -15,7 +15,8 @@ use forewarn_server::tls::Source;
 use forewarn_server::{
     CLOCK_END, ClockPlan, HostWorker, Hypervisor, Plan, REMINDER, Service, Speed, WebhookSettings,
 };
-use forewarn_types::Moment;
+use forewarn_types::{Moment, TcpAddress};
+use forewarn_url::{ContainerNames, OwnHosts, parse_host_name};
 
 use super::config::{DIRECTORY, TLS_DIRECTORY, parse_first_answer};
 use super::greeting::{FleetSummary, ServerUrls};
@@ -54,10 +55,10 @@ pub(crate) struct DevArgs {
     data_dir: Option<PathBuf>,
     /// Address of the metadata endpoint for machines; port 0 selects a free port
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:1338")]
-    metadata_listen: SocketAddr,
+    metadata_listen: TcpAddress,
     /// Address of the operator API; port 0 selects a free port
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:1339")]
-    api_listen: SocketAddr,
+    api_listen: TcpAddress,
     /// Address of the Azure-compatible API (TLS), or `off`; port 0 selects a free port
     #[arg(long, value_name = "ADDR|off", default_value = "127.0.0.1:1340", value_parser = parse_arm)]
     arm_listen: ArmListen,
@@ -68,7 +69,12 @@ pub(crate) struct DevArgs {
     /// Announce each --event this long after the first poll, or after the end of the event before it
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = parse_after)]
     after: Duration,
-    /// Allow listeners beyond loopback, although they have no authentication
+    /// Host name with dots that clients may use for this server; repeatable. Addresses, `localhost` and names without
+    /// dots need no entry
+    #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = parse_host_name)]
+    host_name: Vec<String>,
+    /// Allow listeners beyond loopback, although they have no authentication, and the host names of containers:
+    /// `*.docker.internal`, `*.svc` and `*.svc.cluster.local`
     #[arg(long)]
     i_know_this_is_open: bool,
     /// File to which the listener addresses are written, as JSON, when the server is ready
@@ -153,7 +159,9 @@ fn check_open(arguments: &DevArgs) -> Result<()> {
         ArmListen::Off => None,
         ArmListen::At(address) => Some(address),
     };
-    for address in [arguments.metadata_listen, arguments.api_listen].into_iter().chain(arm) {
+    let TcpAddress(metadata) = arguments.metadata_listen;
+    let TcpAddress(api) = arguments.api_listen;
+    for address in [metadata, api].into_iter().chain(arm) {
         if !address.ip().is_loopback() && !arguments.i_know_this_is_open {
             bail!(
                 "listener without authentication: {address} is not loopback\n  \
@@ -182,6 +190,7 @@ pub(crate) fn command(arguments: &DevArgs) -> Result<()> {
         let summary = service.control().look(summarise)?;
         let urls = ServerUrls {
             metadata: service.metadata_url().unwrap_or_default(),
+            is_beyond_loopback: !arguments.metadata_listen.0.ip().is_loopback(),
             api: service.api_url(),
             arm: service.extension_url(LISTENER),
             program: &std::env::args().next().unwrap_or_else(|| "forewarn".to_owned()),
@@ -260,20 +269,33 @@ fn state_directory(arguments: &DevArgs) -> Result<Option<StateDirectory>> {
     Ok(Some(directory))
 }
 
+/// Host names of all listeners.
+fn hosts(arguments: &DevArgs) -> OwnHosts {
+    OwnHosts {
+        names: arguments.host_name.clone(),
+        container_names: match arguments.i_know_this_is_open {
+            true => ContainerNames::Accepted,
+            false => ContainerNames::Rejected,
+        },
+        advice: Some("start the server with --host-name NAME"),
+    }
+}
+
 /// The listener for Azure clients. There is no authentication, so issued tokens need no storage.
 fn arm(arguments: &DevArgs, state: Option<&StateDirectory>) -> ArmPlan {
     let parent = arguments.data_dir.as_deref().or(state.map(StateDirectory::path));
     let listen = match (arguments.arm_listen, parent) {
         (ArmListen::At(address), Some(parent)) => {
             let directory = parent.join(TLS_DIRECTORY);
-            let source = Source::SelfSigned { directory, names: Vec::new(), address: Some(address.ip()) };
+            let names = arguments.host_name.clone();
+            let source = Source::SelfSigned { directory, names, address: Some(address.ip()) };
             Some((address, source))
         }
         (ArmListen::Off | ArmListen::At(_), _) => None,
     };
     ArmPlan {
         listen,
-        host_names: Vec::new(),
+        hosts: hosts(arguments),
         credentials: Credentials::Anyone,
         key_dir: None,
         directory: DIRECTORY.to_owned(),
@@ -310,9 +332,10 @@ fn plan(arguments: &DevArgs, state: Option<&StateDirectory>) -> Result<Plan> {
         fleet,
         seed: arguments.seed.map_or_else(random_seed, |number| Ok(seed(number)))?,
         clock: ClockPlan::Virtual { start, speed: arguments.clock },
-        metadata_listen: arguments.metadata_listen,
-        api_listen: arguments.api_listen,
+        metadata_listen: arguments.metadata_listen.0,
+        api_listen: arguments.api_listen.0,
         default_vm: default,
+        hosts: hosts(arguments),
     };
     let plan = local.plan();
     Ok(Plan {
@@ -334,8 +357,8 @@ fn parse_arm(text: &str) -> Result<ArmListen, String> {
     if text == "off" {
         return Ok(ArmListen::Off);
     }
-    let address = text.parse().map(ArmListen::At);
-    address.map_err(|_| "write an address such as 127.0.0.1:1340, or off".to_owned())
+    let address = text.parse().map(|TcpAddress(address)| ArmListen::At(address));
+    address.map_err(|_| "write an address such as 127.0.0.1:1340, localhost:1340 or :1340; or off".to_owned())
 }
 
 /// The highest speed: a year in half a minute.
@@ -378,7 +401,8 @@ mod tests {
     fn the_azure_listener_is_an_address_or_off() {
         assert_eq!(parse_arm("off"), Ok(ArmListen::Off));
         assert_eq!(parse_arm("[::1]:0"), Ok(ArmListen::At("[::1]:0".parse().unwrap())));
-        assert!(parse_arm("1340").is_err() && parse_arm("").is_err());
+        assert_eq!(parse_arm(":1340"), Ok(ArmListen::At("127.0.0.1:1340".parse().unwrap())));
+        assert!(parse_arm("on").is_err() && parse_arm("").is_err());
     }
 
     #[test]

@@ -3,9 +3,10 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use forewarn_control::find_machine;
+use forewarn_control::{ClusterState, find_machine};
 use forewarn_lifecycle::{Cluster, MachineId};
 use forewarn_server::{Speed, State};
+use forewarn_types::ClusterId;
 
 use super::machine_names::{find_in_clusters, split_cluster};
 
@@ -19,11 +20,15 @@ pub(super) struct FleetSummary {
     example: Option<String>,
     /// The machine of requests without `/vm/NAME`.
     default: Option<String>,
+    /// True if a machine has an address, by which callers beyond loopback are identified.
+    has_addresses: bool,
 }
 
 /// The addresses of a server, and the program for commands.
 pub(super) struct ServerUrls<'a> {
     pub(super) metadata: &'a str,
+    /// True if the metadata endpoint listens beyond loopback.
+    pub(super) is_beyond_loopback: bool,
     pub(super) api: &'a str,
     /// None without a listener for Azure clients.
     pub(super) arm: Option<&'a str>,
@@ -47,11 +52,12 @@ impl FleetSummary {
             // A command for a machine of another cluster would need --cluster.
             example: default.clone().filter(|name| split_cluster(name).is_none()).or_else(first),
             default,
+            has_addresses: state.all.cluster(ClusterId::DEFAULT).is_some_and(ClusterState::has_addresses),
         }
     }
 
     pub(super) fn greeting(&self, Speed(speed): Speed, urls: &ServerUrls<'_>) -> String {
-        let ServerUrls { metadata, api, arm, program, looked_up, data_dir } = *urls;
+        let ServerUrls { metadata, is_beyond_loopback, api, arm, program, looked_up, data_dir } = *urls;
         let forewarn = if api == looked_up { program.to_owned() } else { format!("{program} --api {api}") };
         let clock = if speed == 0 { "frozen".to_owned() } else { format!("running {speed}x") };
         let mut text = format!(
@@ -62,7 +68,13 @@ impl FleetSummary {
             self.hosts,
         );
         // Writing to a string cannot fail.
+        let is_by_address = is_beyond_loopback && self.has_addresses;
         let _ = match &self.default {
+            _ if is_by_address => write!(
+                text,
+                "  metadata   {metadata}/metadata/scheduledevents, for callers with the address of a machine\n             \
+                 (on loopback: /vm/NAME/metadata/…)\n"
+            ),
             Some(name) => write!(
                 text,
                 "  metadata   {metadata}/metadata/scheduledevents, as {name}\n             \
@@ -79,6 +91,9 @@ impl FleetSummary {
         }
         let _ = write!(text, "\nTry in another terminal:\n\n");
         let _ = match &self.example {
+            Some(vm) if is_by_address => {
+                write!(text, "  {forewarn} vm restart {vm}\n  {forewarn} event ls\n")
+            }
             Some(vm) => write!(
                 text,
                 "  curl -H Metadata:true \"{metadata}/vm/{vm}/metadata/scheduledevents?api-version=2020-07-01\"\n  \
@@ -124,6 +139,7 @@ mod tests {
         let arm = data_dir.is_none().then_some("https://a");
         ServerUrls {
             metadata: "http://m",
+            is_beyond_loopback: data_dir.is_some(),
             api: "http://127.0.0.1:1339",
             arm,
             program: "forewarn",
@@ -167,6 +183,17 @@ mod tests {
         );
         let greeting = summary("host = [{ name = 'h1' }]\nvm = [{ name = 'v', host = 'h1' }]", Some("solo"));
         assert_eq!((greeting.example.as_deref(), greeting.default), (Some("v"), None));
+    }
+
+    #[test]
+    fn beyond_loopback_machines_with_addresses_are_mentioned() {
+        let fleet =
+            |more: &str| format!("host = [{{ name = 'h1' }}]\nvm = [{{ name = 'v', host = 'h1'{more} }}]");
+        let of = |more: &str, data_dir| summary(&fleet(more), None).greeting(Speed(1), &urls(data_dir));
+        let (open, addresses) = (Some(Path::new("/data")), ", addresses = ['10.0.0.4']");
+        assert!(of(addresses, open).contains(", for callers with the address of a machine\n"));
+        assert!(!of(addresses, open).contains("/vm/v/"));
+        assert!(of("", open).contains("/vm/v/") && of(addresses, None).contains("/vm/v/"));
     }
 
     #[test]

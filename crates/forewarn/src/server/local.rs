@@ -6,6 +6,7 @@ use forewarn_control::Fleet;
 use forewarn_lifecycle::{Seed, Timestamp};
 use forewarn_metadata::{Identity, IdentityToken, ListenAddress, Settings};
 use forewarn_server::{ApiListener, ClientLimits, ClockPlan, Descriptors, Hypervisor, Plan, WebhookSettings};
+use forewarn_url::OwnHosts;
 
 use super::config::DIRECTORY;
 use super::resources::cores;
@@ -21,6 +22,8 @@ pub(crate) struct LocalServer {
     pub(crate) api_listen: SocketAddr,
     /// Machine that requests without /vm/NAME come from.
     pub(crate) default_vm: Option<String>,
+    /// Host names of its listeners.
+    pub(crate) hosts: OwnHosts,
 }
 
 impl LocalServer {
@@ -28,6 +31,11 @@ impl LocalServer {
     pub(crate) fn plan(self) -> Plan {
         let identity_token = IdentityToken::Unsigned { directory: DIRECTORY.to_owned() };
         let metadata = ListenAddress::Tcp(self.metadata_listen);
+        let default = self.default_vm;
+        let identity = match self.metadata_listen.ip().is_loopback() {
+            true => Identity::Prefix { default },
+            false => Identity::AddressOrPrefix { default },
+        };
         Plan {
             mode: self.mode,
             seed: self.seed,
@@ -35,11 +43,16 @@ impl LocalServer {
             data_dir: None,
             hypervisor: Hypervisor::simulated(),
             fleet: self.fleet,
-            settings: Settings { limits: None, identity_token, ..Settings::default() },
-            metadata_listeners: vec![(metadata, Identity::Prefix { default: self.default_vm })],
+            settings: Settings {
+                limits: None,
+                identity_token,
+                hosts: self.hosts.clone(),
+                ..Settings::default()
+            },
+            metadata_listeners: vec![(metadata, identity)],
             threads: cores(),
             api: vec![ApiListener::Open(self.api_listen)],
-            api_host_names: Vec::new(),
+            api_hosts: self.hosts,
             first_token_file: None,
             api_limits: ClientLimits::default(),
             extension_limits: ClientLimits::default(),

@@ -90,13 +90,12 @@ fn adjustable(config: &Config) -> Result<Adjustable> {
     );
     let settings = config.metadata.settings()?;
     let arm = config.arm()?.map(|arm| ExtensionSettings {
-        host_names: arm.host_names,
+        hosts: arm.hosts,
         certificates: arm.listen.map(|(_, source)| source),
     });
-    let api_host_names = config.api.host_names.clone();
     Ok(Adjustable {
         settings,
-        api_host_names,
+        api_hosts: config.api.hosts(),
         api_limits: config.api.limits()?,
         extension_limits: config.arm_limits()?,
         certificates,

@@ -173,7 +173,7 @@ fn with_hint(machine: &LookupError) -> String {
 fn machines(plan: &Plan) -> Vec<String> {
     let machines = plan.metadata_listeners.iter().filter_map(|(_, identity)| match identity {
         Identity::Machine(name) => Some(name.clone()),
-        Identity::Address { .. } | Identity::Prefix { .. } => None,
+        Identity::Address { .. } | Identity::Prefix { .. } | Identity::AddressOrPrefix { .. } => None,
     });
     machines.collect()
 }
@@ -198,7 +198,7 @@ fn plan(config: &Config) -> Result<Plan> {
         metadata_listeners: config.metadata.listeners()?,
         threads: config.metadata.threads.unwrap_or_else(cores),
         api: config.api.listeners(data_dir.as_deref())?,
-        api_host_names: config.api.host_names.clone(),
+        api_hosts: config.api.hosts(),
         first_token_file: config.first_token_file(),
         api_limits: config.api.limits()?,
         extension_limits: config.arm_limits()?,

@@ -8,6 +8,7 @@ use forewarn_lifecycle::Timestamp;
 use forewarn_server::{ClockPlan, Plan, Speed};
 use forewarn_story::{NeedKind, Story};
 use forewarn_types::EventKind;
+use forewarn_url::OwnHosts;
 
 use super::TestArgs;
 use crate::exit_code::ExitError;
@@ -101,6 +102,7 @@ impl Preparation {
             metadata_listen: any_port,
             api_listen: any_port,
             default_vm: self.default.clone(),
+            hosts: OwnHosts::default(),
         };
         take_files(local.plan())
     }

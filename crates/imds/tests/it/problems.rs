@@ -25,9 +25,14 @@ fn every_problem_before_the_path_is_looked_at_has_its_status_and_its_body() {
         (RequestError::UriTooLong, 414, r#"{ "error": "URI too long" }"#),
         (RequestError::HeadersTooLarge, 431, r#"{ "error": "Request header fields too large" }"#),
         (
-            RequestError::ForeignHost,
+            RequestError::ForeignHost { advice: None },
             400,
             r#"{ "error": "Bad request: Host must be an IP address, localhost, a single label or a configured name" }"#,
+        ),
+        (
+            RequestError::ForeignHost { advice: Some("add the name to metadata.host_names") },
+            400,
+            r#"{ "error": "Bad request: Host must be an IP address, localhost, a single label or a configured name: add the name to metadata.host_names" }"#,
         ),
         (
             header(UnwantedHeader::XForwardedFor),

@@ -8,6 +8,7 @@ use forewarn_control::shared::{Reach, Role, Scope};
 use forewarn_control::{AuditEntry, AuditVerifier, Chain, ClusterId, Fleet, NewAuditEntry, Permit, Stream};
 use forewarn_lifecycle::{Command, Name, Seed, Size};
 use forewarn_store::{AuditBatch, LoggedEntry};
+use forewarn_url::OwnHosts;
 use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -43,7 +44,7 @@ impl AuditTestServer {
             metadata_listeners: Vec::new(),
             threads: NonZeroUsize::MIN,
             api: vec![ApiListener::Tokens("127.0.0.1:0".parse().unwrap())],
-            api_host_names: Vec::new(),
+            api_hosts: OwnHosts::default(),
             first_token_file: None,
             api_limits: crate::ClientLimits::default(),
             extension_limits: crate::ClientLimits::default(),

@@ -19,7 +19,7 @@ use super::{Access, rejection};
 use crate::clients::authenticate_connection;
 use crate::control_handle::ControlHandle;
 use forewarn_control::Permit;
-use forewarn_url::is_own_host;
+use forewarn_url::OwnHosts;
 
 /// Authentication settings of a listener.
 #[derive(Debug)]
@@ -37,26 +37,24 @@ pub enum ForeignRequest {
     /// A web page has sent it.
     Page,
     /// Its host name is not one of this server: another domain may resolve to this address.
-    Name,
+    Name {
+        /// The way to make the name known. `None` if there is none.
+        advice: Option<&'static str>,
+    },
 }
 
-/// Host names with dots that requests may have. They can be changed while the server runs.
+/// Host names that requests may have. They can be changed while the server runs.
 #[derive(Clone, Debug, Default)]
-pub struct HostNames(Arc<ArcSwap<Vec<String>>>);
+pub struct HostNames(Arc<ArcSwap<OwnHosts>>);
 
 impl HostNames {
     #[must_use]
-    pub fn new(names: Vec<String>) -> Self {
+    pub fn new(names: OwnHosts) -> Self {
         Self(Arc::new(ArcSwap::from_pointee(names)))
     }
 
-    pub fn set(&self, names: Vec<String>) {
+    pub fn set(&self, names: OwnHosts) {
         self.0.store(Arc::new(names));
-    }
-
-    /// Returns true if `Host` is one of these names, or one without dots or an address.
-    fn admits(&self, host: &str) -> bool {
-        is_own_host(host, &self.0.load())
     }
 }
 
@@ -87,9 +85,10 @@ pub(super) async fn check(
 fn refuse(request: &Request, names: &HostNames) -> Option<ApiProblem> {
     foreign(request, names).map(|why| match why {
         ForeignRequest::Page => ApiProblem::forbidden("requests of web pages are rejected"),
-        ForeignRequest::Name => ApiProblem::forbidden(
-            "unknown host name\n  hint: use an address or localhost, or add the name to api.host_names",
-        ),
+        ForeignRequest::Name { advice } => {
+            let advice = advice.map(|advice| format!(", or {advice}")).unwrap_or_default();
+            ApiProblem::forbidden(format!("unknown host name\n  hint: use an address or localhost{advice}"))
+        }
     })
 }
 
@@ -102,8 +101,9 @@ pub fn foreign(request: &Request, names: &HostNames) -> Option<ForeignRequest> {
     // Every name counts: a proxy may have checked another one than this server.
     let hosts = headers.get_all(header::HOST).iter().map(|host| host.to_str().unwrap_or_default());
     let hosts: Vec<_> = hosts.chain(request.uri().authority().map(Authority::as_str)).collect();
+    let names = names.0.load();
     let is_foreign = hosts.is_empty() || hosts.iter().any(|host| !names.admits(host));
-    is_foreign.then_some(ForeignRequest::Name)
+    is_foreign.then_some(ForeignRequest::Name { advice: names.advice })
 }
 
 /// The bearer token of a request.
@@ -130,26 +130,28 @@ fn admit(request: &Request, authenticator: &Authenticator) -> Result<Option<Perm
 mod tests {
     use super::*;
 
+    fn request(target: &str, hosts: &[&str]) -> Request {
+        let request = Request::builder().uri(target);
+        let request = hosts.iter().fold(request, |request, host| request.header(header::HOST, *host));
+        request.body(axum::body::Body::empty()).unwrap()
+    }
+
     #[test]
     fn a_name_with_dots_has_to_be_in_the_settings() {
-        let names = HostNames::new(vec!["forewarn.internal".to_owned()]);
-        for known in ["forewarn.internal", "FOREWARN.internal:1339"] {
-            assert!(names.admits(known), "{known}");
-        }
-        for other in ["", "x.forewarn.internal", "forewarn.internal:x", "forewarn.internal."] {
-            assert!(!names.admits(other), "{other}");
-        }
-        names.set(Vec::new());
-        assert!(!names.admits("forewarn.internal"));
+        let own = OwnHosts { names: vec!["forewarn.internal".to_owned()], ..OwnHosts::default() };
+        let names = HostNames::new(own);
+        let is_foreign = |host: &str| foreign(&request("/", &[host]), &names).is_some();
+        assert!(!is_foreign("forewarn.internal") && !is_foreign("FOREWARN.internal:1339"));
+        assert!(is_foreign("x.forewarn.internal") && is_foreign(""));
+        names.set(OwnHosts { advice: Some("give up"), ..OwnHosts::default() });
+        let refused = foreign(&request("/", &["forewarn.internal"]), &names);
+        assert_eq!(refused, Some(ForeignRequest::Name { advice: Some("give up") }));
     }
 
     #[test]
     fn every_name_that_a_request_has_counts() {
-        let refused = |target: &str, hosts: &[&str]| {
-            let request = Request::builder().uri(target);
-            let request = hosts.iter().fold(request, |request, host| request.header(header::HOST, *host));
-            refuse(&request.body(axum::body::Body::empty()).unwrap(), &HostNames::default()).is_some()
-        };
+        let refused =
+            |target: &str, hosts: &[&str]| refuse(&request(target, hosts), &HostNames::default()).is_some();
         assert!(!refused("/", &["localhost"]) && !refused("http://127.0.0.1:1339/", &["localhost"]));
         assert!(refused("/", &[]));
         assert!(refused("/", &["localhost", "evil.example"]) && refused("/", &["evil.example", "localhost"]));

@@ -7,6 +7,7 @@ use forewarn_control::shared::Role;
 use forewarn_lifecycle::{Name, Seed, Timestamp};
 use forewarn_server::tls::{Source, Tls};
 use forewarn_server::{Clock, Speed, issue_token};
+use forewarn_url::OwnHosts;
 use serde_json::Value;
 
 use super::*;
@@ -32,13 +33,14 @@ impl TestServer {
         let tls = Tls::open(Source::SelfSigned { directory, names: Vec::new(), address: None }).unwrap();
         let plan = ArmPlan {
             listen: None,
-            host_names: Vec::new(),
+            hosts: OwnHosts::default(),
             credentials,
             key_dir: None,
             directory: DIRECTORY.to_owned(),
         };
         let login = Arc::new(plan.login(Some(TlsListener { port: PORT, tls })).unwrap());
-        let names = HostNames::new(vec!["forewarn.internal".to_owned()]);
+        let names =
+            HostNames::new(OwnHosts { names: vec!["forewarn.internal".to_owned()], ..OwnHosts::default() });
         let own = ExtensionMount::Own { host_names: names.clone() };
         let listener = ArmEndpoint::new(&control, own, &login);
         let access = credentials.access();
@@ -265,7 +267,7 @@ async fn without_a_tls_listener_no_client_is_redirected() {
     let server = TestServer::new(Credentials::Anyone);
     let plan = ArmPlan {
         listen: None,
-        host_names: Vec::new(),
+        hosts: OwnHosts::default(),
         credentials: Credentials::Anyone,
         key_dir: None,
         directory: DIRECTORY.to_owned(),

@@ -1,14 +1,15 @@
 //! `[arm]`: the TLS listener for Azure clients.
 
-use std::net::SocketAddr;
 use std::path::Path;
 
 use anyhow::{Result, bail};
 use forewarn_azure::http::{ArmPlan, Credentials};
 use forewarn_server::ClientLimits;
+use forewarn_types::TcpAddress;
 use serde::Deserialize;
 
 use super::clients::ClientTable;
+use super::hosts;
 use super::tls::{TLS_DIRECTORY, TlsTable};
 use crate::state_directory;
 
@@ -18,7 +19,7 @@ pub(in super::super) const DIRECTORY: &str = "f0e4a14d-0000-4000-8000-0000000000
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ArmTable {
-    listen: SocketAddr,
+    listen: TcpAddress,
     #[serde(default)]
     host_names: Vec<String>,
     /// None for a self-signed certificate.
@@ -45,11 +46,11 @@ impl ArmTable {
                  hint: set data_dir, or arm.tls with certificate and key"
             );
         }
-        let source =
-            tls.source("arm.tls", data_dir.or(user.as_deref()), self.listen.ip(), &self.host_names)?;
+        let TcpAddress(listen) = self.listen;
+        let source = tls.source("arm.tls", data_dir.or(user.as_deref()), listen.ip(), &self.host_names)?;
         Ok(ArmPlan {
-            listen: Some((self.listen, source)),
-            host_names: self.host_names.clone(),
+            listen: Some((listen, source)),
+            hosts: hosts(&self.host_names, "add the name to arm.host_names"),
             credentials: Credentials::Tokens,
             key_dir: data_dir.map(|data_dir| data_dir.join(TLS_DIRECTORY)),
             directory: directory.unwrap_or(DIRECTORY).to_owned(),

@@ -11,12 +11,11 @@ mod preflight;
 mod tests;
 mod tls;
 
-use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use forewarn_azure::http::ArmPlan;
 use forewarn_control::Fencing;
 use forewarn_hypervisor::{HostCommand, Program};
@@ -24,7 +23,8 @@ use forewarn_imds::Edition;
 use forewarn_metadata::{FirstAnswer, Identity, IdentityToken, ListenAddress, Settings};
 use forewarn_server::{ApiListener, ClientLimits, HostWorker, MachineDriver, REMINDER, WebhookSettings};
 use forewarn_store::AUDIT_RETENTION;
-use forewarn_types::{ClusterId, Name, Span, show_duration};
+use forewarn_types::{ClusterId, Name, Span, TcpAddress, plain_file_error, show_duration};
+use forewarn_url::{ContainerNames, OwnHosts};
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -110,7 +110,7 @@ pub(super) struct MetadataTable {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ListenTable {
-    address: Option<SocketAddr>,
+    address: Option<TcpAddress>,
     interface: Option<String>,
     socket: Option<PathBuf>,
     mode: Option<Spanned<u32>>,
@@ -123,9 +123,9 @@ struct ListenTable {
 #[serde(deny_unknown_fields)]
 pub(super) struct ApiTable {
     socket: Option<PathBuf>,
-    listen: Option<SocketAddr>,
+    listen: Option<TcpAddress>,
     #[serde(default)]
-    pub(super) host_names: Vec<String>,
+    host_names: Vec<String>,
     first_token_file: Option<PathBuf>,
     tls: Option<TlsTable>,
     #[serde(default)]
@@ -203,7 +203,8 @@ impl Config {
         if text.len() > CONFIG_BYTES_MAX {
             bail!("configuration file too long: more than {CONFIG_BYTES_MAX} bytes");
         }
-        let config: Self = toml::from_str(text)?;
+        let config: Self =
+            toml::from_str(text).map_err(|error| anyhow!(plain_file_error(&error.to_string())))?;
         for mode in config.metadata.listen.iter().filter_map(|listen| listen.mode.as_ref()) {
             check_mode(*mode.get_ref(), text.get(mode.span()).unwrap_or_default())?;
         }
@@ -259,8 +260,9 @@ fn check_mode(mode: u32, written: &str) -> Result<()> {
 impl MetadataTable {
     pub(super) fn settings(&self) -> Result<Settings> {
         let first_answer = match &self.first_answer {
-            Some(text) => parse_first_answer(text)
-                .map_err(|wrong| anyhow::anyhow!("invalid metadata.first_answer: {wrong}"))?,
+            Some(text) => {
+                parse_first_answer(text).map_err(|wrong| anyhow!("invalid metadata.first_answer: {wrong}"))?
+            }
             None => FirstAnswer::Now,
         };
         let oldest_edition = match &self.oldest_edition {
@@ -274,14 +276,14 @@ impl MetadataTable {
             Some(directory) => IdentityToken::Unsigned { directory },
             None => IdentityToken::Off,
         };
-        let host_names = self.host_names.clone();
+        let hosts = hosts(&self.host_names, "add the name to metadata.host_names");
         Ok(Settings {
             first_answer,
             oldest_edition,
             limits: self.limits.limits()?,
             connections: self.connection.limits()?,
             identity_token,
-            host_names,
+            hosts,
         })
     }
 
@@ -308,11 +310,11 @@ impl ListenTable {
             ),
         };
         Ok(match (address, interface, socket) {
-            (Some(address), None, None) if mode.is_none() => (ListenAddress::Tcp(*address), identity),
+            (Some(address), None, None) if mode.is_none() => (ListenAddress::Tcp(address.0), identity),
             (Some(address), Some(name), None)
                 if mode.is_none() && (machine.is_some() || cluster.is_some()) =>
             {
-                (ListenAddress::Interface { name: name.clone(), address: *address }, identity)
+                (ListenAddress::Interface { name: name.clone(), address: address.0 }, identity)
             }
             (Some(_), Some(_), None) if mode.is_none() => bail!(
                 "invalid metadata.listen: an interface needs a machine or a cluster\n  \
@@ -331,7 +333,17 @@ impl ListenTable {
     }
 }
 
+/// The host names of a listener. Error messages tell the way to add one.
+fn hosts(names: &[String], advice: &'static str) -> OwnHosts {
+    OwnHosts { names: names.to_vec(), container_names: ContainerNames::Rejected, advice: Some(advice) }
+}
+
 impl ApiTable {
+    /// Host names that requests may have.
+    pub(super) fn hosts(&self) -> OwnHosts {
+        hosts(&self.host_names, "add the name to api.host_names")
+    }
+
     /// Limits of the operator API.
     pub(super) fn limits(&self) -> Result<ClientLimits> {
         self.connection.limits("api.connection")
@@ -340,7 +352,8 @@ impl ApiTable {
     /// The listeners of the operator API: the address first, if there is one. A self-signed CA is stored below
     /// `data_dir`.
     pub(super) fn listeners(&self, data_dir: Option<&Path>) -> Result<Vec<ApiListener>> {
-        let address = match (self.listen, &self.tls) {
+        let listen = self.listen.map(|TcpAddress(address)| address);
+        let address = match (listen, &self.tls) {
             (Some(address), Some(tls)) => Some(ApiListener::Tls(
                 address,
                 tls.source("api.tls", data_dir, address.ip(), &self.host_names)?,

@@ -25,9 +25,12 @@
 mod approvals;
 mod checks;
 mod connections;
+mod containers;
 mod documents;
 mod editions;
 mod enrolment;
+#[cfg(target_os = "linux")]
+mod guide;
 mod instance;
 mod kinds;
 mod names;

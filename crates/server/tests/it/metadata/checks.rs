@@ -2,6 +2,7 @@
 
 use forewarn_imds::Edition;
 use forewarn_metadata::{IdentityToken, Limits, Settings};
+use forewarn_url::OwnHosts;
 
 use crate::metadata::support::{
     NEWEST, SOLO, WEB_0, WEB_1, by_address, get, start_server, start_server_with,
@@ -175,7 +176,8 @@ async fn what_a_proxy_or_a_web_page_adds_is_refused() {
 /// promise: M2
 #[tokio::test]
 async fn a_host_that_dns_could_have_brought_here_is_refused() {
-    let settings = Settings { host_names: vec!["imds.example.org".to_owned()], ..Settings::default() };
+    let hosts = OwnHosts { names: vec!["imds.example.org".to_owned()], ..OwnHosts::default() };
+    let settings = Settings { hosts, ..Settings::default() };
     let server = start_server_with(settings, by_address()).await;
     for (host, status) in [
         ("127.0.0.1:8080", 200),
