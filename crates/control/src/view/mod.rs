@@ -36,4 +36,4 @@ pub use sets::{
     AvailabilitySetSummary, AvailabilitySetView, InstanceView, MemberView, ScaleSetSummary, ScaleSetView,
     availability_set_summary, availability_set_view, scale_set_summary, scale_set_view,
 };
-pub use webhook::{NewWebhook, SchemaWord, WebhookState, WebhookTest, WebhookTestRequest, WebhookView};
+pub use webhook::{NewWebhook, WebhookState, WebhookTest, WebhookTestRequest, WebhookView};

@@ -5,6 +5,7 @@
 
 mod api;
 mod audit;
+mod clock;
 mod driver;
 mod enrolment_setting;
 mod explain;
