@@ -291,7 +291,9 @@ impl Delivery {
             let now = Moment(self.webhooks.control.clock().now().wall);
             let attempt = DeliveryAttempt { origin: &self.webhooks.origin, tries, now };
             let message = notification(&self.webhook, attempt, pushes);
-            match self.client.send(&message).await.and_then(|response| check(&response)) {
+            let answer = self.client.send(&message).await;
+            self.restart_pause().await;
+            match answer.and_then(|response| check(&response)) {
                 Ok(()) => {
                     if self.is_duplicated() {
                         // The receiver has accepted the message: the second answer does not matter.
@@ -388,12 +390,24 @@ impl Delivery {
 
     /// Waits for the rate limit, which the deliveries of a webhook share.
     async fn keep_rate(&mut self) {
-        let Some(per_minute) = self.per_minute else { return };
+        let Some(interval) = self.interval() else { return };
         let mut ready_at = self.receiver.ready_at.lock().await;
         if let Some(ready_at) = *ready_at {
             tokio::time::sleep_until(ready_at).await;
         }
-        *ready_at = Some(Instant::now() + Duration::from_mins(1) / per_minute.max(1));
+        *ready_at = Some(Instant::now() + interval);
+    }
+
+    /// Counts the pause from the answer: a message that was under way for long must not meet the next one.
+    async fn restart_pause(&mut self) {
+        let Some(interval) = self.interval() else { return };
+        let mut ready_at = self.receiver.ready_at.lock().await;
+        *ready_at = (*ready_at).max(Some(Instant::now() + interval));
+    }
+
+    /// Least time between two messages.
+    fn interval(&self) -> Option<Duration> {
+        Some(Duration::from_mins(1) / self.per_minute?.max(1))
     }
 
     /// Waits, or until a test succeeds.

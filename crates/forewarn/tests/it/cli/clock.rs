@@ -52,7 +52,7 @@ fn an_advance_reports_events_of_every_cluster() {
     server.run(&["cluster", "create", "west"]);
     server.run(&["host", "add", "w1", "--cluster", "west"]);
     server.run(&["vm", "create", "far", "--host", "w1", "--cluster", "west"]);
-    server.run(&["settings", "set", "--unenrolled", "waits", "--cluster", "west"]);
+    server.run(&["settings", "set", "--enrolment", "always", "--cluster", "west"]);
     server.run(&["vm", "restart", "far", "--cluster", "west"]);
     let clock = server.json(&["clock", "advance", "15m"]);
     assert!(happened(&clock).iter().any(|line| line.ends_with(r#"Started Reboot ["far"]"#)), "{clock}");
