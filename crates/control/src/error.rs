@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 
 use forewarn_lifecycle::{Name, Refusal};
+use forewarn_types::Moment;
 
 use crate::access::Denied;
 use crate::command::CommandError;
@@ -46,6 +47,9 @@ pub enum ControlError {
     /// A time beyond the last one that documents can show.
     #[error("time is out of range: the last year is 9989")]
     EndOfTime,
+    /// A virtual clock is not set back.
+    #[error("the time is not in the future: {0}\n  hint: a clock is only set forward")]
+    NotLater(Moment),
     /// The shared state, the receipts or the resources refuse it.
     #[error(transparent)]
     Rejected(#[from] crate::refusal::Refusal),

@@ -49,6 +49,10 @@ pub enum Refusal {
         "the secret of a webhook would be sent in the clear: {0}\n  hint: https://, or an address of this computer"
     )]
     SecretInTheClear(Name),
+    #[error(
+        "webhook {0} needs a routing key of PagerDuty: 32 letters and digits\n  hint: --key-file FILE, or `key` in the API"
+    )]
+    NoRoutingKey(Name),
     #[error("too many {what}: at most {max}")]
     TooMany { what: &'static str, max: usize },
 }

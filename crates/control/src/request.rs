@@ -14,7 +14,7 @@ use crate::placement::ScaleSetCommand;
 use crate::resource_id::GroupId;
 use crate::resources::{Body, Link, Operation};
 use crate::shared::{
-    Authorization, Filter, NewClaim, Progress, Role, Schema, Scope, TokenHash, UndeliveredMessages,
+    Authorization, Filter, NewClaim, Progress, Role, Scope, TokenHash, UndeliveredMessages, WebhookFormat,
 };
 use crate::stream::{ClusterId, Stream};
 use crate::view::Outcome;
@@ -340,11 +340,12 @@ pub enum Administration {
     AddWebhook {
         name: Name,
         url: Url,
-        /// The schema of its messages.
-        schema: Schema,
+        /// The format of its messages.
+        #[serde(alias = "schema")]
+        format: WebhookFormat,
         /// The events that it gets.
         filter: Filter,
-        /// Value of the header `Authorization`.
+        /// Value of the header `Authorization`; for PagerDuty, the routing key.
         #[serde(deserialize_with = "Option::deserialize")]
         authorization: Option<Authorization>,
     },

@@ -6,6 +6,7 @@
 #[cfg(test)]
 mod announcing_commands;
 mod client;
+mod clock_speed;
 mod completion;
 mod conformance;
 mod context;
@@ -228,8 +229,12 @@ mod tests {
             "driver check ./driver --machine m --host h --host-order dance",
             "state save",
             "health --wait soon",
-            "webhook add ops",
-            "webhook add ops https://h --type Thaw",
+            "webhook create",
+            "webhook create ops https://h --type Thaw",
+            "webhook create ops https://h --format xml",
+            "webhook create ops --key-file k --authorization-file a",
+            "clock scale 0.5x",
+            "clock until tomorrow",
             "conformance",
             "conformance http://h --event Thaw=true",
             "conformance http://h --read-only --event Reboot=true",
@@ -268,6 +273,9 @@ mod tests {
             "event start 28512AF7-C957-4500-9BC4-842D6FB531E4",
             "clock next --within 1h",
             "clock scale 60x",
+            "clock scale frozen",
+            "clock until 2026-01-01T00:15:00Z",
+            "clock until 28512AF7",
             "fleet apply - --prune --dry-run --yes",
             "fleet apply - --forget --moves",
             "vm delete web_0 --yes --wait",
@@ -297,7 +305,8 @@ mod tests {
             "vm explain web_0 --all",
             "audit ls --machine web/web_0 --since 2026-01-01T00:00:00Z --kind command",
             "audit verify",
-            "webhook add ops https://h/x --schema eventgrid --tenant web --type Freeze --type preempt --authorization-file -",
+            "webhook create ops https://h/x --format eventgrid --tenant web --type Freeze --type preempt --authorization-file -",
+            "webhook create pager --format pagerduty --key-file -",
             "webhook test ops",
             "audit export -",
             "reset",

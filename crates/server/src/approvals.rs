@@ -124,6 +124,7 @@ fn refused(error: &ControlError) -> ApprovalError {
         | ControlError::ShownOnce(_)
         | ControlError::NotPretending
         | ControlError::EndOfTime
+        | ControlError::NotLater(_)
         | ControlError::ScaleSetError(_)
         | ControlError::Outdated
         | ControlError::Unclaimed

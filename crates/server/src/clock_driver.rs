@@ -7,6 +7,7 @@ use std::time::Duration;
 use forewarn_control::ControlError;
 use forewarn_control::request::{Reply, RequestContext, SharedRequest};
 use forewarn_lifecycle::Now;
+use forewarn_types::Moment;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::clock::{CLOCK_END, ClockKind, Speed};
@@ -96,11 +97,7 @@ impl ClockDriver {
         context: &RequestContext,
     ) -> Result<Option<Speed>, ControlError> {
         let now = self.context.clock.now();
-        if let ClockCommand::Advance(span) = command
-            && span > CLOCK_END.since(now.wall)
-        {
-            return Err(ControlError::EndOfTime);
-        }
+        check_range(command, now)?;
         // After a crash on the way, the clock is less far than requested, and never twice as far.
         let request = SharedRequest::SetClock { order: command.order(), context: context.clone() };
         if let Reply::Repeated(_) = self.context.request_shared(request).await? {
@@ -109,6 +106,7 @@ impl ClockDriver {
         let advance = match command {
             ClockCommand::Run(speed) => return Ok(Some(speed)),
             ClockCommand::Advance(span) => ClockAdvance::of(now, span),
+            ClockCommand::Until(at) => ClockAdvance::of(now, at.since(now.wall)),
             ClockCommand::Next { within } => ClockAdvance::to_next_change(now, within),
         };
         self.advance(advance, context).await.map(|()| None)
@@ -202,6 +200,17 @@ impl ClockDriver {
             self.context.broadcasts.publish(|snapshot| snapshot.clock_limit = limit);
         }
     }
+}
+
+/// A clock is set to a later time only, and not beyond its end.
+fn check_range(command: ClockCommand, now: Now) -> Result<(), ControlError> {
+    let span = match command {
+        ClockCommand::Until(at) if at <= now.wall => return Err(ControlError::NotLater(Moment(at))),
+        ClockCommand::Until(at) => at.since(now.wall),
+        ClockCommand::Advance(span) => span,
+        ClockCommand::Run(_) | ClockCommand::Next { .. } => return Ok(()),
+    };
+    if span > CLOCK_END.since(now.wall) { Err(ControlError::EndOfTime) } else { Ok(()) }
 }
 
 #[cfg(test)]

@@ -8,9 +8,9 @@ use std::time::Duration;
 use forewarn_control::request::{ClusterRequest, Reply, RequestContext, SharedRequest};
 use forewarn_control::shared::SharedState;
 use forewarn_control::{ClockChange, ClusterId, ClusterState, ControlError};
-use forewarn_lifecycle::{MaintenanceId, Now, Seed, Target};
+use forewarn_lifecycle::{MaintenanceId, Now, Seed, Target, Timestamp};
 use forewarn_store::CopyError;
-use forewarn_types::Span;
+use forewarn_types::{Moment, Span};
 use tokio::sync::oneshot;
 
 use crate::clock::Speed;
@@ -151,6 +151,8 @@ pub enum ClockCommand {
     Run(Speed),
     /// Sets it forward, and stops at everything that is due on the way.
     Advance(Duration),
+    /// Sets it forward to a time, and stops at everything that is due on the way.
+    Until(Timestamp),
     /// Sets it forward to the next change of a document, if there will be one.
     Next { within: Option<Duration> },
 }
@@ -162,6 +164,7 @@ impl ClockCommand {
             Self::Run(Speed(0)) => ClockChange::Freeze {},
             Self::Run(Speed(speed)) => ClockChange::Scale { speed },
             Self::Advance(by) => ClockChange::Advance { by: Span(by) },
+            Self::Until(at) => ClockChange::Until { at: Moment(at) },
             Self::Next { within } => ClockChange::Next { within: within.map(Span) },
         }
     }

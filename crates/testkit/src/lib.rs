@@ -15,7 +15,8 @@
 //! | requests of Azure Resource Manager; the command line `az` | [`arm`], [`az`] |
 //! | random requests, and a record of what they were promised | [`random_client`] |
 //! | every option of a program, with bad values | [`bad_values`] |
-//! | a webhook that keeps every request | [`webhook_receiver`] |
+//! | a webhook that keeps every request; checks of messages to chats | [`webhook_receiver`], [`chat`] |
+//! | JSON schemas | [`json_schema`] |
 
 #![allow(
     missing_docs,
@@ -33,11 +34,13 @@ pub mod agents;
 pub mod arm;
 pub mod az;
 pub mod bad_values;
+pub mod chat;
 mod cluster;
 pub mod command;
 mod dir;
 pub mod documents;
 mod json_log;
+pub mod json_schema;
 pub mod network;
 pub mod observed;
 pub mod operator;

@@ -149,12 +149,12 @@ pub fn webhooks() -> impl Strategy<Value = WebhookCommand> {
     let urls = prop::sample::select(vec!["http://h/x", "https://h:8443/x?code=1", "http://127.0.0.1:9"]);
     let kinds =
         prop_oneof![Just(Reach::All), few(prop::sample::select(vec![EventKind::Freeze, EventKind::Preempt]))];
-    let schemas = prop::sample::select(Schema::ALL.to_vec());
-    let add = (names(), urls, schemas, scopes(), kinds, any::<bool>());
-    let add = add.prop_map(|(name, url, schema, scope, kinds, has_secret)| {
+    let formats = prop::sample::select(WebhookFormat::ALL.to_vec());
+    let add = (names(), urls, formats, scopes(), kinds, any::<bool>());
+    let add = add.prop_map(|(name, url, format, scope, kinds, has_secret)| {
         let authorization = has_secret.then(|| Authorization::new("Bearer s3cret").unwrap());
         let (url, filter, by) = (Url::parse(url).unwrap(), Filter { scope, kinds }, "socket".to_owned());
-        WebhookCommand::Add(Box::new(WebhookDefinition { name, url, schema, filter, authorization, by }))
+        WebhookCommand::Add(Box::new(WebhookDefinition { name, url, format, filter, authorization, by }))
     });
     let confirm = (0..6u32, prop::option::of(1..100u32));
     let confirm = confirm.prop_map(|(webhook, per_minute)| WebhookCommand::Confirm { webhook, per_minute });

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use crate::chat::ChatService;
 use crate::{TestServer, wait_until};
 
 /// How a stream is made of a connection.
@@ -33,6 +34,8 @@ struct Book {
     unwilling: bool,
     /// The rate that it agrees to.
     rate: Option<u32>,
+    /// The service that it stands for: it checks every message.
+    chat: Option<ChatService>,
     /// What the next notifications are answered, in this order, instead of 204: status line and header fields.
     answers: VecDeque<String>,
     /// What all notifications are answered, for as long as it is so.
@@ -65,6 +68,13 @@ impl WebhookReceiver {
     pub fn start_at(address: &str) -> Self {
         let listener = wait_until(&format!("{address} is free"), || TcpListener::bind(address).ok());
         Self::listen(listener, Arc::new(|stream| Box::new(stream)))
+    }
+
+    /// Starts as a chat, which accepts what its service documents.
+    pub fn start_chat(service: ChatService) -> Self {
+        let receiver = Self::start();
+        receiver.book().chat = Some(service);
+        receiver
     }
 
     pub fn start_with(secure: Arc<Secure>) -> Self {
@@ -141,7 +151,7 @@ impl WebhookReceiver {
 
     /// Notifications that were taken.
     pub fn taken(&self) -> Vec<Seen> {
-        self.told().into_iter().filter(|seen| seen.answer == TAKEN).collect()
+        self.told().into_iter().filter(|seen| seen.answer.starts_with('2')).collect()
     }
 
     /// Waits until it has taken so many notifications.
@@ -180,7 +190,7 @@ impl WebhookReceiver {
     fn answer(&self, seen: &Seen) -> (String, String) {
         let mut book = self.book();
         let plain = |answer: &str| (answer.to_owned(), String::new());
-        if seen.line.starts_with("OPTIONS ") {
+        if book.chat.is_none() && seen.line.starts_with("OPTIONS ") {
             let rate = book.rate.map(|rate| format!("\r\nWebHook-Allowed-Rate: {rate}")).unwrap_or_default();
             return if book.unwilling {
                 plain("200 OK\r\nAllow: POST")
@@ -201,7 +211,11 @@ impl WebhookReceiver {
         if let Some(answer) = &book.refuses {
             return plain(answer);
         }
-        plain(&book.answers.pop_front().unwrap_or_else(|| TAKEN.to_owned()))
+        match (book.answers.pop_front(), book.chat) {
+            (Some(answer), _) => plain(&answer),
+            (None, Some(chat)) => chat.answer(seen),
+            (None, None) => plain(TAKEN),
+        }
     }
 }
 
@@ -286,7 +300,7 @@ pub fn until_state(server: &TestServer, name: &str, state: &str) -> Value {
 
 /// Adds a webhook, and waits until it has agreed.
 pub fn add(server: &TestServer, name: &str, receiver: &WebhookReceiver, more: &[&str]) {
-    server.run(&[&["webhook", "add", name, &receiver.url("/events")], more].concat());
+    server.run(&[&["webhook", "create", name, &receiver.url("/events")], more].concat());
     until_state(server, name, "healthy");
 }
 

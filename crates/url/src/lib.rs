@@ -1,7 +1,7 @@
 //! URLs of HTTP servers: `http://HOST[:PORT]/PATH[?QUERY]`, or the same with `https`.
 //!
 //! A URL is parsed once, when it is configured, so that two parsers cannot disagree about it. The query is often a
-//! secret, and is never displayed.
+//! secret, and is never displayed; `Debug` does not display the path either.
 
 mod host;
 pub mod percent;
@@ -159,6 +159,18 @@ impl Url {
         }
     }
 
+    /// Scheme, host and port: nothing else of the text, whose path may be a secret too.
+    ///
+    /// ```
+    /// let url = forewarn_url::Url::parse("https://hooks.example/services/s3cret").unwrap();
+    /// assert_eq!(url.redacted_to_host(), "https://hooks.example/…");
+    /// ```
+    #[must_use]
+    pub fn redacted_to_host(&self) -> String {
+        let is_all = matches!(&self.text[self.path..], "" | "/");
+        format!("{}{}", &self.text[..self.path], if is_all { "/" } else { "/…" })
+    }
+
     /// Returns true if requests are encrypted or stay on this computer.
     #[must_use]
     pub fn is_private(&self) -> bool {
@@ -186,7 +198,7 @@ impl Serialize for Url {
 
 impl fmt::Debug for Url {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(&self.redacted(), out)
+        fmt::Debug::fmt(&self.redacted_to_host(), out)
     }
 }
 
@@ -305,7 +317,7 @@ mod tests {
         let url = Url::parse("https://h/x?code=s3cret&b=1").unwrap();
         assert_eq!(
             (url.redacted().as_str(), format!("{url:?}").as_str()),
-            ("https://h/x?…", "\"https://h/x?…\"")
+            ("https://h/x?…", "\"https://h/…\"")
         );
         assert_eq!(url.reveal(), "https://h/x?code=s3cret&b=1");
         assert_eq!(Url::parse("http://h/x?").unwrap().redacted(), "http://h/x?");

@@ -4,6 +4,7 @@
 //! files.
 
 mod breakages;
+mod commands;
 mod crate_map;
 mod cycles;
 mod documents;
@@ -138,6 +139,9 @@ fn check(tree: &Tree, texts: &Texts, packages: &[Package]) -> Vec<Problem> {
     let paths = documents::machine_paths(tree.root());
     for (path, text) in texts {
         problems.extend(documents::check_machine_paths(path, text, &paths));
+        if path.ends_with(".rs") || path.ends_with(".md") {
+            problems.extend(commands::check(path, text));
+        }
         if path.ends_with(".rs") {
             problems.extend(sources::check_source(path, text));
         }

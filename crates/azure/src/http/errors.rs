@@ -26,6 +26,7 @@ pub(crate) fn of_problem(problem: &ControlError) -> ArmError {
         ),
         ControlError::NoSuchCluster => ArmError::new(404, "NotFound", text),
         ControlError::EndOfTime
+        | ControlError::NotLater(_)
         | ControlError::NotPretending
         | ControlError::RealClock
         | ControlError::NoNotice(_)

@@ -18,7 +18,7 @@ use crate::command::schema;
 use crate::command::size::Memory;
 use crate::command::terms::{AllWord, RolloutEntry, TermsEntry, WindowSelection};
 use crate::command::upgrade::UpgradeWord;
-use forewarn_types::{Span, list};
+use forewarn_types::{Moment, Span, list};
 
 /// A command of an operator. A machine is identified by its name if that is unique, else by `tenant/name`.
 ///
@@ -351,6 +351,11 @@ pub enum ClockChange {
     Advance {
         /// Length of the step.
         by: Span,
+    },
+    /// Sets the clock forward to a time. Everything that is due until then happens at its own time.
+    Until {
+        /// The time, which must be in the future.
+        at: Moment,
     },
     /// Sets the clock forward to the next time at which a document changes.
     Next {

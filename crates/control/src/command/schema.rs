@@ -42,6 +42,7 @@ const EVENT_ID_CHARS: usize = 36;
 /// Limits of webhooks, as in the shared state.
 const URL_CHARS_MAX: usize = 2_048;
 const AUTHORIZATION_CHARS_MAX: usize = 4_096;
+const ROUTING_KEY_CHARS: usize = 32;
 /// Length of `15m0s`.
 const NOTICE_CHARS_MAX: usize = 6;
 
@@ -58,6 +59,8 @@ texts! {
     WebhookUrl = r"^https?://[A-Za-z0-9][A-Za-z0-9.-]{0,99}(:[1-9][0-9]{0,3})?(/[A-Za-z0-9._~%/-]*)?(\?[A-Za-z0-9._~%/&=-]*)?$", URL_CHARS_MAX;
     /// Value of `Authorization`: visible ASCII characters, and spaces between them.
     Authorization = r"^[!-~]+( [!-~]+)*$", AUTHORIZATION_CHARS_MAX;
+    /// Routing key of PagerDuty.
+    RoutingKey = r"^[A-Za-z0-9]{32}$", ROUTING_KEY_CHARS;
     /// Words about work on a host: one line.
     WorkText = r"^[ -~]+$", forewarn_lifecycle::WorkText::BYTES_MAX;
     /// Announced length of an interruption: `45s`, `10m`, `2h`.

@@ -173,9 +173,9 @@ impl SharedDraft<'_> {
                 Command::IssueToken { number, name, role, scope, hash, expires, by: by.to_owned() }
             }
             Administration::RevokeToken(name) => Command::RevokeToken(name),
-            Administration::AddWebhook { name, url, schema, filter, authorization } => {
+            Administration::AddWebhook { name, url, format, filter, authorization } => {
                 let by = by.to_owned();
-                let new = WebhookDefinition { name, url, schema, filter, authorization, by };
+                let new = WebhookDefinition { name, url, format, filter, authorization, by };
                 Command::Webhook(WebhookCommand::Add(Box::new(new)))
             }
             Administration::RemoveWebhook(name) => Command::Webhook(WebhookCommand::Remove(name)),
@@ -232,8 +232,8 @@ fn webhook_command_json<'a>(
             json!({
                 "command": "add_webhook",
                 "webhook": new.name.as_str(),
-                "url": new.url.redacted(),
-                "schema": new.schema.as_str(),
+                "url": new.format.shown_url(&new.url),
+                "format": new.format.as_str(),
                 "clusters": scope.clusters.named().filter_map(called).collect::<Vec<_>>(),
                 "tenants": scope.tenants.named().map(Name::as_str).collect::<Vec<_>>(),
                 "types": kinds.named().map(|kind| kind.as_str()).collect::<Vec<_>>(),

@@ -35,6 +35,8 @@ pub struct Push {
     pub at: Moment,
     /// Location and resource group of the machines.
     pub site: Site,
+    /// Name of the cluster, unless commands without `--cluster` mean it.
+    pub cluster: Option<String>,
     pub content: PushContent,
 }
 
@@ -45,12 +47,19 @@ pub enum PushContent {
     Event(Notice),
     /// The state of a step on a host.
     Host(HostPush),
+    /// A test of the webhook with this name.
+    Test {
+        /// A made-up event, for receivers that expect one.
+        event: Notice,
+        webhook: String,
+    },
 }
 
 /// The messages about an audit entry: one for each event, and one for a host. `site` is the site of the cluster.
 #[must_use]
 pub fn pushes(entry: &AuditEntry, site: &Site) -> Vec<Push> {
-    let push = |id, content| Push { id, at: entry.at, site: site.clone(), content };
+    let cluster = (entry.cluster_number > 0).then(|| entry.cluster.clone());
+    let push = |id, content| Push { id, at: entry.at, site: site.clone(), cluster: cluster.clone(), content };
     let events = entry.notices.iter();
     let events = events.map(|notice| push(push_id(&entry.hash, notice), PushContent::Event(notice.clone())));
     // An entry has one host at most.
@@ -61,7 +70,7 @@ pub fn pushes(entry: &AuditEntry, site: &Site) -> Vec<Push> {
     events.chain(host).collect()
 }
 
-/// A message about a made-up event: it tests that deliveries arrive.
+/// A message that tests that deliveries arrive.
 #[must_use]
 pub fn sample(webhook: &str, unique: &str, at: Moment, site: &Site) -> Push {
     let notice = Notice {
@@ -77,7 +86,9 @@ pub fn sample(webhook: &str, unique: &str, at: Moment, site: &Site) -> Push {
         resources: vec!["forewarn-test".to_owned()],
         failures: Vec::new(),
     };
-    Push { id: push_id(unique, &notice), at, site: site.clone(), content: PushContent::Event(notice) }
+    let (id, webhook) = (push_id(unique, &notice), webhook.to_owned());
+    let content = PushContent::Test { event: notice, webhook };
+    Push { id, at, site: site.clone(), cluster: None, content }
 }
 
 impl Push {
@@ -99,7 +110,7 @@ impl Push {
 
     fn kind(&self) -> &'static str {
         match self.content {
-            PushContent::Event(_) => EVENT_TYPE,
+            PushContent::Event(_) | PushContent::Test { .. } => EVENT_TYPE,
             PushContent::Host(_) => HOST_EVENT_TYPE,
         }
     }
@@ -127,7 +138,7 @@ impl Push {
     /// Id of the resource that the machines belong to, or the host.
     fn subject(&self) -> String {
         match &self.content {
-            PushContent::Event(notice) => self.resource_of(notice),
+            PushContent::Event(notice) | PushContent::Test { event: notice, .. } => self.resource_of(notice),
             PushContent::Host(host) => host.subject(),
         }
     }
@@ -145,7 +156,9 @@ impl Push {
 
     fn data(&self) -> Data<'_> {
         match &self.content {
-            PushContent::Event(notice) => Data::Event(self.event_data(notice)),
+            PushContent::Event(notice) | PushContent::Test { event: notice, .. } => {
+                Data::Event(self.event_data(notice))
+            }
             PushContent::Host(host) => Data::Host(host.data()),
         }
     }

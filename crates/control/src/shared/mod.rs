@@ -51,6 +51,6 @@ pub use rows::{Restoring, Row};
 pub use state::{Counters, SharedState};
 pub use token::{Reach, Role, Scope, Token, TokenHash};
 pub use webhook::{
-    Authorization, AuthorizationError, DeliveryFailure, Filter, Handshake, Progress, Schema,
-    UndeliveredMessages, Webhook, WebhookChange, WebhookCommand, WebhookDefinition,
+    Authorization, AuthorizationError, DeliveryFailure, Filter, Handshake, HandshakeMethod, Progress,
+    UndeliveredMessages, Webhook, WebhookChange, WebhookCommand, WebhookDefinition, WebhookFormat,
 };

@@ -201,7 +201,7 @@ mod tests {
             number,
             name,
             url,
-            schema: crate::shared::Schema::CloudEvents,
+            format: crate::shared::WebhookFormat::CloudEvents,
             filter: crate::shared::Filter::default(),
             authorization: None,
             created: Timestamp::from_millis(0),

@@ -165,7 +165,8 @@ mod tests {
     use crate::receipts::{NewReceipt, StoredResponse};
     use crate::resource_id::GroupId;
     use crate::shared::{
-        Change, Handshake, NewClaim, Progress, Restoring, Role, Schema, Scope, TokenHash, WebhookChange,
+        Change, Handshake, NewClaim, Progress, Restoring, Role, Scope, TokenHash, WebhookChange,
+        WebhookFormat,
     };
     use forewarn_lifecycle::{Now, Steady, Timestamp};
 
@@ -195,7 +196,7 @@ mod tests {
             number,
             name: name(&format!("webhook-{number}")),
             url: forewarn_url::Url::parse("http://h/x").unwrap(),
-            schema: Schema::CloudEvents,
+            format: WebhookFormat::CloudEvents,
             filter: crate::shared::Filter::default(),
             authorization: None,
             created: NOW.wall,

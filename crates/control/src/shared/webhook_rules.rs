@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use forewarn_lifecycle::{BadRows, Name, Now, Timestamp};
 
-use super::webhook::{Handshake, Webhook, WebhookChange, WebhookCommand, WebhookDefinition};
+use super::webhook::{Handshake, Webhook, WebhookChange, WebhookCommand, WebhookDefinition, WebhookFormat};
 use crate::limits::WEBHOOKS_MAX;
 use crate::receipts::check_by;
 use crate::refusal::Refusal;
@@ -81,7 +81,7 @@ impl SharedState {
     }
 
     fn add_webhook(&self, created: Timestamp, new: &WebhookDefinition) -> WebhookDecision {
-        let WebhookDefinition { name, url, schema, filter, authorization, by } = new.clone();
+        let WebhookDefinition { name, url, format, filter, authorization, by } = new.clone();
         check_by(&by)?;
         if self.webhook_named(name.as_str()).is_some() {
             return Err(Refusal::NameTaken(name));
@@ -91,13 +91,22 @@ impl SharedState {
         if matches!(&filter.kinds, Reach::Only(kinds) if kinds.is_empty()) {
             return Err(of_nothing("types"));
         }
-        if authorization.is_some() && !url.is_private() {
+        if format == WebhookFormat::PagerDuty
+            && !authorization.as_ref().is_some_and(|key| WebhookFormat::is_routing_key(key.reveal()))
+        {
+            return Err(Refusal::NoRoutingKey(name));
+        }
+        if (authorization.is_some() || format.is_url_secret()) && !url.is_private() {
             return Err(Refusal::SecretInTheClear(name));
         }
         Refusal::check(self.webhooks.len() + 1, WEBHOOKS_MAX, "webhooks")?;
         check_number(self.next.webhook, "webhooks")?;
-        let (number, handshake) = (self.next.webhook, Handshake::Wanted);
-        let webhook = Webhook { number, name, url, schema, filter, authorization, created, by, handshake };
+        let handshake = match format.handshake() {
+            Some(_) => Handshake::Wanted,
+            None => Handshake::Done { at: created, per_minute: format.per_minute_max() },
+        };
+        let number = self.next.webhook;
+        let webhook = Webhook { number, name, url, format, filter, authorization, created, by, handshake };
         Ok(vec![WebhookChange::Added(Arc::new(webhook))])
     }
 

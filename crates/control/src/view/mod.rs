@@ -38,4 +38,4 @@ pub use sets::{
     machine_set_summary, machine_set_view, scale_set_summary, scale_set_view,
 };
 pub use start::{SeesTenant, StartState, StartView, Unapproved, WorkNotice, event_progress};
-pub use webhook::{NewWebhook, SchemaWord, WebhookState, WebhookTest, WebhookTestRequest, WebhookView};
+pub use webhook::{NewWebhook, WebhookState, WebhookTest, WebhookTestRequest, WebhookView};

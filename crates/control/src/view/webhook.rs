@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::command::schema;
+use crate::shared::WebhookFormat;
 use forewarn_types::{EventKind, Moment, list};
 
 /// A new webhook.
@@ -15,12 +16,14 @@ pub struct NewWebhook {
     /// Name of the webhook.
     #[schemars(with = "schema::NewName")]
     pub name: String,
-    /// URL of the receiver: `https://HOST/PATH`, or `http://…`. The query is not shown again.
-    #[schemars(with = "schema::WebhookUrl")]
-    pub url: String,
-    /// Schema of the messages.
-    #[serde(default)]
-    pub schema: SchemaWord,
+    /// URL of the receiver: `https://HOST/PATH`, or `http://…`. The query is not shown again; of a chat, only scheme
+    /// and host are shown. It may be absent for `pagerduty`: `https://events.pagerduty.com/v2/enqueue`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<schema::WebhookUrl>")]
+    pub url: Option<String>,
+    /// Format of the messages. Its former name, `schema`, is accepted too.
+    #[serde(default, alias = "schema")]
+    pub format: WebhookFormat,
     /// Clusters whose events are sent; all if absent.
     #[serde(
         default,
@@ -45,11 +48,15 @@ pub struct NewWebhook {
     )]
     #[schemars(with = "Option<schema::AtLeastOne<EventKind>>")]
     pub types: Option<Vec<EventKind>>,
-    /// Value of the header `Authorization`, such as `Bearer …`. It is not shown again. It needs `https`, or an
-    /// address of the computer on which the server runs.
+    /// Value of the header `Authorization`, such as `Bearer …`; not for `pagerduty`. It is not shown again. It needs
+    /// `https`, or an address of the computer on which the server runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<schema::Authorization>")]
     pub authorization: Option<String>,
+    /// Routing key of PagerDuty, which `pagerduty` needs: the integration key of a service. It is not shown again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<schema::RoutingKey>")]
+    pub key: Option<String>,
 }
 
 /// A webhook.
@@ -57,10 +64,11 @@ pub struct NewWebhook {
 pub struct WebhookView {
     /// Name of the webhook.
     pub name: String,
-    /// URL of the receiver, without the query.
+    /// URL of the receiver, without the query; of a chat, only scheme and host.
     pub url: String,
-    /// Schema of the messages.
-    pub schema: SchemaWord,
+    /// Format of the messages.
+    #[serde(alias = "schema")]
+    pub format: WebhookFormat,
     /// Clusters whose events are sent; null for all.
     pub clusters: Option<Vec<String>>,
     /// Tenants whose events are sent; null for all.
@@ -69,6 +77,9 @@ pub struct WebhookView {
     pub types: Option<Vec<EventKind>>,
     /// True if messages have a header `Authorization`. Its value is not shown.
     pub authorization: bool,
+    /// True if messages have a routing key of PagerDuty. Its value is not shown.
+    #[serde(default)]
+    pub key: bool,
     /// State of the deliveries.
     pub state: WebhookState,
     /// The last error, while deliveries fail.
@@ -103,17 +114,6 @@ pub struct WebhookTest {
 #[serde(deny_unknown_fields)]
 pub struct WebhookTestRequest {}
 
-/// Schema of messages.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum SchemaWord {
-    /// CloudEvents 1.0, as structured JSON.
-    #[default]
-    CloudEvents,
-    /// The schema of Event Grid.
-    EventGrid,
-}
-
 /// State of a webhook.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -134,10 +134,16 @@ mod tests {
     fn a_new_webhook_needs_a_name_and_a_url_only() {
         let least = r#"{"name":"ops","url":"https://h/x"}"#;
         let read: NewWebhook = serde_json::from_str(least).unwrap();
-        assert_eq!((read.schema, read.clusters, read.authorization), (SchemaWord::CloudEvents, None, None));
+        assert_eq!(
+            (read.format, read.clusters, read.authorization),
+            (WebhookFormat::CloudEvents, None, None)
+        );
+        let old: NewWebhook = serde_json::from_str(r#"{"name":"ops","schema":"eventgrid"}"#).unwrap();
+        assert_eq!((old.format, old.url), (WebhookFormat::EventGrid, None));
         for wrong in [
-            r#"{"name":"ops"}"#,
-            r#"{"name":"ops","url":"https://h","schema":"xml"}"#,
+            r#"{"url":"https://h/x"}"#,
+            r#"{"name":"ops","url":"https://h","format":"xml"}"#,
+            r#"{"name":"ops","url":"https://h","format":"slack","schema":"slack"}"#,
             r#"{"name":"ops","url":"https://h","types":["freeze"]}"#,
             r#"{"name":"ops","url":"https://h","secret":"s"}"#,
         ] {

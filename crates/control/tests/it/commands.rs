@@ -140,6 +140,7 @@ fn an_order_to_the_clock_is_written_as_it_is_read() {
         r#"{"clock":"scale","speed":60}"#,
         r#"{"clock":"advance","by":"9m50s"}"#,
         r#"{"clock":"next"}"#,
+        r#"{"clock":"until","at":"2026-01-01T00:15:00Z"}"#,
         r#"{"clock":"next","within":"15m"}"#,
     ] {
         let order: ClockChange = serde_json::from_str(json).unwrap();

@@ -2,7 +2,7 @@
 
 use forewarn_control::limits::{CLUSTERS_UNDELIVERED_MAX, WEBHOOKS_MAX};
 use forewarn_control::request::{Administration, ClusterRequest, RequestContext, SharedRequest};
-use forewarn_control::shared::{DeliveryFailure, Filter, Progress, Schema, Scope};
+use forewarn_control::shared::{DeliveryFailure, Filter, Progress, Scope, WebhookFormat};
 use forewarn_control::{ClusterId, ControlState, Stream};
 use forewarn_lifecycle::{Command, Name, Timestamp};
 use forewarn_testkit::shared_state::deliveries;
@@ -26,8 +26,8 @@ fn with_webhooks(names: &[&str]) -> Streams {
 
 fn add_webhook(streams: &mut Streams, name: &str, filter: Filter) {
     let (name, url) = (Name::new(name).unwrap(), Url::parse("https://hooks.example/in").unwrap());
-    let schema = Schema::CloudEvents;
-    let add = Administration::AddWebhook { name, url, schema, filter, authorization: None };
+    let format = WebhookFormat::CloudEvents;
+    let add = Administration::AddWebhook { name, url, format, filter, authorization: None };
     streams.administer(add).unwrap();
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use forewarn_control::request::{Administration, ClusterRequest};
-use forewarn_control::shared::{self, Change, Filter, Progress, Schema, WebhookChange};
+use forewarn_control::shared::{self, Change, Filter, Progress, WebhookChange, WebhookFormat};
 use forewarn_control::{
     ClusterEntry, ClusterId, ControlState, Entry, Record, RestoringState, Site, StateRow,
 };
@@ -49,8 +49,8 @@ fn read_old(state: &ControlState) -> ControlState {
 
 fn add_webhook(streams: &mut Streams, name: &str) {
     let (name, url) = (Name::new(name).unwrap(), Url::parse("https://hooks.example/in").unwrap());
-    let (schema, filter) = (Schema::CloudEvents, Filter::default());
-    let add = Administration::AddWebhook { name, url, schema, filter, authorization: None };
+    let (format, filter) = (WebhookFormat::CloudEvents, Filter::default());
+    let add = Administration::AddWebhook { name, url, format, filter, authorization: None };
     streams.administer(add).unwrap();
 }
 

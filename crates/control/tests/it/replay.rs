@@ -6,7 +6,7 @@ use std::time::Duration;
 use forewarn_control::request::{
     Administration, ClusterRequest, Reply, RequestContext, ResourceWrite, Transaction,
 };
-use forewarn_control::shared::{Boot, Filter, Restoring, Role, Schema, Scope, SharedState, TokenHash};
+use forewarn_control::shared::{Boot, Filter, Restoring, Role, Scope, SharedState, TokenHash, WebhookFormat};
 use forewarn_control::{
     ClusterId, ClusterState, ControlError, ControlState, Record, RestoringCluster, RestoringState, Stream,
     missing_claims, unused_claims,
@@ -106,8 +106,8 @@ fn take(streams: &mut Streams, step: &Step) -> Result<(), Failed> {
         }
         Step::AddWebhook(number) => {
             let (name, url) = (name("w", number), Url::parse("https://hooks.example/in").unwrap());
-            let (schema, filter) = (Schema::CloudEvents, Filter::default());
-            let add = Administration::AddWebhook { name, url, schema, filter, authorization: None };
+            let (format, filter) = (WebhookFormat::CloudEvents, Filter::default());
+            let add = Administration::AddWebhook { name, url, format, filter, authorization: None };
             streams.administer(add).map(drop)
         }
         Step::RemoveWebhook(number) => {

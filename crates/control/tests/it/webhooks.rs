@@ -19,7 +19,7 @@ fn new(text: &str) -> WebhookDefinition {
     WebhookDefinition {
         name: name(text),
         url: Url::parse("https://hooks.example/in?code=s3cret").unwrap(),
-        schema: Schema::CloudEvents,
+        format: WebhookFormat::CloudEvents,
         filter: Filter::default(),
         authorization: Some(Authorization::new("Bearer s3cret").unwrap()),
         by: "socket".to_owned(),
@@ -28,6 +28,48 @@ fn new(text: &str) -> WebhookDefinition {
 
 fn add(text: &str) -> Command {
     Command::Webhook(WebhookCommand::Add(Box::new(new(text))))
+}
+
+fn chat(text: &str, format: WebhookFormat, key: Option<&str>) -> Command {
+    let authorization = key.map(|key| Authorization::new(key).unwrap());
+    let definition = WebhookDefinition { format, authorization, ..new(text) };
+    Command::Webhook(WebhookCommand::Add(Box::new(definition)))
+}
+
+/// promise: W1
+#[test]
+fn a_chat_needs_no_handshake_and_pagerduty_a_routing_key() {
+    let mut world = JournaledState::new();
+    for (name, format, per_minute) in [
+        ("slack", WebhookFormat::Slack, Some(60)),
+        ("teams", WebhookFormat::Teams, Some(240)),
+        ("text", WebhookFormat::Text, None),
+    ] {
+        world.submit(&chat(name, format, None)).unwrap();
+        let handshake = world.shared.webhook_named(name).unwrap().handshake;
+        assert!(
+            matches!(handshake, Handshake::Done { per_minute: rate, .. } if rate == per_minute),
+            "{name}"
+        );
+    }
+    for key in [None, Some("0123456789abcdef0123456789abcde"), Some("0123456789abcdef 123456789abcdef")] {
+        let why = refused(&mut world, &chat("pager", WebhookFormat::PagerDuty, key));
+        assert!(
+            why.starts_with("webhook pager needs a routing key of PagerDuty: 32 letters and digits"),
+            "{why}"
+        );
+    }
+    let clear = Url::parse("http://hooks.example/s3cret").unwrap();
+    for format in [WebhookFormat::Slack, WebhookFormat::Teams] {
+        let new = WebhookDefinition { format, url: clear.clone(), authorization: None, ..new("clear") };
+        let why = refused(&mut world, &Command::Webhook(WebhookCommand::Add(Box::new(new))));
+        assert!(why.starts_with("the secret of a webhook would be sent in the clear: clear"), "{why}");
+    }
+    let key = Some("0123456789abcdef0123456789ABCDEF");
+    world.submit(&chat("pager", WebhookFormat::PagerDuty, key)).unwrap();
+    let webhook = world.shared.webhook_named("pager").unwrap();
+    assert!(matches!(webhook.handshake, Handshake::Done { .. }));
+    assert!(!format!("{webhook:?}").contains("0123456789"));
 }
 
 fn refused(world: &mut JournaledState, command: &Command) -> String {

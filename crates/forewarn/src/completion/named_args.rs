@@ -110,7 +110,7 @@ mod tests {
     ];
 
     /// Positional arguments of these nouns that are not completed: names of new resources, and numbers.
-    const NEW: [&str; 15] = [
+    const NEW: [&str; 13] = [
         "availabilityset add-vm <VM>",
         "availabilityset create <NAME>",
         "cloudservice add-instance <VM>",
@@ -122,8 +122,6 @@ mod tests {
         "scaleset scale <N>",
         "token create <NAME>",
         "vm create <NAME>",
-        "webhook add <NAME>",
-        "webhook add <URL>",
         "webhook create <NAME>",
         "webhook create <URL>",
     ];

@@ -7,6 +7,7 @@ mod audit;
 pub(crate) mod az;
 mod backup;
 mod clock;
+mod clock_report;
 mod cluster;
 mod confirmation;
 mod enrolment_hint;

@@ -39,15 +39,6 @@ impl Wording {
         }
     }
 
-    /// The words for a removed resource: `Webhook ops removed.`
-    pub(super) fn removal(kind: &str, name: &str) -> Self {
-        Self {
-            noun: format!("removal of {kind} {name}"),
-            done: format!("{} {name} removed.", capital(kind)),
-            unchanged: format!("{} {name} does not exist.", capital(kind)),
-        }
-    }
-
     /// The words for a changed resource: `web updated.`
     pub(super) fn update(name: &str) -> Self {
         Self {

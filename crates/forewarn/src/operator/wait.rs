@@ -50,7 +50,7 @@ impl Awaited {
             .unfinished
             .rollouts
             .iter()
-            .map(|id| (format!("rollout status {id}"), format!("rollout cancel {id}")));
+            .map(|id| (format!("rollout show {id}"), format!("rollout cancel {id}")));
         let events = self
             .events
             .iter()

@@ -27,6 +27,7 @@ use super::resources::{cores, take_files};
 use super::{
     HangupAction, log, random_seed, read_fleet, run, with_fleet_line, with_port_hint, write_addresses,
 };
+use crate::clock_speed::parse_speed;
 use crate::requested_events::{RequestedEvent, check_order, parse_after};
 use crate::server_lookup;
 use crate::service::{Installation, installation};
@@ -80,8 +81,8 @@ pub(crate) struct DevArgs {
     /// File to which the listener addresses are written, as JSON, when the server is ready
     #[arg(long, value_name = "FILE")]
     addresses_file: Option<PathBuf>,
-    /// Speed of the virtual clock: `frozen`, `real`, or a factor such as `60x`
-    #[arg(long, value_name = "SPEED", default_value = "real", value_parser = parse_speed)]
+    /// Speed of the virtual clock: `frozen`, `real`, or a factor such as `60` or `60x`
+    #[arg(long, value_name = "SPEED", default_value = "real", value_parser = speed)]
     clock: Speed,
     /// Start time of the virtual clock [default: the last time in the data directory, or the current time]
     #[arg(long, value_name = "TIME")]
@@ -361,19 +362,8 @@ fn parse_arm(text: &str) -> Result<ArmListen, String> {
     address.map_err(|_| "write an address such as 127.0.0.1:1340, localhost:1340 or :1340; or off".to_owned())
 }
 
-/// The highest speed: a year in half a minute.
-const SPEED_MAX: u32 = 1_000_000;
-
-fn parse_speed(text: &str) -> Result<Speed, String> {
-    match text {
-        "frozen" => Ok(Speed(0)),
-        "real" => Ok(Speed(1)),
-        _ => {
-            let number = text.strip_suffix('x').and_then(|number| number.parse().ok());
-            let speed = number.filter(|speed| (1..=SPEED_MAX).contains(speed));
-            speed.map(Speed).ok_or_else(|| "write frozen, real, or a speed such as 60x".to_owned())
-        }
-    }
+fn speed(text: &str) -> Result<Speed, String> {
+    parse_speed(text).map(Speed)
 }
 
 #[cfg(test)]
@@ -385,16 +375,6 @@ mod tests {
         let fleet = Fleet::parse(include_str!("demo.toml")).unwrap();
         assert_eq!(default_vm(&fleet).as_deref(), Some("solo"));
         assert_eq!(default_vm(&Fleet::default()), None);
-    }
-
-    #[test]
-    fn a_speed_is_frozen_real_or_a_factor() {
-        assert_eq!(parse_speed("frozen"), Ok(Speed(0)));
-        assert_eq!(parse_speed("real"), Ok(Speed(1)));
-        assert_eq!(parse_speed("60x"), Ok(Speed(60)));
-        for wrong in ["", "x", "0x", "60", "-1x", "1000001x", "fast"] {
-            assert!(parse_speed(wrong).is_err(), "{wrong}");
-        }
     }
 
     #[test]

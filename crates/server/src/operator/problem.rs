@@ -337,6 +337,7 @@ impl From<ControlError> for ApiProblem {
             | ControlError::AddressTaken { .. }
             | ControlError::GroupTaken(_)
             | ControlError::EndOfTime
+            | ControlError::NotLater(_)
             | ControlError::NotPretending
             | ControlError::RealClock => ProblemKind::Refused,
             ControlError::ClusterFailed(_) => ProblemKind::ClusterFailed,

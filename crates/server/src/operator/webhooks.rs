@@ -7,9 +7,9 @@ use axum::body::Bytes;
 use axum::extract::Path;
 use forewarn_control::ClusterId;
 use forewarn_control::refusal::Refusal;
-use forewarn_control::shared::{Authorization, Filter, Reach, Schema, Scope, SharedState, Webhook};
+use forewarn_control::shared::{Authorization, Filter, Reach, Scope, SharedState, Webhook, WebhookFormat};
 use forewarn_control::{
-    Items, NewWebhook, Outcome, SchemaWord, WebhookTest, WebhookTestRequest, WebhookView, schema, similar,
+    Items, NewWebhook, Outcome, WebhookTest, WebhookTestRequest, WebhookView, schema, similar,
 };
 use forewarn_lifecycle::Name;
 use forewarn_types::Moment;
@@ -49,7 +49,7 @@ pub(super) fn routes() -> Vec<Route> {
         Route::post::<NewWebhook, _, _>(
             "/v1/webhooks",
             "addWebhook",
-            "Add a webhook; delivery starts when the receiver confirms the subscription",
+            "Add a webhook; delivery starts when the receiver confirms the subscription, to a chat at once",
             add,
         )
         .requires(admin)
@@ -107,16 +107,34 @@ async fn add(request: OperatorRequest, body: Bytes) -> Result<Json<Outcome>, Api
     let wanted: NewWebhook = read(&body)?;
     let name = new_name(&wanted.name)?;
     // The error does not quote the URL: it may contain a secret.
-    let url = Url::parse(&wanted.url).map_err(|why| ApiProblem::bad(why.to_string()))?;
-    let secret = wanted.authorization.as_deref().map(Authorization::new).transpose();
-    let authorization = secret.map_err(|why| ApiProblem::bad(why.to_string()))?;
-    let schema = match wanted.schema {
-        SchemaWord::CloudEvents => Schema::CloudEvents,
-        SchemaWord::EventGrid => Schema::EventGrid,
-    };
-    let filter = filter(&wanted, &request)?;
-    let add = Administration::AddWebhook { name, url, schema, filter, authorization };
+    let url = wanted.url.as_deref().or_else(|| wanted.format.default_url());
+    let url = url.ok_or_else(|| ApiProblem::bad(format!("webhook {name} needs a URL: `url`")))?;
+    let url = Url::parse(url).map_err(|why| ApiProblem::bad(why.to_string()))?;
+    let (authorization, filter) = (secret(&wanted)?, filter(&wanted, &request)?);
+    let format = wanted.format;
+    let add = Administration::AddWebhook { name, url, format, filter, authorization };
     Ok(Json(request.control.administer(add, request.context(&body)?).await?))
+}
+
+/// The secret of a webhook: its routing key if it is of PagerDuty, else the value of `Authorization`.
+fn secret(wanted: &NewWebhook) -> Result<Option<Authorization>, ApiProblem> {
+    let NewWebhook { format, authorization, key, .. } = wanted;
+    let is_keyed = *format == WebhookFormat::PagerDuty;
+    match (authorization, key) {
+        (Some(_), _) if is_keyed => Err(ApiProblem::bad(
+            "format pagerduty takes no `authorization`\n  hint: its routing key is `key`",
+        )),
+        (_, Some(_)) if !is_keyed => {
+            Err(ApiProblem::bad(format!("format {format} takes no `key`\n  hint: only pagerduty has one")))
+        }
+        // An invalid routing key counts as none: the rules reject it.
+        (None, Some(key)) => Ok(Authorization::new(key).ok()),
+        (Some(text), _) => match Authorization::new(text) {
+            Ok(authorization) => Ok(Some(authorization)),
+            Err(why) => Err(ApiProblem::bad(why.to_string())),
+        },
+        (None, None) => Ok(None),
+    }
 }
 
 async fn remove(request: OperatorRequest, Path(name): Path<String>) -> Result<Json<Outcome>, ApiProblem> {
@@ -154,6 +172,7 @@ fn view(
     cluster_name: impl Fn(&ClusterId) -> Option<String>,
 ) -> WebhookView {
     let Filter { scope, kinds } = &webhook.filter;
+    let is_keyed = webhook.format == WebhookFormat::PagerDuty;
     let statuses = webhooks.statuses(webhook.number);
     let failing = statuses.iter().filter_map(|(_, status)| status.progress.failing);
     let sum = |of: fn(&DeliveryStatus) -> u64| statuses.iter().map(|(_, status)| of(status)).sum();
@@ -161,16 +180,14 @@ fn view(
         |(id, status): &(ClusterId, DeliveryStatus)| Some((cluster_name(id)?, status.progress.cursor));
     WebhookView {
         name: webhook.name.to_string(),
-        url: webhook.url.redacted(),
-        schema: match webhook.schema {
-            Schema::CloudEvents => SchemaWord::CloudEvents,
-            Schema::EventGrid => SchemaWord::EventGrid,
-        },
+        url: webhook.format.shown_url(&webhook.url),
+        format: webhook.format,
         clusters: (!scope.clusters.is_all())
             .then(|| scope.clusters.named().filter_map(&cluster_name).collect()),
         tenants: (!scope.tenants.is_all()).then(|| scope.tenants.named().map(ToString::to_string).collect()),
         types: (!kinds.is_all()).then(|| kinds.named().copied().collect()),
-        authorization: webhook.authorization.is_some(),
+        authorization: webhook.authorization.is_some() && !is_keyed,
+        key: webhook.authorization.is_some() && is_keyed,
         state: webhooks.state(webhook),
         error: statuses.iter().find_map(|(_, status)| status.error.clone()),
         failing_since: failing.map(|failing| Moment(failing.since)).min(),

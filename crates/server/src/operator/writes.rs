@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::body::Bytes;
 use forewarn_control::{ClockChange, ClockView, NamedCommand, Outcome, SPEED_MAX};
-use forewarn_types::Span;
+use forewarn_types::{Moment, Span};
 
 use super::body::read;
 use super::context::OperatorRequest;
@@ -25,6 +25,7 @@ pub(super) async fn clock(request: OperatorRequest, body: Bytes) -> Result<Json<
         }
         ClockChange::Scale { speed } => ClockCommand::Run(Speed(speed)),
         ClockChange::Advance { by: Span(span) } => ClockCommand::Advance(span),
+        ClockChange::Until { at: Moment(at) } => ClockCommand::Until(at),
         ClockChange::Next { within } => ClockCommand::Next { within: within.map(|Span(span)| span) },
     };
     request.control.drive_for(command, request.context(&body)?).await?;

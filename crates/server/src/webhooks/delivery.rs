@@ -16,12 +16,13 @@ use forewarn_control::push::{Notice, Push, PushContent, pushes};
 use forewarn_control::shared::{DeliveryFailure, Handshake, Progress, Webhook};
 use forewarn_control::{ControlError, Site, Stream, Subject};
 use forewarn_store::{AuditBatch, AuditQuery, LoggedEntry};
+use forewarn_types::Moment;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::backoff::Backoff;
 use super::delivery_status::SharedDeliveryStatus;
-use super::messages::notification;
+use super::messages::{DeliveryAttempt, notification};
 use super::transport::{DeliveryError, WebhookClient, check};
 use super::{ReceiverState, WebhooksShared, handshake};
 use crate::clock::wall;
@@ -247,8 +248,9 @@ impl Delivery {
         }
         for LoggedEntry { entry, .. } in &page.entries {
             let wanted = pushes(entry, site).into_iter().filter(|push| self.is_wanted(&push.content));
-            for push in wanted.collect::<Vec<_>>() {
-                self.deliver(entry.number, &push).await;
+            let wanted: Vec<_> = wanted.collect();
+            for pushes in wanted.chunks(self.webhook.format.events_per_message_max()) {
+                self.deliver(entry.number, pushes).await;
             }
             self.pass(entry.number);
         }
@@ -261,6 +263,7 @@ impl Delivery {
         let filter = &self.webhook.filter;
         match content {
             PushContent::Event(notice) => self.is_event_wanted(notice),
+            PushContent::Test { .. } => true,
             PushContent::Host(_) => filter.kinds.is_all() && filter.scope.tenants.is_all(),
         }
     }
@@ -275,24 +278,29 @@ impl Delivery {
         (tenants.includes(notice.tenant.as_str()) || tenants.includes(set)) && is_of_kind
     }
 
-    /// Sends one event until the receiver accepts it, or it is given up.
-    async fn deliver(&mut self, entry: u64, push: &Push) {
+    /// Sends events of one entry in one message until the receiver accepts it, or they are given up.
+    async fn deliver(&mut self, entry: u64, pushes: &[Push]) {
+        let events = u64::try_from(pushes.len()).unwrap_or(u64::MAX);
         for tries in 1.. {
             if entry <= self.stale {
-                self.given_up += 1;
-                return self.lose(1);
+                self.given_up += events;
+                return self.lose(events);
             }
             self.log_given_up();
             self.keep_rate().await;
-            let message = notification(&self.webhook, &self.webhooks.origin, push, tries);
-            match self.client.send(&message).await.and_then(|response| check(&response)) {
+            let now = Moment(self.webhooks.control.clock().now().wall);
+            let attempt = DeliveryAttempt { origin: &self.webhooks.origin, tries, now };
+            let message = notification(&self.webhook, attempt, pushes);
+            let answer = self.client.send(&message).await;
+            self.restart_pause().await;
+            match answer.and_then(|response| check(&response)) {
                 Ok(()) => {
                     if self.is_duplicated() {
                         // The receiver has accepted the message: the second answer does not matter.
                         drop(self.client.send(&message).await);
                     }
-                    self.webhooks.counts.delivered.inc();
-                    self.status.change(|status| status.delivered += 1);
+                    self.webhooks.counts.delivered.inc_by(events);
+                    self.status.change(|status| status.delivered += events);
                     self.is_dirty = true;
                     return self.succeeded();
                 }
@@ -382,12 +390,24 @@ impl Delivery {
 
     /// Waits for the rate limit, which the deliveries of a webhook share.
     async fn keep_rate(&mut self) {
-        let Some(per_minute) = self.per_minute else { return };
+        let Some(interval) = self.interval() else { return };
         let mut ready_at = self.receiver.ready_at.lock().await;
         if let Some(ready_at) = *ready_at {
             tokio::time::sleep_until(ready_at).await;
         }
-        *ready_at = Some(Instant::now() + Duration::from_mins(1) / per_minute.max(1));
+        *ready_at = Some(Instant::now() + interval);
+    }
+
+    /// Counts the pause from the answer: a message that was under way for long must not meet the next one.
+    async fn restart_pause(&mut self) {
+        let Some(interval) = self.interval() else { return };
+        let mut ready_at = self.receiver.ready_at.lock().await;
+        *ready_at = (*ready_at).max(Some(Instant::now() + interval));
+    }
+
+    /// Least time between two messages.
+    fn interval(&self) -> Option<Duration> {
+        Some(Duration::from_mins(1) / self.per_minute?.max(1))
     }
 
     /// Waits, or until a test succeeds.

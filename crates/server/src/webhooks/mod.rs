@@ -44,7 +44,7 @@ use counts::WebhookCounts;
 use delivery::Delivery;
 pub(crate) use delivery_status::DeliveryStatus;
 use delivery_status::{ProgressWriter, SharedDeliveryStatus};
-use messages::{check_handshake, handshake_request, notification};
+use messages::{DeliveryAttempt, check_handshake, end_of_test, handshake_request, notification};
 use transport::{DeliveryError, WebhookClient, check};
 
 /// Settings of webhook delivery.
@@ -173,7 +173,12 @@ impl WebhooksShared {
         let at = Moment(self.control.clock().now().wall);
         let site = self.site(ClusterId::DEFAULT);
         let push = sample(webhook.name.as_str(), &random_code().unwrap_or_default(), at, &site);
-        check(&client.send(&notification(webhook, &self.origin, &push, 1)).await?)
+        let attempt = DeliveryAttempt { origin: &self.origin, tries: 1, now: at };
+        check(&client.send(&notification(webhook, attempt, std::slice::from_ref(&push))).await?)?;
+        match end_of_test(webhook, &push) {
+            Some(end) => check(&client.send(&end).await?),
+            None => Ok(()),
+        }
     }
 
     /// The site of a cluster, or the last site of a removed one.
@@ -226,11 +231,13 @@ async fn exchange(
     webhook: &Webhook,
     client: &mut WebhookClient,
 ) -> Result<Option<u32>, DeliveryError> {
+    // A receiver without a handshake was never asked for one.
+    let Some(method) = webhook.format.handshake() else { return Ok(webhook.format.per_minute_max()) };
     let code = random_code().map_err(|_| DeliveryError::Unconfirmed("no random numbers available"))?;
     let site = webhooks.site(ClusterId::DEFAULT);
     let at = Moment(webhooks.control.clock().now().wall);
-    let response = client.send(&handshake_request(webhook, &webhooks.origin, &code, (at, &site))).await?;
-    check_handshake(webhook.schema, &response, &webhooks.origin, &code)
+    let request = handshake_request((webhook, method), &webhooks.origin, &code, (at, &site));
+    check_handshake(method, &client.send(&request).await?, &webhooks.origin, &code)
 }
 
 /// An unguessable code.

@@ -41,8 +41,8 @@ impl WebhookTestServer {
     async fn add_webhook(&self, filter: Filter) {
         let (name, url) =
             (Name::new("ops").unwrap(), forewarn_url::Url::parse("http://127.0.0.1:9/").unwrap());
-        let schema = forewarn_control::shared::Schema::CloudEvents;
-        self.administer(Administration::AddWebhook { name, url, schema, filter, authorization: None }).await;
+        let format = forewarn_control::shared::WebhookFormat::CloudEvents;
+        self.administer(Administration::AddWebhook { name, url, format, filter, authorization: None }).await;
     }
 
     async fn administer(&self, change: Administration) {

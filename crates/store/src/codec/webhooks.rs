@@ -1,8 +1,8 @@
 //! Webhooks of the shared state. Their secrets are stored in clear: a process that can read the journal can read them.
 
 use forewarn_control::shared::{
-    Authorization, DeliveryFailure, Filter, Handshake, Progress, Schema, UndeliveredMessages, Webhook,
-    WebhookChange,
+    Authorization, DeliveryFailure, Filter, Handshake, Progress, UndeliveredMessages, Webhook, WebhookChange,
+    WebhookFormat,
 };
 
 use forewarn_url::Url;
@@ -31,7 +31,7 @@ impl Stored for Authorization {
 }
 
 stored_struct! {
-    Webhook { number, name, url, schema, filter, authorization, created, by, handshake }
+    Webhook { number, name, url, format, filter, authorization, created, by, handshake }
     Filter { scope, kinds }
     Progress { cursor, lost, failing }
     DeliveryFailure { since, head }
@@ -49,7 +49,14 @@ stored_enum!(WebhookChange {
     7 => Delivered { cluster, webhook },
 });
 
-stored_enum!(Schema { 0 => CloudEvents, 1 => EventGrid });
+stored_enum!(WebhookFormat {
+    0 => CloudEvents,
+    1 => EventGrid,
+    2 => Slack,
+    3 => Teams,
+    4 => PagerDuty,
+    5 => Text,
+});
 stored_enum!(Handshake { 0 => Wanted, 1 => Done { at, per_minute } });
 
 #[cfg(test)]
@@ -71,7 +78,7 @@ mod tests {
             number: u32::MAX,
             name: name(0),
             url: Url::parse(&url).unwrap(),
-            schema: Schema::EventGrid,
+            format: WebhookFormat::EventGrid,
             filter: Filter {
                 scope: Scope {
                     clusters: (0..100).map(ClusterId).collect(),
@@ -114,10 +121,19 @@ mod tests {
         assert_eq!(from_bytes(&advanced), Ok(change));
     }
 
+    /// promise: D1
+    #[test]
+    fn every_format_is_read_as_it_was_written() {
+        for (stored, format) in (0_u8..).zip(WebhookFormat::ALL) {
+            assert_eq!(to_bytes(&format), [stored], "{format}");
+            assert_eq!(from_bytes(&[stored]), Ok(format));
+        }
+    }
+
     #[test]
     fn invalid_values_are_rejected() {
         assert!(from_bytes::<Url>(&to_bytes(&"http://u@h".to_owned())).is_err());
         assert!(from_bytes::<Authorization>(&to_bytes(&"a\nb".to_owned())).is_err());
-        assert!(from_bytes::<Schema>(&[2]).is_err());
+        assert!(from_bytes::<WebhookFormat>(&[6]).is_err());
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use forewarn_lifecycle::Name;
 use forewarn_url::Url;
 
-use super::{Authorization, Filter, Progress, Schema, UndeliveredMessages, Webhook};
+use super::{Authorization, Filter, Progress, UndeliveredMessages, Webhook, WebhookFormat};
 use crate::stream::ClusterId;
 
 /// A command to webhooks.
@@ -43,11 +43,11 @@ pub enum WebhookCommand {
 pub struct WebhookDefinition {
     pub name: Name,
     pub url: Url,
-    /// The schema of its messages.
-    pub schema: Schema,
+    /// The format of its messages.
+    pub format: WebhookFormat,
     /// The events that it gets.
     pub filter: Filter,
-    /// Value of the header `Authorization`.
+    /// Value of the header `Authorization`; for PagerDuty, the routing key.
     pub authorization: Option<Authorization>,
     /// The caller that adds it.
     pub by: String,

@@ -5,9 +5,11 @@
 //!
 //! ```text
 //!   added ──▶ handshake wanted ──▶ confirmed ──▶ delivering, entry by entry, or failing since
+//!         └── a chat cannot confirm ──▶┘
 //! ```
 
 mod change;
+mod format;
 mod undelivered;
 
 use std::fmt;
@@ -20,6 +22,7 @@ use crate::limits::AUTHORIZATION_BYTES_MAX;
 use crate::shared::token::{Reach, Scope};
 
 pub use change::{WebhookChange, WebhookCommand, WebhookDefinition};
+pub use format::{HandshakeMethod, WebhookFormat};
 pub use undelivered::UndeliveredMessages;
 
 /// A receiver of messages about events.
@@ -29,11 +32,11 @@ pub struct Webhook {
     pub number: u32,
     pub name: Name,
     pub url: Url,
-    /// The schema of its messages.
-    pub schema: Schema,
+    /// The format of its messages.
+    pub format: WebhookFormat,
     /// The events that it gets.
     pub filter: Filter,
-    /// Value of the header `Authorization`.
+    /// Value of the header `Authorization`; for PagerDuty, the routing key.
     pub authorization: Option<Authorization>,
     /// Time at which it was added.
     pub created: Timestamp,
@@ -41,15 +44,6 @@ pub struct Webhook {
     pub by: String,
     /// State of the handshake.
     pub handshake: Handshake,
-}
-
-/// The schema of messages.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum Schema {
-    /// CloudEvents 1.0, as structured JSON.
-    CloudEvents,
-    /// The schema of Event Grid.
-    EventGrid,
 }
 
 /// The events that a webhook gets: those that every part includes.
@@ -61,7 +55,7 @@ pub struct Filter {
     pub kinds: Reach<EventKind>,
 }
 
-/// The handshake of a webhook. It gets no messages before it has confirmed.
+/// The handshake of a webhook. It gets no messages before it has confirmed. That of a chat counts as done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Handshake {
     /// It has not confirmed.
@@ -107,24 +101,6 @@ pub struct Authorization(String);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("invalid value of Authorization: 1 to {AUTHORIZATION_BYTES_MAX} visible ASCII characters and spaces")]
 pub struct AuthorizationError;
-
-impl Schema {
-    pub const ALL: [Self; 2] = [Self::CloudEvents, Self::EventGrid];
-
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::CloudEvents => "cloudevents",
-            Self::EventGrid => "eventgrid",
-        }
-    }
-}
-
-impl fmt::Display for Schema {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.pad(self.as_str())
-    }
-}
 
 impl Progress {
     /// No deliveries yet; the webhook gets no messages about that entry and those before it.
@@ -200,10 +176,5 @@ mod tests {
         for wrong in ["", " ", " a", "a ", "a\r\nX: b", "ä", &"a".repeat(AUTHORIZATION_BYTES_MAX + 1)] {
             assert_eq!(Authorization::new(wrong), Err(AuthorizationError), "{wrong:?}");
         }
-    }
-
-    #[test]
-    fn schemas_have_words() {
-        assert_eq!(Schema::ALL.map(|schema| schema.to_string()), ["cloudevents", "eventgrid"]);
     }
 }

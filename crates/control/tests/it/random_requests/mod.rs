@@ -95,8 +95,8 @@ fn keys() -> impl Strategy<Value = IdempotencyKey> {
 }
 
 fn added(new: WebhookDefinition) -> Administration {
-    let WebhookDefinition { name, url, schema, filter, authorization, .. } = new;
-    Administration::AddWebhook { name, url, schema, filter, authorization }
+    let WebhookDefinition { name, url, format, filter, authorization, .. } = new;
+    Administration::AddWebhook { name, url, format, filter, authorization }
 }
 
 fn administrations() -> BoxedStrategy<Administration> {

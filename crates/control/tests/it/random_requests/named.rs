@@ -6,8 +6,8 @@ use std::num::NonZeroU16;
 use std::time::Duration;
 
 use forewarn_control::*;
-use forewarn_lifecycle::Size;
-use forewarn_types::Span;
+use forewarn_lifecycle::{Size, Timestamp};
+use forewarn_types::{Moment, Span};
 use proptest::prelude::*;
 use proptest::strategy::Union;
 use serde_json::json;
@@ -258,6 +258,8 @@ pub fn clock_orders() -> impl Strategy<Value = ClockChange> {
         any::<u32>().prop_map(|speed| ClockChange::Scale { speed }),
         spans().prop_map(|by| ClockChange::Advance { by }),
         prop::option::of(spans()).prop_map(|within| ClockChange::Next { within }),
+        (0..253_000_000_000_i64)
+            .prop_map(|seconds| ClockChange::Until { at: Moment(Timestamp::from_millis(seconds * 1_000)) }),
     ]
 }
 

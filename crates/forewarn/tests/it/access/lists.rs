@@ -70,7 +70,7 @@ fn no_request_with_an_empty_list_reaches_everything() {
     for words in [
         ["token", "create", "t", "--role", "viewer", "--cluster", ""].as_slice(),
         &["token", "create", "t", "--role", "viewer", "--tenant", ""],
-        &["webhook", "add", "w", "http://127.0.0.1:9/", "--cluster", ""],
+        &["webhook", "create", "w", "http://127.0.0.1:9/", "--cluster", ""],
         &["event", "approve", "--tenant", ""],
         &["scaleset", "upgrade", "front"],
     ] {

@@ -38,8 +38,8 @@ const COMMANDS: &str = "
 = vm explain web_0
   vm create x{n} --host h1
   vm create s{n} --host h2 --spot delete
-  vm describe x{n} --tag a=b
-  vm update x{n} --os-image on
+  vm set x{n} --tag a=b
+  vm set x{n} --os-image on
   vm jam x{n}
   vm stop x{n}
   vm start x{n}
@@ -63,9 +63,10 @@ const COMMANDS: &str = "
 - event cancel EVENT
 = verdict
 = wait --enrolled web
-  host add n{n}
+  host create n{n}
 = host ls
 = host show h1
+  host set n{n} --cpus 8
   host update n{n}
   host done n{n}
   host reboot n{n}
@@ -76,56 +77,60 @@ const COMMANDS: &str = "
   host give-up n{n}
   host clear n{n}
   host migrate n{n}
-  host add m{n}
+  host create m{n}
   host maintenance enter m{n}
   host maintenance exit m{n}
   host degrade m{n}
   host recover m{n}
   host fail m{n}
   host recover m{n}
-  host rm m{n}
-  host add z{n}
+  host delete m{n}
+  host create z{n}
   host forget z{n}
 = tenant ls
 = tenant show web
-  tenant policy web --restart automatic
+  tenant set web --restart automatic
   tenant set web --window 22:00-06:00
 = scaleset ls
 = scaleset show batch
 = scaleset explain batch
   scaleset create c{n} --instances 1 --hosts h4
   scaleset scale c{n} 2
-  scaleset update c{n} --terminate-notification on
+  scaleset set c{n} --terminate-notification on
   scaleset upgrade c{n} --all
   scaleset delete-instances c{n} 0
   scaleset create e{n} --instances 0
-  scaleset rm e{n}
+  scaleset delete e{n}
   availabilityset create a{n}
-  availabilityset add a{n} a{n}-0 --host h5
+  availabilityset add-vm a{n} a{n}-0 --host h5
 = availabilityset ls
 = availabilityset show db
   availabilityset create r{n}
-  availabilityset rm r{n}
+  availabilityset delete r{n}
   cloudservice create k{n}
-  cloudservice add k{n} K{n}_IN_0 --host h6
+  cloudservice add-instance k{n} K{n}_IN_0 --host h6
+= cloudservice ls
+= cloudservice show k0
   cloudservice create q{n}
-  cloudservice rm q{n}
+  cloudservice delete q{n}
 = fleet show
   clock advance 1d
+= brake show
   brake on
   brake off
-  host add p{n}
+  host create p{n}
 = rollout preview p0
   rollout start p{n}
 = rollout ls
-= rollout status ROLLOUT
-  rollout change ROLLOUT --at-once 2
+= rollout show ROLLOUT
+  rollout set ROLLOUT --at-once 2
 - rollout pause ROLLOUT
 - rollout resume ROLLOUT
 - rollout cancel ROLLOUT
 = clock show
   clock advance 1s
   clock next
+  clock until 2030-01-01T00:00:0{n}Z
   clock scale 1
   clock freeze
 = settings show
@@ -134,19 +139,21 @@ const COMMANDS: &str = "
 = cluster ls
 = cluster show default
   cluster rename cl{n} cm{n}
-  cluster rm cm{n}
+  cluster delete cm{n}
 - token create t{n} --role viewer
 = token ls
 = token show t0
 + token create t4 --role viewer
-  token revoke t{n}
-  webhook add w{n} http://127.0.0.1:9/x
+  token delete t{n}
+  webhook create w{n} http://127.0.0.1:9/x
 - webhook test w{n}
 ~ webhook ls
 ~ webhook show w0
-  webhook rm w{n}
-  fault add solo --answer 503
+  webhook delete w{n}
+  fault create solo --answer 503
 = fault ls
+= fault show 1
+  fault delete {n}
   fault clear
 = audit ls
 = audit verify
@@ -176,7 +183,7 @@ const TAKERS: [(&str, &str); 11] = [
     ("scaleset ls", "scaleset show"),
     ("availabilityset ls", "availabilityset show"),
     ("event ls", "event show"),
-    ("rollout ls", "rollout status"),
+    ("rollout ls", "rollout show"),
     ("cluster ls", "cluster show"),
     ("token ls", "token show"),
     ("webhook ls", "webhook show"),
@@ -469,7 +476,7 @@ fn the_names_of_a_change_are_those_of_what_it_made() {
     let event = server.out("vm restart web_0 -o name");
     assert_eq!(event, server.out("event ls -o name"), "the id of the announced event");
     assert_eq!(server.run(&format!("event approve {event}")).code, Some(0));
-    assert_eq!(server.out("host add h99 -o name"), "h99\n");
+    assert_eq!(server.out("host create h99 -o name"), "h99\n");
     assert_eq!(server.out("rollout start h99 -o name"), server.out("rollout ls --all -o name"));
     assert_eq!(server.out("settings set --failure reboot -o name"), "");
 }

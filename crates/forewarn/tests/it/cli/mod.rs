@@ -5,6 +5,7 @@
 
 mod api;
 mod audit;
+mod clock;
 mod completion;
 mod contexts;
 mod driver;

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::Stdio;
 
 use forewarn_testkit::command::run_with_input;
+use forewarn_testkit::json_schema::JsonSchema;
 use forewarn_testkit::{SOLO_FLEET, ServeDir, clean_command, programs, wait_until};
 use serde_json::{Value, json};
 
@@ -12,60 +13,9 @@ use super::support::{VirshDriver, order, order_with};
 
 const REFERENCE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference");
 
-/// Keywords that only describe.
-const NOTES: [&str; 4] = ["$schema", "$defs", "title", "description"];
-
-/// A JSON schema of the few keywords that ours use.
-struct Schema(Value);
-
-impl Schema {
-    fn read(name: &str) -> Self {
-        let file = Path::new(REFERENCE).join(name);
-        Self(serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap())
-    }
-
-    fn accepts(&self, value: &Value) -> bool {
-        self.holds(&self.0, value)
-    }
-
-    fn holds(&self, schema: &Value, value: &Value) -> bool {
-        let rules = schema.as_object().unwrap().iter();
-        rules.filter(|(rule, _)| !NOTES.contains(&rule.as_str())).all(|(rule, wanted)| match rule.as_str() {
-            "$ref" => self.holds(self.0.pointer(&wanted.as_str().unwrap()[1..]).unwrap(), value),
-            "oneOf" => {
-                let several = wanted.as_array().unwrap();
-                several.iter().filter(|one| self.holds(one, value)).count() == 1
-            }
-            "type" => match wanted.as_str().unwrap() {
-                "object" => value.is_object(),
-                "string" => value.is_string(),
-                "integer" => value.is_u64() || value.is_i64(),
-                "boolean" => value.is_boolean(),
-                other => panic!("a type that this test does not know: {other}"),
-            },
-            "properties" => {
-                let members = wanted.as_object().unwrap().iter();
-                members
-                    .into_iter()
-                    .all(|(name, rules)| value.get(name).is_none_or(|member| self.holds(rules, member)))
-            }
-            "required" => {
-                wanted.as_array().unwrap().iter().all(|name| value.get(name.as_str().unwrap()).is_some())
-            }
-            "enum" => wanted.as_array().unwrap().contains(value),
-            "const" => wanted == value,
-            "minLength" => value.as_str().unwrap().len() as u64 >= wanted.as_u64().unwrap(),
-            "minimum" => value.as_u64().is_some_and(|number| number >= wanted.as_u64().unwrap()),
-            "maximum" => value.as_u64().is_some_and(|number| number <= wanted.as_u64().unwrap()),
-            "pattern" => {
-                assert_eq!(wanted, "^[0-9a-f]{32}$", "the only pattern that this test knows");
-                let text = value.as_str().unwrap();
-                text.len() == 32
-                    && text.bytes().all(|byte| byte.is_ascii_hexdigit() && !byte.is_ascii_uppercase())
-            }
-            other => panic!("a keyword that this test does not know: {other}"),
-        })
-    }
+/// A schema of the reference.
+fn schema(name: &str) -> JsonSchema {
+    JsonSchema::read(&Path::new(REFERENCE).join(name))
 }
 
 const CONFIG: &str = "in_memory = true\nfleet = 'DIR/fleet.toml'\napi.socket = 'DIR/api.sock'\n\
@@ -83,14 +33,14 @@ fn parsed(lines: &str) -> Vec<Value> {
 #[test]
 fn the_examples_of_the_reference_are_valid() {
     let page = std::fs::read_to_string(Path::new(REFERENCE).join("driver.md")).unwrap();
-    let requests = Schema::read("driver-request.schema.json");
+    let requests = schema("driver-request.schema.json");
     let blocks: Vec<_> =
         page.split("\n```json\n").skip(1).map(|block| block.split("```").next().unwrap()).collect();
     assert_eq!(blocks.len(), 4);
     for block in blocks {
         assert!(requests.accepts(&serde_json::from_str(block).unwrap()), "{block}");
     }
-    let responses = Schema::read("driver-response.schema.json");
+    let responses = schema("driver-response.schema.json");
     let spans: Vec<_> = page.split('`').filter(|span| span.starts_with("{\"result\"")).collect();
     assert!(spans.len() >= 5, "{spans:?}");
     for span in spans {
@@ -103,7 +53,7 @@ fn the_examples_of_the_reference_are_valid() {
 
 #[test]
 fn the_schemas_reject_what_is_no_request_and_no_response() {
-    let requests = Schema::read("driver-request.schema.json");
+    let requests = schema("driver-request.schema.json");
     assert!(requests.accepts(&order(1, "stop")));
     for wrong in [
         order(1, "dance"),
@@ -116,7 +66,7 @@ fn the_schemas_reject_what_is_no_request_and_no_response() {
     ] {
         assert!(!requests.accepts(&wrong), "{wrong}");
     }
-    let responses = Schema::read("driver-response.schema.json");
+    let responses = schema("driver-response.schema.json");
     for wrong in [json!({}), json!({"result": "ok"}), json!({"result": "unknown", "repeat": "no"})] {
         assert!(!responses.accepts(&wrong), "{wrong}");
     }
@@ -124,7 +74,7 @@ fn the_schemas_reject_what_is_no_request_and_no_response() {
 
 #[test]
 fn requests_of_the_server_and_of_the_check_are_valid() {
-    let requests = Schema::read("driver-request.schema.json");
+    let requests = schema("driver-request.schema.json");
     let site = ServeDir::new(crate::program(), SOLO_FLEET);
     site.script("driver", NOTING);
     let mut server = site.serve(CONFIG).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
@@ -170,7 +120,7 @@ fn responses_of_the_virsh_driver_are_valid() {
     if programs::find_or_skip("python3").is_none() {
         return;
     }
-    let responses = Schema::read("driver-response.schema.json");
+    let responses = schema("driver-response.schema.json");
     let driver = VirshDriver::new();
     let state = json!({"verb": "state", "machine": "web_0", "host": "h1"});
     let orders = [

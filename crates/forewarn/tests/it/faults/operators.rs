@@ -117,6 +117,6 @@ fn messages_of_a_webhook_are_sent_twice() {
     });
     assert_eq!((receiver.taken().len(), faults_left(&server)), (5, 0));
     inject(&server, "--webhook ops --answer duplicate");
-    server.run(&["webhook", "rm", "ops"]);
+    server.run(&["webhook", "delete", "ops"]);
     assert_eq!(faults_left(&server), 0, "they go with the webhook");
 }

@@ -90,7 +90,7 @@ fn change_much(server: &TestServer) {
     server.run(&["settings", "set", "--user-operations-max", "3"]);
     server.run(&["cluster", "create", "west"]);
     server.run(&["token", "create", "ci", "--role", "viewer"]);
-    server.run(&["webhook", "add", "ops", "http://127.0.0.1:9/x"]);
+    server.run(&["webhook", "create", "ops", "http://127.0.0.1:9/x"]);
     server.run(&["clock", "advance", "1d"]);
     server.run(&["clock", "scale", "60"]);
 }

@@ -98,7 +98,7 @@ fn webhooks_have_nothing_to_do_with_each_other() {
     server.enrol(&["solo"]);
     add(&server, "slow", &slow, &[]);
     add(&server, "other", &other, &[]);
-    server.run(&["webhook", "add", "nobody", "http://127.0.0.1:9/"]);
+    server.run(&["webhook", "create", "nobody", "http://127.0.0.1:9/"]);
     slow.stalls_at(Some(0));
     let id = server.restart("solo");
     server.run(&["event", "approve", &id]);
@@ -119,7 +119,7 @@ fn a_webhook_that_is_removed_is_told_nothing_more() {
     add(&server, "other", &other, &[]);
     let id = server.restart("solo");
     receiver.until_taken(1);
-    assert_eq!(server.run(&["webhook", "rm", "ops"]), "Webhook ops removed.\n");
+    assert_eq!(server.run(&["webhook", "delete", "ops"]), "Webhook ops deleted.\n");
     server.run(&["event", "cancel", &id]);
     other.until_taken(2);
     assert_eq!(receiver.told().len(), 1);

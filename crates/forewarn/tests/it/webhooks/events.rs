@@ -65,7 +65,7 @@ fn what_is_taken_back_is_canceled_and_what_starts_at_once_was_never_scheduled() 
 fn the_schema_of_event_grid_is_a_list_of_one() {
     let (server, receiver) = (TestServer::start(crate::program()), WebhookReceiver::start());
     server.enrol(&["solo"]);
-    add(&server, "grid", &receiver, &["--schema", "eventgrid"]);
+    add(&server, "grid", &receiver, &["--format", "eventgrid"]);
     server.run(&["vm", "redeploy", "solo"]);
     let told = &receiver.until_taken(1)[0];
     let json = told.json();
@@ -92,7 +92,7 @@ fn a_webhook_is_told_of_what_it_wants_and_of_nothing_from_before() {
     server.restart("web_0");
     add(&server, "types", &types, &["--type", "redeploy", "--type", "Terminate"]);
     add(&server, "tenants", &tenants, &["--tenant", "solo"]);
-    server.run(&["webhook", "add", "clusters", &clusters.url("/"), "--cluster", "west"]);
+    server.run(&["webhook", "create", "clusters", &clusters.url("/"), "--cluster", "west"]);
     server.restart("solo");
     server.run(&["vm", "redeploy", "web_1"]);
     server.run(&["event", "cancel", &server.ids("solo")[0]]);

@@ -12,7 +12,7 @@ fn a_webhook_is_asked_until_it_agrees_and_told_of_all_since_it_was_added() {
         let (server, receiver) = (TestServer::start(crate::program()), WebhookReceiver::start());
         server.enrol(&["solo"]);
         receiver.is_unwilling(true);
-        server.run(&["webhook", "add", "ops", &receiver.url("/events"), "--schema", schema]);
+        server.run(&["webhook", "create", "ops", &receiver.url("/events"), "--format", schema]);
         server.restart("solo");
         wait_until("it is asked again", || (receiver.seen().len() >= 3).then_some(()));
         let shown = show(&server, "ops");
@@ -35,7 +35,7 @@ fn a_question_says_who_asks_and_a_code_is_said_back() {
     assert_eq!(asked.header("webhook-request-origin"), Some("forewarn"));
     assert_eq!(asked.body, "");
     let grid = WebhookReceiver::start();
-    add(&server, "grid", &grid, &["--schema", "eventgrid"]);
+    add(&server, "grid", &grid, &["--format", "eventgrid"]);
     let asked = &grid.seen()[0];
     assert_eq!(asked.header("aeg-event-type"), Some("SubscriptionValidation"));
     assert_eq!(asked.header("aeg-subscription-name"), Some("grid"));
@@ -49,7 +49,7 @@ fn a_question_says_who_asks_and_a_code_is_said_back() {
 fn a_test_says_that_it_is_one_and_whether_it_was_taken() {
     let (server, receiver) = (TestServer::start(crate::program()), WebhookReceiver::start());
     add(&server, "ops", &receiver, &[]);
-    assert!(server.run(&["webhook", "test", "ops"]).starts_with("Webhook ops accepted a test event in "));
+    assert!(server.run(&["webhook", "test", "ops"]).starts_with("Webhook ops accepted a test message in "));
     let told = &receiver.until_taken(1)[0];
     let description = told.properties()["Description"].as_str().unwrap().to_owned();
     assert_eq!(description, "This is a test of the webhook ops. Nothing happens.");
@@ -59,7 +59,7 @@ fn a_test_says_that_it_is_one_and_whether_it_was_taken() {
     let failed = server.try_run(&["webhook", "test", "ops"]);
     assert_eq!(failed.status.code(), Some(1));
     let said = String::from_utf8(failed.stderr).unwrap();
-    assert_eq!(said, "forewarn: webhook ops did not accept the test event: receiver answered 500\n");
+    assert_eq!(said, "forewarn: webhook ops did not accept the test message: receiver answered 500\n");
     let failed = server.try_run(&["webhook", "test", "opps"]);
     let said = String::from_utf8(failed.stderr).unwrap();
     assert_eq!(said, "forewarn: no such webhook: opps\n  hint: did you mean ops?\n");
@@ -71,7 +71,7 @@ fn a_test_that_is_taken_shakes_hands_and_has_the_rest_told_at_once() {
     let (server, receiver) = (TestServer::start(crate::program()), WebhookReceiver::start());
     server.enrol(&["solo"]);
     receiver.is_unwilling(true);
-    server.run(&["webhook", "add", "ops", &receiver.url("/")]);
+    server.run(&["webhook", "create", "ops", &receiver.url("/")]);
     server.restart("solo");
     wait_until("it is asked", || (!receiver.seen().is_empty()).then_some(()));
     let failed = server.json_of(&["webhook", "test", "ops"]);

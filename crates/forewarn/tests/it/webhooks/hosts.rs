@@ -125,7 +125,7 @@ fn the_settings_say_when_the_first_reminder_comes() {
     let printed = String::from_utf8(refused.stderr).unwrap();
     assert!(printed.contains("driver.host_reminder = \"0s\"\n  hint: "), "{printed}");
     let server = site.start(&settings("1s"));
-    add(&server, "ops", &receiver, &["--schema", "eventgrid"]);
+    add(&server, "ops", &receiver, &["--format", "eventgrid"]);
     server.run(&["host", "update", "kvm2"]);
     let told = receiver.until_taken(3);
     let statuses: Vec<_> = told.iter().map(|seen| seen.event()["data"]["status"].clone()).collect();

@@ -13,7 +13,7 @@ fn a_failure_is_told_with_the_reason_that_the_driver_program_gave() {
     let (server, cloud, grid) = (site.start(), WebhookReceiver::start(), WebhookReceiver::start());
     document(&server);
     add(&server, "ops", &cloud, &[]);
-    add(&server, "grid", &grid, &["--schema", "eventgrid"]);
+    add(&server, "grid", &grid, &["--format", "eventgrid"]);
     server.run(&["vm", "restart", "front"]);
     let id = document(&server)["Events"][0]["EventId"].as_str().expect("an event").to_owned();
     server.run(&["event", "approve", &id]);

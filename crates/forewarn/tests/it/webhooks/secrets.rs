@@ -25,7 +25,7 @@ fn secrets_are_sent_and_never_shown() {
     fs::write(&file, format!("Bearer {SECRET}\n")).unwrap();
     let file = file.display().to_string();
     let url = receiver.url(&format!("/events?code={SECRET}"));
-    server.run(&["webhook", "add", "ops", &url, "--authorization-file", &file]);
+    server.run(&["webhook", "create", "ops", &url, "--authorization-file", &file]);
     server.restart("solo");
     let told = &receiver.until_taken(1)[0];
     assert_eq!(told.line, format!("POST /events?code={SECRET} HTTP/1.1"));
@@ -35,20 +35,20 @@ fn secrets_are_sent_and_never_shown() {
 
     // Nobody can be reached any more, and nothing that goes wrong names it either.
     let gone = format!("http://127.0.0.1:9/x?code={SECRET}");
-    server.run(&["webhook", "add", "gone", &gone, "--authorization-file", &file]);
+    server.run(&["webhook", "create", "gone", &gone, "--authorization-file", &file]);
     until_state(&server, "gone", "unconfirmed");
     let refused = [
         server.try_run(&["webhook", "test", "gone"]),
         server.try_run(&[
             "webhook",
-            "add",
+            "create",
             "clear",
             &format!("http://h.example/?{SECRET}"),
             "--authorization-file",
             &file,
         ]),
-        server.try_run(&["webhook", "add", "bad", &format!("ftp://h/?{SECRET}")]),
-        server.try_run(&["webhook", "add", "ops", &url]),
+        server.try_run(&["webhook", "create", "bad", &format!("ftp://h/?{SECRET}")]),
+        server.try_run(&["webhook", "create", "ops", &url]),
     ];
     for output in &refused {
         assert!(!output.status.success());
@@ -75,7 +75,14 @@ fn secrets_are_sent_and_never_shown() {
 fn a_secret_may_come_from_standard_input() {
     let (server, receiver) = (TestServer::start(crate::program()), WebhookReceiver::start());
     let mut command = std::process::Command::new(program());
-    command.args(["--api", &format!("http://{}", server.api()), "webhook", "add", "ops", &receiver.url("/")]);
+    command.args([
+        "--api",
+        &format!("http://{}", server.api()),
+        "webhook",
+        "create",
+        "ops",
+        &receiver.url("/"),
+    ]);
     command.args(["--authorization-file", "-"]).stdin(Stdio::piped()).stdout(Stdio::null());
     let mut child = command.spawn().unwrap();
     std::io::Write::write_all(&mut child.stdin.take().unwrap(), SECRET.as_bytes()).unwrap();
@@ -119,19 +126,19 @@ fn a_certificate_has_to_be_of_an_authority_that_is_believed() {
 
     let server = TestServer::start_with(crate::program(), &["--webhook-ca", &file.display().to_string()]);
     server.enrol(&["solo"]);
-    server.run(&["webhook", "add", "ops", &url]);
+    server.run(&["webhook", "create", "ops", &url]);
     until_state(&server, "ops", "healthy");
     server.restart("solo");
     assert_eq!(receiver.until_taken(1)[0].short(), "Scheduled Reboot solo");
     // It is for another name.
-    server.run(&["webhook", "add", "other", &format!("https://127.0.0.1:{}/", receiver.port())]);
+    server.run(&["webhook", "create", "other", &format!("https://127.0.0.1:{}/", receiver.port())]);
     let problem = problem_of(&server, "other");
     assert!(problem.contains("certificate"), "{problem}");
     drop(server);
 
     let before = receiver.seen().len();
     let server = TestServer::start(crate::program());
-    server.run(&["webhook", "add", "ops", &url]);
+    server.run(&["webhook", "create", "ops", &url]);
     let problem = problem_of(&server, "ops");
     assert!(problem.starts_with("receiver is unreachable: "), "{problem}");
     assert_eq!(receiver.seen().len(), before, "nothing was said");

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use forewarn_control::shared::{Filter, Handshake, Progress, Schema, Webhook, WebhookChange};
+use forewarn_control::shared::{Filter, Handshake, Progress, Webhook, WebhookChange, WebhookFormat};
 use forewarn_control::{AuditEntry, BrokenLink, Chain, NewAuditEntry, Subject};
 use forewarn_control::{ClusterEntry, ClusterId, Record, Stream};
 use forewarn_lifecycle::{Name, Now, Seed, Timestamp};
@@ -364,7 +364,7 @@ fn an_import_begins_a_new_trail() {
         number: 0,
         name: Name::new("ops").unwrap(),
         url: Url::parse("https://h/x").unwrap(),
-        schema: Schema::CloudEvents,
+        format: WebhookFormat::CloudEvents,
         filter: Filter::default(),
         authorization: None,
         created: Timestamp::from_millis(0),
