@@ -18,6 +18,7 @@ pub mod base64url;
 mod byte_order_mark;
 mod event;
 mod fault;
+mod flexible_suffix;
 mod ids;
 pub mod limits;
 pub mod list;
@@ -37,11 +38,12 @@ pub use event::{
 pub use fault::{
     FAULT_REQUESTS_MAX, FAULTS_MAX, FaultAnswer, FaultStatus, FaultedRequest, HIDE_MAX, NotAFault, SLOW_MAX,
 };
+pub use flexible_suffix::FLEXIBLE_INSTANCES;
 pub use ids::{
     ActionName, ClusterId, EventId, FaultDomain, HostId, MachineId, MaintenanceId, RolloutId, ScaleSetId,
     Seed, TenantId, UpdateDomain, Zone,
 };
-pub use names::{BadName, Name, caseless_hash, derived_name};
+pub use names::{BadName, Name, caseless_hash, derived_name, instance_digits};
 pub use out_of_range::OutOfRange;
 pub use span::{Moment, NotAMoment, NotASpan, Span, parse_duration, show_duration};
 pub use time::{Now, Steady, Timestamp};
