@@ -10,6 +10,7 @@ mod enrolment_setting;
 mod explain;
 mod fleets;
 mod invisible;
+mod many_clusters;
 mod required_notice;
 mod scalesets;
 mod servers;
