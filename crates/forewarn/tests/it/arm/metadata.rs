@@ -46,12 +46,13 @@ fn computer_name_and_size_are_those_of_the_request() {
     place.put(&path("db0"), NEW, &machine(&resized));
     assert_eq!(read(&place, "db0"), ["db-primary", "Standard_E8s_v5"]);
 
-    // Without a description, the machine has its own name and the usual size; nonsense counts as none.
+    // Without a description, the machine has its own name and the usual size.
     place.put(&path("bare"), NEW, &machine(&json!({})));
     assert_eq!(read(&place, "bare"), ["bare", "Standard_D2s_v5"]);
-    let nonsense = json!({ "osProfile": { "computerName": 7 } });
-    place.put(&path("odd"), NEW, &machine(&nonsense));
-    assert_eq!(read(&place, "odd"), ["odd", "Standard_D2s_v5"]);
+    // A number is taken as a text, by both.
+    place.put(&path("odd"), NEW, &machine(&json!({ "osProfile": { "computerName": 7 } })));
+    assert_eq!(read(&place, "odd"), ["7", "Standard_D2s_v5"]);
+    assert_eq!(read(&place, "odd"), shown(&place.get(&path("odd"), NEW)));
 }
 
 /// promise: M1
