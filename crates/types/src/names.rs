@@ -115,14 +115,14 @@ impl Name {
     /// than [`FLEXIBLE_INSTANCES`](crate::FLEXIBLE_INSTANCES).
     #[must_use]
     pub fn of_flexible_instance(&self, instance: u32) -> Self {
-        Self(format!("{self}_{}", flexible_suffix::suffix(self.as_str(), instance)).into())
+        Self(format!("{self}_{}", flexible_suffix::suffix(caseless_hash(&self.0), instance)).into())
     }
 
     /// The number of an instance of that scale set: 5 for `web_5`, and for the fifth name of a flexible scale set.
     #[must_use]
     pub fn instance_number(&self, scale_set: &Self) -> Option<u32> {
         let suffix = self.0.strip_prefix(scale_set.as_str())?.strip_prefix('_')?;
-        flexible_suffix::number(scale_set.as_str(), suffix).or_else(|| instance_digits(suffix))
+        flexible_suffix::number(caseless_hash(&scale_set.0), suffix).or_else(|| instance_digits(suffix))
     }
 
     #[must_use]
@@ -232,6 +232,8 @@ mod tests {
             );
         }
         let flexible = web.of_flexible_instance(7);
+        let stable = [0, 1].map(|number| web.of_flexible_instance(number).to_string());
+        assert_eq!(stable, ["web_dd6d6b41", "web_c3d18c1c"], "stored names never change");
         assert_eq!((flexible.as_str().len(), flexible.instance_number(&web)), ("web_".len() + 8, Some(7)));
         let long = Name::new(&"a".repeat(80)).unwrap().of_instance(u32::MAX);
         for name in [web.of_placement_group(2), web.of_instance(7), flexible, long.clone(), web.clone()] {
