@@ -76,10 +76,10 @@ fn taken_by(cluster: &Cluster, name: &str, named: NameOwner) -> Option<String> {
 
 /// The flexible scale set whose instances may get the name.
 fn instance_of<'a>(cluster: &'a Cluster, name: &str) -> Option<&'a Name> {
-    let (set, number) = name.rsplit_once('_')?;
-    let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+    let (set, _) = name.rsplit_once('_')?;
     let set = cluster.scale_set(cluster.scale_set_named(set)?)?;
-    (is_number && set.orchestration == Orchestration::Flexible).then_some(&set.name)
+    let number = Name::restored(name).ok()?.instance_number(&set.name);
+    (number.is_some() && set.orchestration == Orchestration::Flexible).then_some(&set.name)
 }
 
 /// The tenant of a resource id, in any case.
@@ -136,7 +136,8 @@ mod tests {
             ("db", NameOwner::Machine, "an availability set"),
             ("Web", NameOwner::AvailabilitySet, "a scale set"),
             ("DB1", NameOwner::Machine, "a virtual machine of 'db'"),
-            ("web_0", NameOwner::Machine, "a virtual machine of 'web'"),
+            ("web_dd6d6b41", NameOwner::Machine, "a virtual machine of 'web'"),
+            ("web_c1bd6afc", NameOwner::Machine, "future instances of the scale set 'web'"),
             ("web_7", NameOwner::Machine, "future instances of the scale set 'web'"),
         ] {
             let error = check(name, named).unwrap_err();

@@ -4,13 +4,14 @@ use std::num::NonZeroU16;
 use std::time::Duration;
 
 use forewarn_types::{
-    FaultDomain, HostId, MachineId, MaintenanceId, Name, Now, OutOfRange, RolloutId, ScaleSetId, Steady,
-    TenantId, UpdateDomain, Zone, derived_name,
+    FLEXIBLE_INSTANCES, FaultDomain, HostId, MachineId, MaintenanceId, Name, Now, OutOfRange, RolloutId,
+    ScaleSetId, Steady, TenantId, UpdateDomain, Zone, derived_name,
 };
 use serde::{Deserialize, Serialize};
 
 use crate::capacity::Size;
 use crate::host_mode::MaintenanceMode;
+use crate::limits::INSTANCE_NUMBER_MAX;
 use crate::percent::Percent;
 use crate::policy::Policy;
 
@@ -187,6 +188,20 @@ pub struct ScaleSet {
     /// Time of the last batch of a rolling upgrade; `None` if no instance waits for the next batch.
     #[serde(deserialize_with = "Option::deserialize")]
     pub rolling: Option<Now>,
+}
+
+const _: () = assert!(INSTANCE_NUMBER_MAX < FLEXIBLE_INSTANCES as usize, "every number gives a name");
+
+impl ScaleSet {
+    /// The name of the instance with a number: `web_5`, or `web_c0ffee12` in a flexible scale set. Instances of older
+    /// versions are named `web_5` in flexible scale sets, too, and keep their names.
+    #[must_use]
+    pub fn instance_name(&self, number: u32) -> Name {
+        match self.orchestration {
+            Orchestration::Uniform => self.name.of_instance(number),
+            Orchestration::Flexible => self.name.of_flexible_instance(number),
+        }
+    }
 }
 
 /// Grouping of instances into tenants.

@@ -5,11 +5,9 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use forewarn_control::shared::SharedState;
-use forewarn_control::{ClusterState, ControlError};
+use forewarn_control::{ClusterState, ControlError, machine_if_known};
 use forewarn_imds::Instance;
-use forewarn_lifecycle::{
-    Approver, Cluster, Command, EventId, MachineId, Name, Now, Refusal, Tenant, TenantId,
-};
+use forewarn_lifecycle::{Approver, Command, EventId, Name, Now, Refusal, Tenant, TenantId};
 use forewarn_metadata::{ApprovalError, Caller, CallerId, ControlPlane, EnrolError, FaultTable};
 use forewarn_types::ClusterId;
 
@@ -41,7 +39,7 @@ impl ControlPlane for ControlHandle {
     fn caller_named(&self, name: &str) -> Option<Arc<Caller>> {
         let snapshot = self.snapshot_guard();
         let (cluster, name) = split_cluster(snapshot.state.shared(), name)?;
-        let machine = machine_named(snapshot.state.cluster(cluster)?.rules(), name)?;
+        let machine = machine_if_known(snapshot.state.cluster(cluster)?.rules(), name)?;
         self.caller(CallerId { cluster, machine })
     }
 
@@ -85,17 +83,6 @@ fn split_cluster<'a>(shared: &SharedState, name: &'a str) -> Option<(ClusterId, 
             Some((id, rest))
         }
         Some(_) | None => Some((ClusterId::DEFAULT, name)),
-    }
-}
-
-/// The machine `tenant/name`, or the only one with a name.
-fn machine_named(rules: &Cluster, name: &str) -> Option<MachineId> {
-    match name.split_once('/') {
-        Some((tenant, machine)) => rules.machine_named(rules.tenant_named(tenant)?, machine),
-        None => {
-            let mut found = rules.machines_named(name);
-            found.next().filter(|_| found.next().is_none()).map(|(id, _)| id)
-        }
     }
 }
 

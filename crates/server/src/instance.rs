@@ -4,6 +4,7 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use forewarn_control::ClusterState;
 use forewarn_control::resource_id::{group_of, machine_id, scale_set_id};
+use forewarn_control::resources::DescribedName;
 use forewarn_imds::{Instance, Interface, OsType, ScaleSetMembership, USUAL_SIZE, computer_name};
 use forewarn_lifecycle::{EvictionPolicy, MachineId, Priority, Seed, Shape};
 use forewarn_types::Unique;
@@ -20,17 +21,20 @@ pub(crate) fn instance_of(state: &ClusterState, id: MachineId, seed: &Seed) -> O
     let group = group_of(site, Some(details));
     let location = details.home.as_ref().map_or(&site.location, |home| &home.location);
     let number = scale_set.and_then(|set| machine.name.instance_number(&set.name));
+    let described = state.resources().described(cluster, id);
     let (priority, eviction_policy) = priority_words(machine.priority);
     Some(Instance {
         name: machine.name.clone(),
         vm_id: Unique::Machine(id).id(seed),
         location: location.clone(),
         os_type: OsType::Linux,
-        computer_name: match (scale_set, number) {
-            (Some(set), Some(number)) => computer_name(set.name.as_str(), number),
-            (None, _) | (_, None) => machine.name.to_string(),
+        computer_name: match (described.computer_name, scale_set, number) {
+            (Some(DescribedName::Whole(name)), _, _) => name,
+            (Some(DescribedName::Prefix(prefix)), _, Some(number)) => computer_name(&prefix, number),
+            (None, Some(set), Some(number)) => computer_name(set.name.as_str(), number),
+            (None, None, _) | (_, _, None) => machine.name.to_string(),
         },
-        vm_size: USUAL_SIZE.to_owned(),
+        vm_size: described.size.unwrap_or_else(|| USUAL_SIZE.to_owned()),
         update_domain: machine.update_domain,
         fault_domain: machine.fault_domain,
         zone: cluster.host(machine.host).and_then(|host| host.zone),

@@ -19,6 +19,7 @@ mod byte_order_mark;
 mod event;
 mod fault;
 mod file_error;
+mod flexible_suffix;
 mod ids;
 pub mod limits;
 pub mod list;
@@ -40,11 +41,12 @@ pub use fault::{
     FAULT_REQUESTS_MAX, FAULTS_MAX, FaultAnswer, FaultStatus, FaultedRequest, HIDE_MAX, NotAFault, SLOW_MAX,
 };
 pub use file_error::plain_file_error;
+pub use flexible_suffix::FLEXIBLE_INSTANCES;
 pub use ids::{
     ActionName, ClusterId, EventId, FaultDomain, HostId, MachineId, MaintenanceId, RolloutId, ScaleSetId,
     Seed, TenantId, UpdateDomain, Zone,
 };
-pub use names::{BadName, Name, caseless_hash, derived_name};
+pub use names::{BadName, Name, caseless_hash, derived_name, instance_digits};
 pub use out_of_range::OutOfRange;
 pub use span::{Moment, NotAMoment, NotASpan, Span, parse_duration, show_duration};
 pub use tcp_address::{NotATcpAddress, TcpAddress};

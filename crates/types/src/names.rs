@@ -9,6 +9,7 @@ use std::sync::Arc;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::flexible_suffix;
 use crate::limits::NAME_BYTES_MAX;
 
 /// A checked name; cheap to copy. A text in JSON, where only a chosen name is read; see [`derived_name`] for others.
@@ -27,6 +28,12 @@ pub struct Name(Arc<str>);
 pub fn caseless_hash(text: &str) -> u32 {
     let mix = |hash: u32, byte: u8| (hash ^ u32::from(byte.to_ascii_lowercase())).wrapping_mul(0x0100_0193);
     text.bytes().fold(0x811c_9dc5, mix)
+}
+
+/// The number of an instance in decimal digits. It has one spelling: no sign, no leading zero.
+#[must_use]
+pub fn instance_digits(digits: &str) -> Option<u32> {
+    digits.parse().ok().filter(|number: &u32| number.to_string() == digits)
 }
 
 /// The reason why a text is not a name.
@@ -104,10 +111,18 @@ impl Name {
         Self(format!("{self}_{instance}").into())
     }
 
-    /// The number of an instance of that scale set: 5 for `web_5`.
+    /// The name of an instance of a flexible scale set: `web_c0ffee12`, the same for the same number. Numbers are less
+    /// than [`FLEXIBLE_INSTANCES`](crate::FLEXIBLE_INSTANCES).
+    #[must_use]
+    pub fn of_flexible_instance(&self, instance: u32) -> Self {
+        Self(format!("{self}_{}", flexible_suffix::suffix(caseless_hash(&self.0), instance)).into())
+    }
+
+    /// The number of an instance of that scale set: 5 for `web_5`, and for the fifth name of a flexible scale set.
     #[must_use]
     pub fn instance_number(&self, scale_set: &Self) -> Option<u32> {
-        self.0.strip_prefix(scale_set.as_str())?.strip_prefix('_')?.parse().ok()
+        let suffix = self.0.strip_prefix(scale_set.as_str())?.strip_prefix('_')?;
+        flexible_suffix::number(caseless_hash(&scale_set.0), suffix).or_else(|| instance_digits(suffix))
     }
 
     #[must_use]
@@ -209,8 +224,19 @@ mod tests {
         assert_eq!(web.of_instance(7).as_str(), "web_7");
         assert_eq!(web.of_instance(7).instance_number(&web), Some(7));
         assert_eq!(web.instance_number(&web), None);
+        for wrong in ["web_07", "web_+7", "web_", "web_7x", "db_7"] {
+            assert_eq!(
+                Name::new(wrong).map(|name| name.instance_number(&web)).unwrap_or_default(),
+                None,
+                "{wrong}"
+            );
+        }
+        let flexible = web.of_flexible_instance(7);
+        let stable = [0, 1].map(|number| web.of_flexible_instance(number).to_string());
+        assert_eq!(stable, ["web_dd6d6b41", "web_c3d18c1c"], "stored names never change");
+        assert_eq!((flexible.as_str().len(), flexible.instance_number(&web)), ("web_".len() + 8, Some(7)));
         let long = Name::new(&"a".repeat(80)).unwrap().of_instance(u32::MAX);
-        for name in [web.of_placement_group(2), web.of_instance(7), long.clone(), web.clone()] {
+        for name in [web.of_placement_group(2), web.of_instance(7), flexible, long.clone(), web.clone()] {
             assert_eq!(Name::restored(name.as_str()), Ok(name));
         }
         for wrong in ["", "a b", &format!("{long}0")] {

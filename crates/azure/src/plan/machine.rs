@@ -1,6 +1,8 @@
 //! Plans for the body of a machine or an availability set.
 
-use forewarn_lifecycle::{Cluster, Machine, MachineId, Orchestration, Profile, Shape, Tenant, TenantId};
+use forewarn_lifecycle::{
+    Cluster, Machine, MachineId, Name, Orchestration, Profile, Shape, Tenant, TenantId,
+};
 use serde_json::Value;
 
 use super::common::{change_policy, check_priority, describe, host_name, place};
@@ -11,7 +13,8 @@ use crate::read::machine::{Domains, MachineWanted, read_availability_set, read_m
 use crate::refusals::{not_changeable, not_found, scale_set_error};
 use forewarn_control::resource_id::ResourceId;
 use forewarn_control::{
-    MachineEntry, NamedCommand, Scale, ScaleSetCommand, SetEntry, VmEntry, full_name, notices, spot,
+    INSTANCES_MAX, MachineEntry, NamedCommand, Scale, ScaleSetCommand, SetEntry, VmEntry, full_name, notices,
+    spot,
 };
 
 /// Commands that make the fleet match the body of a machine.
@@ -176,16 +179,17 @@ fn join_scale_set(
     let to = Scale { capacity, zones, ..Scale::default() };
     let change = ScaleSetCommand::Scale { scale_set: set.name.to_string(), to };
     let mut commands = change.commands(cluster).map_err(|bad| scale_set_error(&bad))?;
-    let own = name.strip_prefix(set.name.as_str()).and_then(|rest| rest.strip_prefix('_'));
-    let number = own.and_then(|digits| digits.parse().ok()).filter(|number| *number >= set.next_instance);
-    let number: u32 = number.unwrap_or(set.next_instance);
+    // A machine that was an instance before gets its name back, but an arbitrary name does not use up the numbers.
+    let soon = set.next_instance..set.next_instance.saturating_add(INSTANCES_MAX.into());
+    let own = Name::restored(name).ok().and_then(|name| name.instance_number(&set.name));
+    let number = own.filter(|number| soon.contains(number)).unwrap_or(set.next_instance);
     for command in &mut commands {
         if let NamedCommand::AdmitInstance { instance, .. } = command {
             instance.id = Some(number);
             instance.tags = wanted.tags.clone().unwrap_or_default();
         }
     }
-    Ok(MachinePlan { commands, machine: format!("{0}/{0}_{number}", set.name) })
+    Ok(MachinePlan { commands, machine: format!("{}/{}", set.name, set.instance_name(number)) })
 }
 
 fn of_its_set(property: &'static str) -> ArmError {

@@ -312,8 +312,8 @@ fn an_instance_of_a_flexible_scale_set_is_a_machine_too() {
         ),
     );
     let shown = show_instance(&context, &kept, InstanceBody::default(), MachineId(0), Expand::Nothing);
-    assert_eq!((&shown["instanceId"], &shown["name"]), (&json!("web_0"), &json!("web_0")));
-    assert_eq!(shown["id"], format!("{id}/virtualMachines/web_0"));
+    assert_eq!((&shown["instanceId"], &shown["name"]), (&json!("web_dd6d6b41"), &json!("web_dd6d6b41")));
+    assert_eq!(shown["id"], format!("{id}/virtualMachines/web_dd6d6b41"));
     let shown = show_scale_set(&context, &kept, web);
     assert_eq!(shown["properties"]["orchestrationMode"], "Flexible");
     assert_eq!(shown["properties"]["singlePlacementGroup"], false);
@@ -401,7 +401,7 @@ fn every_machine_has_its_id() {
             format!("{compute}/virtualMachines/solo"),
             format!("{compute}/virtualMachineScaleSets/web/virtualMachines/0"),
             format!("{compute}/virtualMachineScaleSets/web/virtualMachines/1"),
-            format!("{compute}/virtualMachines/flex_0"),
+            format!("{compute}/virtualMachines/flex_eb641cd8"),
             format!("{compute}/cloudServices/cloud/roleInstances/IN_0"),
         ]
     );
@@ -463,7 +463,7 @@ fn no_body_is_too_strange_to_be_shown() {
         assert_eq!(show_scale_set(&context, &kept, web)["sku"]["capacity"], 2);
         for own in [InstanceBody::default(), InstanceBody { body: Some(&body), etag: 1 }] {
             let shown = show_instance(&context, &kept, own, MachineId(0), Expand::InstanceView);
-            assert_eq!(shown["instanceId"], "web_0");
+            assert_eq!(shown["instanceId"], "web_dd6d6b41");
             let shown = show_flexible_machine(&context, &kept, own, MachineId(0), Expand::InstanceView);
             assert_eq!(shown["properties"]["instanceView"]["statuses"][1]["code"], "PowerState/running");
         }

@@ -7,7 +7,7 @@ use std::num::NonZeroU16;
 
 use forewarn_lifecycle::limits::{FAULT_DOMAINS_MAX, MACHINES_PER_TENANT_MAX};
 use forewarn_lifecycle::{
-    Approve, EvictionPolicy, Orchestration, OsImageNotice, Policy, Priority, Profile, TerminateNotice,
+    Approve, EvictionPolicy, Name, Orchestration, OsImageNotice, Policy, Priority, Profile, TerminateNotice,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -344,6 +344,15 @@ impl VmEntry {
 }
 
 impl ScaleSetEntry {
+    /// The name of a new instance with a number.
+    pub(crate) fn instance_name(&self, number: u32) -> String {
+        let Ok(name) = Name::new(&self.name) else { return format!("{}_{number}", self.name) };
+        match self.orchestration {
+            OrchestrationWord::Uniform => name.of_instance(number).to_string(),
+            OrchestrationWord::Flexible => name.of_flexible_instance(number).to_string(),
+        }
+    }
+
     /// The scale set alone: instances are admitted one by one.
     pub(crate) fn without_instances(&self) -> Self {
         Self {

@@ -1,6 +1,9 @@
 //! Lookup of names.
 
-use forewarn_lifecycle::{Cluster, Event, EventId, HostId, MachineId, ScaleSetId, TenantId};
+use forewarn_lifecycle::{
+    Cluster, Event, EventId, HostId, MachineId, Name, Orchestration, ScaleSet, ScaleSetId, TenantId,
+};
+use forewarn_types::FLEXIBLE_INSTANCES;
 
 /// A name that does not identify an object.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -64,7 +67,8 @@ pub fn find_scale_set(cluster: &Cluster, name: &str) -> Result<ScaleSetId, Looku
 }
 
 /// The machine with a name: `tenant/name`, or a name that only one machine has. A scale set stands for all its
-/// placement groups: callers need not know the placement group of an instance. Machines of other names cost nothing.
+/// placement groups: callers need not know the placement group of an instance. An instance of a flexible scale set is
+/// also found by its number, as `web_5`. Machines of other names cost nothing.
 ///
 /// # Errors
 /// Fails if there is none, or several.
@@ -89,15 +93,36 @@ pub fn find_machine(cluster: &Cluster, name: &str) -> Result<MachineId, LookupEr
 }
 
 /// The machine with a name, as [`find_machine`] finds it. A name that is not found costs nothing more.
-pub(crate) fn machine_if_known(cluster: &Cluster, name: &str) -> Option<MachineId> {
+#[must_use]
+pub fn machine_if_known(cluster: &Cluster, name: &str) -> Option<MachineId> {
     let Some((tenant, machine)) = name.split_once('/') else {
         let mut named = cluster.machines_named(name);
-        let (id, _) = named.next()?;
+        let Some((id, _)) = named.next() else {
+            let set = cluster.scale_set_named(name.rsplit_once('_')?.0)?;
+            return numbered_instance(cluster, cluster.scale_set(set)?, name);
+        };
         return named.next().is_none().then_some(id);
     };
     match cluster.scale_set_named(tenant).and_then(|id| cluster.scale_set(id)) {
-        Some(set) => set.groups.iter().find_map(|group| cluster.machine_named(*group, machine)),
+        Some(set) => {
+            instance_named(cluster, set, machine).or_else(|| numbered_instance(cluster, set, machine))
+        }
         None => cluster.machine_named(cluster.tenant_named(tenant)?, machine),
+    }
+}
+
+fn instance_named(cluster: &Cluster, set: &ScaleSet, name: &str) -> Option<MachineId> {
+    set.groups.iter().find_map(|group| cluster.machine_named(*group, name))
+}
+
+/// The instance of a flexible scale set that `web_5` stands for: its name does not show its number.
+fn numbered_instance(cluster: &Cluster, set: &ScaleSet, name: &str) -> Option<MachineId> {
+    let number = Name::restored(name).ok()?.instance_number(&set.name)?;
+    match set.orchestration {
+        Orchestration::Flexible if number < FLEXIBLE_INSTANCES => {
+            instance_named(cluster, set, set.instance_name(number).as_str())
+        }
+        Orchestration::Flexible | Orchestration::Uniform => None,
     }
 }
 

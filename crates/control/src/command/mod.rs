@@ -29,7 +29,8 @@ pub use host_mode::{HostStepWord, LeavingWord, MaintenanceEntry};
 pub use host_work::{HostWorkEntry, HostWorkError};
 pub use limits::{ADDRESSES_MAX, TAG_CHARS_MAX, TAGS_MAX};
 pub use lookup::{
-    LookupError, find_event, find_host, find_machine, find_scale_set, find_tenant, full_name, similar,
+    LookupError, find_event, find_host, find_machine, find_scale_set, find_tenant, full_name,
+    machine_if_known, similar,
 };
 pub use machine_details::{MachineDetails, MachineDetailsChange, ResourceGroupRef};
 pub use named::{

@@ -12,7 +12,8 @@
 //! and fault domain go first; the model of each instance decides if its deletion is announced.
 
 use forewarn_lifecycle::limits::FAULT_DOMAINS_MAX;
-use forewarn_lifecycle::{Cluster, MachineId, Orchestration, ScaleSet};
+use forewarn_lifecycle::{Cluster, MachineId, Name, Orchestration, ScaleSet};
+use std::collections::BTreeMap;
 use std::num::NonZeroU16;
 
 use schemars::JsonSchema;
@@ -31,7 +32,7 @@ use crate::placement::grow::grow;
 use crate::placement::instances::{INSTANCES_MAX, instances, staying};
 use crate::placement::scale_set_error::ScaleSetError;
 use crate::placement::shrink::{ScaleIn, pick_for_scale_in};
-use forewarn_types::{Span, list};
+use forewarn_types::{Span, instance_digits, list};
 
 /// A new scale set with its instances.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -292,7 +293,9 @@ pub fn scale(
     let capacity = usize::from(to.capacity);
     if staying >= capacity {
         let going = pick_for_scale_in(cluster, set, staying - capacity, how)?;
-        return Ok(going.into_iter().map(|number| delete_one(set, number)).collect());
+        let all: BTreeMap<_, _> = instances(cluster, set).into_iter().collect();
+        let going = going.iter().filter_map(|number| all.get(number));
+        return Ok(going.map(|id| delete_one(cluster, set, *id)).collect());
     }
     let kind = (set.orchestration, Some(set));
     grow(cluster, set.name.as_str(), kind, capacity - staying, &bounds)
@@ -341,32 +344,37 @@ impl PolicyChange {
 fn upgrade(cluster: &Cluster, set: &ScaleSet, upgrade: &Upgrade) -> Result<Vec<NamedCommand>, ScaleSetError> {
     let all = instances(cluster, set);
     let chosen = match &upgrade.instances {
-        InstanceSelection::Named(names) => chosen(set, &all, names)?,
+        InstanceSelection::Named(names) => chosen(cluster, set, &all, names)?,
         InstanceSelection::Every(AllWord::All) => all,
     };
     let is_older =
         |id: MachineId| cluster.machine(id).is_some_and(|machine| machine.model_version != set.model_version);
     let older = chosen.into_iter().filter(|(_, id)| is_older(*id));
-    Ok(older.map(|(number, _)| NamedCommand::UpgradeInstance { machine: full(set, number) }).collect())
+    Ok(older.map(|(_, id)| NamedCommand::UpgradeInstance { machine: full(cluster, set, id) }).collect())
 }
 
 fn delete(cluster: &Cluster, set: &ScaleSet, names: &[String]) -> Result<Vec<NamedCommand>, ScaleSetError> {
-    let chosen = chosen(set, &instances(cluster, set), names)?;
+    let chosen = chosen(cluster, set, &instances(cluster, set), names)?;
     let staying = chosen.into_iter().filter(|(_, id)| !cluster.is_leaving(*id));
-    Ok(staying.map(|(number, _)| delete_one(set, number)).collect())
+    Ok(staying.map(|(_, id)| delete_one(cluster, set, id)).collect())
 }
 
-fn delete_one(set: &ScaleSet, number: u32) -> NamedCommand {
-    NamedCommand::Delete { machine: full(set, number) }
+fn delete_one(cluster: &Cluster, set: &ScaleSet, id: MachineId) -> NamedCommand {
+    NamedCommand::Delete { machine: full(cluster, set, id) }
 }
 
 /// Name of an instance, independent of its placement group.
-fn full(set: &ScaleSet, number: u32) -> String {
-    format!("{0}/{0}_{number}", set.name)
+fn full(cluster: &Cluster, set: &ScaleSet, id: MachineId) -> String {
+    format!("{}/{}", set.name, name_of(cluster, id))
+}
+
+fn name_of(cluster: &Cluster, id: MachineId) -> String {
+    cluster.machine(id).map(|machine| machine.name.to_string()).unwrap_or_default()
 }
 
 /// The instances with these numbers or names, each once, in this order.
 fn chosen(
+    cluster: &Cluster,
     set: &ScaleSet,
     all: &[(u32, MachineId)],
     names: &[String],
@@ -374,7 +382,7 @@ fn chosen(
     let mut chosen = Vec::new();
     for name in names {
         let found = number(set, name).and_then(|number| all.iter().find(|(one, _)| *one == number));
-        let known = || all.iter().map(|(number, _)| format!("{}_{number}", set.name)).collect::<Vec<_>>();
+        let known = || all.iter().map(|(_, id)| name_of(cluster, *id)).collect::<Vec<_>>();
         let one = found
             .ok_or_else(|| nothing("instance of this scale set", name, known().iter().map(String::as_str)))?;
         if !chosen.contains(one) {
@@ -392,9 +400,8 @@ fn number(set: &ScaleSet, name: &str) -> Option<u32> {
         Some(_) => return None,
         None => name,
     };
-    let digits = bare.strip_prefix(set.name.as_str()).and_then(|rest| rest.strip_prefix('_')).unwrap_or(bare);
-    // A number has one spelling: no sign, no leading zero.
-    digits.parse().ok().filter(|number: &u32| number.to_string() == digits)
+    let in_name = || Name::restored(bare).ok()?.instance_number(&set.name);
+    instance_digits(bare).or_else(in_name)
 }
 
 /// Reads a value that is present, `null` too.

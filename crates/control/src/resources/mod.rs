@@ -9,12 +9,14 @@
 
 mod change;
 mod command;
+mod described_machine;
 mod operation;
 mod resource;
 mod state;
 
 pub use change::ResourceChange;
 pub use command::{NewOperation, ResourceCommand};
+pub use described_machine::{DescribedMachine, DescribedName};
 pub use operation::{Operation, OperationResult};
 pub use resource::{Body, Leaving, Link, Resource, key_of};
 pub use state::{ResourceRow, Resources};

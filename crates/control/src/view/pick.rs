@@ -1,5 +1,7 @@
 //! Lookup of a view by name.
 
+use forewarn_types::{FLEXIBLE_INSTANCES, Name, instance_digits};
+
 use crate::command::lookup::{LookupError, SHOWN_MAX, nothing};
 use crate::view::fleet::{MachineView, TenantView};
 
@@ -29,11 +31,21 @@ pub fn pick_machine<'a>(shown: &'a [MachineView], name: &str) -> Result<&'a Mach
     let mut found = shown.iter().filter(is_meant);
     match (found.next(), found.next()) {
         (Some(only), None) => Ok(only),
-        (None, _) => Err(nothing("machine", name, all())),
+        (None, _) => numbered(shown, name).ok_or_else(|| nothing("machine", name, all())),
         (Some(first), Some(second)) => {
             let listed = [first, second].into_iter().chain(found).take(SHOWN_MAX);
             let full = listed.map(|machine| format!("{}/{}", machine.tenant, machine.name)).collect();
             Err(LookupError::Several { name: name.to_owned(), tenants: full })
         }
     }
+}
+
+/// The instance of a flexible scale set that `web_5` stands for.
+fn numbered<'a>(shown: &'a [MachineView], name: &str) -> Option<&'a MachineView> {
+    let (tenant, bare) = name.split_once('/').map_or((None, name), |(tenant, bare)| (Some(tenant), bare));
+    let (set, digits) = bare.rsplit_once('_')?;
+    let number = instance_digits(digits).filter(|number| *number < FLEXIBLE_INSTANCES)?;
+    let wanted = Name::new(set).ok()?.of_flexible_instance(number);
+    let is_meant = |machine: &&MachineView| machine.tenant == set && machine.name == wanted.as_str();
+    shown.iter().filter(|_| tenant.is_none_or(|tenant| tenant == set)).find(is_meant)
 }

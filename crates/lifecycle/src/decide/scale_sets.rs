@@ -77,11 +77,11 @@ impl Draft<'_> {
     ) -> Result<(), Refusal> {
         let set = self.cluster.known_scale_set(id)?;
         let number = number.unwrap_or(set.next_instance);
-        let name = set.name.of_instance(number);
+        Refusal::check(number as usize, INSTANCE_NUMBER_MAX, "instances ever created in a scale set")?;
+        let name = set.instance_name(number);
         if number < set.next_instance {
             return Err(Refusal::InstanceNumberPassed { name, next: set.next_instance });
         }
-        Refusal::check(number as usize, INSTANCE_NUMBER_MAX, "instances ever created in a scale set")?;
         Refusal::check_domains(placement)?;
         let placement = Placement { size: self.cluster.instance_size(id), ..placement };
         let tenant = match self.group_with_room(set) {

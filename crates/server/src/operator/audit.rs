@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use tokio_stream::wrappers::ReceiverStream;
 
 use super::audit_cursor::AuditCursor;
+use super::audit_pages::{self, AuditConditions, ObjectCondition};
 use super::context::OperatorRequest;
 use super::problem::{ApiProblem, ProblemKind};
 use super::visibility::Visibility;
@@ -27,9 +28,6 @@ use forewarn_control::{Denied, Permit};
 /// Default and maximum entries of a page.
 const LIMIT: u16 = 100;
 const LIMIT_MAX: u16 = 1_000;
-
-/// Queries per page: the work of each is limited. A page may be short although more entries follow.
-const QUERIES_MAX: usize = 32;
 
 /// Pages of an export that are buffered for a slow reader.
 const PAGES_WAITING_MAX: usize = 1;
@@ -109,8 +107,7 @@ pub(super) async fn list(
     if !(1..=LIMIT_MAX).contains(&limit) {
         return Err(ApiProblem::bad(format!("invalid limit: {limit}; a page has 1 to {LIMIT_MAX} items")));
     }
-    let mut groups = visibility.groups();
-    groups.extend(filter.groups(&request, &visibility.clusters(&request))?);
+    let conditions = filter.conditions(&request)?;
     let AuditFilter { since, until, after, before, order, .. } = filter;
     let direction = match order {
         AuditOrder::Newest => Direction::NewestFirst,
@@ -119,36 +116,9 @@ pub(super) async fn list(
     let (since, until) = (since.map(|Moment(at)| at), until.map(|Moment(at)| at));
     let (after, before) = (after.map(|AuditCursor(after)| after), before.map(|AuditCursor(before)| before));
     let limit = limit.into();
-    let query = AuditQuery { groups, since, until, after, before, direction, limit, ..AuditQuery::default() };
-    Ok(Json(read(&request.control, &visibility, query).await?))
-}
-
-/// Queries until the page is full, the log is exhausted, or the work limit is reached.
-async fn read(
-    control: &ControlHandle,
-    visibility: &Visibility,
-    mut query: AuditQuery,
-) -> Result<AuditPage, ApiProblem> {
-    let limit = query.limit;
-    let mut items = Vec::new();
-    let mut queries = QUERIES_MAX;
-    loop {
-        query.limit = limit - items.len();
-        let AuditBatch { entries, next, head, end, swept } = control.read_audit_log(query.clone()).await?;
-        AuditCursor::check(query.after.max(query.before), end)?;
-        let admitted = entries.into_iter().filter(|logged| visibility.admits(&logged.entry));
-        items.extend(admitted.map(|logged| Arc::unwrap_or_clone(logged.entry)));
-        queries -= 1;
-        let Some(cursor) = next.filter(|_| items.len() < limit && queries > 0) else {
-            let swept = Some(swept).filter(|swept| *swept > 0).map(AuditCursor::text);
-            let (next, head) = (next.map(AuditCursor::text), AuditCursor::text(head));
-            return Ok(AuditPage { items, next, head, swept });
-        };
-        match query.direction {
-            Direction::OldestFirst => query.after = Some(cursor),
-            Direction::NewestFirst => query.before = Some(cursor),
-        }
-    }
+    let query = AuditQuery { since, until, after, before, direction, limit, ..AuditQuery::default() };
+    let clusters = visibility.clusters(&request);
+    Ok(Json(audit_pages::read(&request.control, (&visibility, &clusters), &conditions, query).await?))
 }
 
 impl AuditFilter {
@@ -170,37 +140,23 @@ impl AuditFilter {
         first.map_or(Ok(()), |name| Err(ApiProblem::bad(format!("invalid name: {name:?}"))))
     }
 
-    /// The conditions, each as a group of subjects of which one has to match: each cluster may have the name.
-    fn groups(
-        &self,
-        request: &OperatorRequest,
-        clusters: &[String],
-    ) -> Result<Vec<Vec<Subject>>, ApiProblem> {
+    /// The conditions on objects, which each cluster may have, and the others.
+    fn conditions(&self, request: &OperatorRequest) -> Result<AuditConditions, ApiProblem> {
         self.check()?;
-        let mut groups = Vec::new();
-        let mut each = |make: &dyn Fn(String) -> Subject| {
-            groups.push(clusters.iter().cloned().map(make).collect::<Vec<_>>());
-        };
-        if let Some(name) = &self.tenant {
-            each(&|cluster| Subject::Tenant { cluster, name: name.clone() });
-        }
-        if let Some(name) = &self.machine {
-            let name = &full_machine_name(request, name.clone())?;
-            each(&|cluster| Subject::Machine { cluster, name: name.clone() });
-        }
-        if let Some(name) = &self.host {
-            each(&|cluster| Subject::Host { cluster, name: name.clone() });
-        }
-        if let Some(prefix) = &self.event {
-            let id = &full_event_id(request, prefix)?;
-            each(&|cluster| Subject::Event { cluster, id: id.clone() });
-        }
-        if let Some(number) = self.rollout {
-            each(&|cluster| Subject::Rollout { cluster, number });
-        }
-        groups.extend(self.by.clone().map(|by| vec![Subject::By(by)]));
-        groups.extend(self.kind.clone().map(|kind| vec![Subject::Kind(kind)]));
-        Ok(groups)
+        let machine = self.machine.clone().map(|name| full_machine_name(request, name)).transpose()?;
+        let event = self.event.as_ref().map(|prefix| full_event_id(request, prefix)).transpose()?;
+        let objects = [
+            self.tenant.clone().map(ObjectCondition::Tenant),
+            machine.map(ObjectCondition::Machine),
+            self.host.clone().map(ObjectCondition::Host),
+            event.map(ObjectCondition::Event),
+            self.rollout.map(ObjectCondition::Rollout),
+        ];
+        let others = [self.by.clone().map(Subject::By), self.kind.clone().map(Subject::Kind)];
+        Ok(AuditConditions {
+            objects: objects.into_iter().flatten().collect(),
+            others: others.into_iter().flatten().collect(),
+        })
     }
 }
 

@@ -12,6 +12,7 @@
 mod access;
 mod audit;
 mod audit_cursor;
+mod audit_pages;
 mod audit_stream;
 #[cfg(test)]
 mod audit_tests;

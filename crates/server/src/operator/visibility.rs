@@ -76,21 +76,21 @@ impl Visibility {
     /// Groups of subjects for a query: every visible entry has a subject of each group, so that the store finds
     /// entries by index. With too many subjects there is no group, and every entry is checked.
     pub(super) fn groups(&self) -> Vec<Vec<Subject>> {
-        let mut groups = Vec::new();
-        let clusters = self.clusters.iter().flatten();
-        if let Some(tenants) = &self.tenants {
-            let of = |cluster: &String| {
-                let cluster = cluster.clone();
-                tenants
-                    .iter()
-                    .map(move |name| Subject::Tenant { cluster: cluster.clone(), name: name.clone() })
-            };
-            groups.push(clusters.flat_map(of).collect());
-        } else if self.clusters.is_some() {
-            groups.push(clusters.cloned().map(Subject::Cluster).collect::<Vec<_>>());
-        }
-        groups.retain(|group| group.len() <= SUBJECTS_MAX);
-        groups
+        let clusters: Vec<_> = self.clusters.iter().flatten().cloned().collect();
+        let all_tenants =
+            || self.clusters.as_ref().map(|_| clusters.iter().cloned().map(Subject::Cluster).collect());
+        let group = self.tenants_in(&clusters).or_else(all_tenants);
+        group.filter(|group| group.len() <= SUBJECTS_MAX).into_iter().collect()
+    }
+
+    /// The visible tenants in some of the visible clusters, as subjects. None: all tenants.
+    pub(super) fn tenants_in(&self, clusters: &[String]) -> Option<Vec<Subject>> {
+        let tenants = self.tenants.as_ref()?;
+        let of = |cluster: &String| {
+            let cluster = cluster.clone();
+            tenants.iter().map(move |name| Subject::Tenant { cluster: cluster.clone(), name: name.clone() })
+        };
+        Some(clusters.iter().flat_map(of).collect())
     }
 
     /// Returns true if an entry is visible. An entry that also names other tenants is not.

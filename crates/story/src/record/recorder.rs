@@ -196,7 +196,8 @@ impl Recorder<'_> {
         let NamedCommand::AdmitInstance { scale_set, instance } = command else { return };
         let Some(id) = instance.id else { return };
         let name = format!("{scale_set}_{id}");
-        if !self.machines().iter().any(|machine| machine.name == name) {
+        let found = self.runner.backend.find_machine(&format!("{scale_set}/{name}"));
+        if !matches!(found, Ok(Ok(_))) {
             self.warn(format!("the instance {name} has another name in the story"));
         }
     }

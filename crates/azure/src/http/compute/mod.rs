@@ -29,7 +29,9 @@ pub(crate) use list::{candidates, candidates_named, list_all};
 pub(crate) use lookup::{ComputeKind, FoundResource, find, found, is_resource, sees};
 pub(crate) use remove::{Removal, removal};
 pub(crate) use show::show;
-pub(crate) use write::{Conditions, WriteMethod, WriteRequest, check_permit as check_commands, write};
+pub(crate) use write::{
+    Conditions, WriteMethod, WriteRequest, check_permit as check_commands, plan_write, write,
+};
 
 /// A request, and the resource group that it is about.
 pub(crate) struct GroupScope<'a> {

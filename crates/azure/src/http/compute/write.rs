@@ -6,10 +6,11 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use forewarn_control::ControlError;
 use forewarn_control::NamedCommand;
-use forewarn_control::Permit;
 use forewarn_control::request::{LinkTarget, ResourceWrite, Transaction};
 use forewarn_control::resource_id::ResourceId;
 use forewarn_control::resources::{Link, Operation};
+use forewarn_control::shared::Role;
+use forewarn_control::{Denied, Permit};
 use forewarn_lifecycle::{MachineId, ScaleSetId, TenantId};
 use forewarn_server::State;
 use forewarn_server::{ControlHandle, ResourceGroup};
@@ -101,7 +102,7 @@ pub(crate) async fn write(control: &ControlHandle, request: WriteRequest) -> Res
 }
 
 /// The commands and the entry of a write.
-fn plan_write(state: &State<'_>, request: &WriteRequest) -> Result<(Transaction, bool), ArmError> {
+pub(crate) fn plan_write(state: &State<'_>, request: &WriteRequest) -> Result<(Transaction, bool), ArmError> {
     let WriteRequest { permit, group, kind, id, version, sent, method, conditions } = request;
     let before = find(state, (permit, *version), *kind, group, id.name());
     conditions.check(before.as_ref())?;
@@ -111,7 +112,10 @@ fn plan_write(state: &State<'_>, request: &WriteRequest) -> Result<(Transaction,
     let base = before.as_ref().map(|found| base(state, permit, found));
     let body = settle(kind.text(), base.as_ref(), &without_ours(sent.clone()), *version)?;
     let name = before.as_ref().map_or(id.name(), |found| found.id.name());
-    check_references(state, group, *kind, base.as_ref(), &body)?;
+    if before.is_none() {
+        check_creation(state, request, &body)?;
+    }
+    check_references(state, request, base.as_ref(), &body)?;
     let (commands, link) = plan(state, *kind, name, before.as_ref().zip(base.as_ref()), &body)?;
     check_permit(state, permit, &commands)?;
     let notes = notes(state, before.as_ref().zip(base.as_ref()), &body);
@@ -170,15 +174,29 @@ pub(super) fn image_noted(found: &FoundResource) -> Option<u32> {
     found.notes[IMAGE_SINCE].as_u64().and_then(|version| u32::try_from(version).ok())
 }
 
+/// Checks that a client may create a resource. One that is limited to tenants creates only machines in their scale sets:
+/// everything else, and the name of a machine of another tenant, gets the same answer.
+fn check_creation(state: &State<'_>, request: &WriteRequest, body: &Value) -> Result<(), ArmError> {
+    let WriteRequest { permit, kind, id, .. } = request;
+    if permit.scope.tenants.is_all() {
+        return Ok(());
+    }
+    let joins =
+        *kind == ComputeKind::Machine && body.pointer("/properties/virtualMachineScaleSet/id").is_some();
+    let denied = permit.check_role(Role::Operator).err();
+    let denied = denied.or_else(|| (!joins || is_there(state, *kind, id)).then_some(Denied::Tenants));
+    denied.map_or(Ok(()), |denied| Err(errors::of_denied(&denied)))
+}
+
 /// Checks that the set of a machine is in the machine's group: the group is removed with both.
 fn check_references(
     state: &State<'_>,
-    group: &ResourceGroup,
-    kind: ComputeKind,
+    request: &WriteRequest,
     base: Option<&Value>,
     body: &Value,
 ) -> Result<(), ArmError> {
-    if kind != ComputeKind::Machine {
+    let WriteRequest { permit, group, version, .. } = request;
+    if request.kind != ComputeKind::Machine {
         return Ok(());
     }
     for (path, kind) in SETS {
@@ -186,7 +204,8 @@ fn check_references(
         let Some(id) = referred(body).filter(|id| id.is(kind.text())) else { continue };
         let was = base.and_then(referred);
         let stays = was.is_some_and(|was| was.key() == id.key());
-        if !stays && (id.group.key() != group.id.key() || !is_there(state, kind, &id)) {
+        let is_there = || find(state, (permit, *version), kind, group, id.name()).is_some();
+        if !stays && (id.group.key() != group.id.key() || !is_there()) {
             return Err(no_resource(&id));
         }
     }
@@ -252,9 +271,7 @@ pub(crate) fn check_permit(
     permit: &Permit,
     commands: &[NamedCommand],
 ) -> Result<(), ArmError> {
-    permit
-        .check_role(forewarn_control::shared::Role::Operator)
-        .map_err(|denied| errors::of_denied(&denied))?;
+    permit.check_role(Role::Operator).map_err(|denied| errors::of_denied(&denied))?;
     let mut checked = commands.iter().map(|command| permit.check_command(command, state.cluster));
     checked.try_for_each(|check| check).map_err(|denied| errors::of_denied(&denied))
 }

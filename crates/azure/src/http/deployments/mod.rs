@@ -8,8 +8,11 @@
 //! A deployment ends before its response, except for operations that it has started; it is shown as running until they
 //! end.
 
+mod owner;
 mod record;
 mod run;
+#[cfg(test)]
+mod tenant_tests;
 #[cfg(test)]
 mod tests;
 
@@ -21,16 +24,18 @@ use axum::response::{IntoResponse, Response};
 use forewarn_control::Permit;
 use forewarn_control::request::{RequestContext, ResourceWrite, Transaction};
 use forewarn_control::resource_id::ResourceId;
+use forewarn_control::resources::Resource;
 use forewarn_control::shared::Role;
 use forewarn_server::ControlHandle;
 use forewarn_server::State;
 use serde_json::{Value, json};
 
+use self::owner::{Owner, shown_id};
 use self::record::{DeploymentState, Record, shown};
 use self::run::Run;
 use super::compute::GroupScope;
 use super::request::encoded;
-use super::{errors, opaque_resources, responses, written};
+use super::{errors, responses, written};
 use crate::ArmError;
 use crate::deployment::{Progress, status, stored_part};
 use crate::template::{Context, Expanded, expand, read};
@@ -53,7 +58,12 @@ pub(super) async fn serve(scope: &GroupScope<'_>, rest: &[String]) -> Result<Res
             Err(super::unsupported(request))
         };
     };
-    let id = scope.group.id.resource("Microsoft.Resources", "deployments", name);
+    let needs = if request.method == Method::GET || request.method == Method::HEAD {
+        Role::Viewer
+    } else {
+        Role::Operator
+    };
+    let id = Owner::of(&request.permit, needs)?.stored_id(&scope.group.id, name);
     match (lower.as_slice(), &request.method) {
         ([], &Method::PUT) => put(scope, id).await,
         ([], &Method::GET) => look(scope, id, |body, _| responses::ok(body)),
@@ -80,7 +90,7 @@ pub(super) async fn serve(scope: &GroupScope<'_>, rest: &[String]) -> Result<Res
 
 /// Expands the template of a request, on a thread for blocking work.
 async fn expanded(scope: &GroupScope<'_>, id: &ResourceId) -> Result<Expanded, ArmError> {
-    opaque_resources::check(&scope.request.permit, Role::Operator)?;
+    let id = shown_id(id);
     check_name(id.name())?;
     let body = scope.request.body.clone();
     let (group, location, name) =
@@ -94,21 +104,13 @@ async fn expanded(scope: &GroupScope<'_>, id: &ResourceId) -> Result<Expanded, A
 
 async fn put(scope: &GroupScope<'_>, id: ResourceId) -> Result<Response, ArmError> {
     let request = scope.request;
-    let expanded = expanded(scope, &id).await?;
     let now = scope.control.clock().now().wall;
-    let ((record, live), body) = (Record::begun(now), stored_part(&expanded, &scope.group.location));
+    let (record, live) = Record::begun(now);
+    let run = checked(scope, &id, record).await?;
+    let body = stored_part(&run.expanded, &scope.group.location);
     let writer =
         Writer { control: scope.control.clone(), permit: Arc::clone(&request.permit), id: id.clone() };
-    let first = writer.write(&record, &body, WriteStage::First).await?;
-    let run = Run {
-        control: scope.control.clone(),
-        permit: Arc::clone(&request.permit),
-        group: scope.group.clone(),
-        id: id.clone(),
-        version: request.version()?,
-        expanded,
-        record,
-    };
+    let first = writer.write(&run.record, &body, WriteStage::First).await?;
     // The deployment goes on when its client disconnects.
     let work = tokio::spawn(async move {
         let finished = finish(run, writer, body).await;
@@ -118,12 +120,30 @@ async fn put(scope: &GroupScope<'_>, id: ResourceId) -> Result<Response, ArmErro
     work.await.unwrap_or_else(|_| Err(interrupted()))?;
     let mut response = (StatusCode::CREATED, Json(first)).into_response();
     let version = encoded(request.parameter("api-version").unwrap_or_default());
-    let (base, id) = (&request.base, encoded(&id.to_string()));
+    let (base, id) = (&request.base, encoded(&shown_id(&id).to_string()));
     let address = format!("{base}{id}/operationStatuses/{:016X}?api-version={version}", now.millis());
     if let Ok(address) = HeaderValue::from_str(&address) {
         response.headers_mut().insert("azure-asyncoperation", address);
     }
     Ok(responses::later(response))
+}
+
+/// A run of the template of a request. For a client that is limited to tenants, all of it was planned.
+async fn checked(scope: &GroupScope<'_>, id: &ResourceId, record: Record) -> Result<Run, ArmError> {
+    let expanded = expanded(scope, id).await?;
+    let run = Run {
+        control: scope.control.clone(),
+        permit: Arc::clone(&scope.request.permit),
+        group: scope.group.clone(),
+        id: shown_id(id),
+        version: scope.request.version()?,
+        expanded,
+        record,
+    };
+    if !run.permit.scope.tenants.is_all() {
+        run.clone().plan_only().await?;
+    }
+    Ok(run)
 }
 
 /// Carries a deployment out, and records its outcome.
@@ -164,7 +184,7 @@ impl Writer {
     async fn write(&self, record: &Record, body: &Value, stage: WriteStage) -> Result<Value, ArmError> {
         let asked = match stage {
             WriteStage::First => {
-                Some(json!({ "command": "write_resource", "resource": self.id.to_string() }))
+                Some(json!({ "command": "write_resource", "resource": shown_id(&self.id).to_string() }))
             }
             WriteStage::Last => None,
         };
@@ -200,8 +220,9 @@ impl Writer {
 
 /// Expands a template without deploying it.
 async fn validate(scope: &GroupScope<'_>, id: &ResourceId) -> Result<Response, ArmError> {
-    let expanded = expanded(scope, id).await?;
-    let mut properties = stored_part(&expanded, &scope.group.location);
+    let (record, _live) = Record::begun(scope.control.clock().now().wall);
+    let (run, id) = (checked(scope, id, record).await?, shown_id(id));
+    let mut properties = stored_part(&run.expanded, &scope.group.location);
     properties["validatedResources"] = properties["outputResources"].take();
     properties["provisioningState"] = json!(Progress::Succeeded.word());
     Ok(responses::ok(json!({
@@ -218,7 +239,6 @@ fn look(
     id: ResourceId,
     answer: impl FnOnce(Value, DeploymentState) -> Response,
 ) -> Result<Response, ArmError> {
-    opaque_resources::check(&scope.request.permit, Role::Viewer)?;
     let look = move |state: &State<'_>| {
         let entry = state.all.resource(&id.key());
         entry.and_then(|entry| shown(state.all, state.now.wall, entry)).ok_or_else(|| absent(&id))
@@ -236,19 +256,20 @@ fn progress((progress, error): &DeploymentState) -> Response {
 }
 
 async fn operations(scope: &GroupScope<'_>, id: ResourceId) -> Result<Vec<Value>, ArmError> {
-    opaque_resources::check(&scope.request.permit, Role::Viewer)?;
     let look = move |state: &State<'_>| {
         let record = state.all.resource(&id.key()).and_then(Record::of).ok_or_else(|| absent(&id))?;
-        Ok(record.operations(state.all, &id))
+        Ok(record.operations(state.all, &shown_id(&id)))
     };
     scope.control.look(look).map_err(|problem| errors::of_problem(&problem))?
 }
 
 async fn list(scope: &GroupScope<'_>) -> Result<Response, ArmError> {
-    opaque_resources::check(&scope.request.permit, Role::Viewer)?;
+    let owner = Owner::of(&scope.request.permit, Role::Viewer)?;
     let prefix = format!("{}/providers/microsoft.resources/deployments/", scope.group.id.key());
     let look = move |state: &State<'_>| {
-        let mut all: Vec<_> = state.all.resources_below(&prefix).map(|(_, entry)| entry).collect();
+        let is_own = |entry: &&Resource| ResourceId::parse(&entry.id).is_some_and(|id| owner.owns(&id));
+        let all = state.all.resources_below(&prefix).map(|(_, entry)| entry);
+        let mut all: Vec<_> = all.filter(is_own).collect();
         all.sort_by_key(|entry| std::cmp::Reverse(entry.created));
         let shown = all.into_iter().filter_map(|entry| shown(state.all, state.now.wall, entry));
         shown.map(|(body, _)| body).take(LISTED_MAX).collect()
@@ -258,8 +279,7 @@ async fn list(scope: &GroupScope<'_>) -> Result<Response, ArmError> {
 
 /// Removes a deployment; its resources stay.
 async fn remove(scope: &GroupScope<'_>, id: ResourceId) -> Result<Response, ArmError> {
-    opaque_resources::check(&scope.request.permit, Role::Operator)?;
-    let audited = json!({ "command": "delete_resource", "resource": id.to_string() });
+    let audited = json!({ "command": "delete_resource", "resource": shown_id(&id).to_string() });
     let context = RequestContext { asked: Some(audited), ..scope.request.permit.context() };
     let plan = move |state: &State<'_>| {
         let record = state.all.resource(&id.key()).and_then(Record::of);
@@ -286,13 +306,18 @@ fn check_name(name: &str) -> Result<(), ArmError> {
 }
 
 fn absent(id: &ResourceId) -> ArmError {
-    ArmError::new(404, "DeploymentNotFound", format!("Deployment '{}' could not be found.", id.name()))
+    ArmError::new(
+        404,
+        "DeploymentNotFound",
+        format!("Deployment '{}' could not be found.", shown_id(id).name()),
+    )
 }
 
 fn active(id: &ResourceId) -> ArmError {
     let message = format!(
-        "The deployment with resource id '{id}' cannot be saved, because this would overwrite an existing deployment \
-         which is still active."
+        "The deployment with resource id '{}' cannot be saved, because this would overwrite an existing deployment \
+         which is still active.",
+        shown_id(id)
     );
     ArmError::new(409, "DeploymentActive", message)
 }

@@ -11,6 +11,7 @@ use forewarn_lifecycle::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::owner::shown_id;
 use crate::ArmError;
 use crate::deployment::{DeploymentView, Progress, failure, operation, show};
 
@@ -144,7 +145,7 @@ pub(super) fn shown(
     now: Timestamp,
     entry: &Resource,
 ) -> Option<(Value, DeploymentState)> {
-    let (id, record) = (ResourceId::parse(&entry.id)?, Record::of(entry)?);
+    let (id, record) = (shown_id(&ResourceId::parse(&entry.id)?), Record::of(entry)?);
     let stored: Value = serde_json::from_slice(&entry.body.0).ok()?;
     let standing = record.standing(state, &id);
     let shown = show(&DeploymentView {

@@ -5,8 +5,8 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use forewarn_control::Permit;
 use forewarn_control::resource_id::ResourceId;
+use forewarn_control::{Denied, Permit};
 use forewarn_server::State;
 use forewarn_server::{ControlHandle, ResourceGroup};
 use forewarn_types::Moment;
@@ -21,6 +21,7 @@ use crate::http::{errors, opaque_resources};
 use crate::template::Expanded;
 use crate::{ApiVersion, ArmError, Expand};
 
+#[derive(Clone)]
 pub(super) struct Run {
     pub(super) control: ControlHandle,
     pub(super) permit: Arc<Permit>,
@@ -62,18 +63,56 @@ impl Run {
         (self.record, outputs)
     }
 
+    /// Plans every resource as a client that is limited to tenants would write it, and writes nothing: a template that
+    /// concerns anything else is refused as a whole. Resources that belong to no tenant, to others or to nobody get one
+    /// answer.
+    pub(super) async fn plan_only(mut self) -> Result<(), ArmError> {
+        for position in 0..self.expanded.resources.len() {
+            let id = self.expanded.resources[position].id.clone();
+            let planned = self.plan_one(position, &id).await;
+            planned.map_err(|refused| refused.at_resource(&id))?;
+        }
+        Ok(())
+    }
+
+    async fn plan_one(&mut self, position: usize, id: &ResourceId) -> Result<(), ArmError> {
+        let Some(kind) = ComputeKind::of(&id.kind()) else {
+            return Err(errors::of_denied(&Denied::Tenants));
+        };
+        let request = self.write_request(position, kind, id).await?;
+        let plan = move |state: &State<'_>| compute::plan_write(state, &request).map(drop);
+        self.control.look(plan).map_err(|problem| errors::of_problem(&problem))?
+    }
+
+    async fn write_request(
+        &mut self,
+        position: usize,
+        kind: ComputeKind,
+        id: &ResourceId,
+    ) -> Result<WriteRequest, ArmError> {
+        let sent = self.body(position).await?;
+        Ok(WriteRequest {
+            permit: Arc::clone(&self.permit),
+            group: self.group.clone(),
+            kind,
+            id: id.clone(),
+            version: self.expanded.resources[position].api_version,
+            sent,
+            method: WriteMethod::Put,
+            conditions: Conditions::default(),
+        })
+    }
+
     /// Writes one resource. Returns the operation that ends when the resource is as wanted, if there is one.
     async fn make(&mut self, position: usize, id: &ResourceId) -> Result<Option<String>, ArmError> {
+        if let Some(kind) = ComputeKind::of(&id.kind()) {
+            let request = self.write_request(position, kind, id).await?;
+            let written = compute::write(&self.control, request).await?;
+            return Ok(Some(written.operation.name));
+        }
         let sent = self.body(position).await?;
         let version = self.expanded.resources[position].api_version;
         let (permit, conditions) = (Arc::clone(&self.permit), Conditions::default());
-        if let Some(kind) = ComputeKind::of(&id.kind()) {
-            let (group, id) = (self.group.clone(), id.clone());
-            let write_request =
-                WriteRequest { permit, group, kind, id, version, sent, method: WriteMethod::Put, conditions };
-            let written = compute::write(&self.control, write_request).await?;
-            return Ok(Some(written.operation.name));
-        }
         let outermost = id.parts.first().map_or("", |(kind, _)| kind);
         if !opaque_resources::is_opaque(&id.namespace, outermost) {
             let message = format!(
@@ -130,7 +169,11 @@ impl Run {
             if id.group.key() != group.id.key() {
                 return None;
             }
-            let Some(kind) = ComputeKind::of(&id.kind()) else { return opaque_resources::shown(state, &id) };
+            let Some(kind) = ComputeKind::of(&id.kind()) else {
+                // Opaque resources belong to no tenant.
+                let is_limited = !permit.scope.tenants.is_all();
+                return if is_limited { None } else { opaque_resources::shown(state, &id) };
+            };
             let asker = (&*permit, version);
             let found = compute::find(state, asker, kind, &group, id.name())?;
             Some(compute::show(state, asker, &found, Expand::Nothing))

@@ -48,8 +48,8 @@ async fn of_two_concurrent_writes_one_succeeds() {
         own("virtualMachines/solo"),
         own("virtualMachineScaleSets/web"),
         own("virtualMachineScaleSets/web/virtualMachines/1").replace("2024-07-01", "2025-04-01"),
-        compute("virtualMachines/flex_0"),
-        compute("virtualMachineScaleSets/flex/virtualMachines/flex_1"),
+        compute("virtualMachines/flex_eb641cd8"),
+        compute("virtualMachineScaleSets/flex/virtualMachines/flex_f4ce1325"),
     ] {
         one_of_two(&client, &target).await;
     }
@@ -62,7 +62,7 @@ async fn an_instance_is_written_whatever_becomes_of_its_scale_set() {
     flexible(&client).await;
     for (set, machine) in [
         (own("virtualMachineScaleSets/web"), own("virtualMachineScaleSets/web/virtualMachines/1")),
-        (compute("virtualMachineScaleSets/flex"), compute("virtualMachines/flex_0")),
+        (compute("virtualMachineScaleSets/flex"), compute("virtualMachines/flex_eb641cd8")),
     ] {
         let (of_set, of_machine) = (etag(&client, &set).await, etag(&client, &machine).await);
         let tags = json!({ "tags": { "a": "b" } });
@@ -87,7 +87,7 @@ async fn a_changed_resource_is_not_deleted() {
         own("virtualMachines/solo"),
         own("virtualMachineScaleSets/web/virtualMachines/1"),
         own("virtualMachineScaleSets/web"),
-        compute("virtualMachines/flex_0"),
+        compute("virtualMachines/flex_eb641cd8"),
     ] {
         let read = etag(&client, &target).await;
         let tags = json!({ "tags": { "a": "b" } });

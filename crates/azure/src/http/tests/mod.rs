@@ -6,8 +6,10 @@ use axum::body::{Body, to_bytes};
 use axum::http::{HeaderMap, Request, StatusCode};
 use forewarn_control::ControlState;
 use forewarn_control::Permit;
+use forewarn_control::request::{Administration, RequestContext};
+use forewarn_control::shared::{Reach, Role, Scope, TokenHash};
 use forewarn_control::{Fleet, NamedCommand};
-use forewarn_lifecycle::{Seed, Timestamp};
+use forewarn_lifecycle::{Name, Seed, Timestamp};
 use forewarn_server::{Clock, ClockCommand, ControlHandle, Scheme, Speed, admit_fleet_if_empty};
 use serde_json::{Value, json};
 use tower::ServiceExt;
@@ -68,6 +70,18 @@ impl Client {
             axum::Router::new().fallback(respond).with_state(ArmContext::new(&control, Scheme::Https, "d"));
         let router = router.layer(axum::Extension(Arc::new(permit)));
         Self { control, router }
+    }
+
+    /// A client with a token of a tenant, on the same server.
+    pub(super) async fn of_tenant(&self, tenant: &str) -> Self {
+        let name = Name::new(tenant).unwrap();
+        let number = self.control.shared().next_token();
+        let scope = Scope { tenants: Reach::Only([name.clone()].into()), ..Scope::default() };
+        let (role, hash) = (Role::Operator, TokenHash([7; 32]));
+        let issue = Administration::IssueToken { number, name, role, scope, hash, expires: None };
+        self.control.administer(issue, RequestContext::default()).await.unwrap();
+        let permit = Permit::of(self.control.shared().find_token(number).unwrap());
+        Self::of(self.control.clone(), permit)
     }
 
     pub(super) async fn send(&self, method: &str, target: &str, body: Value) -> TestResponse {

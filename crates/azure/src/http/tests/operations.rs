@@ -3,9 +3,8 @@
 use axum::http::StatusCode;
 use forewarn_control::ClusterId;
 use forewarn_control::NamedCommand;
-use forewarn_control::Permit;
 use forewarn_control::limits::OPERATIONS_OPEN_MAX;
-use forewarn_control::request::{Administration, RequestContext, Transaction};
+use forewarn_control::request::{RequestContext, Transaction};
 use forewarn_control::resources::{Operation, OperationResult, ResourceChange};
 use forewarn_control::{ClusterEntry, ControlState, Record};
 use forewarn_lifecycle::{Cause, MaintenanceId, Timestamp};
@@ -103,30 +102,11 @@ async fn operations_do_not_wait_for_host_work_announced_at_the_same_time() {
     assert_eq!(causes.unwrap(), (2, vec![Cause::UserRestart]));
 }
 
-/// A client with a token of a tenant, on the same server.
-async fn of_tenant(client: &Client, tenant: &str) -> Client {
-    let name = forewarn_lifecycle::Name::new(tenant).unwrap();
-    let number = client.control.shared().next_token();
-    let tenants = forewarn_control::shared::Reach::Only([name.clone()].into());
-    let scope = forewarn_control::shared::Scope { tenants, ..forewarn_control::shared::Scope::default() };
-    let issue = Administration::IssueToken {
-        number,
-        name,
-        role: forewarn_control::shared::Role::Operator,
-        scope,
-        hash: forewarn_control::shared::TokenHash([7; 32]),
-        expires: None,
-    };
-    client.control.administer(issue, RequestContext::default()).await.unwrap();
-    let permit = Permit::of(client.control.shared().find_token(number).unwrap());
-    Client::of(client.control.clone(), permit)
-}
-
 /// promise: S3
 #[tokio::test]
 async fn a_token_of_a_tenant_reads_no_operation_of_another() {
     let client = Client::new().await;
-    let (solo, web) = (of_tenant(&client, "solo").await, of_tenant(&client, "web").await);
+    let (solo, web) = (client.of_tenant("solo").await, client.of_tenant("web").await);
     for (owner, other, target) in [
         (&solo, &web, own("virtualMachines/solo/restart")),
         (&web, &solo, own("virtualMachineScaleSets/web/virtualMachines/0/restart")),
@@ -155,7 +135,7 @@ async fn a_token_of_a_tenant_reads_no_operation_of_another() {
 #[tokio::test]
 async fn a_token_reads_its_own_operation_after_the_machine_is_gone() {
     let client = Client::new().await;
-    let solo = of_tenant(&client, "solo").await;
+    let solo = client.of_tenant("solo").await;
     let begun = solo.send("DELETE", &own("virtualMachines/solo"), Value::Null).await;
     assert_eq!(begun.status, StatusCode::ACCEPTED, "{}", begun.body);
     assert_eq!(solo.status(&begun).await, "Succeeded");

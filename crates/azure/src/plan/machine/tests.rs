@@ -120,12 +120,21 @@ fn a_machine_that_joins_a_flexible_scale_set_is_another_instance() {
         json!({ "tags": { "a": "b" }, "properties": properties })
     };
     let plan = create(&fleet, "mine", joins(json!({}))).unwrap();
-    assert_eq!(plan.machine, "web/web_1");
+    assert_eq!(plan.machine, "web/web_c3d18c1c");
     let id = carry_out(&mut fleet, &plan);
     assert!(fleet.rules.machine(id).unwrap().profile.terminate.is_some(), "it has the model of its set");
-    let plan = create(&fleet, "web_7", joins(json!({}))).unwrap();
-    assert_eq!(plan.machine, "web/web_7");
-    carry_out(&mut fleet, &plan);
+    // A name that a next instance would get is given to it, under its number, too.
+    let plan = create(&fleet, "web_c1bd6afc", joins(json!({}))).unwrap();
+    assert_eq!(plan.machine, "web/web_c1bd6afc");
+    let seventh = carry_out(&mut fleet, &plan);
+    assert_eq!(find_machine(&fleet.rules, "web_7"), Ok(seventh));
+    let plan = create(&fleet, "web_9", joins(json!({}))).unwrap();
+    let ninth = carry_out(&mut fleet, &plan);
+    assert_eq!(find_machine(&fleet.rules, "web_9"), Ok(ninth));
+    // An arbitrary name does not use up the numbers.
+    let plan = create(&fleet, "web_99000000", joins(json!({}))).unwrap();
+    let tenth = carry_out(&mut fleet, &plan);
+    assert_eq!(find_machine(&fleet.rules, "web_10"), Ok(tenth));
     for (more, target) in [
         (json!({ "priority": "Spot" }), "priority"),
         (
@@ -203,7 +212,7 @@ fn an_instance_may_be_protected_and_tagged_and_keeps_what_its_set_says() {
     let [NamedCommand::Describe { machine, tags: Some(tags), .. }] = commands.as_slice() else {
         panic!("{commands:?}")
     };
-    assert_eq!((machine.as_str(), tags["a"].as_str()), ("web/web_0", "b"));
+    assert_eq!((machine.as_str(), tags["a"].as_str()), ("web/web_dd6d6b41", "b"));
     assert_eq!(plan_instance(&fleet.rules, id, &protect, &protect), Ok(vec![]));
     assert_eq!(plan_instance(&fleet.rules, MachineId(9), &protect, &protect).unwrap_err().status, 404);
     let announced = json!({ "properties": { "scheduledEventsProfile": { "terminateNotificationProfile": { "enable": true } } } });

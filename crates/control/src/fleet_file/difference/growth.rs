@@ -43,7 +43,7 @@ pub(super) fn growth(
             };
             for instance in placed.map_err(error)? {
                 let number = instance.id.unwrap_or_default();
-                let text = format!("+ instance {}_{number} on {}", set.name, instance.host);
+                let text = format!("+ instance {} on {}", set.instance_name(number), instance.host);
                 list.push(text, NamedCommand::AdmitInstance { scale_set: set.name.clone(), instance });
             }
         }

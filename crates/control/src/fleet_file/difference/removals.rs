@@ -122,8 +122,11 @@ fn scale_set(
         }
         None => there.iter().map(|(id, _)| *id).collect(),
     };
-    for id in going {
-        farewell.machine(list, format!("- instance {name}_{id}"), format!("{name}/{name}_{id}"));
+    let numbered: BTreeMap<_, _> = there.iter().copied().collect();
+    let machine = |number: &u32| current.cluster.machine(*numbered.get(number)?);
+    for machine in going.iter().filter_map(machine) {
+        let instance = &machine.name;
+        farewell.machine(list, format!("- instance {instance}"), format!("{name}/{instance}"));
     }
     if keep.is_none() {
         let command = NamedCommand::RemoveScaleSet { scale_set: name.to_string() };

@@ -68,13 +68,15 @@ fn instances(
     for (id, (index, instance)) in wanted {
         list.place = place.item("instance", index);
         let found = known.binary_search_by_key(&id, |(number, _)| *number).ok();
-        match found.and_then(|found| current.instance(id, known[found].1)) {
+        let found = found.map(|found| known[found].1);
+        let name = |id| current.cluster.machine(id).map(|machine| machine.name.to_string());
+        match found.and_then(|machine| Some((name(machine)?, current.instance(id, machine)?))) {
             None => {
                 let instance = InstanceEntry { id: Some(id), ..instance.clone() };
-                let text = format!("+ instance {}_{id} on {}", set.name, instance.host);
+                let text = format!("+ instance {} on {}", set.instance_name(id), instance.host);
                 list.push(text, NamedCommand::AdmitInstance { scale_set: set.name.clone(), instance });
             }
-            Some(was) => self::instance(list, &set.name, (id, &was), instance),
+            Some((name, was)) => self::instance(list, &set.name, (&name, &was), instance),
         }
     }
 }
@@ -82,13 +84,12 @@ fn instances(
 fn instance(
     list: &mut DifferenceList,
     set: &str,
-    (id, was): (u32, &InstanceEntry),
+    (name, was): (&str, &InstanceEntry),
     instance: &InstanceEntry,
 ) {
-    let name = format!("{set}_{id}");
     let domains = |entry: &InstanceEntry| (entry.update_domain, entry.fault_domain);
-    check_place(list, &name, domains(was), domains(instance));
-    let called = MachineLabel::Member(set, &name);
+    check_place(list, name, domains(was), domains(instance));
+    let called = MachineLabel::Member(set, name);
     list.placement(called, &was.host, &instance.host);
     list.details(called, (&was.addresses, &was.tags), (&instance.addresses, &instance.tags));
 }

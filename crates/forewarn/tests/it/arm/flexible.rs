@@ -24,7 +24,7 @@ fn a_flexible_scale_set_is_made_listed_and_its_machines_go_with_notice() {
     assert_eq!(names.len(), 2, "{listed}");
     for name in &names {
         let rest = name.strip_prefix(&format!("{SET}_")).unwrap_or_else(|| panic!("{name}"));
-        assert!(!rest.is_empty() && rest.chars().all(|c| c.is_ascii_hexdigit()), "{name}");
+        assert!(rest.len() == 8 && rest.chars().all(|c| c.is_ascii_hexdigit()), "{name}");
     }
     let [first, second] = [&names[0], &names[1]];
     let shown = az.ok(&format!("vm show --resource-group {GROUP} --name {first}"));

@@ -6,6 +6,7 @@
 //! | what the documented PowerShell cmdlets send | `cmdlets` | – |
 //! | operations: what ends them, and what they outlive | `operations` | – |
 //! | acknowledging, and why nothing was seen | `acknowledge`, `explained` | – |
+//! | what machines read of themselves: names, sizes | `metadata` | – |
 //! | TLS, and `forewarn az env` | `secure` | `curl` |
 //! | `az`: scale sets, machines, availability sets, groups | `scale_sets`, `flexible`, `machines`, `sets` | `az` |
 //! | `az`: the rules of deletes, models and spot | `rules` | `az` |
@@ -27,6 +28,7 @@ mod explained;
 mod flexible;
 mod lengths;
 mod machines;
+mod metadata;
 mod operations;
 mod rules;
 mod scale_sets;

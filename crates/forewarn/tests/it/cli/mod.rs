@@ -14,6 +14,7 @@ mod explain;
 mod fleets;
 mod formats;
 mod invisible;
+mod many_clusters;
 mod messages;
 mod required_notice;
 mod scalesets;
