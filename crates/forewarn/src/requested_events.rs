@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 use forewarn_control::{
-    Eviction, Fleet, HostEntry, HostWorkEntry, NamedCommand, Outcome, VmEntry, find_machine, full_name,
+    Eviction, Fleet, HostEntry, HostWorkEntry, NamedCommand, Outcome, VmEntry, WorkNotice, find_machine,
+    full_name,
 };
 use forewarn_lifecycle::{MachineId, Name};
 use forewarn_server::{ControlHandle, State};
@@ -93,15 +94,17 @@ impl RequestedEvent {
         if outcome.events.iter().any(|event| event.kind == self.kind.as_str()) {
             return Ok(outcome);
         }
-        match self.kind {
-            EventKind::Terminate => bail!(
+        let starts = &outcome.starts;
+        if starts.iter().any(|start| start.notice == WorkNotice::Unenrolled) {
+            bail!("--event {self}: it is not announced: the tenant of {name} is not enrolled");
+        }
+        if self.kind == EventKind::Terminate && starts.iter().any(|start| start.remedy.is_some()) {
+            bail!(
                 "--event {self}: {name} has no terminate notification, so its deletion is not announced\n  \
                  hint: `terminate = \"5m\"` in the fleet file, or no --fleet"
-            ),
-            EventKind::Freeze | EventKind::Reboot | EventKind::Redeploy | EventKind::Preempt => {
-                bail!("--event {self}: it is not announced, by the policy of its tenant")
-            }
+            );
         }
+        bail!("--event {self}: the request made no event of this type for {name}")
     }
 
     /// Waits until the tenant of the machine is enrolled, and then for a time on the clock; then requests the event and
