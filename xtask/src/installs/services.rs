@@ -106,8 +106,8 @@ fn disable(packages: &[String]) {
         // A computer has one of the two, or both; what is missing starts nothing.
         drop(command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status());
     }
+    let names: BTreeSet<_> = names.iter().filter_map(Service::name).collect();
     if !names.is_empty() {
-        let names: BTreeSet<_> = names.iter().map(Service::name).collect();
         let names = names.into_iter().collect::<Vec<_>>().join(" ");
         eprintln!("installed, not started and disabled: {names}");
     }
@@ -134,10 +134,13 @@ enum Service {
 }
 
 impl Service {
-    fn name(&self) -> &str {
-        match self {
-            Self::Unit(name) | Self::Script(name) => name,
-        }
+    /// The name for a person. None for a template, of which there may be instances.
+    fn name(&self) -> Option<&str> {
+        let name = match self {
+            Self::Unit(name) => name.rsplit_once('.').map_or(name.as_str(), |(name, _)| name),
+            Self::Script(name) => name,
+        };
+        (!name.ends_with('@')).then_some(name)
     }
 }
 
@@ -221,5 +224,7 @@ mod tests {
         let unit = |name: &str| Service::Unit(name.to_owned());
         let expected = [unit("haproxy.service"), Service::Script("haproxy".to_owned()), unit("b.timer")];
         assert_eq!(services(files), expected);
+        let names: Vec<_> = expected.iter().filter_map(Service::name).collect();
+        assert_eq!((names, unit("pg_dump@.timer").name()), (vec!["haproxy", "haproxy", "b"], None));
     }
 }

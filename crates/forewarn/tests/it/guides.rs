@@ -213,10 +213,12 @@ fn is_update() -> bool {
 
 /// What was played, with the lines of the guide where `…` stands for what differs from run to run.
 fn keep_ellipses(written: &str, played: &str) -> String {
-    let mut written = written.lines();
-    let line = |played: &str| match written.next() {
-        Some(written) if is_like(written, played) => format!("{written}\n"),
-        Some(_) | None => format!("{played}\n"),
+    let patterns: Vec<_> = written.lines().filter(|line| line.contains('…')).collect();
+    let line = |played: &str| {
+        let pattern = patterns.iter().find(|pattern| is_like(pattern, played));
+        let is_written = written.lines().any(|line| line == played);
+        let line = if is_written { played } else { pattern.copied().unwrap_or(played) };
+        format!("{line}\n")
     };
     played.lines().map(line).collect()
 }
@@ -243,6 +245,8 @@ fn an_ellipsis_is_anything() {
     for (pattern, line) in [("a", "ab"), ("a … c", "a b d"), ("… x …", "a b c"), ("b…", "ab")] {
         assert!(!is_like(pattern, line), "{pattern} {line}");
     }
+    assert_eq!(keep_ellipses("a\ntook … s\n", "new\na\ntook 3 s\n"), "new\na\ntook … s\n");
+    assert_eq!(keep_ellipses("a\ntook 2 s\n", "a\ntook 3 s\n"), "a\ntook 3 s\n");
 }
 
 /// The guide, with what its commands print now.
