@@ -51,9 +51,9 @@ pub(crate) fn script(shell: Shell, mut command: Command) -> String {
         Shell::Bash => include_str!("bash.bash").to_owned(),
         Shell::Zsh => include_str!("zsh.zsh").to_owned(),
         Shell::Fish => include_str!("fish.fish").to_owned(),
-        other => {
+        Shell::Elvish | Shell::PowerShell | _ => {
             let mut script = Vec::new();
-            clap_complete::generate(other, &mut command, "forewarn", &mut script);
+            clap_complete::generate(shell, &mut command, "forewarn", &mut script);
             String::from_utf8_lossy(&script).into_owned()
         }
     }
