@@ -43,6 +43,7 @@ pub mod shared;
 mod state;
 mod stream;
 pub mod view;
+mod webhook_format;
 
 pub use access::{Denied, Permit};
 pub use audit::*;

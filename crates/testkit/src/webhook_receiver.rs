@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::chat::ChatService;
+use crate::chat::{ChatRequest, ChatService};
 use crate::{TestServer, wait_until};
 
 /// How a stream is made of a connection.
@@ -213,7 +213,7 @@ impl WebhookReceiver {
         }
         match (book.answers.pop_front(), book.chat) {
             (Some(answer), _) => plain(&answer),
-            (None, Some(chat)) => chat.answer(seen),
+            (None, Some(chat)) => chat.answer(seen.to_chat()),
             (None, None) => plain(TAKEN),
         }
     }
@@ -247,6 +247,11 @@ impl Seen {
             .filter_map(|line| line.split_once(": "))
             .find(|(field, _)| *field == name)
             .map(|(_, value)| value)
+    }
+
+    /// The request, for checks of chats.
+    pub fn to_chat(&self) -> ChatRequest<'_> {
+        ChatRequest { line: &self.line, content_type: self.header("content-type"), body: &self.body }
     }
 
     pub fn json(&self) -> Value {

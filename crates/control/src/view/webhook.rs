@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::command::schema;
-use crate::shared::WebhookFormat;
+use crate::webhook_format::WebhookFormat;
 use forewarn_types::{EventKind, Moment, list};
 
 /// A new webhook.

@@ -3,7 +3,6 @@
 use serde_json::{Value, json};
 
 use crate::json_schema::JsonSchema;
-use crate::webhook_receiver::Seen;
 
 /// A service that a receiver stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,6 +12,15 @@ pub enum ChatService {
     PagerDuty,
     /// A receiver of plain text.
     Text,
+}
+
+/// A request to a service.
+#[derive(Clone, Copy, Debug)]
+pub struct ChatRequest<'a> {
+    /// The request line.
+    pub line: &'a str,
+    pub content_type: Option<&'a str>,
+    pub body: &'a str,
 }
 
 /// Bytes of a message that Teams accepts: 28 KB; and PagerDuty: 512 KB.
@@ -33,7 +41,7 @@ impl ChatService {
     }
 
     /// The answer to a request: status line with header fields, and body.
-    pub fn answer(self, request: &Seen) -> (String, String) {
+    pub fn answer(self, request: ChatRequest<'_>) -> (String, String) {
         let (status, body) = match (self, self.check(request)) {
             (Self::Slack, Ok(())) => ("200 OK", "ok".to_owned()),
             (Self::Slack, Err(_)) => ("400 Bad Request", "invalid_payload".to_owned()),
@@ -48,16 +56,16 @@ impl ChatService {
     }
 
     /// Checks a request against the documentation of the service.
-    pub fn check(self, request: &Seen) -> Result<(), String> {
+    pub fn check(self, request: ChatRequest<'_>) -> Result<(), String> {
         if !request.line.starts_with("POST ") {
             return Err(format!("not a POST: {}", request.line));
         }
         let wanted = if self == Self::Text { "text/plain" } else { "application/json" };
-        let content_type = request.header("content-type").unwrap_or_default();
+        let content_type = request.content_type.unwrap_or_default();
         if content_type != format!("{wanted}; charset=utf-8") {
             return Err(format!("content type: {content_type}"));
         }
-        self.check_body(&request.body)
+        self.check_body(request.body)
     }
 
     /// Checks the body of a request.
@@ -80,12 +88,12 @@ impl ChatService {
     }
 
     /// All words of a message that a reader sees.
-    pub fn text(self, request: &Seen) -> String {
+    pub fn text(self, body: &str) -> String {
         match self {
-            Self::Text => request.body.clone(),
+            Self::Text => body.to_owned(),
             Self::Slack | Self::Teams | Self::PagerDuty => {
                 let mut words = Vec::new();
-                collect(&request.json(), &mut words);
+                collect(&serde_json::from_str(body).unwrap(), &mut words);
                 words.join("\n")
             }
         }

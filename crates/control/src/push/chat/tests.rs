@@ -1,3 +1,5 @@
+//! The words of notes, and the limits of each format.
+
 use forewarn_testkit::chat::ChatService;
 
 use super::*;

@@ -9,7 +9,6 @@
 //! ```
 
 mod change;
-mod format;
 mod undelivered;
 
 use std::fmt;
@@ -21,8 +20,9 @@ use serde::{Deserialize, Serialize, Serializer};
 use crate::limits::AUTHORIZATION_BYTES_MAX;
 use crate::shared::token::{Reach, Scope};
 
+pub use crate::webhook_format::{HandshakeMethod, WebhookFormat};
+
 pub use change::{WebhookChange, WebhookCommand, WebhookDefinition};
-pub use format::{HandshakeMethod, WebhookFormat};
 pub use undelivered::UndeliveredMessages;
 
 /// A receiver of messages about events.

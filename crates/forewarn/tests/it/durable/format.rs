@@ -48,7 +48,9 @@ fn durable(body: &str) -> Value {
         if members.get("enrolment").is_some_and(|rule| rule == "on-first-poll") {
             members.remove("enrolment");
         }
-        for (old, new) in [("untold", "unnotified")] {
+        // A webhook had a schema; its key is new.
+        members.remove("key").into_iter().for_each(|key| assert_eq!(key, false));
+        for (old, new) in [("untold", "unnotified"), ("schema", "format")] {
             if let Some(value) = members.remove(old) {
                 members.insert(new.to_owned(), value);
             }

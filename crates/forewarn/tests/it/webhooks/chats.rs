@@ -48,9 +48,9 @@ impl Chat {
     /// The words of the messages that the service has accepted; it has rejected none.
     fn texts(&self, count: usize) -> Vec<String> {
         let taken = self.receiver.until_taken(count);
-        let rejected = |seen: &&Seen| self.service.check(seen).is_err();
+        let rejected = |seen: &&Seen| self.service.check(seen.to_chat()).is_err();
         assert_eq!(self.receiver.seen().iter().find(rejected).map(|seen| &seen.body), None);
-        taken.iter().map(|seen| self.service.text(seen)).collect()
+        taken.iter().map(|seen| self.service.text(&seen.body)).collect()
     }
 }
 
