@@ -14,10 +14,10 @@ const LETTERS: &[u8] = b"abcdef";
 
 /// The suffix of an instance. Only the lower 28 bits of its number count.
 pub(crate) fn suffix(key: u32, number: u32) -> String {
-    let halves = (number >> HALF_BITS & HALF, number & HALF);
+    let halves = ((number >> HALF_BITS) & HALF, number & HALF);
     let (left, right) =
         ROUNDS.iter().fold(halves, |(left, right), round| (right, left ^ scramble(right, key ^ round)));
-    let mixed = left << HALF_BITS | right;
+    let mixed = (left << HALF_BITS) | right;
     format!("{}{mixed:07x}", letter(mixed))
 }
 
@@ -32,7 +32,7 @@ pub(crate) fn number(key: u32, suffix: &str) -> Option<u32> {
     let halves = (mixed >> HALF_BITS, mixed & HALF);
     let (left, right) =
         ROUNDS.iter().rev().fold(halves, |(left, right), round| (right ^ scramble(left, key ^ round), left));
-    Some(left << HALF_BITS | right)
+    Some((left << HALF_BITS) | right)
 }
 
 fn letter(mixed: u32) -> char {
@@ -42,9 +42,9 @@ fn letter(mixed: u32) -> char {
 /// The finalizer of MurmurHash3, cut to one half.
 fn scramble(half: u32, key: u32) -> u32 {
     let mut mixed = half ^ key;
-    mixed = (mixed ^ mixed >> 16).wrapping_mul(0x85eb_ca6b);
-    mixed = (mixed ^ mixed >> 13).wrapping_mul(0xc2b2_ae35);
-    (mixed ^ mixed >> 16) & HALF
+    mixed = (mixed ^ (mixed >> 16)).wrapping_mul(0x85eb_ca6b);
+    mixed = (mixed ^ (mixed >> 13)).wrapping_mul(0xc2b2_ae35);
+    (mixed ^ (mixed >> 16)) & HALF
 }
 
 #[cfg(test)]

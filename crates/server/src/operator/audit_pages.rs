@@ -77,7 +77,7 @@ impl AuditConditions {
             groups
         };
         // Without a cluster nothing matches.
-        let first = if clusters.is_empty() { Some(groups_of(&[])) } else { None };
+        let first = clusters.is_empty().then(|| groups_of(&[]));
         first.into_iter().chain(clusters.chunks(room / self.objects.len()).map(groups_of)).collect()
     }
 }

@@ -10,9 +10,9 @@ fn names(cluster: &TestCluster) -> Vec<String> {
 }
 
 fn commands(cluster: &TestCluster, command: &ScaleSetCommand) -> Vec<String> {
-    let name = |command: &NamedCommand| match command {
-        NamedCommand::Delete { machine } | NamedCommand::UpgradeInstance { machine } => machine.clone(),
-        other => panic!("{other:?}"),
+    let name = |command: &NamedCommand| {
+        let NamedCommand::Delete { machine } = command else { panic!("{command:?}") };
+        machine.clone()
     };
     command.commands(&cluster.rules).unwrap().iter().map(name).collect()
 }
