@@ -3,12 +3,10 @@
 use std::collections::BTreeMap;
 
 use axum::Json;
-use axum::http::Method;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::context::OperatorRequest;
-use super::routes::routes;
 
 /// Path of the index.
 pub(super) const PATH: &str = "/v1";
@@ -28,19 +26,17 @@ pub(super) struct IndexView {
 
 /// The index. Its links come from the route table, and their permits are checked for the caller.
 pub(super) async fn index(request: OperatorRequest) -> Json<IndexView> {
-    let routes = routes();
     let is_link = |path: &str| path != PATH && !path.contains('{');
-    let readable = routes.iter().filter(|route| {
-        route.method == Method::GET
-            && is_link(route.path)
-            && route.requires.check(Some(&request.permit)).is_ok()
-    });
+    let paths = request.api.readable_paths();
+    let readable = paths
+        .into_iter()
+        .filter(|(path, requires)| is_link(path) && requires.check(Some(&request.permit)).is_ok());
     let link = |path: &str| (name(path).to_owned(), path.to_owned());
     Json(IndexView {
         version: request.api.about.version.clone(),
         openapi: "/v1/openapi.json".to_owned(),
         documentation: "docs/reference/operator-api.md".to_owned(),
-        links: readable.map(|route| link(route.path)).collect(),
+        links: readable.map(|(path, _)| link(path)).collect(),
     })
 }
 

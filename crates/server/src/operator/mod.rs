@@ -64,7 +64,7 @@ use std::sync::{Arc, OnceLock};
 use axum::Router;
 use axum::body::Bytes;
 use axum::extract::{Request, State};
-use axum::http::StatusCode;
+use axum::http::{Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use forewarn_control::ServerView;
@@ -114,6 +114,13 @@ impl Api {
     /// Distributes audit entries to streams until the server stops.
     pub(crate) fn run_feed(&self, stop: watch::Receiver<bool>) -> impl Future<Output = ()> + use<> {
         Arc::clone(&self.feed).run(stop)
+    }
+
+    /// The paths that can be read, each with the permit that it needs.
+    #[allow(clippy::unused_self, reason = "handlers have the API, and the route table has the handlers")]
+    fn readable_paths(&self) -> Vec<(&'static str, RequiredPermit)> {
+        let readable = routes::routes().into_iter().filter(|route| route.method == Method::GET);
+        readable.map(|route| (route.path, route.requires)).collect()
     }
 
     /// The OpenAPI document of this listener.
