@@ -33,8 +33,23 @@ pub(crate) fn add_tip(error: &mut clap::Error, tip: String) {
 }
 
 /// The value that an option expects. `None` if the message tells it.
-fn expected(error: &clap::Error) -> Option<&'static str> {
+fn expected(error: &clap::Error) -> Option<String> {
     let source = error.source()?;
+    kind_of(source).map(str::to_owned).or_else(|| range_in(&source.to_string()))
+}
+
+/// The range of `7 is not in 1..=5`, in words.
+fn range_in(message: &str) -> Option<String> {
+    let (_, range) = message.split_once(" is not in ")?;
+    let (low, high) = range.split_once("..")?;
+    Some(match high.strip_prefix('=') {
+        Some(high) => format!("a number from {low} to {high}"),
+        None if high.is_empty() => format!("a number from {low}"),
+        None => format!("a number from {low} to less than {high}"),
+    })
+}
+
+fn kind_of(source: &(dyn std::error::Error + 'static)) -> Option<&'static str> {
     if let Some(number) = source.downcast_ref::<ParseIntError>() {
         return Some(match number.kind() {
             IntErrorKind::PosOverflow => "a smaller number, such as 3",
@@ -69,7 +84,8 @@ mod tests {
         let mut command = Command::new("x").args(options);
         let cases = [
             ("--n=many", "invalid value 'many' for '--n <N>'\n\n  tip: write a whole number, such as 3\n"),
-            ("--n=-1", "tip: write a whole number, such as 3\n"),
+            ("--n=-1", "invalid value '-1' for '--n <N>'\n\n  tip: write a number from 0 to 65535\n"),
+            ("--n=70000", "tip: write a number from 0 to 65535\n"),
             ("--n=99999999999999999999", "tip: write a smaller number, such as 3\n"),
             ("--some=0", "tip: write a larger number, such as 3\n"),
             ("--at=here", "tip: write an IP address, such as 10.0.0.4\n"),

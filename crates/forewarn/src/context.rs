@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use clap::{Args, Subcommand};
-use forewarn_cli_support::table::Table;
+use forewarn_cli_support::table::{Table, Width};
 use forewarn_cli_support::visible::visible;
 use serde_json::{Value, json};
 
@@ -74,7 +74,7 @@ pub(crate) fn run(command: &Command, options: &GlobalOptions) -> Result<()> {
         Command::Show { name: Some(name) } => {
             let contexts = Contexts::read(&file)?;
             let context = contexts.find(name)?;
-            print_report(options, &view(&contexts, name, context), &facts(name, context).to_string())
+            print_report(options, &view(&contexts, name, context), |_| facts(name, context).to_string())
         }
         Command::Show { name: None } => show_server(options),
         Command::Delete { names } => delete(&file, names, options),
@@ -127,7 +127,7 @@ fn set(file: &Path, arguments: &ContextArgs, options: &GlobalOptions) -> Result<
         format!("`forewarn context use {name}` selects it for all further commands.\n")
     };
     let text = format!("Context {name}: {}\n{hint}", context.api);
-    print_report(options, &view(&changed, name, context), &text)
+    print_report(options, &view(&changed, name, context), |_| text)
 }
 
 /// Replaces a field that was given.
@@ -150,11 +150,18 @@ fn select(file: &Path, name: &str, options: &GlobalOptions) -> Result<()> {
         Some(name) => format!("Commands use context {name}.\n"),
         None => "Commands use no context.\n".to_owned(),
     };
-    print_report(options, &json!({ "current": selected }), &text)
+    print_report(options, &json!({ "current": selected }), |_| text)
 }
 
 fn list(contexts: &Contexts, options: &GlobalOptions) -> Result<()> {
-    let mut table = Table::new(&["current", "name", "api", "cluster", "token file", "ca"]);
+    let items: Vec<_> = contexts.all.iter().map(|(name, context)| view(contexts, name, context)).collect();
+    print_report(options, &json!({ "items": items }), |width| table(contexts, width))
+}
+
+/// The contexts as a table.
+fn table(contexts: &Contexts, width: Width) -> String {
+    let mut table = Table::new(width, &["current", "name", "api", "cluster", "token file", "ca"])
+        .dropping(&["ca", "token file", "cluster"]);
     for (name, context) in &contexts.all {
         let mark = if contexts.current.as_ref() == Some(name) { "*" } else { "" };
         table.row([
@@ -166,8 +173,7 @@ fn list(contexts: &Contexts, options: &GlobalOptions) -> Result<()> {
             shown(context.ca.as_deref()),
         ]);
     }
-    let items: Vec<_> = contexts.all.iter().map(|(name, context)| view(contexts, name, context)).collect();
-    print_report(options, &json!({ "items": items }), &table.to_string())
+    table.to_string()
 }
 
 /// Shows the server that a command with these options uses.
@@ -197,7 +203,7 @@ fn show_server(options: &GlobalOptions) -> Result<()> {
         ("ca", shown(ca.as_deref())),
         ("cluster", cluster.unwrap_or_default()),
     ];
-    print_report(options, &json, &Table::facts(facts).to_string())
+    print_report(options, &json, |_| Table::facts(facts).to_string())
 }
 
 fn delete(file: &Path, names: &[String], options: &GlobalOptions) -> Result<()> {
@@ -210,7 +216,7 @@ fn delete(file: &Path, names: &[String], options: &GlobalOptions) -> Result<()> 
         Ok(())
     })?;
     let text = names.iter().map(|name| format!("Context {name} deleted.\n")).collect::<String>();
-    print_report(options, &json!({ "deleted": names }), &text)
+    print_report(options, &json!({ "deleted": names }), |_| text)
 }
 
 /// A context as JSON.

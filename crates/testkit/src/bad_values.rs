@@ -38,7 +38,8 @@ const GOOD: [&str; 8] = [
 ];
 
 /// Messages of the standard library and of parsers, which say what a programmer did wrong.
-const FOR_PROGRAMMERS: [&str; 22] = [
+const FOR_PROGRAMMERS: [&str; 23] = [
+    "..=",
     "invalid digit",
     "cannot parse integer",
     "cannot parse float",
@@ -64,9 +65,10 @@ const FOR_PROGRAMMERS: [&str; 22] = [
 ];
 
 /// Words of which an error about a value contains one: it says which value is expected.
-const HELPFUL: [&str; 10] = [
+const HELPFUL: [&str; 14] = [
     " needs ",
     " must be ",
+    " must end with ",
     "such as",
     "hint:",
     "tip:",
@@ -75,6 +77,9 @@ const HELPFUL: [&str; 10] = [
     "expected ",
     " is not in ",
     "a value is required",
+    "not an event type: Freeze, Reboot",
+    "as `audit verify` prints it",
+    "the command is empty",
 ];
 
 /// Reads a command line, and gives the error that people see.

@@ -83,7 +83,7 @@ impl NameKind {
     /// The server is the one of the options in the words of the line, or of the environment.
     pub(super) fn beginning_with(self, typed: &str, words: &[OsString]) -> Option<Vec<CompletionCandidate>> {
         let options = options(words)?;
-        let cluster = options.cluster().filter(|_| self.is_of_cluster());
+        let cluster = options.cluster().ok()?.filter(|_| self.is_of_cluster());
         let cluster = cluster.map(|name| format!("&cluster={}", forewarn_url::percent::encode(&name)));
         let path = format!("{}?limit={NAMES_MAX}{}", self.path(), cluster.unwrap_or_default());
         let client = options.client().ok()?.with_timeout(DEADLINE);

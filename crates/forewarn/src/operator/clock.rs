@@ -123,7 +123,7 @@ fn advance(session: &Session, change: &ClockChange) -> Result<()> {
     let before = ClockReport::position(session)?;
     let clock = session.post("/v1/clock", change)?;
     let report = ClockReport::since(session, &before)?;
-    let text = |clock: ClockView| Ok(format!("{}\n{}", facts(&clock), report.table()));
+    let text = |clock: ClockView| Ok(format!("{}\n{}", facts(&clock), report.table(session.width())));
     session.present(report.with_clock(clock), text)
 }
 

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::event_id::short;
 use super::sentences;
 use super::session::{Session, escaped};
-use super::table::{Table, listed};
+use super::table::{Table, Width, listed};
 
 /// Events that a report has.
 const EVENTS_MAX: usize = 1_000;
@@ -64,11 +64,12 @@ impl ClockReport {
         clock
     }
 
-    pub(super) fn table(&self) -> String {
+    pub(super) fn table(&self, width: Width) -> String {
         if self.events.is_empty() {
             return "No event appeared, started or ended.\n".to_owned();
         }
-        let mut table = Table::new(&["time", "id", "event", "status", "tenant", "machines"]);
+        let mut table = Table::new(width, &["time", "id", "event", "status", "tenant", "machines"])
+            .dropping(&["tenant", "machines"]);
         for event in &self.events {
             table.row([
                 sentences::date(event.at),

@@ -40,6 +40,9 @@ impl PublishedState for OneTenant {
     }
 }
 
+/// The machine with the name `named`, which has no address.
+const NAMED: MachineId = MachineId(99);
+
 fn address() -> IpAddr {
     Ipv4Addr::new(10, 0, 0, 1).into()
 }
@@ -71,11 +74,12 @@ impl ControlPlane for TwoClusters {
     }
 
     fn has_addresses(&self, cluster: ClusterId) -> bool {
-        cluster != ClusterId::DEFAULT || self.0.names.load().contains_key("default")
+        self.0.names.load().values().any(|named| *named == cluster)
     }
 
-    fn caller_named(&self, _: &str) -> Option<Arc<Caller>> {
-        None
+    fn caller_named(&self, name: &str) -> Option<Arc<Caller>> {
+        let id = CallerId { cluster: ClusterId::DEFAULT, machine: NAMED };
+        self.0.directory.caller(&OneTenant, id).filter(|_| name == "named")
     }
 
     fn cluster_named(&self, name: &str) -> Option<ClusterId> {
@@ -114,7 +118,16 @@ fn caller(
     identity: &Identity,
     cache: &mut RequestCache<Arc<Caller>>,
 ) -> Result<MachineId, RequestError> {
-    match endpoint.parse(POLL, identity, Some(address()), cache) {
+    caller_from(address(), endpoint, identity, cache)
+}
+
+fn caller_from(
+    peer: IpAddr,
+    endpoint: &Endpoint<TwoClusters>,
+    identity: &Identity,
+    cache: &mut RequestCache<Arc<Caller>>,
+) -> Result<MachineId, RequestError> {
+    match endpoint.parse(POLL, identity, Some(peer), cache) {
         ParseOutcome::Request(request) => request.action.map(|(caller, _)| caller.machine),
         ParseOutcome::Partial | ParseOutcome::Malformed { .. } => panic!("a complete request"),
     }
@@ -127,6 +140,34 @@ async fn a_listener_identifies_machines_of_its_cluster() {
     for (cluster, machine) in [("west", 10), ("east", 20)] {
         let found = caller(&endpoint, &of(cluster), &mut RequestCache::default());
         assert_eq!(found, Ok(MachineId(machine)), "{cluster}");
+    }
+}
+
+/// promise: M3
+#[tokio::test]
+async fn an_open_listener_goes_by_addresses_once_there_are_some_except_on_loopback() {
+    let control = TwoClusters::new();
+    let endpoint = endpoint(&control);
+    let open = Identity::AddressOrPrefix { default: Some("named".to_owned()) };
+    let from = |peer: &str, cache: &mut RequestCache<_>| {
+        caller_from(peer.parse().expect("an address"), &endpoint, &open, cache)
+    };
+    let found = |peer: &str| from(peer, &mut RequestCache::default());
+    let mut connection = RequestCache::default();
+    assert_eq!(from("10.9.9.9", &mut connection), Ok(NAMED), "no machine has an address");
+    assert_eq!(found("127.0.0.1"), Ok(NAMED));
+    control.name([("default", ClusterId::DEFAULT)]);
+    assert_eq!(
+        from("10.9.9.9", &mut connection),
+        Err(RequestError::UnknownCaller),
+        "also when it is connected"
+    );
+    assert_eq!(found("10.0.0.1"), Ok(MachineId(0)));
+    for peer in ["10.9.9.9", "169.254.169.254", "fe80::1", "::ffff:10.9.9.9"] {
+        assert_eq!(found(peer), Err(RequestError::UnknownCaller), "{peer}");
+    }
+    for peer in ["127.0.0.1", "127.1.2.3", "::1", "::ffff:127.0.0.1"] {
+        assert_eq!(found(peer), Ok(NAMED), "{peer}");
     }
 }
 

@@ -100,7 +100,7 @@ fn what_a_proxy_or_a_web_page_adds_is_refused() {
 #[test]
 fn a_host_that_dns_could_have_brought_here_is_refused() {
     let server = TestServer::start(crate::program());
-    let foreign = r#"{ "error": "Bad request: Host must be an IP address, localhost, a single label or a configured name" }"#;
+    let foreign = r#"{ "error": "Bad request: Host must be an IP address, localhost, a single label or a configured name: start the server with --host-name NAME" }"#;
     for (host, expected) in [
         ("169.254.169.254", (200, EMPTY)),
         ("127.0.0.1:8080", (200, EMPTY)),

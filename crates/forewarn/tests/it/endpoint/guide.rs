@@ -38,10 +38,9 @@ impl Computer {
         let program = PathBuf::from(crate::program());
         let path = format!("{}:{}", program.parent().unwrap().display(), std::env::var("PATH").unwrap());
         let mut command = clean_command("nsenter");
-        command
-            .args(["--target", &self.holder.id().to_string(), "--net", "--mount", "--wdns"])
-            .arg(self.directory.path());
-        command.args(["sh", "-c", line, "sh"]).env("PATH", path);
+        command.args(["--target", &self.holder.id().to_string(), "--net", "--mount"]);
+        let line = format!("cd {:?}\n{line}", self.directory.path());
+        command.args(["sh", "-c", &line, "sh"]).env("PATH", path);
         for name in ["http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"] {
             command.env_remove(name);
         }
