@@ -18,7 +18,8 @@ rm -rf "$root/etc/forewarn" "$root/var/lib/forewarn" "$root/usr/share/doc/forewa
 cp "$package" "$root/tmp/forewarn.deb"
 ip link set lo up 2>/dev/null || true
 
-in_root() { env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 chroot "$root" "$@"; }
+as_root="env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 chroot $root"
+in_root() { $as_root "$@"; }
 # dpkg of some images leaves out documentation.
 in_root dpkg --force-confnew --path-include='/usr/share/*' -i /tmp/forewarn.deb >"$place/dpkg" 2>&1 || fail "$(cat "$place/dpkg")"
 
@@ -37,8 +38,9 @@ in_root grep -q '^fleet = "/etc/forewarn/fleet.toml"$' /etc/forewarn/serve.toml 
 in_root install -d -m 0755 -o forewarn -g forewarn /run/forewarn
 in_root install -d -m 0700 -o forewarn -g forewarn /var/lib/forewarn
 in_root forewarn serve --config /etc/forewarn/serve.toml --check
-in_root setpriv --reuid forewarn --regid forewarn --clear-groups \
-    forewarn serve --config /etc/forewarn/serve.toml >"$place/log" 2>&1 &
+# shellcheck disable=SC2086
+(exec $as_root setpriv --reuid forewarn --regid forewarn --clear-groups \
+    forewarn serve --config /etc/forewarn/serve.toml) >"$place/log" 2>&1 &
 server=$!
 trap 'kill "$server" 2>/dev/null || true' EXIT
 in_root forewarn --api unix:/run/forewarn/api.sock health --wait 60s >/dev/null || fail "$(cat "$place/log")"
@@ -50,7 +52,7 @@ in_root forewarn context show | grep -q 'the socket of the service' || fail "the
 in_root sh -c 'FOREWARN_API= forewarn vm ls' >/dev/null || fail "an empty variable counts"
 
 # Other users get an error, and not another server.
-if in_root setpriv --reuid nobody --regid nogroup --clear-groups forewarn vm ls >"$place/out" 2>&1; then
+if in_root env HOME=/nonexistent setpriv --reuid nobody --regid nogroup --clear-groups forewarn vm ls >"$place/out" 2>&1; then
     fail "nobody may use the socket"
 fi
 grep -q 'Permission denied' "$place/out" && grep -q 'hint: only root' "$place/out" || fail "$(cat "$place/out")"
