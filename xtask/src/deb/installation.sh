@@ -34,10 +34,14 @@ in_root cp /usr/share/doc/forewarn/examples/fleet.toml /etc/forewarn/fleet.toml
 in_root sed -i 's|^# fleet = |fleet = |' /etc/forewarn/serve.toml
 in_root grep -q '^fleet = "/etc/forewarn/fleet.toml"$' /etc/forewarn/serve.toml || fail "the settings name no fleet"
 
-# The directories of the unit, and its user.
-in_root install -d -m 0755 -o forewarn -g forewarn /run/forewarn
-in_root install -d -m 0700 -o forewarn -g forewarn /var/lib/forewarn
+# The settings can be checked before the first start: the directory of the socket exists.
 in_root forewarn serve --config /etc/forewarn/serve.toml --check
+if in_root forewarn doctor --config /etc/forewarn/serve.toml | grep FINDING | grep -v '^open files'; then
+    fail "the settings of the package have findings"
+fi
+
+# The data directory and the user of the unit.
+in_root install -d -m 0700 -o forewarn -g forewarn /var/lib/forewarn
 # shellcheck disable=SC2086
 (exec $as_root setpriv --reuid forewarn --regid forewarn --clear-groups \
     forewarn serve --config /etc/forewarn/serve.toml) >"$place/log" 2>&1 &
