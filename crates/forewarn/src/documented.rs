@@ -90,7 +90,7 @@ fn every_key_of_a_fleet_file_is_in_its_reference() {
         "[[vm]]\nUNKNOWN",
         "[[vm]]\nname = 'a'\nhost = 'h'\n[vm.policy]\nUNKNOWN",
         "[[availability_set]]\nUNKNOWN",
-        "[[availability_set.machine]]\nUNKNOWN",
+        "[[availability_set]]\nname = 'a'\nmachine = [{ UNKNOWN }]",
         "[[cloud_service]]\nUNKNOWN",
         "[[scale_set]]\nUNKNOWN",
         "[[scale_set]]\nname = 'a'\ninstance = [{ UNKNOWN }]",

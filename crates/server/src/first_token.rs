@@ -60,7 +60,7 @@ pub(crate) async fn first_token(
 fn has_valid_token(control: &ControlHandle, file: &Path) -> bool {
     let Ok(Some((number, text))) = left_token(file) else { return false };
     let presented = PresentedToken::parse(&text);
-    let token = control.shared().find_token(number).map(|token| token.hash.clone());
+    let token = control.shared().find_token(number).map(|token| token.hash);
     presented.is_some_and(|presented| token == Some(presented.hash))
 }
 

@@ -18,7 +18,8 @@ rm -rf "$root/etc/forewarn" "$root/var/lib/forewarn" "$root/usr/share/doc/forewa
 cp "$package" "$root/tmp/forewarn.deb"
 ip link set lo up 2>/dev/null || true
 
-in_root() { env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 chroot "$root" "$@"; }
+as_root="env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 chroot $root"
+in_root() { $as_root "$@"; }
 # dpkg of some images leaves out documentation.
 in_root dpkg --force-confnew --path-include='/usr/share/*' -i /tmp/forewarn.deb >"$place/dpkg" 2>&1 || fail "$(cat "$place/dpkg")"
 
@@ -33,12 +34,17 @@ in_root cp /usr/share/doc/forewarn/examples/fleet.toml /etc/forewarn/fleet.toml
 in_root sed -i 's|^# fleet = |fleet = |' /etc/forewarn/serve.toml
 in_root grep -q '^fleet = "/etc/forewarn/fleet.toml"$' /etc/forewarn/serve.toml || fail "the settings name no fleet"
 
-# The directories of the unit, and its user.
-in_root install -d -m 0755 -o forewarn -g forewarn /run/forewarn
-in_root install -d -m 0700 -o forewarn -g forewarn /var/lib/forewarn
+# The settings can be checked before the first start: the directory of the socket exists.
 in_root forewarn serve --config /etc/forewarn/serve.toml --check
-in_root setpriv --reuid forewarn --regid forewarn --clear-groups \
-    forewarn serve --config /etc/forewarn/serve.toml >"$place/log" 2>&1 &
+if in_root forewarn doctor --config /etc/forewarn/serve.toml | grep FINDING | grep -v '^open files'; then
+    fail "the settings of the package have findings"
+fi
+
+# The data directory and the user of the unit.
+in_root install -d -m 0700 -o forewarn -g forewarn /var/lib/forewarn
+# shellcheck disable=SC2086
+(exec $as_root setpriv --reuid forewarn --regid forewarn --clear-groups \
+    forewarn serve --config /etc/forewarn/serve.toml) >"$place/log" 2>&1 &
 server=$!
 trap 'kill "$server" 2>/dev/null || true' EXIT
 in_root forewarn --api unix:/run/forewarn/api.sock health --wait 60s >/dev/null || fail "$(cat "$place/log")"
@@ -50,7 +56,7 @@ in_root forewarn context show | grep -q 'the socket of the service' || fail "the
 in_root sh -c 'FOREWARN_API= forewarn vm ls' >/dev/null || fail "an empty variable counts"
 
 # Other users get an error, and not another server.
-if in_root setpriv --reuid nobody --regid nogroup --clear-groups forewarn vm ls >"$place/out" 2>&1; then
+if in_root env HOME=/nonexistent setpriv --reuid nobody --regid nogroup --clear-groups forewarn vm ls >"$place/out" 2>&1; then
     fail "nobody may use the socket"
 fi
 grep -q 'Permission denied' "$place/out" && grep -q 'hint: only root' "$place/out" || fail "$(cat "$place/out")"
