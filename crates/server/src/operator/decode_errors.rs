@@ -120,7 +120,7 @@ mod tests {
         assert!(far.contains("\n  hint: 60 values are known, such as admit_host, "), "{far}");
         assert_eq!(
             decode_error::<ClockChange>(r#"{"clock":"stop"}"#),
-            "unknown value: \"stop\" at line 1 column 15\n  hint: write freeze, scale, advance, next"
+            "unknown value: \"stop\" at line 1 column 15\n  hint: write freeze, scale, advance, until, next"
         );
     }
 
