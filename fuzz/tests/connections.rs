@@ -48,7 +48,7 @@ fn plan() -> Plan {
         )],
         threads: NonZeroUsize::MIN,
         api: vec![ApiListener::Open("127.0.0.1:0".parse().unwrap())],
-        api_host_names: Vec::new(),
+        api_hosts: Default::default(),
         api_limits: ClientLimits::default(),
         extension_limits: ClientLimits::default(),
         descriptors: Descriptors::default(),

@@ -51,10 +51,13 @@ fn range_in(message: &str) -> Option<String> {
 
 fn kind_of(source: &(dyn std::error::Error + 'static)) -> Option<&'static str> {
     if let Some(number) = source.downcast_ref::<ParseIntError>() {
-        return Some(match number.kind() {
-            IntErrorKind::PosOverflow => "a smaller number, such as 3",
-            IntErrorKind::NegOverflow | IntErrorKind::Zero => "a larger number, such as 3",
-            _ => "a whole number, such as 3",
+        let is = |kinds: &[IntErrorKind]| kinds.contains(number.kind());
+        return Some(if is(&[IntErrorKind::PosOverflow]) {
+            "a smaller number, such as 3"
+        } else if is(&[IntErrorKind::NegOverflow, IntErrorKind::Zero]) {
+            "a larger number, such as 3"
+        } else {
+            "a whole number, such as 3"
         });
     }
     if source.is::<AddrParseError>() {

@@ -86,7 +86,7 @@ impl Servers {
 /// A refusal of the framing closes the connection and is no answer to what was asked.
 fn seen_by_endpoint(answers: &[Answer]) -> Seen {
     let is_refusal = |answer: &&Answer| {
-        let is_framing = [RequestError::Malformed, RequestError::ForeignHost]
+        let is_framing = [RequestError::Malformed, RequestError::ForeignHost { advice: None }]
             .iter()
             .any(|problem| answer.body == problem.body().as_bytes())
             || answer.body.ends_with(b" is not accepted\" }");
