@@ -49,10 +49,7 @@ fn plan() -> Plan {
         threads: NonZeroUsize::MIN,
         api: vec![ApiListener::Open("127.0.0.1:0".parse().unwrap())],
         api_hosts: Default::default(),
-<<<<<<< HEAD
         first_token_file: None,
-=======
->>>>>>> w-container
         api_limits: ClientLimits::default(),
         extension_limits: ClientLimits::default(),
         descriptors: Descriptors::default(),

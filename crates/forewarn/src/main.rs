@@ -251,6 +251,7 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::too_many_lines, reason = "a list")]
     fn every_command_line_of_the_documents_parses() {
         let lines = [
             "vm ls --tenant web --output json",
