@@ -125,7 +125,7 @@ proptest! {
             streams.now = streams.now.plus(std::time::Duration::from_secs(1));
             settle(&mut streams);
             let later = streams.cluster(CLUSTER).rules().maintenance(MaintenanceId(start.work));
-            let waits_for_notice = later.and_then(|work| work.wait()) == Some(forewarn_lifecycle::Wait::Notice);
+            let waits_for_notice = later.and_then(forewarn_lifecycle::Maintenance::wait) == Some(forewarn_lifecycle::Wait::Notice);
             prop_assert!(!waits_for_notice, "late: {start:?}");
         }
     }

@@ -242,7 +242,8 @@ mod tests {
     #[test]
     fn the_server_is_the_one_on_the_line() {
         let words = |line: &str| line.split(' ').map(OsString::from).collect::<Vec<_>>();
-        let api = |line: &str| options(&words(line)).and_then(|options| options.api_option().map(str::to_owned));
+        let api =
+            |line: &str| options(&words(line)).and_then(|options| options.api_option().map(str::to_owned));
         assert_eq!(api("forewarn vm show --api http://x:1 --wait").as_deref(), Some("http://x:1"));
         assert_eq!(api("forewarn --api=http://x:2 vm show").as_deref(), Some("http://x:2"));
         assert_eq!(api("forewarn test -- --api http://x:3"), api("forewarn"));
