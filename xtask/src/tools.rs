@@ -23,7 +23,7 @@ pub(crate) struct Tool {
     pub(crate) cost: Cost,
 }
 
-/// The cost of an installation, measured on a computer with two cores.
+/// The approximate cost of an installation, on a computer with two cores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Cost {
     pub(crate) download_megabytes: u64,

@@ -13,11 +13,10 @@ use super::support::{Server, alone};
 const FORMATS: [&str; 5] = ["table", "wide", "json", "yaml", "name"];
 
 /// Commands that print no result, or one that has a format of its own, with the reason.
-const WITHOUT_FORMATS: [(&str, &str); 10] = [
+const WITHOUT_FORMATS: [(&str, &str); 9] = [
     ("dev", "a server: it prints its addresses and its log"),
     ("audit export", "writes a file of NDJSON"),
     ("state save", "writes a file of JSON"),
-    ("backup", "writes a file for `store import`"),
     ("store export", "writes a file for `store import`"),
     ("store import", "writes a data directory"),
     ("store accept-loss", "repairs a data directory"),
@@ -130,7 +129,7 @@ const COMMANDS: &str = "
 = clock show
   clock advance 1s
   clock next
-  clock until 2030-01-01T00:00:0{n}Z
+  clock until NOW
   clock scale 1
   clock freeze
 = settings show
@@ -153,11 +152,17 @@ const COMMANDS: &str = "
   fault create solo --answer 503
 = fault ls
 = fault show 1
-  fault delete {n}
+- fault delete {n}
   fault clear
 = audit ls
 = audit verify
 - fleet apply FLEET
+- backup BACKUP{n}
+  context set c{n} --api http://127.0.0.1:9
+= context ls
+= context show c0
+  context use c{n}
+  context delete c{n}
 = az env --unset
 = serve --config CONFIG --check
 = store check DATA
@@ -176,7 +181,7 @@ const COMMANDS: &str = "
 ";
 
 /// Lists, and the commands that take the names in them.
-const TAKERS: [(&str, &str); 11] = [
+const TAKERS: [(&str, &str); 14] = [
     ("vm ls", "vm show"),
     ("host ls", "host show"),
     ("tenant ls", "tenant show"),
@@ -188,6 +193,9 @@ const TAKERS: [(&str, &str); 11] = [
     ("token ls", "token show"),
     ("webhook ls", "webhook show"),
     ("story ls", "story show"),
+    ("cloudservice ls", "cloudservice show"),
+    ("fault ls", "fault show"),
+    ("context ls", "context show"),
 ];
 
 /// The commands below a command, as its help lists them.
@@ -250,11 +258,14 @@ impl Trial {
             "STATE" => self.files.path("state.json"),
             "DATA" => self.files.path("data"),
             "DRIVER" => self.files.path("driver"),
+            "NOW" => self.server.out("clock show -o name").trim().to_owned(),
+            backup if backup.starts_with("BACKUP") => self.files.path(backup),
             other => other.to_owned(),
         };
         let words: Vec<_> = line.split_whitespace().map(replaced).collect();
         let mut command = clean_command(crate::program());
-        run_with_input(command.args(words).env("FOREWARN_API", &self.server.api), "")
+        command.env("FOREWARN_API", &self.server.api).env("XDG_CONFIG_HOME", self.files.path("config"));
+        run_with_input(command.args(words), "")
     }
 
     /// Runs a command in each format.
