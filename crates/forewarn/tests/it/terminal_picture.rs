@@ -9,6 +9,8 @@ const CHARACTER_WIDTH: f64 = 8.4;
 const TEXT_WIDTH: usize = 908;
 const LINE_HEIGHT: usize = 19;
 const MARGIN: usize = 16;
+/// The columns and two margins.
+const WIDTH: usize = 940;
 
 /// An SVG of lines of a console: those that begin with `$ ` are typed, the others are printed.
 pub(crate) fn draw(title: &str, lines: &[&str]) -> String {
