@@ -123,7 +123,7 @@ mod tests {
         "token create <NAME>",
         "vm create <NAME>",
         "webhook create <NAME>",
-        "webhook create <URL>",
+        "webhook create [URL]",
     ];
 
     fn uncompleted(command: &Command, path: &str, found: &mut Vec<String>) {

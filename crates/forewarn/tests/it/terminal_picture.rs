@@ -5,8 +5,6 @@ use std::fmt::Write as _;
 /// Characters of a line; longer ones are continued on the next.
 const COLUMNS: usize = 108;
 const CHARACTER_WIDTH: f64 = 8.4;
-/// Width of a whole line: `COLUMNS` characters.
-const TEXT_WIDTH: usize = 908;
 const LINE_HEIGHT: usize = 19;
 const MARGIN: usize = 16;
 /// The columns and two margins.
@@ -15,7 +13,7 @@ const WIDTH: usize = 940;
 /// An SVG of lines of a console: those that begin with `$ ` are typed, the others are printed.
 pub(crate) fn draw(title: &str, lines: &[&str]) -> String {
     let rows: Vec<_> = lines.iter().flat_map(|line| rows(line)).collect();
-    let width = TEXT_WIDTH + 2 * MARGIN;
+    let width = WIDTH;
     let height = rows.len() * LINE_HEIGHT + 2 * MARGIN;
     let mut picture = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \

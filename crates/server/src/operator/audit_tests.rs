@@ -28,11 +28,14 @@ vm = [{ name = 'east', host = 'h1' }, { name = 'west', host = 'h1' }]
 
 struct AuditTestServer {
     service: Service,
+    /// Contains the file of the first token.
+    _directory: tempfile::TempDir,
 }
 
 impl AuditTestServer {
     /// Two tenants that share a host, each with events of its update.
     async fn start() -> Self {
+        let directory = tempfile::tempdir().unwrap();
         let plan = Plan {
             mode: "serve",
             data_dir: None,
@@ -45,7 +48,7 @@ impl AuditTestServer {
             threads: NonZeroUsize::MIN,
             api: vec![ApiListener::Tokens("127.0.0.1:0".parse().unwrap())],
             api_hosts: OwnHosts::default(),
-            first_token_file: None,
+            first_token_file: Some(directory.path().join("first.token")),
             api_limits: crate::ClientLimits::default(),
             extension_limits: crate::ClientLimits::default(),
             descriptors: crate::Descriptors::default(),
@@ -53,7 +56,7 @@ impl AuditTestServer {
             audit_keep: Duration::from_hours(24),
             webhooks: crate::WebhookSettings::default(),
         };
-        let server = Self { service: Service::start(plan).await.unwrap() };
+        let server = Self { service: Service::start(plan).await.unwrap(), _directory: directory };
         let control = server.service.control();
         let tenants = control.look(|state| state.cluster.tenants().map(|(id, _)| id).collect::<Vec<_>>());
         for tenant in tenants.unwrap() {

@@ -50,6 +50,7 @@ const TABLE: &[Row] = &[
         r#"{"instances":["front_0"]}"#,
         [403, 404, 404, 404, 403],
     ),
+    Row("GET /v1", "", "", [200, 200, 200, 200, 200]),
     Row("GET /v1/availabilitysets", "", "", [200, 200, 200, 200, 200]),
     Row("GET /v1/availabilitysets/{name}", "/v1/availabilitysets/web", "", [200, 200, 200, 200, 200]),
     Row("GET /v1/cloudservices", "", "", [200, 200, 200, 200, 200]),

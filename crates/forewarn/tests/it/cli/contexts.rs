@@ -111,7 +111,7 @@ fn contexts_are_listed_and_shown() {
         "name        prod\napi         https://p.internal:1339\ntoken file  {token}\nca          {ca}\ncluster     west\n"
     );
     assert_eq!(user.out("context show prod"), shown);
-    let listed = user.out("context ls");
+    let listed = user.out("context ls -o wide");
     let lines: Vec<Vec<_>> = listed.lines().map(|line| line.split_whitespace().collect()).collect();
     assert_eq!(lines[1], ["-", "lab", &format!("unix:{socket}"), "-", "-", "-"], "{listed}");
     assert_eq!(lines[2], ["*", "prod", "https://p.internal:1339", "west", &token, &ca], "{listed}");

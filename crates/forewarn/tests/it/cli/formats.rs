@@ -129,7 +129,7 @@ const COMMANDS: &str = "
 = clock show
   clock advance 1s
   clock next
-  clock until NOW
+  clock until 2026-01-07T00:00:0{n}Z
   clock scale 1
   clock freeze
 = settings show
@@ -258,7 +258,6 @@ impl Trial {
             "STATE" => self.files.path("state.json"),
             "DATA" => self.files.path("data"),
             "DRIVER" => self.files.path("driver"),
-            "NOW" => self.server.out("clock show -o name").trim().to_owned(),
             backup if backup.starts_with("BACKUP") => self.files.path(backup),
             other => other.to_owned(),
         };
@@ -437,7 +436,7 @@ fn a_text_that_a_reader_of_yaml_might_take_for_something_else_is_read_back() {
     let tags =
         texts.iter().enumerate().flat_map(|(number, text)| ["--tag".to_owned(), format!("t{number}={text}")]);
     let mut describe = clean_command(crate::program());
-    describe.args(["vm", "describe", "solo"]).args(tags).env("FOREWARN_API", &server.api);
+    describe.args(["vm", "set", "solo"]).args(tags).env("FOREWARN_API", &server.api);
     let described = run_with_input(&mut describe, "");
     assert_eq!(described.code, Some(0), "{described:?}");
     let json = server.json("vm show solo");

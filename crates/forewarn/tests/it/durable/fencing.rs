@@ -162,7 +162,7 @@ fn a_guest_starts_elsewhere_strictly_after_the_fence_also_over_a_kill_of_the_ser
     server.run(&["host", "fail", "h1", "--yes"]);
     fleet.wait_for_attempts(3);
     fleet.check_untouched(&server);
-    let listed = server.run(&["host", "ls"]);
+    let listed = server.run(&["host", "ls", "--output", "wide"]);
     assert!(listed.contains("failed, not fenced") && listed.contains("fence of h1"), "{listed}");
     let event = server.json(&["event", "ls"])["items"][0]["id"].as_str().expect("an event of a").to_owned();
     let explained = server.run(&["event", "explain", &event]);
