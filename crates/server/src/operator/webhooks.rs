@@ -108,7 +108,7 @@ async fn add(request: OperatorRequest, body: Bytes) -> Result<Json<Outcome>, Api
     let name = new_name(&wanted.name)?;
     // The error does not quote the URL: it may contain a secret.
     let url = wanted.url.as_deref().or_else(|| wanted.format.default_url());
-    let url = url.ok_or_else(|| ApiProblem::bad(format!("webhook {name} needs a URL: `url`")))?;
+    let url = url.ok_or_else(|| ApiProblem::conflict(format!("webhook {name} needs a URL: `url`")))?;
     let url = Url::parse(url).map_err(|why| ApiProblem::bad(why.to_string()))?;
     let (authorization, filter) = (secret(&wanted)?, filter(&wanted, &request)?);
     let format = wanted.format;
@@ -121,12 +121,12 @@ fn secret(wanted: &NewWebhook) -> Result<Option<Authorization>, ApiProblem> {
     let NewWebhook { format, authorization, key, .. } = wanted;
     let is_keyed = *format == WebhookFormat::PagerDuty;
     match (authorization, key) {
-        (Some(_), _) if is_keyed => Err(ApiProblem::bad(
+        (Some(_), _) if is_keyed => Err(ApiProblem::conflict(
             "format pagerduty takes no `authorization`\n  hint: its routing key is `key`",
         )),
-        (_, Some(_)) if !is_keyed => {
-            Err(ApiProblem::bad(format!("format {format} takes no `key`\n  hint: only pagerduty has one")))
-        }
+        (_, Some(_)) if !is_keyed => Err(ApiProblem::conflict(format!(
+            "format {format} takes no `key`\n  hint: only pagerduty has one"
+        ))),
         // An invalid routing key counts as none: the rules reject it.
         (None, Some(key)) => Ok(Authorization::new(key).ok()),
         (Some(text), _) => match Authorization::new(text) {
