@@ -10,4 +10,4 @@ redeploy db-0
 redeploy db-1
 approve db by db-0
 expect db Started Started
-at 2m expect db-0 on h3, db-1 on h4
+at 2m   expect db-0 on h3, db-1 on h4

@@ -4,4 +4,4 @@ host h1
 vm solo on h1
 poll solo
 update network h1
-at 15m expect solo nothing, solo boots 1
+at 15m  expect solo nothing, solo boots 1

@@ -14,6 +14,6 @@ restart web_1
 redeploy web_0
 expect web Scheduled Scheduled
 approve web by web_0
-at 5m expect web nothing
+at 5m   expect web nothing
 delete web_0
 expect web Scheduled

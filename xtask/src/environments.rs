@@ -109,6 +109,15 @@ pub(crate) const JEST: Environment = Environment {
     cost: Cost { download_megabytes: 63, disk_megabytes: 60, minutes: 1 },
 };
 
+/// The driver of a browser, and the checks of pages for people who cannot see them.
+pub(crate) const BROWSER_TOOLS: Environment = Environment {
+    name: "browser-tools",
+    version: "1.65.1",
+    kind: Kind::Node,
+    list: "xtask/dashboard/package-lock.json",
+    cost: Cost { download_megabytes: 5, disk_megabytes: 20, minutes: 1 },
+};
+
 impl Environment {
     /// The directory of the environment.
     pub(crate) fn find_or_install(&self) -> Result<PathBuf> {

@@ -32,8 +32,8 @@ const INPUT_BYTES_MAX: u32 = 16 * 1_024;
 /// The seed of libFuzzer for a fixed number of runs.
 const SEED: u32 = 1;
 
-/// Runs of each target in the test command; together they take about as long as 15 seconds for each target.
-const RUNS: [(&str, u32); 8] = [
+/// The targets, with the runs of each in the test command; together they take about as long as 15 seconds for each target.
+pub(crate) const RUNS: [(&str, u32); 8] = [
     ("control_request", 100_000),
     ("document", 100_000),
     ("fleet", 20_000),

@@ -8,6 +8,7 @@ mod api;
 mod azure;
 mod bench;
 mod breakages;
+mod dashboard;
 mod deb;
 mod docs;
 mod environments;
@@ -21,6 +22,7 @@ mod packages;
 mod plan;
 mod plugins;
 mod ports;
+mod progress;
 mod steps;
 mod suite;
 mod texts;
@@ -43,12 +45,15 @@ cargo xtask <command>
   test [--long]     run every check that a change must pass; --long takes hours, not minutes. Prints first what it
                     will install, how much, and how long it takes; asks on a terminal
         [--plan]      print only that
+        [--only TEXT] run only the steps with TEXT in their name
+        [--resume]    with --long: go on with the steps that have not passed since the last whole run was begun
   docs              build the documentation site in target/book, check its links, and run the guides
   clients           run real clients against the program, each in its own network; a step of test
   api               send requests generated from its OpenAPI document to the operator API; a step of test
   azure             run az and the Azure clients for Python and JavaScript against the program; a step of test
   agent             run agents, each in its own network, and the recipes against the program; a step of test
   plugins           run the plugins for pytest, node and Jest, and the files of the guide for CI; a step of test
+  dashboard         run the tests of the dashboard in Chromium; a step of test
   libvirt           run the virsh driver with a libvirtd and guests of its own; a step of test
   disks             test the journal with power cuts, full disks and damaged files; steps of test
   costs             count instructions and allocations of commands, joining VMs and polls with valgrind; a step of test
@@ -74,6 +79,7 @@ cargo xtask <command>
         [--only PART]  apply, start, audit, names, beside, watchers, polls or rollouts
         [--save]      also write the results to bench/RESULTS.md
         [--program FILE]  metadata, streams and fleet only: measure that build of forewarn
+  bench dashboard   measure the work of a browser with 10,000 VMs during a rollout, and the cost for the server
   fuzz [TARGET]     fuzz every parser of untrusted bytes, or one of them
         [--seconds N] for each target, from a random seed [default: 60]
         [--fixed]     use the seed and number of runs of the test command: the same inputs each time
@@ -122,6 +128,7 @@ fn run(mut words: Words) -> Result<Outcome> {
         "azure" => words.done().and_then(|()| azure::command()),
         "agent" => words.done().and_then(|()| agent::command()),
         "plugins" => words.done().and_then(|()| plugins::command()),
+        "dashboard" => words.done().and_then(|()| dashboard::command()),
         "libvirt" => words.done().and_then(|()| libvirt::command()),
         "disks" => words.done().and_then(|()| suite::run_disks()),
         "costs" => words.done().and_then(|()| suite::count_costs()),

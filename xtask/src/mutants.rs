@@ -3,7 +3,8 @@
 //! A change that no test notices is either a test that is missing, or it makes no difference; those that make none are
 //! listed, with the reason, in `docs/reference/testing.md`.
 
-use std::path::Path;
+use std::fmt;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
@@ -16,7 +17,10 @@ use crate::words::{Usage, Words};
 
 const MUTATED: [&str; 3] = ["forewarn-types", "forewarn-lifecycle", "forewarn-imds"];
 const TESTED: [&str; 4] = ["forewarn-types", "forewarn-lifecycle", "forewarn-imds", "forewarn-story"];
-const SECONDS_MAX_PER_MUTANT: &str = "60";
+/// Seconds for the tests of a mutant: this, or five times as long as without a change, whichever is more. A fixed time
+/// would make a slow computer take every mutant for one that is noticed.
+const SECONDS_PER_MUTANT: &str = "60";
+const TIMES_AS_LONG: &str = "5";
 /// Few, because the tests run once for every mutant.
 const PROPERTY_CASES: &str = "24";
 const CAUGHT_PERCENT_MIN: usize = 95;
@@ -32,6 +36,30 @@ pub(crate) enum Selection {
     Sample(usize),
     /// `K/N`, counted from 0.
     Shard(String),
+}
+
+/// The parts of a sample in a long run: each takes some minutes, and none is repeated when the run is resumed.
+const PARTS: usize = 10;
+
+/// One of the parts of a sample.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Part(usize);
+
+impl Part {
+    pub(crate) fn all() -> impl Iterator<Item = Self> {
+        (0..PARTS).map(Self)
+    }
+
+    /// The directory with its results.
+    fn output(self, root: &Path) -> PathBuf {
+        root.join(format!("target/mutants/part-{}", self.0 + 1))
+    }
+}
+
+impl fmt::Display for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "part {} of {PARTS}", self.0 + 1)
+    }
 }
 
 /// The number of mutants by result.
@@ -81,17 +109,39 @@ pub(crate) fn run(selection: Selection, jobs: Option<usize>) -> Result<Outcome> 
     }
     let shard = match selection {
         Selection::All => None,
-        Selection::Sample(wanted) => Some(sample(count(&root)?, wanted)),
+        Selection::Sample(wanted) => Some(sample(count(&root)?, wanted).to_string()),
         Selection::Shard(shard) => Some(shard),
     };
     let output = root.join("target/mutants");
     try_mutants(&root, &output, shard.as_deref(), jobs)?;
-    let outcomes = output.join("mutants.out/outcomes.json");
-    let outcomes = std::fs::read_to_string(&outcomes)
-        .with_context(|| format!("no mutant was tried\n  cannot read: {}", outcomes.display()))?;
-    let results = Results::parse(&outcomes)?;
-    let explained = std::fs::read_to_string(root.join(EXPLAINED)).unwrap_or_default();
-    Ok(results.judge(&explained))
+    Ok(Results::read(&output)?.judge(&explanations(&root)))
+}
+
+/// Tries a part of a sample of that size. Its results stay in the build directory for [`judge_parts`].
+pub(crate) fn try_part(wanted: usize, part: Part) -> Result<Outcome> {
+    let root = tree::root()?;
+    if let Err(problem) = CARGO_MUTANTS.find_or_install() {
+        return Ok(Outcome::Skipped(format!("{problem:#}")));
+    }
+    let shard = sample(count(&root)?, wanted).part(part);
+    let output = part.output(&root);
+    try_mutants(&root, &output, Some(&shard.to_string()), None)?;
+    Results::read(&output)?;
+    Ok(Outcome::Passed)
+}
+
+/// The result of all parts of a sample.
+pub(crate) fn judge_parts() -> Result<Outcome> {
+    let root = tree::root()?;
+    let mut all = Results::default();
+    for part in Part::all() {
+        all.add(Results::read(&part.output(&root)).with_context(|| part.to_string())?);
+    }
+    Ok(all.judge(&explanations(&root)))
+}
+
+fn explanations(root: &Path) -> String {
+    std::fs::read_to_string(root.join(EXPLAINED)).unwrap_or_default()
 }
 
 fn mutants(root: &Path) -> Result<Command> {
@@ -109,10 +159,30 @@ fn count(root: &Path) -> Result<usize> {
     Ok(String::from_utf8_lossy(&output.stdout).lines().count())
 }
 
+/// Every `of`-th mutant, from `first` on, which is counted from 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Shard {
+    first: usize,
+    of: usize,
+}
+
+impl Shard {
+    /// A part of this shard: a shard again, because mutants are dealt out in turn.
+    fn part(self, Part(part): Part) -> Self {
+        Self { first: self.first + self.of * part, of: self.of * PARTS }
+    }
+}
+
+impl fmt::Display for Shard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.first, self.of)
+    }
+}
+
 /// As many equal parts as make one about as large as wanted, and one of them.
-fn sample(mutants: usize, wanted: usize) -> String {
-    let parts = mutants.div_ceil(wanted).max(1);
-    format!("{}/{parts}", SEED % parts)
+fn sample(mutants: usize, wanted: usize) -> Shard {
+    let of = mutants.div_ceil(wanted).max(1);
+    Shard { first: SEED % of, of }
 }
 
 fn try_mutants(root: &Path, output: &Path, shard: Option<&str>, jobs: Option<usize>) -> Result<()> {
@@ -124,7 +194,8 @@ fn try_mutants(root: &Path, output: &Path, shard: Option<&str>, jobs: Option<usi
     }
     let mut command = mutants(root)?;
     command.args(TESTED.iter().flat_map(|package| ["--test-package", package]));
-    command.args(["--timeout", SECONDS_MAX_PER_MUTANT, "--output"]).arg(output);
+    command.args(["--minimum-test-timeout", SECONDS_PER_MUTANT, "--timeout-multiplier", TIMES_AS_LONG]);
+    command.arg("--output").arg(output);
     command.args(shard.iter().flat_map(|shard| ["--sharding", "round-robin", "--shard", shard]));
     command.args(jobs.map(|jobs| format!("--jobs={jobs}")));
     if has_nextest() {
@@ -142,6 +213,21 @@ fn try_mutants(root: &Path, output: &Path, shard: Option<&str>, jobs: Option<usi
 }
 
 impl Results {
+    /// The results in an output directory of cargo-mutants.
+    fn read(output: &Path) -> Result<Self> {
+        let outcomes = output.join("mutants.out/outcomes.json");
+        let outcomes = std::fs::read_to_string(&outcomes)
+            .with_context(|| format!("no mutant was tried\n  cannot read: {}", outcomes.display()))?;
+        Self::parse(&outcomes)
+    }
+
+    fn add(&mut self, other: Self) {
+        self.caught += other.caught;
+        self.timeout += other.timeout;
+        self.unviable += other.unviable;
+        self.missed.extend(other.missed);
+    }
+
     fn parse(outcomes: &str) -> Result<Self> {
         let outcomes: Value = serde_json::from_str(outcomes).context("not the results of cargo-mutants")?;
         let mut results = Self::default();
@@ -208,9 +294,18 @@ mod tests {
 
     #[test]
     fn a_sample_is_one_of_equal_parts() {
-        assert_eq!(sample(589, 300), format!("{}/2", SEED % 2));
-        assert_eq!(sample(200, 300), "0/1");
-        assert_eq!(sample(0, 300), "0/1");
+        assert_eq!(sample(589, 300), Shard { first: SEED % 2, of: 2 });
+        assert_eq!(sample(200, 300).to_string(), "0/1");
+        assert_eq!(sample(0, 300).to_string(), "0/1");
+    }
+
+    #[test]
+    fn the_parts_of_a_sample_are_the_sample() {
+        let shard = Shard { first: 2, of: 7 };
+        let of = |shard: Shard| (0..1_000_usize).filter(move |mutant| mutant % shard.of == shard.first);
+        let mut parts: Vec<_> = Part::all().flat_map(|part| of(shard.part(part))).collect();
+        parts.sort_unstable();
+        assert_eq!(parts, of(shard).collect::<Vec<_>>());
     }
 
     const OUTCOMES: &str = r#"{"outcomes": [

@@ -54,6 +54,9 @@ pub(crate) const SYSTEMD_ANALYZE: [(&str, &str); 1] = [("systemd-analyze", "syst
 /// The runner of `node` itself.
 pub(crate) const NODE: [(&str, &str); 1] = [("node", "nodejs")];
 
+/// A browser, and the runner of its tests.
+pub(crate) const BROWSER: [(&str, &str); 2] = [("chromium", "chromium"), ("node", "nodejs")];
+
 /// The package that adds `venv` to Debian's Python.
 const PYTHON_VENV: &str = "python3-venv";
 

@@ -7,6 +7,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
+use crate::progress::{PassedStep, Progress};
+
 /// The amount of a run of the test command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Extent {
@@ -48,13 +50,19 @@ pub(crate) enum Skips {
 /// The completed steps.
 pub(crate) struct Steps {
     skips: Skips,
+    /// Only steps whose name contains this run.
+    only: String,
+    /// Where steps that pass are recorded.
+    progress: Option<Progress>,
     done: Vec<Step>,
 }
 
 struct Step {
-    name: &'static str,
+    name: String,
     time: Duration,
     outcome: Outcome,
+    /// The commit of an earlier run in which the step passed.
+    earlier: Option<String>,
 }
 
 /// True in CI, where a skipped step counts as failed.
@@ -93,13 +101,23 @@ pub(crate) fn built_program(build: &mut Command) -> Result<PathBuf> {
 }
 
 impl Steps {
-    pub(crate) fn new() -> Self {
+    /// `only` selects steps by a part of their name. Steps that passed according to `progress` are not repeated.
+    pub(crate) fn new(only: String, progress: Option<Progress>) -> Self {
         let skips = if skips_are_failures() { Skips::AreFailures } else { Skips::AreLoud };
-        Self { skips, done: Vec::new() }
+        Self { skips, only, progress, done: Vec::new() }
     }
 
     /// Runs a step under a heading. A failure does not stop later steps.
-    pub(crate) fn run(&mut self, name: &'static str, step: impl FnOnce() -> Result<Outcome>) {
+    pub(crate) fn run(&mut self, name: &str, step: impl FnOnce() -> Result<Outcome>) {
+        if !name.contains(&self.only) {
+            return;
+        }
+        if let Some(PassedStep { time, commit }) = self.progress.as_ref().and_then(|all| all.find(name)) {
+            eprintln!("\n=== {name}: passed before, at {commit}");
+            let (time, earlier) = (*time, Some(commit.clone()));
+            self.done.push(Step { name: name.to_owned(), time, outcome: Outcome::Passed, earlier });
+            return;
+        }
         eprintln!("\n=== {name}");
         let begin = Instant::now();
         let outcome = step().unwrap_or_else(|problem| Outcome::Failed(format!("{problem:#}")));
@@ -108,7 +126,18 @@ impl Steps {
             Outcome::Failed(why) => eprintln!("=== {name}: FAILED: {why}"),
             Outcome::Skipped(why) => eprintln!("=== {name}: SKIPPED: {why}"),
         }
-        self.done.push(Step { name, time: begin.elapsed(), outcome });
+        let time = begin.elapsed();
+        if let (Outcome::Passed, Some(progress)) = (&outcome, &mut self.progress)
+            && let Err(problem) = progress.record(name, time)
+        {
+            eprintln!("the step is not recorded as passed: {problem:#}");
+        }
+        self.done.push(Step { name: name.to_owned(), time, outcome, earlier: None });
+    }
+
+    /// True if a step was selected.
+    pub(crate) fn is_any(&self) -> bool {
+        !self.done.is_empty()
     }
 
     /// Prints the summary and returns the result of the whole run.
@@ -129,7 +158,8 @@ impl Steps {
     fn summary(&self) -> String {
         let mut lines: Vec<_> = self.done.iter().map(Step::line).collect();
         let (passed, failed, skipped) = self.counts();
-        lines.push(format!("{passed} ok, {failed} FAILED, {skipped} skipped"));
+        let minutes = self.done.iter().map(|step| step.time).sum::<Duration>().as_secs().div_ceil(60);
+        lines.push(format!("{passed} ok, {failed} FAILED, {skipped} skipped, {minutes} minutes"));
         lines.join("\n")
     }
 
@@ -147,11 +177,14 @@ impl Steps {
 impl Step {
     fn line(&self) -> String {
         let outcome = match &self.outcome {
-            Outcome::Passed => "ok".to_owned(),
+            Outcome::Passed => match &self.earlier {
+                None => "ok".to_owned(),
+                Some(commit) => format!("ok before, at {commit}"),
+            },
             Outcome::Failed(_) => "FAILED".to_owned(),
             Outcome::Skipped(why) => format!("SKIPPED: {}", why.lines().next().unwrap_or_default()),
         };
-        format!("{:<14} {:>8.1} s  {outcome}", self.name, self.time.as_secs_f64())
+        format!("{:<28} {:>8.1} s  {outcome}", self.name, self.time.as_secs_f64())
     }
 }
 
@@ -160,7 +193,7 @@ mod tests {
     use super::*;
 
     fn steps(skips: Skips, outcomes: &[Outcome]) -> Steps {
-        let mut steps = Steps { skips, done: Vec::new() };
+        let mut steps = Steps { skips, only: String::new(), progress: None, done: Vec::new() };
         outcomes.iter().for_each(|outcome| steps.run("a step", || Ok(outcome.clone())));
         steps
     }
@@ -170,7 +203,7 @@ mod tests {
         let failed = Outcome::Failed("why".to_owned());
         let steps = steps(Skips::AreLoud, &[Outcome::Passed, failed, Outcome::Passed]);
         assert_eq!(steps.finish(), Outcome::Failed("1 of 3".to_owned()));
-        assert!(steps.summary().ends_with("2 ok, 1 FAILED, 0 skipped"));
+        assert!(steps.summary().ends_with("2 ok, 1 FAILED, 0 skipped, 0 minutes"));
     }
 
     #[test]
@@ -178,14 +211,30 @@ mod tests {
         let outcomes = [Outcome::Passed, Outcome::Skipped("no tool\nmore".to_owned())];
         let loud = steps(Skips::AreLoud, &outcomes);
         assert_eq!(loud.finish(), Outcome::Passed);
-        assert!(loud.summary().contains("SKIPPED: no tool\n1 ok, 0 FAILED, 1 skipped"));
+        assert!(loud.summary().contains("SKIPPED: no tool\n1 ok, 0 FAILED, 1 skipped,"));
         assert!(matches!(steps(Skips::AreFailures, &outcomes).finish(), Outcome::Failed(_)));
     }
 
     #[test]
     fn an_error_is_a_failure() {
-        let mut steps = Steps { skips: Skips::AreLoud, done: Vec::new() };
+        let mut steps = Steps::new(String::new(), None);
         steps.run("a step", || Err(anyhow::anyhow!("no disk")));
         assert_eq!(steps.done[0].outcome, Outcome::Failed("no disk".to_owned()));
+    }
+
+    #[test]
+    fn only_selected_steps_run_and_those_that_passed_are_not_repeated() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("passed");
+        let mut first = Steps::new("fuzz".to_owned(), Some(Progress::begin(file.clone()).unwrap()));
+        first.run("break", || panic!("not selected"));
+        first.run("fuzz: a", || Ok(Outcome::Passed));
+        first.run("fuzz: b", || Ok(Outcome::Failed("found".to_owned())));
+        assert!(first.is_any());
+        let mut second = Steps::new(String::new(), Some(Progress::resume(file).unwrap()));
+        second.run("fuzz: a", || panic!("it passed before"));
+        second.run("fuzz: b", || Ok(Outcome::Passed));
+        assert_eq!(second.finish(), Outcome::Passed);
+        assert!(second.summary().contains("ok before, at "), "{}", second.summary());
     }
 }

@@ -8,15 +8,16 @@ use anyhow::Result;
 
 use crate::deb::{self, Build};
 use crate::fuzz::Effort;
-use crate::mutants::Selection;
 use crate::packages::{self, PROGRAMS, REAL_CLIENTS, Readiness, TRACER, VALGRIND};
 use crate::plan::{self, Plan};
 use crate::ports::OccupiedPorts;
+use crate::progress::Progress;
 use crate::steps::{Extent, Outcome, Steps, built_program, cargo, status};
 use crate::tools::{CARGO_DENY, PROGRAM_TESTS, has_nextest, run_ignored};
 use crate::words::{Usage, Words};
 use crate::{
-    agent, api, azure, bench, breakages, docs, fuzz, libvirt, monitoring, mutants, plugins, tidy, tree, units,
+    agent, api, azure, bench, breakages, dashboard, docs, fuzz, libvirt, monitoring, mutants, plugins, tidy,
+    tree, units,
 };
 
 /// Enough for a rate that is right to within two percent or so; all of them take most of a day.
@@ -35,15 +36,21 @@ const KILL_ROUNDS_IN_LONG_RUN: &str = "200";
 const POWER_CUTS: &str = "320";
 const POWER_CUTS_IN_LONG_RUN: &str = "2000";
 
-pub(crate) fn command(words: Words) -> Result<Outcome> {
+pub(crate) fn command(mut words: Words) -> Result<Outcome> {
     let mut extent = Extent::Usual;
-    let mut is_plan = false;
-    for word in words {
+    let (mut is_plan, mut is_resumed) = (false, false);
+    let mut only = String::new();
+    while let Some(word) = words.next() {
         match word.as_str() {
             "--long" => extent = Extent::Long,
             "--plan" => is_plan = true,
+            "--resume" => is_resumed = true,
+            "--only" => only = words.value(&word, is_part_of_name, "a part of the name of a step")?,
             _ => return Err(Usage::unknown(&word).into()),
         }
+    }
+    if is_resumed && extent == Extent::Usual {
+        return Err(Usage::new("--resume without --long\n  hint: only a long run is resumed").into());
     }
     let plan = Plan::make(extent);
     if is_plan {
@@ -53,14 +60,34 @@ pub(crate) fn command(words: Words) -> Result<Outcome> {
     plan.announce()?;
     let begin = Instant::now();
     let _occupied = OccupiedPorts::occupy()?;
-    let mut steps = Steps::new();
+    let progress = match extent {
+        Extent::Usual => None,
+        Extent::Long => Some(progress(is_resumed || !only.is_empty())?),
+    };
+    let is_whole = only.is_empty() && !is_resumed;
+    let mut steps = Steps::new(only, progress);
     usual(&mut steps);
     match extent {
         Extent::Usual => {}
         Extent::Long => long(&mut steps),
     }
-    plan::remember(extent, begin.elapsed());
+    if !steps.is_any() {
+        return Err(Usage::new("no step has such a name\n  hint: see docs/reference/testing.md").into());
+    }
+    if is_whole {
+        plan::remember(extent, begin.elapsed());
+    }
     Ok(steps.finish())
+}
+
+/// The steps of a long run that have passed, in the build directory.
+fn progress(is_resumed: bool) -> Result<Progress> {
+    let file = tree::root()?.join("target/xtask/passed-steps-of-the-long-test");
+    if is_resumed { Progress::resume(file) } else { Progress::begin(file) }
+}
+
+fn is_part_of_name(text: &str) -> Option<String> {
+    (!text.is_empty() && !text.starts_with('-')).then(|| text.to_owned())
 }
 
 fn usual(steps: &mut Steps) {
@@ -75,6 +102,7 @@ fn usual(steps: &mut Steps) {
     steps.run("azure", azure::command);
     steps.run("agent", agent::command);
     steps.run("plugins", plugins::command);
+    steps.run("dashboard", dashboard::command);
     steps.run("libvirt", libvirt::command);
     steps.run("portable", agent::check_portable);
     steps.run("power cuts", || cut_power(POWER_CUTS));
@@ -100,18 +128,25 @@ fn long(steps: &mut Steps) {
             ("FOREWARN_KILL_SEED", &seed),
         ])
     });
-    steps.run("random fuzz", || fuzz::run(None, Effort::Seconds(FUZZ_SECONDS_IN_LONG_RUN)));
+    for (target, _) in fuzz::RUNS {
+        let effort = Effort::Seconds(FUZZ_SECONDS_IN_LONG_RUN);
+        steps.run(&format!("random fuzz: {target}"), || fuzz::run(Some(target), effort));
+    }
     steps.run("more power cuts", || cut_power(POWER_CUTS_IN_LONG_RUN));
     steps.run("package to give", || deb::run(Build::Release));
     steps.run("site", docs::build);
     steps.run("break", breakages::run_all);
-    steps.run("mutants", || mutants::run(Selection::Sample(MUTANTS_IN_LONG_RUN), None));
+    for part in mutants::Part::all() {
+        steps.run(&format!("mutants, {part}"), || mutants::try_part(MUTANTS_IN_LONG_RUN, part));
+    }
+    steps.run("mutants", mutants::judge_parts);
     steps.run("cost of rules", bench::measure_rules);
     steps.run("cost of polls", bench::measure_polls);
     steps.run("hostile machine", bench::measure_hostile);
     steps.run("cost of an agent", bench::measure_agent);
     steps.run("commands in clusters", bench::measure_streams);
     steps.run("large fleets", bench::measure_fleets);
+    steps.run("cost of the dashboard", bench::measure_dashboard);
 }
 
 /// What tests run besides cargo. Without it, the tests that need it say that they were skipped.

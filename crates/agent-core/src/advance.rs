@@ -5,6 +5,7 @@ use forewarn_types::Steady;
 use crate::effect::{Effect, EventLogEntry, EventLogKind, Run, Task};
 use crate::event_case::{EventCase, EventOutcome, HookProgress, HookState, PhaseState};
 use crate::observation::Status;
+use crate::peers::Turn;
 use crate::settings::{Failure, Hook, Phase, Treatment};
 use crate::watcher::Watcher;
 
@@ -74,17 +75,23 @@ impl Watcher {
         }
         let peers = &self.settings.peers;
         let case = &self.memory.cases[index];
-        let has_turn = peers.at_once.is_none_or(|at_once| self.views.has_turn(now, case, at_once, peers));
-        let observed = case.observed.clone();
-        let live = &mut self.memory.cases[index].live;
-        if !has_turn {
-            if !std::mem::replace(&mut live.logged_turn, true) {
-                effects.push(Effect::Log(EventLogEntry { observed, kind: EventLogKind::WaitsForTurn }));
+        let turn = peers.at_once.map_or(Turn::Now, |at_once| self.views.turn(now, case, at_once, peers));
+        let behind = match turn {
+            Turn::Now => {
+                self.begin_now(index, effects);
+                return true;
             }
-            return false;
+            Turn::Asking => Vec::new(),
+            Turn::Behind(machines) => machines,
+        };
+        let case = &mut self.memory.cases[index];
+        let logged = Some(!behind.is_empty());
+        if case.live.logged_turn != logged {
+            case.live.logged_turn = logged;
+            let kind = EventLogKind::WaitsForTurn { behind };
+            effects.push(Effect::Log(EventLogEntry { observed: case.observed.clone(), kind }));
         }
-        self.begin_now(index, effects);
-        true
+        false
     }
 
     /// True once no undo runs. Preparing and undoing at the same time would conflict, so preparation waits while there

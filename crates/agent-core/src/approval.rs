@@ -6,8 +6,11 @@ use forewarn_types::{EventId, Steady};
 
 use crate::effect::{ApprovalResult, Effect, EventLogEntry, EventLogKind};
 use crate::event_case::{Consent, EventCase, LiveState};
+use crate::observation::Status;
+use crate::obstacle::ApprovalObstacle;
 use crate::peers::{Verdict, is_given};
 use crate::settings::Approval;
+use crate::stage::Stage;
 use crate::watcher::Watcher;
 
 /// The first and the longest pause before an approval is retried.
@@ -27,14 +30,11 @@ impl Watcher {
     /// Approves an event for which this machine is ready, if the policy allows it.
     pub(crate) fn approve_if_ready(&mut self, now: Steady, index: usize, effects: &mut Vec<Effect>) {
         let case = &self.memory.cases[index];
-        if case.live.is_malformed || !case.observed.has_known_type() {
-            return;
-        }
         if is_given(case.consent) || case.live.approving || case.live.approve_at.is_some_and(|at| now < at) {
             return;
         }
         let without = match self.verdict(now, case) {
-            Verdict::Wait => return,
+            Verdict::Wait(obstacle) => return self.log_obstacle(index, obstacle, effects),
             Verdict::Go { without } => without,
         };
         let case = &mut self.memory.cases[index];
@@ -50,14 +50,50 @@ impl Watcher {
         effects.push(Effect::Approve(case.observed.id));
     }
 
-    fn verdict(&self, now: Steady, case: &EventCase) -> Verdict {
+    /// Logs an obstacle to an approval, unless it is the same as before.
+    fn log_obstacle(&mut self, index: usize, obstacle: ApprovalObstacle, effects: &mut Vec<Effect>) {
+        let case = &mut self.memory.cases[index];
+        let logged = Some(obstacle.without_progress());
+        if case.live.logged_obstacle != logged {
+            case.live.logged_obstacle = logged;
+            let kind = EventLogKind::NotApproving { obstacle };
+            effects.push(Effect::Log(EventLogEntry { observed: case.observed.clone(), kind }));
+        }
+    }
+
+    /// Decides about the approval of an event for which this machine is ready.
+    pub(crate) fn verdict(&self, now: Steady, case: &EventCase) -> Verdict {
+        if case.live.is_malformed {
+            return Verdict::Wait(ApprovalObstacle::Malformed);
+        }
+        if !case.observed.has_known_type() {
+            return Verdict::Wait(ApprovalObstacle::UnknownType);
+        }
         let go_alone = Verdict::Go { without: Vec::new() };
         match case.approval {
-            Approval::Never => Verdict::Wait,
+            Approval::Never => Verdict::Wait(ApprovalObstacle::NeverApproves),
             Approval::Alone if case.observed.resources == [self.settings.me.as_str()] => go_alone,
-            Approval::Alone => Verdict::Wait,
+            Approval::Alone => Verdict::Wait(ApprovalObstacle::OtherMachines),
             Approval::WhenDone => go_alone,
             Approval::Leader => self.views.verdict(now, case, &self.settings.me, &self.settings.peers),
+        }
+    }
+
+    /// The reason why this machine has prepared for an event and does not approve it.
+    #[must_use]
+    pub fn obstacle(&self, now: Steady, case: &EventCase) -> Option<ApprovalObstacle> {
+        let is_open = case.outcome.is_none() && case.observed.status == Status::Scheduled;
+        let is_mine = case.observed.names(&self.settings.me);
+        if !(is_open && is_mine && case.live.confirmed && case.consent == Consent::None) {
+            return None;
+        }
+        match self.stage(case) {
+            Stage::Failed => Some(ApprovalObstacle::HooksFailed),
+            Stage::Ready => match self.verdict(now, case) {
+                Verdict::Wait(obstacle) => Some(obstacle),
+                Verdict::Go { .. } => None,
+            },
+            Stage::Waiting | Stage::Preparing | Stage::Idle => None,
         }
     }
 

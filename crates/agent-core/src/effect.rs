@@ -5,6 +5,7 @@ use forewarn_types::{EventId, Steady};
 
 use crate::event_case::EventOutcome;
 use crate::observation::ObservedEvent;
+use crate::obstacle::ApprovalObstacle;
 use crate::settings::Phase;
 
 /// An effect to perform after the memory has been stored.
@@ -94,8 +95,11 @@ pub enum EventLogKind {
     UnknownType,
     /// The event started before there was time to prepare.
     TooLate,
-    /// This machine waits for its turn, because other machines are drained.
-    WaitsForTurn,
+    /// This machine waits for its turn.
+    WaitsForTurn {
+        /// Machines that come first; none while the peers are asked.
+        behind: Vec<String>,
+    },
     /// The first hook starts.
     Preparing,
     /// A hook has failed in every attempt.
@@ -111,6 +115,10 @@ pub enum EventLogKind {
     Ready,
     /// Hooks have failed: this machine does not approve.
     Held,
+    /// This machine is ready and does not approve, for now or at all.
+    NotApproving {
+        obstacle: ApprovalObstacle,
+    },
     /// All machines are ready: this machine sends an approval.
     Approving {
         /// Silent machines that count as ready.

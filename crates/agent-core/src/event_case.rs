@@ -6,6 +6,7 @@ use forewarn_types::Steady;
 use serde::{Deserialize, Serialize};
 
 use crate::observation::ObservedEvent;
+use crate::obstacle::ApprovalObstacle;
 use crate::settings::{Approval, Failure, Phase, Treatment};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -105,9 +106,12 @@ pub(crate) struct LiveState {
     /// Time of the next approval attempt, and the number of failed ones.
     pub(crate) approve_at: Option<Steady>,
     pub(crate) refusals: u32,
+    /// Set once the log says that this machine waits for its turn: true if other machines come first.
+    pub(crate) logged_turn: Option<bool>,
     /// True once the log has the corresponding entry.
-    pub(crate) logged_turn: bool,
     pub(crate) logged_ready: bool,
+    /// The last logged obstacle to an approval, without progress of peers.
+    pub(crate) logged_obstacle: Option<ApprovalObstacle>,
     /// True once no work is left for this event.
     pub(crate) closed: bool,
     /// The event is listed again after it had left the document. A new case is opened for it when this one is closed.

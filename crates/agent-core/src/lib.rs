@@ -1,6 +1,6 @@
 //! The decision logic of the agent inside a virtual machine.
 //!
-//! A [`Watcher`] takes inputs (a document, the result of a hook, the report of a peer, the passing of time) and returns
+//! A [`Watcher`] takes inputs (a document, the result of a hook, the report of a peer, a retry, the passing of time) and returns
 //! effects (run this hook, approve that event, undo). It performs none of them: it has no I/O, no clock, no randomness.
 //! The same inputs always give the same effects.
 //!
@@ -25,8 +25,11 @@ mod effect;
 mod event_case;
 mod memory;
 mod observation;
+mod obstacle;
 mod peers;
+mod retry;
 mod settings;
+mod stage;
 mod undo;
 mod watcher;
 
@@ -35,6 +38,8 @@ pub use effect::{ApprovalResult, Effect, EventLogEntry, EventLogKind, HookOutcom
 pub use event_case::{Consent, EventCase, EventOutcome, HookProgress, HookState};
 pub use memory::{Memory, PendingUndo};
 pub use observation::{Observation, ObservedEvent, Status};
-pub use peers::{PeerEventStatus, PeerReport, PeerStatus, PeersToPoll, Stage};
+pub use obstacle::{ApprovalObstacle, AwaitedPeer, PeerState};
+pub use peers::{PeerEventStatus, PeerReport, PeerStatus, PeersToPoll};
 pub use settings::{Approval, Failure, Hook, Peers, Phase, Rule, Settings, Silence, Treatment};
+pub use stage::Stage;
 pub use watcher::Watcher;

@@ -6,7 +6,9 @@ use forewarn_types::{EventId, Steady};
 use serde::{Deserialize, Serialize};
 
 use crate::event_case::{Consent, EventCase};
+use crate::obstacle::{ApprovalObstacle, AwaitedPeer, PeerState};
 use crate::settings::{Peers, Silence};
+use crate::stage::Stage;
 
 /// The status that a machine reports to its peers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,20 +28,6 @@ pub struct PeerEventStatus {
     pub approved: bool,
 }
 
-/// Progress of a machine with an event.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Stage {
-    /// Waiting for its turn to prepare.
-    Waiting,
-    Preparing,
-    Ready,
-    /// Not ready, because hooks have failed.
-    Failed,
-    /// Not affected, or configured to ignore the event.
-    Idle,
-}
-
 /// The result of polling one peer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PeerReport {
@@ -47,6 +35,8 @@ pub enum PeerReport {
     Status(PeerStatus),
     /// The named peer is alive but did not report its status. It is neither silent nor ready.
     Alive(String),
+    /// The named peer did not respond, or its response is not valid.
+    Failed { name: String, error: String },
 }
 
 /// The peers to poll, about once a second.
@@ -73,15 +63,27 @@ struct PeerView {
     /// Time of the last response of any kind.
     alive: Option<Steady>,
     status: Option<(Steady, PeerStatus)>,
+    /// The error of the last poll, if it failed.
+    error: Option<String>,
 }
 
 /// The decision about an approval by the leader.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// Another machine has to approve, or a machine is not ready.
-    Wait,
+    /// Nothing is approved, for this reason.
+    Wait(ApprovalObstacle),
     /// All machines are ready. The machines in `without` are silent and count as ready.
     Go { without: Vec<String> },
+}
+
+/// The answer to the question if this machine may begin to prepare.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Turn {
+    Now,
+    /// The peers are asked first.
+    Asking,
+    /// These machines come first.
+    Behind(Vec<String>),
 }
 
 impl PeerViews {
@@ -89,9 +91,15 @@ impl PeerViews {
         match report {
             PeerReport::Status(status) => {
                 let view = self.by_name.entry(status.name.clone()).or_default();
-                *view = PeerView { alive: Some(now), status: Some((now, status)) };
+                *view = PeerView { alive: Some(now), status: Some((now, status)), error: None };
             }
-            PeerReport::Alive(name) => self.by_name.entry(name).or_default().alive = Some(now),
+            PeerReport::Alive(name) => {
+                let view = self.by_name.entry(name).or_default();
+                (view.alive, view.error) = (Some(now), None);
+            }
+            PeerReport::Failed { name, error } => {
+                self.by_name.entry(name).or_default().error = Some(error);
+            }
         }
     }
 
@@ -113,44 +121,52 @@ impl PeerViews {
     /// The first named machine that is alive approves. Two machines that cannot reach each other may both approve:
     /// approval is idempotent.
     pub(crate) fn verdict(&self, now: Steady, case: &EventCase, me: &str, peers: &Peers) -> Verdict {
-        let mut without = Vec::new();
-        let mut has_leader_before_me = false;
+        let (mut without, mut awaited) = (Vec::new(), Vec::new());
+        let mut leader = None;
         let mut before_me = true;
         for name in &case.observed.resources {
             if name == me {
                 before_me = false;
                 continue;
             }
-            if self.is_silent(now, name, case, peers) {
-                if !may_proceed(now, case, peers) {
-                    return Verdict::Wait;
-                }
+            let is_silent = self.is_silent(now, name, case, peers);
+            if is_silent && may_proceed(now, case, peers) {
                 without.push(name.clone());
                 continue;
             }
-            has_leader_before_me |= before_me;
-            match self.stage(now, name, case.observed.id, peers) {
-                // A machine that ignores the event has nothing to prepare.
-                Some(Stage::Ready | Stage::Idle) => {}
-                Some(Stage::Waiting | Stage::Preparing | Stage::Failed) | None => return Verdict::Wait,
+            if before_me && !is_silent {
+                leader.get_or_insert_with(|| name.clone());
             }
+            let state = match self.stage(now, name, case.observed.id, peers) {
+                Some(_) | None if is_silent => PeerState::Silent,
+                // A machine that ignores the event has nothing to prepare.
+                Some(Stage::Ready | Stage::Idle) => continue,
+                Some(stage @ (Stage::Waiting | Stage::Preparing | Stage::Failed)) => PeerState::Stage(stage),
+                None => PeerState::Unknown,
+            };
+            let error = self.by_name.get(name).and_then(|view| view.error.clone());
+            awaited.push(AwaitedPeer { name: name.clone(), state, error });
         }
-        if has_leader_before_me { Verdict::Wait } else { Verdict::Go { without } }
+        match leader {
+            _ if !awaited.is_empty() => Verdict::Wait(ApprovalObstacle::Peers(awaited)),
+            Some(leader) => Verdict::Wait(ApprovalObstacle::Leader(leader)),
+            None => Verdict::Go { without },
+        }
     }
 
-    /// True if the machine may begin to prepare: fewer than `at_once` machines are drained for other events or come
-    /// before it.
-    pub(crate) fn has_turn(&self, now: Steady, case: &EventCase, at_once: u32, peers: &Peers) -> bool {
+    /// The machine may begin to prepare if fewer than `at_once` machines are drained for other events or come before
+    /// it.
+    pub(crate) fn turn(&self, now: Steady, case: &EventCase, at_once: u32, peers: &Peers) -> Turn {
         if time_left(now, case).is_some_and(|left| left <= peers.reserve) {
-            return true;
+            return Turn::Now;
         }
         // All peers have to be polled first. If no poll ever completes, `silent_after` bounds the wait.
         let was_polled = self.last_round.is_some_and(|at| at >= case.live.since);
         if !was_polled && now.since(case.live.since) <= peers.silent_after {
-            return false;
+            return Turn::Asking;
         }
         let mine = case.observed.id.to_string();
-        let is_before = |view: &&PeerView| {
+        let is_before = |view: &PeerView| {
             let Some((_, status)) = &view.status else { return false };
             view.alive.is_some_and(|at| !self.is_silent_since(now, at, peers))
                 && status.events.iter().any(|(id, event)| {
@@ -162,8 +178,12 @@ impl PeerViews {
                         }
                 })
         };
-        let before = self.by_name.values().filter(is_before).count();
-        u32::try_from(before).is_ok_and(|before| before < at_once)
+        let before = self.by_name.iter().filter(|(_, view)| is_before(view));
+        let behind: Vec<_> = before.map(|(name, _)| name.clone()).collect();
+        match u32::try_from(behind.len()) {
+            Ok(count) if count < at_once => Turn::Now,
+            Ok(_) | Err(_) => Turn::Behind(behind),
+        }
     }
 
     /// True if a peer is silent. A peer without any response gets `silent_after` from the start of the case.

@@ -161,6 +161,12 @@ impl Settings {
         hooks
     }
 
+    /// The approval policy for an event of this machine.
+    #[must_use]
+    pub fn approval_of(&self, observed: &ObservedEvent) -> Approval {
+        self.rule(observed).and_then(|rule| rule.approval).unwrap_or(self.approval)
+    }
+
     pub(crate) fn hook(&self, name: &str) -> Option<&Hook> {
         self.hooks.iter().find(|hook| hook.name == name)
     }

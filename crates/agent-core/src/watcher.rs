@@ -8,10 +8,11 @@ use forewarn_types::{EventId, Steady, Timestamp};
 
 use crate::effect::{ApprovalResult, Effect, EventLogEntry, EventLogKind, HookOutcome, Task};
 use crate::event_case::{Consent, EventCase, EventOutcome, HookState, LiveState};
-use crate::memory::Memory;
+use crate::memory::{Memory, PendingUndo};
 use crate::observation::{Observation, ObservedEvent, Status};
-use crate::peers::{PeerEventStatus, PeerReport, PeerStatus, PeerViews, PeersToPoll, Stage, is_given};
+use crate::peers::{PeerEventStatus, PeerReport, PeerStatus, PeerViews, PeersToPoll, is_given};
 use crate::settings::{Approval, Failure, Phase, Settings, Treatment};
+use crate::stage::Stage;
 
 /// Pause before a failed hook is retried.
 pub(crate) const RETRY_PAUSE: Duration = Duration::from_secs(1);
@@ -271,6 +272,10 @@ impl Watcher {
         }
         let has_started = case.observed.status == Status::Scheduled && observed.status == Status::Started;
         observed.not_before = observed.not_before.or(case.observed.not_before);
+        let is_same = |pending: &&mut PendingUndo| pending.observed.id == observed.id;
+        for pending in self.memory.pending_undo.values_mut().filter(is_same) {
+            pending.observed = observed.clone();
+        }
         case.observed = observed;
         if has_started {
             effects.push(Effect::Log(EventLogEntry {
@@ -350,7 +355,7 @@ impl Watcher {
         }
         let case = EventCase {
             treatment,
-            approval: rule.and_then(|rule| rule.approval).unwrap_or(self.settings.approval),
+            approval: self.settings.approval_of(&observed),
             on_failure: rule.and_then(|rule| rule.on_failure).unwrap_or(self.settings.on_failure),
             late,
             begun: false,
@@ -438,7 +443,7 @@ impl Watcher {
         case.treatment == Treatment::Prepare && case.observed.names(&self.settings.me)
     }
 
-    fn stage(&self, case: &EventCase) -> Stage {
+    pub(crate) fn stage(&self, case: &EventCase) -> Stage {
         match case.treatment {
             Treatment::Ignore => return Stage::Idle,
             Treatment::ApproveAtOnce => return Stage::Ready,

@@ -19,6 +19,7 @@ mod config;
 mod hooks;
 mod memory;
 mod metrics;
+mod obstacles;
 mod os;
 mod peers;
 mod random;

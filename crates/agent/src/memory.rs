@@ -1,4 +1,4 @@
-//! The memory file of the agent: pending events, and hooks that are still to be undone.
+//! The state file of the agent: pending events, and hooks that are still to be undone.
 //!
 //! The file is replaced atomically and synced to disk before the corresponding effects are performed. A lock on a file
 //! beside it ensures that only one agent uses it. A file that cannot be parsed is moved aside with an error in the log,
@@ -37,7 +37,7 @@ struct StoredMemory {
     memory: Memory,
 }
 
-/// The memory file, opened for writing.
+/// The state file, opened for writing.
 #[derive(Debug)]
 pub(crate) struct MemoryFile {
     path: PathBuf,
@@ -105,7 +105,7 @@ impl MemoryFile {
 pub(crate) fn read_only(path: &Path) -> Result<Memory> {
     match read(path) {
         Ok(loaded) => Ok(loaded.map(|(memory, _)| memory).unwrap_or_default()),
-        Err(reason) => bail!("invalid memory file: {}: {reason}", path.display()),
+        Err(reason) => bail!("invalid state file: {}: {reason}", path.display()),
     }
 }
 
@@ -128,7 +128,7 @@ fn read(path: &Path) -> Result<Option<(Memory, Vec<u8>)>, String> {
     Ok(Some((memory, bytes)))
 }
 
-/// Locks a separate file, because the memory file is replaced on every write.
+/// Locks a separate file, because the state file is replaced on every write.
 fn lock(path: &Path) -> Result<File> {
     let lock_path = with_suffix(path, ".lock");
     let file = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(&lock_path);
@@ -138,7 +138,7 @@ fn lock(path: &Path) -> Result<File> {
     match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => Ok(file),
         Err(rustix::io::Errno::WOULDBLOCK) => bail!(
-            "another agent uses this memory file: {}\n  hint: only one agent runs on a machine; see `forewarn-agent status`",
+            "another agent uses this state file: {}\n  hint: only one agent runs on a machine; see `forewarn-agent status`",
             path.display()
         ),
         Err(error) => Err(error).with_context(|| format!("cannot lock: {}", lock_path.display())),
@@ -199,7 +199,7 @@ mod tests {
         let path = lock_path.path().join("state.json");
         let (first, _) = MemoryFile::open(&path).unwrap();
         let rejected = MemoryFile::open(&path).unwrap_err().to_string();
-        assert!(rejected.starts_with("another agent uses this memory file: "), "{rejected}");
+        assert!(rejected.starts_with("another agent uses this state file: "), "{rejected}");
         drop(first);
         MemoryFile::open(&path).unwrap();
     }

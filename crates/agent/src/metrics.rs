@@ -91,7 +91,7 @@ impl Metrics {
         registry.register("peer_rounds", "Rounds of peer polls", metrics.peer_rounds.clone());
         registry.register("drained", "1 while this machine should get no new work", metrics.drained.clone());
         registry.register("endpoint_reachable", "1 while the endpoint responds", metrics.reachable.clone());
-        registry.register("memory_stored", "1 while the memory can be stored", metrics.memory_stored.clone());
+        registry.register("memory_stored", "1 while the state can be stored", metrics.memory_stored.clone());
         registry.register("events_pending", "Pending events", metrics.events_pending.clone());
         registry.register("seconds_left", "Time until the end of the next notice", metrics.left.clone());
         metrics.memory_stored.set(1);

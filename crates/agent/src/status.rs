@@ -1,12 +1,13 @@
 //! The status of the agent as JSON: the output of `forewarn-agent status --json` and the response of `/status`.
 
 use forewarn_agent_core::{
-    Consent, EventCase, EventOutcome, HookState, PeerStatus, Phase, Treatment, Watcher,
+    Consent, EventCase, EventOutcome, HookState, PeerStatus, Phase, Settings, Task, Treatment, Watcher,
 };
 use forewarn_types::{Moment, Steady};
 use serde::{Deserialize, Serialize};
 
 use crate::clock;
+use crate::obstacles::NotApproved;
 
 /// The status of an agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -58,9 +59,12 @@ pub(crate) struct EventView {
     pub(crate) not_before: Option<Moment>,
     pub(crate) seconds_left: Option<u64>,
     pub(crate) treatment: Treatment,
-    /// Progress of this machine: `waiting`, `preparing`, `ready`, `failed`, `idle`.
+    /// Progress of this machine: `waiting`, `preparing`, `ready`, `failed`, `idle`, `ignored`.
     pub(crate) stage: Option<String>,
     pub(crate) consent: Consent,
+    /// The reason why this machine is ready, or has failed, and does not approve.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) not_approved: Option<NotApproved>,
     pub(crate) outcome: Option<EventOutcome>,
     pub(crate) hooks: Vec<HookView>,
 }
@@ -75,6 +79,20 @@ pub(crate) struct HookView {
     pub(crate) state: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) reason: Option<String>,
+}
+
+/// A hook that runs again.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct RetriedHook {
+    pub(crate) event: String,
+    pub(crate) phase: Phase,
+    pub(crate) hook: String,
+}
+
+impl From<Task> for RetriedHook {
+    fn from(Task { event, phase, hook }: Task) -> Self {
+        Self { event: event.to_string(), phase, hook }
+    }
 }
 
 impl Status {
@@ -108,19 +126,32 @@ pub(crate) fn events(watcher: &Watcher, peer_status: &PeerStatus, now: Steady) -
             not_before: case.observed.not_before,
             seconds_left: deadline.map(|deadline| deadline.since(now).as_secs()),
             treatment: case.treatment,
-            stage: stage_of(&id),
+            stage: match case.treatment {
+                Treatment::Ignore => Some("ignored".to_owned()),
+                Treatment::ApproveAtOnce | Treatment::Prepare => stage_of(&id),
+            },
             consent: case.consent,
             outcome: case.outcome,
-            hooks: hooks(case),
+            not_approved: watcher
+                .obstacle(now, case)
+                .map(|obstacle| NotApproved::new(&obstacle, case.observed.id)),
+            hooks: hooks(case, watcher.settings()),
             id,
         }
     };
     watcher.cases().map(view).collect()
 }
 
-fn hooks(case: &EventCase) -> Vec<HookView> {
+/// The hooks in the order in which they run; those that left the settings come last.
+fn hooks(case: &EventCase, settings: &Settings) -> Vec<HookView> {
+    let order = |name: &str| {
+        let hook = settings.hooks.iter().find(|hook| hook.name == name);
+        hook.map_or(u32::MAX, |hook| hook.order)
+    };
     let mut views = Vec::new();
     for (phase, runs) in &case.runs {
+        let mut runs: Vec<_> = runs.iter().collect();
+        runs.sort_by_key(|(name, _)| order(name));
         for (name, progress) in runs {
             let (state, reason) = match &progress.state {
                 HookState::Begun => ("begun", None),

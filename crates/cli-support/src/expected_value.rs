@@ -66,7 +66,9 @@ fn kind_of(source: &(dyn std::error::Error + 'static)) -> Option<&'static str> {
     if source.is::<ParseFloatError>() {
         return Some("a number, such as 1.5");
     }
-    source.is::<ParseBoolError>().then_some("true or false")
+    // The second is the parser for environment variables of flags, which has no type of its own.
+    let is_flag = source.is::<ParseBoolError>() || source.to_string() == "value was not a boolean";
+    is_flag.then_some("true or false")
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 
+use clap::builder::BoolishValueParser;
 use clap::error::{ContextKind, ContextValue};
 use clap::{Arg, ArgMatches, Command, CommandFactory, FromArgMatches};
 
@@ -34,7 +35,8 @@ pub fn matches(command: &mut Command, words: &[OsString]) -> Result<ArgMatches, 
     })
 }
 
-/// Gives an option the environment variable of its name after a prefix. A variable that is empty counts as unset.
+/// Gives an option the environment variable of its name after a prefix. A variable that is empty counts as unset; that of
+/// a flag is `true` or `false`, or another usual word for them, such as `1`.
 #[must_use]
 pub fn with_variable(prefix: &str, option: Arg) -> Arg {
     let Some(long) = option.get_long() else { return option };
@@ -44,6 +46,10 @@ pub fn with_variable(prefix: &str, option: Arg) -> Arg {
     }
     // A few names for the life of the process.
     let name: &'static str = Box::leak(name.into_boxed_str());
+    let option = match option.get_action().takes_values() {
+        true => option,
+        false => option.value_parser(BoolishValueParser::new()),
+    };
     option.env(name).hide_env_values(true)
 }
 

@@ -27,8 +27,8 @@ const PROBE: Limits =
 /// The locations to try, in this order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Search {
-    /// The endpoint from the settings.
-    pub explicit: Option<Endpoint>,
+    /// The endpoint that was set, and where.
+    pub explicit: Option<Found>,
     /// The value of `SCHEDULEDEVENTSIP`.
     pub variable: Option<String>,
     /// The well-known address.
@@ -53,6 +53,8 @@ pub struct Found {
 pub enum DiscoverySource {
     /// The settings.
     Setting,
+    /// An option of the command line.
+    CommandLine,
     /// The variable `SCHEDULEDEVENTSIP`.
     Variable,
     /// The well-known address.
@@ -109,8 +111,8 @@ impl Search {
     }
 
     async fn search_locations(&self, skipped: Option<&Endpoint>) -> Result<Found, NotFound> {
-        if let Some(endpoint) = self.explicit.clone() {
-            return Ok(Found { endpoint, by: DiscoverySource::Setting });
+        if let Some(found) = self.explicit.clone() {
+            return Ok(found);
         }
         let mut not_found = NotFound { tried: Vec::new() };
         if let Some(text) = &self.variable {
@@ -230,8 +232,8 @@ impl fmt::Display for NotFound {
         }
         write!(
             out,
-            "\n  hint: set {VARIABLE}, `endpoint` in the settings, or --endpoint, to http://169.254.169.254; for `forewarn \
-             dev`, to http://127.0.0.1:1338/vm/NAME"
+            "\n  hint: set {VARIABLE}, `endpoint` in the settings, or --endpoint, to the address of your endpoint; \
+             for `forewarn dev`, to http://127.0.0.1:1338/vm/NAME"
         )
     }
 }
@@ -242,6 +244,7 @@ impl fmt::Display for DiscoverySource {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Setting => out.write_str("in the settings"),
+            Self::CommandLine => out.write_str("on the command line"),
             Self::Variable => write!(out, "in {VARIABLE}"),
             Self::WellKnown => out.write_str("at the well-known address"),
             Self::Lease(path) => write!(out, "by DHCP option 245 in {}", path.display()),
@@ -263,14 +266,24 @@ mod tests {
     #[tokio::test]
     async fn what_is_set_comes_first_and_is_not_tried() {
         let far = Endpoint::parse("http://192.0.2.1").unwrap();
-        let search =
-            Search { explicit: Some(far.clone()), variable: Some("10.0.0.9".to_owned()), ..nothing() };
-        assert_eq!(search.run().await, Ok(Found { endpoint: far, by: DiscoverySource::Setting }));
+        for by in [DiscoverySource::Setting, DiscoverySource::CommandLine] {
+            let set = Found { endpoint: far.clone(), by };
+            let search =
+                Search { explicit: Some(set.clone()), variable: Some("10.0.0.9".to_owned()), ..nothing() };
+            assert_eq!(search.run().await, Ok(set));
+        }
         for (text, shown) in [("10.0.0.9", "http://10.0.0.9"), ("http://h:81/p", "http://h:81/p")] {
             let search = Search { variable: Some(text.to_owned()), ..nothing() };
             let found = search.run().await.unwrap();
             assert_eq!((found.endpoint.to_string().as_str(), found.by), (shown, DiscoverySource::Variable));
         }
+    }
+
+    #[tokio::test]
+    async fn where_nothing_is_found_the_hint_names_no_place_that_was_tried() {
+        let told = nothing().run().await.unwrap_err().to_string();
+        assert!(told.contains("--endpoint, to the address of your endpoint"), "{told}");
+        assert!(!told.contains("169.254.169.254"), "{told}");
     }
 
     #[tokio::test]

@@ -4,7 +4,8 @@ use forewarn_control::view::deletion::unannounced_reason;
 use forewarn_control::view::describe::{cause, join_names, progress};
 use forewarn_control::{AuditEntry, MachineDetails, event_view, full_name, machine_view, rollout_view};
 use forewarn_lifecycle::{
-    Enrolment, Event, EventKind, Hold, Machine, MachineId, Maintenance, MaintenanceId, Target, Tenant, Wait,
+    Enrolment, Event, EventKind, Hold, Machine, MachineId, Maintenance, MaintenanceId, Presence, Target,
+    Tenant, Wait,
 };
 use forewarn_types::Moment;
 
@@ -134,8 +135,25 @@ impl ExplanationContext<'_> {
             })
             .collect();
         all.extend(self.unannounced_work(id, tenant));
+        all.extend(self.awaited_return(id));
         all.extend(self.upcoming_rollout(machine));
         all
+    }
+
+    /// The rollouts that announce no group until the machine polls.
+    fn awaited_return(&self, id: MachineId) -> Vec<UpcomingView> {
+        let away = self.cluster.presences_of(id).filter_map(|(rollout, presence)| match presence {
+            Presence::Away { since } => Some((rollout, Moment(since))),
+            Presence::Unseen | Presence::Polling => None,
+        });
+        let views = away.map(|(rollout, since)| {
+            let text = format!(
+                "rollout {rollout} waits until the machine polls: its maintenance ended at {since}, and it has not polled \
+                 since"
+            );
+            UpcomingView { event: None, text, not_before: None, error: None }
+        });
+        views.collect()
     }
 
     /// The error of a driver program whose action on the machine is retried.

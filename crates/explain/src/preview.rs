@@ -11,8 +11,9 @@ use forewarn_control::view::describe::{waits, work_word};
 use forewarn_control::{CommandError, RolloutEntry, WindowEntry};
 use forewarn_lifecycle::simulator::{Completion, Environment, Simulation, Simulator};
 use forewarn_lifecycle::{
-    Action, Approver, Brake, Cause, Change, Cluster, Command, EventId, HostId, MachineId, MaintenanceId, Now,
-    Plan, Refusal, Report, RolloutId, RolloutTerms, SimulatedMachines, Standing, Steady, Target, TenantId,
+    Action, Approver, Brake, Cause, Change, Cluster, Command, EventId, HealthGate, HostId, MachineId,
+    MaintenanceId, Now, Plan, Refusal, Report, RolloutId, RolloutTerms, SimulatedMachines, Standing, Steady,
+    Target, TenantId,
 };
 use forewarn_types::{Moment, Span};
 use schemars::JsonSchema;
@@ -127,8 +128,12 @@ pub fn preview(cluster: &Cluster, now: Now, entry: &RolloutEntry) -> Result<Prev
     let hosts = entry.resolve_hosts(cluster).map_err(CommandError::from)?;
     let count = hosts.iter().collect::<BTreeSet<_>>().len();
     let terms = entry.terms.apply(&RolloutTerms::default()).map_err(CommandError::from)?;
-    let command = Command::Rollout { work, hosts, terms };
     let mut notes = Vec::new();
+    if terms.health == HealthGate::Machines {
+        notes
+            .push("the preview assumes that machines poll as soon as their maintenance has ended".to_owned());
+    }
+    let command = Command::Rollout { work, hosts, terms };
     if cluster.brake() == Brake::On {
         notes.push("the brake is on: the preview assumes that it is released".to_owned());
     }
@@ -225,8 +230,8 @@ fn run_on(preview: &mut Preview, beginning: Now) -> bool {
 
 /// The reason why the rollout waits, in words.
 fn standing(preview: &Preview) -> String {
-    let known = preview.environment.rollout.and_then(|id| preview.cluster.rollout(id));
-    let words = known.map(|known| waits(&preview.cluster, preview.now, known, known.standing));
+    let known = preview.environment.rollout.and_then(|id| Some((id, preview.cluster.rollout(id)?)));
+    let words = known.map(|known| waits(&preview.cluster, preview.now, known, known.1.standing));
     words.unwrap_or_else(|| "it does not continue".to_owned())
 }
 

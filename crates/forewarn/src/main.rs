@@ -18,6 +18,8 @@ mod driver;
 mod event_pattern;
 mod exit_code;
 mod findings;
+mod machine_url;
+mod new_file;
 mod operator;
 mod requested_events;
 mod server;
@@ -135,17 +137,35 @@ fn manual(directory: Option<&std::path::Path>) -> anyhow::Result<()> {
     let Some(directory) = directory else {
         let mut page = Vec::new();
         clap_mangen::Man::new(forewarn_cli_support::help::for_manual(Cli::command())).render(&mut page)?;
-        return operator::print(&String::from_utf8_lossy(&page));
+        return operator::print(&with_examples(&String::from_utf8_lossy(&page)));
     };
     let written = std::fs::create_dir_all(directory).and_then(|()| {
-        clap_mangen::generate_to(forewarn_cli_support::help::for_manual(Cli::command()), directory)
+        clap_mangen::generate_to(forewarn_cli_support::help::for_manual(Cli::command()), directory)?;
+        for entry in directory.read_dir()? {
+            let page = entry?.path();
+            std::fs::write(&page, with_examples(&std::fs::read_to_string(&page)?))?;
+        }
+        Ok(())
     });
     written.with_context(|| format!("cannot write the manual pages: {}", directory.display()))
+}
+
+/// A page whose last text has the heading that readers look for: commands end with their examples.
+fn with_examples(page: &str) -> String {
+    page.replace("\n.SH EXTRA\n", "\n.SH EXAMPLES\n")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_examples_of_a_manual_page_have_their_heading() {
+        let directory = tempfile::tempdir().unwrap();
+        manual(Some(directory.path())).unwrap();
+        let page = std::fs::read_to_string(directory.path().join("forewarn-vm-restart.1")).unwrap();
+        assert!(page.contains("\n.SH EXAMPLES\n") && !page.contains("EXTRA"), "{page}");
+    }
 
     #[test]
     fn every_command_has_its_page_in_the_manual() {
@@ -216,12 +236,15 @@ mod tests {
             "brake",
             "wait",
             "wait --since 7",
+            "dashboard --port 0",
+            "dashboard --port 99999",
             "wait --event Thaw",
             "wait --event Reboot:",
             "vm stop web_0 --require-notice",
             "rollout start",
             "rollout start --all h1",
             "rollout start h1 --tenant-share 0%",
+            "rollout start h1 --ignore-health --await-machines",
             "vm ls --output xml",
             "driver check ./driver",
             "driver check ./driver --machine m",
@@ -288,6 +311,8 @@ mod tests {
             "host maintenance exit h1 --return --wait",
             "rollout cancel 3",
             "rollout start h1 h2 --kind reboot --at-once 5 --tenant-share 25% --one-fault-domain --wait",
+            "rollout start h1 --await-machines",
+            "rollout set 0 --await-machines=false",
             "rollout start --all --pause-between 10m --confirm first --stop-after 2 --ignore-health=false --dry-run",
             "rollout preview --zone 1 --window 22:00-06:00 --window any",
             "rollout ls --all",
@@ -299,6 +324,8 @@ mod tests {
             "brake show",
             "fault delete 1 2",
             "watch --tenant web",
+            "dashboard",
+            "--context prod dashboard --port 8080 --no-browser -o json",
             "wait --enrolled solo --enrolled web_0 --event Reboot:web_0 --event :solo --approved 2851 --timeout 5s",
             "wait --event --idle --since 7",
             "vm restart web_0 --require-notice",

@@ -1,6 +1,6 @@
 //! `forewarn store`: the data directory of a stopped server.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
@@ -11,6 +11,7 @@ use forewarn_store::{AcceptedLoss, CheckReport, LossKind, Options, accept_loss, 
 use forewarn_types::Moment;
 use serde_json::{Value, json};
 
+use crate::new_file::create_private;
 use crate::operator::{GlobalOptions, OutputFormat, names, print, print_data};
 use crate::server::random_seed;
 
@@ -70,9 +71,12 @@ pub(crate) fn run(command: &Command, options: &GlobalOptions) -> Result<()> {
         Command::Export { directory, file } => export_to(directory, file),
         Command::Import { file, directory } => {
             import(file, directory, &new_options()?)?;
+            let shown = directory.display();
             eprintln!(
-                "{} is ready. The brake is on: start the server, check its state, then run `forewarn brake off`.",
-                directory.display()
+                "{shown} is ready. The brake is on: start the server, check its state, then run `forewarn brake off`.\n\
+                 It must belong to the user of the server: `chown -R forewarn: {shown}` for the service of the package.\n\
+                 It has neither the TLS certificates (`tls`) nor the records of a driver: copy them from the old \
+                 directory before the first start."
             );
             Ok(())
         }
@@ -106,7 +110,7 @@ fn new_options() -> Result<Options> {
 
 fn export_to(directory: &Path, file: &Path) -> Result<()> {
     let failed = || format!("cannot write the export: {}", file.display());
-    let mut out = BufWriter::new(File::create_new(file).with_context(failed)?);
+    let mut out = BufWriter::new(create_private(file, "the export")?);
     let written = export(directory, &mut out).map_err(anyhow::Error::from);
     let synced = written.and_then(|()| {
         out.flush()?;

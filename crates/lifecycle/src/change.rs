@@ -126,6 +126,8 @@ pub enum Change {
     Heard { tenant: TenantId, at: Steady },
     /// Scheduled Events are disabled for a tenant.
     Disabled(TenantId),
+    /// A machine that a rollout observes has polled.
+    Polled(MachineId),
 
     /// The brake has been set or released.
     BrakeSet(Brake),
@@ -136,7 +138,8 @@ pub enum Change {
 /// An obligation of the shell, due once the change is durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// The document of a tenant, or its enrolment, differs from the published one.
+    /// The document of a tenant, its enrolment, or the list of its machines whose polls are awaited differs from the
+    /// published one.
     Publish(TenantId),
     /// The tenant has been removed, and its document with it.
     Unpublish(TenantId),

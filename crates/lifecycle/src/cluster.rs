@@ -5,7 +5,6 @@
 //!
 //! A copy shares all memory and costs some hundreds of pointers, whatever the size of the cluster.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use forewarn_types::{
@@ -23,7 +22,7 @@ use crate::name_index::NameIndex;
 use crate::paged::{PagedMap, PagedSet};
 use crate::policy::{Approve, Brake, Settings};
 use crate::refusal::Refusal;
-use crate::rollout::{EndedRollout, HostResult, Rollout};
+use crate::rollout::{EndedRollout, Presence, Rollout};
 use crate::table::Table;
 use crate::tenant::Tenant;
 use crate::tenant_windows::{OwnedWindows, WindowOwner};
@@ -77,6 +76,8 @@ pub struct Cluster {
     pub(crate) tenant_windows: PagedMap<WindowOwner, OwnedWindows>,
     /// Returns of machines to hosts that have left maintenance mode, by host.
     pub(crate) returns: PagedSet<(HostId, MaintenanceId)>,
+    /// Machines that rollouts observe because their health gates include machines.
+    pub(crate) presences: PagedMap<(MachineId, RolloutId), Presence>,
     pub(crate) agenda: Agenda,
 }
 
@@ -137,6 +138,7 @@ impl Cluster {
             waiting_for_host: PagedSet::new(),
             tenant_windows: PagedMap::new(),
             returns: PagedSet::new(),
+            presences: PagedMap::new(),
             agenda: Agenda::default(),
         }
     }
@@ -483,18 +485,5 @@ impl Cluster {
     pub(crate) fn all_down(&self, tenant: &Tenant) -> bool {
         let runs = |id: &MachineId| self.machine(*id).is_some_and(|machine| machine.power == Power::Running);
         tenant.policy.all_instances_down == Approve::Automatically && !tenant.machines().iter().any(runs)
-    }
-
-    /// Unhealthy hosts of a rollout: hosts that it has worked on, and hosts with machines of its last group.
-    pub fn unhealthy_hosts_of<'a>(&'a self, rollout: &'a Rollout) -> impl Iterator<Item = HostId> + 'a {
-        let machines = rollout.last_machines.iter().filter(|_| !self.unhealthy.is_empty());
-        let carrying = machines
-            .filter_map(|id| self.machine(*id))
-            .filter(|machine| machine.power != Power::Deallocated && self.unhealthy.contains(&machine.host));
-        let carrying: BTreeSet<_> = carrying.map(|machine| machine.host).collect();
-        let worked_on =
-            |id: &HostId| rollout.past.get(id).is_some_and(|outcome| *outcome != HostResult::Skipped);
-        let unhealthy = self.unhealthy.iter().copied();
-        unhealthy.filter(move |id| (worked_on(id) || carrying.contains(id)) && !rollout.excused.contains(id))
     }
 }

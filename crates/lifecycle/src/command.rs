@@ -339,6 +339,8 @@ pub enum Command {
     },
     /// The silence deadline of a tenant is due, and no machine of it has sent a request.
     Silent(TenantId),
+    /// A machine has polled. Changes nothing unless a rollout waits for that.
+    Polled(MachineId),
 
     /// Holds or releases every start.
     Brake(Brake),

@@ -54,6 +54,7 @@ mod decide;
 mod evolve;
 mod fence;
 mod fleet;
+mod health_gate;
 mod host_mode;
 mod host_step;
 pub mod limits;
@@ -113,8 +114,8 @@ pub use policy::{Approve, Brake, EnrolmentRule, FailureKind, Policy, Settings, U
 pub use reads::reads;
 pub use refusal::Refusal;
 pub use rollout::{
-    Announced, Confirm, EndedRollout, FaultDomains, HealthGate, HostResult, Obstacle, Pause, Rollout,
-    RolloutEnd, RolloutTerms, Standing,
+    Announced, Confirm, EndedRollout, FaultDomains, HealthGate, HostResult, Obstacle, Pause, Presence,
+    Rollout, RolloutEnd, RolloutTerms, Standing,
 };
 pub use rows::{BadRows, Head, HostRow, MachineRow, Restoring, Row, TenantRow};
 pub use simulated_machines::SimulatedMachines;

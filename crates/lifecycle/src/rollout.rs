@@ -74,7 +74,7 @@ pub struct RolloutTerms {
     pub pause_between: Duration,
     /// Groups after which an operator has to confirm the rollout.
     pub confirm: Confirm,
-    /// Treatment of unhealthy hosts.
+    /// Treatment of unhealthy hosts and of machines that have not returned.
     pub health: HealthGate,
     /// Number of failed impacts after which it pauses; `None` for never.
     #[serde(deserialize_with = "Option::deserialize")]
@@ -103,7 +103,7 @@ pub enum Confirm {
     Each,
 }
 
-/// Treatment of unhealthy hosts by a rollout.
+/// Treatment of unhealthy hosts, and of machines that have not returned, by a rollout.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum HealthGate {
     /// No group is announced while a host that it has worked on, or one with a machine of the last group, has become
@@ -112,6 +112,23 @@ pub enum HealthGate {
     Awaited,
     /// Health is ignored.
     Ignored,
+    /// As `Awaited`; nor while a machine of the last group has not polled since its impact ended. A machine that is off,
+    /// or has not polled between the announcement and the end of its impact, is not awaited.
+    Machines,
+}
+
+/// The presence of a machine in the last group of a rollout whose health gate includes machines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Presence {
+    /// It has not polled since its group was announced.
+    Unseen,
+    /// It has polled since then.
+    Polling,
+    /// It has not polled since its impact ended.
+    Away {
+        /// The end of its impact.
+        since: Timestamp,
+    },
 }
 
 /// The result of a host in a rollout.
@@ -154,7 +171,7 @@ pub enum Standing {
         #[serde(deserialize_with = "Option::deserialize")]
         announces: Option<Timestamp>,
     },
-    /// A host that it has worked on is unhealthy.
+    /// A host that it has worked on is unhealthy, or a machine of its last group has not returned.
     Unwell,
     /// An operator has to confirm it.
     Unconfirmed,
@@ -245,6 +262,16 @@ impl Default for RolloutTerms {
             confirm: Confirm::default(),
             health: HealthGate::default(),
             stop_after: Some(NonZeroU16::MIN),
+        }
+    }
+}
+
+impl Presence {
+    /// Returns true if the next poll of the machine changes it.
+    pub(crate) fn awaits_poll(self) -> bool {
+        match self {
+            Self::Unseen | Self::Away { .. } => true,
+            Self::Polling => false,
         }
     }
 }

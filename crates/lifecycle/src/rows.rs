@@ -18,7 +18,7 @@ use crate::host_mode::MaintenanceMode;
 use crate::maintenance::{Hold, Maintenance, Stage, Wait};
 use crate::name_index::NameIndexBuilder;
 use crate::policy::{Brake, Policy, Settings};
-use crate::rollout::{EndedRollout, Rollout};
+use crate::rollout::{EndedRollout, Presence, Rollout};
 use crate::tenant::{Activity, Enrolment, Progress, Shape, Tenant, Work};
 use crate::tenant_windows::WindowOwner;
 use crate::window::Window;
@@ -52,6 +52,8 @@ pub enum Row {
     MachineSize(MachineId, Size),
     /// The size of future instances of a scale set.
     InstanceSize(ScaleSetId, Size),
+    /// A machine that a rollout observes.
+    Presence(MachineId, RolloutId, Presence),
 }
 
 /// The part of a cluster that exists once.
@@ -156,6 +158,9 @@ impl Cluster {
             Row::Machine(MachineRow { id, machine, attention })
         });
         let capacities = self.capacities.into_rows();
+        let presences = self.presences.into_iter();
+        let presences =
+            presences.map(|((machine, rollout), presence)| Row::Presence(machine, rollout, presence));
         let head = std::iter::once(Row::Head(head));
         let windows = self.tenant_windows.into_iter();
         let windows = windows.map(|(owner, windows)| Row::Windows(owner, windows.to_vec()));
@@ -168,6 +173,7 @@ impl Cluster {
             .chain(maintenances)
             .chain(fleet)
             .chain(capacities)
+            .chain(presences)
     }
 }
 
@@ -222,6 +228,7 @@ impl Restoring {
             Row::Capacity(id, capacity) => cluster.restore_capacity(id, capacity),
             Row::MachineSize(id, size) => cluster.restore_size(id, size),
             Row::InstanceSize(id, size) => cluster.restore_instance_size(id, size),
+            Row::Presence(machine, rollout, presence) => cluster.restore_presence(machine, rollout, presence),
         }
     }
 
@@ -265,7 +272,8 @@ impl Lists {
             | Row::Windows(..)
             | Row::Capacity(..)
             | Row::MachineSize(..)
-            | Row::InstanceSize(..) => {}
+            | Row::InstanceSize(..)
+            | Row::Presence(..) => {}
         }
     }
 

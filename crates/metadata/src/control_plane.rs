@@ -1,4 +1,4 @@
-//! The control plane behind the endpoint: its clock, look-ups of callers, and the two requests that change its state.
+//! The control plane behind the endpoint: its clock, look-ups of callers, and the three requests that change its state.
 
 use std::error::Error;
 use std::fmt::Debug;
@@ -8,7 +8,7 @@ use std::sync::Arc;
 use forewarn_imds::{BadStartRequest, Instance, RequestError};
 use forewarn_types::{ClusterId, EventId, Name, Now, TenantId};
 
-use crate::callers::{Caller, FaultTable};
+use crate::callers::{Caller, CallerId, FaultTable};
 
 /// Seconds until a client should try again after too many requests, or while nothing can be written.
 pub(crate) const RETRY_AFTER_SECONDS: u32 = 1;
@@ -50,6 +50,9 @@ pub trait ControlPlane: Clone + Debug + Send + Sync + 'static {
         tenant: TenantId,
     ) -> impl Future<Output = Result<(), EnrolError>> + Send;
 
+    /// Reports a poll of a machine that the control plane waits for. Returns once that is durable and published.
+    fn report_poll(&self, caller: CallerId) -> impl Future<Output = Result<(), PollReportError>> + Send;
+
     /// Approves events for the tenant of a machine: all of them, or none. Returns once that is durable and published.
     fn approve(
         &self,
@@ -60,6 +63,9 @@ pub trait ControlPlane: Clone + Debug + Send + Sync + 'static {
 
 /// Failure to enable Scheduled Events for a tenant.
 pub type EnrolError = Box<dyn Error + Send + Sync>;
+
+/// Failure to report a poll.
+pub type PollReportError = Box<dyn Error + Send + Sync>;
 
 /// Reason why an approval was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -49,13 +49,13 @@ pub use callers::{
     Caller, CallerId, Directory, DirectoryChanges, Fault, FaultTable, FaultTarget, Poll, PublishedState,
     TooManyFaults,
 };
-pub use control_plane::{ApprovalError, ControlPlane, EnrolError};
+pub use control_plane::{ApprovalError, ControlPlane, EnrolError, PollReportError};
 pub use counts::EndpointCounts;
 pub use endpoint::Endpoint;
 pub use limits::{ConnectionLimits, Limits};
 pub use listen_address::{ListenAddress, ListenError};
 pub use listener::Listener;
-pub use published::{DocumentSlot, PreparedResponse, PublishedDocument, SERVER};
+pub use published::{DocumentSlot, PollDuty, PreparedResponse, PublishedDocument, SERVER};
 pub use rate::Rate;
 pub use settings::{FirstAnswer, Identity, IdentityToken, Settings};
 pub use socket_file::SocketFile;

@@ -15,7 +15,7 @@ use crate::callers::{Caller, LoadGuard, LoadKind, RequestKind, TakenFault};
 use crate::control_plane::{ApprovalError, ControlPlane, RETRY_AFTER_SECONDS};
 use crate::counts::EndpointCounts;
 use crate::endpoint::Endpoint;
-use crate::published::PublishedDocument;
+use crate::published::{PollDuty, PublishedDocument};
 use crate::request::KnownIncarnations;
 use crate::response::Response;
 use crate::route::Action;
@@ -23,6 +23,9 @@ use crate::settings::{FirstAnswer, IdentityToken};
 
 /// Maximum time that the first request of a tenant waits for the enrolment.
 const ENROL_WAIT_MAX: Duration = Duration::from_secs(2);
+
+/// Maximum time that a poll waits for its report.
+const REPORT_WAIT_MAX: Duration = Duration::from_secs(2);
 
 /// Maximum time that an approval waits to be durable.
 const APPROVE_WAIT_MAX: Duration = Duration::from_secs(2);
@@ -97,8 +100,8 @@ impl<C: ControlPlane> Endpoint<C> {
         Ok(Admitted { poll_order, now, _guard: guard })
     }
 
-    /// The response to a poll that needs no waiting: the tenant is enrolled, the request has no `wait`, and the machine
-    /// is within its limits. `None` otherwise; the request then takes the usual path.
+    /// The response to a poll that needs no waiting: there is no duty before it, the request has no `wait`, and the
+    /// machine is within its limits. `None` otherwise; the request then takes the usual path.
     pub(crate) fn respond_at_once(
         &self,
         caller: &Arc<Caller>,
@@ -107,7 +110,7 @@ impl<C: ControlPlane> Endpoint<C> {
     ) -> Option<Response> {
         let Action::Events { edition, known, wait: None } = action else { return None };
         let published = caller.slot.read();
-        if !published.enrolled || self.has_faults() {
+        if !matches!(published.duty, PollDuty::None) || self.has_faults() {
             return None;
         }
         if let Some(limits) = &self.settings.limits {
@@ -164,7 +167,26 @@ impl<C: ControlPlane> Endpoint<C> {
 
     async fn record_request(&self, caller: &Caller, now: Now) -> PollOrder {
         caller.slot.record_request(now.steady);
-        if caller.slot.read().enrolled { PollOrder::Later } else { Box::pin(self.enrol(caller)).await }
+        let is_enrolled = caller.slot.read().is_enrolled();
+        let order = if is_enrolled { PollOrder::Later } else { Box::pin(self.enrol(caller)).await };
+        if caller.slot.read().reports(caller.machine) {
+            Box::pin(self.report(caller)).await;
+        }
+        order
+    }
+
+    /// Reports a poll of a machine that the control plane waits for. The poll is answered whether or not the report
+    /// succeeds, and the next one reports again.
+    async fn report(&self, caller: &Caller) {
+        let (control, id) = (self.control.clone(), caller.id());
+        // In a task of its own, which continues if the client disconnects.
+        let reporting = tokio::spawn(async move { control.report_poll(id).await });
+        let machine = caller.machine;
+        match tokio::time::timeout(REPORT_WAIT_MAX, reporting).await {
+            Ok(Ok(Ok(()))) => {}
+            Ok(Ok(Err(problem))) => tracing::warn!(%machine, error = %problem, "report of a poll failed"),
+            Ok(Err(_)) | Err(_) => tracing::warn!(%machine, "report of a poll timed out"),
+        }
     }
 
     async fn enrol(&self, caller: &Caller) -> PollOrder {

@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 
 use arc_swap::{ArcSwap, Guard};
 use forewarn_imds::{Document, Edition};
-use forewarn_types::{ClusterId, Steady, TenantId};
+use forewarn_types::{ClusterId, MachineId, Steady, TenantId};
 use tokio::sync::Notify;
 
 /// Slot in which a tenant's document is published.
@@ -27,11 +27,22 @@ pub struct DocumentSlot {
 #[derive(Debug)]
 pub struct PublishedDocument {
     pub document: Document,
-    /// True if Scheduled Events are enabled for the tenant. If not, its next poll enables them.
-    pub enrolled: bool,
+    /// Work of the endpoint before it answers a poll.
+    pub duty: PollDuty,
     /// Last audit entry before the publication: the document reflects everything up to it.
     pub last_audit_entry: u64,
     prepared: [OnceLock<PreparedResponse>; Edition::ALL.len()],
+}
+
+/// Work of the endpoint before it answers a poll of a machine of the tenant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PollDuty {
+    /// None: the usual case.
+    None,
+    /// Scheduled Events are disabled for the tenant: the poll enables them.
+    Enrol,
+    /// The control plane waits for polls of these machines of the tenant.
+    Report(Box<[MachineId]>),
 }
 
 /// The bytes of a response without the date.
@@ -48,8 +59,22 @@ pub const SERVER: &str = concat!("forewarn/", env!("CARGO_PKG_VERSION"), " IMDS"
 impl PublishedDocument {
     /// A document to be published.
     #[must_use]
-    pub fn new(document: Document, enrolled: bool, last_audit_entry: u64) -> Self {
-        Self { document, enrolled, last_audit_entry, prepared: Default::default() }
+    pub fn new(document: Document, duty: PollDuty, last_audit_entry: u64) -> Self {
+        Self { document, duty, last_audit_entry, prepared: Default::default() }
+    }
+
+    /// Returns true if Scheduled Events are enabled for the tenant.
+    #[must_use]
+    pub fn is_enrolled(&self) -> bool {
+        !matches!(self.duty, PollDuty::Enrol)
+    }
+
+    /// Returns true if the control plane waits for a poll of that machine.
+    pub(crate) fn reports(&self, machine: MachineId) -> bool {
+        match &self.duty {
+            PollDuty::None | PollDuty::Enrol => false,
+            PollDuty::Report(machines) => machines.contains(&machine),
+        }
     }
 
     /// The response to a GET of that edition, without the date.

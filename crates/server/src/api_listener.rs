@@ -14,8 +14,8 @@ use tokio::task::JoinHandle;
 
 use crate::clients::{Clients, ListenerContext, RefusalFormat, Socket};
 use crate::control_handle::ControlHandle;
-use crate::extension::Scheme;
 use crate::operator::{Access, PROBLEM_REFUSALS, Secret, hash};
+use crate::scheme::Scheme;
 use crate::start_error::StartError;
 use crate::tls::{Source, Tls, TlsError};
 use forewarn_control::request::{Administration, RequestContext};

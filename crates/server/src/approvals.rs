@@ -1,5 +1,5 @@
-//! The control plane as the metadata endpoint sees it: look-ups read the snapshot, approvals and enrolments become
-//! commands to the driver.
+//! The control plane as the metadata endpoint sees it: look-ups read the snapshot; approvals, enrolments and reports of
+//! polls become commands to the driver.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -8,7 +8,9 @@ use forewarn_control::shared::SharedState;
 use forewarn_control::{ClusterState, ControlError, machine_if_known};
 use forewarn_imds::Instance;
 use forewarn_lifecycle::{Approver, Command, EventId, Name, Now, Refusal, Tenant, TenantId};
-use forewarn_metadata::{ApprovalError, Caller, CallerId, ControlPlane, EnrolError, FaultTable};
+use forewarn_metadata::{
+    ApprovalError, Caller, CallerId, ControlPlane, EnrolError, FaultTable, PollReportError,
+};
 use forewarn_types::ClusterId;
 
 use crate::control_handle::ControlHandle;
@@ -61,6 +63,11 @@ impl ControlPlane for ControlHandle {
 
     async fn enrol(&self, cluster: ClusterId, tenant: TenantId) -> Result<(), EnrolError> {
         self.of(cluster).submit(Command::Enrol(tenant)).await?;
+        Ok(())
+    }
+
+    async fn report_poll(&self, CallerId { cluster, machine }: CallerId) -> Result<(), PollReportError> {
+        self.of(cluster).submit(Command::Polled(machine)).await?;
         Ok(())
     }
 

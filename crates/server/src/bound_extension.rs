@@ -119,8 +119,9 @@ async fn dispatch(State(own): State<Dispatch>, request: Request, next: Next) -> 
 mod tests {
     use super::*;
     use crate::clock::{Clock, Speed};
-    use crate::extension::{ExtensionApi, ExtensionError, ExtensionRoutes, Scheme};
+    use crate::extension::{ExtensionApi, ExtensionError, ExtensionRoutes};
     use crate::operator::{Access, PROBLEM_REFUSALS};
+    use crate::scheme::Scheme;
     use crate::tls::Source;
     use axum::body::{Body, to_bytes};
     use forewarn_lifecycle::{Seed, Timestamp};

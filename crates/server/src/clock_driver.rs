@@ -104,6 +104,11 @@ impl ClockDriver {
             return Ok(None);
         }
         let advance = match command {
+            // A frozen clock stands on a whole second, as every time in a document does.
+            ClockCommand::Run(speed @ Speed(0)) => {
+                self.advance(ClockAdvance::of(now, Duration::ZERO), context).await?;
+                return Ok(Some(speed));
+            }
             ClockCommand::Run(speed) => return Ok(Some(speed)),
             ClockCommand::Advance(span) => ClockAdvance::of(now, span),
             ClockCommand::Until(at) => ClockAdvance::of(now, at.since(now.wall)),

@@ -11,6 +11,7 @@ use forewarn_url::OwnHosts;
 use crate::clients::RefusalFormat;
 use crate::control_handle::ControlHandle;
 use crate::operator::{Access, HostNames};
+use crate::scheme::Scheme;
 use crate::tls::{Source, Tls};
 
 /// An HTTP API to be served besides the operator API.
@@ -87,11 +88,4 @@ pub enum ExtensionMount {
         /// Host names that requests may have.
         host_names: HostNames,
     },
-}
-
-/// Scheme of a listener's URL.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scheme {
-    Http,
-    Https,
 }

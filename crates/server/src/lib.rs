@@ -43,6 +43,7 @@ mod publication;
 mod rejections;
 mod replacement;
 mod resource_groups;
+mod scheme;
 mod service;
 mod shared_driver;
 mod snapshot;
@@ -64,7 +65,7 @@ pub use control_handle::ControlHandle;
 pub use descriptors::{Descriptors, OpenConnections};
 pub use extension::{
     ExtensionApi, ExtensionError, ExtensionMount, ExtensionRoutes, ExtensionRoutesRef, ExtensionSettings,
-    HttpExtension, Scheme, TlsListener,
+    HttpExtension, TlsListener,
 };
 pub use fleet_loading::{admit_fleet_if_empty, control_with_fleet};
 pub use hypervisor::{HostWorker, Hypervisor, MachineDriver, REMINDER};
@@ -72,6 +73,7 @@ pub use message::ClockCommand;
 pub use rejections::{REJECTED_RESOURCES_MAX, RecentRejections};
 pub use replacement::{ReplaceError, ServerState};
 pub use resource_groups::{ResourceGroup, group_in_cluster, group_of, groups_with_id, is_removed};
+pub use scheme::Scheme;
 pub use service::{Adjustable, Plan, Service};
 pub use snapshot::{Polls, Snapshot, State};
 pub use stale::STALE;

@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use forewarn_control::{ClusterId, ClusterState, document_of};
-use forewarn_lifecycle::{MachineId, Steady, TenantId};
-use forewarn_metadata::{CallerId, Directory, DirectoryChanges, PublishedDocument, PublishedState};
+use forewarn_lifecycle::{Cluster, MachineId, Steady, Tenant, TenantId};
+use forewarn_metadata::{CallerId, Directory, DirectoryChanges, PollDuty, PublishedDocument, PublishedState};
 
 use crate::broadcasts::Broadcasts;
 
@@ -93,8 +93,17 @@ impl PublishedState for Broadcasts {
 
     fn document_of(&self, cluster: ClusterId, tenant: TenantId) -> Option<PublishedDocument> {
         let snapshot = self.snapshot.load();
-        let tenant = snapshot.state.cluster(cluster)?.rules().tenant(tenant)?;
+        let rules = snapshot.state.cluster(cluster)?.rules();
+        let (duty, tenant) = (poll_duty(rules, tenant), rules.tenant(tenant)?);
         let audit_end = snapshot.runtimes.get(&cluster).map_or(0, |runtime| runtime.audit_end);
-        Some(PublishedDocument::new(document_of(tenant), tenant.is_enrolled(), audit_end))
+        Some(PublishedDocument::new(document_of(tenant), duty, audit_end))
     }
+}
+
+fn poll_duty(rules: &Cluster, tenant: TenantId) -> PollDuty {
+    if !rules.tenant(tenant).is_some_and(Tenant::is_enrolled) {
+        return PollDuty::Enrol;
+    }
+    let awaited = rules.polls_awaited_of(tenant);
+    if awaited.is_empty() { PollDuty::None } else { PollDuty::Report(awaited.into()) }
 }

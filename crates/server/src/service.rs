@@ -356,7 +356,7 @@ impl OperatorListeners<'_> {
         let (mut opened, mut tls) = (Vec::new(), None);
         for listener in listeners {
             let (access, host_names) = (listener.access(), &self.host_names);
-            let router = operator::router(self.shared.clone(), access, host_names.clone());
+            let router = operator::router(self.shared.clone(), access, listener.scheme(), host_names.clone());
             let mount = ExtensionMount::Operators {
                 scheme: listener.scheme(),
                 access,

@@ -21,8 +21,14 @@ impl Runner<'_> {
         self.check_end_of_programs(location, end)?;
         loop {
             self.record_documents(location)?;
-            let Some((expectation, found)) = self.first_unmet(location, all)? else { return Ok(()) };
+            let Some((expectation, found)) = self.first_unmet(location, all)? else {
+                for expectation in all {
+                    self.transcript.expectation(self.backend.elapsed(), &expectation.text, None);
+                }
+                return Ok(());
+            };
             if self.backend.elapsed() >= end {
+                self.transcript.expectation(end, &expectation.text, Some(&found));
                 let message = format!("still unmet after {}, found: {found}", show_duration(within));
                 let error = location.error_at(&expectation.subject, message);
                 return Err(error.expecting(&expectation.text, &found));

@@ -13,14 +13,30 @@ impl Runner<'_> {
         location: &SourceLine,
         expectation: &Expectation,
     ) -> Result<(), StoryError> {
-        match self.examine(location, expectation)? {
+        let found = self.examine(location, expectation)?;
+        self.transcript.expectation(self.backend.elapsed(), &expectation.text, found.as_deref());
+        match found {
             None => Ok(()),
             Some(found) => {
-                let message = format!("expectation failed, found: {found}");
+                let hint = self.approval_hint(expectation).unwrap_or_default();
+                let message = format!("expectation failed, found: {found}{hint}");
                 let error = location.error_at(&expectation.subject, message);
                 Err(error.expecting(&expectation.text, &found))
             }
         }
+    }
+
+    /// A hint about an event that a simulated program has approved before the expectation.
+    fn approval_hint(&self, expectation: &Expectation) -> Option<String> {
+        let is_unapproved =
+            matches!(&expectation.is, Expected::Events(all) if all.contains(&EventPhase::Scheduled));
+        let tenant = expectation.subject.as_str();
+        let machines = self.programs.iter().filter_map(|program| program.machine.as_str().split_once('/'));
+        let (_, machine) = machines.into_iter().find(|(own, _)| is_unapproved && *own == tenant)?;
+        Some(format!(
+            "\n  hint: the simulated program of {machine} approves in the same instant; write `await {machine} approved \
+             within 1m`"
+        ))
     }
 
     /// Describes the condition that is found if it is not the expected one.

@@ -76,16 +76,16 @@ fn lay_out(line: &LineReader<'_>, written: &str) -> String {
     text
 }
 
-/// The space after the word with that index, which ends at that column. One space, or as many as lead to the column of
-/// statements, are usual after a time and after a verb that is aligned with times.
+/// The space after the word with that index, which ends at that column. It leads to the column of statements after a
+/// time, and after a verb that is aligned with times; elsewhere it is one.
 fn space(index: usize, width: usize, written: usize, first: &Token<'_>) -> usize {
     let aligned = STATEMENT_COLUMN.saturating_sub(width).max(1);
     let is_time = first.text == "at" && index == 1;
     let is_verb = first.text != "at" && index == 0;
     match (is_time, is_verb) {
-        (true, _) if written != 1 => aligned,
+        (true, _) => aligned,
         (_, true) if written == aligned => aligned,
-        (true | false, _) => 1,
+        (false, _) => 1,
     }
 }
 
@@ -129,7 +129,7 @@ mod tests {
         let text = "\u{feff}\n\n# head \n\nhost   h1 , h2\n\n\nfor  n in 0..2#two\n\n#inner\nvm v$n on\th1\nrepeat 2 times\nat 5s\t poll all\n\
                     at 5s poll all\nat 1h30m10s  poll all\nexpect  v0 nothing , v0  enrolled,\nadvance    1s\nend\n  end\n\n";
         let usual = "# head\n\nhost h1, h2\n\nfor n in 0..2  #two\n\n  #inner\n  vm v$n on h1\n  repeat 2 times\n    at 5s   poll all\n    \
-                     at 5s poll all\n    at 1h30m10s poll all\n    expect  v0 nothing, v0 enrolled\n    advance 1s\n  end\nend\n";
+                     at 5s   poll all\n    at 1h30m10s poll all\n    expect  v0 nothing, v0 enrolled\n    advance 1s\n  end\nend\n";
         assert_eq!(format(text).unwrap(), usual);
         assert!(format("hots h1\n").unwrap_err().message.contains("did you mean `host`?"));
         let long = format!("repeat 1 times\nhost {}\nend\n", "h ".repeat(246));

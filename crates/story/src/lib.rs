@@ -41,6 +41,7 @@ pub mod library;
 mod line_reader;
 mod needs;
 mod parse;
+mod preflight;
 mod program;
 mod random;
 pub mod record;
@@ -49,6 +50,8 @@ mod rules_backend;
 mod runner;
 mod simulated_program;
 mod statement;
+mod step_recorder;
+mod steps;
 mod suggest;
 mod transcript;
 
@@ -63,6 +66,8 @@ pub use parse::{language_words, parse};
 pub use rules_backend::RulesBackend;
 pub use runner::{run, run_on};
 pub use statement::Story;
+pub use step_recorder::{CheckedExpectation, StepDocument, StepLimits, StoryStep};
+pub use steps::{RunEnd, StoryRun, run_in_steps};
 pub use transcript::Transcript;
 
 /// The time at which every story begins, 2026-01-01T00:00:00Z: windows depend on it.

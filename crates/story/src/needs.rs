@@ -1,5 +1,9 @@
 //! The needs of a story: statements that not every backend supports.
 
+use std::collections::BTreeSet;
+
+use forewarn_control::NamedCommand;
+
 use crate::backend::{NOT_ON_A_SERVER, Program};
 use crate::error::StoryError;
 use crate::statement::{Statement, StatementKind, Story};
@@ -49,6 +53,31 @@ impl Story {
         needs
     }
 
+    /// The machine that the given command is: that of `run command`, or else the first machine of the story. None if
+    /// the command is several machines, or if there is none.
+    #[must_use]
+    pub fn command_machine(&self) -> Option<String> {
+        let mut given = BTreeSet::new();
+        for statement in &self.statements {
+            if let StatementKind::Run { program: Program::Given, machine } = &statement.kind {
+                given.insert(machine.as_str());
+            }
+        }
+        match given.len() {
+            0 => self.statements.iter().find_map(|statement| first_machine(&statement.kind)),
+            1 => given.first().map(|name| (*name).to_owned()),
+            _ => None,
+        }
+    }
+
+    /// The number of statements that start a program.
+    #[must_use]
+    pub fn program_count(&self) -> usize {
+        let is_program =
+            |kind: &StatementKind| matches!(need_of(kind), Some(NeedKind::Program | NeedKind::GivenCommand));
+        self.statements.iter().filter(|statement| is_program(&statement.kind)).count()
+    }
+
     /// Checks that the story can run on a live server.
     ///
     /// # Errors
@@ -57,6 +86,22 @@ impl Story {
         let is_unsupported = |statement: &&Statement| need_of(&statement.kind) == Some(NeedKind::Rules);
         let first = self.statements.iter().find(is_unsupported);
         first.map_or(Ok(()), |statement| Err(statement.location.error_on_line(NOT_ON_A_SERVER)))
+    }
+}
+
+/// The first machine that a statement makes.
+fn first_machine(kind: &StatementKind) -> Option<String> {
+    let StatementKind::Perform(operation) = kind else { return None };
+    let (commands, _) = operation.commands();
+    let command = commands.first()?;
+    if let NamedCommand::AdmitVm(vm) = command {
+        Some(vm.name.clone())
+    } else if let NamedCommand::AdmitMachine { tenant, machine } = command {
+        Some(format!("{tenant}/{}", machine.name))
+    } else if let NamedCommand::AdmitInstance { scale_set, .. } = command {
+        Some(format!("{scale_set}/{scale_set}_0"))
+    } else {
+        None
     }
 }
 

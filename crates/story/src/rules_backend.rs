@@ -241,7 +241,7 @@ impl Backend for RulesBackend {
 }
 
 impl RulesBackend {
-    fn cluster(&self) -> &Cluster {
+    pub(crate) fn cluster(&self) -> &Cluster {
         &self.simulator.cluster
     }
 
@@ -269,11 +269,13 @@ impl RulesBackend {
         Ok(())
     }
 
-    /// Records a request of a machine: it enrols its tenant and ends the silence, whatever its result.
+    /// Records a request of a machine: it enrols its tenant, ends the silence, and is the return of a machine
+    /// that a rollout awaits, whatever its result.
     fn record_request(&mut self, machine: &MachineView) -> Result<(TenantId, MachineId), BackendError> {
         let tenant = find_tenant(self.cluster(), &machine.tenant)?;
         let machine = find_machine(self.cluster(), &format!("{}/{}", machine.tenant, machine.name))?;
         self.simulator.submit(&Command::Enrol(tenant))?;
+        self.simulator.submit(&Command::Polled(machine))?;
         self.simulator.environment.heard.insert(tenant, self.simulator.now.steady);
         Ok((tenant, machine))
     }

@@ -37,17 +37,19 @@ pub fn run_on(story: &Story, backend: &mut dyn Backend) -> Result<Transcript, St
         let executed = runner.execute(statement);
         executed.map_err(|error| error.after(runner.transcript.to_string()))?;
     }
-    let machines = runner.backend.machines();
+    finish(&mut runner, story).map_err(|error| error.after(runner.transcript.to_string()))?;
+    Ok(runner.transcript)
+}
+
+/// Records the final state of the machines.
+pub(crate) fn finish(runner: &mut Runner<'_>, story: &Story) -> Result<(), StoryError> {
     let last = story.statements.last().map(|statement| &statement.location);
-    match (machines, last) {
+    match (runner.backend.machines(), last) {
         (Ok(machines), _) => runner.transcript.machines(&machines),
-        (Err(error), Some(location)) => {
-            let error = location.error_on_line(error.to_string());
-            return Err(error.after(runner.transcript.to_string()));
-        }
+        (Err(error), Some(location)) => return Err(location.error_on_line(error.to_string())),
         (Err(_), None) => {}
     }
-    Ok(runner.transcript)
+    Ok(())
 }
 
 pub(crate) struct Runner<'a> {
@@ -85,6 +87,7 @@ impl<'a> Runner<'a> {
 impl Runner<'_> {
     pub(crate) fn execute(&mut self, statement: &Statement) -> Result<(), StoryError> {
         let location = &statement.location;
+        self.transcript.begin(location);
         if let Some(at) = statement.at {
             let at = match at {
                 StatementTime::Since(at) => at,
@@ -142,7 +145,7 @@ impl Runner<'_> {
                 for expectation in all {
                     self.check(location, expectation)?;
                 }
-                return Ok(());
+                return self.check_limits(location);
             }
             StatementKind::Await { all, within } => {
                 self.record(location);
@@ -150,6 +153,11 @@ impl Runner<'_> {
             }
         }
         self.record_documents(location)
+    }
+
+    /// Ends a run whose limits are exceeded.
+    fn check_limits(&mut self, location: &SourceLine) -> Result<(), StoryError> {
+        self.transcript.exceeded().map_or(Ok(()), |limit| Err(location.error_on_line(limit)))
     }
 
     fn record(&mut self, location: &SourceLine) {
@@ -161,6 +169,7 @@ impl Runner<'_> {
         loop {
             let recorded = self.transcript.documents(self.backend);
             recorded.map_err(|error| location.error_on_line(error.to_string()))?;
+            self.check_limits(location)?;
             if !self.step_programs(location)? {
                 return Ok(());
             }
@@ -238,6 +247,7 @@ impl Runner<'_> {
     }
 
     fn perform(&mut self, location: &SourceLine, command: &NamedCommand) -> Result<(), StatementError> {
+        self.check_limits(location)?;
         let performed = self.backend.perform(command);
         performed.map_err(|error| self.statement_error(location, error))
     }
@@ -370,7 +380,7 @@ impl Runner<'_> {
 }
 
 /// The command for an operation on that rollout.
-fn command_for(rollout: u64, operation: &RolloutOperation) -> NamedCommand {
+pub(crate) fn command_for(rollout: u64, operation: &RolloutOperation) -> NamedCommand {
     match operation {
         RolloutOperation::Cancel => NamedCommand::CancelRollout { rollout },
         RolloutOperation::Pause { take_back } => {

@@ -104,6 +104,21 @@ pub(crate) enum Operation {
     },
 }
 
+impl Operation {
+    /// The commands that need no lookup, and how often they are performed.
+    pub(crate) fn commands(&self) -> (&[NamedCommand], u16) {
+        match self {
+            Self::Perform(commands) => (commands, 1),
+            Self::Repeat { command, times } => (std::slice::from_ref(command), *times),
+            Self::Approve { .. }
+            | Self::Cancel(_)
+            | Self::Force(_)
+            | Self::Rollout(_)
+            | Self::Policy { .. } => (&[], 0),
+        }
+    }
+}
+
 /// A fault of the next requests of a machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct InjectedFault {

@@ -13,6 +13,8 @@ use forewarn_lifecycle::{EventId, Timestamp};
 use forewarn_types::show_duration;
 
 use crate::backend::{Backend, BackendError, TenantChanges};
+use crate::statement::SourceLine;
+use crate::step_recorder::StepRecorder;
 
 /// The record of a story run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -26,6 +28,8 @@ pub struct Transcript {
     /// The events in the order of their names.
     events: Vec<EventId>,
     stamped: Option<Duration>,
+    /// The same as steps, if they are recorded.
+    steps: Option<Box<StepRecorder>>,
 }
 
 impl fmt::Display for Transcript {
@@ -35,10 +39,43 @@ impl fmt::Display for Transcript {
 }
 
 impl Transcript {
+    /// A transcript that also records steps.
+    pub(crate) fn with_steps(steps: StepRecorder) -> Self {
+        Self { steps: Some(Box::new(steps)), ..Self::default() }
+    }
+
+    pub(crate) fn into_steps(self) -> Option<StepRecorder> {
+        self.steps.map(|steps| *steps)
+    }
+
+    /// The events E1, E2 …
+    pub(crate) fn events(&self) -> &[EventId] {
+        &self.events
+    }
+
+    /// Begins a statement. Everything that follows is its consequence.
+    pub(crate) fn begin(&mut self, location: &SourceLine) {
+        if let Some(steps) = &mut self.steps {
+            steps.begin(location);
+        }
+    }
+
+    /// The limit of steps that is exceeded, with a hint.
+    pub(crate) fn exceeded(&mut self) -> Option<String> {
+        self.steps.as_mut()?.exceeded()
+    }
+
+    /// Records an expectation that was checked, and the condition that was found instead. It is part of steps only.
+    pub(crate) fn expectation(&mut self, elapsed: Duration, expected: &str, found: Option<&str>) {
+        if let Some(steps) = &mut self.steps {
+            steps.expectation(elapsed, expected, found);
+        }
+    }
+
     /// Records a statement at its time.
     pub(crate) fn line(&mut self, elapsed: Duration, plain: &str) {
         self.stamp(elapsed);
-        self.push(plain);
+        self.write(plain);
     }
 
     /// Records a note at its time.
@@ -91,6 +128,9 @@ impl Transcript {
             if self.shown.remove(name).is_some() {
                 self.stamp(elapsed);
                 self.push(&format!("    {name} is gone"));
+                if let Some(steps) = &mut self.steps {
+                    steps.document(name, None);
+                }
             }
         }
     }
@@ -98,6 +138,9 @@ impl Transcript {
     /// Records the document that a machine of the tenant would read.
     fn document(&mut self, tenant: &TenantView, body: &[u8], beginning: Timestamp) {
         self.shown.insert(tenant.name.clone(), tenant.incarnation);
+        if let Some(steps) = &mut self.steps {
+            steps.document(&tenant.name, Some(body));
+        }
         let (name, head) = (&tenant.name, "sees document");
         match read_document(body) {
             Ok(Reading::Document(read)) if read.events.is_empty() => {
@@ -164,6 +207,9 @@ impl Transcript {
     /// Records the final state of the machines.
     pub(crate) fn machines(&mut self, machines: &[MachineView]) {
         self.text.push_str("\nin the end\n");
+        if let Some(steps) = &mut self.steps {
+            steps.begin_end();
+        }
         let width = machines.iter().map(|machine| machine.name.len()).max().unwrap_or(0);
         for machine in machines.iter().take(MACHINES_SHOWN_MAX) {
             self.push(&format!("  {:width$}  {}", machine.name, state(machine)));
@@ -175,6 +221,9 @@ impl Transcript {
 
     /// Records the time, once for everything that happens at it.
     fn stamp(&mut self, elapsed: Duration) {
+        if let Some(steps) = &mut self.steps {
+            steps.stamp(elapsed);
+        }
         if self.stamped != Some(elapsed) {
             self.stamped = Some(elapsed);
             let _ = writeln!(self.text, "at {}", show_duration(elapsed));
@@ -182,6 +231,13 @@ impl Transcript {
     }
 
     fn push(&mut self, line: &str) {
+        if let Some(steps) = &mut self.steps {
+            steps.text(line.trim_end());
+        }
+        self.write(line);
+    }
+
+    fn write(&mut self, line: &str) {
         let _ = writeln!(self.text, "  {}", line.trim_end());
     }
 }

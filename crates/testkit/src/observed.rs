@@ -7,6 +7,7 @@ pub mod observer;
 pub mod promise;
 pub mod random;
 mod random_fleet;
+pub mod returns;
 pub mod rollouts;
 pub mod steps;
 mod tenant_windows;
@@ -120,6 +121,15 @@ impl ObservedCluster {
         if self.cluster.tenant(tenant).is_some() {
             self.submit(Command::Enrol(tenant)).expect("a known tenant");
             self.requests.0.insert(tenant, self.now.steady);
+        }
+    }
+
+    /// Polls as that machine.
+    pub fn poll_as(&mut self, machine: MachineId) {
+        if let Some(tenant) = self.cluster.machine(machine).map(|machine| machine.tenant) {
+            self.poll(tenant);
+            self.submit(Command::Polled(machine)).expect("a known machine");
+            self.settle();
         }
     }
 

@@ -63,7 +63,16 @@ impl RunningCommand {
     pub fn end(mut self) -> CommandResult {
         let code = self.process.wait().unwrap().code();
         let rest = |lines: &Receiver<String>| lines.iter().map(|line| line + "\n").collect::<String>();
-        CommandResult { code, out: rest(&self.lines), err: self.heard + &rest(&self.said) }
+        let heard = std::mem::take(&mut self.heard);
+        CommandResult { code, out: rest(&self.lines), err: heard + &rest(&self.said) }
+    }
+}
+
+impl Drop for RunningCommand {
+    /// A failed test leaves nothing running.
+    fn drop(&mut self) {
+        self.process.kill().ok();
+        self.process.wait().ok();
     }
 }
 

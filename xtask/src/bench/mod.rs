@@ -2,6 +2,7 @@
 
 mod agent;
 mod core;
+mod dashboard;
 mod fleet;
 mod hostile;
 mod metadata;
@@ -47,12 +48,18 @@ pub(crate) fn command(mut words: Words) -> Result<Outcome> {
         Some("agent") => agent::run(Keep::read(words)?),
         Some("streams") => streams::command(words),
         Some("fleet") => fleet::command(words),
+        Some("dashboard") => dashboard::run(Keep::read(words)?),
         Some(other) => Err(Usage::unknown(other).into()),
         None => {
-            let hint = "cargo xtask bench core, rollout, story, metadata, hostile, agent, streams, or fleet";
+            let hint = "cargo xtask bench core, rollout, story, metadata, hostile, agent, streams, fleet, or dashboard";
             Err(Usage::new(&format!("no benchmark named\n  hint: {hint}")).into())
         }
     }
+}
+
+/// Measures the dashboard.
+pub(crate) fn measure_dashboard() -> Result<Outcome> {
+    dashboard::run(Keep::Nothing)
 }
 
 /// Measures the rules.

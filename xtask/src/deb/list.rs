@@ -61,7 +61,11 @@ const SERVER: DebPackage = DebPackage {
         ("deploy/deb/tmpfiles.conf", "usr/lib/tmpfiles.d/forewarn.conf"),
         ("deploy/systemd/forewarn.service", "usr/lib/systemd/system/forewarn.service"),
     ],
-    trees: &[("deploy/drivers", "usr/share/doc/forewarn/examples/drivers")],
+    trees: &[
+        ("docs", "usr/share/doc/forewarn/docs"),
+        ("deploy/drivers", "usr/share/doc/forewarn/examples/drivers"),
+        ("deploy/monitoring", "usr/share/doc/forewarn/examples/monitoring"),
+    ],
     empty: &[],
     manual: Manual::Written,
     references: &[
@@ -92,6 +96,8 @@ const SERVER: DebPackage = DebPackage {
         ("-rw-r--r--", "./usr/share/zsh/vendor-completions/_forewarn"),
         ("-rw-r--r--", "./usr/share/doc/forewarn/examples/drivers/virsh/forewarn-driver-virsh"),
         ("-rw-r--r--", "./usr/share/doc/forewarn/examples/drivers/forewarn-driver.conf"),
+        ("-rw-r--r--", "./usr/share/doc/forewarn/docs/guides/serve.md"),
+        ("-rw-r--r--", "./usr/share/doc/forewarn/examples/monitoring/forewarn.rules.yml"),
         ("-rw-r--r--", "./usr/share/doc/forewarn/copyright"),
         ("-rw-r--r--", "./usr/share/doc/forewarn/changelog.gz"),
     ],
@@ -117,6 +123,7 @@ const AGENT: DebPackage = DebPackage {
     copied: &[
         ("deploy/deb-agent/agent.toml", "etc/forewarn-agent/agent.toml"),
         ("deploy/systemd/forewarn-agent.service", "usr/lib/systemd/system/forewarn-agent.service"),
+        ("docs/reference/agent.md", "usr/share/doc/forewarn-agent/agent.md"),
     ],
     trees: &[("deploy/recipes", "usr/share/doc/forewarn-agent/examples")],
     empty: &[
@@ -136,6 +143,7 @@ const AGENT: DebPackage = DebPackage {
         ("-rw-r--r--", "./usr/lib/systemd/system/forewarn-agent.service"),
         ("-rw-r--r--", "./usr/share/man/man1/forewarn-agent.1.gz"),
         ("-rw-r--r--", "./usr/share/bash-completion/completions/forewarn-agent"),
+        ("-rw-r--r--", "./usr/share/doc/forewarn-agent/agent.md"),
         ("-rw-r--r--", "./usr/share/doc/forewarn-agent/examples/graceful-shutdown/agent.toml"),
         ("-rw-r--r--", "./usr/share/doc/forewarn-agent/copyright"),
         ("-rw-r--r--", "./usr/share/doc/forewarn-agent/changelog.gz"),

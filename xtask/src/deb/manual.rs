@@ -48,7 +48,14 @@ impl ReferencePage {
         for line in markdown.lines().skip_while(|line| line.starts_with("# ") || line.is_empty()) {
             block = write_line(&mut page, line, block);
         }
-        page.push_str(".SH SEE ALSO\n.BR forewarn (1),\n.BR forewarn\\-serve (1),\n.BR serve.toml (5),\n.BR fleet.toml (5)\n");
+        page.push_str(
+            ".SH FILES\nPages named here, such as store.md, are in /usr/share/doc/forewarn/docs.\n",
+        );
+        page.push_str(".SH SEE ALSO\n.BR forewarn (1),\n.BR forewarn\\-serve (1)");
+        for other in ["serve.toml", "fleet.toml"].iter().filter(|other| *other != name) {
+            page.push_str(&format!(",\n.BR {other} (5)"));
+        }
+        page.push('\n');
         page
     }
 }
@@ -187,7 +194,7 @@ mod tests {
     fn rendered(markdown: &str) -> String {
         let page = PAGE.render(&format!("# X\n\n{markdown}"));
         let body = page.split_once(".SH DESCRIPTION\n").unwrap().1;
-        body.split_once(".SH SEE ALSO").unwrap().0.to_owned()
+        body.split_once(".SH FILES").unwrap().0.to_owned()
     }
 
     #[test]

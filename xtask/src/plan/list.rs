@@ -4,20 +4,23 @@ use std::collections::BTreeMap;
 
 use super::{Installation, MEGABYTE, Steps};
 use crate::environments::{
-    AZURE_CLI, AZURE_CLI_2_50, AZURE_CLI_2_72, AZURE_NODE, AZURE_PYTHON, Environment, JEST, PYTEST,
-    SCHEMATHESIS,
+    AZURE_CLI, AZURE_CLI_2_50, AZURE_CLI_2_72, AZURE_NODE, AZURE_PYTHON, BROWSER_TOOLS, Environment, JEST,
+    PYTEST, SCHEMATHESIS,
 };
 use crate::libvirt;
-use crate::packages::{self, AGENT_PROGRAMS, KUBECTL, NODE, PROGRAMS, REAL_CLIENTS, SYSTEMD_ANALYZE, TRACER};
+use crate::packages::{
+    self, AGENT_PROGRAMS, BROWSER, KUBECTL, NODE, PROGRAMS, REAL_CLIENTS, SYSTEMD_ANALYZE, TRACER,
+};
 use crate::packages::{VALGRIND, download_bytes};
 use crate::steps::Extent;
 use crate::tools::{CARGO_DENY, CARGO_FUZZ, CARGO_MUTANTS, MDBOOK, NGINX, PROMTOOL, Tool, Unpacked};
 
 /// Environments of each step.
-const ENVIRONMENTS: [(&str, &[&Environment]); 3] = [
+const ENVIRONMENTS: [(&str, &[&Environment]); 4] = [
     ("api", &[&SCHEMATHESIS]),
     ("azure", &[&AZURE_CLI, &AZURE_CLI_2_50, &AZURE_CLI_2_72, &AZURE_PYTHON, &AZURE_NODE]),
     ("plugins", &[&PYTEST, &JEST]),
+    ("dashboard", &[&BROWSER_TOOLS]),
 ];
 
 const TOOLS: [(&str, &Tool); 2] = [("fuzz", &CARGO_FUZZ), ("dependencies", &CARGO_DENY)];
@@ -72,6 +75,7 @@ fn debian_packages() -> (Vec<&'static str>, Steps) {
         ("azure", packages::missing_python()),
         ("agent", [packages::missing(&AGENT_PROGRAMS), packages::missing_programs(&KUBECTL)].concat()),
         ("plugins", [packages::missing_python(), packages::missing_programs(&NODE)].concat()),
+        ("dashboard", packages::missing_programs(&BROWSER)),
         ("libvirt", packages::missing(&libvirt::INSTALLED)),
         ("power cuts", strace.clone()),
         ("full disks", strace),

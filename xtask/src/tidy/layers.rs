@@ -6,12 +6,13 @@ use super::manifests::{Package, compiled_into};
 
 /// Every package, lowest layer first. A package depends on packages of lower layers only; those that only its tests
 /// need are free.
-pub(super) const LAYERS: [&[&str]; 9] = [
-    &["types", "url", "processes", "cli-support", "reports"],
+pub(super) const LAYERS: [&[&str]; 10] = [
+    &["types", "url", "processes", "cli-support", "reports", "dashboard"],
     &["lifecycle", "imds", "http-client"],
     &["control", "hypervisor", "metadata", "agent-core", "client", "conformance"],
     &["store", "verdict", "explain"],
-    &["story", "server", "agent"],
+    &["story", "agent"],
+    &["server"],
     &["azure"],
     &["forewarn"],
     &["bench", "fuzz", "xtask"],

@@ -142,3 +142,29 @@ fn once_in_doubt_a_refusal_proves_nothing() {
     one.observe(&[]);
     assert!(one.notes.contains(&"completed".to_owned()));
 }
+
+/// promise: A7
+#[test]
+fn what_keeps_it_from_approving_is_told_once() {
+    let shared = Event::new(1, "Reboot", &[ME, "web_1"], 900);
+    let cases = [
+        (Approval::Alone, shared.clone(), Some("other machines")),
+        (Approval::Never, Event::reboot(1), Some("never")),
+        (Approval::WhenDone, Event::new(1, "Thaw", &[ME], 900), Some("unknown type")),
+        (Approval::WhenDone, shared, None),
+    ];
+    for (approval, event, obstacle) in cases {
+        let mut one = machine(approval);
+        one.observe(&[event]);
+        assert_eq!(one.obstacle(), None, "it prepares");
+        one.settle();
+        one.pass(10);
+        assert_eq!(one.obstacle().as_deref(), obstacle);
+        let told: Vec<_> = one.notes.iter().filter_map(|note| note.strip_prefix("not approving: ")).collect();
+        assert_eq!(told, obstacle.into_iter().collect::<Vec<_>>());
+    }
+    let mut one = machine(Approval::Alone);
+    one.observe(&[Event::reboot(1)]);
+    one.fail("drain");
+    assert_eq!(one.obstacle().as_deref(), Some("hooks failed"));
+}

@@ -8,5 +8,6 @@ mod lives;
 mod peers;
 mod phases;
 mod properties;
+mod retries;
 mod support;
 mod undoing;

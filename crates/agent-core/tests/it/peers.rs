@@ -208,7 +208,8 @@ fn while_enough_others_are_drained_it_waits_for_its_turn() {
     machine.pass(5);
     machine.hear_words(vec![PeerStatus { name: "web_1".to_owned(), events: BTreeMap::new() }]);
     assert_eq!(machine.running(), ["scheduled drain"]);
-    assert_eq!(machine.notes, ["seen", "waits for its turn", "preparing"]);
+    let told = ["seen", "asks for its turn", "waits for its turn behind web_1", "preparing"];
+    assert_eq!(machine.notes, told);
 }
 
 #[test]
@@ -263,4 +264,31 @@ fn until_it_is_undone_a_machine_counts_as_drained() {
     assert_eq!(machine.watcher.peer_status().events[&id(5).to_string()].stage, Stage::Ready);
     machine.done("drain");
     assert!(machine.watcher.peer_status().events.is_empty());
+}
+
+/// promise: A7
+#[test]
+fn the_machines_that_are_waited_for_are_named_with_their_states() {
+    let mut machine = leader(Silence::Wait);
+    machine.observe(&[shared(&["web_9", ME, "web_1"])]);
+    assert_eq!(machine.obstacle(), None, "it prepares");
+    machine.settle();
+    assert_eq!(machine.obstacle().unwrap(), "web_9 unknown, web_1 unknown");
+    let refused = || PeerReport::Failed { name: "web_1".to_owned(), error: "refused".to_owned() };
+    for _ in 0..4 {
+        machine.pass(4);
+        machine.hear_report(refused());
+        machine.hear(&[("web_9", 1, Stage::Preparing)]);
+    }
+    assert_eq!(machine.obstacle().unwrap(), "web_9 preparing, web_1 silent: refused");
+    machine.hear(&[("web_9", 1, Stage::Ready), ("web_1", 1, Stage::Ready)]);
+    assert_eq!(machine.obstacle().unwrap(), "web_9 leads");
+    let told: Vec<_> = machine.notes.iter().filter(|note| note.starts_with("not approving")).collect();
+    let expected = [
+        "not approving: web_9 unknown, web_1 unknown",
+        "not approving: web_9 preparing, web_1 silent: refused",
+        "not approving: web_9 leads",
+    ];
+    assert_eq!(told, expected, "progress is not logged, silence is");
+    assert!(machine.approvals.is_empty());
 }

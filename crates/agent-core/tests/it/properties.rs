@@ -13,6 +13,7 @@ enum Step {
     ApprovalResult { number: u8, taken: bool },
     Hear { number: u8, stage: Stage },
     Pass(u64),
+    Retry,
     Restart,
 }
 
@@ -33,6 +34,7 @@ fn step() -> impl Strategy<Value = Step> {
         2 => (1u8..4, stage).prop_map(|(number, stage)| Step::Hear { number, stage }),
         2 => (1u64..400).prop_map(Step::Pass),
         1 => Just(Step::Restart),
+        1 => Just(Step::Retry),
         1 => event.prop_map(|event| Step::See(vec![event])),
     ]
 }
@@ -86,6 +88,7 @@ fn play(mut machine: Machine, steps: &[Step], mut check: impl FnMut(&Machine)) -
             }
             Step::Hear { number, stage } => machine.hear(&[("web_1", *number, *stage)]),
             Step::Pass(seconds) => machine.pass(*seconds),
+            Step::Retry => drop(machine.retry(None)),
             Step::Restart => machine = machine.restart(1),
         }
         check(&machine);

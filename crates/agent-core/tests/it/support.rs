@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use forewarn_agent_core::{
-    Approval, ApprovalResult, Condition, Effect, EventLogKind, Failure, Hook, HookOutcome, Memory,
-    Observation, PeerEventStatus, PeerReport, PeerStatus, Peers, Phase, Run, Settings, Silence, Stage, Task,
-    Watcher,
+    Approval, ApprovalObstacle, ApprovalResult, Condition, Effect, EventLogKind, Failure, Hook, HookOutcome,
+    Memory, Observation, PeerEventStatus, PeerReport, PeerState, PeerStatus, Peers, Phase, Run, Settings,
+    Silence, Stage, Task, Watcher,
 };
 use forewarn_imds::{Edition, Reading, print_date, read_document};
 use forewarn_types::{EventId, Steady, Timestamp};
@@ -244,6 +244,19 @@ impl Machine {
         }
     }
 
+    /// Somebody has failed hooks run again: those of an event, or all. Returns them in short.
+    pub(crate) fn retry(&mut self, event: Option<u8>) -> Vec<String> {
+        let (tasks, effects) = self.watcher.retry(self.steady(), event.map(id));
+        self.take(effects);
+        tasks.iter().map(|task| format!("{} {}", task.phase.as_str(), task.hook)).collect()
+    }
+
+    /// Why the first event is not approved, in short.
+    pub(crate) fn obstacle(&self) -> Option<String> {
+        let (case, _) = self.watcher.cases().next()?;
+        self.watcher.obstacle(self.steady(), case).as_ref().map(reason)
+    }
+
     pub(crate) fn answer(&mut self, number: u8, answer: ApprovalResult) {
         let effects = self.watcher.on_approval_result(self.steady(), id(number), answer);
         self.take(effects);
@@ -275,6 +288,29 @@ impl Machine {
     }
 }
 
+fn reason(obstacle: &ApprovalObstacle) -> String {
+    match obstacle {
+        ApprovalObstacle::HooksFailed => "hooks failed".to_owned(),
+        ApprovalObstacle::NeverApproves => "never".to_owned(),
+        ApprovalObstacle::OtherMachines => "other machines".to_owned(),
+        ApprovalObstacle::UnknownType => "unknown type".to_owned(),
+        ApprovalObstacle::Malformed => "malformed".to_owned(),
+        ApprovalObstacle::Leader(name) => format!("{name} leads"),
+        ApprovalObstacle::Peers(peers) => {
+            let state = |state: &PeerState| match state {
+                PeerState::Silent => "silent".to_owned(),
+                PeerState::Unknown => "unknown".to_owned(),
+                PeerState::Stage(stage) => format!("{stage:?}").to_lowercase(),
+            };
+            let peers = peers.iter().map(|peer| {
+                let error = peer.error.as_ref().map(|error| format!(": {error}")).unwrap_or_default();
+                format!("{} {}{error}", peer.name, state(&peer.state))
+            });
+            peers.collect::<Vec<_>>().join(", ")
+        }
+    }
+}
+
 fn short(kind: &EventLogKind) -> String {
     match kind {
         EventLogKind::Observed { mine: true } => "seen".to_owned(),
@@ -282,11 +318,13 @@ fn short(kind: &EventLogKind) -> String {
         EventLogKind::Ignored => "ignored".to_owned(),
         EventLogKind::UnknownType => "unknown type".to_owned(),
         EventLogKind::TooLate => "too late".to_owned(),
-        EventLogKind::WaitsForTurn => "waits for its turn".to_owned(),
+        EventLogKind::WaitsForTurn { behind } if behind.is_empty() => "asks for its turn".to_owned(),
+        EventLogKind::WaitsForTurn { behind } => format!("waits for its turn behind {}", behind.join(", ")),
         EventLogKind::Preparing => "preparing".to_owned(),
         EventLogKind::HookFailed { hook, reason, .. } => format!("{hook} failed: {reason}"),
         EventLogKind::Ready => "ready".to_owned(),
         EventLogKind::Held => "held".to_owned(),
+        EventLogKind::NotApproving { obstacle } => format!("not approving: {}", reason(obstacle)),
         EventLogKind::Approving { without } if without.is_empty() => "approving".to_owned(),
         EventLogKind::Approving { without } => format!("approving without {}", without.join(", ")),
         EventLogKind::Approved => "approved".to_owned(),

@@ -222,3 +222,15 @@ fn who_undoes_knows_that_it_was_tried_before() {
     machine.observe(&[]);
     assert_eq!(machine.log, ["undo drain 2"]);
 }
+
+#[test]
+fn an_undo_knows_the_last_status_of_its_event() {
+    let mut machine = Machine::with_hooks(&[drain()]);
+    machine.observe(&[Event::reboot(1)]);
+    machine.done("drain");
+    machine.observe(&[Event::reboot(1).started()]);
+    machine.observe(&[]);
+    let run = machine.run("drain");
+    assert_eq!(run.observed.status, forewarn_agent_core::Status::Started);
+    assert!(run.observed.not_before.is_some(), "the announcement is kept");
+}

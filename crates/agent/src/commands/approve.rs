@@ -2,7 +2,7 @@
 
 use std::io::{self, BufRead, IsTerminal, Write};
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use clap::Args;
 use forewarn_agent_core::{ObservedEvent, Status};
 use forewarn_cli_support::table::Width;
@@ -11,11 +11,9 @@ use forewarn_client::Client;
 use forewarn_types::EventId;
 use serde_json::json;
 
+use super::event_ids::resolve_id;
 use super::events::Listing;
 use super::{GlobalOptions, OutputFormat, block_on, print, print_data};
-
-/// Minimum length of an id prefix.
-const ID_CHARS_MIN: usize = 4;
 
 /// Limit of an input line.
 const ANSWER_CHARS_MAX: usize = 1024;
@@ -47,14 +45,16 @@ pub(super) fn command(options: &GlobalOptions, arguments: &ApproveArgs) -> Resul
         if arguments.interactive {
             return confirm_each(&mut client, &listing, &scheduled, options.output()).await;
         }
-        let chosen = if arguments.all {
+        let chosen: Vec<_> = if arguments.all {
             scheduled
                 .iter()
                 .filter(|observed| observed.names(&listing.me))
                 .map(|observed| observed.id)
                 .collect()
         } else {
-            resolve_ids(&listing, &arguments.ids)?
+            let known: Vec<_> = listing.events.iter().map(|observed| observed.id).collect();
+            let resolve = |text: &String| resolve_id(&known, text, "forewarn-agent events");
+            arguments.ids.iter().map(resolve).collect::<Result<_>>()?
         };
         if chosen.is_empty() {
             eprintln!("no scheduled event names {}", one_line(&listing.me));
@@ -102,31 +102,6 @@ impl ApprovalReport {
         let approved = || self.answers.iter().filter(|(_, answer)| is_approved(*answer));
         let list: Vec<_> = self.answers.iter().map(entry).collect();
         print_data(format, &list, |_| approved().map(|(id, _)| id.to_string()).collect())
-    }
-}
-
-/// Resolves ids and prefixes of ids.
-fn resolve_ids(listing: &Listing, ids: &[String]) -> Result<Vec<EventId>> {
-    ids.iter().map(|text| resolve_id(listing, text)).collect()
-}
-
-fn resolve_id(listing: &Listing, text: &str) -> Result<EventId> {
-    // A complete id is passed on: the endpoint checks it.
-    if let Some(id) = EventId::parse(text) {
-        return Ok(id);
-    }
-    let start = text.to_ascii_uppercase();
-    let fits = |observed: &&ObservedEvent| observed.id.to_string().starts_with(&start);
-    let found: Vec<_> = listing.events.iter().filter(fits).collect();
-    match found[..] {
-        _ if text.len() < ID_CHARS_MIN => {
-            bail!(
-                "an id prefix has at least {ID_CHARS_MIN} characters: {text}\n  hint: forewarn-agent events"
-            )
-        }
-        [observed] => Ok(observed.id),
-        [] => bail!("event not found: {text}\n  hint: forewarn-agent events"),
-        [..] => bail!("{} events begin with {text}: use a longer prefix", found.len()),
     }
 }
 

@@ -9,7 +9,7 @@ use forewarn_client::{Client, MalformedEvent, Observation, PollResponse};
 use forewarn_types::show_duration;
 use serde_json::json;
 
-use super::status::short_id;
+use super::status::shown_id;
 use super::{GlobalOptions, OutputFormat, block_on, print, print_data};
 use crate::config::Config;
 
@@ -82,12 +82,8 @@ impl Listing {
         let mut table = Table::new(width, &headings).dropping(&dropped);
         for observed in events {
             let duration = observed.duration().map(show_duration).unwrap_or_default();
-            let id = observed.id.to_string();
             table.row([
-                match width {
-                    Width::Fit(_) => short_id(&id),
-                    Width::Wide => id,
-                },
+                shown_id(&observed.id.to_string(), width),
                 observed.kind.clone(),
                 observed.status.as_str().to_owned(),
                 observed.not_before.map(|at| at.to_string()).unwrap_or_default(),

@@ -10,14 +10,10 @@ pub(super) fn command(options: &GlobalOptions) -> Result<()> {
     let config = options.load()?;
     let found = block_on(async { Ok(run::search(&config).run().await?) })?;
     let endpoint = found.endpoint.to_string();
-    let source = match config.given.endpoint {
-        Some(_) => "given by --endpoint".to_owned(),
-        None => format!("found {}", found.by),
-    };
     match options.output() {
         OutputFormat::Text(_) => {
             print(&format!("{endpoint}\n"))?;
-            eprintln!("{source}");
+            eprintln!("found {}", found.by);
             Ok(())
         }
         OutputFormat::Data(format) => {

@@ -6,9 +6,12 @@ mod approve;
 mod check;
 #[cfg(test)]
 mod documented;
+mod event_ids;
 mod events;
 mod find;
+mod listener;
 mod rehearse;
+mod retry;
 mod status;
 
 use std::io::{self, Write};
@@ -86,6 +89,7 @@ enum Command {
     )]
     Events,
     Approve(approve::ApproveArgs),
+    Retry(retry::RetryArgs),
     /// Check the settings and list the hooks
     #[command(before_help = "Example:\n  forewarn-agent check-config --config ./agent.toml")]
     CheckConfig,
@@ -116,6 +120,7 @@ pub fn main() -> ExitCode {
         Command::Status(arguments) => status::command(&options, &arguments),
         Command::Events => events::command(&options),
         Command::Approve(arguments) => approve::command(&options, &arguments),
+        Command::Retry(arguments) => retry::command(&options, &arguments),
         Command::CheckConfig => check::command(&options),
         Command::Rehearse(arguments) => rehearse::command(&options, &arguments),
         Command::Find => find::command(&options),
@@ -229,6 +234,8 @@ mod tests {
             "approve 28512AF7-C957-4500-9BC4-842D6FB531E4 9F00",
             "approve --all",
             "approve --interactive",
+            "retry",
+            "retry 28512AF7 --at 9912 -o name",
             "check-config",
             "rehearse --type Reboot --left 60s --json",
             "rehearse --type Freeze --cancelled",
@@ -247,6 +254,7 @@ mod tests {
             "approve",
             "approve --all 2851",
             "approve --all --interactive",
+            "retry 2851 9F00",
             "run --endpoint https://h",
             "rehearse --type Thaw",
             "rehearse --left soon",

@@ -9,7 +9,7 @@ mod report;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use forewarn_agent_core::{
@@ -102,7 +102,7 @@ pub(super) fn command(options: &GlobalOptions, arguments: &RehearseArgs) -> Resu
 async fn check(config: &Config) -> Result<String> {
     let read = tokio::time::timeout(CHECK_MAX, read_endpoint(config)).await;
     let memory = memory::read_only(&config.state)
-        .context("cannot read the memory of the agent\n  hint: run this as the user of the agent")?;
+        .map_err(|error| anyhow!("{error:#}\n  hint: run this as the user of the agent"))?;
     let (me, events) = match read {
         Ok(Ok(known)) => known,
         Ok(Err(error)) => return check_without_endpoint(config, &memory, &format!("{error:#}")),
@@ -110,10 +110,12 @@ async fn check(config: &Config) -> Result<String> {
     };
     let Memory { cases, pending_undo } = memory;
     if cases.iter().any(|case| case.observed.names(&me)) {
-        bail!("cannot rehearse: a real event is pending\n  hint: forewarn-agent status");
+        bail!("cannot rehearse: a real event is pending\n  hint: forewarn-agent events");
     }
     if let Some(hook) = pending_undo.keys().next() {
-        bail!("cannot rehearse: the undo of a real event is pending: {hook}\n  hint: forewarn-agent status");
+        bail!(
+            "cannot rehearse: the undo of a real event is pending: {hook}\n  hint: a running agent undoes it"
+        );
     }
     for event in &events {
         match event {
@@ -222,7 +224,7 @@ impl<'a> Rehearsal<'a> {
         rules.iter_mut().for_each(|rule| rule.approval = Some(Approval::Never));
         let mut peers = base.peers.clone();
         peers.at_once = None;
-        let settings = Settings { approval: Approval::Never, rules, peers, ..base };
+        let settings = Settings { approval: Approval::Never, rules, peers, ..base.clone() };
         let seconds = arguments.duration.and_then(|Span(span)| i64::try_from(span.as_secs()).ok());
         let event = ReadEvent {
             id: EventId::from_bytes(random::bytes().context("no random numbers available")?),
@@ -235,7 +237,9 @@ impl<'a> Rehearsal<'a> {
             source: Some(Word::Known(forewarn_types::EventSource::Platform)),
             duration_seconds: Some(seconds.unwrap_or(-1)),
         };
-        let report = RehearsalReport::new(&event, arguments.left.0);
+        let observed = ObservedEvent::read(&event, Edition::newest());
+        let policy = observed.map_or(base.approval, |observed| base.approval_of(&observed));
+        let report = RehearsalReport::new(&event, arguments.left.0, policy);
         Ok(Self {
             config,
             watcher: Watcher::new(settings, Memory::default()),
@@ -365,7 +369,8 @@ impl<'a> Rehearsal<'a> {
             EventLogKind::Observed { .. }
             | EventLogKind::UnknownType
             | EventLogKind::TooLate
-            | EventLogKind::WaitsForTurn
+            | EventLogKind::WaitsForTurn { .. }
+            | EventLogKind::NotApproving { .. }
             | EventLogKind::Preparing
             | EventLogKind::Approving { .. }
             | EventLogKind::Approved

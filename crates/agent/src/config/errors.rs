@@ -38,17 +38,25 @@ pub(super) struct ConfigReport<'a> {
     file: &'a Path,
     text: &'a str,
     errors: Vec<ConfigError>,
-    /// Lines with errors of the schema.
-    malformed: Vec<usize>,
-    /// Lines at which entries of arrays of tables begin.
-    entries: Vec<usize>,
+    /// True if the text is not TOML.
+    is_unparsed: bool,
+    removed: Vec<RemovedPart>,
+}
+
+/// A part of the file that was removed because of a schema error. A check must not report it as missing.
+#[derive(Debug, Default)]
+struct RemovedPart {
+    /// The keys of the tables around it, from the outside, then its own key.
+    keys: Vec<String>,
+    /// The positions of the tables around it, from the outside.
+    tables: Vec<Range<usize>>,
+    /// True if its key is unknown: it may be a misspelling of any key of its table.
+    is_unknown: bool,
 }
 
 impl<'a> ConfigReport<'a> {
     pub(super) fn new(file: &'a Path, text: &'a str) -> Self {
-        let begins = |(_, line): &(usize, &str)| line.trim_start().starts_with('[');
-        let entries = text.lines().enumerate().filter(begins).map(|(index, _)| index + 1).collect();
-        Self { file, text, errors: Vec::new(), malformed: Vec::new(), entries }
+        Self { file, text, errors: Vec::new(), is_unparsed: false, removed: Vec::new() }
     }
 
     /// Parses the text. Parts with schema errors are reported and removed, so that the rest is still validated.
@@ -57,7 +65,8 @@ impl<'a> ConfigReport<'a> {
         for error in &errors {
             self.add_schema_error(error);
         }
-        if !errors.is_empty() {
+        self.is_unparsed = !errors.is_empty();
+        if self.is_unparsed {
             return T::default();
         }
         let mut table = table;
@@ -66,10 +75,13 @@ impl<'a> ConfigReport<'a> {
                 Ok(read) => return read,
                 Err(error) => {
                     self.add_schema_error(&error);
-                    let removed = error.span().is_some_and(|span| remove(table.get_mut(), &span));
-                    if !removed || self.errors.len() >= PROBLEMS_MAX {
+                    let removed = error.span().and_then(|span| remove(table.get_mut(), &span));
+                    let (Some(mut part), true) = (removed, self.errors.len() < PROBLEMS_MAX) else {
+                        self.is_unparsed = true;
                         return T::default();
-                    }
+                    };
+                    part.is_unknown = error.message().starts_with("unknown field");
+                    self.removed.push(part);
                 }
             }
         }
@@ -77,18 +89,29 @@ impl<'a> ConfigReport<'a> {
 
     fn add_schema_error(&mut self, error: &toml::de::Error) {
         let line = error.span().map(|span| self.line(&span));
-        self.malformed.extend(line);
         self.add(line, plain_file_error(error.message()));
     }
 
-    /// Adds an error at a position. Entries with schema errors get no further ones.
+    /// Adds an error at a position.
     pub(super) fn at(&mut self, span: &Range<usize>, message: impl Into<String>) {
         let line = self.line(span);
-        let entry = |line: usize| self.entries.iter().rev().find(|begin| **begin <= line).copied();
-        let here = entry(line);
-        if here.is_none() || !self.malformed.iter().any(|malformed| entry(*malformed) == here) {
-            self.add(Some(line), message.into());
-        }
+        self.add(Some(line), message.into());
+    }
+
+    /// True if the value of a key, or a part of it, was removed because of an error that is already reported: its
+    /// absence is no further error. `table` is the position of the table; `None` for the file.
+    pub(super) fn may_have_lost(&self, table: Option<&Range<usize>>, key: &str) -> bool {
+        let is_lost = |part: &RemovedPart| {
+            let depth = match table {
+                Some(table) => part.tables.iter().position(|around| around == table).map(|index| index + 1),
+                None => Some(0),
+            };
+            depth.is_some_and(|depth| {
+                let is_direct = part.keys.len() == depth + 1;
+                (part.is_unknown && is_direct) || part.keys.get(depth).is_some_and(|lost| lost == key)
+            })
+        };
+        self.is_unparsed || self.removed.iter().any(is_lost)
     }
 
     /// Adds an error without a position.
@@ -99,10 +122,6 @@ impl<'a> ConfigReport<'a> {
     /// Adds an error about another file.
     pub(super) fn in_file(&mut self, file: &Path, message: impl Into<String>) {
         self.errors.push(ConfigError { file: file.to_owned(), line: None, message: message.into() });
-    }
-
-    pub(super) fn is_malformed(&self) -> bool {
-        !self.malformed.is_empty()
     }
 
     pub(super) fn into_errors(mut self) -> Vec<ConfigError> {
@@ -123,38 +142,51 @@ impl<'a> ConfigReport<'a> {
     }
 }
 
-/// Removes the smallest part of a table that contains an error.
-fn remove(table: &mut DeTable<'_>, span: &Range<usize>) -> bool {
-    if table.iter_mut().any(|(_, value)| remove_below(value.get_mut(), span)) {
-        return true;
+/// Removes the smallest part of a table that contains an error. A list without elements goes with its last one.
+fn remove(table: &mut DeTable<'_>, span: &Range<usize>) -> Option<RemovedPart> {
+    let below = table.iter_mut().find_map(|(key, value)| {
+        let mut part = remove_below(value, span)?;
+        part.keys.insert(0, key.get_ref().to_string());
+        let is_empty = value.get_ref().as_array().is_some_and(|array| array.is_empty());
+        Some((part, is_empty.then(|| key.clone())))
+    });
+    if let Some((part, emptied)) = below {
+        emptied.map(|key| table.remove(&key));
+        return Some(part);
     }
     let is_meant = |key: &Range<usize>, value: &Range<usize>| contains(key, span) || contains(value, span);
     let found = table.iter().find(|(key, value)| is_meant(&key.span(), &value.span()));
-    let Some(key) = found.map(|(key, _)| key.clone()) else { return false };
-    table.remove(&key).is_some()
+    let key = found.map(|(key, _)| key.clone())?;
+    table.remove(&key);
+    Some(RemovedPart { keys: vec![key.get_ref().to_string()], ..RemovedPart::default() })
 }
 
-fn remove_below(value: &mut DeValue<'_>, span: &Range<usize>) -> bool {
-    match value {
-        DeValue::Table(table) => remove(table, span),
+fn remove_below(value: &mut Spanned<DeValue<'_>>, span: &Range<usize>) -> Option<RemovedPart> {
+    let own = value.span();
+    match value.get_mut() {
+        DeValue::Table(table) => {
+            let mut part = remove(table, span)?;
+            part.tables.insert(0, own);
+            Some(part)
+        }
         DeValue::Array(array) => remove_from_list(array, span),
         DeValue::String(_)
         | DeValue::Integer(_)
         | DeValue::Float(_)
         | DeValue::Boolean(_)
-        | DeValue::Datetime(_) => false,
+        | DeValue::Datetime(_) => None,
     }
 }
 
-fn remove_from_list(array: &mut DeArray<'_>, span: &Range<usize>) -> bool {
-    if array.iter_mut().any(|value| remove_below(value.get_mut(), span)) {
-        return true;
+fn remove_from_list(array: &mut DeArray<'_>, span: &Range<usize>) -> Option<RemovedPart> {
+    if let Some(part) = array.iter_mut().find_map(|value| remove_below(value, span)) {
+        return Some(part);
     }
     let is_meant = |value: &Spanned<DeValue<'_>>| contains(&value.span(), span);
-    let Some(index) = array.iter().position(is_meant) else { return false };
+    let index = array.iter().position(is_meant)?;
     let rest = array.iter().enumerate().filter(|(other, _)| *other != index);
     *array = rest.map(|(_, value)| value.clone()).collect();
-    true
+    Some(RemovedPart::default())
 }
 
 fn contains(outer: &Range<usize>, inner: &Range<usize>) -> bool {

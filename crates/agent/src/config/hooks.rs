@@ -3,8 +3,9 @@
 //! An executable in `scheduled.d` is a hook of that phase. `10-drain` runs before `20-stop`; a name without a number
 //! has order 50. Files that are not executable, and leftovers of editors and package managers, are skipped with a note.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::ops::Range;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::Duration;
@@ -13,9 +14,9 @@ use forewarn_agent_core::{Condition, Hook, Mine, Phase};
 use forewarn_types::{Span, show_duration};
 use toml::Spanned;
 
-use super::HOOK_LIMIT_MAX;
 use super::errors::ConfigReport;
 use super::file::HookTable;
+use super::{HOOK_LIMIT_MAX, HOOK_LIMIT_MIN};
 use crate::hooks::{CommandWork, Work};
 
 /// Limit of hooks, and of files in a hook directory.
@@ -36,6 +37,8 @@ const UNDONE_FOR_OTHERS: &str = "only hooks for events of this machine can be un
 /// The hooks that were read so far.
 pub(super) struct HookCollector {
     limit: Duration,
+    /// Names of all hooks of the settings file, also of those with errors.
+    names: BTreeSet<String>,
     hooks: Vec<Hook>,
     works: BTreeMap<String, Work>,
     notes: Vec<String>,
@@ -43,7 +46,7 @@ pub(super) struct HookCollector {
 
 impl HookCollector {
     pub(super) fn new(limit: Duration) -> Self {
-        Self { limit, hooks: Vec::new(), works: BTreeMap::new(), notes: Vec::new() }
+        Self { limit, names: BTreeSet::new(), hooks: Vec::new(), works: BTreeMap::new(), notes: Vec::new() }
     }
 
     pub(super) fn into_parts(self) -> (Vec<Hook>, BTreeMap<String, Work>, Vec<String>) {
@@ -58,22 +61,26 @@ impl HookCollector {
         }
         for table in tables {
             let span = table.span();
-            if let Err(errors) = self.take(table.into_inner()) {
-                errors.into_iter().for_each(|what| report.at(&span, what));
-            }
+            let errors = self.take(&span, table.into_inner(), report);
+            errors.into_iter().for_each(|error| report.at(&span, error));
         }
     }
 
-    fn take(&mut self, table: HookTable) -> Result<(), Vec<String>> {
+    /// Takes a hook of the settings file, or returns all errors in it.
+    fn take(&mut self, span: &Range<usize>, table: HookTable, report: &ConfigReport<'_>) -> Vec<String> {
+        let is_lost = |key: &str| report.may_have_lost(Some(span), key);
         let mut errors = Vec::new();
         let name = table.name.clone().unwrap_or_default();
-        if !is_name(&name) {
+        let is_name_lost = table.name.is_none() && is_lost("name");
+        if is_name(&name) {
+            if !self.names.insert(name.clone()) {
+                errors.push(format!("duplicate hook name: {name}"));
+            }
+        } else if !is_name_lost {
             errors.push(
                 "invalid hook name: use letters, digits, '.', '_' and '-'\n  hint: name = \"stop-web\""
                     .to_owned(),
             );
-        } else if self.works.contains_key(&name) {
-            errors.push(format!("duplicate hook name: {name}"));
         }
         let phase = table.phase.unwrap_or(Phase::Scheduled);
         if phase != Phase::Scheduled && table.even_late {
@@ -88,35 +95,24 @@ impl HookCollector {
             errors.push(format!("{name}: retries is at most {RETRIES_MAX}"));
         }
         let limit = table.limit.map_or(self.limit, |Span(limit)| limit);
-        if limit.is_zero() || limit > HOOK_LIMIT_MAX {
+        if table.limit.is_some() && !(HOOK_LIMIT_MIN..=HOOK_LIMIT_MAX).contains(&limit) {
             errors.push(format!("{name}: limit must be between 1s and {}", show_duration(HOOK_LIMIT_MAX)));
         }
         let (when, order, retries, even_late) =
             (table.when.clone(), table.order.unwrap_or(ORDER), table.retries, table.even_late);
-        let work = work(table).and_then(|work| work.check().map(|()| work));
-        let undoes = phase == Phase::Scheduled && work.as_ref().is_ok_and(Work::undoes);
-        if undoes && when.mine != Mine::Yes {
+        let (works, work_errors) = works(table, is_lost);
+        errors.extend(work_errors.into_iter().map(|error| format!("{name}: {error}")));
+        let undoes = phase == Phase::Scheduled && works.iter().any(Work::undoes);
+        if undoes && when.mine != Mine::Yes && !is_lost("phase") {
             errors.push(format!("{name}: {UNDONE_FOR_OTHERS}"));
         }
-        match work {
-            Ok(work) if errors.is_empty() => {
-                self.hooks.push(Hook {
-                    name: name.clone(),
-                    phase,
-                    when,
-                    order,
-                    limit,
-                    retries,
-                    undoes,
-                    even_late,
-                });
-                self.works.insert(name, work);
-                return Ok(());
-            }
-            Ok(_) => {}
-            Err(error) => errors.push(format!("{name}: {error}")),
+        if let ([work], []) = (&works[..], &errors[..]) {
+            let notes = work.notes().into_iter().map(|note| format!("hook {name}: {note}"));
+            self.notes.extend(notes);
+            self.works.insert(name.clone(), work.clone());
+            self.hooks.push(Hook { name, phase, when, order, limit, retries, undoes, even_late });
         }
-        Err(errors)
+        errors
     }
 
     /// Reads the hooks in the directories, one for each phase. Missing directories are valid, unless the path is
@@ -128,7 +124,9 @@ impl HookCollector {
         report: &mut ConfigReport<'_>,
     ) {
         if is_named && !parent.is_dir() {
-            report.in_file(parent, "hook directory not found");
+            // A relative path depends on the working directory, so the message has the absolute one.
+            let parent = std::path::absolute(parent).unwrap_or_else(|_| parent.to_owned());
+            report.in_file(&parent, "hook directory not found");
             return;
         }
         for phase in Phase::ALL {
@@ -182,7 +180,9 @@ impl HookCollector {
         let path = path.to_str().ok_or("path is not UTF-8")?.to_owned();
         let full = format!("{}.d/{name}", phase.as_str());
         let work = Work::Command(CommandWork { command: vec![path], undo: None });
-        work.check()?;
+        if let Some(error) = work.errors().into_iter().next() {
+            return Err(error);
+        }
         self.hooks.push(Hook {
             name: full.clone(),
             phase,
@@ -198,31 +198,41 @@ impl HookCollector {
     }
 }
 
-/// The work of a hook. Exactly one kind must be configured.
-fn work(table: HookTable) -> Result<Work, String> {
+/// The work of a hook, and all errors in it. Exactly one kind must be configured.
+fn works(table: HookTable, is_lost: impl Fn(&str) -> bool) -> (Vec<Work>, Vec<String>) {
     let HookTable { command, undo, systemd, webhook, kubernetes, touch, signal, wait, .. } = table;
-    let is_lost = undo.is_some() && command.is_none();
-    let command = command.map(|command| Work::Command(CommandWork { command, undo }));
-    let all = [
-        command,
-        systemd.map(Work::Systemd),
-        webhook.map(Work::Webhook),
-        kubernetes.map(Work::Kubernetes),
-        touch.map(Work::Touch),
-        signal.map(Work::Signal),
-        wait.map(Work::Wait),
+    let mut errors = Vec::new();
+    if undo.is_some() && command.is_none() && !is_lost("command") {
+        errors.push("undo is only valid with command: other work undoes itself".to_owned());
+    }
+    let kinds = [
+        ("command", command.map(|command| Work::Command(CommandWork { command, undo }))),
+        ("systemd", systemd.map(Work::Systemd)),
+        ("webhook", webhook.map(Work::Webhook)),
+        ("kubernetes", kubernetes.map(Work::Kubernetes)),
+        ("touch", touch.map(Work::Touch)),
+        ("signal", signal.map(Work::Signal)),
+        ("wait", wait.map(Work::Wait)),
     ];
-    let mut works: Vec<Work> = all.into_iter().flatten().collect();
-    if is_lost {
-        return Err("undo is only valid with command: other work undoes itself".to_owned());
+    let has_lost_work = kinds.iter().any(|(key, work)| work.is_none() && is_lost(key));
+    let mut works = Vec::new();
+    for (key, work) in kinds {
+        let Some(work) = work else { continue };
+        if !is_lost(key) {
+            errors.extend(work.errors());
+        }
+        works.push(work);
     }
-    match works.pop() {
-        Some(work) if works.is_empty() => Ok(work),
-        Some(_) => Err("a hook has more than one kind of work\n  hint: split it into two hooks".to_owned()),
-        None => Err("a hook has no work\n  \
-                     hint: command, systemd, webhook, touch, signal, kubernetes or wait"
-            .to_owned()),
+    if works.len() > 1 {
+        errors.push("a hook has more than one kind of work\n  hint: split it into two hooks".to_owned());
     }
+    if works.is_empty() && !has_lost_work {
+        errors.push(
+            "a hook has no work\n  hint: command, systemd, webhook, touch, signal, kubernetes or wait"
+                .to_owned(),
+        );
+    }
+    (works, errors)
 }
 
 fn entries(directory: &Path) -> Result<Vec<String>, String> {

@@ -35,7 +35,7 @@ pub(crate) const FILE: &str = "/etc/forewarn-agent/agent.toml";
 /// Default parent of the hook directories.
 const HOOKS: &str = "/etc/forewarn-agent";
 
-/// Default path of the memory file.
+/// Default path of the state file.
 const STATE: &str = "/var/lib/forewarn-agent/state.json";
 
 /// Default address of the listener.
@@ -55,6 +55,7 @@ const POLL_MAX: Duration = Duration::from_mins(1);
 
 /// Default and maximum time limit of a hook.
 const HOOK_LIMIT: Duration = Duration::from_mins(5);
+const HOOK_LIMIT_MIN: Duration = Duration::from_secs(1);
 const HOOK_LIMIT_MAX: Duration = Duration::from_hours(24);
 
 /// Default and maximum time between the end of hooks and `NotBefore`.
@@ -152,29 +153,31 @@ impl Config {
             works: BTreeMap::new(),
             notes: Vec::new(),
         };
-        if let Some(peers) = file.peers.as_ref().filter(|_| config.listen.is_none() && file.listen.is_some())
-        {
+        if let Some(peers) = file.peers.as_ref().filter(|_| file.listen.as_ref().is_some_and(is_off)) {
             report.at(&peers.span(), "peers need the listener of this agent, but listen = \"off\"");
         }
         if file.rule.len() > RULES_MAX {
             report.anywhere(format!("too many rules: {}\n  hint: at most {RULES_MAX}", file.rule.len()));
         }
-        check_leader(&config, file.approval.policy.as_ref(), &file.rule, &mut report);
+        // Errors in [peers] are reported already.
+        if file.peers.is_none() && !report.may_have_lost(None, "peers") {
+            reject_leader(file.approval.policy.as_ref(), &file.rule, &mut report);
+        }
         config.rules = file.rule.into_iter().map(|rule| rule.into_inner().into()).collect();
-        let least = Duration::from_secs(1);
-        let limit =
-            within(file.hook_limit.as_ref(), "hook_limit", HOOK_LIMIT, least..=HOOK_LIMIT_MAX, &mut report);
+        let limits = HOOK_LIMIT_MIN..=HOOK_LIMIT_MAX;
+        let limit = within(file.hook_limit.as_ref(), "hook_limit", HOOK_LIMIT, limits, &mut report);
         let mut found = hooks::HookCollector::new(limit);
         found.add_from_file(file.hook, &mut report);
         let directory = file.hooks.clone().unwrap_or_else(|| HOOKS.into());
-        // A file that cannot be parsed may name another hook directory.
-        if !report.is_malformed() {
+        // A file with errors may name another hook directory.
+        if file.hooks.is_some() || !report.may_have_lost(None, "hooks") {
             found.add_from_directories(&directory, file.hooks.is_some(), &mut report);
         }
         (config.hooks, config.works, config.notes) = found.into_parts();
         if config.peers.discovery.is_some() && config.listen.is_some_and(|listen| listen.ip().is_loopback()) {
             config.notes.push("listen: peers on other machines cannot reach a loopback address".to_owned());
         }
+        config.notes.extend(config.event_log.as_deref().and_then(missing_parent));
         let errors = report.into_errors();
         if errors.is_empty() { Ok(config) } else { Err(errors) }
     }
@@ -210,16 +213,19 @@ impl From<file::RuleTable> for Rule {
     }
 }
 
+/// A note if the directory of the event log does not exist.
+fn missing_parent(event_log: &Path) -> Option<String> {
+    let path = std::path::absolute(event_log).ok()?;
+    let parent = path.parent().filter(|parent| !parent.exists())?;
+    Some(format!("event_log: directory not found: {}", parent.display()))
+}
+
 /// Rejects the policy `leader` without peers: the leader would wait for ever.
-fn check_leader(
-    config: &Config,
+fn reject_leader(
     policy: Option<&Spanned<Approval>>,
     rules: &[Spanned<file::RuleTable>],
     report: &mut ConfigReport<'_>,
 ) {
-    if config.peers.discovery.is_some() {
-        return;
-    }
     let message = "the policy \"leader\" needs peers\n  hint: [peers] with list, dns or members";
     if let Some(policy) = policy.filter(|policy| *policy.get_ref() == Approval::Leader) {
         report.at(&policy.span(), message);
@@ -245,12 +251,17 @@ fn name(text: Option<&Spanned<String>>, report: &mut ConfigReport<'_>) -> Option
     Some(name.clone())
 }
 
+/// True for `listen = "off"`.
+fn is_off(listen: &Spanned<toml::Value>) -> bool {
+    listen.get_ref().as_str() == Some("off")
+}
+
 fn listen(setting: Option<&Spanned<toml::Value>>, report: &mut ConfigReport<'_>) -> Option<SocketAddr> {
     let Some(setting) = setting else { return LISTEN.parse().ok() };
-    let text = setting.get_ref().as_str().map_or_else(|| setting.get_ref().to_string(), str::to_owned);
-    if text == "off" {
+    if is_off(setting) {
         return None;
     }
+    let text = setting.get_ref().as_str().map_or_else(|| setting.get_ref().to_string(), str::to_owned);
     let read = text.parse::<TcpAddress>();
     let address = read.map(|TcpAddress(address)| address);
     address

@@ -73,11 +73,13 @@ pub(super) fn read(table: Option<&Spanned<PeersTable>>, report: &mut ConfigRepor
 /// Reads the key, so that errors in it are reported with the settings.
 fn key(table: &PeersTable, span: &std::ops::Range<usize>, report: &mut ConfigReport<'_>) -> Option<Key> {
     let Some(file) = &table.key_file else {
-        report.at(
-            span,
-            "peers need a shared key\n  \
-             hint: key_file = \"/etc/forewarn-agent/peers.key\", with the same 32 bytes or more on each machine",
-        );
+        if !report.may_have_lost(Some(span), "key_file") {
+            report.at(
+                span,
+                "peers need a shared key\n  \
+                 hint: key_file = \"/etc/forewarn-agent/peers.key\", with the same 32 bytes or more on each machine",
+            );
+        }
         return None;
     };
     let read = Key::read(file.get_ref());
@@ -91,7 +93,9 @@ fn discovery(
 ) -> Option<PeerDiscovery> {
     let PeersTable { list, dns, members, suffix, port, .. } = table;
     let members = members.unwrap_or(false);
-    if !members && (suffix.is_some() || port.is_some()) {
+    let is_lost = |key: &str| report.may_have_lost(Some(span), key);
+    let has_lost_way = ["list", "dns", "members"].into_iter().any(is_lost);
+    if !members && (suffix.is_some() || port.is_some()) && !is_lost("members") {
         report.at(span, "suffix and port need members = true");
     }
     match (list, dns, members) {
@@ -112,6 +116,11 @@ fn discovery(
             suffix: suffix.clone().unwrap_or_default(),
             port: port.unwrap_or(PORT),
         }),
+        (None, None, false) if has_lost_way => None,
+        (None, None, false) => {
+            report.at(span, "no way to find peers\n  hint: use one of list, dns and members");
+            None
+        }
         (Some(_) | None, Some(_) | None, _) => {
             report.at(span, "more than one way to find peers\n  hint: use one of list, dns and members");
             None

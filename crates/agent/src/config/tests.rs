@@ -122,6 +122,69 @@ fn all_errors_are_reported_at_once_with_their_lines() {
 
 /// promise: A7
 #[test]
+fn an_error_in_an_entry_hides_no_other_error() {
+    let text = "hooks = \"/nonexistent\"\nlisten = \"here\"\n\
+                [[hook]]\nname = \"a b\"\nwhen = { types = [\"Restart\"], mine = \"any\" }\n\
+                touch = { path = \"x\" }\ncommand = [\"true\"]\n\
+                [[hook]]\nname = \"c\"\nphase = \"never\"\nsystemd = { stop = [\"*\", \"?\"], mask = true }\n\
+                [[hook]]\nname = \"c\"\nwait = \"1s\"\nretries = 101\n\
+                [peers]\nlist = [\"web_0\"]\nsilence = \"maybe\"\n";
+    let messages = errors(text);
+    let expected = [
+        ("agent.toml:2:", "invalid listen address"),
+        ("agent.toml:3:", "invalid hook name"),
+        ("agent.toml:3:", "which is not an absolute path"),
+        ("agent.toml:3:", "is not the absolute path of a file"),
+        ("agent.toml:3:", "a hook has more than one kind of work"),
+        ("agent.toml:3:", "only hooks for events of this machine can be undone"),
+        ("agent.toml:5:", "unknown variant `Restart`"),
+        ("agent.toml:8:", "invalid unit name: \"*\""),
+        ("agent.toml:8:", "invalid unit name: \"?\""),
+        ("agent.toml:10:", "unknown variant `never`"),
+        ("agent.toml:12:", "duplicate hook name: c"),
+        ("agent.toml:12:", "retries is at most 100"),
+        ("agent.toml:16:", "peers need a shared key"),
+        ("agent.toml:17:", "invalid peer"),
+        ("agent.toml:18:", "unknown variant `maybe`"),
+        ("/nonexistent:", "hook directory not found"),
+    ];
+    for (place, what) in expected {
+        let is_there = |message: &&String| message.starts_with(place) && message.contains(what);
+        assert!(messages.iter().any(|message| is_there(&message)), "{place} {what}: {messages:#?}");
+    }
+    assert_eq!(messages.len(), expected.len(), "{messages:#?}");
+}
+
+/// promise: A7
+#[test]
+fn an_error_causes_no_further_errors() {
+    for text in [
+        "[[rule]]\nwhen = { types = [\"Restart\"] }\ntreatment = \"ignore\"",
+        "[[hook]]\nname = \"a\"\nwait = \"soon\"",
+        "[[hook]]\nname = \"a\"\ncomand = [\"/bin/true\"]",
+        "[[hook]]\nname = \"a\"\ncommand = \"/bin/true\"\nundo = [\"/bin/true\"]",
+        "[[hook]]\nname = 3\nwait = \"1s\"",
+        "[[hook]]\nnme = \"a\"\nwait = \"1s\"",
+        "[[hook]]\nname = \"a\"\nsystemd = { stop = 3 }",
+        "[[hook]]\nname = \"a\"\n[hook.systemd]\nstop = [3]",
+        "[[hook]]\nname = \"a\"\nsignal = { unit = \"x\" }",
+        "[[hook]]\nname = \"a\"\nphase = \"startd\"\nwhen = { mine = \"any\" }\ntouch = { path = \"/run/x\" }",
+        "[approval]\npolicy = \"leader\"\n[peer]\nmembers = true",
+        "[approval]\npolicy = \"leader\"\n[peers]\nmember = true",
+        "[peers]\nlist = [1]\nkeyfile = \"/nowhere\"",
+        "hooks = 3",
+    ] {
+        let messages = errors(text);
+        let schema = ["unknown ", "invalid type", "not a duration", "missing: ", "expected "];
+        let is_schema = |message: &String| schema.iter().any(|word| message.contains(word));
+        assert!(!messages.is_empty() && messages.iter().all(is_schema), "{text}: {messages:#?}");
+    }
+    let messages = errors("listen = \"here\"\n[peers]\nmembers = true\nkey_file = \"/nowhere\"\n");
+    assert_eq!(messages.len(), 2, "an address that is wrong is not off: {messages:#?}");
+}
+
+/// promise: A7
+#[test]
 fn a_byte_order_mark_before_the_settings_is_skipped() {
     let text = "\u{feff}hooks = \"/\"\nname = \"web_0\"\n";
     assert_eq!(parse(text).unwrap().name.as_deref(), Some("web_0"));
@@ -174,7 +237,7 @@ fn a_leader_needs_peers_and_peers_need_a_key() {
     assert!(messages[0].contains("peers need the listener of this agent"), "{messages:?}");
     assert!(messages[1].contains("/nonexistent: "), "{messages:?}");
     let messages = errors("[peers]\nkey_file = \"/x\"");
-    assert!(messages.iter().any(|what| what.contains("more than one way to find peers")), "{messages:?}");
+    assert!(messages.iter().any(|what| what.contains("no way to find peers")), "{messages:?}");
     let messages = errors("[peers]\nlist = [\"web_0\", \"a=b:1\", \"a=c:2\"]\nmembers = true\nat_once = 0\n");
     assert!(messages.iter().any(|what| what.contains("more than one way to find peers")), "{messages:?}");
     assert!(
@@ -248,6 +311,9 @@ fn scripts_lie_in_directories() {
     file("started.d/open", 0o777);
     assert!(error(&settings).contains("hook is world-writable"));
     assert!(error("hooks = \"/nonexistent\"").contains("hook directory not found"));
+    let here = std::env::current_dir().unwrap();
+    let expected = format!("{}: hook directory not found", here.join("nonexistent").display());
+    assert_eq!(error("hooks = \"nonexistent\""), expected, "where it was looked for");
 }
 
 #[test]
@@ -275,4 +341,19 @@ proptest::proptest! {
             proptest::prop_assert!(errors.iter().all(|error| error.line.is_none_or(|line| (1..=lines).contains(&line))));
         }
     }
+}
+
+/// promise: A7
+#[test]
+fn what_is_missing_is_noted() {
+    let text = "event_log = \"/nowhere/at/all/events.jsonl\"\n\
+                [[hook]]\nname = \"a\"\ncommand = [\"/no/such/program\"]\n\
+                [[hook]]\nname = \"b\"\nwebhook = { url_file = \"/nowhere/url\" }\n";
+    let notes = parse(text).unwrap().notes;
+    let expected = [
+        "hook a: program not found: /no/such/program",
+        "hook b: url_file not found: /nowhere/url",
+        "event_log: directory not found: /nowhere/at/all",
+    ];
+    assert_eq!(notes, expected);
 }

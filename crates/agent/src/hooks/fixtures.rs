@@ -71,3 +71,8 @@ pub(super) fn script(directory: &std::path::Path, name: &str, text: &str) -> Str
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
     path.to_str().unwrap().to_owned()
 }
+
+/// Errors as one, or none.
+pub(super) fn all_or_none(errors: &[String]) -> Result<(), String> {
+    if errors.is_empty() { Ok(()) } else { Err(errors.join("\n")) }
+}

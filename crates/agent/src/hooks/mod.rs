@@ -18,6 +18,7 @@ mod event;
 mod fixtures;
 mod hook_locks;
 mod kubernetes;
+mod needed;
 mod process;
 mod register;
 mod signal;
@@ -29,7 +30,7 @@ mod uri;
 mod wait;
 mod webhook;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -127,16 +128,16 @@ struct HookCall<'a> {
 }
 
 impl Work {
-    /// Validates the settings of the work.
-    pub(crate) fn check(&self) -> Result<(), String> {
+    /// All errors in the settings of the work.
+    pub(crate) fn errors(&self) -> Vec<String> {
         match self {
-            Self::Command(work) => work.check(),
-            Self::Systemd(work) => work.check(),
-            Self::Webhook(work) => work.check(),
-            Self::Touch(work) => work.check(),
-            Self::Signal(work) => work.check(),
-            Self::Kubernetes(work) => work.check(),
-            Self::Wait(work) => work.check(),
+            Self::Command(work) => work.errors(),
+            Self::Systemd(work) => work.errors(),
+            Self::Webhook(work) => work.errors(),
+            Self::Touch(work) => work.errors(),
+            Self::Signal(work) => work.errors(),
+            Self::Kubernetes(work) => work.errors(),
+            Self::Wait(_) => Vec::new(),
         }
     }
 
@@ -226,6 +227,15 @@ impl HookCall<'_> {
         self.runtime.undo_notes.store(self.job, &all).await?;
         *memory = Some(all);
         Ok(())
+    }
+}
+
+/// Checks that the path in a setting is absolute.
+fn check_path(name: &str, path: &Path) -> Result<(), String> {
+    if path.is_absolute() {
+        Ok(())
+    } else {
+        Err(format!("`{name}` is not an absolute path: {}", path.display()))
     }
 }
 

@@ -35,14 +35,12 @@ pub(crate) enum Contents {
 }
 
 impl TouchWork {
-    pub(super) fn check(&self) -> Result<(), String> {
-        if !self.path.is_absolute() || self.path.file_name().is_none() {
-            let path = self.path.display();
-            return Err(format!(
-                "`path` is not the absolute path of a file: {path}\n  hint: path = \"/run/draining\""
-            ));
+    pub(super) fn errors(&self) -> Vec<String> {
+        if self.path.is_absolute() && self.path.file_name().is_some() {
+            return Vec::new();
         }
-        Ok(())
+        let path = self.path.display();
+        vec![format!("`path` is not the absolute path of a file: {path}\n  hint: path = \"/run/draining\"")]
     }
 
     pub(super) async fn perform(
@@ -140,7 +138,7 @@ fn describe(path: &Path, error: &std::io::Error) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::hooks::fixtures::{job, never_stop, runtime};
+    use crate::hooks::fixtures::{self, job, never_stop, runtime};
     use crate::hooks::{HookRuntime, Work};
     use forewarn_agent_core::{HookOutcome, Phase};
 
@@ -267,7 +265,7 @@ mod tests {
 
     #[test]
     fn settings_are_checked() {
-        let check = |text: &str| toml::from_str::<TouchWork>(text).unwrap().check();
+        let check = |text: &str| fixtures::all_or_none(&toml::from_str::<TouchWork>(text).unwrap().errors());
         assert_eq!(check("path = '/run/draining'\ncontents = 'event'"), Ok(()));
         assert!(check("path = 'draining'").unwrap_err().contains("hint: path ="));
         assert!(check("path = '/'").is_err());

@@ -13,11 +13,6 @@ use super::time_limit::TimeLimit;
 pub(crate) struct WaitWork(pub(crate) Span);
 
 impl WaitWork {
-    #[expect(clippy::unnecessary_wraps, reason = "as all other work")]
-    pub(super) fn check(self) -> Result<(), String> {
-        Ok(())
-    }
-
     pub(super) async fn perform(self, _: &HookCall<'_>, time_limit: TimeLimit) -> Result<(), String> {
         let Self(Span(wanted)) = self;
         let span = wanted.min(time_limit.left());

@@ -85,10 +85,11 @@ impl PeerClient {
         peers
     }
 
-    /// Polls a peer, within two seconds. `None` if it does not respond or fails authentication.
+    /// Polls a peer, within two seconds. `None` if the name of the peer is not known.
     pub(super) async fn poll(&self, peer: &Peer) -> Option<PeerReport> {
         let result = self.0.poll(peer).await;
         self.0.log_change(peer, result.as_ref().err());
+        let known = || peer.name.clone().or_else(|| self.0.names().get(&peer.address).cloned());
         let report = match result {
             Ok(status) => {
                 if peer.name.is_none() {
@@ -102,9 +103,9 @@ impl PeerClient {
                 PeerError::Unavailable(_)
                 | PeerError::Form
                 | PeerError::Http(http::HttpError::BodyTooLarge(_)),
-            ) => PeerReport::Alive(peer.name.clone().or_else(|| self.0.names().get(&peer.address).cloned())?),
+            ) => PeerReport::Alive(known()?),
             Err(
-                PeerError::Url(_)
+                error @ (PeerError::Url(_)
                 | PeerError::Http(
                     http::HttpError::TimedOut(_)
                     | http::HttpError::Unreachable(_)
@@ -115,11 +116,13 @@ impl PeerClient {
                 | PeerError::Status(_)
                 | PeerError::Proof
                 | PeerError::Name(_)
-                | PeerError::Local(_),
-            ) => return None,
+                | PeerError::Local(_)),
+            ) => PeerReport::Failed { name: known()?, error: flat(&error.to_string()) },
         };
         // One of the addresses of a DNS name is this machine.
-        let (PeerReport::Status(PeerStatus { name, .. }) | PeerReport::Alive(name)) = &report;
+        let (PeerReport::Status(PeerStatus { name, .. })
+        | PeerReport::Alive(name)
+        | PeerReport::Failed { name, .. }) = &report;
         (name != self.0.finder.me()).then_some(report)
     }
 }

@@ -8,12 +8,12 @@ use forewarn_agent_core::{PeerEventStatus, PeerReport, PeerStatus, PeersToPoll, 
 use forewarn_client::Endpoint;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 
 use super::PeerDiscovery;
 use super::{Key, Nonce, PeerAddresses, PeerClient, PeerNews, PeerPoller};
 use crate::status::{EndpointView, Status};
-use crate::status_board::PublishedStatus;
+use crate::status_board::{Board, PublishedStatus};
 use crate::web;
 
 fn key(byte: u8) -> Key {
@@ -34,7 +34,8 @@ async fn agent(peer_status: PeerStatus, key: Key) -> String {
         let (_board, published) =
             watch::channel(Arc::new(PublishedStatus { ready: true, drained: false, peer_status, status }));
         let (_stop, stopped) = watch::channel(false);
-        web::serve(listener, published, String::new, Some(key), PeerAddresses::default(), stopped).await;
+        let board = Board { published, retries: mpsc::channel(1).0 };
+        web::serve(listener, board, String::new, Some(key), PeerAddresses::default(), stopped).await;
     });
     address
 }
@@ -91,7 +92,7 @@ async fn reports(client: &PeerClient, peers_to_poll: &PeersToPoll) -> Vec<PeerRe
 async fn round(client: &PeerClient, peers_to_poll: &PeersToPoll) -> Vec<PeerStatus> {
     let status = |report| match report {
         PeerReport::Status(status) => Some(status),
-        PeerReport::Alive(_) => None,
+        PeerReport::Alive(_) | PeerReport::Failed { .. } => None,
     };
     reports(client, peers_to_poll).await.into_iter().filter_map(status).collect()
 }
@@ -204,6 +205,7 @@ async fn a_peer_that_hangs_does_not_delay_the_words_of_the_others() {
         let due = poller.due_in();
         tokio::select! {
             news = poller.next() => match news {
+                PeerNews::Report(PeerReport::Failed { name, .. }) => assert_eq!(name, "web_2"),
                 PeerNews::Report(report) => {
                     assert_eq!(report, PeerReport::Status(status("web_1")));
                     received += 1;
@@ -257,4 +259,18 @@ async fn a_peer_that_says_something_else_is_alive() {
         scripted_peer(|nonce| Some(signed(&key(1), &nonce, &format!("\"{}\"", "x".repeat(300 * 1024)))))
             .await;
     assert_eq!(reports(&client(&[("web_1", &long)]), &PeersToPoll::All).await, alive);
+}
+
+#[tokio::test]
+async fn the_error_of_a_peer_is_reported_with_its_name() {
+    let stranger = agent(status("web_1"), key(2)).await;
+    let found = reports(&client(&[("web_1", &stranger), ("web_4", "127.0.0.1:9")]), &PeersToPoll::All).await;
+    let error_of = |wanted: &str| {
+        found.iter().find_map(|report| match report {
+            PeerReport::Failed { name, error } if name == wanted => Some(error.clone()),
+            PeerReport::Failed { .. } | PeerReport::Status(_) | PeerReport::Alive(_) => None,
+        })
+    };
+    assert_eq!(error_of("web_1").unwrap(), "the peer returned 403; hint: check that both have the same key");
+    assert!(error_of("web_4").unwrap().to_lowercase().contains("refused"), "{found:?}");
 }

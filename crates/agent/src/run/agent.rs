@@ -30,7 +30,7 @@ use crate::memory::MemoryFile;
 use crate::metrics::Metrics;
 use crate::peers::{PeerAddresses, PeerClient, PeerNews, PeerPoller};
 use crate::status::{self, Status};
-use crate::status_board::PublishedStatus;
+use crate::status_board::{PublishedStatus, RetryRequest};
 
 /// Maximum age of the published status while events are pending.
 const REFRESH_MAX: Duration = Duration::from_secs(1);
@@ -44,7 +44,7 @@ pub(super) struct Agent {
     pub(super) hook_tasks: HookTasks,
     pub(super) approvals: Approvals,
     pub(super) metrics: Metrics,
-    /// The memory file; `None` in a dry run.
+    /// The state file; `None` in a dry run.
     memory_file: Option<MemoryFile>,
     is_stored: bool,
     event_log: EventLog,
@@ -61,7 +61,7 @@ pub(super) struct Agent {
 }
 
 impl Agent {
-    /// Creates an agent that continues from a stored memory; without a memory file it is a dry run.
+    /// Creates an agent that continues from a stored memory; without a state file it is a dry run.
     pub(super) fn new(
         config: Config,
         memory: Memory,
@@ -210,6 +210,15 @@ impl Agent {
         self.act(effects);
     }
 
+    /// Runs failed hooks again.
+    pub(super) fn on_retry(&mut self, request: RetryRequest) {
+        let (tasks, effects) = self.watcher.retry(clock::now(), request.event);
+        tracing::info!(hooks = tasks.len(), "retry of failed hooks requested");
+        self.act(effects);
+        // The client may have disconnected.
+        request.retried.send(tasks).ok();
+    }
+
     /// Handles the passing of time.
     pub(super) fn tick(&mut self) {
         let effects = self.watcher.tick(clock::now());
@@ -266,9 +275,9 @@ impl Agent {
         let stored = memory_file.store(self.watcher.memory());
         match (&stored, self.is_stored) {
             (Err(error), true) => {
-                tracing::error!(%error, "cannot store the memory: after a restart hooks may run again and nothing is undone");
+                tracing::error!(%error, "cannot store the state: after a restart hooks may run again and nothing is undone");
             }
-            (Ok(()), false) => tracing::info!("memory stored again"),
+            (Ok(()), false) => tracing::info!("state stored again"),
             (Ok(()), true) | (Err(_), false) => {}
         }
         self.is_stored = stored.is_ok();

@@ -10,10 +10,11 @@ use std::path::PathBuf;
 use forewarn_agent_core::{EventLogEntry, EventLogKind, ObservedEvent};
 use forewarn_cli_support::table::some;
 use forewarn_cli_support::visible::{flat, one_line};
-use forewarn_types::Moment;
+use forewarn_types::{EventId, Moment};
 use serde_json::{Map, Value, json};
 
 use crate::clock;
+use crate::obstacles::{NotApproved, after_failure};
 
 /// Writes log entries of events.
 #[derive(Debug)]
@@ -59,7 +60,7 @@ fn record(entry: &EventLogEntry) -> Value {
     record.insert("source".to_owned(), json!(observed.source));
     record.insert("duration_seconds".to_owned(), json!(observed.duration_seconds));
     record.insert("description".to_owned(), json!(observed.description));
-    for (key, value) in extra_fields(kind) {
+    for (key, value) in extra_fields(observed.id, kind) {
         record.insert(key.to_owned(), value);
     }
     Value::Object(record)
@@ -72,11 +73,12 @@ fn name(kind: &EventLogKind) -> &'static str {
         EventLogKind::Ignored => "ignored",
         EventLogKind::UnknownType => "unknown-type",
         EventLogKind::TooLate => "too-late",
-        EventLogKind::WaitsForTurn => "waits",
+        EventLogKind::WaitsForTurn { .. } => "waits",
         EventLogKind::Preparing => "preparing",
         EventLogKind::HookFailed { .. } => "hook-failed",
         EventLogKind::Ready => "ready",
         EventLogKind::Held => "held",
+        EventLogKind::NotApproving { .. } => "not-approving",
         EventLogKind::Approving { .. } => "approving",
         EventLogKind::Approved => "approved",
         EventLogKind::Unapproved { .. } => "unapproved",
@@ -90,8 +92,13 @@ fn name(kind: &EventLogKind) -> &'static str {
 }
 
 /// Additional fields of an entry.
-fn extra_fields(kind: &EventLogKind) -> Vec<(&'static str, Value)> {
+fn extra_fields(event: EventId, kind: &EventLogKind) -> Vec<(&'static str, Value)> {
     match kind {
+        EventLogKind::WaitsForTurn { behind } => vec![("behind", json!(behind))],
+        EventLogKind::NotApproving { obstacle } => {
+            let NotApproved { reason, waits_for, .. } = NotApproved::new(obstacle, event);
+            vec![("reason", json!(reason)), ("waits_for", json!(waits_for))]
+        }
         EventLogKind::Observed { mine } => vec![("mine", json!(mine))],
         EventLogKind::HookFailed { phase, hook, reason } => {
             vec![("phase", json!(phase.as_str())), ("hook", json!(hook)), ("reason", json!(reason))]
@@ -102,7 +109,6 @@ fn extra_fields(kind: &EventLogKind) -> Vec<(&'static str, Value)> {
         EventLogKind::Ignored
         | EventLogKind::UnknownType
         | EventLogKind::TooLate
-        | EventLogKind::WaitsForTurn
         | EventLogKind::Preparing
         | EventLogKind::Ready
         | EventLogKind::Held
@@ -125,8 +131,12 @@ fn log(entry: &EventLogEntry) {
             tracing::warn!(%event, kind, "unknown event type: this machine never approves the event");
         }
         EventLogKind::TooLate => tracing::warn!(%event, "event started before this machine could prepare"),
-        EventLogKind::WaitsForTurn => {
-            tracing::info!(%event, "waiting to prepare: too many machines are drained");
+        EventLogKind::WaitsForTurn { behind } if behind.is_empty() => {
+            tracing::info!(%event, "waiting for a turn: asking the peers");
+        }
+        EventLogKind::WaitsForTurn { behind } => {
+            let machines = one_line(&some(behind));
+            tracing::info!(%event, machines, "waiting for a turn: other machines come first");
         }
         EventLogKind::Preparing => tracing::info!(%event, "preparing for event"),
         EventLogKind::HookFailed { phase, hook, reason } => {
@@ -135,7 +145,13 @@ fn log(entry: &EventLogEntry) {
         }
         EventLogKind::Ready => tracing::info!(%event, "ready for event"),
         EventLogKind::Held => {
-            tracing::warn!(%event, "hooks failed: this machine does not approve the event");
+            let hint = after_failure(event);
+            tracing::warn!(%event, hint, "hooks failed: this machine does not approve the event");
+        }
+        EventLogKind::NotApproving { obstacle } => {
+            let NotApproved { reason, hint, .. } = NotApproved::new(obstacle, event);
+            let (reason, hint) = (flat(&reason), hint.unwrap_or_default());
+            tracing::info!(%event, reason, hint, "event not approved by this machine");
         }
         EventLogKind::Approving { without } if without.is_empty() => {
             tracing::info!(%event, "approving event: all machines are ready");

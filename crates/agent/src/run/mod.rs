@@ -10,7 +10,7 @@ mod reload;
 
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use forewarn_agent_core::Memory;
 use forewarn_cli_support::log::LevelHandle;
 use forewarn_cli_support::notify::{Notification, notify, watchdog};
@@ -24,6 +24,7 @@ use crate::hooks::{GRACE, HookRuntime};
 use crate::memory::{self, LoadedMemory, MemoryFile};
 use crate::metrics::Metrics;
 use crate::peers::PeerAddresses;
+use crate::status_board::{Board, RetryRequest};
 use crate::web;
 use agent::Agent;
 pub(crate) use hook_tasks::{CompletedHook, HookTasks};
@@ -70,12 +71,14 @@ async fn run(config: Config, dry_run: bool, volume: LevelHandle) -> Result<()> {
         Agent::new(config, memory, memory_file, hook_tasks, metrics.clone(), addresses.clone());
     agent.publish();
     let (stop, stopped) = watch::channel(false);
+    let (retries, requests) = mpsc::channel(1);
     if let Some(listener) = listener {
-        tokio::spawn(web::serve(listener, published, move || metrics.text(), key, addresses, stopped));
+        let board = Board { published, retries };
+        tokio::spawn(web::serve(listener, board, move || metrics.text(), key, addresses, stopped));
     }
     notify(Notification::Ready);
     tracing::info!(hooks, events, dry_run, "agent started");
-    let done = run_loop(&mut agent, news, &mut signals, reload).await;
+    let done = run_loop(&mut agent, news, requests, &mut signals, reload).await;
     notify(Notification::Stopping);
     stop.send_replace(true);
     end(&mut agent).await;
@@ -88,7 +91,7 @@ fn runtime(config: &Config) -> HookRuntime {
     HookRuntime::new(memory::with_suffix(&config.state, ".notes"))
 }
 
-/// Opens the memory file.
+/// Opens the state file.
 fn open_memory(config: &Config) -> Result<(MemoryFile, Memory)> {
     let (memory_file, loaded) = MemoryFile::open(&config.state)?;
     let memory = match loaded {
@@ -96,7 +99,7 @@ fn open_memory(config: &Config) -> Result<(MemoryFile, Memory)> {
         LoadedMemory::Memory(memory) => memory,
         LoadedMemory::Damaged { moved_to, reason } => {
             let moved_to = moved_to.display();
-            tracing::error!(%moved_to, reason, "memory file damaged: moved aside, starting without it");
+            tracing::error!(%moved_to, reason, "state file damaged: moved aside, starting without it");
             Memory::default()
         }
     };
@@ -112,9 +115,9 @@ async fn listen(config: &Config, dry_run: bool) -> Result<Option<TcpListener>> {
             Ok(Some(listener))
         }
         Err(_) if dry_run => Ok(None),
-        Err(error) => Err(error).with_context(|| {
-            format!("cannot listen at {address}\n  hint: another agent may use it; set listen = \"…\" in the settings")
-        }),
+        Err(error) => bail!(
+            "cannot listen at {address}: {error}\n  hint: another agent may use it; set listen = \"…\" in the settings"
+        ),
     }
 }
 
@@ -138,6 +141,7 @@ impl Signals {
 async fn run_loop(
     agent: &mut Agent,
     mut news: mpsc::Receiver<EndpointNews>,
+    mut retries: mpsc::Receiver<RetryRequest>,
     signals: &mut Signals,
     mut reload: Reload,
 ) -> Result<()> {
@@ -155,6 +159,7 @@ async fn run_loop(
             completed = agent.hook_tasks.next() => agent.on_hook_result(&completed),
             (event, result) = agent.approvals.next() => agent.on_approval_result(event, result),
             news = agent.poller.next() => agent.on_peers(news),
+            Some(request) = retries.recv() => agent.on_retry(request),
             () = sleep_for(pause) => agent.tick(),
             () = next(&mut watchdog_ticks) => notify(Notification::Watchdog),
             _ = signals.interrupt.recv() => {

@@ -57,11 +57,12 @@ pub(super) fn start(config: &Config) -> mpsc::Receiver<EndpointNews> {
 
 /// The search for the endpoint.
 pub(crate) fn search(config: &Config) -> Search {
-    let search = Search::from_environment();
-    match &config.endpoint {
-        Some(endpoint) => Search { explicit: Some(endpoint.clone()), ..search },
-        None => search,
-    }
+    let by = match config.given.endpoint {
+        Some(_) => DiscoverySource::CommandLine,
+        None => DiscoverySource::Setting,
+    };
+    let explicit = config.endpoint.clone().map(|endpoint| Found { endpoint, by });
+    Search { explicit, ..Search::from_environment() }
 }
 
 struct EndpointPoller {
@@ -86,7 +87,10 @@ impl EndpointPoller {
     /// Polls an endpoint: for ever if it was configured, else until it counts as lost. Returns an endpoint that never
     /// worked, so that the search can skip it.
     async fn watch(&self, found: Found) -> SendResult<Option<Endpoint>> {
-        let is_configured = matches!(found.by, DiscoverySource::Setting | DiscoverySource::Variable);
+        let is_configured = match found.by {
+            DiscoverySource::Setting | DiscoverySource::CommandLine | DiscoverySource::Variable => true,
+            DiscoverySource::WellKnown | DiscoverySource::Lease(_) | DiscoverySource::Dhcp(_) => false,
+        };
         let Config { poll, long_poll, .. } = self.config;
         let mut client = Client::new(found.endpoint.clone()).with_pace(poll).with_long_poll(long_poll);
         let mut last_success = Instant::now();
@@ -245,7 +249,8 @@ mod tests {
     #[tokio::test]
     async fn a_configured_endpoint_is_polled_for_ever() {
         let (endpoint, _) = rejecting_server().await;
-        let (poller, mut receiver) = poller("", Search { explicit: Some(endpoint), ..empty_search() });
+        let explicit = Found { endpoint, by: DiscoverySource::Setting };
+        let (poller, mut receiver) = poller("", Search { explicit: Some(explicit), ..empty_search() });
         let running = tokio::spawn(async move { poller.run().await.is_ok() });
         assert_eq!(received(&mut receiver, 3).await, ["found", "no name", "no name"]);
         running.abort();

@@ -7,9 +7,10 @@
 //! | `/ready` | a load balancer | 200 `serving`, 503 `draining` |
 //! | `/metrics` | a metrics collector | OpenMetrics |
 //! | `/status` | this machine only | the full status as JSON |
+//! | `POST /retry`, `/retry/ID` | this machine only | runs failed hooks again, of all events or of one |
 //! | `/peers/v1/status` | peers that have the key | the state of each event on this machine |
 //!
-//! Read-only HTTP/1.1: no bodies, one request per connection, limits on connections and time. No TLS: any caller learns
+//! HTTP/1.1, read-only except for `/retry`: no bodies, one request per connection, limits on connections and time. No TLS: any caller learns
 //! whether this machine is drained, and how often it polls.
 //!
 //! Unknown callers cannot block peers: see `admission.rs`.
@@ -33,7 +34,7 @@ use tokio::sync::{Semaphore, oneshot, watch};
 use tokio::time::{sleep, timeout};
 
 use crate::peers::{Key, PeerAddresses};
-use crate::status_board::PublishedStatus;
+use crate::status_board::Board;
 use admission::{Admission, OPEN_MAX, Slot};
 use responses::ProvenPeer;
 
@@ -54,7 +55,7 @@ const BUSY: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: text/pla
 /// The data that responses need.
 #[derive(Clone)]
 struct RequestHandler<M> {
-    status_board: watch::Receiver<Arc<PublishedStatus>>,
+    board: Board,
     metrics: M,
     key: Option<Key>,
 }
@@ -62,7 +63,7 @@ struct RequestHandler<M> {
 /// Serves requests until it is stopped.
 pub(crate) async fn serve<M>(
     listener: TcpListener,
-    status_board: watch::Receiver<Arc<PublishedStatus>>,
+    board: Board,
     metrics: M,
     key: Option<Key>,
     peers: PeerAddresses,
@@ -70,7 +71,7 @@ pub(crate) async fn serve<M>(
 ) where
     M: Fn() -> String + Clone + Send + Sync + 'static,
 {
-    let handler = RequestHandler { status_board, metrics, key };
+    let handler = RequestHandler { board, metrics, key };
     let admission = Admission::new(peers);
     let permits = Arc::new(Semaphore::new(OPEN_MAX));
     let accepting = async {
@@ -122,11 +123,14 @@ where
         let has_response = AtomicBool::new(false);
         let respond = service_fn(|request: Request<Incoming>| {
             has_response.store(true, Ordering::Relaxed);
-            let response = self.respond(&request, from.ip(), here);
-            if response.extensions().get::<ProvenPeer>().is_some() {
-                slot.prove();
+            let (handler, slot) = (&self, &slot);
+            async move {
+                let response = handler.respond(&request, from.ip(), here).await;
+                if response.extensions().get::<ProvenPeer>().is_some() {
+                    slot.prove();
+                }
+                Ok::<_, Infallible>(response)
             }
-            async move { Ok::<_, Infallible>(response) }
         });
         let mut connection = http1::Builder::new()
             .timer(TokioTimer::new())

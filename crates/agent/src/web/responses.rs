@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 
+use forewarn_types::EventId;
 use http_body_util::Full;
 use hyper::body::{Body, Bytes};
 use hyper::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue};
@@ -9,6 +10,7 @@ use hyper::{Method, Request, Response, StatusCode};
 
 use super::RequestHandler;
 use crate::peers::{self, Key, NONCE, Nonce, PEER, PROOF};
+use crate::status::RetriedHook;
 
 const TEXT: &str = "text/plain; charset=utf-8";
 const JSON: &str = "application/json; charset=utf-8";
@@ -16,13 +18,66 @@ const METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-
 
 type WebResponse = Response<Full<Bytes>>;
 
+/// The path of retries; an id of an event may follow.
+const RETRY: &str = "/retry";
+
+/// The header of a request for a retry. A web page cannot send it to another host.
+const CLIENT: &str = "forewarn-agent";
+
 /// Marks a response to an authenticated peer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ProvenPeer;
 
 impl<M: Fn() -> String> RequestHandler<M> {
     /// Responds to a request from the address `from`, received on the address `here`.
-    pub(super) fn respond<B: Body>(
+    pub(super) async fn respond<B: Body>(
+        &self,
+        request: &Request<B>,
+        from: IpAddr,
+        here: Option<IpAddr>,
+    ) -> WebResponse {
+        match request.uri().path().strip_prefix(RETRY) {
+            Some(event) if event.is_empty() || event.starts_with('/') => {
+                self.retry(request, from, here, event.trim_start_matches('/')).await
+            }
+            Some(_) | None => self.respond_from_board(request, from, here),
+        }
+    }
+
+    /// Has the agent run failed hooks again: of one event, or of all.
+    async fn retry<B: Body>(
+        &self,
+        request: &Request<B>,
+        from: IpAddr,
+        here: Option<IpAddr>,
+        event: &str,
+    ) -> WebResponse {
+        if *request.method() != Method::POST {
+            return not_allowed("POST", "only POST is allowed\n");
+        }
+        if !request.body().is_end_stream() {
+            return text_response(StatusCode::PAYLOAD_TOO_LARGE, "request bodies are not accepted\n");
+        }
+        if !is_local(request.headers(), from, here) || !request.headers().contains_key(CLIENT) {
+            return text_response(
+                StatusCode::FORBIDDEN,
+                "only available to forewarn-agent on this machine\n",
+            );
+        }
+        let id = EventId::parse(event);
+        if id.is_none() && !event.is_empty() {
+            return text_response(StatusCode::BAD_REQUEST, "not an event id\n");
+        }
+        let Some(tasks) = self.board.retry(id).await else {
+            return text_response(StatusCode::SERVICE_UNAVAILABLE, "the agent is stopping\n");
+        };
+        let hooks: Vec<_> = tasks.into_iter().map(RetriedHook::from).collect();
+        // The list always serialises.
+        build_response(StatusCode::OK, JSON, serde_json::to_vec(&hooks).unwrap_or_default())
+    }
+
+    /// Responds with published state.
+    pub(super) fn respond_from_board<B: Body>(
         &self,
         request: &Request<B>,
         from: IpAddr,
@@ -35,15 +90,12 @@ impl<M: Fn() -> String> RequestHandler<M> {
             return text_response(StatusCode::NOT_FOUND, "not found\n");
         }
         if !matches!(*request.method(), Method::GET | Method::HEAD) {
-            let mut response =
-                text_response(StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD are allowed\n");
-            response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
-            return response;
+            return not_allowed("GET, HEAD", "only GET and HEAD are allowed\n");
         }
         if !request.body().is_end_stream() {
             return text_response(StatusCode::PAYLOAD_TOO_LARGE, "request bodies are not accepted\n");
         }
-        let published = self.status_board.borrow().clone();
+        let published = self.board.published.borrow().clone();
         match path {
             "/healthz" => text_response(StatusCode::OK, "ok\n"),
             "/readyz" if published.ready => text_response(StatusCode::OK, "ready\n"),
@@ -110,6 +162,12 @@ fn is_local(headers: &HeaderMap, from: IpAddr, here: Option<IpAddr>) -> bool {
     let name = name.trim_start_matches('[').trim_end_matches(']');
     (from.to_canonical().is_loopback() || here == Some(from))
         && (name == "localhost" || name.parse::<IpAddr>().is_ok())
+}
+
+fn not_allowed(allowed: &'static str, text: &'static str) -> WebResponse {
+    let mut response = text_response(StatusCode::METHOD_NOT_ALLOWED, text);
+    response.headers_mut().insert(ALLOW, HeaderValue::from_static(allowed));
+    response
 }
 
 fn text_response(status: StatusCode, text: &'static str) -> WebResponse {

@@ -3,10 +3,13 @@
 use super::*;
 use crate::peers::Nonce;
 use crate::status::{EndpointView, Status};
-use forewarn_agent_core::PeerStatus;
+use crate::status_board::{PublishedStatus, RetryRequest};
+use forewarn_agent_core::{PeerStatus, Phase, Task};
+use forewarn_types::EventId;
 use std::net::Ipv4Addr;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpSocket;
+use tokio::sync::mpsc;
 
 /// Deadline for conditions in tests, longer than any of them takes.
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -14,6 +17,7 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 struct WebFixture {
     address: SocketAddr,
     status_board: watch::Sender<Arc<PublishedStatus>>,
+    requests: mpsc::Receiver<RetryRequest>,
     stop: watch::Sender<bool>,
     serving: tokio::task::JoinHandle<()>,
 }
@@ -27,17 +31,18 @@ fn published_status(ready: bool, drained: bool) -> Arc<PublishedStatus> {
 async fn fixture(key: Option<Key>) -> WebFixture {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    let (status_board, observed) = watch::channel(published_status(false, false));
+    let (status_board, published) = watch::channel(published_status(false, false));
+    let (retries, requests) = mpsc::channel(1);
     let (stop, stopped) = watch::channel(false);
     let serving = tokio::spawn(serve(
         listener,
-        observed,
+        Board { published, retries },
         || "polls_total 7\n# EOF\n".to_owned(),
         key,
         PeerAddresses::default(),
         stopped,
     ));
-    WebFixture { address, status_board, stop, serving }
+    WebFixture { address, status_board, requests, stop, serving }
 }
 
 impl WebFixture {
@@ -104,11 +109,12 @@ async fn what_is_not_there_and_what_cannot_be_done_is_refused() {
 
 #[test]
 fn the_status_is_for_this_machine_only_and_for_no_web_page_on_it() {
-    let (_, status_board) = watch::channel(published_status(true, false));
-    let handler = RequestHandler { status_board, metrics: String::new, key: None };
+    let (_, published) = watch::channel(published_status(true, false));
+    let board = Board { published, retries: mpsc::channel(1).0 };
+    let handler = RequestHandler { board, metrics: String::new, key: None };
     let send_peer_request = |from: &str, here: &str, host: &str| {
         let request = hyper::Request::get("/status").header("host", host).body(String::new()).unwrap();
-        handler.respond(&request, from.parse().unwrap(), here.parse().ok()).status().as_u16()
+        handler.respond_from_board(&request, from.parse().unwrap(), here.parse().ok()).status().as_u16()
     };
     for (from, host) in [
         ("127.0.0.1", "127.0.0.1:9911"),
@@ -244,4 +250,38 @@ async fn a_stop_request_ends_the_listener() {
     assert_eq!(fixture.get("/healthz").await.0, 200);
     fixture.stop.send_replace(true);
     timeout(TIMEOUT, fixture.serving).await.expect("an end").unwrap();
+}
+
+/// promise: A5
+#[tokio::test]
+async fn a_retry_is_for_the_command_on_this_machine_only() {
+    let mut fixture = fixture(None).await;
+    let own = "Forewarn-Agent: 1\r\n";
+    let wrong = [
+        ("GET /retry", "127.0.0.1", own, 405),
+        ("POST /retry", "127.0.0.1", "", 403),
+        ("POST /retry", "attacker.example", own, 403),
+        ("POST /retry/1234", "127.0.0.1", own, 400),
+        ("POST /retrying", "127.0.0.1", own, 404),
+        ("POST /retry", "127.0.0.1", "Forewarn-Agent: 1\r\nContent-Length: 3\r\n", 413),
+    ];
+    for (line, host, fields, code) in wrong {
+        let response = fixture.send(&format!("{line} HTTP/1.1\r\nHost: {host}\r\n{fields}\r\n")).await;
+        assert_eq!(status(&response), code, "{line} {host} {fields}: {response}");
+    }
+    assert!(fixture.requests.try_recv().is_err(), "the agent has heard of none of them");
+    let event = EventId::from_bytes([7; 16]);
+    for (path, wanted) in [("/retry".to_owned(), None), (format!("/retry/{event}"), Some(event))] {
+        let request = format!("POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n{own}\r\n");
+        let mut stream = TcpStream::connect(fixture.address).await.unwrap();
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let asked = timeout(TIMEOUT, fixture.requests.recv()).await.expect("in time").unwrap();
+        assert_eq!(asked.event, wanted);
+        let task = Task { event, phase: Phase::Scheduled, hook: "drain".to_owned() };
+        asked.retried.send(vec![task]).unwrap();
+        let mut response = String::new();
+        timeout(TIMEOUT, stream.read_to_string(&mut response)).await.expect("an end").unwrap();
+        let expected = format!(r#"[{{"event":"{event}","phase":"scheduled","hook":"drain"}}]"#);
+        assert!(status(&response) == 200 && response.ends_with(&expected), "{response}");
+    }
 }

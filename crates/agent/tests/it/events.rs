@@ -1,5 +1,7 @@
 //! From announcement to undo, against a real server.
 
+use serde_json::Value;
+
 use crate::place::{Place, tracing_hook};
 use forewarn_testkit::{TestServer, wait_until};
 
@@ -43,6 +45,9 @@ fn an_event_goes_through_all_hooks_is_approved_and_undone() {
     let expected =
         ["seen", "preparing", "ready", "approving", "approved", "started", "completed", "undoing", "undone"];
     assert_eq!(told, expected);
+    let log = std::fs::read_to_string(place.path("events.jsonl")).unwrap();
+    let last: Value = serde_json::from_str(log.lines().last().unwrap()).unwrap();
+    assert_eq!((&last["what"], &last["status"]), (&"undone".into(), &"Started".into()), "its last status");
     assert_eq!(agent.said().matches("Scheduled Events enabled").count(), 1);
     assert!(agent.stop().success());
     assert_eq!(place.memory()["memory"], serde_json::json!({ "cases": [], "owed": {} }));

@@ -13,7 +13,7 @@ const WITHOUT_FORMATS: [(&str, &str); 2] =
     [("run", "runs until it is stopped, and logs"), ("completions", "prints a script for a shell")];
 
 /// Commands that are tried below.
-const TRIED: [&str; 6] = ["status", "events", "approve", "check-config", "rehearse", "find"];
+const TRIED: [&str; 7] = ["status", "events", "approve", "retry", "check-config", "rehearse", "find"];
 
 fn lines(text: &str) -> Vec<&str> {
     text.lines().collect()
@@ -90,4 +90,28 @@ fn approvals_are_reported_as_data() {
     assert_eq!(ids(&approved.out), [id(2)]);
     let yaml = place.run_with(&["approve", "--interactive", "-o", "yaml"], "n\n");
     assert_eq!(yaml.out, format!("---\n- id: {:?}\n  approved: false\n", id(1)));
+}
+
+#[test]
+fn retries_are_reported_as_data() {
+    let endpoint = Played::start(Say::Events(vec![scheduled(1, "Reboot", 900)]));
+    let place = Place::new(&endpoint.url(), "[[hook]]\nname = \"fails\"\ncommand = [\"/bin/false\"]\n");
+    let agent = place.start();
+    let at = agent.address();
+    for (times, format) in (1..).zip(["json", "yaml", "name", "table", "wide"]) {
+        agent.hear_times("hooks failed: this machine does not approve the event", times);
+        let ran = place.run(&["retry", "--at", &at, "-o", format]);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        let expected = match format {
+            "json" => {
+                let retried: Value = serde_json::from_str(&ran.out).unwrap();
+                assert_eq!(retried, json!([{ "event": id(1), "phase": "scheduled", "hook": "fails" }]));
+                continue;
+            }
+            "yaml" => format!("---\n- event: {:?}\n  phase: scheduled\n  hook: fails\n", id(1)),
+            "name" => "fails\n".to_owned(),
+            _ => format!("fails runs again, in the phase scheduled of {}\n", id(1)),
+        };
+        assert_eq!(ran.out, expected, "{format}");
+    }
 }

@@ -97,7 +97,7 @@ fn a_damaged_memory_is_put_aside_loudly() {
     fs::write(place.path("state.json"), "{\"version\":1,\"memory\":{\"ca").unwrap();
     let agent = place.start();
     let said = agent.hear("Scheduled Events enabled");
-    assert!(said.contains("ERROR memory file damaged: moved aside"), "{said}");
+    assert!(said.contains("ERROR state file damaged: moved aside"), "{said}");
     let names: Vec<_> =
         fs::read_dir(place.path("")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert!(names.iter().any(|name| name.to_string_lossy().starts_with("state.json.damaged-")), "{names:?}");
@@ -115,7 +115,7 @@ fn two_agents_do_not_share_a_memory() {
     agent.hear("Scheduled Events enabled");
     let second = place.run(&["run"]);
     assert_eq!(second.code, Some(1));
-    assert!(second.err.contains("another agent uses this memory file"), "{second:?}");
+    assert!(second.err.contains("another agent uses this state file"), "{second:?}");
     assert!(agent.stop().success());
 }
 

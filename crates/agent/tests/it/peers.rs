@@ -72,12 +72,32 @@ fn a_peer_that_is_silent_is_waited_for_or_not() {
     agent.hear("cannot get the status of a peer");
     endpoint.wait_for_polls(4);
     assert_eq!(endpoint.approvals(), [""; 0], "silence = \"wait\"");
+    let shown = wait_until("the status names the silent machine", || {
+        let shown = first.run(&["status"]).out;
+        shown.contains("it waits for web_0 (silent: ").then_some(shown)
+    });
+    assert!(shown.to_lowercase().contains("connection refused"), "{shown}");
+    let status: serde_json::Value = serde_json::from_str(&first.run(&["status", "--json"]).out).unwrap();
+    let awaited = &status["events"][0]["not_approved"]["waits_for"][0];
+    assert_eq!((&awaited["machine"], &awaited["state"]), (&"web_0".into(), &"silent".into()), "{status}");
     assert!(agent.stop().success());
     let second = place(&endpoint, "web_1", all[1], all, "silence = \"go-on\"\n");
     let agent = second.start();
     let said = agent.hear("approving event without silent machines");
     assert!(said.contains("without=\"web_0\""), "{said}");
     agent.hear("approval accepted");
+}
+
+/// promise: A5
+#[test]
+fn a_machine_asks_its_peers_before_it_takes_its_turn() {
+    let endpoint = Played::start(Say::Events(vec![scheduled_for(1, "Reboot", 900, &["web_0"])]));
+    let all = addresses(3);
+    let place = place(&endpoint, "web_0", all[0], all, "at_once = 1\n");
+    let agent = place.start();
+    agent.hear("waiting for a turn: asking the peers");
+    let said = agent.hear("preparing for event");
+    assert!(!said.contains("other machines come first"), "{said}");
 }
 
 /// How often an agent has asked its peers.

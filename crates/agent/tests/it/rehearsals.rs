@@ -75,6 +75,7 @@ fn a_drill_is_refused_while_something_real_is_pending() {
     wait_until("it is kept", || place.memory()["memory"]["cases"].get(0).map(|_| ()));
     let ran = place.run(&["rehearse"]);
     assert!(ran.err.contains("cannot rehearse: a real event is pending"), "{ran:?}");
+    assert!(ran.err.contains("hint: forewarn-agent events"), "{ran:?}");
     place.expect(&["scheduled first 1"]);
     drop(agent);
 }
@@ -152,4 +153,33 @@ fn a_drill_that_is_interrupted_twice_ends_as_it_is() {
     drill.hear("interrupted twice: the undo may be incomplete");
     assert!(!drill.end().success());
     place.expect(&["undo begins"]);
+}
+
+/// promise: A7
+#[test]
+fn a_drill_without_hooks_says_what_the_policy_makes_of_that() {
+    let endpoint = Played::start(Say::Events(Vec::new()));
+    let rule = "[[rule]]\nwhen = { types = [\"Freeze\"] }\napproval = \"when-done\"\n";
+    for (settings, words, expected) in [
+        (
+            "",
+            &["rehearse"][..],
+            "an event that names only this machine is approved at once (policy = \"alone\")",
+        ),
+        ("[approval]\npolicy = \"never\"\n", &["rehearse"], "approves nothing (policy = \"never\")"),
+        (rule, &["rehearse", "--type", "Freeze"], "it is approved at once (policy = \"when-done\")"),
+    ] {
+        let ran = Place::new(&endpoint.url(), settings).run(words);
+        assert!(ran.code == Some(0) && ran.out.contains(expected), "{ran:?}");
+    }
+}
+
+#[test]
+fn a_hint_in_a_reason_stays_on_its_line() {
+    let endpoint = Played::start(Say::Events(Vec::new()));
+    let place = Place::new(&endpoint.url(), "[[hook]]\nname = \"k\"\nkubernetes = {}\n");
+    let ran = place.run(&["rehearse", "-o", "wide"]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(ran.out.contains("KUBERNETES_SERVICE_HOST is not set; hint: "), "{}", ran.out);
+    assert!(!ran.out.contains("\\n"), "{}", ran.out);
 }

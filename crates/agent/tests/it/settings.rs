@@ -48,6 +48,10 @@ fn settings_that_are_well_are_shown() {
     assert!(lines[1].starts_with("scheduled  7      drain  5m     0        -"), "{}", ran.out);
     assert!(lines[2].starts_with("scheduled  50     t      5m     0        yes"), "{}", ran.out);
     assert!(ran.err.ends_with("agent.toml is valid\n"), "{}", ran.err);
+    let missing = "[[hook]]\nname = \"m\"\ncommand = [\"/no/such/program\"]\n";
+    let ran = Place::new("http://127.0.0.1:1", missing).run(&["check-config"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(ran.err.contains("note: hook m: program not found: /no/such/program\n"), "{}", ran.err);
 }
 
 /// promise: A7
@@ -78,7 +82,8 @@ fn what_the_command_line_says_is_no_change_of_settings() {
     let endpoint = Played::start(Say::Events(Vec::new()));
     let place = Place::new("http://127.0.0.1:1", "");
     let agent = place.start_with(&["run", "--endpoint", &endpoint.url()], &[]);
-    agent.hear("Scheduled Events enabled");
+    let said = agent.hear("Scheduled Events enabled");
+    assert!(said.contains("by=\"on the command line\""), "{said}");
     for times in 1..=2 {
         agent.signal(Signal::HUP);
         let said = agent.hear_times("agent settings reloaded", times);
@@ -103,4 +108,15 @@ fn settings_wait_for_hooks_that_run() {
     std::fs::write(place.path("go"), "").unwrap();
     agent.hear("approval accepted");
     agent.hear("agent settings reloaded hooks=0");
+}
+
+#[test]
+fn an_address_that_is_taken_is_told_with_the_cause_before_the_hint() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap();
+    let place = Place::new("http://127.0.0.1:1", &format!("listen = \"{address}\"\n"));
+    let ran = place.run(&["run"]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    let expected = format!("cannot listen at {address}: Address already in use (os error 98)\n  hint: ");
+    assert!(ran.err.contains(&expected), "{}", ran.err);
 }

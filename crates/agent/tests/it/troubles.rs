@@ -82,12 +82,12 @@ fn a_memory_that_cannot_be_kept_does_not_stop_the_work() {
     // A directory is in the way of the file that is written first.
     std::fs::create_dir(place.path("state.json.new")).unwrap();
     endpoint.say(Say::Events(vec![scheduled(1, "Reboot", 900)]));
-    agent.hear("cannot store the memory");
+    agent.hear("cannot store the state");
     agent.hear("approval accepted");
     place.expect(&["scheduled first 1"]);
     std::fs::remove_dir(place.path("state.json.new")).unwrap();
     endpoint.say(Say::Events(Vec::new()));
-    agent.hear("memory stored again");
+    agent.hear("state stored again");
     wait_until("it is kept", || place.memory()["memory"]["cases"].as_array().map(|_| ()));
 }
 

@@ -94,7 +94,7 @@ async fn one_that_was_given_up_is_passed_over_unless_somebody_has_set_it() {
     assert!(script.asked().is_empty());
     let other = Endpoint::parse("http://192.0.2.1").unwrap();
     assert_eq!(search.run_past(&other).await, found(DiscoverySource::WellKnown));
-    search.explicit = Some(script.endpoint());
+    search.explicit = found(DiscoverySource::Setting).ok();
     assert_eq!(search.run_past(&script.endpoint()).await, found(DiscoverySource::Setting));
 }
 

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use forewarn_lifecycle::{
     Action, Approver, Brake, Change, Cluster, EventId, Fence, Health, Hold, HostAttention, HostId, Machine,
-    MachineId, Maintenance, MaintenanceId, Now, Part, Plan, RolloutId, ScaleSetId, StartCause, TenantId,
-    Timestamp, UpgradePolicy, Wait, Window, WindowOwner, Withdrawal,
+    MachineId, Maintenance, MaintenanceId, Now, Part, Plan, Presence, RolloutId, ScaleSetId, StartCause,
+    TenantId, Timestamp, UpgradePolicy, Wait, Window, WindowOwner, Withdrawal,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -210,6 +210,7 @@ pub fn describe_change(cluster: &Cluster, now: Now, change: &Change) -> Option<A
         Change::Disabled(tenant) => {
             writer.of_tenant("disabled", *tenant, "is disabled: none of its machines has polled for too long")
         }
+        Change::Polled(machine) => writer.polled(*machine),
         Change::BrakeSet(Brake::On) => writer.plain("brake", "the brake is on: nothing starts".to_owned()),
         Change::BrakeSet(Brake::Off) => writer.plain("brake", "the brake is off".to_owned()),
         Change::SettingsChanged(_) => writer.plain("changed", "settings changed".to_owned()),
@@ -315,6 +316,24 @@ impl FactWriter<'_> {
         let hosts = machine.map(|machine| machine.host).into_iter().chain(to);
         let hosts = hosts.map(|host| self.host(host)).collect();
         AuditFact { tenants, machines: vec![full_name(self.cluster, id)], hosts, ..fact }
+    }
+
+    /// A poll that a rollout has waited for.
+    fn polled(&self, id: MachineId) -> AuditFact {
+        let mut rollouts = self.cluster.presences_of(id);
+        let away = rollouts.find(|(_, presence)| matches!(presence, Presence::Away { .. }));
+        match away.or_else(|| self.cluster.presences_of(id).next()) {
+            Some((rollout, Presence::Away { since })) => {
+                let text =
+                    format!("has returned: it has polled again since its impact ended at {}", Moment(since));
+                AuditFact { rollout: Some(rollout.0), ..self.of_machine("polled", id, None, &text) }
+            }
+            Some((rollout, Presence::Unseen | Presence::Polling)) => {
+                let text = "has polled since its maintenance was announced: its return will be awaited";
+                AuditFact { rollout: Some(rollout.0), ..self.of_machine("polled", id, None, text) }
+            }
+            None => self.of_machine("polled", id, None, "has polled"),
+        }
     }
 
     fn profile_changed(&self, id: MachineId, version: u32) -> AuditFact {

@@ -1,5 +1,5 @@
-//! Notices about steps on hosts that persons carry out: the part of an audit entry from which push messages about hosts
-//! are made.
+//! Notices about steps on hosts: those that persons carry out, and those that failed. They are the part of an audit entry
+//! from which push messages about hosts are made.
 
 use forewarn_lifecycle::{Cluster, HostId, HostOperation, HostPhase, HostTask, MaintenanceId, Timestamp};
 use forewarn_types::Moment;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::command::host_work::work_text;
 
-/// The state of a step on a host that a person carries out, for push messages.
+/// The state of a step on a host that a person carries out, or that failed, for push messages.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HostNotice {

@@ -172,6 +172,7 @@ pub fn notices(cluster: &Cluster, change: &Change, context: NoticeContext<'_>) -
         | Change::Enrolled(_)
         | Change::Heard { .. }
         | Change::Disabled(_)
+        | Change::Polled(_)
         | Change::BrakeSet(_)
         | Change::SettingsChanged(_) => Vec::new(),
     }

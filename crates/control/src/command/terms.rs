@@ -141,7 +141,7 @@ pub struct TermsEntry {
     /// Groups after which the rollout waits for `resume`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confirm: Option<ConfirmWord>,
-    /// Health check of hosts between groups; on by default.
+    /// Health check between groups: of hosts by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub health: Option<HealthWord>,
     /// Number of failed impacts after which the rollout pauses itself: 1 by default, 0 for never.
@@ -179,12 +179,14 @@ pub enum ConfirmWord {
     Each,
 }
 
-/// Health check of hosts between the groups of a rollout.
+/// Health check between the groups of a rollout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum HealthWord {
     /// Waits for unhealthy hosts.
     Awaited,
+    /// Waits for unhealthy hosts, and for machines of the last group that have not polled since their impact ended.
+    Machines,
     /// Ignores the health of hosts.
     Ignored,
 }
@@ -311,6 +313,7 @@ impl TermsEntry {
         if let Some(word) = self.health {
             terms.health = match word {
                 HealthWord::Awaited => HealthGate::Awaited,
+                HealthWord::Machines => HealthGate::Machines,
                 HealthWord::Ignored => HealthGate::Ignored,
             };
         }
@@ -336,6 +339,7 @@ impl From<&RolloutTerms> for TermsEntry {
             }),
             health: Some(match terms.health {
                 HealthGate::Awaited => HealthWord::Awaited,
+                HealthGate::Machines => HealthWord::Machines,
                 HealthGate::Ignored => HealthWord::Ignored,
             }),
             stop_after: Some(terms.stop_after.map_or(0, NonZeroU16::get)),

@@ -67,9 +67,12 @@ impl ClusterDraft<'_> {
         self.shared.cluster_name(self.id).map(ToString::to_string).unwrap_or_default()
     }
 
-    /// An approval is attributed to the machine that sent it.
+    /// An approval or a poll is attributed to the machine that sent it.
     pub(super) fn attribute_to_machine(&mut self, command: &Command) {
-        let Command::Approve { by: Approver::Machine(machine), .. } = command else { return };
+        let (Command::Approve { by: Approver::Machine(machine), .. } | Command::Polled(machine)) = command
+        else {
+            return;
+        };
         let name = full_name(self.rules(), *machine);
         self.draft.attribution = Attribution { by: format!("machine {name}"), ..Attribution::default() };
     }

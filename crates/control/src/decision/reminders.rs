@@ -30,14 +30,15 @@ impl ClusterDraft<'_> {
         self.write(ClusterEntry::Reminded { maintenance: work, host });
     }
 
-    /// The message about the end of a step that a person was told of.
+    /// The message about the end of a step of which a person was notified, and about every failed step.
     pub(super) fn notice_of_end(&self, change: &Change, reason: Option<&str>) -> Option<HostNotice> {
         let Change::Completed { maintenance, target: Target::Host(host), report } = change else {
             return None;
         };
-        self.cluster().reminders(*maintenance, *host)?;
         let status = match report {
-            Report::Done => HostNoticeStatus::Completed,
+            Report::Done => {
+                self.cluster().reminders(*maintenance, *host).map(|_| HostNoticeStatus::Completed)?
+            }
             Report::Failed => HostNoticeStatus::Failed,
         };
         let notice = HostNotice::of_step(self.rules(), (*maintenance, *host), status)?;

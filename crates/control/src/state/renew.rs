@@ -92,7 +92,8 @@ impl ClusterState {
                 | Row::Windows(..)
                 | Row::Capacity(..)
                 | Row::MachineSize(..)
-                | Row::InstanceSize(..) => {}
+                | Row::InstanceSize(..)
+                | Row::Presence(..) => {}
             }
             restoring.add(row)?;
         }

@@ -147,6 +147,19 @@ pub struct TokenView {
     pub by: String,
 }
 
+/// The caller of a request.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CallerView {
+    /// Its name in the audit log: `token NAME`, `socket`, or `anyone`.
+    pub by: String,
+    /// Its role.
+    pub role: RoleWord,
+    /// Clusters that it is limited to; null for all.
+    pub clusters: Option<Vec<String>>,
+    /// Tenants that it is limited to; null for all.
+    pub tenants: Option<Vec<String>>,
+}
+
 /// A token that was just issued.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct IssuedToken {

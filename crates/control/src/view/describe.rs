@@ -2,9 +2,11 @@
 
 use forewarn_lifecycle::{
     Approver, Cause, Cluster, Hold, HostId, HostPhase, HostWork, Maintenance, Now, Obstacle, PowerChange,
-    Rollout, Stage, Standing, StartCause, Wait,
+    Rollout, RolloutId, Stage, Standing, StartCause, Wait,
 };
 use forewarn_types::{Moment, show_duration};
+
+use crate::command::lookup::full_name;
 
 /// The giver of an approval, in words.
 pub(crate) fn approver(cluster: &Cluster, by: Approver) -> String {
@@ -130,7 +132,12 @@ pub fn work_word(work: HostWork) -> &'static str {
 
 /// The obstacle of a rollout, in words.
 #[must_use]
-pub fn waits(cluster: &Cluster, now: Now, rollout: &Rollout, standing: Standing) -> String {
+pub fn waits(
+    cluster: &Cluster,
+    now: Now,
+    (id, rollout): (RolloutId, &Rollout),
+    standing: Standing,
+) -> String {
     match standing {
         Standing::Next | Standing::Works(_) => "goes on".to_owned(),
         Standing::Paused => "is paused".to_owned(),
@@ -160,15 +167,26 @@ pub fn waits(cluster: &Cluster, now: Now, rollout: &Rollout, standing: Standing)
                 ),
             }
         }
-        Standing::Unwell => {
-            let unwell = host_names(cluster, cluster.unhealthy_hosts_of(rollout));
-            format!("waits for hosts that are unhealthy after their maintenance: {}", unwell.join(", "))
-        }
+        Standing::Unwell => unwell(cluster, id, rollout),
         Standing::Unconfirmed => {
             format!("waits for an operator to resume it, after {} groups", rollout.groups)
         }
         Standing::Brake => "waits: the brake is on".to_owned(),
     }
+}
+
+/// The unhealthy hosts and the machines that have not returned, in words.
+fn unwell(cluster: &Cluster, id: RolloutId, rollout: &Rollout) -> String {
+    let hosts = host_names(cluster, cluster.unhealthy_hosts_of(rollout));
+    let hosts = (!hosts.is_empty())
+        .then(|| format!("hosts that are unhealthy after their maintenance: {}", hosts.join(", ")));
+    let away: Vec<_> = cluster.machines_away(id).collect();
+    let machines = away.iter().map(|(_, since)| *since).min().map(|since| {
+        let names = join_first(away.iter().map(|(machine, _)| full_name(cluster, *machine)), away.len());
+        format!("machines that have not polled after their maintenance, since {}: {names}", Moment(since))
+    });
+    let awaited: Vec<_> = hosts.into_iter().chain(machines).collect();
+    format!("waits for {}", awaited.join("; and for "))
 }
 
 pub(crate) fn in_the_way(obstacle: Obstacle) -> &'static str {

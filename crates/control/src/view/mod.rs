@@ -17,8 +17,8 @@ pub(crate) mod start;
 pub(crate) mod webhook;
 
 pub use access::{
-    BrakeView, BrakeWord, ClusterChange, ClusterView, IssuedToken, NewCluster, NewToken, RoleWord,
-    SettingsView, TokenView, cluster_view, settings_view,
+    BrakeView, BrakeWord, CallerView, ClusterChange, ClusterView, IssuedToken, NewCluster, NewToken,
+    RoleWord, SettingsView, TokenView, cluster_view, settings_view,
 };
 pub use capacity::RoomView;
 pub use document::document_of;
@@ -32,7 +32,7 @@ pub use fleet::{
 pub use host_mode::MaintenanceModeView;
 pub use outcome::{Outcome, outcome};
 pub use pick::{pick_machine, pick_tenant};
-pub use rollout::{RolloutView, rollout_view};
+pub use rollout::{AwayView, RolloutView, rollout_view};
 pub use sets::{
     InstanceView, MachineSetSummary, MachineSetView, MemberView, ScaleSetSummary, ScaleSetView,
     machine_set_summary, machine_set_view, scale_set_summary, scale_set_view,

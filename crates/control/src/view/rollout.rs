@@ -6,6 +6,7 @@ use forewarn_lifecycle::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::command::lookup::full_name;
 use crate::command::terms::TermsEntry;
 use crate::view::describe::{host_names, progress, waits, work_word};
 use forewarn_types::Moment;
@@ -41,6 +42,18 @@ pub struct RolloutView {
     pub failures: u32,
     /// Number of completed groups.
     pub groups: u32,
+    /// Machines of the last group that have not polled since their impact ended; only with the health check `machines`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub away: Vec<AwayView>,
+}
+
+/// A machine that has not returned after its impact.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AwayView {
+    /// Name, with its tenant.
+    pub machine: String,
+    /// End of its impact.
+    pub since: Moment,
 }
 
 /// View of a rollout that runs or has ended.
@@ -51,7 +64,7 @@ pub fn rollout_view(cluster: &Cluster, now: Now, id: RolloutId) -> Option<Rollou
     let work = rollout.current().and_then(|work| cluster.maintenance(work));
     let (state, text) = match ended {
         Some(ended) => (end_word(ended.how).to_owned(), tally(ended)),
-        None => (state(rollout).to_owned(), text(cluster, now, rollout)),
+        None => (state(rollout).to_owned(), text(cluster, now, id, rollout)),
     };
     let fated = |wanted| {
         let past = rollout.past.iter().filter(move |(_, fate)| **fate == wanted);
@@ -75,6 +88,10 @@ pub fn rollout_view(cluster: &Cluster, now: Now, id: RolloutId) -> Option<Rollou
         skipped: fated(HostResult::Skipped),
         failures: rollout.failures,
         groups: rollout.groups,
+        away: cluster
+            .machines_away(id)
+            .map(|(machine, since)| AwayView { machine: full_name(cluster, machine), since: Moment(since) })
+            .collect(),
     })
 }
 
@@ -100,7 +117,7 @@ fn state(rollout: &Rollout) -> &'static str {
 }
 
 /// The state of a rollout, in words.
-fn text(cluster: &Cluster, now: Now, rollout: &Rollout) -> String {
+fn text(cluster: &Cluster, now: Now, id: RolloutId, rollout: &Rollout) -> String {
     let busy = rollout.current().and_then(|work| cluster.maintenance(work)).map(|work| {
         let hosts = work.plan.hosts().len();
         format!("{hosts} {} of it: {}", if hosts == 1 { "host" } else { "hosts" }, progress(work))
@@ -113,7 +130,7 @@ fn text(cluster: &Cluster, now: Now, rollout: &Rollout) -> String {
         (Some(paused), Some(busy)) => format!("{paused}; {busy}"),
         (Some(paused), None) => paused,
         (None, Some(busy)) => busy,
-        (None, None) => waits(cluster, now, rollout, rollout.standing),
+        (None, None) => waits(cluster, now, (id, rollout), rollout.standing),
     }
 }
 
@@ -176,7 +193,7 @@ pub(crate) fn describe_rollout_change(
             | Standing::Unconfirmed
             | Standing::Brake => {
                 let known = cluster.rollout(*rollout);
-                let words = known.map(|known| waits(cluster, now, known, *standing));
+                let words = known.map(|known| waits(cluster, now, (*rollout, known), *standing));
                 fact("waits", rollout, words.unwrap_or_else(|| "waits".to_owned()))
             }
         },
@@ -233,6 +250,7 @@ pub(crate) fn describe_rollout_change(
         | Change::Enrolled(_)
         | Change::Heard { .. }
         | Change::Disabled(_)
+        | Change::Polled(_)
         | Change::BrakeSet(_)
         | Change::SettingsChanged(_) => None,
     }

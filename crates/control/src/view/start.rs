@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use forewarn_lifecycle::{
-    Change, Cluster, Event, EventKind, Maintenance, MaintenanceId, Plan, Stage, TenantId, Wait,
+    Brake, Change, Cluster, Event, EventKind, Maintenance, MaintenanceId, Plan, Stage, TenantId, Wait,
 };
 use forewarn_types::Moment;
 use schemars::JsonSchema;
@@ -40,6 +40,9 @@ pub struct StartView {
     /// Number of other tenants that have not approved their event.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unapproved_others: usize,
+    /// True if the work has not started and the brake is on: it does not start before the brake is released.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub brake: bool,
     /// The change that lets the next deletion be announced, in words, if this one is not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remedy: Option<String>,
@@ -221,6 +224,7 @@ impl Decided<'_> {
             not_before,
             unapproved: named,
             unapproved_others: others,
+            brake: cluster.brake() == Brake::On && !matches!(work.stage, Stage::Running { .. }),
             remedy: remedy(cluster, &work.plan),
         }
     }
@@ -240,6 +244,7 @@ impl Decided<'_> {
             not_before: None,
             unapproved: Vec::new(),
             unapproved_others: 0,
+            brake: false,
             remedy: None,
         }
     }

@@ -21,6 +21,7 @@ use forewarn_http_client::{
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::runtime::Runtime;
 
@@ -68,6 +69,14 @@ pub(crate) struct Client {
     timeout: Option<Duration>,
     runtime: Runtime,
 }
+
+/// A connection to the server: a TCP socket, TLS or a Unix socket.
+pub(crate) type ServerStream = Box<dyn Duplex>;
+
+/// A stream in both directions.
+pub(crate) trait Duplex: AsyncRead + AsyncWrite + Unpin + Send {}
+
+impl<S: AsyncRead + AsyncWrite + Unpin + Send> Duplex for S {}
 
 /// The source of the address, for errors.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -170,6 +179,11 @@ impl Client {
         Self { source, ..self }
     }
 
+    /// Returns true if requests need a token: on a socket they need none.
+    pub(crate) fn needs_token(&self) -> bool {
+        self.token.is_some() && self.host().is_some()
+    }
+
     /// Sets the API token.
     pub(crate) fn with_token(self, token: Option<String>) -> Self {
         Self { token, ..self }
@@ -193,6 +207,22 @@ impl Client {
             }
             ServerAddress::Unix(_) => None,
         }
+    }
+
+    /// The value of the header `Host`.
+    pub(crate) fn host_header(&self) -> &str {
+        match &self.address {
+            ServerAddress::Tcp(authority) | ServerAddress::Tls { authority, .. } => authority,
+            ServerAddress::Unix(_) => "localhost",
+        }
+    }
+
+    /// The value of the header `Authorization`. None without a token.
+    pub(crate) fn authorization(&self) -> Result<Option<HeaderValue>> {
+        let Some(token) = &self.token else { return Ok(None) };
+        let mut value = HeaderValue::from_str(&format!("Bearer {token}")).context("invalid API token")?;
+        value.set_sensitive(true);
+        Ok(Some(value))
     }
 
     /// Sets a timeout for each request.
@@ -304,15 +334,11 @@ impl Client {
         headers: &[(&str, &str)],
         body: Bytes,
     ) -> Result<PreparedRequest> {
-        let host = match &self.address {
-            ServerAddress::Tcp(authority) | ServerAddress::Tls { authority, .. } => authority,
-            ServerAddress::Unix(_) => "localhost",
-        };
-        let mut request = Request::new(method, path, body).with(HOST, HeaderValue::from_str(host)?);
+        let host = HeaderValue::from_str(self.host_header())?;
+        let mut request = Request::new(method, path, body).with(HOST, host);
         request = request.with(ACCEPT, HeaderValue::from_static("application/json"));
-        if let Some(token) = &self.token {
-            let value = HeaderValue::from_str(&format!("Bearer {token}"));
-            request = request.with(AUTHORIZATION, value.context("invalid API token")?);
+        if let Some(token) = self.authorization()? {
+            request = request.with(AUTHORIZATION, token);
         }
         for (name, value) in headers {
             request.headers.append(name.parse::<HeaderName>()?, HeaderValue::from_str(value)?);
@@ -321,30 +347,35 @@ impl Client {
     }
 
     async fn exchange(&self, request: PreparedRequest) -> Result<StreamedResponse> {
-        let connect = async {
-            match &self.address {
-                ServerAddress::Tcp(authority) => {
-                    exchange(in_time(TcpStream::connect(authority)).await?, request).await
-                }
-                ServerAddress::Tls { authority, host } => {
-                    let stream = in_time(TcpStream::connect(authority)).await?;
-                    exchange(in_time(self.trust.secure(stream, host)).await?, request).await
-                }
-                ServerAddress::Unix(path) => {
-                    exchange(in_time(UnixStream::connect(path)).await?, request).await
-                }
+        let exchanged = async { Ok(exchange(self.open().await?, request).await?) };
+        exchanged.await.map_err(|error: anyhow::Error| self.explained(&error))
+    }
+
+    /// Connects to the server, with TLS if its address says so.
+    pub(crate) async fn connect(&self) -> Result<ServerStream> {
+        self.open().await.map_err(|error: anyhow::Error| self.explained(&error))
+    }
+
+    async fn open(&self) -> Result<ServerStream> {
+        Ok(match &self.address {
+            ServerAddress::Tcp(authority) => Box::new(in_time(TcpStream::connect(authority)).await?),
+            ServerAddress::Tls { authority, host } => {
+                let stream = in_time(TcpStream::connect(authority)).await?;
+                Box::new(in_time(self.trust.secure(stream, host)).await?)
             }
-            .map_err(anyhow::Error::from)
-        };
-        connect.await.map_err(|error: anyhow::Error| {
-            let hint = crate::trust::hint(&error).or_else(|| self.permission_hint(&error));
-            if hint.is_none() && error.chain().any(is_broken_off) {
-                return ConnectionLost(format!("lost the connection to {self}: {error:#}")).into();
-            }
-            let source = self.source.name.as_ref().map(|name| format!(" ({name})")).unwrap_or_default();
-            let hint = hint.unwrap_or_else(|| self.source.hint.clone());
-            anyhow!("cannot reach the server at {self}{source}: {error:#}\n  hint: {hint}")
+            ServerAddress::Unix(path) => Box::new(in_time(UnixStream::connect(path)).await?),
         })
+    }
+
+    /// The error of a connection, for the user.
+    fn explained(&self, error: &anyhow::Error) -> anyhow::Error {
+        let hint = crate::trust::hint(error).or_else(|| self.permission_hint(error));
+        if hint.is_none() && error.chain().any(is_broken_off) {
+            return ConnectionLost(format!("lost the connection to {self}: {error:#}")).into();
+        }
+        let source = self.source.name.as_ref().map(|name| format!(" ({name})")).unwrap_or_default();
+        let hint = hint.unwrap_or_else(|| self.source.hint.clone());
+        anyhow!("cannot reach the server at {self}{source}: {error:#}\n  hint: {hint}")
     }
 
     /// A hint for a socket that this user may not use. None for other errors.

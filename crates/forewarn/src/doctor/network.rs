@@ -1,5 +1,6 @@
 //! Listeners: ports, addresses, interfaces, sockets, and the limit of open files.
 
+use std::fs;
 use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
@@ -92,18 +93,67 @@ fn socket(report: &mut DoctorReport, check: &'static str, path: &Path, why: &'st
     report.finding(check, what, why, format!("install -d -m 0755 -o forewarn {}", directory.display()));
 }
 
-pub(super) fn check_files(report: &mut DoctorReport, connections_max: u32) {
+/// The settings of the service, to which the limits of its unit apply.
+const SERVICE_SETTINGS: &str = "/etc/forewarn/serve.toml";
+
+/// Places of the unit, those that count more first.
+const UNITS: [&str; 3] = [
+    "/etc/systemd/system/forewarn.service",
+    "/usr/lib/systemd/system/forewarn.service",
+    "/lib/systemd/system/forewarn.service",
+];
+
+/// The limit of open files in the unit of the service, with its drop-ins. None if there is no unit.
+fn unit_limit<'a>(units: impl IntoIterator<Item = &'a str> + Clone) -> Option<u64> {
+    let unit = units.clone().into_iter().find_map(|unit| fs::read_to_string(unit).ok())?;
+    let drop_ins = units.into_iter().flat_map(|unit| fs::read_dir(format!("{unit}.d")).into_iter().flatten());
+    let drop_ins = drop_ins.flatten().filter_map(|file| fs::read_to_string(file.path()).ok());
+    let limit = |text: &str| {
+        let lines = text.lines().rev();
+        let value = lines.filter_map(|line| line.trim().strip_prefix("LimitNOFILE=")).next()?;
+        // `soft:hard`, or one number for both.
+        value.rsplit(':').next()?.trim().parse().ok()
+    };
+    drop_ins.filter_map(|text| limit(&text)).last().or_else(|| limit(&unit))
+}
+
+pub(super) fn check_files(report: &mut DoctorReport, settings: &Path, connections_max: u32) {
     let needed = files_needed(connections_max);
     match files_allowed() {
         Some(allowed) if allowed < needed => {
+            let unit = if settings == Path::new(SERVICE_SETTINGS) { unit_limit(UNITS) } else { None };
+            if let Some(unit) = unit.filter(|unit| *unit >= needed) {
+                let text = format!("the unit allows {unit}, of the needed {needed} (this shell: {allowed})");
+                return report.ok("open files", text);
+            }
             let what = format!(
-                "the limit of open files is {allowed}, but {connections_max} connections (metadata.connection.max) need {needed}"
+                "the limit of open files of this shell is {allowed}, but {connections_max} connections \
+                 (metadata.connection.max) need {needed}"
             );
             let remedy = format!(
-                "LimitNOFILE={needed} in the unit (systemctl edit forewarn), or: ulimit -Hn {needed}"
+                "for the service, LimitNOFILE={needed} in the unit (systemctl edit forewarn); for this shell, as root: \
+                 ulimit -Hn {needed}"
             );
             report.finding("open files", what, "machines are rejected under load", remedy);
         }
         Some(_) | None => report.ok("open files", format!("the limit allows the needed {needed}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_drop_in_of_the_unit_counts_more_than_the_unit() {
+        let directory = tempfile::tempdir().unwrap();
+        let unit = directory.path().join("forewarn.service");
+        let name = unit.to_str().unwrap();
+        assert_eq!(unit_limit(["/no/such/unit"]), None);
+        fs::write(&unit, "[Service]\nLimitNOFILE=65536\n").unwrap();
+        assert_eq!(unit_limit(["/no/such/unit", name]), Some(65_536));
+        fs::create_dir(format!("{name}.d")).unwrap();
+        fs::write(format!("{name}.d/files.conf"), "[Service]\nLimitNOFILE=1024:100000\n").unwrap();
+        assert_eq!(unit_limit([name]), Some(100_000));
     }
 }

@@ -28,7 +28,7 @@ pub(super) fn check(report: &mut DoctorReport, options: &GlobalOptions) {
         Ok(about) => about,
         Err(error) => {
             if error.downcast_ref::<ApiError>().is_some_and(|rejection| rejection.status == UNAUTHORIZED) {
-                let remedy = "forewarn --token TOKEN doctor, or FOREWARN_TOKEN";
+                let remedy = "`forewarn context set NAME --token-file FILE`, or FOREWARN_TOKEN";
                 return report.finding("api", "the token is missing or invalid", why, remedy);
             }
             if error.to_string().contains("Permission denied") {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use forewarn_control::Fleet;
-use forewarn_server::{ApiListener, control_with_fleet};
+use forewarn_server::{ApiListener, Hypervisor, MachineDriver, control_with_fleet};
 
 use super::report::DoctorReport;
 use super::{clock, encryption, network, storage};
@@ -45,15 +45,21 @@ pub(super) fn check(report: &mut DoctorReport, file: &Path) {
         encryption::check(report, &source);
     }
     if let Some(settings) = or_finding(report, settings, &remedy) {
-        network::check_files(report, settings.connections.max);
+        network::check_files(report, file, settings.connections.max);
     }
     if let Some(driver) = or_finding(report, driver, &remedy) {
         match check_driver(&driver) {
-            Ok(()) => report.ok("driver", "driver program is executable"),
+            Ok(()) => report.ok("driver", driver_state(&driver)),
             Err(error) => {
                 report.error("driver", &error, "no operation on a machine can run", &remedy);
             }
         }
+    }
+    if fleet.is_none() && data_dir.as_deref().is_none_or(is_unused) {
+        report.unknown(
+            "fleet",
+            "no fleet file, and no data yet: every machine gets a 403 until the fleet has it",
+        );
     }
     if let Some((file, fleet)) = fleet {
         let admitted = fleet.and_then(|fleet| admitted(&fleet));
@@ -62,6 +68,19 @@ pub(super) fn check(report: &mut DoctorReport, file: &Path) {
             Err(error) => report.error("fleet", &error, NO_START, &remedy),
         }
     }
+}
+
+/// The effect of the driver on machines.
+fn driver_state(driver: &Hypervisor) -> &'static str {
+    match driver.machines {
+        MachineDriver::Simulated => "simulated: events change no machine",
+        MachineDriver::Program(_) => "driver program is executable",
+    }
+}
+
+/// Returns true for a data directory that no server has used.
+fn is_unused(directory: &Path) -> bool {
+    directory.read_dir().map_or(true, |mut entries| entries.next().is_none())
 }
 
 /// A part of the settings. Adds a finding if it is invalid.

@@ -19,6 +19,7 @@ use super::sentences;
 use super::session::{Session, escaped, print, print_data};
 use super::watch::caller;
 use super::{Name, OutputFormat, visible};
+use crate::new_file::create_private;
 use expectation::{Expectation, divided};
 use verify::Verifier;
 
@@ -183,7 +184,7 @@ fn export(session: &Session, file: &Path) -> Result<()> {
         return session.download(EXPORT, |piece| Ok(out.write_all(piece)?));
     }
     let failed = || format!("cannot write the export: {}", file.display());
-    let mut out = File::create_new(file).with_context(failed)?;
+    let mut out = create_private(file, "the export")?;
     let copied = session.download(EXPORT, |piece| out.write_all(piece).with_context(failed));
     let written = copied.and_then(|()| out.sync_all().with_context(failed));
     if written.is_err() {

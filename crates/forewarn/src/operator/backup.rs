@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::sentences::date;
 use super::session::Session;
+use crate::new_file::create_private;
 
 /// A written backup.
 #[derive(Debug, Serialize, Deserialize)]
@@ -32,7 +33,7 @@ struct BackupReport {
 /// Writes a copy to a new file, reads it again, and prints its contents. An incomplete or damaged copy is removed.
 pub(super) fn run(session: &Session, file: &Path) -> Result<()> {
     let failed = || format!("cannot write the backup: {}", file.display());
-    let out = File::create_new(file).with_context(failed)?;
+    let out = create_private(file, "the backup")?;
     let written = copy(session, out, failed).and_then(|()| report(file));
     if written.is_err() {
         drop(fs::remove_file(file));

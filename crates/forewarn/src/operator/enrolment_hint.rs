@@ -7,9 +7,7 @@ use forewarn_types::ClusterId;
 use super::session::{Session, escaped};
 use super::visible::one_line;
 use crate::client::ApiError;
-
-/// The api-version of the request: the latest.
-const EDITION: &str = "2020-07-01";
+use crate::machine_url::{MachineUrl, curl};
 
 /// Tenants with a hint.
 const HINTS_MAX: usize = 3;
@@ -70,15 +68,20 @@ pub(super) fn texts(session: &Session, tenants: &[String], machine: Option<&str>
         };
         let Some(machine) = member(&tenant, machine) else { continue };
         if server.prefix {
-            let path = match cluster {
-                Some(cluster) => format!("{cluster}/{name}/{machine}"),
+            // Only addresses of the default cluster identify callers of such a server.
+            let (path, addresses) = match cluster {
+                Some(cluster) => (format!("{cluster}/{name}/{machine}"), Vec::new()),
                 None => match session.find::<MachineView>(&format!("/v1/machines/{}", escaped(machine)))? {
-                    Some(_) => machine.to_owned(),
-                    None => format!("{name}/{machine}"),
+                    Some(view) => (machine.to_owned(), view.addresses),
+                    None => (format!("{name}/{machine}"), Vec::new()),
                 },
             };
-            let curl = curl(&format!("{url}/vm/{path}"));
-            texts.push(format!("to enable events for {name}, poll once from one of its machines: {curl}"));
+            let own = MachineUrl::at(url, &path, &addresses);
+            let place = match own.from {
+                Some(address) => format!("{machine} ({address})"),
+                None => "one of its machines".to_owned(),
+            };
+            texts.push(format!("to enable events for {name}, poll once from {place}: {}", own.curl()));
         } else {
             let curl = curl(url);
             texts.push(format!("to enable events for {name}, poll once from {machine}: {curl}"));
@@ -92,10 +95,6 @@ fn member<'a>(tenant: &'a TenantView, preferred: Option<&str>) -> Option<&'a str
     let preferred = preferred.map(|name| name.rsplit('/').next().unwrap_or(name));
     let found = tenant.machines.iter().find(|name| Some(name.as_str()) == preferred);
     found.or(tenant.machines.first()).map(String::as_str)
-}
-
-fn curl(url: &str) -> String {
-    format!("curl -H Metadata:true \"{url}/metadata/scheduledevents?api-version={EDITION}\"")
 }
 
 #[cfg(test)]
@@ -113,13 +112,5 @@ mod tests {
         assert_eq!(member(&tenant, Some("db-0")), Some("web_0"));
         assert_eq!(member(&tenant, None), Some("web_0"));
         assert_eq!(member(&TenantView { machines: Vec::new(), ..tenant }, None), None);
-    }
-
-    #[test]
-    fn the_request_is_quoted_for_a_shell() {
-        assert_eq!(
-            curl("http://127.0.0.1:1338/vm/web_0"),
-            "curl -H Metadata:true \"http://127.0.0.1:1338/vm/web_0/metadata/scheduledevents?api-version=2020-07-01\""
-        );
     }
 }

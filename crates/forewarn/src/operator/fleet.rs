@@ -91,6 +91,9 @@ fn apply(session: &Session, arguments: &ApplyArgs) -> Result<()> {
             with_line(error, piece, file, &text)
         })?;
     }
+    if counts.is_empty() && unmentioned == "keep" {
+        eprintln!("hint: objects that are not in the file stay; --forget or --prune removes them");
+    }
     counts.check()
 }
 

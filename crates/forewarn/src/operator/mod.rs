@@ -10,6 +10,7 @@ mod clock;
 mod clock_report;
 mod cluster;
 mod confirmation;
+mod dashboard;
 mod enrolment_hint;
 mod event;
 mod event_id;
@@ -84,6 +85,7 @@ pub(crate) struct GlobalOptions {
         global = true,
         value_name = "CLUSTER",
         env = "FOREWARN_CLUSTER",
+        hide_env_values = true,
         help_heading = "Global options"
     )]
     cluster: Option<String>,
@@ -281,6 +283,9 @@ pub(crate) enum Command {
     /// Inject faults into the answers of a test server: status codes, delays, lost connections
     #[command(subcommand)]
     Fault(fault::Command),
+    /// Open the web dashboard of the server in a browser, until Ctrl-C
+    #[command(before_help = dashboard::EXAMPLES)]
+    Dashboard(dashboard::DashboardArgs),
     /// Print every change as it happens, one per line, until Ctrl-C
     #[command(before_help = watch::EXAMPLES)]
     Watch(watch::WatchArgs),
@@ -335,6 +340,7 @@ pub(crate) fn run(options: &GlobalOptions, command: Command) -> Result<()> {
         Command::Verdict => verdict::run(&session),
         Command::Audit(command) => audit::run(&session, command),
         Command::Az(command) => az::run(&session, options, &command),
+        Command::Dashboard(arguments) => dashboard::run(options, &arguments),
         Command::Watch(arguments) => watch::run(&session, &arguments),
         Command::Wait(arguments) => wait_for::run(&session.with_cluster_name()?, &arguments),
         Command::Reset => server_state::reset(&session),

@@ -81,6 +81,9 @@ pub(super) fn outcome(outcome: &Outcome, wording: &Wording) -> String {
     if lines.is_empty() {
         lines.push(unannounced::work(outcome, &subject, &time).unwrap_or_else(|| wording.done.clone()));
     }
+    if outcome.starts.iter().any(|start| start.brake) {
+        lines.push("The brake is on: nothing starts until `forewarn brake off`.".to_owned());
+    }
     match outcome.staying.as_slice() {
         [] => {}
         [one] => lines.push(format!("{one} left because of the maintenance mode, and stays as it is.")),
@@ -298,6 +301,7 @@ pub(super) mod tests {
             not_before,
             unapproved: Vec::new(),
             unapproved_others: 0,
+            brake: false,
             remedy: None,
         }
     }

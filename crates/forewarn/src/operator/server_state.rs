@@ -15,6 +15,7 @@ use super::session::Session;
 use forewarn_server::operator::SAVED_STATE_BYTES_MAX;
 
 use crate::client::api_error;
+use crate::new_file::create_private;
 
 pub(super) const RESET_EXAMPLES: &str = "\
 Example:
@@ -61,7 +62,7 @@ pub(super) fn run(session: &Session, command: &Command) -> Result<()> {
 /// Writes a new file. An incomplete one is removed.
 fn save(session: &Session, file: &Path) -> Result<()> {
     let failed = || format!("cannot write the state: {}", file.display());
-    let mut out = File::create_new(file).with_context(failed)?;
+    let mut out = create_private(file, "the state")?;
     let saved = session.download("/v1/state", |piece| out.write_all(piece).with_context(failed));
     let saved = saved.and_then(|()| out.sync_all().with_context(failed));
     if saved.is_err() {

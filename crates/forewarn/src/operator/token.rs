@@ -35,6 +35,9 @@ pub(crate) enum Command {
         /// Tokens
         #[arg(required = true, value_name = "NAME")]
         names: Vec<Name>,
+        /// Delete the last admin token without a question
+        #[arg(long)]
+        yes: bool,
     },
 }
 
@@ -77,12 +80,35 @@ pub(super) fn run(session: &Session, command: Command) -> Result<()> {
             let now = session.now()?;
             session.show(&path(&name), |token| Ok(facts(token, now)))
         }
-        Command::Delete { names } => names.iter().try_for_each(|name| {
+        Command::Delete { names, yes } => names.iter().try_for_each(|name| {
+            if !yes {
+                check_admin_is_left(session, &name.0)?;
+            }
             let response = session.change(Method::DELETE, &path(name), None::<&()>)?;
             let wording = Wording::deletion("token", &name.0);
             session.present(response, |outcome: Outcome| Ok(sentences::outcome(&outcome, &wording)))
         }),
     }
+}
+
+/// Refuses to delete the last token of an admin for everything, except where no token is needed, as on a socket.
+fn check_admin_is_left(session: &Session, name: &str) -> Result<()> {
+    if !session.client().needs_token() {
+        return Ok(());
+    }
+    let tokens = session.all::<TokenView>("/v1/tokens")?;
+    let is_admin = |token: &&TokenView| {
+        token.role == RoleWord::Admin && !token.expired && token.clusters.is_none() && token.tenants.is_none()
+    };
+    let mut admins = tokens.iter().filter(is_admin);
+    let is_last = admins.next().is_some_and(|one| one.name == name) && admins.next().is_none();
+    if is_last {
+        bail!(
+            "this is the last admin token: {name}\n  hint: without it, only the socket of the server can administer it; \
+             create another token first, or repeat with --yes"
+        );
+    }
+    Ok(())
 }
 
 /// Only the secret goes to standard output, so that a script can store it without printing it.

@@ -16,18 +16,21 @@ use forewarn_server::{
     CLOCK_END, ClockPlan, HostWorker, Hypervisor, Plan, REMINDER, Service, Speed, WebhookSettings,
 };
 use forewarn_types::{Moment, TcpAddress};
-use forewarn_url::{ContainerNames, OwnHosts, parse_host_name};
+use forewarn_url::{OwnHosts, parse_host_name};
 
 use super::config::{DIRECTORY, TLS_DIRECTORY, parse_first_answer};
 use super::greeting::{FleetSummary, ServerUrls};
 use super::local::{LocalServer, seed, wall};
 use super::log::{Detail, Format};
 use super::machine_names::find_in_clusters;
+use super::open_listeners::OpenListenerArgs;
 use super::resources::{cores, take_files};
 use super::{
-    HangupAction, log, random_seed, read_fleet, run, with_fleet_line, with_port_hint, write_addresses,
+    HangupAction, dashboard_url, log, random_seed, read_fleet, run, with_fleet_line, with_port_hint,
+    write_addresses,
 };
 use crate::clock_speed::parse_speed;
+use crate::exit_code::ExitError;
 use crate::requested_events::{RequestedEvent, check_order, parse_after};
 use crate::server_lookup;
 use crate::service::{Installation, installation};
@@ -74,10 +77,8 @@ pub(crate) struct DevArgs {
     /// dots need no entry
     #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = parse_host_name)]
     host_name: Vec<String>,
-    /// Allow listeners beyond loopback, although they have no authentication, and the host names of containers:
-    /// `*.docker.internal`, `*.svc` and `*.svc.cluster.local`
-    #[arg(long)]
-    i_know_this_is_open: bool,
+    #[command(flatten)]
+    open: OpenListenerArgs,
     /// File to which the listener addresses are written, as JSON, when the server is ready
     #[arg(long, value_name = "FILE")]
     addresses_file: Option<PathBuf>,
@@ -154,51 +155,46 @@ impl HostWorkArg {
     }
 }
 
-/// Rejects listeners beyond loopback without `--i-know-this-is-open`.
-fn check_open(arguments: &DevArgs) -> Result<()> {
+/// The addresses of all listeners.
+fn listeners(arguments: &DevArgs) -> impl Iterator<Item = SocketAddr> {
     let arm = match arguments.arm_listen {
         ArmListen::Off => None,
         ArmListen::At(address) => Some(address),
     };
-    let TcpAddress(metadata) = arguments.metadata_listen;
-    let TcpAddress(api) = arguments.api_listen;
-    for address in [metadata, api].into_iter().chain(arm) {
-        if !address.ip().is_loopback() && !arguments.i_know_this_is_open {
-            bail!(
-                "listener without authentication: {address} is not loopback\n  \
-                 hint: add --i-know-this-is-open to allow it"
-            );
-        }
-    }
-    Ok(())
+    [arguments.metadata_listen.0, arguments.api_listen.0].into_iter().chain(arm)
 }
 
 pub(crate) fn command(arguments: &DevArgs) -> Result<()> {
     log::start(arguments.log, arguments.log_level);
-    check_open(arguments)?;
+    arguments.open.check(listeners(arguments)).map_err(ExitError::usage)?;
     let state = state_directory(arguments)?;
     let plan = take_files(plan(arguments, state.as_ref())?);
     let default = arguments.default_vm.clone().or_else(|| default_vm(&plan.fleet));
     let ready = async |service: &Service| {
         if let Some(name) = &arguments.default_vm {
-            check_default(service, name)?;
+            check_default(service, name).map_err(ExitError::usage)?;
         }
         if let Some(file) = &arguments.addresses_file {
             write_addresses(file, service)?;
         }
-        request_events(arguments, service, default.as_deref())?;
+        request_events(arguments, service, default.as_deref()).map_err(ExitError::usage)?;
         let summarise = move |state: &State<'_>| FleetSummary::of(state, default.as_deref());
         let summary = service.control().look(summarise)?;
         let urls = ServerUrls {
             metadata: service.metadata_url().unwrap_or_default(),
-            is_beyond_loopback: !arguments.metadata_listen.0.ip().is_loopback(),
             api: service.api_url(),
             arm: service.extension_url(LISTENER),
             program: &std::env::args().next().unwrap_or_else(|| "forewarn".to_owned()),
             looked_up: &server_lookup::usual_url(),
             data_dir: arguments.data_dir.as_deref(),
         };
-        let members = [("metadata", Some(urls.metadata)), ("api", Some(urls.api)), ("arm", urls.arm)];
+        let dashboard = dashboard_url(urls.api);
+        let members = [
+            ("metadata", Some(urls.metadata)),
+            ("api", Some(urls.api)),
+            ("dashboard", dashboard.as_deref()),
+            ("arm", urls.arm),
+        ];
         let members: Vec<_> = members.into_iter().filter_map(|(name, value)| Some((name, value?))).collect();
         log::print(&summary.greeting(arguments.clock, &urls), "server ready", &members);
         Ok(())
@@ -274,10 +270,7 @@ fn state_directory(arguments: &DevArgs) -> Result<Option<StateDirectory>> {
 fn hosts(arguments: &DevArgs) -> OwnHosts {
     OwnHosts {
         names: arguments.host_name.clone(),
-        container_names: match arguments.i_know_this_is_open {
-            true => ContainerNames::Accepted,
-            false => ContainerNames::Rejected,
-        },
+        container_names: arguments.open.container_names(),
         advice: Some("start the server with --host-name NAME"),
     }
 }

@@ -1,14 +1,15 @@
 //! The greeting of `forewarn dev`: its addresses, and first commands to try.
 
 use std::fmt::Write as _;
+use std::net::IpAddr;
 use std::path::Path;
 
-use forewarn_control::{ClusterState, find_machine};
+use forewarn_control::find_machine;
 use forewarn_lifecycle::{Cluster, MachineId};
 use forewarn_server::{Speed, State};
-use forewarn_types::ClusterId;
 
 use super::machine_names::{find_in_clusters, split_cluster};
+use crate::machine_url::{ListenerReach, MachineUrl};
 
 /// The size of the fleet, and machines for examples.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,15 +21,20 @@ pub(super) struct FleetSummary {
     example: Option<String>,
     /// The machine of requests without `/vm/NAME`.
     default: Option<String>,
-    /// True if a machine has an address, by which callers beyond loopback are identified.
-    has_addresses: bool,
+    /// A machine with an address, by which callers beyond loopback are identified.
+    addressed: Option<AddressedMachine>,
+}
+
+/// A machine, and its first address.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct AddressedMachine {
+    name: String,
+    address: IpAddr,
 }
 
 /// The addresses of a server, and the program for commands.
 pub(super) struct ServerUrls<'a> {
     pub(super) metadata: &'a str,
-    /// True if the metadata endpoint listens beyond loopback.
-    pub(super) is_beyond_loopback: bool,
     pub(super) api: &'a str,
     /// None without a listener for Azure clients.
     pub(super) arm: Option<&'a str>,
@@ -52,12 +58,15 @@ impl FleetSummary {
             // A command for a machine of another cluster would need --cluster.
             example: default.clone().filter(|name| split_cluster(name).is_none()).or_else(first),
             default,
-            has_addresses: state.all.cluster(ClusterId::DEFAULT).is_some_and(ClusterState::has_addresses),
+            addressed: cluster.machines().find_map(|(id, _)| {
+                let address = *state.durable.details_of(id).addresses.first()?;
+                Some(AddressedMachine { name: unique_name(cluster, id), address })
+            }),
         }
     }
 
     pub(super) fn greeting(&self, Speed(speed): Speed, urls: &ServerUrls<'_>) -> String {
-        let ServerUrls { metadata, is_beyond_loopback, api, arm, program, looked_up, data_dir } = *urls;
+        let ServerUrls { metadata, api, arm, program, looked_up, data_dir } = *urls;
         let forewarn = if api == looked_up { program.to_owned() } else { format!("{program} --api {api}") };
         let clock = if speed == 0 { "frozen".to_owned() } else { format!("running {speed}x") };
         let mut text = format!(
@@ -68,13 +77,22 @@ impl FleetSummary {
             self.hosts,
         );
         // Writing to a string cannot fail.
-        let is_by_address = is_beyond_loopback && self.has_addresses;
+        let reach = ListenerReach::of_url(metadata);
+        let addressed = match reach {
+            ListenerReach::Loopback => None,
+            ListenerReach::Everywhere | ListenerReach::BeyondLoopback => self.addressed.as_ref(),
+        };
         let _ = match &self.default {
-            _ if is_by_address => write!(
-                text,
-                "  metadata   {metadata}/metadata/scheduledevents, for callers with the address of a machine\n             \
-                 (on loopback: /vm/NAME/metadata/…)\n"
-            ),
+            _ if addressed.is_some() => {
+                let by_path = match reach {
+                    ListenerReach::Everywhere => "             (on loopback: /vm/NAME/metadata/…)\n",
+                    ListenerReach::Loopback | ListenerReach::BeyondLoopback => "",
+                };
+                write!(
+                    text,
+                    "  metadata   {metadata}/metadata/scheduledevents, for callers with the address of a machine\n{by_path}"
+                )
+            }
             Some(name) => write!(
                 text,
                 "  metadata   {metadata}/metadata/scheduledevents, as {name}\n             \
@@ -82,7 +100,7 @@ impl FleetSummary {
             ),
             None => writeln!(text, "  metadata   {metadata}/vm/NAME/metadata/scheduledevents"),
         };
-        let _ = writeln!(text, "  operators  {api}/v1");
+        let _ = write!(text, "  operators  {api}/v1\n  dashboard  {api}/\n");
         if let Some(arm) = arm {
             let _ = writeln!(
                 text,
@@ -90,15 +108,17 @@ impl FleetSummary {
             );
         }
         let _ = write!(text, "\nTry in another terminal:\n\n");
-        let _ = match &self.example {
-            Some(vm) if is_by_address => {
-                write!(text, "  {forewarn} vm restart {vm}\n  {forewarn} event ls\n")
+        let example = match (addressed, &self.example) {
+            (Some(AddressedMachine { name, address }), _) => Some((name, vec![*address])),
+            (None, Some(name)) => Some((name, Vec::new())),
+            (None, None) => None,
+        };
+        let _ = match example {
+            Some((vm, addresses)) => {
+                let own = MachineUrl::at(metadata, vm, &addresses);
+                let from = own.from.map(|address| format!("  # from {address}")).unwrap_or_default();
+                write!(text, "  {}{from}\n  {forewarn} vm restart {vm}\n  {forewarn} event ls\n", own.curl())
             }
-            Some(vm) => write!(
-                text,
-                "  curl -H Metadata:true \"{metadata}/vm/{vm}/metadata/scheduledevents?api-version=2020-07-01\"\n  \
-                 {forewarn} vm restart {vm}\n  {forewarn} event ls\n"
-            ),
             None => writeln!(text, "  {forewarn} fleet apply FILE"),
         };
         let _ = match data_dir {
@@ -138,8 +158,7 @@ mod tests {
     fn urls(data_dir: Option<&'static Path>) -> ServerUrls<'static> {
         let arm = data_dir.is_none().then_some("https://a");
         ServerUrls {
-            metadata: "http://m",
-            is_beyond_loopback: data_dir.is_some(),
+            metadata: if data_dir.is_some() { "http://10.0.0.1:80" } else { "http://m" },
             api: "http://127.0.0.1:1339",
             arm,
             program: "forewarn",
@@ -156,6 +175,10 @@ mod tests {
             "{greeting}"
         );
         assert!(greeting.contains("  metadata   http://m/metadata/scheduledevents, as solo\n"), "{greeting}");
+        assert!(
+            greeting.contains("  operators  http://127.0.0.1:1339/v1\n  dashboard  http://127.0.0.1:1339/\n"),
+            "{greeting}"
+        );
         assert!(greeting.contains("  forewarn vm restart solo\n"), "{greeting}");
         assert!(
             greeting.contains(
@@ -176,7 +199,10 @@ mod tests {
             greeting.contains("vm restart a/m\n") && greeting.contains("/vm/a/m/metadata/"),
             "{greeting}"
         );
-        assert!(greeting.contains("  metadata   http://m/vm/NAME/metadata/scheduledevents\n"), "{greeting}");
+        assert!(
+            greeting.contains("  metadata   http://10.0.0.1:80/vm/NAME/metadata/scheduledevents\n"),
+            "{greeting}"
+        );
         assert!(
             greeting.ends_with("Its data directory is /data.\n") && !greeting.contains("azure"),
             "{greeting}"
@@ -192,8 +218,14 @@ mod tests {
         let of = |more: &str, data_dir| summary(&fleet(more), None).greeting(Speed(1), &urls(data_dir));
         let (open, addresses) = (Some(Path::new("/data")), ", addresses = ['10.0.0.4']");
         assert!(of(addresses, open).contains(", for callers with the address of a machine\n"));
-        assert!(!of(addresses, open).contains("/vm/v/"));
+        assert!(!of(addresses, open).contains("/vm/"), "no caller is on loopback: {}", of(addresses, open));
+        let poll = "scheduledevents?api-version=2020-07-01\"  # from 10.0.0.4\n  forewarn vm restart v\n";
+        assert!(of(addresses, open).contains(poll), "the poll comes first: {}", of(addresses, open));
         assert!(of("", open).contains("/vm/v/") && of(addresses, None).contains("/vm/v/"));
+        let everywhere = ServerUrls { metadata: "http://0.0.0.0:80", ..urls(open) };
+        let everywhere = summary(&fleet(addresses), None).greeting(Speed(1), &everywhere);
+        assert!(everywhere.contains("(on loopback: /vm/NAME/metadata/…)\n"), "{everywhere}");
+        assert!(everywhere.contains("\"http://0.0.0.0:80/vm/v/metadata/scheduledevents?"), "{everywhere}");
     }
 
     #[test]

@@ -10,6 +10,7 @@ use forewarn_url::OwnHosts;
 
 use super::config::DIRECTORY;
 use super::resources::cores;
+use crate::machine_url::ListenerReach;
 
 /// The part of a local server that differs.
 pub(crate) struct LocalServer {
@@ -32,9 +33,11 @@ impl LocalServer {
         let identity_token = IdentityToken::Unsigned { directory: DIRECTORY.to_owned() };
         let metadata = ListenAddress::Tcp(self.metadata_listen);
         let default = self.default_vm;
-        let identity = match self.metadata_listen.ip().is_loopback() {
-            true => Identity::Prefix { default },
-            false => Identity::AddressOrPrefix { default },
+        let identity = match ListenerReach::of(self.metadata_listen.ip()) {
+            ListenerReach::Loopback => Identity::Prefix { default },
+            ListenerReach::Everywhere | ListenerReach::BeyondLoopback => {
+                Identity::AddressOrPrefix { default }
+            }
         };
         Plan {
             mode: self.mode,

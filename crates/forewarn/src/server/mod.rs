@@ -6,6 +6,7 @@ pub(crate) mod dev;
 mod greeting;
 pub(crate) mod local;
 mod machine_names;
+pub(crate) mod open_listeners;
 mod reload;
 pub(crate) mod resources;
 pub(crate) mod serve;
@@ -89,6 +90,11 @@ fn with_port_hint(error: anyhow::Error, hint: &str) -> anyhow::Error {
         return anyhow::anyhow!("{error:#}\n  hint: {hint}");
     }
     error
+}
+
+/// The address of the dashboard for browsers. None for a socket, which `forewarn dashboard` can use.
+fn dashboard_url(api: &str) -> Option<String> {
+    api.starts_with("http").then(|| format!("{api}{}", forewarn_dashboard::PAGE))
 }
 
 /// Writes the listener addresses to a file, atomically.

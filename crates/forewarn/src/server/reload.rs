@@ -30,6 +30,9 @@ const ADJUSTABLE: [&str; 13] = [
     "log.level",
 ];
 
+/// Defaults that people write out: adding or removing such a line changes nothing.
+const DEFAULTS: &str = "in_memory = false\n[log]\nformat = 'text'\nlevel = 'info'\n";
+
 /// The configuration file of a running server, with its applied settings.
 pub(super) struct ConfigReloader {
     file: PathBuf,
@@ -124,9 +127,12 @@ fn differences(one: &SettingsMap, other: &SettingsMap) -> Vec<String> {
     names.into_iter().filter(|name| one.get(*name) != other.get(*name)).cloned().collect()
 }
 
+/// The settings of a file, and the defaults that it does not mention.
 fn keys(text: &str) -> Result<SettingsMap> {
     let mut keys = SettingsMap::new();
-    flatten("", Value::Table(toml::from_str(text)?), &mut keys);
+    for text in [DEFAULTS, text] {
+        flatten("", Value::Table(toml::from_str(text)?), &mut keys);
+    }
     Ok(keys)
 }
 
@@ -171,6 +177,16 @@ mod tests {
             )
         );
         assert_eq!(changes(one, one), (String::new(), String::new()));
+    }
+
+    #[test]
+    fn a_default_that_is_written_out_is_no_change() {
+        assert_eq!(changes("", DEFAULTS), (String::new(), String::new()));
+        let needed = "data_dir = 'a'\n[metadata]\nlisten = [{ address = '127.0.0.1:80' }]\n[driver]\nkind = 'simulated'\n";
+        let parsed = |text: &str| format!("{:?}", Config::parse(text).unwrap());
+        let (with, without) =
+            (format!("in_memory = false\n{needed}[log]\nformat = 'text'\nlevel = 'info'\n"), needed);
+        assert_eq!(parsed(&with), parsed(without));
     }
 
     #[test]

@@ -15,13 +15,16 @@ use forewarn_server::{
 use serde_json::json;
 
 use super::address_listeners::AddressListeners;
-use super::config::{CONFIG_BYTES_MAX, Config, check_driver, check_listeners, has_data};
+use super::config::{
+    CONFIG_BYTES_MAX, Config, check_data_directory, check_driver, check_listeners, has_data,
+};
 use super::log::Detail;
 use super::machine_names::{find_in_clusters, split_cluster};
 use super::reload::ConfigReloader;
 use super::resources::{cores, take_files, warn_of_few_files};
 use super::{
-    HangupAction, log, random_seed, read, read_fleet, run, with_fleet_line, with_port_hint, write_addresses,
+    HangupAction, dashboard_url, log, random_seed, read, read_fleet, run, with_fleet_line, with_port_hint,
+    write_addresses,
 };
 use crate::operator::{GlobalOptions, OutputFormat, names, print, print_data, visible};
 
@@ -51,7 +54,10 @@ pub(crate) fn command(arguments: &ServeArgs, options: &GlobalOptions) -> Result<
     let text = read(file, CONFIG_BYTES_MAX);
     let text = text.with_context(|| format!("cannot read the configuration: {}", file.display()))?;
     if arguments.check {
-        configured(file, &text)?;
+        let (config, _) = configured(file, &text)?;
+        if let Some(directory) = config.data_dir()? {
+            check_data_directory(&directory)?;
+        }
         return match options.output() {
             OutputFormat::Text(_) => print(&visible(&format!("{} is valid\n", file.display()))),
             OutputFormat::Data(format) => {
@@ -88,6 +94,7 @@ pub(crate) fn command(arguments: &ServeArgs, options: &GlobalOptions) -> Result<
         tracing::info!(
             metadata = service.metadata_url(),
             api,
+            dashboard = service.api_urls().find_map(dashboard_url),
             arm = service.extension_url(LISTENER),
             "server ready"
         );

@@ -1,4 +1,4 @@
-//! `forewarn story check`: stories are read, and not run.
+//! `forewarn story check`: stories are read, their names and times are checked, and they are not run.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -49,7 +49,8 @@ pub(super) fn command(arguments: &StoryCheckArgs, options: &GlobalOptions) -> Re
 }
 
 fn check(file: &Path) -> Result<Result<Story, StoryError>> {
-    Ok(forewarn_story::parse(&read(file)?))
+    let story = forewarn_story::parse(&read(file)?);
+    Ok(story.and_then(|story| story.check().map(|()| story)))
 }
 
 fn sentences(story: &Story) -> String {

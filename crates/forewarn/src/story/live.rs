@@ -111,6 +111,11 @@ impl LiveStage {
         Ok((!(200..300).contains(&status)).then_some(body))
     }
 
+    /// Performs a command. Returns what the server has decided.
+    pub(crate) fn order(&self, command: &NamedCommand) -> Result<Outcome, BackendError> {
+        self.api.post("/v1/commands", command).map_err(backend_error)
+    }
+
     fn list<T: serde::de::DeserializeOwned>(&self, path: &str) -> Result<Vec<T>, BackendError> {
         self.api.pages(path).map_err(backend_error)
     }
@@ -118,8 +123,7 @@ impl LiveStage {
 
 impl Backend for LiveStage {
     fn perform(&mut self, command: &NamedCommand) -> Result<(), BackendError> {
-        let Outcome { .. } = self.api.post("/v1/commands", command).map_err(backend_error)?;
-        Ok(())
+        self.order(command).map(drop)
     }
 
     fn poll(&mut self, machine: &MachineView) -> Result<(), BackendError> {

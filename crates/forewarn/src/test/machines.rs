@@ -2,11 +2,12 @@
 
 use anyhow::{Context, Result};
 use forewarn_control::find_machine;
-use forewarn_lifecycle::{Cluster, MachineId};
+use forewarn_lifecycle::MachineId;
 use forewarn_server::{ControlHandle, State};
 use forewarn_verdict::MachineName;
 
 use super::programs::machine_variable;
+use crate::machine_url::MachineUrl;
 
 /// A machine that a program may be.
 #[derive(Clone, Debug)]
@@ -34,7 +35,7 @@ impl Machines {
     pub(super) fn all(&self) -> Result<Vec<TestMachine>> {
         let all = |state: &State<'_>| {
             let machines = state.cluster.machines().take(VARIABLES_MAX);
-            machines.filter_map(|(id, _)| self.machine_of(state.cluster, id)).collect()
+            machines.filter_map(|(id, _)| self.machine_of(state, id)).collect()
         };
         Ok(self.control.look(all)?)
     }
@@ -43,7 +44,7 @@ impl Machines {
     pub(super) fn find(&self, name: &str) -> Result<TestMachine> {
         let found = self.control.look(|state| {
             let id = find_machine(state.cluster, name)?;
-            Ok::<_, anyhow::Error>(self.machine_of(state.cluster, id))
+            Ok::<_, anyhow::Error>(self.machine_of(state, id))
         })?;
         found?.with_context(|| format!("no such machine: {name}"))
     }
@@ -56,13 +57,15 @@ impl Machines {
         }
     }
 
-    fn machine_of(&self, cluster: &Cluster, id: MachineId) -> Option<TestMachine> {
+    fn machine_of(&self, state: &State<'_>, id: MachineId) -> Option<TestMachine> {
+        let cluster = state.cluster;
         let machine = cluster.machine(id)?;
         let tenant = cluster.tenant(machine.tenant)?.name.to_string();
         let name = machine.name.to_string();
         let is_unique = cluster.machines_named(&name).count() == 1;
         let path = if is_unique { name.clone() } else { format!("{tenant}/{name}") };
-        let url = format!("{}/vm/{path}", self.metadata);
+        let addresses = &state.durable.details_of(id).addresses;
+        let MachineUrl { url, .. } = MachineUrl::at(&self.metadata, &path, addresses);
         Some(TestMachine { name: MachineName { tenant, name }, url })
     }
 

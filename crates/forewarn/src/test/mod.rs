@@ -7,12 +7,14 @@
 //! events, one after the other ──▶ verdict ──▶ sentences, reports, exit code
 //! ```
 
+mod hints;
 mod html;
 mod machines;
 mod observer;
 mod outcome;
 mod pacer;
 mod preparation;
+mod program_output;
 mod programs;
 mod reports;
 mod run;
@@ -29,11 +31,13 @@ use clap::{Args, ValueEnum};
 use forewarn_cli_support::log;
 use forewarn_cli_support::log::{Detail, Format};
 use forewarn_cli_support::output::names_in;
+use forewarn_types::TcpAddress;
 use forewarn_verdict::{ApprovalRule, UntestedRule, VerdictRules};
 
 use crate::exit_code::ExitError;
 use crate::operator::{GlobalOptions, OutputFormat, print, print_data, visible};
 use crate::requested_events::{RequestedEvent, parse_after};
+use crate::server::open_listeners::OpenListenerArgs;
 use reports::{VerdictReportFormat, check_report, parse_report, write_report};
 
 /// Run a program against announced maintenance, and judge it: does it approve each event before it starts?
@@ -47,8 +51,9 @@ Examples:
   forewarn test -- ./service                            announces a Reboot of the machine svc
   forewarn test --event Freeze --event Terminate -- ./service
   forewarn test --event Preempt:cheap --patience 30s --report verdict.html -- ./service
-  forewarn test --story spot-eviction -- ./service      a story of the library, see `forewarn story ls`
-  forewarn test --fleet fleet.toml --event Redeploy:web_0 --vm web_0 -- ./service")]
+  forewarn test --story spot-eviction -- ./service      a story, from `forewarn story ls`
+  forewarn test --fleet fleet.toml --event Redeploy:web_0 --vm web_0 -- ./service
+  forewarn test --metadata-listen 169.254.169.254:80 --i-know-this-is-open -- ./service")]
 pub(crate) struct TestArgs {
     /// Story file, page with a story, or name of a story of the library: it says what happens
     #[arg(long, value_name = "FILE|NAME", conflicts_with_all = ["fleet", "event", "after"])]
@@ -78,6 +83,12 @@ pub(crate) struct TestArgs {
     /// Require that programs approve events, or not
     #[arg(long, value_enum, default_value_t)]
     approval: ApprovalArg,
+    /// Address of the metadata endpoint, for a program with a fixed address or in another network; port 0 selects a free
+    /// port. Requests without /vm/NAME come from the machine of COMMAND
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:0")]
+    metadata_listen: TcpAddress,
+    #[command(flatten)]
+    open: OpenListenerArgs,
     /// Pass even if no machine polls, or no event is shown to one
     #[arg(long)]
     allow_untested: bool,
@@ -122,6 +133,7 @@ impl TestArgs {
 pub(crate) fn command(arguments: &TestArgs, options: &GlobalOptions) -> Result<ExitCode> {
     log::start(Format::Text, Detail::Warn);
     arguments.report.iter().try_for_each(|(path, _)| check_report(path)).map_err(ExitError::usage)?;
+    arguments.open.check([arguments.metadata_listen.0]).map_err(ExitError::usage)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let outcome = runtime.block_on(run::run(arguments, options.output()))?;
     // The thread of a story that hangs must not keep the command.

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use forewarn_control::{AuditEntry, ClusterId, Stream};
+use forewarn_control::{AuditEntry, ClusterId, Stream, find_machine};
 use forewarn_lifecycle::{Event, EventId, MachineId, Phase, Tenant, TenantId};
 use forewarn_metadata::CallerId;
 use forewarn_server::{ControlHandle, State};
@@ -41,6 +41,10 @@ struct Seen {
     first_read: BTreeMap<EventId, Instant>,
     /// Time on the clock until an event appears that a fault hides from a machine.
     next_appearance: Option<Duration>,
+    /// Machines that the story has deleted without an event, for want of a terminate notification.
+    unannounced_deletions: BTreeSet<String>,
+    /// True if nothing more counts.
+    is_over: bool,
 }
 
 /// A machine that has read the document of its tenant.
@@ -114,6 +118,18 @@ impl Observer {
         self.seen().programs.insert(machine.clone());
     }
 
+    /// Returns true if the machine of a program no longer exists: its requests are those of an unknown caller.
+    pub(super) fn has_lost_machine(&self) -> bool {
+        let programs = self.seen().programs.clone();
+        let is_lost = |state: &State<'_>| {
+            let find = |name: &MachineName| {
+                find_machine(state.cluster, &format!("{}/{}", name.tenant, name.name)).is_ok()
+            };
+            !programs.iter().all(find)
+        };
+        self.control.look(is_lost).unwrap_or(false)
+    }
+
     /// The last poll of a machine was one of the story, and not one of a program.
     pub(super) fn note_scripted_poll(&self, name: &MachineName) {
         let polled = self.control.look(|state| {
@@ -135,15 +151,31 @@ impl Observer {
         seen.observations.polled.iter().flatten().any(|(machine, _)| machine.tenant == tenant)
     }
 
-    /// Returns true if any machine has polled.
-    pub(super) fn has_any_polled(&self) -> bool {
-        self.look(Duration::ZERO);
-        self.seen().observations.polled.as_ref().is_some_and(|polled| !polled.is_empty())
+    /// Ends the observations if no machine has polled: a later poll comes too late. Returns true if it has ended them.
+    pub(super) fn end_unless_polled(&self) -> bool {
+        let mut seen = self.seen();
+        // Without a state there is no poll either.
+        self.control.look(|state| seen.look(&self.control, state, Duration::ZERO)).ok();
+        seen.is_over = seen.observations.polled.as_ref().is_none_or(BTreeMap::is_empty);
+        seen.is_over
+    }
+
+    /// Notes that the story has deleted a machine without an event, because it has no terminate notification.
+    pub(super) fn note_unannounced_deletion(&self, machine: &str) {
+        self.seen().unannounced_deletions.insert(machine.to_owned());
+    }
+
+    /// Machines that the story has deleted without an event.
+    pub(super) fn unannounced_deletions(&self) -> Vec<String> {
+        self.seen().unannounced_deletions.iter().cloned().collect()
     }
 
     /// Looks at polls and documents.
     pub(super) fn look(&self, patience: Duration) -> Standing {
         let mut seen = self.seen();
+        if seen.is_over {
+            return Standing::Free;
+        }
         let looked = self.control.look(|state| seen.look(&self.control, state, patience));
         looked.unwrap_or(Standing::Free)
     }
@@ -271,5 +303,57 @@ impl Seen {
             let limit = patience.min(not_before.since(state.now.wall));
             self.first_read.get(&event).is_some_and(|first| now.duration_since(*first) < limit)
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::{SocketAddr, TcpStream};
+
+    use forewarn_server::{ClockPlan, Service, Speed};
+    use forewarn_url::OwnHosts;
+
+    use super::*;
+    use crate::requested_events::fleet_for;
+    use crate::server::local::{LocalServer, seed, wall};
+
+    /// Polls once, and returns after the response.
+    fn poll(url: &str) {
+        let mut stream = TcpStream::connect(url.trim_start_matches("http://")).unwrap();
+        let path = "/metadata/scheduledevents?api-version=2020-07-01";
+        write!(
+            stream,
+            "GET {path} HTTP/1.1\r\nHost: localhost\r\nMetadata: true\r\nConnection: close\r\n\r\n"
+        )
+        .unwrap();
+        let mut response = String::new();
+        stream.read_to_string(&mut response).unwrap();
+        assert!(response.starts_with("HTTP/1.1 200"), "{response}");
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_poll_after_the_end_of_the_startup_does_not_count() {
+        let any_port = SocketAddr::from(([127, 0, 0, 1], 0));
+        let local = LocalServer {
+            mode: "test",
+            fleet: fleet_for(&[], "svc").unwrap(),
+            seed: seed(0),
+            clock: ClockPlan::Virtual { start: Some(wall()), speed: Speed(0) },
+            metadata_listen: any_port,
+            api_listen: any_port,
+            default_vm: Some("svc".to_owned()),
+            hosts: OwnHosts::default(),
+        };
+        let service = Service::start(local.plan()).await.unwrap();
+        let (ended, open) =
+            (Observer::new(service.control().clone()), Observer::new(service.control().clone()));
+        assert!(ended.end_unless_polled());
+        let url = service.metadata_url().unwrap().to_owned();
+        tokio::task::spawn_blocking(move || poll(&url)).await.unwrap();
+        assert!(ended.observations().polled.unwrap().is_empty());
+        assert!(!open.end_unless_polled());
+        assert_eq!(open.observations().polled.unwrap().len(), 1);
+        service.stop().await;
     }
 }

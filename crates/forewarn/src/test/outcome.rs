@@ -110,9 +110,11 @@ impl TestOutcome {
         all.extend(
             ended.map(|exit| format!("the command ended by itself, with exit code 0: {}", exit.program)),
         );
-        // Failures that the conclusion does not show.
+        // The conclusion has the first failure; hints follow the failure that they are about.
+        let is_first_shown = self.hints.is_empty() || self.details.is_some();
         let shown: Vec<_> = self.verdict.events.iter().map(|event| &event.sentence).collect();
-        all.extend(self.failures().into_iter().skip(1).filter(|failure| !shown.contains(&failure)));
+        let failures = self.failures().into_iter().skip(usize::from(is_first_shown));
+        all.extend(failures.filter(|failure| !shown.contains(&failure)));
         all
     }
 

@@ -107,12 +107,26 @@ impl Pacer {
         Ok(true)
     }
 
+    /// A number that grows with every change of the state.
+    pub(super) fn commits(&self) -> u64 {
+        *self.control.commits().borrow()
+    }
+
     /// Waits for programs. If they change nothing, moves the clock to the next change of a document, by at most
     /// `within`.
     pub(super) async fn advance(&self, within: Option<Duration>) -> Result<Advanced, PacerError> {
-        let before = *self.control.commits().borrow();
+        self.advance_since(self.commits(), within).await
+    }
+
+    /// Like [`Pacer::advance`], for a caller that has seen the state after a number of commits: if there are more, the
+    /// clock does not move.
+    pub(super) async fn advance_since(
+        &self,
+        seen: u64,
+        within: Option<Duration>,
+    ) -> Result<Advanced, PacerError> {
         self.stand().await?;
-        if *self.control.commits().borrow() != before {
+        if self.commits() != seen {
             return Ok(Advanced::Changed);
         }
         let start = self.now();

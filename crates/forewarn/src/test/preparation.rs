@@ -42,7 +42,9 @@ pub(super) struct ScenarioStory {
     pub(super) name: String,
     pub(super) story: Story,
     /// True if the story itself starts COMMAND.
-    pub(super) starts_command: bool,
+    starts_command: bool,
+    /// True if there is a COMMAND, and the story does not start it.
+    pub(super) is_command_due: bool,
 }
 
 impl Scenario {
@@ -59,21 +61,24 @@ impl Preparation {
     pub(super) fn new(arguments: &TestArgs) -> Result<Self> {
         if let Some(source) = &arguments.story {
             let story = ScenarioStory::read(arguments).with_context(|| source.display().to_string());
-            let scenario = Scenario::Story(story.map_err(ExitError::usage)?);
-            if let (Scenario::Story(ScenarioStory { starts_command: true, .. }), Some(_)) =
-                (&scenario, &arguments.vm)
-            {
+            let story = story.map_err(ExitError::usage)?;
+            if story.starts_command && arguments.vm.is_some() {
                 let error = anyhow!("--vm does not apply: the story itself says which machine COMMAND is");
                 return Err(ExitError::usage(error).into());
             }
-            return Ok(Self { fleet: Fleet::default(), scenario, default: arguments.vm.clone() });
+            let default = arguments.vm.clone().or_else(|| story.story.command_machine());
+            return Ok(Self { fleet: Fleet::default(), scenario: Scenario::Story(story), default });
         }
         let mut events = arguments.event.clone();
         if events.is_empty() {
             events.push(RequestedEvent { kind: EventKind::Reboot, machine: None });
         }
         let (fleet, default) = match &arguments.fleet {
-            Some(file) => (read_fleet(file).map_err(ExitError::usage)?, arguments.vm.clone()),
+            Some(file) => {
+                let fleet = read_fleet(file).map_err(ExitError::usage)?;
+                let default = arguments.vm.clone().or_else(|| first_machine(&fleet));
+                (fleet, default)
+            }
             None => {
                 let named = events.first().and_then(|event| event.machine.clone());
                 let default = arguments.vm.clone().or(named).unwrap_or_else(|| DEFAULT_MACHINE.to_owned());
@@ -92,20 +97,41 @@ impl Preparation {
         }
     }
 
-    pub(super) fn plan(&self) -> Plan {
-        let any_port = SocketAddr::from(([127, 0, 0, 1], 0));
+    /// The number of programs of the test.
+    pub(super) fn program_count(&self) -> usize {
+        match &self.scenario {
+            Scenario::Events(_) => 1,
+            Scenario::Story(story) => story.story.program_count() + usize::from(story.is_command_due),
+        }
+    }
+
+    pub(super) fn plan(&self, arguments: &TestArgs) -> Plan {
         let local = LocalServer {
             mode: "test",
             fleet: self.fleet.clone(),
             seed: seed(0),
             clock: ClockPlan::Virtual { start: Some(self.beginning()), speed: Speed(0) },
-            metadata_listen: any_port,
-            api_listen: any_port,
+            metadata_listen: arguments.metadata_listen.0,
+            api_listen: SocketAddr::from(([127, 0, 0, 1], 0)),
             default_vm: self.default.clone(),
-            hosts: OwnHosts::default(),
+            hosts: OwnHosts { container_names: arguments.open.container_names(), ..OwnHosts::default() },
         };
         take_files(local.plan())
     }
+}
+
+/// The machine of a fleet file that joins first.
+fn first_machine(fleet: &Fleet) -> Option<String> {
+    let vm = fleet.vms.first().map(|vm| vm.name.clone());
+    let mut sets = fleet.availability_sets.iter().chain(&fleet.cloud_services);
+    let in_set = || sets.find_map(|set| Some(format!("{}/{}", set.name, set.machines.first()?.name)));
+    let mut scale_sets = fleet.scale_sets.iter();
+    let instance = || {
+        let set =
+            scale_sets.find(|set| !set.instances.is_empty() || set.count.is_some_and(|count| count > 0))?;
+        Some(format!("{0}/{0}_0", set.name))
+    };
+    vm.or_else(in_set).or_else(instance)
 }
 
 impl ScenarioStory {
@@ -113,6 +139,7 @@ impl ScenarioStory {
         let source = arguments.story.as_deref().context("no story")?;
         let story = forewarn_story::parse(&source::read(source)?)?;
         story.check_live()?;
+        story.check()?;
         let needs = story.needs();
         let starts_command = needs.iter().any(|need| need.kind == NeedKind::GivenCommand);
         let has_programs = needs.iter().any(|need| need.kind == NeedKind::Program);
@@ -122,6 +149,7 @@ impl ScenarioStory {
             ));
         }
         let name = source.file_stem().unwrap_or(source.as_os_str()).to_string_lossy().into_owned();
-        Ok(Self { name, story, starts_command })
+        let is_command_due = !starts_command && !arguments.command.is_empty();
+        Ok(Self { name, story, starts_command, is_command_due })
     }
 }

@@ -6,10 +6,13 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use forewarn_processes::{Mark, ProcessTree};
 use tokio::sync::mpsc;
+
+use super::program_output::{OutputLabels, ProgramOutput, copy_lines};
 
 /// Environment variable that marks the processes of a test.
 const MARK_NAME: &str = "FOREWARN_TEST_RUN";
@@ -19,6 +22,9 @@ const CLEARED: [&str; 4] = ["FOREWARN_CONTEXT", "FOREWARN_TOKEN", "FOREWARN_CA",
 
 /// Time from SIGTERM to SIGKILL.
 const GRACE: Duration = Duration::from_secs(5);
+
+/// Time for the last lines of programs that have ended.
+const COPY_GRACE: Duration = Duration::from_secs(2);
 
 /// Pause between two looks at processes that are to end.
 const LOOK_INTERVAL: Duration = Duration::from_millis(10);
@@ -31,23 +37,17 @@ pub(super) struct Programs {
 
 struct Parts {
     output: ProgramOutput,
+    labels: OutputLabels,
     exits: mpsc::UnboundedSender<ProgramExit>,
     started: Mutex<Vec<Started>>,
     /// True once the test ends: no program starts after that.
     is_stopped: AtomicBool,
 }
 
-/// The destination of the standard output of programs. Standard error is always passed through.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ProgramOutput {
-    /// Standard output.
-    Out,
-    /// Standard error: standard output has a document of its own.
-    Error,
-}
-
 struct Started {
     tree: ProcessTree,
+    /// Threads that copy its output.
+    copies: Vec<JoinHandle<()>>,
     metadata: String,
     is_running: bool,
 }
@@ -94,10 +94,15 @@ pub(super) struct NewProgram<'a> {
 
 impl Programs {
     /// No program yet.
-    pub(super) fn new(output: ProgramOutput, exits: mpsc::UnboundedSender<ProgramExit>) -> Self {
+    pub(super) fn new(
+        output: ProgramOutput,
+        labels: OutputLabels,
+        exits: mpsc::UnboundedSender<ProgramExit>,
+    ) -> Self {
         Self {
             parts: Arc::new(Parts {
                 output,
+                labels,
                 exits,
                 started: Mutex::default(),
                 is_stopped: AtomicBool::new(false),
@@ -118,8 +123,10 @@ impl Programs {
         let [name, arguments @ ..] = new.words else { return Err(io::ErrorKind::InvalidInput.into()) };
         let mut command = Command::new(name);
         command.args(arguments).stdin(Stdio::null()).process_group(0);
-        if self.parts.output == ProgramOutput::Error {
-            command.stdout(io::stderr());
+        match (self.parts.labels, self.parts.output) {
+            (OutputLabels::Machines, _) => drop(command.stdout(Stdio::piped()).stderr(Stdio::piped())),
+            (OutputLabels::Absent, ProgramOutput::Error) => drop(command.stdout(io::stderr())),
+            (OutputLabels::Absent, ProgramOutput::Out) => {}
         }
         for cleared in CLEARED {
             command.env_remove(cleared);
@@ -133,9 +140,16 @@ impl Programs {
             if self.parts.is_stopped.load(Ordering::Acquire) {
                 return Err(io::Error::other("the test has ended"));
             }
-            let child = command.spawn()?;
+            let mut child = command.spawn()?;
             let tree = ProcessTree::of(Some(child.id()), Some(mark));
-            started.push(Started { tree, metadata: new.metadata.to_owned(), is_running: true });
+            let (out, err) = (child.stdout.take(), child.stderr.take());
+            let metadata = new.metadata.to_owned();
+            started.push(Started { tree, copies: Vec::new(), metadata, is_running: true });
+            if let (Some(program), Some(out), Some(err)) = (started.last_mut(), out, err) {
+                let to = self.parts.output;
+                program.copies.push(copy_lines(new.machine, out, to)?);
+                program.copies.push(copy_lines(new.machine, err, ProgramOutput::Error)?);
+            }
             Ok((child, started.len() - 1))
         })?;
         let words: Vec<_> = new.words.iter().map(|word| word.to_string_lossy()).collect();
@@ -181,6 +195,14 @@ impl Programs {
             tokio::time::sleep(LOOK_INTERVAL).await;
         }
         self.with_started(|started| started.iter().for_each(|one| one.tree.kill()));
+        // Nothing that a program has printed comes after the verdict.
+        let end = tokio::time::Instant::now() + COPY_GRACE;
+        while self
+            .with_started(|started| started.iter().flat_map(|one| &one.copies).any(|one| !one.is_finished()))
+            && tokio::time::Instant::now() < end
+        {
+            tokio::time::sleep(LOOK_INTERVAL).await;
+        }
     }
 }
 

@@ -1,6 +1,5 @@
 //! One test from its server to its outcome.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,19 +7,20 @@ use anyhow::{Context, Result};
 use forewarn_lifecycle::Now;
 use forewarn_metadata::EndpointCounts;
 use forewarn_server::Service;
-use forewarn_types::show_duration;
-use forewarn_verdict::{Observations, event_histories, judge};
+use forewarn_verdict::{UntestedRule, event_histories, judge};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, watch};
 
+use super::TestArgs;
+use super::hints::{Advisor, UnknownCallers};
 use super::machines::Machines;
 use super::observer::Observer;
 use super::outcome::{Ending, TestOutcome};
 use super::pacer::Pacer;
 use super::preparation::{Preparation, Scenario};
-use super::programs::{ProgramExit, ProgramOutput, Programs};
+use super::program_output::{OutputLabels, ProgramOutput};
+use super::programs::{ProgramExit, Programs};
 use super::scenario::{Course, CourseResult};
-use super::{ApprovalArg, TestArgs};
 use crate::exit_code::ExitError;
 use crate::operator::OutputFormat;
 
@@ -36,7 +36,7 @@ pub(super) async fn run(arguments: &TestArgs, output: OutputFormat) -> Result<Te
     // From here on signals are queued: none ends the test with programs left.
     let signals =
         Signals { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())? };
-    let service = Service::start(preparation.plan()).await?;
+    let service = Service::start(preparation.plan(arguments)).await?;
     let outcome = match Test::begin(arguments, &preparation, &service, output) {
         Ok(test) => test.run(&preparation, signals).await,
         Err(error) => Err(error),
@@ -112,6 +112,10 @@ impl<'a> Test<'a> {
             OutputFormat::Data(_) => ProgramOutput::Error,
             OutputFormat::Text(_) => ProgramOutput::Out,
         };
+        let labels = match preparation.program_count() {
+            0 | 1 => OutputLabels::Absent,
+            _ => OutputLabels::Machines,
+        };
         let (sender, exits) = mpsc::unbounded_channel();
         let (end, ended) = watch::channel(false);
         let observer = Observer::new(control.clone());
@@ -121,7 +125,7 @@ impl<'a> Test<'a> {
         Ok(Self {
             arguments,
             pacer,
-            programs: Programs::new(output, sender),
+            programs: Programs::new(output, labels, sender),
             exits,
             end,
             machines,
@@ -186,7 +190,12 @@ impl<'a> Test<'a> {
     ) -> Result<TestOutcome> {
         let entries = self.pacer.observer.entries().await.context("cannot read the audit log of the test")?;
         let observations = self.pacer.observer.observations();
-        let verdict = judge(event_histories(&entries), &observations, self.arguments.rules());
+        let mut rules = self.arguments.rules();
+        if !result.failures.is_empty() {
+            // A course that was cut short may have tested nothing: that is no failure of its own.
+            rules.untested = UntestedRule::Passes;
+        }
+        let verdict = judge(event_histories(&entries), &observations, rules);
         let polled = observations.polled.iter().flatten().map(|(machine, _)| machine.name.clone()).collect();
         let now = self.pacer.control.clock().now();
         let CourseResult { failures, details, transcript } = result;
@@ -206,64 +215,18 @@ impl<'a> Test<'a> {
             real_times: observations.real_time.clone(),
             transcript,
         };
-        outcome.hints = self.hints(preparation, &outcome, &observations);
+        let advisor = Advisor {
+            arguments: self.arguments,
+            scenario: &preparation.scenario,
+            first_metadata: self.programs.first_metadata(),
+            refused: self.counts.refused_requests(),
+            unknown_callers: match self.pacer.observer.has_lost_machine() {
+                true => UnknownCallers::Expected,
+                false => UnknownCallers::Unexpected,
+            },
+            unannounced_deletions: self.pacer.observer.unannounced_deletions(),
+        };
+        outcome.hints = advisor.hints(&outcome);
         Ok(outcome)
-    }
-
-    /// Advice for somebody whose test has failed.
-    fn hints(
-        &self,
-        preparation: &Preparation,
-        outcome: &TestOutcome,
-        observations: &Observations,
-    ) -> Vec<String> {
-        let mut hints = Vec::new();
-        if outcome.passed() {
-            return hints;
-        }
-        // A test that was cut short gave the program less time than its options say.
-        let is_complete = outcome.ending == Ending::Complete;
-        if observations.polled.as_ref().is_some_and(BTreeMap::is_empty) {
-            let url = self.programs.first_metadata();
-            let url = url.map(|url| format!("; FOREWARN_METADATA was {url}")).unwrap_or_default();
-            hints.push(format!(
-                "the program has to poll $FOREWARN_METADATA/metadata/scheduledevents?api-version=2020-07-01 with the \
-                 header `Metadata: true`{url}"
-            ));
-            if is_complete && outcome.ended_programs.is_empty() {
-                let startup = show_duration(self.arguments.startup);
-                hints.push(format!("it had {startup} for its first poll: --startup changes that"));
-            }
-        }
-        if outcome.unapproved().next().is_some() {
-            let patience = show_duration(self.arguments.patience);
-            hints.push(
-                "a program approves with POST {\"StartRequests\":[{\"EventId\":\"…\"}]} to \
-                 $FOREWARN_METADATA/metadata/scheduledevents?api-version=2020-07-01"
-                    .to_owned(),
-            );
-            if is_complete {
-                let is_strict = matches!(preparation.scenario, Scenario::Events(_))
-                    && self.arguments.approval == ApprovalArg::Required;
-                let optional =
-                    if is_strict { "; --approval optional accepts a program that only looks" } else { "" };
-                hints.push(format!(
-                    "it had {patience} of real time to approve: --patience changes that{optional}"
-                ));
-            }
-        } else if !outcome.ended_programs.is_empty() {
-            hints.push("the program has to run, and to poll, until the test ends it".to_owned());
-        }
-        let refused = self.counts.refused_requests();
-        if !refused.is_empty() {
-            let refused: Vec<_> =
-                refused.iter().map(|(code, count)| format!("{code} ({count} times)")).collect();
-            hints.push(format!(
-                "the endpoint answered requests with {}: a request needs the header `Metadata: true` and a known \
-                 api-version, an approval the members StartRequests and EventId",
-                refused.join(", ")
-            ));
-        }
-        hints
     }
 }

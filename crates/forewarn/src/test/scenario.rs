@@ -70,13 +70,13 @@ impl Course<'_> {
                 self.pacer.pass(self.arguments.after).await?;
                 event.announce(&self.pacer.control, name).await?;
                 self.pacer.finish().await?;
-            } else if self.pacer.observer.has_any_polled() {
+            } else if self.pacer.observer.end_unless_polled() {
+                // The verdict says that no machine polled.
+                break;
+            } else {
                 let (kind, startup) = (event.kind.as_str(), show_duration(self.arguments.startup));
                 let why = format!("{name} did not poll within {startup}, so its {kind} was not announced");
                 result.failures.push(why);
-            } else {
-                // The verdict says that no machine polled.
-                break;
             }
         }
         Ok(result)
@@ -86,12 +86,13 @@ impl Course<'_> {
         let (api, runtime) = (self.machines.api.clone(), Handle::current());
         let (pacer, programs, machines) = (self.pacer.clone(), self.programs.clone(), self.machines.clone());
         let (command, default) = (self.arguments.command.clone(), self.default.clone());
-        let is_command_due = !story.starts_command && !command.is_empty();
+        let is_command_due = story.is_command_due;
         let (startup, text) = (self.arguments.startup, story.story.clone());
         let run = move || -> Result<Result<Transcript, StoryError>> {
             let live = LiveStage::new(Client::new(&api)?)?;
             let mut stage = StoryStage {
                 live,
+                seen_commits: pacer.commits(),
                 pacer,
                 programs,
                 machines,

@@ -32,6 +32,9 @@ pub(super) struct StoryStage {
     pub(super) default: Option<String>,
     /// Real time for the first poll of a program.
     pub(super) startup: Duration,
+    /// Commits before the story last looked at the state. A program may have changed it since, and then the story looks
+    /// again before the clock moves.
+    pub(super) seen_commits: u64,
     /// The runtime of the test.
     pub(super) runtime: Handle,
 }
@@ -86,7 +89,13 @@ impl Backend for StoryStage {
         if !describes_fleet(command) {
             self.start_command()?;
         }
-        self.live.perform(command)
+        let outcome = self.live.order(command)?;
+        if let NamedCommand::Delete { machine } = command
+            && outcome.starts.iter().any(|start| start.remedy.is_some())
+        {
+            self.pacer.observer.note_unannounced_deletion(machine);
+        }
+        Ok(())
     }
 
     fn poll(&mut self, machine: &MachineView) -> Result<(), BackendError> {
@@ -123,8 +132,10 @@ impl Backend for StoryStage {
         let left = end.saturating_sub(self.elapsed());
         if !left.is_zero() {
             // It stands still while programs work. What they change is shown before it moves.
-            self.runtime.block_on(self.pacer.advance(Some(left))).map_err(failed)?;
+            let advance = self.pacer.advance_since(self.seen_commits, Some(left));
+            self.runtime.block_on(advance).map_err(failed)?;
         }
+        self.seen_commits = self.pacer.commits();
         Ok(())
     }
 

@@ -212,7 +212,7 @@ fn is_update() -> bool {
 }
 
 /// What was played, with the lines of the guide where `…` stands for what differs from run to run.
-fn keep_ellipses(written: &str, played: &str) -> String {
+pub(crate) fn keep_ellipses(written: &str, played: &str) -> String {
     let patterns: Vec<_> = written.lines().filter(|line| line.contains('…')).collect();
     let line = |played: &str| {
         let pattern = patterns.iter().find(|pattern| is_like(pattern, played));

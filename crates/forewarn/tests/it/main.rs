@@ -11,6 +11,7 @@ mod agents;
 mod arm;
 mod cli;
 mod conformance;
+mod dashboard;
 mod doctor;
 mod drivers;
 mod durable;

@@ -10,6 +10,7 @@ mod enrolment;
 mod fencing;
 mod fleet;
 mod group;
+mod health_gate;
 mod host_mode;
 mod host_step;
 mod hosts;
@@ -111,6 +112,7 @@ impl Cluster {
             Command::Enrol(tenant) => draft.enrol(*tenant),
             Command::Heard { tenant, ago } => draft.heard(*tenant, *ago),
             Command::Silent(tenant) => draft.silent(*tenant),
+            Command::Polled(machine) => draft.polled(*machine),
             Command::Brake(brake) => draft.set_brake(*brake),
             Command::ChangeSettings(settings) => draft.change_settings(*settings),
             Command::Tick => draft.tick(),

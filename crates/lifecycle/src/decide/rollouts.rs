@@ -98,7 +98,7 @@ impl<'a> Draft<'a> {
             self.changes.push(Change::RolloutEnded { rollout: id, how: RolloutEnd::Finished });
             return Ok(());
         }
-        if let Some(standing) = self.blocking_standing(rollout) {
+        if let Some(standing) = self.blocking_standing(id, rollout) {
             self.waits(id, standing);
             return Ok(());
         }
@@ -111,7 +111,7 @@ impl<'a> Draft<'a> {
     }
 
     /// The reason why a rollout announces nothing, whatever its hosts are. Reasons that need an operator come first.
-    fn blocking_standing(&self, rollout: &Rollout) -> Option<Standing> {
+    fn blocking_standing(&self, id: RolloutId, rollout: &Rollout) -> Option<Standing> {
         if rollout.pause.is_some() {
             return Some(Standing::Paused);
         }
@@ -121,8 +121,15 @@ impl<'a> Draft<'a> {
         if let Some(until) = rollout.rests_until().filter(|until| *until > self.now.steady) {
             return Some(Standing::Rests { until });
         }
-        let awaited = rollout.terms.health == HealthGate::Awaited;
-        if awaited && self.cluster.unhealthy_hosts_of(rollout).next().is_some() {
+        let is_unwell = match rollout.terms.health {
+            HealthGate::Ignored => false,
+            HealthGate::Awaited => self.cluster.unhealthy_hosts_of(rollout).next().is_some(),
+            HealthGate::Machines => {
+                let mut hosts = self.cluster.unhealthy_hosts_of(rollout);
+                hosts.next().is_some() || self.cluster.machines_away(id).next().is_some()
+            }
+        };
+        if is_unwell {
             return Some(Standing::Unwell);
         }
         self.brake_or_window(&rollout.work, &rollout.terms)

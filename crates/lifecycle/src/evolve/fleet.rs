@@ -122,7 +122,7 @@ impl Cluster {
     pub(super) fn machine_forgotten(&mut self, id: MachineId, out: &mut Vec<Effect>) {
         let Some(Machine { tenant, host, .. }) = self.machines.get(&id) else { return };
         let (tenant, host) = (*tenant, *host);
-        self.remove_machine(id);
+        self.remove_machine(id, out);
         self.recheck_rollouts_awaiting_health();
         self.rescue_if_stranded(id);
         self.recheck_held_work_of(id);
@@ -146,7 +146,7 @@ impl Cluster {
     }
 
     /// Applies the result of an impact to a machine.
-    pub(super) fn apply(&mut self, id: MachineId, impact: Impact) {
+    pub(super) fn apply(&mut self, id: MachineId, impact: Impact, out: &mut Vec<Effect>) {
         let Some(machine) = self.machines.get_mut(&id) else { return };
         let runs = u32::from(machine.power == Power::Running);
         match impact {
@@ -164,13 +164,13 @@ impl Cluster {
                 machine.boots += 1;
                 machine.power = Power::Running;
             }
-            Impact::Stop if machine.power == Power::Running => self.power_off(id, Power::Stopped),
+            Impact::Stop if machine.power == Power::Running => self.power_off(id, Power::Stopped, out),
             Impact::Stop => {}
             Impact::Evict(EvictionPolicy::Deallocate) | Impact::Deallocate => {
                 machine.ephemeral_generation += 1;
-                self.power_off(id, Power::Deallocated);
+                self.power_off(id, Power::Deallocated, out);
             }
-            Impact::Evict(EvictionPolicy::Delete) | Impact::Delete => self.remove_machine(id),
+            Impact::Evict(EvictionPolicy::Delete) | Impact::Delete => self.remove_machine(id, out),
         }
         if let Some(to) = impact.destination() {
             self.arrive(id, to);
@@ -228,14 +228,16 @@ impl Cluster {
         }
     }
 
-    pub(super) fn power_off(&mut self, id: MachineId, power: Power) {
+    fn power_off(&mut self, id: MachineId, power: Power, out: &mut Vec<Effect>) {
+        self.stop_observing(id, out);
         let Some(machine) = self.machines.get_mut(&id) else { return };
         machine.power = power;
         let tenant = machine.tenant;
         self.recheck_if_all_down(tenant);
     }
 
-    fn remove_machine(&mut self, id: MachineId) {
+    fn remove_machine(&mut self, id: MachineId, out: &mut Vec<Effect>) {
+        self.stop_observing(id, out);
         // Before it is gone: the list of work that waits for a host is by the zones of machines.
         self.recheck_work_held_for_host(id);
         let Some(machine) = self.machines.remove(&id) else { return };

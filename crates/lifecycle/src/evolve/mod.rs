@@ -5,6 +5,7 @@
 mod capacity;
 mod fencing;
 mod fleet;
+mod health_gate;
 mod host_mode;
 mod host_step;
 mod notice;
@@ -69,11 +70,11 @@ impl Cluster {
             }
             Change::RolloutWaits { rollout, standing } => self.set_standing(*rollout, *standing),
             Change::RolloutPaused { rollout, why } => self.rollout_paused(*rollout, *why),
-            Change::RolloutResumed(rollout) => self.rollout_resumed(*rollout),
+            Change::RolloutResumed(rollout) => self.rollout_resumed(*rollout, out),
             Change::RolloutChanged { rollout, terms, added, removed } => {
-                self.rollout_changed(*rollout, terms, added, removed);
+                self.rollout_changed(*rollout, terms, added, removed, out);
             }
-            Change::RolloutEnded { rollout, how } => self.rollout_ended(now, *rollout, *how),
+            Change::RolloutEnded { rollout, how } => self.rollout_ended(now, *rollout, *how, out),
             Change::Planned(plan) => self.planned(plan, out),
             Change::Approved { tenant, event, approval } => self.approved(*tenant, *event, *approval),
             Change::Waits { maintenance, wait } => self.set_wait(*maintenance, *wait),
@@ -109,6 +110,7 @@ impl Cluster {
                 self.set_enrolment(*tenant, Enrolment::Disabled);
                 out.push(Effect::Publish(*tenant));
             }
+            Change::Polled(machine) => self.polled(*machine, out),
             Change::BrakeSet(brake) => self.brake_set(*brake),
             Change::SettingsChanged(settings) => self.settings_changed(now, *settings, out),
         }

@@ -6,13 +6,15 @@ use forewarn_types::{HostId, MachineId, MaintenanceId, Now, RolloutId};
 
 use crate::action::Action;
 use crate::agenda::Due;
+use crate::change::Effect;
 use crate::cluster::Cluster;
 use crate::host_step::HostTask;
 use crate::limits::{ENDED_ROLLOUT_HOSTS_MAX, ENDED_ROLLOUTS_MAX};
 use crate::maintenance::{Cause, Hold, Wait};
 use crate::paged::{PagedMap, PagedSet};
 use crate::rollout::{
-    EndedRollout, HostResult, Pause, RecheckTime, Rollout, RolloutEnd, RolloutTerms, Standing,
+    EndedRollout, HealthGate, HostResult, Pause, Presence, RecheckTime, Rollout, RolloutEnd, RolloutTerms,
+    Standing,
 };
 
 /// The way in which a group ended.
@@ -99,14 +101,18 @@ impl Cluster {
         }
     }
 
-    /// Resuming acknowledges the failures so far; and the unhealthy hosts, if the rollout waits for them.
-    pub(super) fn rollout_resumed(&mut self, id: RolloutId) {
+    /// Resuming acknowledges the failures so far; and the unhealthy hosts and the machines that have not returned, if the
+    /// rollout waits for them.
+    pub(super) fn rollout_resumed(&mut self, id: RolloutId, out: &mut Vec<Effect>) {
         let Some(rollout) = self.rollouts.get(&id) else { return };
         let looked = rollout.standing == Standing::Unwell;
         let seen: Vec<_> = self.unhealthy_hosts_of(rollout).filter(|_| looked).collect();
         let Some(rollout) = self.rollouts.get_mut(&id).map(Arc::make_mut) else { return };
         (rollout.pause, rollout.failures, rollout.confirmed) = (None, 0, rollout.groups);
         rollout.excused.extend(seen);
+        if looked {
+            self.forget_presences(id, |_| true, out);
+        }
         self.recheck_if_idle(id);
     }
 
@@ -116,6 +122,7 @@ impl Cluster {
         terms: &RolloutTerms,
         added: &[HostId],
         removed: &[HostId],
+        out: &mut Vec<Effect>,
     ) {
         let Some(rollout) = self.rollouts.get_mut(&id).map(Arc::make_mut) else { return };
         rollout.terms = terms.clone();
@@ -132,13 +139,17 @@ impl Cluster {
         if let Some(group) = held.map(|group| group.plan.id) {
             self.recheck(group);
         }
+        if terms.health != HealthGate::Machines {
+            self.forget_presences(id, |_| true, out);
+        }
         self.recheck_if_idle(id);
     }
 
     /// Hosts of a group in progress are released when the group ends.
-    pub(super) fn rollout_ended(&mut self, now: Now, id: RolloutId, how: RolloutEnd) {
+    pub(super) fn rollout_ended(&mut self, now: Now, id: RolloutId, how: RolloutEnd, out: &mut Vec<Effect>) {
         self.unlist_rollout(id);
         let Some(rollout) = self.rollouts.remove(&id) else { return };
+        self.forget_presences(id, |_| true, out);
         self.claim(rollout.waiting.iter(), None);
         let mut hosts = rollout.host_count();
         self.ended_rollouts
@@ -194,7 +205,15 @@ impl Cluster {
     }
 
     /// Ends a group: releases its hosts, unless they wait again, and rechecks every waiting rollout.
-    pub(super) fn group_ended(&mut self, now: Now, id: RolloutId, hosts: &[HostId], end: GroupEnd) {
+    pub(super) fn group_ended(
+        &mut self,
+        now: Now,
+        id: RolloutId,
+        hosts: &[HostId],
+        end: GroupEnd,
+        out: &mut Vec<Effect>,
+    ) {
+        self.forget_presences(id, |presence| !matches!(presence, Presence::Away { .. }), out);
         let goes_on = self.rollouts.contains_key(&id);
         for host in hosts {
             self.change_host(*host, |host| {

@@ -32,6 +32,7 @@ impl Cluster {
                 self.change_host(*host, |host| host.work = Some(id));
             }
             self.group_planned(*rollout, id, hosts);
+            self.observe(*rollout, plan.machines(), out);
         }
         if let Cause::FailedHost { .. } | Cause::DegradedHost { .. } = plan.cause {
             plan.machines().for_each(|machine| self.agenda.remove(Steady::START, Due::Stranded(machine)));
@@ -233,8 +234,11 @@ impl Cluster {
         let tenant = self.tenant_in(id, machine);
         let from = self.machines.get(&machine).map(|machine| machine.host);
         match report {
-            Report::Done => self.apply(machine, action.impact),
+            Report::Done => self.apply(machine, action.impact, out),
             Report::Failed => self.impact_failed(id, machine),
+        }
+        if placement == AfterAction::Free {
+            self.impact_ended(now, id, machine, report, out);
         }
         self.record_departure(id, target, from, report);
         let to = action.impact.destination();
@@ -310,7 +314,7 @@ impl Cluster {
                 awaited.for_each(|machine| self.recheck_held_work_of(*machine));
             }
         }
-        self.finish_if_empty(now, id, unstarted);
+        self.finish_if_empty(now, id, unstarted, out);
     }
 
     fn end_part(&mut self, now: Now, id: MaintenanceId, part: &Part, out: &mut Vec<Effect>) {
@@ -359,7 +363,13 @@ impl Cluster {
 
     /// Ends a maintenance without parts and without hosts that are being worked on. If it has not started, `unstarted` is
     /// its result for the rollout; `None` if it goes on without machines.
-    pub(super) fn finish_if_empty(&mut self, now: Now, id: MaintenanceId, unstarted: Option<GroupEnd>) {
+    pub(super) fn finish_if_empty(
+        &mut self,
+        now: Now,
+        id: MaintenanceId,
+        unstarted: Option<GroupEnd>,
+        out: &mut Vec<Effect>,
+    ) {
         let Some(maintenance) = self.maintenances.get(&id) else { return };
         let goes_on = maintenance.steps().map_or(unstarted.is_none(), |steps| !steps.hosts.is_empty());
         if goes_on || !maintenance.plan.parts.is_empty() {
@@ -372,7 +382,7 @@ impl Cluster {
         if let Cause::HostWork { rollout, hosts, .. } = &over.plan.cause {
             let unstarted = unstarted.unwrap_or(GroupEnd::Skipped);
             let end = if over.wait().is_none() { GroupEnd::Done } else { unstarted };
-            self.group_ended(now, *rollout, hosts, end);
+            self.group_ended(now, *rollout, hosts, end, out);
         }
     }
 }

@@ -10,8 +10,8 @@ use prometheus_client::registry::Registry;
 
 use super::*;
 use crate::callers::{Directory, PublishedState};
-use crate::control_plane::{ApprovalError, EnrolError};
-use crate::published::PublishedDocument;
+use crate::control_plane::{ApprovalError, EnrolError, PollReportError};
+use crate::published::{PollDuty, PublishedDocument};
 
 const POLL: &[u8] =
     b"GET /metadata/scheduledevents?api-version=2020-07-01 HTTP/1.1\r\nHost: h\r\nMetadata: true\r\n\r\n";
@@ -36,7 +36,7 @@ impl PublishedState for OneTenant {
 
     fn document_of(&self, _: ClusterId, _: TenantId) -> Option<PublishedDocument> {
         let document = Document { incarnation: 1, events: Vec::new(), naming: Naming::Machines };
-        Some(PublishedDocument::new(document, true, 0))
+        Some(PublishedDocument::new(document, PollDuty::None, 0))
     }
 }
 
@@ -95,6 +95,10 @@ impl ControlPlane for TwoClusters {
     }
 
     async fn enrol(&self, _: ClusterId, _: TenantId) -> Result<(), EnrolError> {
+        Ok(())
+    }
+
+    async fn report_poll(&self, _: CallerId) -> Result<(), PollReportError> {
         Ok(())
     }
 

@@ -253,7 +253,7 @@ fn role(word: RoleWord) -> Role {
     }
 }
 
-fn role_word(role: Role) -> RoleWord {
+pub(super) fn role_word(role: Role) -> RoleWord {
     match role {
         Role::Viewer => RoleWord::Viewer,
         Role::Operator => RoleWord::Operator,

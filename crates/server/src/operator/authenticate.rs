@@ -2,9 +2,10 @@
 //!
 //! The API of `forewarn dev` is open to every process that can reach loopback, and that includes browsers. A request
 //! of a web page has `Origin` or `Sec-Fetch-Site`, or a DNS name in `Host`: names with dots are only accepted from the
-//! settings.
+//! settings. The dashboard of this server is the only page whose requests are accepted.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use arc_swap::ArcSwap;
 use axum::extract::{Request, State};
@@ -13,7 +14,9 @@ use axum::http::{HeaderMap, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
+use super::dashboard::{SESSION_PATH, is_file, is_own_page, session_of};
 use super::problem::{ApiProblem, ProblemKind};
+use super::sessions::{OpenSession, Sessions};
 use super::token::{self, TokenError};
 use super::{Access, rejection};
 use crate::clients::authenticate_connection;
@@ -27,6 +30,7 @@ pub(super) struct Authenticator {
     pub(super) access: Access,
     pub(super) names: HostNames,
     pub(super) control: ControlHandle,
+    pub(super) sessions: Arc<Sessions>,
     /// Paths that need no token: liveness probes have none.
     pub(super) public_paths: Vec<&'static str>,
 }
@@ -67,24 +71,26 @@ pub(super) async fn check(
         Some(problem) => Err(problem),
         None => admit(&request, &authenticator),
     };
-    let permit = match admitted {
-        Ok(permit) => permit.map(Arc::new),
+    let caller = match admitted {
+        Ok(caller) => caller,
         Err(problem) => return problem.into_response(),
     };
     let mut request = request;
-    if let Some(permit) = permit {
+    if let Some(AdmittedCaller { permit, session }) = caller {
         if let Err(busy) = authenticate_connection(&request, &permit) {
             let problem = ApiProblem::new(ProblemKind::Busy, busy.to_string());
             return ([(header::CONNECTION, "close")], problem).into_response();
         }
         request.extensions_mut().insert(permit);
+        session.and_then(|session| request.extensions_mut().insert(session));
     }
     rejection::documented(next.run(request).await).await
 }
 
 fn refuse(request: &Request, names: &HostNames) -> Option<ApiProblem> {
-    foreign(request, names).map(|why| match why {
-        ForeignRequest::Page => ApiProblem::forbidden("requests of web pages are rejected"),
+    let foreign = foreign_name(request, names).or_else(|| foreign_page(request));
+    foreign.map(|why| match why {
+        ForeignRequest::Page => ApiProblem::forbidden("requests of other web pages are rejected"),
         ForeignRequest::Name { advice } => {
             let advice = advice.map(|advice| format!(", or {advice}")).unwrap_or_default();
             ApiProblem::forbidden(format!("unknown host name\n  hint: use an address or localhost{advice}"))
@@ -94,16 +100,38 @@ fn refuse(request: &Request, names: &HostNames) -> Option<ApiProblem> {
 
 /// Checks that a request comes from no web page, and that its host name is one of this server.
 pub fn foreign(request: &Request, names: &HostNames) -> Option<ForeignRequest> {
-    let headers = request.headers();
-    if headers.contains_key(header::ORIGIN) || headers.contains_key("sec-fetch-site") {
+    if is_of_page(request.headers()) {
         return Some(ForeignRequest::Page);
     }
+    foreign_name(request, names)
+}
+
+/// Checks that the sender is no web page, except the dashboard. Links may lead to its files from anywhere.
+fn foreign_page(request: &Request) -> Option<ForeignRequest> {
+    let headers = request.headers();
+    let is_welcome = is_file(request.uri().path()) || is_own_page(headers);
+    (is_of_page(headers) && !is_welcome).then_some(ForeignRequest::Page)
+}
+
+fn is_of_page(headers: &HeaderMap) -> bool {
+    headers.contains_key(header::ORIGIN) || headers.contains_key("sec-fetch-site")
+}
+
+fn foreign_name(request: &Request, names: &HostNames) -> Option<ForeignRequest> {
+    let headers = request.headers();
     // Every name counts: a proxy may have checked another one than this server.
     let hosts = headers.get_all(header::HOST).iter().map(|host| host.to_str().unwrap_or_default());
     let hosts: Vec<_> = hosts.chain(request.uri().authority().map(Authority::as_str)).collect();
     let names = names.0.load();
     let is_foreign = hosts.is_empty() || hosts.iter().any(|host| !names.admits(host));
     is_foreign.then_some(ForeignRequest::Name { advice: names.advice })
+}
+
+impl Authenticator {
+    /// Returns true if a path needs no token: the dashboard is static, and a login presents its token in the body.
+    fn is_public(&self, path: &str) -> bool {
+        self.public_paths.contains(&path) || is_file(path) || path == SESSION_PATH
+    }
 }
 
 /// The bearer token of a request.
@@ -113,15 +141,36 @@ pub fn bearer(headers: &HeaderMap) -> Option<&str> {
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }
 
-/// The permit of the caller. None on a public path.
-fn admit(request: &Request, authenticator: &Authenticator) -> Result<Option<Permit>, ApiProblem> {
+/// A caller whose request is admitted.
+struct AdmittedCaller {
+    permit: Arc<Permit>,
+    /// Its session of the dashboard, if that is its credential.
+    session: Option<OpenSession>,
+}
+
+impl AdmittedCaller {
+    fn new(permit: Permit) -> Self {
+        Self { permit: Arc::new(permit), session: None }
+    }
+}
+
+/// The caller. None on a public path.
+fn admit(request: &Request, authenticator: &Authenticator) -> Result<Option<AdmittedCaller>, ApiProblem> {
     match authenticator.access {
-        Access::Open(by) => Ok(Some(Permit::unlimited(by))),
-        Access::Tokens if authenticator.public_paths.contains(&request.uri().path()) => Ok(None),
+        Access::Open(by) => Ok(Some(AdmittedCaller::new(Permit::unlimited(by)))),
+        Access::Tokens if authenticator.is_public(request.uri().path()) => Ok(None),
         Access::Tokens => {
-            let token = bearer(request.headers()).ok_or(TokenError::Invalid)?;
             let now = authenticator.control.clock().now().wall;
-            Ok(Some(token::admit(&authenticator.control.shared(), token, now)?))
+            let shared = authenticator.control.shared();
+            if let Some(token) = bearer(request.headers()) {
+                return Ok(Some(AdmittedCaller::new(token::admit(&shared, token, now)?)));
+            }
+            // Without the header of the dashboard a cookie counts for nothing.
+            let id = session_of(request.headers()).filter(|_| is_own_page(request.headers()));
+            let admitted =
+                id.and_then(|id| authenticator.sessions.admit(&id, &shared, (Instant::now(), now)));
+            let (permit, session) = admitted.ok_or(TokenError::Invalid)?;
+            Ok(Some(AdmittedCaller { permit: Arc::new(permit), session: Some(session) }))
         }
     }
 }

@@ -21,6 +21,7 @@ use sha2::{Digest, Sha256};
 use super::Api;
 use super::header::Header;
 use super::problem::ApiProblem;
+use super::sessions::OpenSession;
 use super::tagged::{Tagged, Tags};
 use crate::control_handle::ControlHandle;
 use crate::snapshot::State;
@@ -53,6 +54,8 @@ pub(super) struct OperatorRequest {
     pub(super) named: Option<String>,
     cluster: (ClusterId, Name),
     pub(super) permit: Arc<Permit>,
+    /// Session of the dashboard. None if the caller has another credential.
+    pub(super) session: Option<OpenSession>,
     headers: HeaderMap,
     notice: NoticeQuery,
     /// Method, path and query.
@@ -65,6 +68,7 @@ impl FromRequestParts<Api> for OperatorRequest {
     async fn from_request_parts(parts: &mut Parts, api: &Api) -> Result<Self, ApiProblem> {
         // Authentication rejects requests without a permit.
         let permit = parts.extensions.get::<Arc<Permit>>().cloned().ok_or_else(ApiProblem::unauthorized)?;
+        let session = parts.extensions.get::<OpenSession>().cloned();
         let query = Query::<ClusterQuery>::try_from_uri(&parts.uri);
         let Query(ClusterQuery { cluster: named }) =
             query.map_err(|error| ApiProblem::bad(error.body_text()))?;
@@ -84,7 +88,7 @@ impl FromRequestParts<Api> for OperatorRequest {
         let line = format!("{} {}", parts.method, parts.uri);
         let (control, headers) = (api.control.of(cluster), parts.headers.clone());
         let cluster = (cluster, name.clone());
-        Ok(Self { api: api.clone(), control, named, cluster, permit, headers, notice, line })
+        Ok(Self { api: api.clone(), control, named, cluster, permit, session, headers, notice, line })
     }
 }
 

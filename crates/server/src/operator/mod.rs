@@ -19,7 +19,9 @@ mod audit_tests;
 mod authenticate;
 mod backup;
 mod body;
+mod caller;
 mod context;
+mod dashboard;
 mod decode_errors;
 mod explain;
 #[cfg(test)]
@@ -44,7 +46,9 @@ mod saved_state;
 mod scalesets;
 mod schemas;
 mod seen_entries;
+mod sessions;
 mod settings;
+mod stories;
 mod tagged;
 #[cfg(test)]
 mod tests;
@@ -72,16 +76,19 @@ use tokio::sync::watch;
 
 use crate::clients::{ConnectionRefusal, RefusalFormat};
 use crate::control_handle::ControlHandle;
+use crate::scheme::Scheme;
 use crate::stale::mark_stale;
 use crate::telemetry::Telemetry;
 use crate::webhooks::WebhooksShared;
 use audit_stream::{AuditFeed, StreamMetrics};
 use authenticate::Authenticator;
 pub use authenticate::{ForeignRequest, HostNames, bearer, foreign};
+pub use dashboard::{OWN_PAGE_HEADER, cookie_value, is_own_page, session_cookie};
 use metrics::Metrics;
 use problem::{ApiProblem, ProblemKind};
 use required_permit::RequiredPermit;
 use route::Route;
+use sessions::Sessions;
 pub(crate) use token::{PresentedToken, Secret, hash};
 pub use token::{TokenError, find as find_token};
 
@@ -95,8 +102,12 @@ pub(crate) struct Api {
     webhooks: Arc<WebhooksShared>,
     feed: Arc<AuditFeed>,
     data_dir: Option<PathBuf>,
+    /// Sessions of the dashboard.
+    sessions: Arc<Sessions>,
     /// Requests that this listener admits.
     access: Access,
+    /// Scheme of this listener's URL.
+    scheme: Scheme,
     /// The OpenAPI document, generated on first request.
     openapi: Arc<OnceLock<Bytes>>,
 }
@@ -140,23 +151,25 @@ pub(crate) fn api(
 ) -> Api {
     let metrics = telemetry.register(Metrics::new);
     let feed = AuditFeed::new(control.clone(), telemetry.register(StreamMetrics::new));
-    let (access, openapi) = (Access::Tokens, Arc::default());
-    let about = Arc::new(about);
-    Api { control, about, telemetry, metrics, webhooks, feed, data_dir, access, openapi }
+    let (access, scheme, openapi) = (Access::Tokens, Scheme::Http, Arc::default());
+    let (about, sessions) = (Arc::new(about), Arc::default());
+    Api { control, about, telemetry, metrics, webhooks, feed, data_dir, sessions, access, scheme, openapi }
 }
 
-/// The operator API behind one listener.
-pub(crate) fn router(api: Api, access: Access, names: HostNames) -> Router {
+/// The operator API and the dashboard, behind one listener.
+pub(crate) fn router(api: Api, access: Access, scheme: Scheme, names: HostNames) -> Router {
     let routes = routes::routes();
-    let api = Api { access, openapi: Arc::default(), ..api };
+    let api = Api { access, scheme, openapi: Arc::default(), ..api };
     let public_paths = routes
         .iter()
         .filter(|route| route.requires == RequiredPermit::None)
         .map(|route| route.path)
         .collect();
-    let authenticator = Arc::new(Authenticator { access, names, public_paths, control: api.control.clone() });
+    let (control, sessions) = (api.control.clone(), Arc::clone(&api.sessions));
+    let authenticator = Arc::new(Authenticator { access, names, public_paths, control, sessions });
     let add = |router: Router<Api>, (path, handler)| router.route(path, handler);
     let router = routes.into_iter().map(Route::validated).fold(Router::new(), add);
+    let router = dashboard::session_routes(dashboard::routes(router));
     let control = api.control.clone();
     let router = router
         .fallback(async || ApiProblem::not_found("no such path\n  hint: the operator API is under /v1"))

@@ -18,8 +18,8 @@ use super::{Access, Api};
 const OPENAPI: &str = "3.1.0";
 
 const ABOUT: &str = "Operator API of Forewarn. Every error is a \
-    problem document (RFC 9457). Unknown members and parameters are rejected, and so are requests of web pages. A path \
-    that is not listed returns 404, a method that is not listed 405.";
+    problem document (RFC 9457). Unknown members and parameters are rejected, and so are requests of web pages \
+    other than the dashboard. A path that is not listed returns 404, a method that is not listed 405.";
 
 /// Name of the query parameter for the cluster.
 const CLUSTER: &str = "cluster";

@@ -36,7 +36,7 @@ pub(super) enum ProblemKind {
     InvalidRequest,
     /// The token is missing or wrong.
     Unauthorized,
-    /// Sent by a web page, or to a foreign host name.
+    /// Sent by another web page, or to a foreign host name.
     Foreign,
     /// The permit does not suffice.
     Denied,
@@ -172,7 +172,7 @@ impl ProblemKind {
             Self::Denied => "The token does not permit this request",
             Self::Changed => "The resource has changed since it was read",
             Self::KeyUsed => "The idempotency key was used for another request",
-            Self::Foreign => "The request came from a web page or to a foreign host name",
+            Self::Foreign => "The request came from another web page or to a foreign host name",
             Self::NotFound => "The resource was not found",
             Self::WrongMethod => "The path does not support the method",
             Self::Refused => "The request was rejected",
@@ -404,9 +404,12 @@ mod tests {
         let document = ApiProblem::unauthorized().document();
         assert_eq!(
             document.detail,
-            "the token is missing or invalid\n  hint: --token TOKEN, or FOREWARN_TOKEN"
+            "the token is missing or invalid\n  hint: `forewarn context set NAME --token-file FILE`, or FOREWARN_TOKEN"
         );
-        assert_eq!(document.hint.as_deref(), Some("--token TOKEN, or FOREWARN_TOKEN"));
+        assert_eq!(
+            document.hint.as_deref(),
+            Some("`forewarn context set NAME --token-file FILE`, or FOREWARN_TOKEN")
+        );
         assert_eq!((document.kind.as_str(), document.status), ("/problems/unauthorized", 401));
         assert_eq!(ApiProblem::method().document().hint, None);
     }

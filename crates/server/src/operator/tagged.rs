@@ -57,7 +57,7 @@ pub(super) fn tag(view: &impl Serialize) -> String {
 }
 
 /// The tag of a view that is written as these bytes.
-fn tag_of(bytes: &[u8]) -> String {
+pub(super) fn tag_of(bytes: &[u8]) -> String {
     let hash = Sha256::digest(bytes);
     let half: String = hash.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
     format!("\"{half}\"")

@@ -23,6 +23,7 @@ use super::route::Route;
 use super::{Access, HostNames, api, openapi, router, routes};
 use crate::clock::{Clock, Speed};
 use crate::control_handle::ControlHandle;
+use crate::scheme::Scheme;
 use crate::telemetry::Telemetry;
 use crate::webhooks::{WebhookSettings, WebhooksShared};
 
@@ -38,7 +39,7 @@ const FLEET: &str = r#"
 
 pub(super) struct TestServer {
     pub(super) control: ControlHandle,
-    shared: super::Api,
+    pub(super) shared: super::Api,
     router: Router,
 }
 
@@ -59,7 +60,7 @@ impl TestServer {
         let telemetry = Telemetry::new();
         let webhooks = WebhooksShared::new(control.clone(), &WebhookSettings::default(), &telemetry);
         let shared = api(control.clone(), about, telemetry, webhooks, None);
-        let router = router(shared.clone(), access, HostNames::default());
+        let router = router(shared.clone(), access, Scheme::Http, HostNames::default());
         Self { control, shared, router }
     }
 

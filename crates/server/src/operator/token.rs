@@ -37,7 +37,9 @@ pub(crate) struct PresentedToken {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TokenError {
     /// No token, an unknown one, or a revoked one. Clients must not be able to tell which.
-    #[error("the token is missing or invalid\n  hint: --token TOKEN, or FOREWARN_TOKEN")]
+    #[error(
+        "the token is missing or invalid\n  hint: `forewarn context set NAME --token-file FILE`, or FOREWARN_TOKEN"
+    )]
     Invalid,
     /// The token was valid until it expired.
     #[error("the token has expired: {0}\n  hint: an admin can issue another: `forewarn token create`")]

@@ -3,7 +3,7 @@
 use std::num::NonZeroU16;
 
 use forewarn_lifecycle::{
-    Confirm, EndedRollout, FaultDomains, HealthGate, HostResult, Obstacle, Pause, Percent, Rollout,
+    Confirm, EndedRollout, FaultDomains, HealthGate, HostResult, Obstacle, Pause, Percent, Presence, Rollout,
     RolloutEnd, RolloutTerms, Standing, WaitingHosts,
 };
 
@@ -49,7 +49,8 @@ stored_enum!(Pause { 0 => Operator, 1 => Failures });
 stored_enum!(RolloutEnd { 0 => Finished, 1 => Cancelled });
 stored_enum!(FaultDomains { 0 => Any, 1 => OneAtATime });
 stored_enum!(Confirm { 0 => Never, 1 => First, 2 => Each });
-stored_enum!(HealthGate { 0 => Awaited, 1 => Ignored });
+stored_enum!(HealthGate { 0 => Awaited, 1 => Ignored, 2 => Machines });
+stored_enum!(Presence { 0 => Unseen, 1 => Polling, 2 => Away { since } });
 
 /// A length, then every host in its order.
 impl Stored for WaitingHosts {

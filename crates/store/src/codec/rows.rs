@@ -20,6 +20,7 @@ stored_enum!(Row {
     41 => Capacity(host, capacity),
     42 => MachineSize(machine, size),
     43 => InstanceSize(set, size),
+    50 => Presence(machine, rollout, presence),
 });
 
 stored_struct! {

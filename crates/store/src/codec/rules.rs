@@ -148,6 +148,7 @@ stored_enum!(Change {
     72 => InstancesResized { scale_set, size },
     56 => ModeEntered { host, work, rollout, away },
     57 => ModeExited { host, staying },
+    80 => Polled(machine),
     40 => NoticeExtended { maintenance, not_before, steady_due },
 });
 

@@ -101,8 +101,9 @@ fn terms(line: &mut LineReader<'_>) -> Result<TermsEntry, StoryError> {
             "stop-after" if line.take_if("never").is_some() => terms.stop_after = Some(0),
             "stop-after" => terms.stop_after = Some(line.need_number()?),
             _ => {
-                terms.health = Some(match choice(line, &["awaited", "ignored"])? {
+                terms.health = Some(match choice(line, &["awaited", "machines", "ignored"])? {
                     "awaited" => HealthWord::Awaited,
+                    "machines" => HealthWord::Machines,
                     _ => HealthWord::Ignored,
                 });
             }

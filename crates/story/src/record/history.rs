@@ -25,6 +25,10 @@ pub(super) enum StepKind {
     Poll {
         tenant: String,
     },
+    /// This machine polled, and a rollout had waited for it.
+    MachinePoll {
+        machine: String,
+    },
     /// A machine approved events.
     Approval {
         machine: String,
@@ -44,6 +48,10 @@ pub(super) fn steps(entries: &[AuditEntry]) -> Vec<Step> {
             // Without a command as its cause, a poll was the cause.
             ("enrolled", _) if entry.because.is_none() => {
                 let polls = entry.tenants.iter().map(|tenant| StepKind::Poll { tenant: tenant.clone() });
+                steps.extend(polls.map(|kind| Step { at, kind }));
+            }
+            ("polled", _) => {
+                let polls = entry.machines.iter().cloned().map(|machine| StepKind::MachinePoll { machine });
                 steps.extend(polls.map(|kind| Step { at, kind }));
             }
             ("approved", Some(machine)) => {
@@ -99,6 +107,7 @@ pub(super) fn keep_enrolled(steps: &mut Vec<Step>, entries: &[AuditEntry], end: 
                     spans.push(EnrolledSpan { tenant: tenant.clone(), requests: vec![at], end: None });
                 }
                 ("disabled", Some(span)) => span.end = Some(at),
+                ("polled", Some(span)) => span.requests.push(at),
                 ("approved", Some(span)) if entry.by.starts_with("machine ") => span.requests.push(at),
                 (_, _) => {}
             }

@@ -348,6 +348,7 @@ fn terms(terms: &TermsEntry) -> String {
     if let Some(health) = terms.health {
         add(match health {
             HealthWord::Awaited => "health awaited".to_owned(),
+            HealthWord::Machines => "health machines".to_owned(),
             HealthWord::Ignored => "health ignored".to_owned(),
         });
     }

@@ -118,6 +118,8 @@ impl Recorder<'_> {
                 }
                 StepKind::Command(_) | StepKind::Other(_) | StepKind::Approval { .. } => operations += 1,
                 StepKind::Poll { tenant } => self.write_poll(Duration::ZERO, &tenant),
+                // It matters only to a rollout, which is left out.
+                StepKind::MachinePoll { .. } => {}
             }
         }
         if operations > 0 {
@@ -138,6 +140,10 @@ impl Recorder<'_> {
             StepKind::Command(command) => self.write_command(at, command),
             StepKind::Other(text) => self.comment(text, "the language has no words for it"),
             StepKind::Poll { tenant } => self.write_poll(at, tenant),
+            StepKind::MachinePoll { machine } => {
+                let name = self.short_name(machine);
+                self.write(at, &format!("poll {name}"));
+            }
             StepKind::Approval { machine, events } => {
                 let names: Result<Vec<_>, _> = events.iter().map(|event| self.event_name(event)).collect();
                 let by = self.short_name(machine);

@@ -120,3 +120,16 @@ fn a_refused_command_leaves_no_entry() {
     assert_eq!(audit(&format!("{SOLO}refused host h1\n")).len(), before);
     assert_eq!(audit(&format!("{SOLO}brake on\n")).len(), before + 2);
 }
+
+/// promise: X1
+#[test]
+fn an_event_that_a_simulated_program_has_approved_is_not_scheduled_and_a_hint_says_so() {
+    let shown = mistake(&format!("{SOLO}run command as solo\nreboot host h1\nexpect solo Scheduled\n"));
+    assert!(shown.contains("expectation failed, found: Started"), "{shown}");
+    assert!(
+        shown.contains("hint: the simulated program of solo approves in the same instant; write `await solo approved within 1m`"),
+        "{shown}"
+    );
+    let without = mistake(&format!("{SOLO}expect solo Scheduled\n"));
+    assert!(!without.contains("hint"), "{without}");
+}

@@ -9,6 +9,7 @@ use forewarn_lifecycle::*;
 use super::capacity::CapacityRecords;
 use super::fences::FenceRecords;
 use super::promise::Promise;
+use super::returns::ReturnRecords;
 use super::rollouts::RolloutRecords;
 use super::steps::StepRecords;
 use super::tenant_windows::TenantWindowRecords;
@@ -22,6 +23,7 @@ pub struct Observer {
     forced: BTreeSet<MaintenanceId>,
     incarnations: BTreeMap<TenantId, (u64, VisibleEvents)>,
     books: RolloutRecords,
+    returns: ReturnRecords,
     steps: StepRecords,
     tenant_windows: TenantWindowRecords,
     capacity: CapacityRecords,
@@ -71,6 +73,12 @@ impl Observer {
         }
         if let Ok(changes) = decided {
             self.fences.accepted(command);
+            if let Command::Polled(machine) = command {
+                let seen = self.returns.polled(*machine);
+                if !seen.is_empty() {
+                    self.count(seen);
+                }
+            }
             let (broken, seen) = self.upgrades.decided(cluster, now, command, changes);
             self.broken.extend(broken);
             seen.into_iter().for_each(|what| self.count(what));
@@ -179,6 +187,8 @@ impl Observer {
             matches!(change, Change::Started { maintenance, .. } if self.forced.contains(maintenance));
         let (broken, seen) = self.books.changed(cluster, now, change, forced);
         self.broken.extend(broken);
+        let (broken, awaited) = self.returns.changed(cluster, change);
+        self.broken.extend(broken);
         let (broken, fence) = self.fences.changed(cluster, change, effects);
         self.broken.extend(broken);
         if !fence.is_empty() {
@@ -192,7 +202,7 @@ impl Observer {
         self.broken.extend(broken);
         let (broken, mode) = super::modes::changed(cluster, change, effects);
         self.broken.extend(broken);
-        for seen in [seen, step, window, room, mode].into_iter().filter(|seen| !seen.is_empty()) {
+        for seen in [seen, awaited, step, window, room, mode].into_iter().filter(|seen| !seen.is_empty()) {
             self.count(seen);
         }
     }
@@ -390,7 +400,10 @@ impl Observer {
                 Standing::Next => false,
                 Standing::Works(group) => cluster.maintenance(group).is_some(),
                 Standing::Brake => cluster.brake() == Brake::On,
-                Standing::Unwell => cluster.unhealthy_hosts_of(rollout).next().is_some(),
+                Standing::Unwell => {
+                    let mut hosts = cluster.unhealthy_hosts_of(rollout);
+                    hosts.next().is_some() || cluster.machines_away(id).next().is_some()
+                }
                 Standing::Paused => rollout.pause.is_some(),
                 Standing::Unconfirmed => rollout.groups > rollout.confirmed,
                 Standing::Room(_)

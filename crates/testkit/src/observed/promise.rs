@@ -24,4 +24,5 @@ pub enum Promise {
     Capacity = 16,
     Fenced = 17,
     ClosedHost = 18,
+    Returned = 19,
 }

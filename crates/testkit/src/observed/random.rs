@@ -16,6 +16,8 @@ pub enum RandomOperation {
     Advance(u32),
     StepWall(i32),
     Poll(u8),
+    /// Every machine polls, except one in four.
+    PollMost(u8),
     User(u8, u8),
     DeleteNotified(u8),
     Power(u8, PowerChange),
@@ -86,6 +88,7 @@ fn random_operation() -> impl Strategy<Value = RandomOperation> {
         10 => prop_oneof![1u32..40, 100u32..1_000, 100u32..40_000, Just(86_500)].prop_map(H::Advance),
         2 => (-4_000i32..4_000).prop_map(H::StepWall),
         4 => any::<u8>().prop_map(H::Poll),
+        4 => any::<u8>().prop_map(H::PollMost),
         14 => (any::<u8>(), 0u8..5).prop_map(|(machine, what)| H::User(machine, what)),
         8 => any::<u8>().prop_map(H::DeleteNotified),
         3 => (any::<u8>(), power).prop_map(|(machine, change)| H::Power(machine, change)),
@@ -156,7 +159,16 @@ impl ObservedCluster {
         let command = match operation {
             Op::Advance(seconds) => return self.advance(Duration::from_secs((*seconds).into())),
             Op::StepWall(seconds) => return self.step_wall((*seconds).into()),
-            Op::Poll(number) => return self.poll(pick(&tenants, *number).expect("some tenant")),
+            Op::Poll(number) => {
+                if let Some(machine) = pick(&machines, *number) {
+                    self.poll_as(machine);
+                }
+                return;
+            }
+            Op::PollMost(number) => {
+                let silent = |machine: &&MachineId| (machine.0 + u32::from(*number)).is_multiple_of(4);
+                return machines.iter().filter(|machine| !silent(machine)).for_each(|id| self.poll_as(*id));
+            }
             Op::CompleteAll => return self.complete_all(),
             Op::Late(millis, exposure) => Some(self.read_late(*millis, *exposure)),
             Op::ApproveAll(tenant) => self.approval(pick(&busy, *tenant), None),
@@ -169,7 +181,8 @@ impl ObservedCluster {
             }
             Op::HostWork(work, numbers, terms) => {
                 let hosts = numbers.iter().filter_map(|number| pick(&hosts, *number)).collect();
-                Some(Command::Rollout { work: work.clone(), hosts, terms: terms_of(*terms) })
+                let rollout = Command::Rollout { work: work.clone(), hosts, terms: terms_of(*terms) };
+                return self.roll_out(rollout, numbers);
             }
             Op::PauseRollout(number, announced) => pick(&rollouts, *number)
                 .map(|rollout| Command::PauseRollout { rollout, announced: *announced }),
@@ -228,6 +241,21 @@ impl ObservedCluster {
         if let Some(command) = command {
             drop(self.submit(command));
             self.settle();
+        }
+    }
+
+    /// Starts a rollout. Half of the time its machines poll before anything else happens, and then half of the first
+    /// groups are worked on at once.
+    fn roll_out(&mut self, rollout: Command, numbers: &[u8]) {
+        drop(self.submit(rollout));
+        self.settle();
+        let number = numbers.first().copied().unwrap_or_default();
+        if number < 128 {
+            self.happen(&RandomOperation::PollMost(number));
+        }
+        if number < 64 {
+            self.advance(Duration::from_mins(16));
+            self.complete_all();
         }
     }
 
@@ -369,7 +397,8 @@ fn terms_of(bits: u16) -> RolloutTerms {
         windows: [vec![], vec![], vec![nights.clone()], vec![mornings, nights]][pair(3)].clone(),
         pause_between: Duration::from_secs([0, 0, 300, 7_200][pair(4)]),
         confirm: [Confirm::Never, Confirm::Never, Confirm::First, Confirm::Each][pair(5)],
-        health: [HealthGate::Awaited, HealthGate::Ignored][pair(6) % 2],
+        health: [HealthGate::Machines, HealthGate::Awaited, HealthGate::Ignored, HealthGate::Machines]
+            [pair(6)],
         stop_after: [limit(1), None, limit(2), limit(3)][pair(7)],
     }
 }

@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use forewarn_agent_core::Phase;
+use forewarn_agent_core::{Approval, Phase};
 use forewarn_cli_support::output::names_in;
 use forewarn_cli_support::table::Table;
+use forewarn_cli_support::visible::flat;
 use forewarn_imds::ReadEvent;
 use forewarn_types::show_duration;
 use serde::Serialize;
@@ -21,6 +22,8 @@ pub(super) struct RehearsalReport {
     seconds_given: u64,
     /// Time until this machine was ready.
     seconds_to_ready: f64,
+    /// The approval policy for such an event.
+    policy: Approval,
     /// True if a rule ignores such an event.
     ignored: bool,
     /// True if a rule approves such an event without hooks.
@@ -52,8 +55,8 @@ struct FailedHook {
 }
 
 impl RehearsalReport {
-    pub(super) fn new(event: &ReadEvent, notice: Duration) -> Self {
-        Self { event: event.id.to_string(), seconds_given: notice.as_secs(), ..Self::default() }
+    pub(super) fn new(event: &ReadEvent, notice: Duration, policy: Approval) -> Self {
+        Self { event: event.id.to_string(), seconds_given: notice.as_secs(), policy, ..Self::default() }
     }
 
     /// Records the result of a hook.
@@ -113,7 +116,7 @@ impl RehearsalReport {
                 hook.clone(),
                 format!("{seconds:.3}"),
                 (*outcome).to_owned(),
-                reason.clone().unwrap_or_default(),
+                reason.as_deref().map(flat).unwrap_or_default(),
             ]);
         }
         print(&format!("{table}\n{}\n", self.summary()))
@@ -138,9 +141,21 @@ impl RehearsalReport {
             );
         }
         if self.hooks.is_empty() && self.failures.is_empty() {
-            return "No hook applies to such an event: this machine is always ready.".to_owned();
+            return format!("No hook applies to such an event: {}.", without_hooks(self.policy));
         }
         format!("Ready {ready}. Nothing was approved.")
+    }
+}
+
+/// The consequence of an event to which no hook applies.
+const fn without_hooks(policy: Approval) -> &'static str {
+    match policy {
+        Approval::Alone => "an event that names only this machine is approved at once (policy = \"alone\")",
+        Approval::WhenDone => "it is approved at once (policy = \"when-done\")",
+        Approval::Never => "this machine is ready at once, and approves nothing (policy = \"never\")",
+        Approval::Leader => {
+            "this machine is ready at once; the event is approved when all named machines are (policy = \"leader\")"
+        }
     }
 }
 

@@ -29,9 +29,9 @@ pub(crate) struct CommandWork {
 }
 
 impl CommandWork {
-    pub(super) fn check(&self) -> Result<(), String> {
-        check_command("command", &self.command)?;
-        self.undo.as_ref().map_or(Ok(()), |undo| check_command("undo", undo))
+    pub(super) fn errors(&self) -> Vec<String> {
+        let undo = self.undo.as_ref().and_then(|undo| check_command("undo", undo).err());
+        check_command("command", &self.command).err().into_iter().chain(undo).collect()
     }
 
     pub(super) async fn perform(&self, call: &HookCall<'_>, time_limit: TimeLimit) -> Result<(), String> {

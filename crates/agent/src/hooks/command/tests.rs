@@ -8,7 +8,7 @@ use tokio::sync::watch;
 
 use super::output::{BYTES_MAX, LINE_BYTES_MAX, LINES_MAX, OutputLog};
 use super::*;
-use crate::hooks::fixtures::{job, never_stop, runtime, script, until};
+use crate::hooks::fixtures::{self, job, never_stop, runtime, script, until};
 use crate::hooks::process::{OutputSink, Pipe};
 use crate::hooks::{HookRuntime, Job, Work};
 
@@ -263,7 +263,7 @@ async fn both(work: &Work, runtime: &HookRuntime) {
 
 #[test]
 fn a_program_is_named_by_its_whole_path() {
-    let check = |text: &str| toml::from_str::<CommandWork>(text).unwrap().check();
+    let check = |text: &str| fixtures::all_or_none(&toml::from_str::<CommandWork>(text).unwrap().errors());
     assert_eq!(check("command = ['/bin/true']\nundo = ['/bin/false', 'x']"), Ok(()));
     assert!(check("command = []").unwrap_err().contains("hint: command = ["));
     assert!(check("command = ['drain']").unwrap_err().contains("not an absolute path"));

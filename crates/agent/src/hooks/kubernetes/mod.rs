@@ -26,8 +26,8 @@ use forewarn_types::Span;
 use serde::Deserialize;
 
 use self::api::Api;
-use super::HookCall;
 use super::time_limit::TimeLimit;
+use super::{HookCall, check_path};
 
 /// `kubernetes = { at_once = 1 }`: all other values have defaults in a pod with a service account.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -93,33 +93,29 @@ fn variable(name: &str) -> Option<String> {
 }
 
 impl KubernetesWork {
-    pub(super) fn check(&self) -> Result<(), String> {
-        if let Some(node) = &self.node {
-            check_name("node", node)?;
-        }
-        if let Some(server) = &self.server {
-            Url::parse(server).map_err(|error| format!("invalid `server`: {error}"))?;
-        }
+    pub(super) fn errors(&self) -> Vec<String> {
+        let mut errors = Vec::new();
+        errors.extend(self.node.as_ref().and_then(|node| check_name("node", node).err()));
+        let server = self.server.as_ref().and_then(|server| Url::parse(server).err());
+        errors.extend(server.map(|error| format!("invalid `server`: {error}")));
         for (name, path) in [("token_file", &self.token_file), ("ca_file", &self.ca_file)] {
-            if !path.is_absolute() {
-                return Err(format!("`{name}` is not an absolute path: {}", path.display()));
-            }
+            errors.extend(check_path(name, path).err());
         }
         if !self.condition && !self.cordon && !self.drain {
-            return Err(
-                "`kubernetes` does nothing: `condition`, `cordon` and `drain` are all false".to_owned()
+            errors.push(
+                "`kubernetes` does nothing: `condition`, `cordon` and `drain` are all false".to_owned(),
             );
         }
         if self.drain && !self.cordon {
-            return Err("`drain` without `cordon`: evicted pods could return to the node".to_owned());
+            errors.push("`drain` without `cordon`: evicted pods could return to the node".to_owned());
         }
         if self.at_once == Some(0) {
-            return Err(
+            errors.push(
                 "`at_once` is 0: no node would ever be drained\n  hint: at_once = 1, or leave it out"
                     .to_owned(),
             );
         }
-        Ok(())
+        errors
     }
 
     /// Performs the work. It can always be undone.

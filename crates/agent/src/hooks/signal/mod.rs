@@ -15,7 +15,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::systemd::{check_unit, main_pid, usual_systemctl};
-use super::{HookCall, run_blocking};
+use super::{HookCall, check_path, run_blocking};
 use crate::os::{Identity, Process, boot, signal_named};
 
 /// `signal = { pid_file = "/run/nginx.pid", send = "QUIT", wait = true }`
@@ -54,27 +54,26 @@ const SLACK: Duration = Duration::from_secs(5);
 const CHECK_EVERY: Duration = Duration::from_millis(50);
 
 impl SignalWork {
-    pub(super) fn check(&self) -> Result<(), String> {
-        match (&self.pid_file, &self.unit) {
-            (Some(file), None) if !file.is_absolute() => {
-                return Err(format!("`pid_file` is not an absolute path: {}", file.display()));
-            }
-            (Some(_), None) => {}
-            (None, Some(unit)) => check_unit(unit)?,
+    pub(super) fn errors(&self) -> Vec<String> {
+        let process = match (&self.pid_file, &self.unit) {
+            (Some(file), None) => check_path("pid_file", file),
+            (None, Some(unit)) => check_unit(unit),
             (None, None) | (Some(_), Some(_)) => {
-                return Err("`signal` needs one of `pid_file` and `unit`\n  hint: signal = { pid_file = \"/run/nginx.pid\", \
-                            send = \"QUIT\" }"
-                    .to_owned());
+                Err("`signal` needs one of `pid_file` and `unit`\n  hint: signal = { pid_file = \"/run/nginx.pid\", \
+                     send = \"QUIT\" }"
+                    .to_owned())
             }
-        }
-        if let Some(program) = self.program.as_ref().filter(|program| !program.is_absolute()) {
-            return Err(format!("`program` is not an absolute path: {}", program.display()));
-        }
-        if !self.systemctl.is_absolute() {
-            return Err(format!("`systemctl` is not an absolute path: {}", self.systemctl.display()));
-        }
-        signal_named(&self.send)?;
-        self.undo.as_ref().map_or(Ok(()), |undo| signal_named(undo).map(drop))
+        };
+        let program = self.program.as_ref().map_or(Ok(()), |program| check_path("program", program));
+        let undo = self.undo.as_ref().map_or(Ok(()), |undo| signal_named(undo).map(drop));
+        let checks = [
+            process,
+            program,
+            check_path("systemctl", &self.systemctl),
+            signal_named(&self.send).map(drop),
+            undo,
+        ];
+        checks.into_iter().filter_map(Result::err).collect()
     }
 
     pub(super) async fn perform(

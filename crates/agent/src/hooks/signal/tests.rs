@@ -6,7 +6,7 @@ use std::time::SystemTime;
 use forewarn_agent_core::{HookOutcome, Phase};
 
 use super::*;
-use crate::hooks::fixtures::{job, never_stop, runtime, script, until};
+use crate::hooks::fixtures::{self, job, never_stop, runtime, script, until};
 use crate::hooks::{HookRuntime, Work};
 
 /// A process that records the signals it gets, and exits on the last of them.
@@ -42,7 +42,7 @@ impl TestServer {
     fn work(&self, settings: &str) -> Work {
         let work: SignalWork =
             toml::from_str(&format!("pid_file = '{}'\n{settings}", self.pid_file().display())).unwrap();
-        assert_eq!(work.check(), Ok(()));
+        assert_eq!(work.errors(), [""; 0]);
         Work::Signal(work)
     }
 
@@ -183,7 +183,7 @@ async fn the_main_process_of_a_unit_is_asked_for() {
     let work: SignalWork =
         toml::from_str(&format!("unit = 'web'\nsend = 'QUIT'\nwait = true\nsystemctl = '{systemctl}'"))
             .unwrap();
-    assert_eq!(work.check(), Ok(()));
+    assert_eq!(work.errors(), [""; 0]);
     let work = Work::Signal(work);
     std::fs::write(&main, "0").unwrap();
     assert_eq!(server.perform(&work).await.result, Ok(()), "it does not run");
@@ -195,7 +195,7 @@ async fn the_main_process_of_a_unit_is_asked_for() {
 
 #[test]
 fn settings_are_checked() {
-    let check = |text: &str| toml::from_str::<SignalWork>(text).unwrap().check();
+    let check = |text: &str| fixtures::all_or_none(&toml::from_str::<SignalWork>(text).unwrap().errors());
     assert_eq!(check("unit = 'nginx'\nsend = 'QUIT'"), Ok(()));
     for (text, message) in [
         ("send = 'QUIT'", "one of `pid_file` and `unit`"),

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use self::systemctl::Systemctl;
-use super::HookCall;
+use super::{HookCall, check_path};
 
 /// `systemd = { stop = ["nginx"], start = ["standby"], mask = true }`
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -51,28 +51,25 @@ struct UnitBefore {
 }
 
 impl SystemdWork {
-    pub(super) fn check(&self) -> Result<(), String> {
+    pub(super) fn errors(&self) -> Vec<String> {
+        let mut errors = Vec::new();
         if self.stop.is_empty() && self.start.is_empty() {
-            return Err(
-                "`systemd` names no unit\n  hint: systemd = { stop = [\"nginx.service\"] }".to_owned()
-            );
+            errors
+                .push("`systemd` names no unit\n  hint: systemd = { stop = [\"nginx.service\"] }".to_owned());
         }
         if self.stop.len() + self.start.len() > UNITS_MAX {
-            return Err(format!("`systemd` names more than {UNITS_MAX} units"));
+            errors.push(format!("`systemd` names more than {UNITS_MAX} units"));
         }
-        for unit in self.stop.iter().chain(&self.start) {
-            check_unit(unit)?;
-        }
+        let units = self.stop.iter().chain(&self.start).take(UNITS_MAX);
+        errors.extend(units.filter_map(|unit| check_unit(unit).err()));
         if let Some(both) = self.stop.iter().find(|unit| self.start.contains(unit)) {
-            return Err(format!("{both} is in both `stop` and `start`\n  hint: use two hooks"));
+            errors.push(format!("{both} is in both `stop` and `start`\n  hint: use two hooks"));
         }
-        if self.mask && self.stop.is_empty() {
-            return Err("`mask` needs units in `stop`".to_owned());
+        if self.mask && self.stop.is_empty() && !self.start.is_empty() {
+            errors.push("`mask` needs units in `stop`".to_owned());
         }
-        if !self.systemctl.is_absolute() {
-            return Err(format!("`systemctl` is not an absolute path: {}", self.systemctl.display()));
-        }
-        Ok(())
+        errors.extend(check_path("systemctl", &self.systemctl).err());
+        errors
     }
 
     pub(super) async fn perform(

@@ -10,7 +10,7 @@ use serde_json::json;
 use tokio::sync::watch;
 
 use super::*;
-use crate::hooks::fixtures::{job, never_stop, runtime, script, until};
+use crate::hooks::fixtures::{self, job, never_stop, runtime, script, until};
 use crate::hooks::{HookRuntime, Work};
 
 const STAND_IN: &str = r#"
@@ -80,7 +80,7 @@ impl SystemdFixture {
     fn work(&self, settings: &str) -> Work {
         let mut work: SystemdWork = toml::from_str(settings).unwrap();
         work.systemctl.clone_from(&self.systemctl);
-        assert_eq!(work.check(), Ok(()));
+        assert_eq!(work.errors(), [""; 0]);
         Work::Systemd(work)
     }
 
@@ -204,7 +204,7 @@ async fn nothing_remembered_is_nothing_to_undo() {
 
 #[test]
 fn settings_are_checked() {
-    let check = |text: &str| toml::from_str::<SystemdWork>(text).unwrap().check();
+    let check = |text: &str| fixtures::all_or_none(&toml::from_str::<SystemdWork>(text).unwrap().errors());
     assert_eq!(check("stop = ['a@1.service']"), Ok(()));
     for (text, expected) in [
         ("", "names no unit"),

@@ -21,7 +21,7 @@ use forewarn_client::http::{
 use serde::Deserialize;
 
 use self::body::{check_template, render};
-use super::HookCall;
+use super::{HookCall, check_path};
 
 /// `webhook = { url = "https://chat.example/hook", format = "text" }`
 #[derive(Clone, PartialEq, Eq, Deserialize)]
@@ -89,23 +89,27 @@ struct DeliveryError {
 }
 
 impl WebhookWork {
-    pub(super) fn check(&self) -> Result<(), String> {
-        match (&self.url, &self.url_file) {
-            (Some(url), None) => {
-                Url::parse(url).map_err(|error| format!("invalid `url`: {error}"))?;
-            }
-            (None, Some(file)) => secrets::check_path("url_file", file)?,
+    pub(super) fn errors(&self) -> Vec<String> {
+        let url = match (&self.url, &self.url_file) {
+            (Some(url), None) => Url::parse(url).map(drop).map_err(|error| format!("invalid `url`: {error}")),
+            (None, Some(file)) => check_path("url_file", file),
             (None, None) | (Some(_), Some(_)) => {
-                return Err("`webhook` needs one of `url` and `url_file`\n  hint: webhook = { url = \
-                            \"https://chat.example/hook\", format = \"text\" }"
-                    .to_owned());
+                Err("`webhook` needs one of `url` and `url_file`\n  hint: webhook = { url = \
+                     \"https://chat.example/hook\", format = \"text\" }"
+                    .to_owned())
             }
-        }
-        for (name, file) in [("headers_file", &self.headers_file), ("ca", &self.ca)] {
-            file.as_ref().map_or(Ok(()), |file| secrets::check_path(name, file))?;
-        }
-        secrets::headers(self.headers.iter().map(|(name, value)| (name.as_str(), value.as_str())))?;
-        check_template(self)
+        };
+        let check_file =
+            |name: &str, file: &Option<PathBuf>| file.as_ref().map_or(Ok(()), |file| check_path(name, file));
+        let headers = self.headers.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        let checks = [
+            url,
+            check_file("headers_file", &self.headers_file),
+            check_file("ca", &self.ca),
+            secrets::headers(headers).map(drop),
+            check_template(self),
+        ];
+        checks.into_iter().filter_map(Result::err).collect()
     }
 
     /// Sends the request with retries. `waits` holds the last error.

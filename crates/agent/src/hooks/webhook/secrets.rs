@@ -16,15 +16,6 @@ const FILE_BYTES_MAX: u64 = 64 * 1024;
 /// Limit of headers of one webhook.
 const HEADERS_MAX: usize = 50;
 
-/// Checks that a path is absolute.
-pub(super) fn check_path(name: &str, path: &Path) -> Result<(), String> {
-    if path.is_absolute() {
-        Ok(())
-    } else {
-        Err(format!("`{name}` is not an absolute path: {}", path.display()))
-    }
-}
-
 /// Checks and collects headers.
 pub(super) fn headers<'a>(all: impl Iterator<Item = (&'a str, &'a str)>) -> Result<HeaderMap, String> {
     let mut headers = HeaderMap::new();

@@ -13,7 +13,7 @@ use serde_json::Value;
 use tokio::net::TcpListener;
 
 use super::*;
-use crate::hooks::fixtures::{job, never_stop, runtime};
+use crate::hooks::fixtures::{self, job, never_stop, runtime};
 use crate::hooks::{Job, Work};
 
 struct TestReceiver {
@@ -91,7 +91,7 @@ async fn respond(
 
 fn work(settings: &str) -> Work {
     let work = Work::Webhook(toml::from_str(settings).unwrap());
-    assert_eq!(work.check(), Ok(()));
+    assert_eq!(work.errors(), [""; 0]);
     work
 }
 
@@ -258,7 +258,7 @@ async fn a_refused_connection_is_an_error() {
 
 #[test]
 fn settings_are_checked() {
-    let check = |text: &str| toml::from_str::<WebhookWork>(text).unwrap().check();
+    let check = |text: &str| fixtures::all_or_none(&toml::from_str::<WebhookWork>(text).unwrap().errors());
     let good = "url = 'http://a/'\n";
     assert_eq!(check(good), Ok(()));
     for (text, expected) in [

@@ -366,7 +366,7 @@ fn terms() -> BoxedStrategy<TermsEntry> {
         prop::option::of(window_selections()),
         prop::option::of(spans()),
         prop::option::of(one_of(&[ConfirmWord::Never, ConfirmWord::First, ConfirmWord::Each])),
-        prop::option::of(one_of(&[HealthWord::Awaited, HealthWord::Ignored])),
+        prop::option::of(one_of(&[HealthWord::Awaited, HealthWord::Machines, HealthWord::Ignored])),
         prop::option::of(any::<u16>()),
     );
     (limits, pace)

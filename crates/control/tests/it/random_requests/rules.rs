@@ -145,6 +145,7 @@ fn events_and_time() -> Vec<BoxedStrategy<Command>> {
         mapped(tenants(), C::Enrol),
         mapped((tenants(), durations()), |(tenant, ago)| C::Heard { tenant, ago }),
         mapped(tenants(), C::Silent),
+        mapped(machines(), C::Polled),
         mapped(one_of(&[Brake::Off, Brake::On]), C::Brake),
         mapped(settings(), C::ChangeSettings),
         Just(C::Tick).boxed(),
@@ -272,7 +273,7 @@ fn terms() -> BoxedStrategy<RolloutTerms> {
     let counts = || prop::option::of((1..=u16::MAX).prop_map(|count| NonZeroU16::new(count).unwrap()));
     let fault_domains = one_of(&[FaultDomains::Any, FaultDomains::OneAtATime]);
     let confirms = one_of(&[Confirm::Never, Confirm::First, Confirm::Each]);
-    let gates = one_of(&[HealthGate::Awaited, HealthGate::Ignored]);
+    let gates = one_of(&[HealthGate::Awaited, HealthGate::Machines, HealthGate::Ignored]);
     let limits = (counts(), prop::option::of(percents()), fault_domains, counts());
     let pace = (prop::collection::vec(windows(), 0..3), durations(), confirms, gates);
     (limits, pace)

@@ -77,6 +77,10 @@ pub(super) struct TermsArgs {
     /// Continue if a host is not healthy after its work [default: false]
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     ignore_health: Option<bool>,
+    /// Wait after each group until its machines have polled again [default: false]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    #[arg(conflicts_with = "ignore_health")]
+    await_machines: Option<bool>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -183,9 +187,12 @@ impl TermsArgs {
                 ConfirmArg::First => ConfirmWord::First,
                 ConfirmArg::Each => ConfirmWord::Each,
             }),
-            health: self
-                .ignore_health
-                .map(|ignored| if ignored { HealthWord::Ignored } else { HealthWord::Awaited }),
+            health: match (self.ignore_health, self.await_machines) {
+                (Some(true), _) => Some(HealthWord::Ignored),
+                (_, Some(true)) => Some(HealthWord::Machines),
+                (Some(false), _) | (_, Some(false)) => Some(HealthWord::Awaited),
+                (None, None) => None,
+            },
             stop_after: self.stop_after,
         }
     }

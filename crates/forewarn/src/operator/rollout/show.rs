@@ -1,7 +1,7 @@
 //! Rollouts and previews as tables and sentences.
 
 use forewarn_cli_support::output::as_name;
-use forewarn_control::{ConfirmWord, HealthWord, RolloutView, TermsEntry, WindowSelection};
+use forewarn_control::{AwayView, ConfirmWord, HealthWord, RolloutView, TermsEntry, WindowSelection};
 use forewarn_explain::{CourseView, PreviewView, StepView};
 use forewarn_types::{Moment, Span, show_duration};
 use serde_json::Value;
@@ -13,14 +13,18 @@ use super::super::table::{Table, Width, listed, some};
 /// Characters of the progress bar.
 const BAR_WIDTH: usize = 20;
 
+/// Maximum number of machines that the status lists as away.
+const AWAY_LISTED_MAX: usize = 20;
+
 pub(super) fn table(rollouts: &[RolloutView], width: Width) -> String {
-    let mut table = Table::new(width, &["id", "work", "hosts", "state", "now", "waiting"])
+    let mut table = Table::new(width, &["id", "work", "hosts", "failed", "state", "now", "waiting"])
         .dropping(&["waiting", "now", "work"]);
     for rollout in rollouts {
         table.row([
             rollout.id.to_string(),
             rollout.work.clone(),
             format!("{}/{}", worked_on(rollout), all(rollout)),
+            some(&rollout.failed),
             rollout.state.clone(),
             some(&rollout.current_hosts),
             some(&rollout.waiting),
@@ -51,8 +55,19 @@ pub(super) fn status(view: &RolloutView, now: Moment) -> String {
         ("terms", terms(&view.terms)),
         ("planned", vec![when(view.planned_at, now)]),
     ];
+    facts.extend((!view.away.is_empty()).then(|| ("away", away(view, now))));
     facts.extend(view.ended_at.map(|at| ("ended", vec![when(at, now)])));
     Table::long_facts(facts).to_string()
+}
+
+/// The machines that have not returned, each with the end of its maintenance.
+fn away(view: &RolloutView, now: Moment) -> Vec<String> {
+    let shown = |away: &AwayView| format!("{}, since {}", away.machine, when(away.since, now));
+    let mut lines: Vec<_> = view.away.iter().take(AWAY_LISTED_MAX).map(shown).collect();
+    if let Some(more) = view.away.len().checked_sub(AWAY_LISTED_MAX).filter(|more| *more > 0) {
+        lines.push(format!("and {more} more"));
+    }
+    lines
 }
 
 /// The terms that differ from the defaults.
@@ -88,8 +103,12 @@ fn terms(terms: &TermsEntry) -> Vec<String> {
         Some(ConfirmWord::Each) => words.push("waits for resume after each group".to_owned()),
         Some(ConfirmWord::Never) | None => {}
     }
-    if terms.health == Some(HealthWord::Ignored) {
-        words.push("ignores the health of hosts".to_owned());
+    match terms.health {
+        Some(HealthWord::Ignored) => words.push("ignores the health of hosts".to_owned()),
+        Some(HealthWord::Machines) => {
+            words.push("waits until the machines of each group have polled again".to_owned());
+        }
+        Some(HealthWord::Awaited) | None => {}
     }
     match terms.stop_after {
         Some(0) => words.push("does not pause after failures".to_owned()),
@@ -205,7 +224,7 @@ mod tests {
     fn rollouts_are_listed_with_their_progress() {
         assert_eq!(
             table(&[rollout()], Width::USUAL),
-            "ID  WORK    HOSTS  STATE  NOW  WAITING\n3   update  2/4    rests  -    h3, h4\n"
+            "ID  WORK    HOSTS  FAILED  STATE  NOW  WAITING\n3   update  2/4    h2      rests  -    h3, h4\n"
         );
     }
 

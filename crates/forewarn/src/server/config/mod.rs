@@ -35,8 +35,8 @@ pub(super) use arm::DIRECTORY;
 use clients::ClientTable;
 pub(super) use first_answer::parse_first_answer;
 use limits::{ConnectionTable, LimitsTable};
+pub(super) use preflight::{check_data_directory, check_listeners, has_data};
 pub(crate) use preflight::{check_driver, check_interface};
-pub(super) use preflight::{check_listeners, has_data};
 pub(super) use tls::TLS_DIRECTORY;
 use tls::TlsTable;
 

@@ -12,6 +12,7 @@ use anyhow::{Context, Result, bail};
 use forewarn_metadata::{Identity, ListenAddress};
 use forewarn_server::tls::{Source, examine};
 use forewarn_server::{ApiListener, Hypervisor, MachineDriver};
+use rustix::fs::{Access, access};
 
 /// The list of network interfaces on Linux. On other systems they are not checked.
 const INTERFACES: &str = "/sys/class/net";
@@ -148,6 +149,23 @@ pub(crate) fn check_driver(driver: &Hypervisor) -> Result<()> {
     Ok(())
 }
 
+/// Checks that this user can write to the data directory, or create it.
+pub(in super::super) fn check_data_directory(directory: &Path) -> Result<()> {
+    let existing = directory.ancestors().find(|path| path.exists()).unwrap_or(Path::new("/"));
+    let is_there = existing == directory;
+    let is_near = is_there || directory.parent() == Some(existing);
+    if is_near && access(existing, Access::WRITE_OK | Access::EXEC_OK).is_ok() {
+        return Ok(());
+    }
+    let shown = directory.display();
+    let (what, remedy) = if is_there {
+        ("cannot write to the data directory", format!("chown -R forewarn: {shown}, or run as its owner"))
+    } else {
+        ("cannot create the data directory", format!("install -d -m 0700 -o forewarn -g forewarn {shown}"))
+    };
+    bail!("{what}: {shown}\n  hint: {remedy}")
+}
+
 /// True if the data directory is not empty: then the fleet file is not read.
 pub(in super::super) fn has_data(data_dir: Option<&PathBuf>) -> bool {
     let entries = data_dir.and_then(|directory| fs::read_dir(directory).ok());
@@ -168,6 +186,18 @@ mod tests {
 
     fn problem(result: Result<()>) -> String {
         format!("{:#}", result.expect_err("invalid"))
+    }
+
+    #[test]
+    fn a_data_directory_exists_or_can_be_created() {
+        let files = tempfile::tempdir().unwrap();
+        assert!(check_data_directory(files.path()).is_ok());
+        assert!(check_data_directory(&files.path().join("new")).is_ok());
+        let deep = problem(check_data_directory(&files.path().join("no/such")));
+        assert!(
+            deep.starts_with("cannot create the data directory: ") && deep.contains("install -d"),
+            "{deep}"
+        );
     }
 
     #[test]

@@ -16,7 +16,10 @@ fn who_has_lost_every_token_still_has_the_socket() {
         forewarn().args(["--api", &url, "--token", token]).args(words).output().unwrap()
     };
     let admin = place.token("admin --role admin");
-    assert!(by_address(&admin, &["token", "delete", "admin"]).status.success());
+    let kept = by_address(&admin, &["token", "delete", "admin"]);
+    let kept = String::from_utf8_lossy(&kept.stderr).into_owned();
+    assert!(kept.starts_with("forewarn: this is the last admin token: admin\n  hint: "), "{kept}");
+    assert!(by_address(&admin, &["token", "delete", "admin", "--yes"]).status.success());
     let refused = by_address(&admin, &["vm", "ls"]);
     assert_eq!(refused.status.code(), Some(1));
     let ours = place.token("again --role operator --tenant web --expires 90d");

@@ -101,7 +101,10 @@ const TABLE: &[Row] = &[
     Row("DELETE /v1/faults", "", "", [403, 409, 409, 409, 403]),
     Row("GET /v1/faults/{id}", "/v1/faults/1", "", [409, 409, 409, 409, 403]),
     Row("DELETE /v1/faults/{id}", "/v1/faults/1", "", [403, 409, 409, 409, 403]),
+    Row("GET /v1/stories", "", "", [409; 5]),
+    Row("POST /v1/stories/run", "", r#"{"story":"host h1"}"#, [409; 5]),
     Row("GET /v1/server", "", "", [200, 200, 200, 200, 200]),
+    Row("GET /v1/caller", "", "", [200; 5]),
     Row("GET /metrics", "", "", [200, 200, 200, 403, 403]),
     Row("GET /v1/openapi.json", "", "", FREE),
     Row("GET /healthz", "", "", FREE),
@@ -215,7 +218,9 @@ fn every_change_says_how_it_can_be_repeated_and_edited() {
         let parameters = operation["parameters"].as_array().unwrap();
         let has = |name: &str| parameters.iter().any(|one| one["name"] == name && one["in"] == "header");
         let answers = |status: &str| !operation["responses"][status].is_null();
-        let is_question = ["POST /v1/rollouts/preview", "POST /v1/webhooks/{name}/test"].contains(route);
+        let is_question =
+            ["POST /v1/rollouts/preview", "POST /v1/stories/run", "POST /v1/webhooks/{name}/test"]
+                .contains(route);
         let is_change = method != "GET" && !is_question && is_kept;
         let is_edit = ["PUT", "PATCH", "DELETE"].contains(&method) && is_kept;
         assert_eq!((has("Idempotency-Key"), answers("422")), (is_change, is_change), "{route}");

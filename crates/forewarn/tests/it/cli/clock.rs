@@ -105,3 +105,17 @@ fn a_speed_has_one_syntax() {
         }
     }
 }
+
+/// Times in documents have whole seconds: a notice of a frozen clock is as long as it says.
+/// promise: N4
+#[test]
+fn a_clock_freezes_on_a_whole_second() {
+    let server = TestServer::start(program());
+    for _ in 0..5 {
+        server.run(&["clock", "scale", "real"]);
+        let clock = server.json(&["clock", "freeze"]);
+        let now = clock["now"].as_str().unwrap();
+        assert!(!now.contains('.'), "{now}");
+        assert_eq!(server.json(&["clock", "freeze"])["now"], now, "a second time it stands already");
+    }
+}

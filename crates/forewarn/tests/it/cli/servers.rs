@@ -89,7 +89,7 @@ fn what_is_kept_counts_more_than_the_fleet_file() {
 fn a_default_machine_is_one_that_is_there() {
     let free = "--metadata-listen 127.0.0.1:0 --api-listen 127.0.0.1:0 --arm-listen off";
     let ran = alone(&format!("dev {free} --default-vm sola"));
-    assert_eq!((ran.code, ran.out.as_str()), (Some(1), ""));
+    assert_eq!((ran.code, ran.out.as_str()), (Some(2), ""));
     assert_eq!(ran.err, "forewarn: --default-vm: no such machine: sola\n  hint: did you mean solo?\n");
 }
 

@@ -132,4 +132,6 @@ fn a_fault_and_the_brake_are_shown() {
     assert_eq!(server.out("brake show"), "brake  off\n");
     server.out("brake on");
     assert_eq!(server.out("brake show"), "brake  on: no event starts\n");
+    let planned = server.out("vm restart solo");
+    assert!(planned.ends_with("The brake is on: nothing starts until `forewarn brake off`.\n"), "{planned}");
 }

@@ -221,5 +221,5 @@ fn a_clock_that_is_behind_its_data_is_found() {
 fn too_few_open_files_are_found() {
     let place = Place::new();
     let said = place.doctor_after("ulimit -n 512", &place.settings());
-    said.expect("open files", "the limit of open files is 512", "LimitNOFILE=");
+    said.expect("open files", "the limit of open files of this shell is 512", "LimitNOFILE=");
 }

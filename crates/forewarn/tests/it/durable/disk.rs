@@ -19,7 +19,7 @@ use forewarn_testkit::operator::{machine, read, write};
 use forewarn_testkit::{NEWEST, TestServer, approve, get, wait_until};
 
 /// Starts a server that is told when a file would become too long, and is not ended for it.
-fn start_limited(place: &Place) -> TestServer {
+pub(super) fn start_limited(place: &Place) -> TestServer {
     let mut command = Command::new("sh");
     command.args(["-c", "trap '' XFSZ; exec \"$@\"", "sh"]).arg(program());
     place.say(&mut command, &[]);
@@ -27,7 +27,7 @@ fn start_limited(place: &Place) -> TestServer {
 }
 
 /// No file of the server's may be longer from now on: not one byte is written anywhere.
-fn limit(server: &TestServer, bytes: Option<u64>) {
+pub(super) fn limit(server: &TestServer, bytes: Option<u64>) {
     let id = Pid::from_raw(i32::try_from(server.id()).unwrap());
     prlimit(id, Resource::Fsize, Rlimit { current: bytes, maximum: None }).unwrap();
 }

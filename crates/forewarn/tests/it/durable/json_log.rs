@@ -114,4 +114,5 @@ fn dev_says_where_it_is_in_one_object() {
     let greeting = of(&log, "server ready");
     assert_eq!(greeting.len(), 1, "{text}");
     assert_eq!(greeting[0]["api"], server.api_url());
+    assert_eq!(greeting[0]["dashboard"], format!("{}/", server.api_url()));
 }

@@ -13,6 +13,7 @@
 //! | a host in maintenance mode is emptied, has its step and stays empty, wherever it dies | `modes` |
 //! | one name for each action, in every cluster and after every restore | `actions` |
 //! | a rollout goes on, no domain early or twice | `rollout` |
+//! | a machine that a rollout waits for returns by a poll, which is kept | `returns` |
 //! | a rolling upgrade goes on, no batch early | `upgrades` |
 //! | a disk that takes nothing stops writes, not reads, and is gone on with by itself | `disk` |
 //! | a log or a directory that is lost is noticed, and nothing goes back without a word | `lost` |
@@ -44,6 +45,7 @@ mod notice;
 mod place;
 mod reasons;
 mod refused;
+mod returns;
 mod rollout;
 pub(crate) mod site;
 mod steps;

@@ -6,6 +6,7 @@
 //! | `--i-know-this-is-open` accepts the names of container networks | `an_open_server_accepts_names_of_container_networks` |
 //! | a hint names what the server has | `a_hint_names_the_option_of_dev_and_the_setting_of_serve` |
 //! | loopback callers beside declared addresses | `a_caller_on_loopback_is_known_by_its_path_unless_a_machine_has_its_address` |
+//! | a hint for a machine with an address | `the_hint_about_enrolment_is_a_poll_from_the_address_of_the_machine` |
 //! | callers beyond loopback | `beyond_loopback_callers_are_known_by_their_addresses_if_any_machine_has_one` |
 
 use forewarn_testkit::network::{Network, address};
@@ -206,4 +207,32 @@ fn beyond_loopback_callers_are_known_by_their_addresses_if_any_machine_has_one()
     assert_eq!(ask(1, "/vm/unknown", &[]), forbidden);
     server.run(&["vm", "describe", "listed", "--address", &address(0)]);
     assert_eq!(ask(1, "", &[]), forbidden);
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+#[ignore = "needs root and `ip`; `cargo xtask test` runs it among the real clients"]
+fn the_hint_about_enrolment_is_a_poll_from_the_address_of_the_machine() {
+    let (network, directory) = (Network::of(1), TestDir::new());
+    let fleet = fleet(&directory, &format!("'{}'", address(0)));
+    let mut command = network.host().command(crate::program());
+    command.args([
+        "dev",
+        "--fleet",
+        &fleet,
+        "--metadata-listen",
+        "169.254.169.254:80",
+        "--i-know-this-is-open",
+    ]);
+    command.args(["--api-listen", ":0", "--arm-listen", "off"]);
+    let server = TestServer::spawn(crate::program(), command).inside(network.host().name());
+    let refused = server.try_run(&["vm", "restart", "listed", "--require-notice"]);
+    let error = String::from_utf8(refused.stderr).unwrap();
+    let place = format!("poll once from listed ({}): ", address(0));
+    let (_, poll) = error.split_once(&place).unwrap_or_else(|| panic!("{error}"));
+    let poll = poll.lines().next().unwrap();
+    assert!(!poll.contains("/vm/"), "{poll}");
+    let document = network.machine(0).shell(&format!("{poll} --silent --show-error --max-time 60"));
+    assert!(document.contains("\"DocumentIncarnation\":1"), "{document}");
+    server.run(&["vm", "restart", "listed", "--require-notice"]);
 }

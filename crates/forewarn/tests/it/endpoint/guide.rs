@@ -1,7 +1,8 @@
 //! The guide "My program uses 169.254.169.254", typed as it is written, on a computer that is a network namespace of the test.
 //!
-//! Whatever follows a `$` is run, and prints what stands below it; `forewarn dev …` runs until the next one begins. Namespaces
-//! that the guide creates are listed in a directory that only the test sees. `INSTA_UPDATE=always` writes what is printed.
+//! Whatever follows a `$` is run, and prints what stands below it, where `…` is anything; `forewarn dev …` runs until the next
+//! one or a `forewarn test` begins. Namespaces that the guide creates are listed in a directory that only the test sees.
+//! `INSTA_UPDATE=always` writes what is printed.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,6 +10,8 @@ use std::process::{Child, Command, Stdio};
 
 use forewarn_testkit::{TestServer, clean_command, wait_until};
 use tempfile::TempDir;
+
+use crate::guides::keep_ellipses;
 
 const GUIDE: &str =
     concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guides/my-program-uses-169-254-169-254.md");
@@ -50,6 +53,9 @@ impl Computer {
 
     /// The output of a line. A server goes on, and ends the one before.
     fn type_in(&mut self, line: &str) -> String {
+        if line.contains("forewarn test ") {
+            self.server = None;
+        }
         if line.contains("forewarn dev ") {
             self.server = None;
             self.server =
@@ -102,6 +108,7 @@ fn a_program_with_the_usual_address_reaches_the_server_as_the_guide_says() {
         }
     }
     assert!(commands > 20, "the guide has commands");
+    let played = keep_ellipses(&written, &played);
     if std::env::var_os("INSTA_UPDATE").is_some_and(|value| value == "always") {
         return fs::write(GUIDE, played).unwrap();
     }

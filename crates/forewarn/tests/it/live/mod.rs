@@ -5,6 +5,7 @@
 
 mod language;
 mod library;
+mod played;
 mod random;
 mod server;
 mod stories;

@@ -48,6 +48,20 @@ fn an_invalid_value_names_its_variable() {
 }
 
 #[test]
+fn a_flag_is_true_or_one() {
+    for (value, is_allowed) in [("1", true), ("true", true), ("0", false), ("false", false)] {
+        let mut command = clean_command(crate::program());
+        command.args(["dev", "--metadata-listen", "0.0.0.0:0", "--api-listen", ":0", "--arm-listen", "off"]);
+        command.args(["--event", "Reboot:nope"]).env("FOREWARN_DEV_I_KNOW_THIS_IS_OPEN", value);
+        let ran = run_with_input(&mut command, "");
+        // It ends in any case: a machine that does not exist is an invalid command line.
+        assert_eq!(ran.code, Some(2), "{ran:?}");
+        let words = if is_allowed { "--event Reboot:nope: no such machine: nope" } else { "is not loopback" };
+        assert!(ran.err.contains(words), "{value}: {ran:?}");
+    }
+}
+
+#[test]
 fn the_help_shows_the_variables_without_their_values() {
     let mut command = clean_command(crate::program());
     let ran = run_with_input(command.args(["dev", "--help"]).env("FOREWARN_DEV_SEED", "4711"), "");

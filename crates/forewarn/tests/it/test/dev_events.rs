@@ -26,3 +26,18 @@ fn a_server_announces_the_event_that_its_command_line_requests_and_judges_it() {
     let json: serde_json::Value = serde_json::from_str(&by_operator.out).unwrap();
     assert!(json["sentences"][0].as_str().unwrap().contains("it was approved by an operator"), "{json}");
 }
+
+#[test]
+fn an_event_for_an_unknown_machine_is_an_invalid_command_line() {
+    for (options, words) in [
+        ("--metadata-listen :0 --event Reboot:nope", "--event Reboot:nope: no such machine: nope"),
+        ("--metadata-listen :0 --default-vm nope", "--default-vm: no such machine: nope"),
+        ("--metadata-listen 0.0.0.0:0", "0.0.0.0:0 is not loopback"),
+    ] {
+        let mut command = clean_command(crate::program());
+        command.args(["dev", "--api-listen", ":0", "--arm-listen", "off"]).args(options.split_whitespace());
+        let refused = run_with_input(&mut command, "");
+        assert_eq!(refused.code, Some(2), "{refused:?}");
+        assert!(refused.err.contains(words), "{refused:?}");
+    }
+}

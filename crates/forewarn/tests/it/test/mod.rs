@@ -3,6 +3,7 @@
 mod dev_events;
 mod endings;
 mod library;
+mod listeners;
 mod repeated;
 mod reports;
 mod stories;

@@ -1,6 +1,6 @@
 """A service that is tested: it polls its metadata endpoint, and does what its arguments say.
 
-service.py [--as VM] [--drain SECONDS] [--ignore] [--plain] [--once] [--silent] [--exit CODE] [--note FILE]
+service.py [--as VM] [--bare] [--drain SECONDS] [--ignore] [--plain] [--once] [--silent] [--exit CODE] [--note FILE]
 """
 
 import argparse
@@ -16,6 +16,7 @@ options.add_argument("--as", dest="machine", help="the machine to be, by its var
 options.add_argument("--drain", type=float, default=0.0, help="seconds from an event to its approval")
 options.add_argument("--ignore", action="store_true", help="approves nothing")
 options.add_argument("--once", action="store_true", help="ends after the first event")
+options.add_argument("--bare", action="store_true", help="uses the address without the path of its machine")
 options.add_argument("--plain", action="store_true", help="polls without the header")
 options.add_argument("--silent", action="store_true", help="never polls")
 options.add_argument("--exit", type=int, help="ends at once with that code")
@@ -31,6 +32,8 @@ while arguments.silent:
     time.sleep(0.05)
 
 base = os.environ["FOREWARN_VM_" + arguments.machine if arguments.machine else "FOREWARN_METADATA"]
+if arguments.bare:
+    base = base.split("/vm/")[0]
 url = base + "/metadata/scheduledevents?api-version=2020-07-01"
 headers = {} if arguments.plain else {"Metadata": "true"}
 done = set()

@@ -7,7 +7,7 @@ use forewarn_testkit::{CommandResult, clean_command, programs};
 
 use super::{SERVICE, SHORT, conclusion, run};
 
-fn run_story(text: &str, options: &str, service: &str) -> Option<CommandResult> {
+pub(super) fn run_story(text: &str, options: &str, service: &str) -> Option<CommandResult> {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("one.story");
     std::fs::write(&file, text).unwrap();
@@ -73,6 +73,15 @@ fn a_story_may_have_all_of_its_programs_itself() {
     let passed = test(&["--patience", "5s"]);
     assert_eq!(passed.code, Some(0), "{passed:?}");
     assert_eq!(conclusion(&passed), "PASSED: 2 events announced, 2 approved before the start");
+    let said = |line: &str| passed.out.lines().filter(|found| *found == line).count();
+    assert_eq!(
+        (said("a | drained and approved"), said("b | drained and approved")),
+        (1, 1),
+        "{}",
+        passed.out
+    );
+    let printed = passed.out.find("b | drained").max(passed.out.find("a | drained"));
+    assert!(printed < passed.out.find("a approved E1"), "the verdict comes last: {}", passed.out);
     std::fs::write(&file, RESTARTED).unwrap();
     let wrong = test(&[]);
     assert_eq!(wrong.code, Some(2), "{wrong:?}");
@@ -94,4 +103,35 @@ expect  svc approved by itself
     assert_eq!(result.code, Some(0), "{result:?}");
     let words = "svc approved E1 (Reboot) 14m55s after the announcement, ";
     assert!(result.out.contains(words), "{result:?}");
+}
+
+#[test]
+fn a_mistake_in_a_story_is_found_before_its_program_starts() {
+    for (line, words) in [
+        ("at 10s restart scv\n", "no such machine: scv\n"),
+        ("at 10s poll b\nat 5s poll b\n", "the time of the story is already 10s\n"),
+    ] {
+        let Some(wrong) = run_story(&format!("{RESTARTED}run command as a\n{line}"), SHORT, "--exit 7")
+        else {
+            return;
+        };
+        assert_eq!((wrong.code, wrong.out.as_str()), (Some(2), ""), "{wrong:?}");
+        assert!(wrong.err.contains(words), "{wrong:?}");
+    }
+}
+
+#[test]
+fn a_deletion_without_notice_has_a_hint() {
+    let story = format!("{RESTARTED}run command as a\nat 10s delete a\n");
+    let Some(failed) = run_story(&story, SHORT, "") else { return };
+    assert_eq!(conclusion(&failed), "FAILED: no event was announced, so nothing was tested", "{failed:?}");
+    let hint = "hint: a was deleted without notice: `terminate 5m` in the statement that makes it gives it one, such as \
+                `vm a on h1 terminate 5m`\n";
+    assert!(failed.out.contains(hint) && !failed.out.contains("403"), "{failed:?}");
+    let Some(failed) = run_story(&format!("{story}expect a Scheduled\n"), SHORT, "") else { return };
+    assert_eq!(conclusion(&failed), "FAILED: the story failed in line 6: no such tenant: a", "{failed:?}");
+    assert!(failed.out.contains(hint) && !failed.out.contains("nothing was tested"), "{failed:?}");
+    let story = "host h1 h2\nvm a on h1 terminate 5m\nrun command as a\nat 10s delete a\n";
+    let Some(passed) = run_story(story, SHORT, "") else { return };
+    assert_eq!(passed.code, Some(0), "{passed:?}");
 }

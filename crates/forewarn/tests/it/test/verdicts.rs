@@ -37,7 +37,17 @@ fn a_service_that_never_polls_fails_unless_that_is_allowed() {
     let Some(failed) = run("--startup 1s", "--silent") else { return };
     assert_eq!(failed.code, Some(1), "{failed:?}");
     assert_eq!(conclusion(&failed), "FAILED: no machine polled, so nothing was tested");
-    for words in ["FOREWARN_METADATA was http://127.0.0.1:", "/vm/svc", "--startup changes that"] {
+    assert!(
+        failed.out.starts_with("no machine polled, so nothing was tested\n  hint: the program has to poll "),
+        "hints follow what they are about: {}",
+        failed.out
+    );
+    for words in [
+        "FOREWARN_METADATA was http://127.0.0.1:",
+        "/vm/svc",
+        "--startup changes that",
+        "see docs/guides/my-program-uses-169-254-169-254.md",
+    ] {
         assert!(failed.out.contains(words), "{words}: {}", failed.out);
     }
     let Some(passed) = run("--startup 1s --allow-untested", "--silent") else { return };

@@ -134,3 +134,21 @@ fn the_settings_say_when_the_first_reminder_comes() {
     let apart = told[2].at.duration_since(told[1].at);
     assert!(apart.as_millis() >= 1_500, "the time between reminders grows: {apart:?}");
 }
+
+/// promise: W1
+#[test]
+fn a_failed_step_is_reported_also_if_no_person_carried_it_out() {
+    let (site, receiver) = (ServeDir::new(program(), FLEET), WebhookReceiver::start());
+    let server = site.start(
+        "data_dir = 'DIR/data'\nfleet = 'DIR/fleet.toml'\napi = { socket = 'DIR/api.sock' }\n\
+         metadata = { listen = [{ address = '127.0.0.1:0' }] }\n\
+         driver = { kind = 'simulated', host_work = ['sh', '-c', 'echo no such kernel; exit 10'] }\n",
+    );
+    add(&server, "ops", &receiver, &[]);
+    server.run(&["host", "update", "kvm2"]);
+    let messages = until_messages(&receiver, 1);
+    assert_eq!(messages[0]["data"]["status"], "Failed");
+    assert!(messages[0]["data"]["reason"].as_str().unwrap().contains("no such kernel"), "{messages:?}");
+    let listed = site.out(&["rollout", "ls", "--all"]);
+    assert!(listed.lines().nth(1).unwrap().contains("kvm2"), "{listed}");
+}

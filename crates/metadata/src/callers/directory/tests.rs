@@ -7,6 +7,7 @@ use std::sync::atomic::AtomicBool;
 use forewarn_imds::{Document, Naming};
 
 use super::*;
+use crate::published::PollDuty;
 
 const WEST: ClusterId = ClusterId(1);
 const EAST: ClusterId = ClusterId(2);
@@ -43,7 +44,7 @@ impl PublishedState for TestState {
     fn document_of(&self, cluster: ClusterId, tenant: TenantId) -> Option<PublishedDocument> {
         let incarnation = self.change(cluster, |cluster| cluster.incarnations.get(&tenant).copied())?;
         let document = Document { incarnation, events: Vec::new(), naming: Naming::Machines };
-        Some(PublishedDocument::new(document, true, incarnation))
+        Some(PublishedDocument::new(document, PollDuty::None, incarnation))
     }
 }
 

@@ -30,7 +30,7 @@ impl DocumentView {
         if self == Self::default() {
             return published;
         }
-        let PublishedDocument { document, enrolled, last_audit_entry, .. } = &**published;
+        let PublishedDocument { document, duty, last_audit_entry, .. } = &**published;
         let mut document = document.clone();
         if let Some(span) = self.hide {
             let all = document.events.len();
@@ -41,7 +41,7 @@ impl DocumentView {
         if self.jumps {
             document.incarnation = document.incarnation.saturating_add(JUMP);
         }
-        Guard::from_inner(Arc::new(PublishedDocument::new(document, *enrolled, *last_audit_entry)))
+        Guard::from_inner(Arc::new(PublishedDocument::new(document, duty.clone(), *last_audit_entry)))
     }
 }
 

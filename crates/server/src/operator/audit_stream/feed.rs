@@ -106,6 +106,7 @@ impl AuditFeed {
     /// Distributes entries until the server stops.
     pub(crate) async fn run(self: Arc<Self>, mut stop: watch::Receiver<bool>) {
         let mut commits = self.control.commits();
+        let mut tokens = self.tokens();
         let mut comments = interval_at(Instant::now() + COMMENT_INTERVAL, COMMENT_INTERVAL);
         comments.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
@@ -116,7 +117,12 @@ impl AuditFeed {
                 _ = stop.wait_for(|stop| *stop) => Due::End,
             };
             let woken = match due {
-                Due::Entries => self.advance().await,
+                Due::Entries => {
+                    let woken = self.advance().await;
+                    let before = std::mem::replace(&mut tokens, self.tokens());
+                    // A stream whose token is gone ends when it is woken, also if it would get no entry.
+                    woken + if tokens == before { 0 } else { self.comment() }
+                }
                 Due::Comment => self.comment(),
                 Due::End => break,
             };
@@ -161,8 +167,15 @@ impl AuditFeed {
         self.state().gap(published)
     }
 
-    /// Sends a comment to every client. Returns the number of clients that it woke.
-    fn comment(&self) -> u32 {
+    /// A value that changes when a token is revoked: the number of tokens, and that of the next one.
+    fn tokens(&self) -> (usize, u32) {
+        let shared = self.control.shared();
+        (shared.tokens().count(), shared.next_token())
+    }
+
+    /// Sends a comment to every client: one that may no longer receive anything ends. Returns the number of clients
+    /// that it woke.
+    pub(in super::super) fn comment(&self) -> u32 {
         let waiting = self.state().comment();
         wake(waiting)
     }

@@ -16,7 +16,7 @@ mod server;
 mod work;
 
 use super::route::Route;
-use super::{faults, machine_sets, scalesets, webhooks};
+use super::{faults, machine_sets, scalesets, stories, webhooks};
 
 /// All routes, in the order of the reference page.
 pub(super) fn routes() -> Vec<Route> {
@@ -35,9 +35,11 @@ pub(super) fn routes() -> Vec<Route> {
         audit::explanations(),
         audit::audit_log(),
         server::server(),
+        server::caller(),
         access::routes(),
         webhooks::routes(),
         faults::routes(),
+        stories::routes(),
     ];
     cluster.into_iter().chain(server).flatten().collect()
 }

@@ -1,13 +1,13 @@
 //! Routes of the clock and of the server itself.
 
 use forewarn_control::shared::Role;
-use forewarn_control::{ClockChange, ClockView, ServerView};
+use forewarn_control::{CallerView, ClockChange, ClockView, ServerView};
 
 use super::super::problem::ProblemKind::{Refused, Unavailable};
 use super::super::required_permit::RequiredPermit;
 use super::super::route::{Link, Route, RouteTag};
 use super::super::saved_state::{self, SAVED_STATE_BYTES_MAX, SavedState};
-use super::super::{backup, health, index, metrics, openapi, reads, writes};
+use super::super::{backup, caller, health, index, metrics, openapi, reads, writes};
 use crate::telemetry::Telemetry;
 
 pub(super) fn clock() -> Vec<Route> {
@@ -23,6 +23,18 @@ pub(super) fn clock() -> Vec<Route> {
             .may_fail_with(&[Refused, Unavailable])
             .link(Link::to("getClock", "Get the clock."))
             .link(Link::to("listEvents", "Events at the new time.")),
+    ]
+}
+
+pub(super) fn caller() -> Vec<Route> {
+    vec![
+        Route::get(
+            "/v1/caller",
+            "getCaller",
+            "Get the caller of this request: name, role, clusters and tenants",
+            caller::caller,
+        )
+        .json::<CallerView>(),
     ]
 }
 

@@ -13,6 +13,7 @@ use super::super::{Access, HostNames, Secret, api, hash, router};
 use super::*;
 use crate::clock::{Clock, Speed};
 use crate::control_handle::ControlHandle;
+use crate::scheme::Scheme;
 use crate::telemetry::Telemetry;
 use crate::webhooks::{WebhookSettings, WebhooksShared};
 use forewarn_control::NamedCommand;
@@ -40,7 +41,7 @@ impl ScaleSetTestServer {
         let telemetry = Telemetry::new();
         let webhooks = WebhooksShared::new(control.clone(), &WebhookSettings::default(), &telemetry);
         let shared = api(control.clone(), about, telemetry, webhooks, None);
-        let router = router(shared, Access::Tokens, HostNames::default());
+        let router = router(shared, Access::Tokens, Scheme::Http, HostNames::default());
         let hosts = (1..=6).map(|n| json!({ "command": "admit_host", "name": format!("h{n}") }));
         let set = |name| json!({ "command": "admit_scale_set", "name": name });
         let instance = |set, host| json!({ "command": "admit_instance", "scale_set": set, "instance": { "host": host } });

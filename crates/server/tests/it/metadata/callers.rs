@@ -27,7 +27,7 @@ async fn a_stranger_learns_nothing_whatever_it_sends() {
         connection.send(&request).await;
         assert_eq!(connection.answer().await.short(), FORBIDDEN, "{request}");
     }
-    assert!(!server.caller("web/web_0").slot.read().enrolled);
+    assert!(!server.caller("web/web_0").slot.read().is_enrolled());
 }
 
 /// promise: M3

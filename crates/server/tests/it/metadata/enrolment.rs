@@ -9,7 +9,7 @@ use crate::metadata::support::{
 };
 
 fn is_enrolled(server: &TestServer) -> bool {
-    server.caller("web/web_0").slot.read().enrolled
+    server.caller("web/web_0").slot.read().is_enrolled()
 }
 
 async fn server_answering(first_answer: FirstAnswer) -> TestServer {
@@ -29,7 +29,7 @@ async fn the_first_valid_request_of_any_machine_enrols_its_tenant_and_no_other()
         assert!(!is_enrolled(&server));
         server.send_once(WEB_1, &request).await;
         assert!(is_enrolled(&server), "{request}");
-        assert!(!server.caller("solo").slot.read().enrolled);
+        assert!(!server.caller("solo").slot.read().is_enrolled());
     }
 }
 

@@ -14,6 +14,7 @@ mod instance;
 mod limits;
 mod polls;
 mod recorded;
+mod returns;
 mod support;
 mod telemetry;
 mod threads;

@@ -11,7 +11,7 @@ use tokio::sync::watch;
 
 use self::stand_in::StandIn;
 use super::KubernetesWork;
-use crate::hooks::fixtures::{job, never_stop, runtime};
+use crate::hooks::fixtures::{self, job, never_stop, runtime};
 use crate::hooks::{HookRuntime, Work};
 
 /// A cluster with a node `web-0`, and an agent on it.
@@ -41,7 +41,7 @@ impl KubernetesFixture {
             ca.display()
         );
         let work = Work::Kubernetes(toml::from_str(&format!("{fixed}{settings}")).unwrap());
-        assert_eq!(work.check(), Ok(()));
+        assert_eq!(work.errors(), [""; 0]);
         work
     }
 
@@ -78,7 +78,7 @@ fn in_a_pod(name: &str) -> Option<String> {
 
 #[test]
 fn settings_are_checked() {
-    let check = |text: &str| toml::from_str::<KubernetesWork>(text).unwrap().check();
+    let check = |text: &str| fixtures::all_or_none(&toml::from_str::<KubernetesWork>(text).unwrap().errors());
     assert_eq!(check(""), Ok(()));
     assert_eq!(check("at_once = 2\nreserve = '1m'\ngrace = '20s'\nbare_pods = true"), Ok(()));
     for (text, expected) in [

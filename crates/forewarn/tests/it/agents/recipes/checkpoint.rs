@@ -101,3 +101,20 @@ fn a_worker_that_did_not_run_is_not_started() {
     world.is(&freeze, "Started");
     assert_eq!(world.approvers(&freeze).len(), 1);
 }
+
+#[test]
+#[ignore = "needs root and packages; `cargo xtask agent` runs it"]
+fn a_worker_whose_state_is_unknown_holds_the_event() {
+    let place = AgentNetwork::of(crate::program(), &["solo"]);
+    let world = place.prepare(&[("solo", settings("checkpoint-and-restore"))]);
+    let (agent, units) = worker(&world, |text| text);
+    units.systemctl(&["start", "worker.service"]);
+    fs::write(agent.file("no-bus"), "").unwrap();
+    agent.start();
+    world.is_settled();
+    let reboot = world.announce(&["vm", "restart", "solo"]);
+    agent.has_said("unknown state of worker.service: no answer from systemctl");
+    agent.has_said("this machine does not approve the event");
+    assert_eq!(world.status(&reboot), "Scheduled");
+    assert!(units.runs("worker.service"));
+}

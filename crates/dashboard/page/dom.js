@@ -1,0 +1,110 @@
+// Elements from data. Everything that comes from outside becomes text, never markup.
+
+const SVG = "http://www.w3.org/2000/svg";
+const LENGTH_MAX = 512;
+
+// Characters that change the direction of text or are not visible.
+const HIDDEN = /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u115f\u1160\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\ufff9-\uffff]/gu;
+
+/** The text with invisible characters made visible, and cut if it is long. */
+export function visible(value, lengthMax = LENGTH_MAX) {
+  let text = String(value ?? "");
+  const length = text.length;
+  if (length > lengthMax) text = `${text.slice(0, lengthMax)}… (${length - lengthMax} more characters)`;
+  return text.replace(HIDDEN, (one) => `⟨U+${one.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}⟩`);
+}
+
+/** The same for text of several lines, such as an error with a hint. */
+export function visibleLines(value) {
+  return String(value ?? "").split("\n").map((line) => visible(line.trim())).join("\n");
+}
+
+function append(element, children) {
+  for (const child of children.flat(Infinity)) {
+    if (child === null || child === undefined || child === false) continue;
+    element.append(child instanceof Node ? child : document.createTextNode(visible(child)));
+  }
+  return element;
+}
+
+function fill(element, properties, children) {
+  for (const [name, value] of Object.entries(properties ?? {})) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name === "on") for (const [event, handler] of Object.entries(value)) element.addEventListener(event, handler);
+    else if (name === "value" || name === "checked" || name === "disabled" || name === "hidden") element[name] = value;
+    else element.setAttribute(name, value === true ? "" : visible(value, 4096));
+  }
+  return append(element, children);
+}
+
+/** An HTML element: `h("a", { href, on: { click } }, "text", …)`. */
+export function h(tag, properties, ...children) {
+  return fill(document.createElement(tag), properties, children);
+}
+
+/** An SVG element. */
+export function s(tag, properties, ...children) {
+  return fill(document.createElementNS(SVG, tag), properties, children);
+}
+
+/** Replaces the content of an element. The focus stays on the element with the same `id`. */
+export function replace(element, ...children) {
+  const focused = element.contains(document.activeElement) ? document.activeElement.id : "";
+  const fragment = append(document.createDocumentFragment(), children);
+  element.replaceChildren(fragment);
+  if (focused) document.getElementById(focused)?.focus({ preventScroll: true });
+}
+
+/** Preformatted text, such as a JSON document. Line breaks and tabs stay. */
+export function preformatted(text, properties) {
+  const lines = String(text ?? "").split("\n").map((line) => visible(line, 4096));
+  const element = document.createElement("pre");
+  element.textContent = lines.join("\n");
+  element.tabIndex = 0;
+  return fill(element, properties, []);
+}
+
+/** A button. While its action runs it is disabled; an error is shown beside it. */
+export function actionButton(label, action, properties = {}) {
+  const error = h("span", { class: "error", role: "alert" });
+  const button = h("button", { type: "button", ...properties }, label);
+  button.addEventListener("click", async () => {
+    if (button.getAttribute("aria-busy") === "true") return;
+    button.setAttribute("aria-busy", "true");
+    error.textContent = "";
+    try {
+      await action(button);
+    } catch (problem) {
+      error.textContent = visibleLines(problem.message);
+    } finally {
+      button.removeAttribute("aria-busy");
+    }
+  });
+  return h("span", { class: "action" }, button, error);
+}
+
+/** The shape of a state, drawn, with its name for screen readers. */
+export function mark(state) {
+  return h("span", { class: `mark ${state.id}`, title: state.name }, shape(state.id), h("span", { class: "sr" }, state.name));
+}
+
+const BOX = "M5 3h10a2 2 0 0 1 2 2v10a2 2 0 0 1-2 2H5a2 2 0 0 1-2-2V5a2 2 0 0 1 2-2z";
+const CLOCK = { d: "M10 6v4.5l3 1.8", class: "cut" };
+
+/** The shape of each state, in a box of 20 by 20: paths, and the classes that say how they are drawn. */
+export const SHAPES = {
+  idle: [{ d: BOX, class: "outline" }],
+  scheduled: [{ d: BOX, class: "solid" }, CLOCK],
+  soon: [{ d: BOX, class: "solid" }, CLOCK, { d: "M.5.5h19v19H.5z", class: "ring" }],
+  approved: [{ d: BOX, class: "outline" }, { d: "M6 10.2l3 3 5.2-6.2", class: "line" }],
+  started: [{ d: "M10 1.5 18.5 10 10 18.5 1.5 10z", class: "solid" }],
+  failed: [{ d: "M4 4l12 12M16 4 4 16", class: "line thick" }],
+  stopped: [{ d: BOX, class: "outline dashed" }],
+  done: [{ d: "M14 10a4 4 0 1 1-8 0 4 4 0 0 1 8 0z", class: "solid" }],
+  cancelled: [{ d: "M16 10a6 6 0 1 1-12 0 6 6 0 0 1 12 0z", class: "outline" }, { d: "M6 14 14 6", class: "line" }],
+};
+
+function shape(id) {
+  const parts = (SHAPES[id] ?? SHAPES.idle).map((part) => s("path", part));
+  return s("svg", { viewBox: "0 0 20 20", width: 16, height: 16, "aria-hidden": "true" }, parts);
+}

@@ -1,0 +1,69 @@
+// Times and numbers as people read them.
+
+const SECOND = 1000;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+
+const two = (number) => String(number).padStart(2, "0");
+
+/** The milliseconds of a time of the API, or null. */
+export function parseTime(text) {
+  const millis = text ? Date.parse(text) : NaN;
+  return Number.isNaN(millis) ? null : millis;
+}
+
+/** `11:42`, `2:03:04`, `3d 4h`: a length of time that counts down. */
+export function countdown(millis) {
+  const seconds = Math.max(0, Math.ceil(millis / SECOND));
+  if (seconds >= 2 * 86400) return `${Math.floor(seconds / 86400)}d ${Math.floor((seconds % 86400) / 3600)}h`;
+  const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor((seconds % 3600) / 60)];
+  return hours ? `${hours}:${two(minutes)}:${two(seconds % 60)}` : `${minutes}:${two(seconds % 60)}`;
+}
+
+/** `9 s`, `4 min`, `3 h`, `2 d`: a length of time, roughly. */
+export function duration(millis) {
+  const size = Math.abs(millis);
+  if (size < MINUTE) return `${Math.round(millis / SECOND)} s`;
+  if (size < 2 * HOUR) return `${Math.round(millis / MINUTE)} min`;
+  if (size < 2 * DAY) return `${Math.round(millis / HOUR)} h`;
+  return `${Math.round(millis / DAY)} d`;
+}
+
+/** `in 11:42`, `3 min ago`. */
+export function relative(millis, now) {
+  if (millis === null) return "";
+  if (Math.abs(millis - now) < SECOND) return "now";
+  return millis >= now ? `in ${countdown(millis - now)}` : `${duration(now - millis)} ago`;
+}
+
+/** `12:04:31 UTC`. */
+export function clockTime(millis) {
+  return `${new Date(millis).toISOString().slice(11, 19)} UTC`;
+}
+
+/** `2026-11-18 12:04:31 UTC`. */
+export function fullTime(millis) {
+  return millis === null ? "" : `${new Date(millis).toISOString().slice(0, 19).replace("T", " ")} UTC`;
+}
+
+/** `1 VM`, `3 VMs`. */
+export function count(number, noun) {
+  return `${number.toLocaleString("en")} ${noun}${number === 1 ? "" : "s"}`;
+}
+
+/** `web_0, web_1 and 3 more`. */
+export function list(names, max = 3) {
+  if (names.length <= max) return names.length > 1 ? `${names.slice(0, -1).join(", ")} and ${names.at(-1)}` : names.join("");
+  return `${names.slice(0, max).join(", ")} and ${names.length - max} more`;
+}
+
+/** The first eight characters of an event id. */
+export function shortId(id) {
+  return id.slice(0, 8);
+}
+
+/** A word for a shell: quoted if it has to be. */
+export function shellWord(text) {
+  return /^[A-Za-z0-9_@%+=:,./-]+$/.test(text) ? text : `'${String(text).replaceAll("'", "'\\''")}'`;
+}

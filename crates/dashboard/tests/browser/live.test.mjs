@@ -1,0 +1,81 @@
+// The page follows the server: events appear, are approved and end without a reload; a server that is gone makes it stale.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { dev, directory, open, until, watched } from "./browser.mjs";
+
+const textOf = (page, selector) => page.locator(selector).innerText();
+
+test("an event appears, is approved in the page, starts and ends, without a reload", async (t) => {
+  const server = await dev(t, ["--enrolled"]);
+  const page = await open(t, server);
+  await watched(page, t.name, async () => {
+    await page.evaluate(() => (globalThis.isSamePage = true));
+    assert.match(await textOf(page, "#attention"), /Nothing is planned/);
+    await server.cli("vm", "restart", "web_0");
+    const row = page.locator("#attention li", { hasText: "Reboot of web_0" });
+    await row.waitFor();
+    assert.match(await row.innerText(), /web has not approved/);
+    assert.match(await row.locator(".left").innerText(), /^1[45]:\d\d$/);
+    await row.getByRole("button", { name: "Approve" }).click();
+    await page.locator("dialog").getByRole("button", { name: "Approve", exact: true }).click();
+    await page.locator("#attention", { hasText: "Nothing needs your attention" }).waitFor();
+    const [event] = (await server.json("event", "ls")).items ?? (await server.json("event", "ls"));
+    assert.equal(event.status, "Started");
+    await page.keyboard.press("Escape");
+    await server.cli("clock", "advance", "2m");
+    await page.locator("#ended li", { hasText: "Reboot of web_0" }).waitFor();
+    assert.equal(await page.evaluate(() => globalThis.isSamePage), true);
+  });
+});
+
+test("a page explains an event and shows the document of each version", async (t) => {
+  const server = await dev(t, ["--enrolled"]);
+  await server.cli("vm", "restart", "web_0");
+  const page = await open(t, server);
+  await watched(page, t.name, async () => {
+    await page.locator("#attention a", { hasText: "Reboot of web_0" }).click();
+    await page.getByRole("heading", { name: /Reboot of web_0/ }).waitFor();
+    const text = await textOf(page, "main");
+    assert.match(text, /tenant web has not approved/);
+    assert.match(text, /It starts as soon as its tenant approves/);
+    assert.match(await textOf(page, "pre.document"), /"EventSource": "User"/);
+    await page.locator("#version").selectOption("2017-08-01");
+    await until("the document of 2017-08-01 has no EventSource", async () => !/EventSource/.test(await textOf(page, "pre.document")));
+  });
+});
+
+test("a server that stops responding makes the page stale within five seconds, and is live again afterwards", async (t) => {
+  const server = await dev(t, ["--enrolled"]);
+  await server.cli("vm", "restart", "web_0");
+  const page = await open(t, server);
+  await watched(page, t.name, async () => {
+    await page.locator("#attention button").first().waitFor();
+    server.child.kill("SIGSTOP");
+    t.after(() => server.child.kill("SIGCONT"));
+    await page.waitForSelector("body[data-connection=stale]", { timeout: 5000 });
+    assert.match(await textOf(page, "#banner"), /Stale since \d\d:\d\d:\d\d UTC/);
+    assert.equal(await page.locator("#attention button:not(:disabled)").count(), 0);
+    server.child.kill("SIGCONT");
+    await page.waitForSelector("body[data-connection=live]");
+    assert.equal(await textOf(page, "#banner"), "");
+    await page.locator("#attention button:not(:disabled)").first().waitFor();
+  });
+});
+
+test("the page reconnects after a restart of the server and shows what happened meanwhile", async (t) => {
+  const data = directory(t);
+  const words = ["--enrolled", "--data-dir", data];
+  const first = await dev(t, words);
+  const page = await open(t, first);
+  await watched(page, t.name, async () => {
+    const port = new URL(first.api).port;
+    await first.stop();
+    await page.waitForSelector("body[data-connection=stale]");
+    const second = await dev(t, words, { port });
+    await second.cli("vm", "restart", "web_1");
+    await page.waitForSelector("body[data-connection=live]");
+    await page.locator("#attention li", { hasText: "Reboot of web_1" }).waitFor();
+  });
+});

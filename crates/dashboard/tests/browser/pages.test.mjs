@@ -1,0 +1,52 @@
+// Every page for every reader: axe finds nothing serious, in light and dark; nothing is wider than a phone.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { axe, dev, open, picture, watched } from "./browser.mjs";
+
+const PAGES = [
+  "#/overview", "#/fleet", "#/fleet?view=table", "#/fleet?vm=web/web_0", "#/fleet?host=h1", "#/timeline", "#/timeline?view=table", "#/rollouts",
+  "#/scalesets", "#/audit", "#/story",
+];
+
+/** A server on which something has happened, is happening, and will. */
+async function busy(t) {
+  const server = await dev(t, ["--enrolled"]);
+  await server.cli("vm", "restart", "web_0");
+  await server.cli("event", "approve", "--tenant", "web");
+  await server.cli("clock", "advance", "3m");
+  await server.cli("host", "update", "h2", "--work", "kernel 6.12.9");
+  await server.cli("vm", "restart", "web_1");
+  await server.cli("rollout", "start", "h5", "h7", "--kind", "reboot");
+  return server;
+}
+
+for (const scheme of ["light", "dark"]) {
+  test(`axe finds no serious problem on any page, ${scheme}`, async (t) => {
+    const server = await busy(t);
+    const page = await open(t, server, "", { scheme, bypassCSP: true });
+    await watched(page, t.name, async () => {
+      for (const hash of PAGES) {
+        await page.evaluate((to) => (location.hash = to), hash);
+        await page.waitForTimeout(600);
+        assert.equal(await axe(page), "", `${hash} in ${scheme}`);
+        await picture(page, `${scheme}-${hash.slice(2).replace(/\W+/g, "-")}`);
+      }
+    });
+  });
+}
+
+test("no page is wider than a phone", async (t) => {
+  const server = await busy(t);
+  const page = await open(t, server, "", { width: 390, height: 844 });
+  await watched(page, t.name, async () => {
+    for (const hash of PAGES) {
+      await page.evaluate((to) => (location.hash = to), hash);
+      await page.waitForTimeout(600);
+      const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+      assert.ok(wide <= 390, `${hash}: ${wide} px`);
+      await picture(page, `phone-${hash.slice(2).replace(/\W+/g, "-")}`);
+    }
+  });
+});
