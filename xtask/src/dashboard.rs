@@ -1,6 +1,6 @@
 //! `cargo xtask dashboard`: the dashboard in a real browser, against the program.
 //!
-//! The tests are in `crates/dashboard/tests`: those of single modules, which only need node, and those in `browser`,
+//! With `--pictures` it takes pictures of the pages instead. The tests are in `crates/dashboard/tests`: those of single modules, which only need node, and those in `browser`,
 //! which drive Chromium. Here the browser and its tools are only installed and named. A test that fails saves a picture
 //! of the page in `target/dashboard`.
 
@@ -13,6 +13,7 @@ use crate::environments::{AZURE_CLI, BROWSER_TOOLS};
 use crate::packages::{self, BROWSER, Readiness};
 use crate::steps::{Outcome, built_program, cargo, status};
 use crate::tree;
+use crate::words::Words;
 
 /// The variables by which the tests find the program, the browser, its tools, `az`, and the directory for pictures.
 const PROGRAM: &str = "FOREWARN_PROGRAM";
@@ -30,7 +31,26 @@ pub(crate) enum Profile {
     Release,
 }
 
-pub(crate) fn command() -> Result<Outcome> {
+/// The pictures of the guide are in the tree; those for a review are not.
+const PICTURE_SCRIPT: &str = "crates/dashboard/tests/pictures.mjs";
+const GUIDE_PICTURES: &str = "docs/guides";
+const REVIEW_PICTURES: &str = "target/dashboard/review";
+
+pub(crate) fn command(mut words: Words) -> Result<Outcome> {
+    let pictures = words.take_option("--pictures");
+    words.done()?;
+    if pictures { take_pictures() } else { test() }
+}
+
+/// Pictures for the guide, and of every page in every state for a person who looks at them.
+fn take_pictures() -> Result<Outcome> {
+    match node(Profile::Tests)? {
+        Ok(mut node) => status(node.args([PICTURE_SCRIPT, GUIDE_PICTURES, REVIEW_PICTURES])),
+        Err(skipped) => Ok(skipped),
+    }
+}
+
+pub(crate) fn test() -> Result<Outcome> {
     let root = tree::root()?;
     let mut node = match node(Profile::Tests)? {
         Ok(node) => node,

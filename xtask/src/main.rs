@@ -53,7 +53,8 @@ cargo xtask <command>
   azure             run az and the Azure clients for Python and JavaScript against the program; a step of test
   agent             run agents, each in its own network, and the recipes against the program; a step of test
   plugins           run the plugins for pytest, node and Jest, and the files of the guide for CI; a step of test
-  dashboard         run the tests of the dashboard in Chromium; a step of test
+  dashboard         run the tests of the dashboard in Chromium; a step of test. --pictures instead takes the pictures of
+                    the guide, and of every page in every state, in target/dashboard/review
   libvirt           run the virsh driver with a libvirtd and guests of its own; a step of test
   disks             test the journal with power cuts, full disks and damaged files; steps of test
   costs             count instructions and allocations of commands, joining VMs and polls with valgrind; a step of test
@@ -128,7 +129,7 @@ fn run(mut words: Words) -> Result<Outcome> {
         "azure" => words.done().and_then(|()| azure::command()),
         "agent" => words.done().and_then(|()| agent::command()),
         "plugins" => words.done().and_then(|()| plugins::command()),
-        "dashboard" => words.done().and_then(|()| dashboard::command()),
+        "dashboard" => dashboard::command(words),
         "libvirt" => words.done().and_then(|()| libvirt::command()),
         "disks" => words.done().and_then(|()| suite::run_disks()),
         "costs" => words.done().and_then(|()| suite::count_costs()),

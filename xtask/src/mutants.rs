@@ -21,6 +21,8 @@ const TESTED: [&str; 4] = ["forewarn-types", "forewarn-lifecycle", "forewarn-imd
 /// would make a slow computer take every mutant for one that is noticed.
 const SECONDS_PER_MUTANT: &str = "60";
 const TIMES_AS_LONG: &str = "5";
+/// The profile in the manifest of the workspace.
+const PROFILE: &str = "mutants";
 /// Few, because the tests run once for every mutant.
 const PROPERTY_CASES: &str = "24";
 const CAUGHT_PERCENT_MIN: usize = 95;
@@ -38,8 +40,9 @@ pub(crate) enum Selection {
     Shard(String),
 }
 
-/// The parts of a sample in a long run: each takes some minutes, and none is repeated when the run is resumed.
-const PARTS: usize = 10;
+/// The parts of a sample in a long run. None is repeated when the run is resumed; each begins with a build of everything
+/// and a run of the tests without a change, so there are few of them.
+const PARTS: usize = 5;
 
 /// One of the parts of a sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -195,7 +198,7 @@ fn try_mutants(root: &Path, output: &Path, shard: Option<&str>, jobs: Option<usi
     let mut command = mutants(root)?;
     command.args(TESTED.iter().flat_map(|package| ["--test-package", package]));
     command.args(["--minimum-test-timeout", SECONDS_PER_MUTANT, "--timeout-multiplier", TIMES_AS_LONG]);
-    command.arg("--output").arg(output);
+    command.args(["--profile", PROFILE]).arg("--output").arg(output);
     command.args(shard.iter().flat_map(|shard| ["--sharding", "round-robin", "--shard", shard]));
     command.args(jobs.map(|jobs| format!("--jobs={jobs}")));
     if has_nextest() {

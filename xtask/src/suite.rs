@@ -20,8 +20,9 @@ use crate::{
     tree, units,
 };
 
-/// Enough for a rate that is right to within two percent or so; all of them take most of a day.
-const MUTANTS_IN_LONG_RUN: usize = 300;
+/// The standard error of a rate of 97 % is 1.4 points then. Two cores try one or two in a minute: all of them take most of
+/// a day.
+const MUTANTS_IN_LONG_RUN: usize = 150;
 /// Seconds for each target of random fuzzing.
 const FUZZ_SECONDS_IN_LONG_RUN: u32 = 600;
 const PROPERTY_CASES_IN_LONG_RUN: &str = "4096";
@@ -102,7 +103,7 @@ fn usual(steps: &mut Steps) {
     steps.run("azure", azure::command);
     steps.run("agent", agent::command);
     steps.run("plugins", plugins::command);
-    steps.run("dashboard", dashboard::command);
+    steps.run("dashboard", dashboard::test);
     steps.run("libvirt", libvirt::command);
     steps.run("portable", agent::check_portable);
     steps.run("power cuts", || cut_power(POWER_CUTS));

@@ -5,11 +5,9 @@
 import fs from "node:fs";
 import path from "node:path";
 
-import { dev, directory, open, until } from "./browser/browser.mjs";
+import { LARGE_FLEET_HOSTS, dev, directory, largeFleet, open, until } from "./browser/browser.mjs";
 
 const MACHINES = 10_000;
-const HOSTS = 500;
-const TENANT_MACHINES = 250;
 const FRAME_MICROS = 16_667;
 const TRACE_MILLIS = 10_000;
 const DASHBOARDS = 20;
@@ -17,16 +15,6 @@ const SERVER_MILLIS = 10_000;
 
 const ended = [];
 const test = { after: (end) => ended.push(end) };
-
-function fleet() {
-  const hosts = Array.from({ length: HOSTS }, (_, host) => `{ name = "h${host}" }`);
-  const sets = [];
-  for (let first = 0; first < MACHINES; first += TENANT_MACHINES) {
-    const instance = (_, number) => `{ host = "h${(first + number) % HOSTS}", update_domain = ${number % 5} }`;
-    sets.push(`[[scale_set]]\nname = "set${first / TENANT_MACHINES}"\ninstance = [${Array.from({ length: TENANT_MACHINES }, instance).join(", ")}]\n`);
-  }
-  return `enrolment = "always"\nhost = [${hosts.join(", ")}]\n${sets.join("\n")}`;
-}
 
 /** Processor time of a process in milliseconds, and its memory in KiB. */
 function usage(pid) {
@@ -70,7 +58,7 @@ async function trace(page) {
 
 try {
   const file = path.join(directory(test), "fleet.toml");
-  fs.writeFileSync(file, fleet());
+  fs.writeFileSync(file, largeFleet(MACHINES));
   const server = await dev(test, ["--fleet", file, "--clock", "60x"]);
   const page = await open(test, server, "#/fleet");
   const paint = await page.evaluate(() => performance.getEntriesByName("first-contentful-paint")[0]?.startTime ?? null);
@@ -112,7 +100,7 @@ try {
     micros_per_second: Math.round(((loaded.millis - idle.millis) * 1000) / DASHBOARDS),
     kibibytes: Math.round((loaded.kibibytes - idle.kibibytes) / DASHBOARDS),
   };
-  console.log(JSON.stringify({ machines: MACHINES, hosts: HOSTS, first_paint: paint, pages, dashboards: DASHBOARDS, each }));
+  console.log(JSON.stringify({ machines: MACHINES, hosts: LARGE_FLEET_HOSTS, first_paint: paint, pages, dashboards: DASHBOARDS, each }));
 } finally {
   for (const finish of ended.reverse()) await finish();
 }

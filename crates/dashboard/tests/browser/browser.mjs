@@ -8,7 +8,7 @@ import os from "node:os";
 import path from "node:path";
 import { promisify } from "node:util";
 
-const { FOREWARN_PROGRAM: PROGRAM, FOREWARN_CHROMIUM: CHROMIUM, FOREWARN_BROWSER_TOOLS: TOOLS, FOREWARN_PICTURES: PICTURES } = process.env;
+const { FOREWARN_PROGRAM: PROGRAM, FOREWARN_CHROMIUM: CHROMIUM, FOREWARN_BROWSER_TOOLS: TOOLS, FOREWARN_PICTURES: PICTURES, FOREWARN_AZ: AZ } = process.env;
 assert.ok(PROGRAM && CHROMIUM && TOOLS, "run these tests with `cargo xtask dashboard`");
 const require = createRequire(path.join(TOOLS, "node_modules/"));
 const { chromium } = require("playwright-core");
@@ -84,6 +84,21 @@ export function dev(test, words = [], { port = 0 } = {}) {
   return start(test, all, {}, (addresses) => addresses);
 }
 
+export const LARGE_FLEET_HOSTS = 500;
+const LARGE_FLEET_SET = 250;
+
+/** A fleet file with scale sets of 250 machines, `set0` and so on, spread over all hosts and five update domains. */
+export function largeFleet(machines) {
+  const hosts = Array.from({ length: LARGE_FLEET_HOSTS }, (_, host) => `{ name = "h${host}" }`);
+  const set = (first) => {
+    const instance = (_, number) => `{ host = "h${(first + number) % LARGE_FLEET_HOSTS}", update_domain = ${number % 5} }`;
+    const instances = Array.from({ length: LARGE_FLEET_SET }, instance).join(", ");
+    return `[[scale_set]]\nname = "set${first / LARGE_FLEET_SET}"\ninstance = [${instances}]\n`;
+  };
+  const sets = Array.from({ length: machines / LARGE_FLEET_SET }, (_, number) => set(number * LARGE_FLEET_SET));
+  return `enrolment = "always"\nhost = [${hosts.join(", ")}]\n${sets.join("\n")}`;
+}
+
 /** `forewarn serve` with a socket, and with tokens on a loopback address: `server.token("me", "--role", "viewer")`. */
 export async function serve(test, fleet, driver = "{ kind = 'simulated' }") {
   const home = directory(test);
@@ -102,6 +117,14 @@ driver = ${driver}
   return server;
 }
 
+/** The real `az`, logged in to the server as its guide says. */
+export async function az(server, ...words) {
+  const { stdout: settings } = await run(PROGRAM, ["--api", server.api, "az", "env"], { env: server.environment });
+  const script = `${settings}\n"$0" login --identity --output none && exec "$0" "$@"`;
+  const { stdout } = await run("sh", ["-c", script, AZ, ...words, "--output", "json"], { env: server.environment });
+  return stdout && JSON.parse(stdout);
+}
+
 /** A page of the dashboard. A test that fails saves a picture of it. */
 export async function open(test, server, hash = "", { scheme = "light", width = 1360, height = 860, live = true, bypassCSP = false } = {}) {
   const browser = await chromium.launch({ executablePath: fs.existsSync(CHROMIUM) ? CHROMIUM : `/usr/bin/${CHROMIUM}`, args: ["--no-sandbox"] });
@@ -111,6 +134,9 @@ export async function open(test, server, hash = "", { scheme = "light", width = 
   page.on("pageerror", (problem) => problems.push(problem.message));
   page.on("console", (message) => message.type() === "error" && !/Failed to load resource/.test(message.text()) && problems.push(message.text()));
   page.on("request", (request) => new URL(request.url()).origin !== server.api && !request.url().startsWith("blob:") && !request.url().startsWith("data:") && problems.push(`a request to another host: ${request.url()}`));
+  page.unanswered = new Set();
+  page.on("request", (request) => !request.url().includes("/v1/watch") && page.unanswered.add(request));
+  for (const end of ["requestfinished", "requestfailed"]) page.on(end, (request) => page.unanswered.delete(request));
   test.after(async () => {
     await browser.close();
   });
@@ -118,6 +144,17 @@ export async function open(test, server, hash = "", { scheme = "light", width = 
   if (live) await page.waitForSelector("body[data-connection=live]");
   page.problems = problems;
   return page;
+}
+
+/** Goes to another page of the dashboard, and waits until its requests are answered and it is drawn. */
+export async function visit(page, hash) {
+  await page.evaluate((to) => (location.hash = to), hash);
+  const name = hash.match(/^#\/(\w+)/)[1];
+  await page.waitForSelector(`main.page-${name}`);
+  await until(`${hash} is complete`, async () => {
+    await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));
+    return page.unanswered.size === 0;
+  });
 }
 
 /** Runs the steps of a test; if one fails, saves a picture of the page. */

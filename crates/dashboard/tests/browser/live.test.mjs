@@ -30,6 +30,36 @@ test("an event appears, is approved in the page, starts and ends, without a relo
   });
 });
 
+test("the tile of a VM and a bar of the timeline follow an event without a reload", async (t) => {
+  const server = await dev(t, ["--enrolled"]);
+  const [fleet, timeline] = [await open(t, server, "#/fleet"), await open(t, server, "#/timeline")];
+  await watched(fleet, t.name, async () => {
+    const drawing = () => fleet.locator("main canvas").evaluate((canvas) => canvas.toDataURL());
+    const counted = (state, wanted) => until(`${wanted} ${state}`, async () => (await textOf(fleet, `#fleet-state-${state} b`)) === wanted);
+    await counted("scheduled", "0");
+    let before = "";
+    await until("the map is drawn", async () => {
+      const [first, second] = [before, await drawing()];
+      before = second;
+      return first === second;
+    });
+    assert.equal(await timeline.locator("a.bar").count(), 0);
+    await server.cli("vm", "restart", "web_0");
+    await counted("scheduled", "1");
+    await until("the tile is drawn anew", async () => (await drawing()) !== before);
+    await timeline.locator("a.bar.scheduled").waitFor();
+    const scheduled = await drawing();
+    await server.cli("event", "approve", "--tenant", "web");
+    await counted("started", "1");
+    await until("the tile is another one", async () => (await drawing()) !== scheduled);
+    await timeline.locator("a.bar.started").waitFor();
+    await server.cli("clock", "advance", "2m");
+    await counted("started", "0");
+    await until("the tile is as it was", async () => (await drawing()) === before);
+    await timeline.locator("a.bar.done").waitFor();
+  });
+});
+
 test("a page explains an event and shows the document of each version", async (t) => {
   const server = await dev(t, ["--enrolled"]);
   await server.cli("vm", "restart", "web_0");

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { axe, dev, open, picture, watched } from "./browser.mjs";
+import { axe, dev, open, picture, visit, watched } from "./browser.mjs";
 
 const PAGES = [
   "#/overview", "#/fleet", "#/fleet?view=table", "#/fleet?vm=web/web_0", "#/fleet?host=h1", "#/timeline", "#/timeline?view=table", "#/rollouts",
@@ -28,8 +28,7 @@ for (const scheme of ["light", "dark"]) {
     const page = await open(t, server, "", { scheme, bypassCSP: true });
     await watched(page, t.name, async () => {
       for (const hash of PAGES) {
-        await page.evaluate((to) => (location.hash = to), hash);
-        await page.waitForTimeout(600);
+        await visit(page, hash);
         assert.equal(await axe(page), "", `${hash} in ${scheme}`);
         await picture(page, `${scheme}-${hash.slice(2).replace(/\W+/g, "-")}`);
       }
@@ -42,8 +41,7 @@ test("no page is wider than a phone", async (t) => {
   const page = await open(t, server, "", { width: 390, height: 844 });
   await watched(page, t.name, async () => {
     for (const hash of PAGES) {
-      await page.evaluate((to) => (location.hash = to), hash);
-      await page.waitForTimeout(600);
+      await visit(page, hash);
       const wide = await page.evaluate(() => document.documentElement.scrollWidth);
       assert.ok(wide <= 390, `${hash}: ${wide} px`);
       await picture(page, `phone-${hash.slice(2).replace(/\W+/g, "-")}`);

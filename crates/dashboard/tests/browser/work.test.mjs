@@ -1,21 +1,9 @@
 // What people do in the page: a scale set with terminate notification, the clock, a story, a rollout, times gone by.
 
 import assert from "node:assert/strict";
-import { execFile } from "node:child_process";
 import { test } from "node:test";
-import { promisify } from "node:util";
 
-import { dev, open, until, watched } from "./browser.mjs";
-
-const run = promisify(execFile);
-
-/** The real `az`, logged in to the server as its guide says. */
-async function az(server, ...words) {
-  const { stdout: settings } = await run(process.env.FOREWARN_PROGRAM, ["--api", server.api, "az", "env"], { env: server.environment });
-  const script = `${settings}\n"$0" login --identity --output none && exec "$0" "$@"`;
-  const { stdout } = await run("sh", ["-c", script, process.env.FOREWARN_AZ, ...words, "--output", "json"], { env: server.environment });
-  return JSON.parse(stdout);
-}
+import { az, dev, open, until, watched } from "./browser.mjs";
 
 test("a scale set with terminate notification that the page creates is read back by az", async (t) => {
   const server = await dev(t, ["--enrolled"]);
