@@ -4,7 +4,7 @@
 import fs from "node:fs";
 import path from "node:path";
 
-import { dev, directory, largeFleet, open, serve, until, visit } from "./browser/browser.mjs";
+import { dev, directory, largeFleet, open, serve, visit } from "./browser/browser.mjs";
 
 const [GUIDE, REVIEW] = process.argv.slice(2);
 const PAGES = ["overview", "fleet", "timeline", "rollouts", "scalesets", "audit", "story"];
@@ -75,7 +75,6 @@ async function failed() {
   const fleet = "host = [{ name = 'h1' }, { name = 'h2' }]\nvm = [{ name = 'db_1', host = 'h1' }, { name = 'db_2', host = 'h2' }]\n";
   const server = await serve(test, fleet, `{ kind = 'program', program = '${driver}' }`);
   await server.cli("vm", "restart", "db_1");
-  await until("the action has failed", async () => (await server.cli("action", "ls")).includes("failed"));
   const tokens = { failed: await server.token("ann", "--role", "operator"), viewer: await server.token("bob", "--role", "viewer") };
   for (const [state, token] of Object.entries(tokens)) {
     for (const [look, options] of Object.entries(LOOKS)) {
@@ -85,6 +84,7 @@ async function failed() {
       await page.locator("#token").fill(token);
       await page.locator("#log-in").click();
       await page.waitForSelector("body[data-connection=live]");
+      await page.locator("#attention", { hasText: "failed" }).waitFor();
       for (const hash of ["#/overview", "#/fleet?vm=db_1/db_1"]) {
         await visit(page, hash);
         await save(page, REVIEW, `${state}-${hash.slice(2).replace(/\W+/g, "-")}-${look}`);

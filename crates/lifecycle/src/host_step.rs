@@ -339,6 +339,14 @@ mod tests {
     }
 
     #[test]
+    fn a_target_is_shown_with_its_kind() {
+        let machine = MachineId(7);
+        assert_eq!(Target::Machine(machine).to_string(), machine.to_string());
+        assert_eq!(Target::Returning(machine).to_string(), format!("return of {machine}"));
+        assert_eq!(Target::Host(HostId(7)).to_string(), format!("host {}", HostId(7)));
+    }
+
+    #[test]
     fn a_text_is_one_line_of_limited_length() {
         let long = "x".repeat(WorkText::BYTES_MAX);
         for good in ["kernel 6.12.9", "größer", &long] {

@@ -131,6 +131,7 @@ mod tests {
     #[test]
     fn an_offset_is_valid_from_its_change_on() {
         let zone = TimeZone::new("Europe/Berlin", 60, vec![change(100, 120), change(200, 60)]).unwrap();
+        assert_eq!((zone.name(), zone.offset_minutes(), zone.changes().len()), ("Europe/Berlin", 60, 2));
         let spans = [(0, 60, Some(100)), (99, 60, Some(100)), (100, 120, Some(200)), (200, 60, None)];
         for (at, offset_minutes, until) in spans {
             let until = until.map(Timestamp::from_millis);

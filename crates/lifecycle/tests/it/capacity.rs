@@ -120,6 +120,20 @@ fn a_refusal_names_a_few_hosts_and_counts_the_others() {
 
 /// promise: T1
 #[test]
+fn a_refusal_says_what_else_is_against_a_host_with_room() {
+    let mut bare = TestRules::with_hosts(2);
+    let scale_set = bare.scale_set("web", Orchestration::Uniform, Profile::default());
+    bare.submit(Command::ResizeInstances { scale_set, size: cpus(2) }).unwrap();
+    host(&mut bare, "small", cpus(1));
+    for placement in [at(0, 0), at(1, 1)] {
+        bare.submit(Command::AdmitInstance { scale_set, placement, number: None }).unwrap();
+    }
+    let refused = bare.submit(Command::Redeploy(MachineId(0))).unwrap_err().to_string();
+    assert!(refused.contains(" has another update domain of the tenant"), "{refused}");
+}
+
+/// promise: T1
+#[test]
 fn machines_that_move_together_need_room_together() {
     let mut bare = TestRules::new();
     let [from, other] = [("from", 8), ("other", 4)].map(|(text, count)| host(&mut bare, text, cpus(count)));
