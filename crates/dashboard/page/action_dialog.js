@@ -37,7 +37,7 @@ export function openDialog(action) {
   const isAsking = fields.length > 0 && fields[0].type !== "check";
   const cancel = button("Cancel", () => dialog.close(), { autofocus: !isAsking && isDangerous });
   const primary = h("button", {
-    type: "submit", class: `primary ${isDangerous ? "danger" : ""}`, "data-write": true, autofocus: !isAsking && !isDangerous,
+    type: "submit", class: isDangerous ? "primary danger" : "primary", "data-write": true, autofocus: !isAsking && !isDangerous,
   }, action.button);
   const isBusy = () => primary.getAttribute("aria-busy") === "true";
   const content = h("form", { novalidate: true },

@@ -25,7 +25,7 @@ const DURATION_OF_MOVE = { ...DURATION, placeholder: "5s" };
 
 /** Work on a host that the server can simulate. */
 const workAction = (name, kind, label, title, past, fields = [WORK, NO_WORK, DURATION]) => ({
-  label, title, past, cli: ["host", ...name.split(" ")], applies: isFree, fields: [...fields, REQUIRE_NOTICE],
+  label, title, past, cli: `host ${name}`, applies: isFree, fields: [...fields, REQUIRE_NOTICE],
   effects: (host, { require_notice, ...values }) => hostWorkEffects(kind, host, given(values)),
   request: (host, { require_notice, ...values }) => (
     command(kind === "network" ? "update_network" : `${kind}_hosts`, { hosts: [host.name], ...given(values) }, { require_notice })
@@ -40,7 +40,7 @@ const describe = ({ name }) => ({ name, word: name, members: { host: name } });
 
 export const HOST_ACTIONS = commandActions("host", describe, {
   complete_host: {
-    label: "Done", applies: isManual, cli: ["host", "done"],
+    label: "Done", applies: isManual, cli: "host done",
     title: "Report that the work on {} is done",
     past: "The work on {} is done",
     effects: (host) => [
@@ -50,7 +50,7 @@ export const HOST_ACTIONS = commandActions("host", describe, {
     ],
   },
   fail_step: {
-    label: "Failed…", button: "Report the failure", isDangerous: true, applies: isManual, cli: ["host", "done"], command: "complete_host",
+    label: "Failed…", button: "Report the failure", isDangerous: true, applies: isManual, cli: "host done", command: "complete_host",
     title: "Report that the work on {} failed",
     past: "The failure of the work on {} is recorded",
     fields: [{ id: "failed", label: "The reason", placeholder: "does not boot the new kernel", isNeeded: true, check: checks.work }],
@@ -62,7 +62,7 @@ export const HOST_ACTIONS = commandActions("host", describe, {
     ],
   },
   clear_host: {
-    label: "Clear", applies: (host) => host.attention, cli: ["host", "clear"],
+    label: "Clear", applies: (host) => host.attention, cli: "host clear",
     title: "Let {} have VMs and work again",
     past: "{} no longer needs attention",
     effects: (host) => [
@@ -70,7 +70,7 @@ export const HOST_ACTIONS = commandActions("host", describe, {
     ],
   },
   retry_host: {
-    label: "Retry", applies: isDrivers, cli: ["host", "retry"],
+    label: "Retry", applies: isDrivers, cli: "host retry",
     title: (host) => (isFenceAwaited(host) ? `Fence ${host.name} again` : `Repeat the step on ${host.name}`),
     past: "The driver tries {} again",
     effects: (host) => [
@@ -80,7 +80,7 @@ export const HOST_ACTIONS = commandActions("host", describe, {
     ],
   },
   give_up_host: {
-    label: "Give up", isDangerous: true, applies: isDrivers, cli: ["host", "give-up"],
+    label: "Give up", isDangerous: true, applies: isDrivers, cli: "host give-up",
     title: (host) => `Give up the ${isFenceAwaited(host) ? "fence of" : "step on"} ${host.name}`,
     past: "The step on {} counts as failed",
     effects: (host) => (isFenceAwaited(host)
@@ -96,7 +96,7 @@ export const HOST_ACTIONS = commandActions("host", describe, {
   ),
   reboot_hosts: workAction("reboot", "reboot", "Reboot", "Restart host {}", "The restart of {} is planned"),
   enter_maintenance: {
-    label: "Enter maintenance", cli: ["host", "maintenance", "enter"],
+    label: "Enter maintenance", cli: "host maintenance enter",
     applies: (host) => host.health !== "failed" && !host.attention && (host.maintenance || !host.work),
     title: "Empty host {} and keep it closed",
     past: "{} enters maintenance mode",
@@ -118,7 +118,7 @@ export const HOST_ACTIONS = commandActions("host", describe, {
     },
   },
   exit_maintenance: {
-    label: "Exit maintenance", applies: (host) => host.maintenance, cli: ["host", "maintenance", "exit"],
+    label: "Exit maintenance", applies: (host) => host.maintenance, cli: "host maintenance exit",
     title: "Open host {} to VMs again",
     past: "{} is open again",
     fields: (host) => [
@@ -140,7 +140,7 @@ export const HOST_ACTIONS = commandActions("host", describe, {
     },
   },
   recover_host: {
-    label: "Recover", button: "Mark as healthy", applies: (host) => host.health !== "healthy", cli: ["host", "recover"],
+    label: "Recover", button: "Mark as healthy", applies: (host) => host.health !== "healthy", cli: "host recover",
     title: "Mark host {} as healthy again",
     past: "{} is healthy",
     effects: (host) => [
@@ -151,7 +151,7 @@ export const HOST_ACTIONS = commandActions("host", describe, {
     ],
   },
   degrade_host: {
-    label: "Mark as degraded", applies: (host) => host.health === "healthy", cli: ["host", "degrade"],
+    label: "Mark as degraded", applies: (host) => host.health === "healthy", cli: "host degrade",
     title: "Host {} is going to fail: move its VMs away",
     past: "{} is degraded",
     fields: [
@@ -162,7 +162,7 @@ export const HOST_ACTIONS = commandActions("host", describe, {
     }),
   },
   fail_host: {
-    label: "Mark as failed", isDangerous: true, applies: (host) => host.health !== "failed", cli: ["host", "fail"],
+    label: "Mark as failed", isDangerous: true, applies: (host) => host.health !== "failed", cli: "host fail",
     title: "Host {} has failed: start its VMs elsewhere",
     past: "{} has failed",
     fields: [{
@@ -182,7 +182,7 @@ export const HOST_ACTIONS = commandActions("host", describe, {
     },
   },
   fail_fenced: {
-    label: "Confirm the fence", button: "It is fenced", isDangerous: true, cli: ["host", "fail"], command: "fail_host",
+    label: "Confirm the fence", button: "It is fenced", isDangerous: true, cli: "host fail", command: "fail_host",
     applies: (host) => host.health === "failed" && isFenceAwaited(host),
     title: "Confirm that host {} is fenced",
     past: "{} is fenced",

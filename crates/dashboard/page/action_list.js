@@ -40,7 +40,7 @@ const MACHINE_WORK = {
 };
 
 const machineAction = ([name, work]) => [name, {
-  label: capital(name), isDangerous: work.isDangerous, applies: work.applies, cli: ["vm", name],
+  label: capital(name), isDangerous: work.isDangerous, applies: work.applies, cli: `vm ${name}`,
   title: `${capital(name)} {}`,
   past: `The ${work.noun} of {} was requested`,
   fields: work.event ? [REQUIRE_NOTICE] : [],
@@ -68,7 +68,7 @@ const describeEvent = (event) => ({ name: eventTitle(event), word: idWord(event)
 
 const EVENT_ACTIONS = commandActions("event", describeEvent, {
   approve: {
-    label: "Approve", applies: (event) => isScheduled(event) && !event.approved, cli: ["event", "approve"],
+    label: "Approve", applies: (event) => isScheduled(event) && !event.approved, cli: "event approve",
     title: (event) => `Approve the ${eventTitle(event)} in place of tenant ${event.tenant}`,
     past: "The {} is approved",
     effects: async (event) => [
@@ -78,7 +78,7 @@ const EVENT_ACTIONS = commandActions("event", describeEvent, {
     request: ({ tenant, id }) => command("approve", { tenant, events: [id] }),
   },
   force_start: {
-    label: "Start now", isDangerous: true, applies: isScheduled, cli: ["event", "start"],
+    label: "Start now", isDangerous: true, applies: isScheduled, cli: "event start",
     title: "Start the {} now",
     past: "The start of the {} was requested",
     effects: async (event) => {
@@ -94,7 +94,7 @@ const EVENT_ACTIONS = commandActions("event", describeEvent, {
     },
   },
   cancel: {
-    label: "Cancel event", button: "Cancel the event", isDangerous: true, applies: isScheduled, cli: ["event", "cancel"],
+    label: "Cancel event", button: "Cancel the event", isDangerous: true, applies: isScheduled, cli: "event cancel",
     title: "Cancel the {}",
     past: "The {} is cancelled",
     effects: (event) => {
@@ -107,7 +107,7 @@ const EVENT_ACTIONS = commandActions("event", describeEvent, {
     },
   },
   retry: {
-    label: "Retry", applies: isStarted, cli: ["event", "retry"],
+    label: "Retry", applies: isStarted, cli: "event retry",
     title: "Repeat the unfinished actions of the {}",
     past: "The unfinished actions of the {} are repeated",
     effects: (event) => [
@@ -116,7 +116,7 @@ const EVENT_ACTIONS = commandActions("event", describeEvent, {
     ],
   },
   give_up: {
-    label: "Give up", isDangerous: true, applies: isStarted, cli: ["event", "give-up"],
+    label: "Give up", isDangerous: true, applies: isStarted, cli: "event give-up",
     title: "Give up the unfinished actions of the {}",
     past: "The unfinished actions of the {} count as failed",
     effects: (event) => [
@@ -132,7 +132,7 @@ const describeRollout = ({ id, work }) => ({ name: id, fullName: `${id}, ${work}
 
 const ROLLOUT_ACTIONS = commandActions("rollout", describeRollout, {
   pause_rollout: {
-    label: "Pause", applies: (rollout) => isGoing(rollout) && rollout.state !== "paused", cli: ["rollout", "pause"],
+    label: "Pause", applies: (rollout) => isGoing(rollout) && rollout.state !== "paused", cli: "rollout pause",
     title: "Pause rollout {}",
     past: "Rollout {} is paused",
     fields: [{
@@ -148,7 +148,7 @@ const ROLLOUT_ACTIONS = commandActions("rollout", describeRollout, {
     ],
   },
   resume_rollout: {
-    label: "Resume", applies: (rollout) => ROLLOUT_STATES[rollout.state]?.canResume, cli: ["rollout", "resume"],
+    label: "Resume", applies: (rollout) => ROLLOUT_STATES[rollout.state]?.canResume, cli: "rollout resume",
     title: "Resume rollout {}",
     past: "Rollout {} is resumed",
     effects: ({ text, waiting, failures }) => [
@@ -160,7 +160,7 @@ const ROLLOUT_ACTIONS = commandActions("rollout", describeRollout, {
     ],
   },
   change_rollout: {
-    label: "Change terms", applies: (rollout) => isGoing(rollout) && rollout.work !== "maintenance mode", cli: ["rollout", "set"],
+    label: "Change terms", applies: (rollout) => isGoing(rollout) && rollout.work !== "maintenance mode", cli: "rollout set",
     title: "Change the terms of rollout {}",
     past: "The terms of rollout {} are changed",
     fields: ({ terms, waiting }) => [
@@ -181,7 +181,7 @@ const ROLLOUT_ACTIONS = commandActions("rollout", describeRollout, {
     ],
   },
   cancel_rollout: {
-    label: "Cancel rollout", button: "Cancel the rollout", isDangerous: true, applies: isGoing, cli: ["rollout", "cancel"],
+    label: "Cancel rollout", button: "Cancel the rollout", isDangerous: true, applies: isGoing, cli: "rollout cancel",
     title: "Cancel rollout {}",
     past: "Rollout {} is cancelled",
     effects: (rollout) => [
@@ -196,7 +196,7 @@ const waitingEvents = () => [...model.events.values()].filter(isScheduled);
 
 const CLUSTER_ACTIONS = commandActions("cluster", ({ name }) => ({ name }), {
   brake_on: {
-    label: "Set the brake", isDangerous: true, applies: () => model.brake === "off", cli: ["brake", "on"],
+    label: "Set the brake", isDangerous: true, applies: () => model.brake === "off", cli: "brake on",
     title: "Hold every start in cluster {}",
     past: "The brake is on",
     effects: () => [
@@ -206,7 +206,7 @@ const CLUSTER_ACTIONS = commandActions("cluster", ({ name }) => ({ name }), {
     ],
   },
   brake_off: {
-    label: "Release the brake", applies: () => model.brake === "on", cli: ["brake", "off"],
+    label: "Release the brake", applies: () => model.brake === "on", cli: "brake off",
     title: "Let events start again in cluster {}",
     past: "The brake is released",
     effects: () => {

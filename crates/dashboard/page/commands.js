@@ -52,7 +52,7 @@ export function optionWords(members) {
 /**
  * Actions of a kind that are commands, by their names. `describe(object)` returns the `name` of an object in sentences, its `fullName` in titles,
  * its `word` on the command line and its `members` in a request. An action has: `label`, `title` and `past` (texts with `{}` for the name, or
- * functions of the object), `applies(object)`, `effects(object, values)`, `cli` (words), and optionally `button`, `isDangerous`, `isAdmin`, `fields`
+ * functions of the object), `applies(object)`, `effects(object, values)`, `cli` (its words), and optionally `button`, `isDangerous`, `isAdmin`, `fields`
  * (a list, or a function of the object), `members(values, object)` (further members, which are also options; the values of its fields if nothing
  * else is said), and what differs from other commands: `command`, `words`, `request`.
  */
@@ -65,7 +65,7 @@ export function commandActions(kind, describe, actions) {
       kind, button: label,
       words: (object, values) => {
         const { require_notice } = values;
-        return [...cli, describe(object).word, ...optionWords({ ...own(object, values), require_notice })].filter(Boolean);
+        return [...cli.split(" "), describe(object).word, ...optionWords({ ...own(object, values), require_notice })].filter(Boolean);
       },
       request: (object, values) => command(action.command ?? name, { ...describe(object).members, ...own(object, values) }, values),
       ...action,

@@ -162,15 +162,3 @@ export function row(heading, ...cells) {
   const cell = (one) => (one instanceof HTMLTableCellElement ? one : h("td", { class: typeof one === "number" && "number" }, one));
   return h("tr", {}, h("th", { scope: "row" }, heading), cells.flat().map(cell));
 }
-
-/** A function that reads, one read at a time: what is asked for during a read is read once afterwards. */
-export function oneAtATime(read) {
-  let [isReading, isAgain] = [false, false];
-  return async function again() {
-    if (isReading) return void (isAgain = true);
-    isReading = true;
-    await read();
-    isReading = false;
-    if (isAgain) (isAgain = false), again();
-  };
-}

@@ -169,7 +169,7 @@ function section(name, content, make) {
   const signature = JSON.stringify(content);
   if (shown.signatures.get(name) === signature) return;
   shown.signatures.set(name, signature);
-  const parts = content ? [make()].flat().filter(Boolean) : [];
+  const parts = content ? [make()].flat(2).filter(Boolean) : [];
   shown.sections[name].hidden = parts.length === 0;
   replace(shown.sections[name], parts);
 }

@@ -82,15 +82,13 @@ export function openRolloutForm(main) {
   const update = (values) => {
     commands.update(words(values), request(values));
     replace(chosen, `${count(hostsChosen(values), "host")} chosen.`);
-    const isCurrent = JSON.stringify(entry(values)) === previewed;
-    result.classList.toggle("outdated", previewed !== "" && !isCurrent);
     start.hidden = !previewed;
-    const button = start.querySelector("button");
-    button.toggleAttribute("data-outdated", !isCurrent);
-    button.title = isCurrent ? "" : "The form has changed: preview it again first";
+    result.classList.toggle("outdated", !isCurrent());
+    start.querySelector("button").title = isCurrent() ? "" : "The form has changed: preview it again first";
   };
 
   const form = createForm(fields(), update);
+  const isCurrent = () => JSON.stringify(entry(form.values())) === previewed;
 
   const preview = actionButton("Preview", async () => {
     if (!form.check()) throw new Error("Correct the fields above first.");
@@ -102,8 +100,8 @@ export function openRolloutForm(main) {
     result.scrollIntoView({ block: "nearest", behavior: "smooth" });
   }, { id: "preview-button" });
 
-  const start = actionButton("Start rollout", async (button) => {
-    if (button.hasAttribute("data-outdated")) throw new Error("The form has changed since the preview: preview it again.");
+  const start = actionButton("Start rollout", async () => {
+    if (!isCurrent()) throw new Error("The form has changed since the preview: preview it again.");
     const outcome = await sender.send(form.values());
     await confirmed(outcome);
     replace(main,

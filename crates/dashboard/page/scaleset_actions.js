@@ -58,7 +58,7 @@ export const SCALE_SET_ACTIONS = commandActions("scaleset", describe, {
       const notices = new Set(instancesOf(set).map(({ terminate }) => terminate));
       const [notice] = notices.size === 1 ? notices : [set.terminate];
       return [
-        `${count(-more, "instance")} to delete, the newest of the zone and fault domain with the most instances. Everything on such an instance is lost.`,
+        `The server deletes ${count(-more, "instance")}, the newest of the zone and fault domain with the most instances: all their data is lost.`,
         notices.size > 1 && "Instances have different models, and so different notices of deletion.",
         ...(await deletionTexts(set.tenants.at(-1), notice)),
       ];
@@ -96,7 +96,7 @@ export const SCALE_SET_ACTIONS = commandActions("scaleset", describe, {
     request: (set, values) => request(set, "delete-instances", { instances: values.instances }, values),
   },
   remove_scale_set: {
-    label: "Delete scale set", button: "Delete", isDangerous: true, isAdmin: true, cli: ["scaleset", "delete"],
+    label: "Delete scale set", button: "Delete", isDangerous: true, isAdmin: true, cli: "scaleset delete",
     applies: (set) => set.capacity === 0 && set.leaving === 0,
     title: "Delete scale set {}",
     past: "Scale set {} is deleted",

@@ -5,7 +5,7 @@ import { actionBar } from "./actions.js";
 import { commandsView, given, optionWords } from "./commands.js";
 import { actionButton, button, facts, h, replace } from "./dom.js";
 import { checks, createForm, inGroup, isEmpty, zoneOptions } from "./form.js";
-import { MINUTE, count, parseSpan } from "./format.js";
+import { MINUTE, count, parseSpan, parseTime, relative } from "./format.js";
 import { model } from "./model.js";
 import { setPath } from "./scaleset_actions.js";
 
@@ -127,7 +127,7 @@ function summaryText({ id, type, options, unit = "" }, values) {
   if (id === "notify") return value ? `instances are notified ${count(values.delay, "minute")} before they are deleted` : "instances are deleted without notice";
   if (type === "check") return value ? "yes" : "no";
   if (type === "choice") return options[value];
-  return type === "boxes" ? value.join(", ") || "all" : `${value} ${unit}`;
+  return type === "boxes" ? value.join(", ") || "all" : `${value} ${unit}`.trim();
 }
 
 /** Facts of a review. */
@@ -169,15 +169,16 @@ export function openChangeForm(main, set) {
   });
 }
 
-/** The offer to upgrade instances with an older model, as long as there are any. */
+/** The offer to upgrade instances with an older model, if there are any. */
+export const upgradeView = (set) => set?.outdated > 0 && h("div", { class: "callout" },
+  h("p", {}, `Instances with an older model than ${set.model}, and with its notice of deletion: ${set.outdated}.`,
+    set.next_batch && ` The next batch is upgraded ${relative(parseTime(set.next_batch), model.now())}.`),
+  actionBar("scaleset", set, ["upgrade_instances"]));
+
+/** The same, current as long as it is shown. */
 function upgradeOffer(name) {
   const offer = h("div", {});
-  const draw = () => {
-    const set = model.scaleSets.get(name);
-    const text = set?.outdated > 0
-      && `${count(set.outdated, "instance")} with an older model than ${set.model}, and with its notice of deletion.`;
-    replace(offer, text && h("div", { class: "callout" }, h("p", {}, text), actionBar("scaleset", set, ["upgrade_instances"])));
-  };
+  const draw = () => replace(offer, upgradeView(model.scaleSets.get(name)));
   const end = model.subscribe(() => (offer.isConnected ? draw() : end()));
   draw();
   return offer;

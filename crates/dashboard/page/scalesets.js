@@ -2,12 +2,12 @@
 
 import { actionBar } from "./actions.js";
 import { get } from "./api.js";
-import { facts, h, headings, mark, oneAtATime, quiet, quietSpan, replace, row, scrollable } from "./dom.js";
+import { facts, h, headings, mark, quiet, quietSpan, replace, row, scrollable } from "./dom.js";
 import { openWhenLive } from "./form.js";
-import { count, fullTime, parseTime, relative, sizeText } from "./format.js";
+import { count, fullTime, parseTime, sizeText } from "./format.js";
 import { model } from "./model.js";
 import { setPath, terminateText } from "./scaleset_actions.js";
-import { openChangeForm, openCreateForm } from "./scaleset_form.js";
+import { openChangeForm, openCreateForm, upgradeView } from "./scaleset_form.js";
 
 const ROWS_MAX = 300;
 
@@ -59,9 +59,11 @@ function openList(main) {
 }
 
 function openSet(main, name, isChange) {
-  let isForm = false;
-  const read = oneAtATime(async () => {
-    if (isForm) return;
+  let [isForm, isReading, isAgain] = [false, false, false];
+  const read = async () => {
+    isAgain = isReading;
+    if (isForm || isReading) return;
+    isReading = true;
     try {
       const set = await get(`/v1${setPath(name)}`, { cluster: model.cluster });
       isForm = isChange && model.canAdmin;
@@ -71,7 +73,9 @@ function openSet(main, name, isChange) {
       replace(main, h("h1", {}, `Scale set ${name}`), h("p", { class: "error" }, problem.message),
         h("p", {}, h("a", { href: "#/scalesets" }, "All scale sets")));
     }
-  });
+    isReading = false;
+    if (isAgain) read();
+  };
   replace(main, quiet("Loading…"));
   return {
     update: (topics) => ["all", "scaleSets", "machines", "events", "tenants", "connection"].some((topic) => topics.has(topic)) && read()
@@ -86,10 +90,7 @@ function draw(main, set) {
       h("span", { class: "actions" },
         model.canAdmin && h("a", { class: "button", href: `#${setPath(set.name)}?change=1`, id: "change-set" }, "Change"),
         actionBar("scaleset", set, ["scale_set", "delete_instances", "remove_scale_set"]))),
-    set.outdated > 0 && h("div", { class: "callout" },
-      h("p", {}, `${count(set.outdated, "instance")} behind model ${set.model}.`,
-        set.next_batch !== null && ` The next batch gets it ${relative(parseTime(set.next_batch), model.now())}.`),
-      actionBar("scaleset", set, ["upgrade_instances"])),
+    upgradeView(set),
     facts([
       ["Instances", `${set.capacity}${set.leaving ? `, and ${set.leaving} being deleted` : ""}`],
       ["Instance termination", `${terminateText(set.terminate)}${set.terminate ? "" : " before"} they are deleted`],
