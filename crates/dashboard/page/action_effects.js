@@ -21,17 +21,20 @@ export async function settings() {
 }
 
 const brakeText = () => model.brake === "on" && "The brake is on: nothing starts before it is released.";
-const noticeEnd = (millis) => `without approval when the notice of ${duration(millis)} ends, at ${dayTime(model.now() + millis, model.now())}`;
+const noticeEnd = (millis) => (
+  `without approval when the notice of ${duration(millis)} ends, at ${dayTime(model.now() + millis, model.now())}`
+);
 
 /** When work on machines of one tenant starts, and what the tenant is told. */
 export async function startTexts(name, { event, millis, policy, noun }) {
   if (!event) return ["There is no event for this: no VM is notified, and it happens at once."];
   const tenant = model.tenants.get(name);
   if (!tenant?.enrolled) {
-    const isWaiting = (await settings()).unenrolled === "waits";
+    const { unenrolled } = await settings();
+    const start = unenrolled === "waits" ? `waits as long as a notice, ${countdown(millis)}` : "starts at once";
     return [
       `Tenant ${name} is not enrolled, because none of its VMs has polled for events in the last 24 hours.`,
-      `It gets no notice, and the ${noun} ${isWaiting ? `waits as long as a notice, ${countdown(millis)}` : "starts at once"}.`, brakeText(),
+      `It gets no notice, and the ${noun} ${start}.`, brakeText(),
     ];
   }
   const { machines, policy: policies } = tenant;
@@ -40,7 +43,7 @@ export async function startTexts(name, { event, millis, policy, noun }) {
   const approves = event === "Terminate" ? "has approved all Terminate events of the tenant" : "approves";
   let start = `It starts as soon as a VM of ${name} ${approves}, or ${noticeEnd(millis)}.`;
   if (policies[policy] === "automatic") start = `The policy of ${name} approves a ${noun} by itself: it starts at once.`;
-  else if (isDown && policies.all_down === "automatic") start = `No VM of ${name} runs, so its policy approves the event: it starts at once.`;
+  else if (isDown && policies.all_down === "automatic") start = `No VM of ${name} runs, so its policy approves it: it starts at once.`;
   return [`Tenant ${name} is notified: ${readers} a ${event} event in the metadata.`, start, brakeText()];
 }
 
@@ -90,7 +93,7 @@ export function approvalText(event) {
   }
   const missing = sameWork(event).filter((other) => !other.approved && other.status === "Scheduled").map((other) => other.tenant);
   if (!missing.length) return "Nothing else has to be approved for this work: it starts at once, unless a window or other work holds it.";
-  return `It does not start yet: ${list(missing, NAMES_MAX)} ${missing.length === 1 ? "has" : "have"} not approved the same work. ${anyway}`;
+  return `It does not start yet: the same work is not approved by ${list(missing, NAMES_MAX)}. ${anyway}`;
 }
 
 /** The impact of work on a host on its machines. */

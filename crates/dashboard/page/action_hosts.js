@@ -92,7 +92,8 @@ export const HOST_ACTIONS = commandActions("host", describe, {
     "update --network", "network", "Update network", "Update the network of host {}", "The network update of {} is planned", [DURATION],
   ),
   migrate_hosts: workAction(
-    "migrate", "migrate", "Migrate", "Move all VMs live away from host {}", "The live migration of {} is planned", [WORK, NO_WORK, DURATION_OF_MOVE],
+    "migrate", "migrate", "Migrate", "Move all VMs live away from host {}", "The live migration of {} is planned",
+    [WORK, NO_WORK, DURATION_OF_MOVE],
   ),
   reboot_hosts: workAction("reboot", "reboot", "Reboot", "Restart host {}", "The restart of {} is planned"),
   enter_maintenance: {
@@ -130,7 +131,9 @@ export const HOST_ACTIONS = commandActions("host", describe, {
     ],
     effects: ({ maintenance: { move, left, text } }, values) => {
       const isStop = move === "stop";
-      const back = isStop ? "started again, without an event" : `${hostImpact(`back_${move}`)}; each tenant gets a ${MOVE_EVENTS[move]} event`;
+      const back = isStop
+        ? "started again, without an event"
+        : `${hostImpact(`back_${move}`)}; each tenant gets a ${MOVE_EVENTS[move]} event`;
       const leftText = values.return ? `return: ${back}` : isStop ? "stay switched off" : "stay where they are";
       return [
         `Now: ${text}.`,

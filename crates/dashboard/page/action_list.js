@@ -35,7 +35,8 @@ const MACHINE_WORK = {
     impact: "gets a new operating-system image: memory and the system disk are lost, data disks are kept",
   },
   delete: {
-    noun: "deletion", isDangerous: true, applies: () => true, impact: "is deleted: everything on it is lost", event: "Terminate", setting: "terminate",
+    noun: "deletion", isDangerous: true, applies: () => true, event: "Terminate", setting: "terminate",
+    impact: "is deleted: everything on it is lost",
   },
 };
 
@@ -171,7 +172,9 @@ const ROLLOUT_ACTIONS = commandActions("rollout", describeRollout, {
     effects: ({ terms, waiting }, { remove, ...values }) => {
       const names = Object.keys(changedTerms(values, terms)).map((name) => name.replaceAll("_", " "));
       return [
-        names.length ? `Changed terms: ${names.join(", ")}. They hold for the ${count(waiting.length, "host")} not announced yet.` : "No term is changed yet.",
+        names.length
+          ? `Changed terms: ${names.join(", ")}. They hold for the ${count(waiting.length, "host")} not announced yet.`
+          : "No term is changed yet.",
         remove?.length > 0 && `${list(remove, 5)} will not be worked on.`,
         "Announced events stay as they are.",
       ];

@@ -189,7 +189,8 @@ function lines({ value = [], placeholder }, common) {
 function boxes(field, { id, name, title, "aria-describedby": describedBy }) {
   const box = ({ value, label, title: boxTitle }, index) => h("label", { title: boxTitle },
     h("input", { type: "checkbox", id: `${id}-${index}`, name, value, checked: field.value?.includes(value) }), " ", label);
-  const input = h("fieldset", { class: "boxes", "aria-describedby": describedBy }, h("legend", { title }, field.label), optionsOf(field).map(box));
+  const input = h("fieldset", { class: "boxes", "aria-describedby": describedBy },
+    h("legend", { title }, field.label), optionsOf(field).map(box));
   return { input, read: () => [...input.querySelectorAll(":checked")].map(({ value }) => value) };
 }
 

@@ -25,7 +25,8 @@ export function openPanel(kind, name) {
   clearInterval(shown?.interval);
   shown = {
     kind, name, back, isMachine: kind === "machine", cluster: model.cluster, explanation: null, problem: "", version: "", documentText: "",
-    history: new Map(), older: null, lastEntry: model.entries.at(-1), wasSeen: false, isReading: false, readAt: -Infinity, signatures: new Map(),
+    history: new Map(), older: null, lastEntry: model.entries.at(-1), wasSeen: false, isReading: false, readAt: -Infinity,
+    signatures: new Map(),
     sections: Object.fromEntries(SECTIONS.map((section) => [section, h("section", { class: `part-${section}` })])),
     interval: setInterval(tick, 500),
   };
@@ -234,7 +235,10 @@ function machineFacts(machine, poll, enrolled) {
     ["Power", machine.power],
     ["Boots", machine.boots, "The number of starts. Memory is lost with each."],
     ["Ephemeral disk", `generation ${machine.disk}`, "Its content is lost with each new generation."],
-    ["Last poll", poll?.last ? past(poll.last) : isExplained && "none since the server started", "The last time that the VM read its Scheduled Events document."],
+    [
+      "Last poll", poll?.last ? past(poll.last) : isExplained && "none since the server started",
+      "The last time that the VM read its Scheduled Events document.",
+    ],
     ["api-version", poll?.edition, "The version of the Scheduled Events document that the VM has asked for."],
     [
       "Enrolled", isExplained && (enrolled ? "yes" : "no: it gets no notice"),

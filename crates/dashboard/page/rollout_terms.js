@@ -40,14 +40,17 @@ export const termFields = (terms = USUAL_TERMS) => inGroup("Terms", [
     placeholder: "mon-fri 22:00-06:00 +01:00", hint: "One per line; any time if empty.", check: checks.windows,
   },
   {
-    id: "pause_between", label: "Pause between groups", value: terms.pause_between, hint: "Such as 10m; 0s for none, at most 7d.", isNeeded: true,
-    check: checks.span("0s", "7d"),
+    id: "pause_between", label: "Pause between groups", value: terms.pause_between, hint: "Such as 10m; 0s for none, at most 7d.",
+    isNeeded: true, check: checks.span("0s", "7d"),
   },
   {
     id: "confirm", type: "choice", label: "Wait for a person", value: terms.confirm,
     options: { never: "never", first: "after the first group", each: "after each group" },
   },
-  { id: "stop_after", type: "number", label: "Pause after", unit: "failures", min: 0, value: terms.stop_after, hint: "0: never.", isNeeded: true },
+  {
+    id: "stop_after", type: "number", label: "Pause after", unit: "failures", min: 0, value: terms.stop_after, hint: "0: never.",
+    isNeeded: true,
+  },
   {
     id: "health", type: "check", label: "Wait until hosts are healthy before the next group", value: terms.health === "awaited",
     title: "A rollout waits while one of its hosts, or a host with a VM of the last group, is degraded or has failed",

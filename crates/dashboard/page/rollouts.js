@@ -70,12 +70,12 @@ function progressView(rollout, total) {
   })).filter(({ hosts }) => hosts.length > 0);
   const summary = parts.map(({ hosts, name }) => `${hosts.length} ${name}`).join(", ");
   const hostMark = ({ id, name }) => (host) => h("span", { class: "host-mark", title: `${host}: ${name}` }, mark({ id, name: "" }));
+  const marks = parts.flatMap((part) => part.hosts.map(hostMark(part)));
   const partText = ({ id, name, hosts }) => [
     " · ", h("span", { class: id === "failed" && "error", title: list(hosts, 50) }, `${hosts.length} ${name}: ${list(hosts, 4)}`),
   ];
   return [
-    parts.flatMap(({ hosts }) => hosts).length <= MARKS_MAX && h("div", { class: "host-marks", role: "img", "aria-label": `${done}: ${summary}` },
-      parts.map((part) => part.hosts.map(hostMark(part)))),
+    marks.length <= MARKS_MAX && h("div", { class: "host-marks", role: "img", "aria-label": `${done}: ${summary}` }, marks),
     h("p", {}, h("b", { class: "number" }, done), parts.map(partText)),
   ];
 }

@@ -58,7 +58,7 @@ export const SCALE_SET_ACTIONS = commandActions("scaleset", describe, {
       const notices = new Set(instancesOf(set).map(({ terminate }) => terminate));
       const [notice] = notices.size === 1 ? notices : [set.terminate];
       return [
-        `The server deletes ${count(-more, "instance")}, the newest of the zone and fault domain with the most instances: all their data is lost.`,
+        `The server deletes ${count(-more, "instance")}, the newest of the zone and fault domain with the most: all their data is lost.`,
         notices.size > 1 && "Instances have different models, and so different notices of deletion.",
         ...(await deletionTexts(set.tenants.at(-1), notice)),
       ];
@@ -86,7 +86,9 @@ export const SCALE_SET_ACTIONS = commandActions("scaleset", describe, {
     label: "Delete instances", button: "Delete", isDangerous: true, applies: (set) => set.capacity > 0,
     title: "Delete instances of {}",
     past: "The deletion of instances of {} was requested",
-    fields: (set) => [{ id: "instances", type: "boxes", label: "Instances", options: namesOf(instancesOf(set)), isNeeded: true }, REQUIRE_NOTICE],
+    fields: (set) => [
+      { id: "instances", type: "boxes", label: "Instances", options: namesOf(instancesOf(set)), isNeeded: true }, REQUIRE_NOTICE,
+    ],
     effects: (set, { instances }) => (instances.length
       ? instanceTexts(instancesOf(set).filter(({ name }) => instances.includes(name)))
       : ["Choose the instances to delete."]),

@@ -5,7 +5,7 @@ import { actionBar } from "./actions.js";
 import { commandsView, given, optionWords } from "./commands.js";
 import { actionButton, button, facts, h, replace } from "./dom.js";
 import { checks, createForm, inGroup, isEmpty, zoneOptions } from "./form.js";
-import { MINUTE, count, parseSpan, parseTime, relative } from "./format.js";
+import { MINUTE, parseSpan, parseTime, relative } from "./format.js";
 import { model } from "./model.js";
 import { setPath } from "./scaleset_actions.js";
 
@@ -45,10 +45,13 @@ function modelFields({ terminate, os_image, upgrade, policy }, isSpot) {
         options: { manual: "only when an operator upgrades them", automatic: "all at once", rolling: "batch by batch" },
       },
       {
-        id: "batch_percent", type: "number", label: "Batch", unit: "% of the instances", min: 1, max: 100, value: batch_percent, isNeeded: true,
-        isShown: isRolling,
+        id: "batch_percent", type: "number", label: "Batch", unit: "% of the instances", min: 1, max: 100, value: batch_percent,
+        isNeeded: true, isShown: isRolling,
       },
-      { id: "batch_pause", label: "Pause between batches", value: pause, isNeeded: true, isShown: isRolling, check: checks.span("0s", "7d") },
+      {
+        id: "batch_pause", label: "Pause between batches", value: pause, isNeeded: true, isShown: isRolling,
+        check: checks.span("0s", "7d"),
+      },
     ]),
     ...inGroup("Approval", [
       approval("restart", "Restarts by the owner", "Events wait for a VM of the tenant, or for the end of the notice"),
@@ -104,9 +107,10 @@ function differences(set, values) {
 /** The options of the command line for such members. */
 function memberWords({ terminate, os_image, upgrade, policy, ...others }) {
   const onOff = (value) => value !== undefined && (value ? "on" : "off");
+  const { batch_percent, pause: batch_pause } = upgrade?.rolling ?? {};
   return optionWords({
     ...others, terminate_notification: onOff(terminate), terminate_delay: terminate, os_image: onOff(os_image),
-    upgrade: upgrade?.rolling ? "rolling" : upgrade, batch_percent: upgrade?.rolling?.batch_percent, batch_pause: upgrade?.rolling?.pause, ...policy,
+    upgrade: upgrade?.rolling ? "rolling" : upgrade, batch_percent, batch_pause, ...policy,
   });
 }
 
@@ -124,7 +128,7 @@ function createWords(values) {
 
 function summaryText({ id, type, options, unit = "" }, values) {
   const value = values[id];
-  if (id === "notify") return value ? `instances are notified ${count(values.delay, "minute")} before they are deleted` : "instances are deleted without notice";
+  if (id === "notify") return value ? `instances are notified ${values.delay} minutes before they are deleted` : "no notice of deletion";
   if (type === "check") return value ? "yes" : "no";
   if (type === "choice") return options[value];
   return type === "boxes" ? value.join(", ") || "all" : `${value} ${unit}`.trim();

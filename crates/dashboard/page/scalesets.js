@@ -122,7 +122,8 @@ function groupRow({ instances }, tenant) {
 }
 
 const INSTANCE_COLUMNS = [
-  "Name", "Number", "Host", ["UD", "Update domain"], ["FD", "Fault domain"], "State", "Model", ["Termination", "Notice before it is deleted"], "Events",
+  "Name", "Number", "Host", ["UD", "Update domain"], ["FD", "Fault domain"], "State", "Model",
+  ["Termination", "Notice before it is deleted"], "Events",
 ];
 
 function instanceRow({ id, name, tenant, host, power, leaving, latest, terminate, events, ...instance }) {
