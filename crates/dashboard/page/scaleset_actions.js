@@ -58,7 +58,7 @@ export const SCALE_SET_ACTIONS = commandActions("scaleset", describe, {
       const notices = new Set(instancesOf(set).map(({ terminate }) => terminate));
       const [notice] = notices.size === 1 ? notices : [set.terminate];
       return [
-        `The server deletes ${count(-more, "instance")}, the newest of the zone and fault domain with the most: all their data is lost.`,
+        `The server deletes ${count(-more, "instance")}, the newest of the zone and fault domain with the most instances: no data is kept.`,
         notices.size > 1 && "Instances have different models, and so different notices of deletion.",
         ...(await deletionTexts(set.tenants.at(-1), notice)),
       ];
