@@ -2,9 +2,9 @@
 
 import { change, newKey } from "./api.js";
 import { commandsView } from "./commands.js";
-import { h, replace, visibleLines } from "./dom.js";
+import { button, h, replace, visibleLines } from "./dom.js";
 import { createForm } from "./form.js";
-import { clockTime, countdown, fullTime, list, parseTime } from "./format.js";
+import { capital, countdown, dayTime, eventTitle, list, parseTime } from "./format.js";
 import { model } from "./model.js";
 
 const CONFIRM_MILLIS = 6000;
@@ -17,8 +17,8 @@ let dialogs = 0;
 
 /**
  * Opens a dialog. `action` has: `title` (a sentence), `button`, `isDangerous`, `fields` (see form.js), `effects(values)` (consequences: texts or
- * elements, or a promise of them), `words(values)` (of the command line), `request(values)` ({ method, path, body, parameters }), `past`
- * (a sentence for afterwards) and optionally `after(outcome)` (further elements for afterwards).
+ * elements, or a promise of them), `words(values)` (of the command line), `request(values)` ({ method, path, body, parameters }) and
+ * `past` (a sentence for afterwards).
  */
 export function openDialog(action) {
   const number = ++dialogs;
@@ -32,26 +32,25 @@ export function openDialog(action) {
     commands.update(action.words(values), action.request(values));
     if (form.isValid()) effects.update(values);
   };
-  const form = createForm(action.fields ?? [], refresh);
-  const hasFields = (action.fields ?? []).length > 0;
-  const isAsking = hasFields && action.fields[0].type !== "check";
-  const cancel = h("button", { type: "button", autofocus: !isAsking && action.isDangerous, on: { click: () => dialog.close() } }, "Cancel");
+  const { fields, isDangerous } = action;
+  const form = createForm(fields, refresh);
+  const isAsking = fields.length > 0 && fields[0].type !== "check";
+  const cancel = button("Cancel", () => dialog.close(), { autofocus: !isAsking && isDangerous });
   const primary = h("button", {
-    type: "submit", class: action.isDangerous
-      ? "primary danger"
-      : "primary", "data-write": true, autofocus: !isAsking && !action.isDangerous,
+    type: "submit", class: isDangerous ? "primary danger" : "primary", "data-write": true, autofocus: !isAsking && !isDangerous,
   }, action.button);
+  const isBusy = () => primary.getAttribute("aria-busy") === "true";
   const content = h("form", { novalidate: true },
     h("h2", { id: `dialog-title-${number}` }, action.title),
     h("section", { class: "effects" }, h("h3", {}, "What happens"), effects.element),
-    hasFields && form.element,
+    fields.length > 0 && form.element,
     commands.element,
     h("div", { class: "buttons" }, h("div", { class: "state" }, problem, progress), cancel, primary));
   const dialog = h("dialog", { class: "action-dialog", "aria-labelledby": `dialog-title-${number}` }, content);
 
   content.addEventListener("submit", async (submit) => {
     submit.preventDefault();
-    if (primary.getAttribute("aria-busy") === "true" || !form.check()) return;
+    if (isBusy() || !form.check()) return;
     primary.setAttribute("aria-busy", "true");
     replace(problem);
     replace(progress, "Sent; waiting for the server…");
@@ -67,7 +66,7 @@ export function openDialog(action) {
       primary.removeAttribute("aria-busy");
     }
   });
-  dialog.addEventListener("cancel", (event) => primary.getAttribute("aria-busy") === "true" && event.preventDefault());
+  dialog.addEventListener("cancel", (event) => isBusy() && event.preventDefault());
   show(dialog, opener);
   if (isAsking) form.focus();
   refresh(form.values());
@@ -92,10 +91,11 @@ function show(dialog, opener) {
 export function createSender(action) {
   let [last, key] = ["", ""];
   return {
-    async send(values) {
-      const { method, path, body, parameters } = action.request(values);
-      const text = JSON.stringify([method, path, body, parameters]);
+    send(values) {
+      const request = action.request(values);
+      const text = JSON.stringify(request);
       if (text !== last) [last, key] = [text, newKey()];
+      const { method, path, body, parameters } = request;
       return change(method, path, body, { ...parameters, cluster: model.cluster }, key);
     },
   };
@@ -103,11 +103,10 @@ export function createSender(action) {
 
 /** Waits until the stream has told what the outcome contains and the model has read it, at most some seconds. */
 export async function confirmed(outcome) {
-  const isTold = () => {
-    const isLogged = outcome.entry === undefined || outcome.entry === null ||
-      model.entries.some((entry) => entry.cluster === model.cluster && entry.number >= outcome.entry);
-    return isLogged && (outcome.events ?? []).every(({ id }) => model.events.has(id) || model.histories.byId.get(id)?.ended);
-  };
+  const number = outcome.entry ?? -Infinity;
+  const isLogged = () => number === -Infinity || model.entries.some((entry) => entry.cluster === model.cluster && entry.number >= number);
+  const isKnown = ({ id }) => model.events.has(id) || model.histories.byId.get(id)?.ended;
+  const isTold = () => isLogged() && (outcome.events ?? []).every(isKnown);
   await until(isTold, CONFIRM_MILLIS);
   if (outcome.changes > 0) await until((topics) => DATA_TOPICS.some((topic) => topics.has(topic)), READ_MILLIS);
 }
@@ -131,11 +130,9 @@ function effectsView(action) {
     try {
       texts = await action.effects(values);
     } catch (error) {
-      const text = h("span", { class: "error" });
-      text.textContent = visibleLines(error.message);
-      texts = [text];
+      texts = error.message.split("\n").map((line) => h("span", { class: "error" }, line));
     }
-    if (mine === wanted) replace(element, texts.flat().filter(Boolean).map((text) => h("li", {}, text)));
+    if (mine === wanted) replace(element, texts.filter(Boolean).map((text) => h("li", {}, text)));
   };
   return {
     element,
@@ -151,46 +148,41 @@ function effectsView(action) {
 }
 
 function showOutcome(dialog, action, outcome, number) {
-  const ok = h("button", { type: "button", class: "primary", on: { click: () => dialog.close() } }, "OK");
+  const ok = button("OK", () => dialog.close(), { class: "primary" });
   replace(dialog,
     h("h2", { id: `dialog-title-${number}` }, outcome.changes === 0 ? "Nothing has changed" : action.past),
     outcomeView(outcome),
-    action.after?.(outcome),
     h("div", { class: "buttons" }, ok));
   ok.focus();
 }
 
-const timeText = (millis) => (millis - model.now() < 86_400_000 ? clockTime : fullTime)(millis);
+const eventLink = (event) => h("a", { href: `#/event/${event.id}` }, eventTitle(event));
+
+/** One piece of work that was decided: its events, and its start. */
+function startText({ work, progress, not_before, unapproved, unapproved_others: others, notice, remedy }, events) {
+  const isOwn = (event) => event.work === work;
+  const own = events.some(isOwn) ? events : [...model.events.values()];
+  const links = own.filter(isOwn).slice(0, EVENTS_MAX).flatMap((event) => [", ", eventLink(event)]).slice(1);
+  const notBefore = parseTime(not_before);
+  return [
+    links.length ? [links, ": ", progress] : capital(progress),
+    notBefore !== null && `, not before ${dayTime(notBefore, model.now())} (in ${countdown(notBefore - model.now())})`,
+    unapproved?.length > 0 && `. Not approved by ${list(unapproved)}${others ? ` and ${others} others` : ""}`,
+    notice === "none" && !links.length && ". There is no event for this",
+    remedy && `. ${remedy}`, ".",
+  ];
+}
 
 /** What was decided: events as links, and the start of each piece of work. */
-export function outcomeView(outcome) {
-  const rows = [];
-  const events = outcome.events ?? [];
-  const link = (event) => h("a", { href: `#/event/${event.id}` }, `${event.kind} of ${list(event.resources)}`);
-  for (const start of outcome.starts ?? []) {
-    const own = events.filter((event) => event.work === start.work);
-    const known = own.length ? own : [...model.events.values()].filter((event) => event.work === start.work);
-    const names = known.slice(0, EVENTS_MAX).flatMap((event, index) => [index > 0 && ", ", link(event)]);
-    const notBefore = parseTime(start.not_before);
-    rows.push([
-      names.length ? [names, ": ", start.progress] : `${start.progress.charAt(0).toUpperCase()}${start.progress.slice(1)}`,
-      notBefore !== null && `, not before ${timeText(notBefore)} (in ${countdown(notBefore - model.now())})`,
-      start.unapproved?.length
-        ? `. Not approved by ${list(start.unapproved)}${start.unapproved_others ? ` and ${start.unapproved_others} others` : ""}`
-        : "",
-      start.notice === "none" && !names.length ? ". There is no event for this" : "",
-      start.remedy ? `. ${start.remedy}` : "", ".",
-    ]);
-  }
-  const isShown = new Set((outcome.starts ?? []).map(({ work }) => work));
-  for (
-    const event of events.filter(({ work }) => !isShown.has(work)).slice(0, EVENTS_MAX)
-  ) rows.push([link(event), `: ${event.progress}.`]);
-  if (outcome.unnotified?.length) rows.push(
-    `No notice to ${list(outcome.unnotified)}: not enrolled, because no VM there polls for events.`
-  );
-  for (const id of outcome.rollouts ?? []) rows.push([h("a", { href: "#/rollouts" }, `Rollout ${id}`), " is planned."]);
-  if (outcome.staying?.length) rows.push(`These VMs do not return: ${list(outcome.staying, 10)}.`);
-  if (outcome.changes === 0) rows.push("It was already so.");
-  return rows.length ? h("ul", { class: "outcome" }, rows.map((row) => h("li", {}, row))) : null;
+export function outcomeView({ events = [], starts = [], unnotified = [], rollouts = [], staying = [], changes }) {
+  const others = events.filter(({ work }) => !starts.some((start) => start.work === work)).slice(0, EVENTS_MAX);
+  const rows = [
+    ...starts.map((start) => startText(start, events)),
+    ...others.map((event) => [eventLink(event), `: ${event.progress}.`]),
+    unnotified.length > 0 && `No notice to ${list(unnotified)}: not enrolled, because no VM there polls for events.`,
+    ...rollouts.map((id) => [h("a", { href: "#/rollouts" }, `Rollout ${id}`), " is planned."]),
+    staying.length > 0 && `These VMs do not return: ${list(staying, 10)}.`,
+    changes === 0 && "It was already so.",
+  ].filter(Boolean);
+  return rows.length > 0 && h("ul", { class: "outcome" }, rows.map((row) => h("li", {}, row)));
 }

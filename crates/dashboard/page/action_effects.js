@@ -1,35 +1,18 @@
 // Consequences of actions, in words: which machines and tenants, what is lost, how long the notice is, when it starts.
 
 import { get } from "./api.js";
-import { clockTime, count, countdown, duration, fullTime, list, parseTime, relative } from "./format.js";
-import { spanMillis } from "./form.js";
+import { MINUTE, clockTime, count, countdown, dayTime, duration, list, parseSpan, parseTime, relative } from "./format.js";
 import { model } from "./model.js";
 import { readPreview } from "./rollout_preview.js";
 
-const MINUTE = 60_000;
-const DAY = 86_400_000;
 const NAMES_MAX = 5;
 const TENANTS_MAX = 8;
 
 /** Notices of events that have a fixed one, in milliseconds. */
 export const NOTICES = { Freeze: 15 * MINUTE, Reboot: 15 * MINUTE, Redeploy: 10 * MINUTE, Preempt: 30_000 };
 
-const RESTARTED = "memory is lost, disks are kept";
-const MOVED = "memory and the ephemeral disk are lost, other disks are kept";
-
-/** The impact on a machine, by command. */
-export const IMPACTS = {
-  restart: () => `is restarted: ${RESTARTED}`,
-  redeploy: () => `is moved to another host: ${MOVED}`,
-  delete: () => "is deleted: everything on it is lost",
-  reimage: () => "gets a new operating-system image: memory and the system disk are lost, data disks are kept",
-  stop: () => `is stopped and stays on its host: ${RESTARTED}`,
-  start: () => "is started",
-  deallocate: () => `is stopped and leaves its host: ${MOVED}`,
-  evict: (machine) => (
-    machine.spot === "delete" ? "is evicted and deleted: everything on it is lost" : `is evicted and deallocated: ${MOVED}`
-  ),
-};
+export const RESTARTED = "memory is lost, disks are kept";
+export const MOVED = "memory and the ephemeral disk are lost, other disks are kept";
 
 /** Settings of the cluster that change what happens; the usual ones if the caller may not see them. */
 export async function settings() {
@@ -38,76 +21,60 @@ export async function settings() {
 }
 
 const brakeText = () => model.brake === "on" && "The brake is on: nothing starts before it is released.";
+const noticeEnd = (millis) => (
+  `without approval when the notice of ${duration(millis)} ends, at ${dayTime(model.now() + millis, model.now())}`
+);
 
 /** When work on machines of one tenant starts, and what the tenant is told. */
-export function startText(tenantName, { event, millis, policy, what }, { unenrolled }) {
-  const tenant = model.tenants.get(tenantName);
+export async function startTexts(name, { event, millis, policy, noun }) {
   if (!event) return ["There is no event for this: no VM is notified, and it happens at once."];
+  const tenant = model.tenants.get(name);
   if (!tenant?.enrolled) {
+    const { unenrolled } = await settings();
     const start = unenrolled === "waits" ? `waits as long as a notice, ${countdown(millis)}` : "starts at once";
     return [
-      `Tenant ${tenantName} is not enrolled, because none of its VMs has polled for events in the last 24 hours.`,
-      `It gets no notice, and the ${what} ${start}.`, brakeText(),
+      `Tenant ${name} is not enrolled, because none of its VMs has polled for events in the last 24 hours.`,
+      `It gets no notice, and the ${noun} ${start}.`, brakeText(),
     ];
   }
-  const readers = tenant.machines.length === 1 ? "its VM reads" : `its ${count(tenant.machines.length, "VM")} read`;
-  const told = `Tenant ${tenantName} is notified: ${readers} a ${event} event in the metadata.`;
-  const isDown = !tenant.machines.some((name) => model.machines.get(`${tenantName}/${name}`)?.power === "running");
-  if (policy && tenant.policy[policy] === "automatic") {
-    return [told, `The policy of ${tenantName} approves a ${what} by itself: it starts at once.`, brakeText()];
-  }
-  if (isDown && tenant.policy.all_down === "automatic") {
-    return [told, `No VM of ${tenantName} runs, so its policy approves the event: it starts at once.`, brakeText()];
-  }
+  const { machines, policy: policies } = tenant;
+  const readers = machines.length === 1 ? "its VM reads" : `its ${count(machines.length, "VM")} read`;
+  const isDown = !machines.some((machine) => model.machines.get(`${name}/${machine}`)?.power === "running");
   const approves = event === "Terminate" ? "has approved all Terminate events of the tenant" : "approves";
-  return [
-    told,
-    `It starts as soon as a VM of ${tenantName} ${approves}, or without approval ${noticeEnd(millis)}.`,
-    brakeText(),
-  ];
+  let start = `It starts as soon as a VM of ${name} ${approves}, or ${noticeEnd(millis)}.`;
+  if (policies[policy] === "automatic") start = `The policy of ${name} approves a ${noun} by itself: it starts at once.`;
+  else if (isDown && policies.all_down === "automatic") start = `No VM of ${name} runs, so its policy approves it: it starts at once.`;
+  return [`Tenant ${name} is notified: ${readers} a ${event} event in the metadata.`, start, brakeText()];
 }
 
-/** The time after a length of time from now, with its day if that is not clear. */
-const timeText = (millis) => (millis < DAY ? clockTime : fullTime)(model.now() + millis);
+/** The same for a deletion with a notice of deletion, or without one. */
+export const deletionTexts = (tenant, terminate) => startTexts(tenant, {
+  event: terminate && "Terminate", millis: parseSpan(terminate), noun: "deletion",
+});
 
-const noticeEnd = (millis) => `when the notice of ${noticeText(millis)} ends, at ${timeText(millis)}`;
-
-function noticeText(millis) {
-  if (millis < MINUTE) return `${millis / 1000} s`;
-  return millis % DAY === 0
-    ? count(millis / DAY, "day")
-    : millis % 3_600_000 === 0 ? `${millis / 3_600_000} h` : `${Math.round(millis / MINUTE)} min`;
-}
-
-/** Consequences of a command for one machine. */
-export async function machineEffects(command, machine) {
-  const where = `${machine.name} (tenant ${machine.tenant}, host ${machine.host})`;
+/** Consequences of work on one machine. Some work has an event only if a setting of the machine says so. */
+export async function machineEffects(machine, { noun, impact, event, policy, setting }) {
+  const { name, tenant, host, terminate } = machine;
   const others = model.eventsOf(machine);
+  const isNotified = !setting || machine[setting];
   return [
-    `${where} ${IMPACTS[command](machine)}.`,
-    ...startText(machine.tenant, machineNotice(command, machine), await settings()),
+    `${name} (tenant ${tenant}, host ${host}) ${impact instanceof Function ? impact(machine) : impact}.`,
+    ...(await startTexts(tenant, { event: isNotified && event, millis: NOTICES[event] ?? parseSpan(terminate), policy, noun })),
     others.length > 0
-      && `It has ${count(others.length, "event")} already: ${list(others.map((event) => `${event.kind}, ${event.progress}`))}.`,
+      && `It has ${count(others.length, "event")} already: ${list(others.map(({ kind, progress }) => `${kind}, ${progress}`))}.`,
   ];
 }
 
-function machineNotice(command, machine) {
-  switch (command) {
-    case "restart": return { event: "Reboot", millis: NOTICES.Reboot, policy: "restart", what: "restart" };
-    case "redeploy": return { event: "Redeploy", millis: NOTICES.Redeploy, policy: "redeploy", what: "redeployment" };
-    case "evict": return { event: "Preempt", millis: NOTICES.Preempt, what: "eviction" };
-    case "delete": return { event: machine.terminate && "Terminate", millis: spanMillis(machine.terminate), what: "deletion" };
-    case "reimage": return { event: machine.os_image && "Reboot", millis: NOTICES.Reboot, what: "new image" };
-    default: return {};
-  }
+/** The first texts, and the number of the others. */
+function firstTexts(texts, max, noun) {
+  const more = texts.length - max;
+  return more > 0 ? [...texts.slice(0, max), `The same for ${count(more, noun)}.`] : texts;
 }
 
 /** The consequences of an event's start for its machines, from the server's explanation. */
 export async function eventImpacts(event) {
-  const explanation = await get(`/v1/events/${encodeURIComponent(event.id)}/explanation`, { cluster: model.cluster });
-  const texts = explanation.machines.map(({ machine, text }) => `${machine} ${text}`);
-  const more = texts.length > NAMES_MAX ? [`the same for ${count(texts.length - NAMES_MAX, "more VM")}`] : [];
-  return [...texts.slice(0, NAMES_MAX), ...more].map((text) => `${text}.`);
+  const { machines } = await get(`/v1/events/${encodeURIComponent(event.id)}/explanation`, { cluster: model.cluster });
+  return firstTexts(machines.map(({ machine, text }) => `${machine} ${text}.`), NAMES_MAX, "more VM");
 }
 
 /** Other events of the same work: work on a host has an event for each tenant on it. */
@@ -115,84 +82,74 @@ export const sameWork = (event) => [...model.events.values()].filter((other) => 
 
 /** When an event starts once its tenant has approved. */
 export function approvalText(event) {
-  const missing = sameWork(event).filter((other) => !other.approved && other.status === "Scheduled");
   if (model.brake === "on") return "It is held until the brake is released.";
-  const isTerminate = (other) => other.tenant === event.tenant && other.kind === "Terminate" && other.id !== event.id && !other.approved;
-  const terminates = event.kind === "Terminate" ? [...model.events.values()].filter(isTerminate) : [];
+  const { id, kind, tenant } = event;
+  const isTerminate = (other) => other.tenant === tenant && other.kind === "Terminate" && other.id !== id && !other.approved;
+  const terminates = kind === "Terminate" ? [...model.events.values()].filter(isTerminate) : [];
   const anyway = `Without approvals it starts ${relative(parseTime(event.not_before), model.now())}.`;
   if (terminates.length) {
     const names = list(terminates.flatMap(({ resources }) => resources), NAMES_MAX);
-    return `It waits for the approval of the other Terminate events of ${event.tenant}: ${names}. ${anyway}`;
+    return `It waits for the approval of the other Terminate events of ${tenant}: ${names}. ${anyway}`;
   }
+  const missing = sameWork(event).filter((other) => !other.approved && other.status === "Scheduled").map((other) => other.tenant);
   if (!missing.length) return "Nothing else has to be approved for this work: it starts at once, unless a window or other work holds it.";
-  const tenants = list(missing.map(({ tenant }) => tenant), NAMES_MAX);
-  return `It does not start yet: ${tenants} ${missing.length === 1 ? "has" : "have"} not approved the same work. ${anyway}`;
+  return `It does not start yet: the same work is not approved by ${list(missing, NAMES_MAX)}. ${anyway}`;
 }
 
 /** The impact of work on a host on its machines. */
-export function hostImpact(kind, duration) {
-  const pause = duration || { update: "9s", migrate: "5s" }[kind];
+export function hostImpact(kind, pause) {
+  const movedLive = (where) => `moved live ${where}, with a pause of about ${pause || "5s"}: memory and disks are kept`;
   const texts = {
-    update: `paused for about ${pause}: memory, disks and connections are kept`,
+    update: `paused for about ${pause || "9s"}: memory, disks and connections are kept`,
     network: "without network for a moment: no data is lost",
-    migrate: `moved live to another host, with a pause of about ${pause}: memory and disks are kept`,
+    migrate: movedLive("to another host"),
     reboot: `restarted: ${RESTARTED}`,
-    live: `moved live to another host, with a pause of about ${duration || "5s"}: memory and disks are kept`,
+    live: movedLive("to another host"),
     redeploy: `moved to another host: ${MOVED}`,
     stop: `stopped until started again: ${RESTARTED}`,
-    back_live: "moved live back, with a pause of about 5s: memory and disks are kept",
+    back_live: movedLive("back"),
     back_redeploy: `moved back: ${MOVED}`,
   };
   return texts[kind];
 }
 
+/** The impact on the machines of each tenant, and its event. */
+function tenantTexts(tenants, impact) {
+  const told = (event) => (event ? `gets a ${event} event` : "is not enrolled and gets no notice");
+  const text = ({ tenant, machines, event }) => `${list(machines, NAMES_MAX)} of tenant ${tenant}: ${impact}. ${tenant} ${told(event)}.`;
+  return firstTexts(tenants.map(text), TENANTS_MAX, "more tenant");
+}
+
 /** Consequences of work on a host, from a simulation by the server. */
-export async function hostWorkEffects(kind, host, body) {
-  const preview = await readPreview({ kind, hosts: [host.name], ...body });
-  const step = preview.longest.steps[0];
+export async function hostWorkEffects(kind, host, members) {
+  const { longest, shortest, manual, notes } = await readPreview({ kind, hosts: [host.name], ...members });
+  if (longest.stuck) return [`It would not end: ${longest.stuck}.`];
+  const [step] = longest.steps;
   const tenants = step?.tenants ?? [];
-  if (preview.longest.stuck) return [`It would not end: ${preview.longest.stuck}.`];
   if (!tenants.length) {
     return [`No running VM is affected: ${host.name} has none. Nothing is announced, and the work begins at once.`, brakeText()];
   }
-  const impact = hostImpact(kind, body.duration);
-  const affected = ({ tenant, machines, event }) => {
-    const told = event ? `gets a ${event} event` : "is not enrolled and gets no notice";
-    return `${list(machines, NAMES_MAX)} of tenant ${tenant}: ${impact}. ${tenant} ${told}.`;
-  };
-  const [latest, earliest] = [parseTime(step.starts), parseTime(preview.shortest.steps[0].starts)];
-  const isAnnounced = tenants.some(({ event }) => event);
+  const [latest, earliest, ends] = [step.starts, shortest.steps[0].starts, step.ends].map(parseTime);
   const approved = tenants.length === 1 ? `${tenants[0].tenant} approves` : "all these tenants have approved";
-  const start = isAnnounced && latest > earliest
+  const start = tenants.some(({ event }) => event) && latest > earliest
     ? `It starts when ${approved}, and without approvals at ${clockTime(latest)} (${relative(latest, model.now())}).`
     : `It starts at ${clockTime(latest)}: nobody has to approve.`;
-  const end = preview.manual
-    ? "The host is then ready for a person, who reports the end of the work."
-    : parseTime(step.ends) > latest ? `It then takes about ${duration(parseTime(step.ends) - latest)}.` : "";
-  return [
-    ...tenants.slice(0, TENANTS_MAX).map(affected),
-    tenants.length > TENANTS_MAX && `The same for ${count(tenants.length - TENANTS_MAX, "more tenant")}.`,
-    `${start} ${end}`.trim(), ...(preview.notes ?? []), brakeText(),
-  ];
+  let end = ends > latest ? ` It then takes about ${duration(ends - latest)}.` : "";
+  if (manual) end = " The host is then ready for a person, who reports the end of the work.";
+  return [...tenantTexts(tenants, hostImpact(kind, members.duration)), start + end, ...(notes ?? []), brakeText()];
 }
 
 /** Consequences for all machines of a host, if there is no simulation: their tenants, and their notice. */
-export async function hostEffects(host, impact, notice) {
-  const machines = host.machines.map((name) => model.machines.get(name)).filter((machine) => machine && machine.host === host.name);
+export async function hostEffects(host, impact, { event, millis, isSeparate }) {
+  const machines = host.machines.map((name) => model.machines.get(name)).filter((machine) => machine?.host === host.name);
   if (!machines.length) return [`No VM is on ${host.name}.`];
-  const byTenant = Map.groupBy(machines, ({ tenant }) => tenant);
-  const { unenrolled } = await settings();
-  const line = ([tenant, own]) => {
-    const isEnrolled = model.tenants.get(tenant)?.enrolled;
-    const told = isEnrolled ? `${tenant} gets a ${notice.event} event` : `${tenant} is not enrolled and gets no notice`;
-    return `${list(own.map(({ name }) => name), NAMES_MAX)} of tenant ${tenant}: ${impact}. ${told}.`;
-  };
-  const isAnyEnrolled = [...byTenant.keys()].some((tenant) => model.tenants.get(tenant)?.enrolled);
-  const approved = notice.isSeparate ? "Each starts when its tenant has approved" : "It starts when all these tenants have approved";
-  let start = "There is no notice: it starts at once.";
-  if (notice.millis && !isAnyEnrolled && unenrolled === "runs") start = "It starts at once: none of these tenants is enrolled.";
-  else if (notice.millis) start = `${approved}, or without approval ${noticeEnd(notice.millis)}.`;
-  const rows = [...byTenant].map(line);
-  const more = rows.length > TENANTS_MAX && `The same for ${count(rows.length - TENANTS_MAX, "more tenant")}.`;
-  return [...rows.slice(0, TENANTS_MAX), more, start, notice.millis && brakeText()];
+  const tenants = [...Map.groupBy(machines, ({ tenant }) => tenant)].map(([tenant, own]) => ({
+    tenant, machines: own.map(({ name }) => name), event: model.tenants.get(tenant)?.enrolled && event,
+  }));
+  const texts = tenantTexts(tenants, impact);
+  if (!millis) return [...texts, "There is no notice: it starts at once."];
+  const isAtOnce = !tenants.some((tenant) => tenant.event) && (await settings()).unenrolled === "runs";
+  const approved = isSeparate ? "Each starts when its tenant has approved" : "It starts when all these tenants have approved";
+  const start = isAtOnce ? "It starts at once: none of these tenants is enrolled." : `${approved}, or ${noticeEnd(millis)}.`;
+  return [...texts, start, brakeText()];
 }

@@ -3,26 +3,18 @@
 import { ACTIONS } from "./action_list.js";
 import { openDialog } from "./action_dialog.js";
 import { commandText } from "./commands.js";
-import { h } from "./dom.js";
+import { button, h } from "./dom.js";
 import { createForm } from "./form.js";
 import { model } from "./model.js";
 
-const KEYS = {
-  machine: (machine) => `${machine.tenant}/${machine.name}`,
-  host: (host) => host.name,
-  event: (event) => event.id,
-  rollout: (rollout) => rollout.id,
-  cluster: (cluster) => cluster.name,
-  scaleset: (set) => set.name,
-};
-
-const FIND = {
-  machine: (name) => model.machines.get(name) ?? [...model.machines.values()].find((machine) => machine.name === name),
-  host: (name) => model.hosts.get(name),
-  event: (id) => model.events.get(id),
-  rollout: (id) => model.rollouts.get(Number(id)),
-  cluster: (name) => model.clusters.find((cluster) => cluster.name === name),
-  scaleset: (name) => model.scaleSets.get(name),
+/** The objects of a kind by their keys, and the key of an object. */
+const KINDS = {
+  machine: [() => model.machines, ({ tenant, name }) => `${tenant}/${name}`],
+  host: [() => model.hosts, ({ name }) => name],
+  event: [() => model.events, ({ id }) => id],
+  rollout: [() => model.rollouts, ({ id }) => id],
+  cluster: [() => new Map(model.clusters.map((cluster) => [cluster.name, cluster])), ({ name }) => name],
+  scaleset: [() => model.scaleSets, ({ name }) => name],
 };
 
 const isAllowed = (action) => (action.isAdmin ? model.canAdmin : model.canOperate);
@@ -33,29 +25,23 @@ const isAllowed = (action) => (action.isAdmin ? model.canAdmin : model.canOperat
  */
 export function actionBar(kind, object, names) {
   if (!object || !model.canOperate) return null;
-  const applying = (names ?? Object.keys(ACTIONS)).filter(
-    (name) => ACTIONS[name]?.kind === kind && isAllowed(ACTIONS[name]) && ACTIONS[name].applies(object)
-  );
-  if (!applying.length) return null;
-  const key = KEYS[kind](object);
-  const button = (name) => h("button", {
-    type: "button", id: `do-${names ? names.join("-") : "all"}-${name}-${key}`, class: ACTIONS[name].isDangerous ? "danger" : null,
-    "data-action": name, "data-write": true, "aria-haspopup": "dialog", on: { click: () => openAction(name, { [kind]: key }) },
-  }, ACTIONS[name].label);
-  return h("span", { class: "actions" }, applying.map(button));
+  const key = KINDS[kind][1](object);
+  const buttons = (names ?? Object.keys(ACTIONS)).map((name) => {
+    const action = ACTIONS[name];
+    if (action.kind !== kind || !isAllowed(action) || !action.applies(object)) return null;
+    return button(action.label, () => openAction(name, { [kind]: key }), {
+      id: `do-${names?.join("-") ?? "all"}-${name}-${key}`, class: action.isDangerous && "danger", "data-action": name, "data-write": true,
+      "aria-haspopup": "dialog",
+    });
+  });
+  return buttons.some(Boolean) ? h("span", { class: "actions" }, buttons) : null;
 }
 
-function find(name, target) {
+/** The action for a target, such as `{ machine: "web/web_0" }`, in the form that its dialog needs; null if the target is gone. */
+function bound(name, target) {
   const action = ACTIONS[name];
-  const object = action && FIND[action.kind](target[action.kind]);
-  return object ? [action, object] : [null, null];
-}
-
-/** Opens the dialog of an action for a target, such as `openAction("restart", { machine: "web/web_0" })`. Returns the dialog; null if it is gone. */
-export function openAction(name, target) {
-  const [action, object] = find(name, target);
-  if (!action) return null;
-  return openDialog({
+  const object = KINDS[action.kind][0]().get(target[action.kind]);
+  return object ? {
     title: action.title(object),
     button: action.button,
     isDangerous: action.isDangerous,
@@ -64,13 +50,17 @@ export function openAction(name, target) {
     effects: (values) => action.effects(object, values),
     words: (values) => action.words(object, values),
     request: (values) => action.request(object, values),
-    after: action.after && ((outcome) => action.after(object, outcome)),
-  });
+  } : null;
+}
+
+/** Opens the dialog of an action for a target. */
+export function openAction(name, target) {
+  const action = bound(name, target);
+  if (action) openDialog(action);
 }
 
 /** The command line of an action, with the usual values of its fields. */
 export function commandLine(name, target) {
-  const [action, object] = find(name, target);
-  if (!action) return "";
-  return commandText(action.words(object, createForm(action.fields(object)).values()));
+  const action = bound(name, target);
+  return action ? commandText(action.words(createForm(action.fields).values())) : "";
 }

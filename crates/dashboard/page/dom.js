@@ -1,5 +1,7 @@
 // Elements from data. Everything that comes from outside becomes text, never markup.
 
+import { fullTime, relative } from "./format.js";
+
 const SVG = "http://www.w3.org/2000/svg";
 const LENGTH_MAX = 512;
 
@@ -83,6 +85,46 @@ export function actionButton(label, action, properties = {}) {
   return h("span", { class: "action" }, button, error);
 }
 
+/** A button that acts at once, and never fails. */
+export function button(label, click, properties) {
+  return h("button", { type: "button", ...properties, on: { click } }, label);
+}
+
+/** A paragraph that stands back, and the same within a line. */
+export const quiet = (...children) => h("p", { class: "quiet" }, children);
+export const quietSpan = (...children) => h("span", { class: "quiet" }, children);
+
+/** The options of a select: values, or pairs of a value and a label. */
+export function options(values, selected) {
+  return values.map((one) => [one].flat()).map(([value, label = value]) => h("option", { value, selected: value === selected }, label));
+}
+
+/** The head of a table. A column is a name and optionally a title, or false. */
+export function headings(columns) {
+  const heading = ([name, title]) => h("th", { scope: "col", title }, name);
+  return h("thead", {}, h("tr", {}, columns.filter(Boolean).map((column) => heading([column].flat()))));
+}
+
+/** A part of the page that scrolls by itself, also with the keyboard. */
+export function scrollable(label, ...children) {
+  return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": label }, children);
+}
+
+/** A time in relation to now. `tickTimes` keeps it current. */
+export function moment(millis, now, properties) {
+  return h("time", { ...properties, "data-time": millis, title: fullTime(millis) }, relative(millis, now));
+}
+
+/** Makes the moments in an element current. */
+export function tickTimes(element, now) {
+  for (const time of element.querySelectorAll("[data-time]")) setText(time, relative(Number(time.dataset.time), now));
+}
+
+/** Changes the text of an element only if it is another one, which keeps a selection. */
+export function setText(element, text) {
+  if (element.textContent !== text) element.textContent = text;
+}
+
 /** The shape of a state, drawn, with its name for screen readers. */
 export function mark(state) {
   return h("span", { class: `mark ${state.id}`, title: state.name }, shape(state.id), h("span", { class: "sr" }, state.name));
@@ -107,4 +149,16 @@ export const SHAPES = {
 function shape(id) {
   const parts = (SHAPES[id] ?? SHAPES.idle).map((part) => s("path", part));
   return s("svg", { viewBox: "0 0 20 20", width: 16, height: 16, "aria-hidden": "true" }, parts);
+}
+
+/** A list of facts: a name, a value and optionally an explanation. Facts without a value are left out. */
+export function facts(rows) {
+  const known = rows.filter(([, value]) => value || value === 0);
+  return h("dl", {}, known.map(([name, value, title]) => [h("dt", { title }, name), h("dd", {}, value)]));
+}
+
+/** A row of a table: its heading, and cells. */
+export function row(heading, ...cells) {
+  const cell = (one) => (one instanceof HTMLTableCellElement ? one : h("td", { class: typeof one === "number" && "number" }, one));
+  return h("tr", {}, h("th", { scope: "row" }, heading), cells.flat().map(cell));
 }

@@ -1,98 +1,75 @@
 // A new rollout: its form, its preview, and its start.
 
 import { confirmed, createSender, outcomeView } from "./action_dialog.js";
-import { REQUIRE_NOTICE, command, commandsView, requireNotice } from "./commands.js";
+import { DURATION, NO_WORK, WORK } from "./action_hosts.js";
+import { REQUIRE_NOTICE, command, commandsView, given, optionWords } from "./commands.js";
 import { actionButton, h, replace } from "./dom.js";
-import { checks, createForm } from "./form.js";
+import { createForm, inGroup, isEmpty, zoneOptions } from "./form.js";
 import { count, list } from "./format.js";
 import { model } from "./model.js";
 import { previewView, readPreview } from "./rollout_preview.js";
-import { TERM_FIELDS, changedTerms, termWords } from "./rollout_terms.js";
+import { changedTerms, termFields, termWords } from "./rollout_terms.js";
 
-const KINDS = [
-  { value: "update", label: "update: VMs pause for seconds" },
-  { value: "reboot", label: "reboot: VMs are restarted" },
-  { value: "migrate", label: "migrate: VMs are moved live" },
-  { value: "network", label: "network: VMs lose connections" },
-];
-
-function zones() {
-  const all = [...model.hosts.values()].map(({ zone }) => zone).filter((zone) => zone !== null);
-  return [...new Set(all)].sort((one, other) => one - other);
-}
-
-/** Hosts that `all` and a zone select: those that can have work. */
-const selectable = (zone) => [...model.hosts.values()].filter((host) =>
-  host.health !== "failed" && !host.attention && !host.maintenance && (zone === undefined || host.zone === zone));
+const KINDS = {
+  update: "update: VMs pause for seconds",
+  reboot: "reboot: VMs are restarted",
+  migrate: "migrate: VMs are moved live",
+  network: "network: VMs lose connections",
+};
 
 const hostOption = ({ name, machines, zone, work, health }) => ({
-  value: name, label: name, title: [
-    count(machines.length, "VM"), zone !== null && `zone ${zone}`, health !== "healthy" && health, work,
-  ].filter(Boolean).join(", "),
+  value: name, label: name,
+  title: [count(machines.length, "VM"), zone !== null && `zone ${zone}`, health !== "healthy" && health, work].filter(Boolean).join(", "),
 });
 
 function fields() {
   const hosts = [...model.hosts.values()];
-  const known = zones();
+  const zones = zoneOptions();
   const busy = hosts.filter(({ work }) => work).map(({ name }) => name);
-  const which = [
-    { value: "all", label: "all that can have work" }, ...(known.length ? [{ value: "zone", label: "those of a zone" }] : []),
-    { value: "names", label: "these" },
-  ];
+  const zoneChoice = isEmpty(Object.keys(zones)) ? {} : { zone: "those of a zone" };
+  const isNames = ({ which }) => which === "names";
   return [
-    { id: "kind", group: "Work", type: "choice", label: "Kind of work", options: KINDS, value: "update" },
-    {
-      id: "work", group: "Work", type: "text", label: "Work on each host", placeholder: "kernel 6.12.9",
-      hint: "For the driver and for people; may be empty.", check: checks.work, isShown: ({ no_work }) => !no_work,
-    },
-    { id: "no_work", group: "Work", type: "check", label: "No step on the hosts themselves, only work on their VMs" },
-    {
-      id: "duration", group: "Work", type: "text", label: "Announced length of the interruption", placeholder: "9s",
-      hint: "The usual length if empty.", check: checks.span("1s", "18h"),
-    },
-    { id: "which", group: "Hosts", type: "choice", label: "Hosts", options: which, value: "all" },
-    {
-      id: "zone", group: "Hosts", type: "choice", label: "Zone", options: known.map(String), isShown: ({ which: one }) => one === "zone",
-      title: "A zone is a separate building or power supply",
-    },
-    {
-      id: "names", group: "Hosts", type: "boxes", label: "Hosts to work on", options: hosts.map(hostOption), check: checks.required,
-      isShown: ({ which: one }) => one === "names",
-    },
-    {
-      id: "except", group: "Hosts", type: "boxes", label: "Except", options: hosts.map(hostOption), value: busy,
-      isShown: ({ which: one }) => one !== "names",
-      hint: busy.length ? `A host with other planned work cannot join: ${list(busy, 5)}.` : null,
-    },
-    ...TERM_FIELDS(),
+    ...inGroup("Work", [
+      { id: "kind", type: "choice", label: "Kind of work", options: KINDS }, { ...WORK, label: "Work on each host" }, NO_WORK, DURATION,
+    ]),
+    ...inGroup("Hosts", [
+      { id: "which", type: "choice", label: "Hosts", options: { all: "all that can have work", ...zoneChoice, names: "these" } },
+      {
+        id: "zone", type: "choice", label: "Zone", options: zones, isShown: ({ which }) => which === "zone",
+        title: "A zone is a separate building or power supply",
+      },
+      { id: "names", type: "boxes", label: "Hosts to work on", options: hosts.map(hostOption), isNeeded: true, isShown: isNames },
+      {
+        id: "except", type: "boxes", label: "Except", options: hosts.map(hostOption), value: busy, isShown: (values) => !isNames(values),
+        hint: busy.length ? `A host with other planned work cannot join: ${list(busy, 5)}.` : null,
+      },
+    ]),
+    ...termFields(),
     { ...REQUIRE_NOTICE, group: "Start" },
   ];
 }
 
 function entry(values) {
-  const { kind, which, zone, names, except, work, no_work, duration } = values;
-  return {
-    kind,
-    hosts: which === "all" ? "all" : which === "zone" ? { zone: Number(zone) } : names,
-    ...(except?.length ? { except } : {}),
-    ...(work ? { work } : {}),
-    ...(no_work ? { no_work } : {}),
-    ...(duration ? { duration } : {}),
-    terms: changedTerms(values),
-  };
+  const { kind, zone, names, except, work, no_work, duration } = values;
+  const hosts = names ?? (zone ? { zone: Number(zone) } : "all");
+  return { kind, hosts, ...given({ except, work, no_work, duration }), terms: changedTerms(values) };
 }
 
 function words(values) {
-  const { kind, which, zone, names, except, work, no_work, duration } = values;
-  const hosts = which === "all" ? ["--all"] : which === "zone" ? ["--zone", zone] : names.length ? names : ["HOST"];
-  return [
-    "rollout", "start", ...hosts, ...(except ?? []).flatMap((name) => ["--except", name]), ...(kind === "update" ? [] : ["--kind", kind]),
-    ...(work ? ["--work", work] : []), ...(no_work ? ["--no-work"] : []), ...(duration ? ["--duration", duration] : []),
-    ...termWords(changedTerms(values)), ...requireNotice(values),
-  ];
+  const { kind, zone, names, except, work, no_work, duration, require_notice } = values;
+  const hosts = names?.length === 0 ? ["HOST"] : names ?? optionWords({ zone, all: !zone });
+  const options = { except, kind: kind !== "update" && kind, work, no_work, duration };
+  return ["rollout", "start", ...hosts, ...optionWords(options), ...termWords(changedTerms(values)), ...optionWords({ require_notice })];
 }
 
 const request = (values) => command("start_rollout", entry(values), values);
+
+/** The number of hosts that the form selects: of those that can have work, if they are not named. */
+function hostsChosen({ zone, names, except }) {
+  const isChosen = (host) => host.health !== "failed" && !host.attention && !host.maintenance
+    && (!zone || host.zone === Number(zone)) && !except.includes(host.name);
+  return names?.length ?? [...model.hosts.values()].filter(isChosen).length;
+}
 
 /** Opens the form on the page. */
 export function openRolloutForm(main) {
@@ -104,18 +81,14 @@ export function openRolloutForm(main) {
 
   const update = (values) => {
     commands.update(words(values), request(values));
-    const number = values.which === "names" ? values.names.length
-      : selectable(values.which === "zone" ? Number(values.zone) : undefined).filter(({ name }) => !values.except?.includes(name)).length;
-    replace(chosen, `${count(number, "host")} chosen.`);
-    const isCurrent = JSON.stringify(entry(values)) === previewed;
-    result.classList.toggle("outdated", previewed !== "" && !isCurrent);
+    replace(chosen, `${count(hostsChosen(values), "host")} chosen.`);
     start.hidden = !previewed;
-    const button = start.querySelector("button");
-    button.toggleAttribute("data-outdated", !isCurrent);
-    button.title = isCurrent ? "" : "The form has changed: preview it again first";
+    result.classList.toggle("outdated", !isCurrent());
+    start.querySelector("button").title = isCurrent() ? "" : "The form has changed: preview it again first";
   };
 
   const form = createForm(fields(), update);
+  const isCurrent = () => JSON.stringify(entry(form.values())) === previewed;
 
   const preview = actionButton("Preview", async () => {
     if (!form.check()) throw new Error("Correct the fields above first.");
@@ -127,8 +100,8 @@ export function openRolloutForm(main) {
     result.scrollIntoView({ block: "nearest", behavior: "smooth" });
   }, { id: "preview-button" });
 
-  const start = actionButton("Start rollout", async (button) => {
-    if (button.hasAttribute("data-outdated")) throw new Error("The form has changed since the preview: preview it again.");
+  const start = actionButton("Start rollout", async () => {
+    if (!isCurrent()) throw new Error("The form has changed since the preview: preview it again.");
     const outcome = await sender.send(form.values());
     await confirmed(outcome);
     replace(main,
@@ -141,15 +114,11 @@ export function openRolloutForm(main) {
   replace(main,
     h("h1", {}, "New rollout"),
     h("p", { class: "lead" }, "A rollout works on many hosts, group by group: no tenant has planned work in two ",
-      h(
-        "span", { class: "term", title: "Update domains are groups of a tenant's VMs that are never worked on at the same time" },
-        "update domains",
-      ), " at once. Preview it first: nothing is announced before you start it."),
+      h("span", { class: "term", title: "Groups of a tenant's VMs that are never worked on at the same time" }, "update domains"),
+      " at once. Preview it first: nothing is announced before you start it."),
     h("div", { class: "form-page" },
-      h(
-        "div", {}, form.element, chosen,
-        h("div", { class: "buttons" }, h("a", { href: "#/rollouts", id: "back" }, "Back to the list"), preview, start),
-      ),
+      h("div", {}, form.element, chosen,
+        h("div", { class: "buttons" }, h("a", { href: "#/rollouts", id: "back" }, "Back to the list"), preview, start)),
       h("div", {}, commands.element)),
     result);
   update(form.values());

@@ -2,185 +2,142 @@
 
 import { confirmed, createSender, outcomeView } from "./action_dialog.js";
 import { actionBar } from "./actions.js";
-import { commandsView } from "./commands.js";
-import { actionButton, h, replace } from "./dom.js";
-import { checks, createForm, spanMillis } from "./form.js";
-import { count } from "./format.js";
+import { commandsView, given, optionWords } from "./commands.js";
+import { actionButton, button, facts, h, replace } from "./dom.js";
+import { checks, createForm, inGroup, isEmpty, zoneOptions } from "./form.js";
+import { MINUTE, parseSpan, parseTime, relative } from "./format.js";
 import { model } from "./model.js";
+import { setPath } from "./scaleset_actions.js";
 
 const TERMINATION = "Instance termination";
 const MINUTES_MIN = 5;
 const MINUTES_MAX = 15;
+const APPROVALS = { asked: "wait for approval", automatic: "approved by itself" };
 
-const word = (value, label) => ({ value, label });
-const APPROVALS = [word("asked", "wait for approval"), word("automatic", "approved by itself")];
-
-function checkMinutes(value) {
-  if (value === null) return "is needed";
-  const isInside = Number.isInteger(value) && value >= MINUTES_MIN && value <= MINUTES_MAX;
-  return isInside ? "" : `must be ${MINUTES_MIN} to ${MINUTES_MAX} minutes, not ${value}`;
-}
+/** A scale set if nothing else is said. */
+const USUAL = {
+  orchestration: "uniform", terminate: null, os_image: false, upgrade: "manual",
+  policy: { restart: "asked", redeploy: "asked", all_down: "automatic" },
+};
 
 /** Fields that a new set and a change have. `isSpot(values)` is true for spot VMs, which have no notice of deletion. */
-function modelFields(set, isSpot) {
-  const rolling = set.upgrade?.rolling;
+function modelFields({ terminate, os_image, upgrade, policy }, isSpot) {
+  const { batch_percent, pause } = upgrade.rolling ?? { batch_percent: 20, pause: "0s" };
   const isRolling = (values) => values.upgrade === "rolling";
+  const approval = (id, label, title) => ({ id, type: "choice", label, title, options: APPROVALS, value: policy[id] });
   return [
-    {
-      id: "notify", group: TERMINATION, type: "check", isSwitch: true, label: "Notify instances before they are deleted",
-      value: Boolean(set.terminate), hint: "Each instance then gets a Terminate event, and can save its work and approve.",
-      isShown: (values) => !isSpot(values),
-    },
-    {
-      id: "delay", group: TERMINATION, type: "number", label: "Delay", unit: "minutes", min: MINUTES_MIN, max: MINUTES_MAX,
-      value: set.terminate ? spanMillis(set.terminate) / 60_000 : MINUTES_MIN, isShown: (values) => !isSpot(values) && values.notify,
-      hint: `From ${MINUTES_MIN} to ${MINUTES_MAX} minutes. An instance that does not approve is deleted after it.`, check: checkMinutes,
-    },
-    { id: "os_image", group: "Model", type: "check", label: "Notify instances before a new OS image", value: set.os_image ?? false },
-    {
-      id: "upgrade", group: "Model", type: "choice", label: "Instances get a new model",
-      value: rolling ? "rolling" : set.upgrade ?? "manual", title: "The model is what this form describes. A change of it is a new version",
-      options: [word("manual", "only when an operator upgrades them"), word("automatic", "all at once"), word("rolling", "batch by batch")],
-    },
-    {
-      id: "batch_percent", group: "Model", type: "number", label: "Batch", unit: "% of the instances", min: 1, max: 100,
-      value: rolling?.batch_percent ?? 20, isShown: isRolling, check: (value) => checks.required(value) || checks.number(1, 100)(value),
-    },
-    {
-      id: "batch_pause", group: "Model", type: "text", label: "Pause between batches", value: rolling?.pause ?? "0s", isShown: isRolling,
-      check: (value) => checks.required(value) || checks.span("0s", "7d")(value),
-    },
-    {
-      id: "restart", group: "Approval", type: "choice", label: "Restarts by the owner",
-      title: "Events wait for a VM of the tenant, or for the end of the notice", options: APPROVALS, value: set.policy?.restart ?? "asked",
-    },
-    {
-      id: "redeploy", group: "Approval", type: "choice", label: "Redeployments by the owner", options: APPROVALS,
-      value: set.policy?.redeploy ?? "asked",
-    },
-    {
-      id: "all_down", group: "Approval", type: "choice", label: "All events while no VM of the tenant runs", options: APPROVALS,
-      value: set.policy?.all_down ?? "automatic",
-    },
+    ...inGroup(TERMINATION, [
+      {
+        id: "notify", type: "check", isSwitch: true, label: "Notify instances before they are deleted", value: Boolean(terminate),
+        hint: "Each instance then gets a Terminate event, and can save its work and approve.", isShown: (values) => !isSpot(values),
+      },
+      {
+        id: "delay", type: "number", label: "Delay", unit: "minutes", min: MINUTES_MIN, max: MINUTES_MAX, isNeeded: true,
+        value: terminate ? parseSpan(terminate) / MINUTE : MINUTES_MIN, isShown: (values) => !isSpot(values) && values.notify,
+        hint: `From ${MINUTES_MIN} to ${MINUTES_MAX} minutes. An instance that does not approve is deleted after it.`,
+      },
+    ]),
+    ...inGroup("Model", [
+      { id: "os_image", type: "check", label: "Notify instances before a new OS image", value: os_image },
+      {
+        id: "upgrade", type: "choice", label: "Instances get a new model", value: upgrade.rolling ? "rolling" : upgrade,
+        title: "The model is what this form describes. A change of it is a new version",
+        options: { manual: "only when an operator upgrades them", automatic: "all at once", rolling: "batch by batch" },
+      },
+      {
+        id: "batch_percent", type: "number", label: "Batch", unit: "% of the instances", min: 1, max: 100, value: batch_percent,
+        isNeeded: true, isShown: isRolling,
+      },
+      {
+        id: "batch_pause", label: "Pause between batches", value: pause, isNeeded: true, isShown: isRolling,
+        check: checks.span("0s", "7d"),
+      },
+    ]),
+    ...inGroup("Approval", [
+      approval("restart", "Restarts by the owner", "Events wait for a VM of the tenant, or for the end of the notice"),
+      approval("redeploy", "Redeployments by the owner"),
+      approval("all_down", "All events while no VM of the tenant runs"),
+    ]),
   ];
 }
 
 function newFields() {
-  const zones = [
-    ...new Set([...model.hosts.values()].map(({ zone }) => zone).filter((zone) => zone !== null))
-  ].sort((one, other) => one - other);
+  const zones = zoneOptions();
+  const isOther = (name) => (model.scaleSets.has(name) ? "is the name of another scale set" : "");
   return [
-    {
-      id: "name", group: "Basics", type: "text", label: "Name",
-      check: (value) => checks.name(value) || (model.scaleSets.has(value) ? "is the name of another scale set" : ""),
-    },
-    {
-      id: "instances", group: "Basics", type: "number", label: "Instances", min: 0, max: 1000, value: 2,
-      check: (value) => checks.required(value) || checks.number(0, 1000)(value),
-    },
-    {
-      id: "orchestration", group: "Basics", type: "choice", label: "Grouping of instances", value: "uniform",
-      title: "Each placement group is a tenant: its VMs share one document of events",
-      options: [word("uniform", "uniform: groups of at most 100"), word("flexible", "flexible: one group for all")],
-    },
-    {
-      id: "spot", group: "Basics", type: "choice", label: "Spot VMs", value: "",
-      title: "Spot VMs can be evicted at any time, with 30 seconds of notice",
-      options: [word("", "no"), word("delete", "yes; deleted if evicted"), word("deallocate", "yes; deallocated if evicted")],
-    },
-    {
-      id: "cpus", group: "Basics", type: "number", label: "CPUs of an instance", min: 1, hint: "May be empty.", value: null,
-      check: checks.number(1, 65535),
-    },
-    {
-      id: "memory", group: "Basics", type: "text", label: "Memory of an instance", placeholder: "8GiB", hint: "May be empty.",
-      check: checks.memory,
-    },
-    {
-      id: "zones", group: "Basics", type: "boxes", label: "Zones", options: zones.map((zone) => ({ value: zone, label: `zone ${zone}` })),
-      isShown: () => zones.length > 0, title: "All zones if none is chosen",
-    },
-    ...modelFields({}, (values) => Boolean(values.spot)),
+    ...inGroup("Basics", [
+      { id: "name", label: "Name", isNeeded: true, check: (value) => checks.name(value) || isOther(value) },
+      { id: "instances", type: "number", label: "Instances", min: 0, max: 1000, value: 2, isNeeded: true },
+      {
+        id: "orchestration", type: "choice", label: "Grouping of instances",
+        title: "Each placement group is a tenant: its VMs share one document of events",
+        options: { uniform: "uniform: groups of at most 100", flexible: "flexible: one group for all" },
+      },
+      {
+        id: "spot", type: "choice", label: "Spot VMs", title: "Spot VMs can be evicted at any time, with 30 seconds of notice",
+        options: { "": "no", delete: "yes; deleted if evicted", deallocate: "yes; deallocated if evicted" },
+      },
+      { id: "cpus", type: "number", label: "CPUs of an instance", min: 1, hint: "May be empty." },
+      { id: "memory", label: "Memory of an instance", placeholder: "8GiB", hint: "May be empty.", check: checks.memory },
+      {
+        id: "zones", type: "boxes", label: "Zones", options: zones, isShown: () => !isEmpty(Object.keys(zones)),
+        title: "All zones if none is chosen",
+      },
+    ]),
+    ...modelFields(USUAL, (values) => values.spot),
   ];
 }
 
-const upgradeOf = ({ upgrade, batch_percent, batch_pause }) => (
-  upgrade === "rolling" ? { rolling: { batch_percent, pause: batch_pause } } : upgrade
-);
-const upgradeWords = ({ upgrade, batch_percent, batch_pause }) => [
-  "--upgrade", upgrade, ...(upgrade === "rolling" ? ["--batch-percent", String(batch_percent), "--batch-pause", batch_pause] : []),
-];
-const terminateOf = ({ notify, delay }) => (notify ? `${delay ?? MINUTES_MIN}m` : null);
-const policyOf = ({ restart, redeploy, all_down }) => ({ restart, redeploy, all_down });
-const USUAL_POLICY = { restart: "asked", redeploy: "asked", all_down: "automatic" };
-const changed = (values, base) => Object.fromEntries(Object.entries(values).filter(([name, value]) => value !== base[name]));
-const policyWords = (policy) => Object.entries(policy).flatMap(([name, value]) => [`--${name.replaceAll("_", "-")}`, value]);
-const terminateWords = (terminate) => (
-  terminate ? ["--terminate-notification", "on", "--terminate-delay", terminate] : ["--terminate-notification", "off"]
+/** The members that differ from a base. */
+const differing = (members, base) => Object.fromEntries(
+  Object.entries(members).filter(([name, value]) => value !== undefined && JSON.stringify(value) !== JSON.stringify(base[name]))
 );
 
-function createWords(values) {
-  const { name, instances, orchestration, spot, cpus, memory, zones, os_image, upgrade } = values;
-  const terminate = terminateOf(values);
-  return [
-    "scaleset", "create", name || "NAME", "--instances", String(instances ?? 0),
-    ...(orchestration === "uniform" ? [] : ["--orchestration", orchestration]),
-    ...(spot ? ["--spot", spot] : []), ...(cpus ? ["--cpus", String(cpus)] : []), ...(memory ? ["--memory", memory] : []),
-    ...(terminate ? terminateWords(terminate) : []), ...(os_image ? ["--os-image", "on"] : []),
-    ...(upgrade === "manual" ? [] : upgradeWords(values)),
-    ...policyWords(changed(policyOf(values), USUAL_POLICY)), ...(zones?.length ? ["--zones", ...zones.map(String)] : []),
-  ];
+/** The members of a request that differ from a set. A form without the notice of deletion does not change it. */
+function differences(set, values) {
+  const { orchestration, notify, delay, os_image, upgrade, batch_percent, batch_pause, restart, redeploy, all_down } = values;
+  const policy = differing({ restart, redeploy, all_down }, set.policy);
+  return differing({
+    orchestration, os_image, terminate: notify ? `${delay ?? MINUTES_MIN}m` : notify === undefined ? undefined : null,
+    upgrade: upgrade === "rolling" ? { rolling: { batch_percent, pause: batch_pause } } : upgrade,
+    policy: isEmpty(Object.keys(policy)) ? undefined : policy,
+  }, set);
 }
 
-function createRequest(values) {
-  const { name, instances, orchestration, spot, cpus, memory, zones, os_image, upgrade } = values;
-  const [terminate, policy] = [terminateOf(values), changed(policyOf(values), USUAL_POLICY)];
-  const body = {
-    name, instances: instances ?? 0,
-    ...(orchestration === "uniform" ? {} : { orchestration }),
-    ...(spot ? { spot } : {}), ...(cpus ? { cpus } : {}), ...(memory ? { memory } : {}),
-    ...(terminate ? { terminate } : {}), ...(os_image ? { os_image } : {}),
-    ...(upgrade === "manual" ? {} : { upgrade: upgradeOf(values) }),
-    ...(Object.keys(policy).length ? { policy } : {}), ...(zones?.length ? { zones: zones.map(Number) } : {}),
-  };
-  return { method: "POST", path: "/v1/scalesets", body };
-}
-
-/** The members of a change that differ from the set. */
-function changeBody(set, values) {
-  const body = {};
-  if (values.notify !== undefined && terminateOf(values) !== set.terminate) body.terminate = terminateOf(values);
-  if (values.os_image !== set.os_image) body.os_image = values.os_image;
-  if (JSON.stringify(upgradeOf(values)) !== JSON.stringify(set.upgrade)) body.upgrade = upgradeOf(values);
-  const policy = changed(policyOf(values), set.policy);
-  if (Object.keys(policy).length) body.policy = policy;
-  return body;
-}
-
-function changeWords(set, values) {
-  const body = changeBody(set, values);
-  return [
-    "scaleset", "set", set.name, ...("terminate" in body ? terminateWords(body.terminate) : []),
-    ...("os_image" in body ? [
-      "--os-image", body.os_image ? "on" : "off",
-    ] : []), ...("upgrade" in body ? upgradeWords(values) : []), ...policyWords(body.policy ?? {}),
-  ];
-}
-
-const terminationText = (values) => (
-  values.notify ? `instances are notified ${count(values.delay, "minute")} before they are deleted` : "instances are deleted without notice"
-);
-const optionLabel = (options, value) => options.find((one) => one.value === value)?.label ?? value;
-
-function summary(fields, values) {
-  return fields.filter(({ id }) => values[id] !== undefined && values[id] !== "" && values[id] !== null && id !== "delay").map((field) => {
-    const value = values[field.id];
-    if (field.id === "notify") return [TERMINATION, terminationText(values)];
-    if (field.type === "check") return [field.label, value ? "yes" : "no"];
-    if (field.type === "choice") return [field.label, optionLabel(field.options, value)];
-    if (field.type === "boxes") return [field.label, value.length ? value.join(", ") : "all"];
-    return [field.label, `${value}${field.unit ? ` ${field.unit}` : ""}`];
+/** The options of the command line for such members. */
+function memberWords({ terminate, os_image, upgrade, policy, ...others }) {
+  const onOff = (value) => value !== undefined && (value ? "on" : "off");
+  const { batch_percent, pause: batch_pause } = upgrade?.rolling ?? {};
+  return optionWords({
+    ...others, terminate_notification: onOff(terminate), terminate_delay: terminate, os_image: onOff(os_image),
+    upgrade: upgrade?.rolling ? "rolling" : upgrade, batch_percent, batch_pause, ...policy,
   });
+}
+
+/** The members of a new set. */
+const newMembers = (values) => {
+  const { instances, spot, cpus, memory, zones } = values;
+  return { instances: instances ?? 0, ...given({ spot, cpus, memory, zones: zones?.map(Number) }), ...differences(USUAL, values) };
+};
+
+/** `--zones` is the last one: it takes several words. */
+function createWords(values) {
+  const { zones, ...others } = newMembers(values);
+  return ["scaleset", "create", values.name || "NAME", ...memberWords(others), ...(zones ? ["--zones", ...zones.map(String)] : [])];
+}
+
+function summaryText({ id, type, options, unit = "" }, values) {
+  const value = values[id];
+  if (id === "notify") return value ? `instances are notified ${values.delay} minutes before they are deleted` : "no notice of deletion";
+  if (type === "check") return value ? "yes" : "no";
+  if (type === "choice") return options[value];
+  return type === "boxes" ? value.join(", ") || "all" : `${value} ${unit}`.trim();
+}
+
+/** Facts of a review. */
+function summary(fields, values) {
+  const shown = fields.filter(({ id }) => !["", null, undefined].includes(values[id]) && id !== "delay");
+  return shown.map((field) => [field.id === "notify" ? TERMINATION : field.label, summaryText(field, values)]);
 }
 
 /** Opens the form of a new scale set on the page. */
@@ -189,55 +146,43 @@ export function openCreateForm(main) {
   openForm(main, {
     title: "New scale set", fields, reviewLabel: "Review and create", sendLabel: "Create",
     lead: "A scale set is a group of equal VMs. The server places its instances on healthy hosts.",
-    check: () => "",
     summary: (values) => summary(fields, values),
-    words: createWords, request: createRequest,
-    back: "#/scalesets",
-    past: (values) => `Scale set ${values.name} is created`,
-    after: async (values) => h(
-      "p", {}, h("a", { href: `#/scalesets/${encodeURIComponent(values.name)}`, id: "to-set" }, `See ${values.name} and its instances`),
-    ),
+    words: createWords,
+    request: (values) => ({ method: "POST", path: "/v1/scalesets", body: { name: values.name, ...newMembers(values) } }),
+    back: "#/scalesets", verb: "created",
   });
 }
 
 /** Opens the form of a change of a scale set on the page. */
 export function openChangeForm(main, set) {
+  const { name } = set;
   const fields = modelFields(set, () => set.spot !== null);
   openForm(main, {
-    title: `Change ${set.name}`, fields, reviewLabel: "Review the change", sendLabel: "Change",
+    title: `Change ${name}`, fields, reviewLabel: "Review the change", sendLabel: "Change",
     lead: `A change of the model is a new version of it, after version ${set.model}. Instances that exist keep theirs until they are upgraded, unless they get a new model by themselves.`,
-    check: (values) => (Object.keys(changeBody(set, values)).length ? "" : "Nothing differs from the scale set as it is."),
     summary: (values) => {
-      const body = changeBody(set, values);
-      const ids = Object.keys(body).flatMap(
-        (name) => (
-          name === "terminate" ? ["notify"] : name === "policy" ? Object.keys(body.policy) : name === "upgrade" ? [
-            "upgrade", "batch_percent", "batch_pause",
-          ] : [name]
-        )
-      );
+      const { terminate, policy, upgrade, ...others } = differences(set, values);
+      const ids = Object.keys({ ...others, ...policy });
+      if (terminate !== undefined) ids.push("notify");
+      if (upgrade) ids.push("upgrade", "batch_percent", "batch_pause");
       return summary(fields.filter(({ id }) => ids.includes(id)), values);
     },
-    words: (values) => changeWords(set, values),
-    request: (values) => ({ method: "PATCH", path: `/v1/scalesets/${encodeURIComponent(set.name)}`, body: changeBody(set, values) }),
-    back: `#/scalesets/${encodeURIComponent(set.name)}`,
-    past: () => `Scale set ${set.name} is changed`,
-    after: async () => [
-      upgradeOffer(set.name),
-      h("p", {}, h("a", { href: `#/scalesets/${encodeURIComponent(set.name)}`, id: "to-set" }, `See ${set.name} and its instances`)),
-    ],
+    words: (values) => ["scaleset", "set", name, ...memberWords(differences(set, values))],
+    request: (values) => ({ method: "PATCH", path: `/v1${setPath(name)}`, body: differences(set, values) }),
+    back: `#${setPath(name)}`, verb: "changed", name,
   });
 }
 
-/** The offer to upgrade instances with an older model, as long as there are any. */
+/** The offer to upgrade instances with an older model, if there are any. */
+export const upgradeView = (set) => set?.outdated > 0 && h("div", { class: "callout" },
+  h("p", {}, `Instances with an older model than ${set.model}, and with its notice of deletion: ${set.outdated}.`,
+    set.next_batch && ` The next batch is upgraded ${relative(parseTime(set.next_batch), model.now())}.`),
+  actionBar("scaleset", set, ["upgrade_instances"]));
+
+/** The same, current as long as it is shown. */
 function upgradeOffer(name) {
   const offer = h("div", {});
-  const draw = () => {
-    const set = model.scaleSets.get(name);
-    const text = set?.outdated > 0
-      && `${count(set.outdated, "instance")} with an older model than ${set.model}, and with its notice of deletion.`;
-    replace(offer, text && h("div", { class: "callout" }, h("p", {}, text), actionBar("scaleset", set, ["upgrade_instances"])));
-  };
+  const draw = () => replace(offer, upgradeView(model.scaleSets.get(name)));
   const end = model.subscribe(() => (offer.isConnected ? draw() : end()));
   draw();
   return offer;
@@ -258,17 +203,13 @@ function openForm(main, task) {
   const toReview = actionButton(task.reviewLabel, async () => {
     if (!form.check()) throw new Error("Correct the marked fields first.");
     const values = form.values();
-    const problem = task.check(values);
-    if (problem) throw new Error(problem);
+    const rows = task.summary(values);
+    if (!rows.length) throw new Error("Nothing differs from the scale set as it is.");
     commands.update(task.words(values), task.request(values));
     edit.hidden = true;
     review.hidden = false;
-    const back = h("button", { type: "button", id: "back-button", on: { click: showEdit } }, "Back");
-    replace(review,
-      h("h2", {}, "Review"),
-      h("dl", {}, task.summary(values).map(([name, text]) => [h("dt", {}, name), h("dd", {}, text)])),
-      commands.element,
-      h("div", { class: "buttons" }, back, send));
+    replace(review, h("h2", {}, "Review"), facts(rows), commands.element,
+      h("div", { class: "buttons" }, button("Back", showEdit, { id: "back-button" }), send));
     document.getElementById("send-button").focus();
   }, { class: "primary", id: "review-button" });
 
@@ -276,8 +217,10 @@ function openForm(main, task) {
     const values = form.values();
     const outcome = await sender.send(values);
     await confirmed(outcome);
-    replace(main, h("h1", {}, task.past(values)), outcomeView(outcome), await task.after(values));
-    document.getElementById("to-set")?.focus();
+    const name = task.name ?? values.name;
+    replace(main, h("h1", {}, `Scale set ${name} is ${task.verb}`), outcomeView(outcome), upgradeOffer(name),
+      h("p", {}, h("a", { href: `#${setPath(name)}`, id: "to-set" }, `See ${name} and its instances`)));
+    document.getElementById("to-set").focus();
   }, { class: "primary", id: "send-button", "data-write": true });
 
   replace(edit, form.element, h("div", { class: "buttons" }, h("a", { href: task.back, id: "back" }, "Cancel"), toReview));
