@@ -2,9 +2,9 @@
 
 import { h, mark, replace } from "./dom.js";
 import { count } from "./format.js";
-import { GROUPS, MACHINE_STATES, groupRows, matcher } from "./fleet-layout.js";
-import { FleetMap } from "./fleet-map.js";
-import { FleetTable } from "./fleet-table.js";
+import { GROUPS, MACHINE_STATES, groupRows, matcher } from "./fleet_layout.js";
+import { FleetMap } from "./fleet_map.js";
+import { FleetTable } from "./fleet_table.js";
 import { model } from "./model.js";
 import { openPanel, panelObject } from "./panel.js";
 

@@ -1,7 +1,7 @@
 // Pictures of the states for the canvas of the fleet: the same shapes and colours as elsewhere on the page.
 
 import { SHAPES, h } from "./dom.js";
-import { MACHINE_STATES } from "./fleet-layout.js";
+import { MACHINE_STATES } from "./fleet_layout.js";
 
 /** The strength of the outline of a state that pulses, step by step. */
 export const PHASES = [1, 0.7, 0.35, 0.7];

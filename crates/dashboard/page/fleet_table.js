@@ -2,7 +2,7 @@
 
 import { h, mark, visible } from "./dom.js";
 import { count, countdown, fullTime } from "./format.js";
-import { nameOf, startOf } from "./fleet-layout.js";
+import { nameOf, startOf } from "./fleet_layout.js";
 import { model } from "./model.js";
 
 const PAGE = 100;

@@ -2,8 +2,8 @@
 
 import { h, mark, replace, visible } from "./dom.js";
 import { count, countdown, fullTime } from "./format.js";
-import { GROUPS, MACHINE_STATES, nameOf, nextFocus, place, rowAt, startOf, tileAt } from "./fleet-layout.js";
-import { PHASES, makeSprites } from "./fleet-sprites.js";
+import { GROUPS, MACHINE_STATES, nameOf, nextFocus, place, rowAt, startOf, tileAt } from "./fleet_layout.js";
+import { PHASES, makeSprites } from "./fleet_sprites.js";
 import { STATES, model } from "./model.js";
 
 const SOON = MACHINE_STATES.indexOf(STATES.soon);
