@@ -1,21 +1,27 @@
 // The fleet as rows of tiles: grouping, order, search, and the place of each tile. No element is touched here.
 
-import { model, STATES } from "./model.js";
+import { visible } from "./dom.js";
 import { parseTime } from "./format.js";
+import { STATES, model } from "./model.js";
 
 /** The states of a machine, the most urgent first. A tile knows its state by the index in this list. */
-export const MACHINE_STATES = ["failed", "soon", "started", "scheduled", "approved", "stopped", "idle"].map((id) => STATES[id]);
+export const MACHINE_STATES = Object.values(STATES).filter(({ order }) => order <= STATES.idle.order);
 
-/** What rows can be. `domain` has no columns: the row is the update domain. */
+export const TENANT_HELP = "A tenant owns VMs that get one Scheduled Events document: a scale set, an availability set, or one VM.";
+export const DOMAIN_HELP = "Update domain: VMs of one tenant that may be interrupted together. "
+  + "Planned work touches one update domain of a tenant at a time.";
+
+const tenantOf = (machine) => machine.tenant;
+
+/** What rows can be: `keyOf` a machine decides its row. */
 export const GROUPS = {
-  host: { label: "host", rowHead: "Host", hasColumns: true },
-  tenant: { label: "tenant", rowHead: "Tenant", hasColumns: true },
-  domain: { label: "update domain", rowHead: "Update domain", hasColumns: false },
-  set: { label: "scale or availability set", rowHead: "Set", hasColumns: true },
+  host: { label: "host", rowHead: "Host", keyOf: (machine) => machine.host ?? "" },
+  tenant: { label: "tenant", rowHead: "Tenant", keyOf: tenantOf },
+  domain: { label: "update domain", rowHead: "Update domain", keyOf: (machine) => machine.update_domain },
+  set: { label: "scale or availability set", rowHead: "Set", keyOf: tenantOf },
 };
 
 const SECTIONS = { "scale set": "Scale sets", "availability set": "Availability sets", "cloud service": "Cloud services" };
-const STANDALONE = "Standalone VMs";
 const ROW_PAD = 4;
 const SECTION_HEIGHT = 36;
 const CELL_PAD = 12;
@@ -38,17 +44,14 @@ function naturalKey(text) {
 
 const byKey = (one, other) => (one.key < other.key ? -1 : one.key > other.key ? 1 : 0);
 
-export const nameOf = (machine) => `${machine.tenant}/${machine.name}`;
+/** A name, cut if it is long. */
+export const short = (name) => visible(name, 80);
 
 /** The time at which the first event of a machine may start, or null. */
 export function startOf(machine) {
-  let first = null;
-  for (const id of machine.events) {
-    const event = model.events.get(id);
-    const time = event && event.status !== "Started" ? parseTime(event.not_before) : null;
-    if (time !== null && (first === null || time < first)) first = time;
-  }
-  return first;
+  const waiting = model.eventsOf(machine).filter((event) => event.status !== "Started");
+  const times = waiting.map((event) => parseTime(event.not_before)).filter((time) => time !== null);
+  return times.length ? Math.min(...times) : null;
 }
 
 /** True for machines that have every word of the search in their name, tenant, host or tags. */
@@ -63,125 +66,110 @@ export function matcher(query) {
   };
 }
 
-/** For each group, a function from a machine to its row: { id, label, section }. */
+/** For a group, a function from the key of a machine to its row: [label, section]. */
 function rowFinder(group) {
-  if (group === "tenant") return (machine) => ({ id: machine.tenant, label: machine.tenant, section: "" });
-  if (group === "domain") return ({ update_domain: domain }) => ({ id: domain, label: `UD ${domain}`, section: "" });
-  if (group === "host") return (machine) => hostRow(machine.host ?? "");
+  if (group === "tenant") return (tenant) => [tenant, ""];
+  if (group === "domain") return (domain) => [`UD ${domain}`, ""];
+  if (group === "host") {
+    return (name) => {
+      const zone = model.hosts.get(name)?.zone ?? null;
+      return [name, zone === null ? "" : `Zone ${zone}`];
+    };
+  }
   const setOf = new Map();
   for (const set of model.scaleSets.values()) for (const tenant of set.tenants ?? []) setOf.set(tenant, set.name);
-  return ({ tenant }) => {
+  return (tenant) => {
     const kind = model.tenants.get(tenant)?.kind;
-    const section = SECTIONS[kind];
-    if (!section) return { id: STANDALONE, label: "standalone", section: STANDALONE };
-    const label = (kind === "scale set" && setOf.get(tenant)) || tenant;
-    return { id: `${kind}/${label}`, label, section };
+    if (!SECTIONS[kind]) return ["standalone", "Standalone VMs"];
+    return [(kind === "scale set" && setOf.get(tenant)) || tenant, SECTIONS[kind]];
   };
 }
 
-function hostRow(name) {
-  const zone = model.hosts.get(name)?.zone ?? null;
-  return { id: name, label: name, section: zone === null ? "" : `Zone ${zone}` };
-}
-
-/**
- * The rows, in order: `{ id, label, section, machines }`, the machines by update domain and name. `isWhole` adds hosts
- * without machines.
- */
+/** The rows, in order: `{ label, section, machines }`, the machines by update domain and name. `isWhole` adds empty hosts. */
 export function groupRows(machines, group, isWhole) {
   const find = rowFinder(group);
+  const { keyOf } = GROUPS[group];
   const rows = new Map();
-  const idOf = { host: (machine) => machine.host ?? "", tenant: (machine) => machine.tenant, domain: (machine) => machine.update_domain };
-  const cache = new Map();
-  const rowAt = (row) => {
-    let known = rows.get(row.id);
-    if (!known) rows.set(row.id, (known = { ...row, key: `${naturalKey(row.section)}\n${naturalKey(String(row.label))}`, machines: [] }));
-    return known;
+  const byRowKey = new Map();
+  const rowOf = (key) => {
+    if (byRowKey.has(key)) return byRowKey.get(key);
+    const [label, section] = find(key);
+    const id = `${section}\n${label}`;
+    const row = rows.get(id) ?? { label, section, key: `${naturalKey(section)}\n${naturalKey(label)}`, machines: [] };
+    rows.set(id, row);
+    byRowKey.set(key, row);
+    return row;
   };
-  const quick = idOf[group] ?? ((machine) => machine.tenant);
-  for (const machine of machines) {
-    const id = quick(machine);
-    let row = cache.get(id);
-    if (!row) cache.set(id, (row = rowAt(find(machine))));
-    row.machines.push(machine);
-  }
-  if (isWhole && group === "host") for (const name of model.hosts.keys()) rowAt(hostRow(name));
+  for (const machine of machines) rowOf(keyOf(machine)).machines.push(machine);
+  if (isWhole && group === "host") for (const name of model.hosts.keys()) rowOf(name);
   const list = [...rows.values()].sort(byKey);
   for (const row of list) row.machines = inOrder(row.machines);
   return list;
 }
 
 function inOrder(machines) {
-  const known = machines.map((machine) => ({ machine, domain: machine.update_domain, key: naturalKey(machine.name) }));
-  known.sort((one, other) => one.domain - other.domain || byKey(one, other));
+  const known = machines.map((machine) => ({ machine, key: naturalKey(machine.name) }));
+  known.sort((one, other) => one.machine.update_domain - other.machine.update_domain || byKey(one, other));
   return known.map(({ machine }) => machine);
 }
 
 /**
  * The place of everything, for a width in pixels. Tiles are parallel arrays, in the order of the rows:
- * `machines`, `x`, `y`, `rowOf`. Rows: { label, section, y, height, first, count }. `columns` is null without columns.
+ * `machines`, `x`, `y`, `rowOf`. Rows: { label, y, height, first, count }. `columns` are update domains.
  * A tile has the size `cell`; `stride` is larger if there is room for the name beside it.
  */
 export function place(rows, group, width, isTouch) {
-  const domains = GROUPS[group].hasColumns ? domainsOfFleet() : [];
+  const domains = group === "domain" ? [] : domainsOfFleet();
   const count = rows.reduce((sum, row) => sum + row.machines.length, 0);
   const cell = count > DENSE_FROM ? 14 : isTouch ? 26 : 22;
-  const longest = rows.reduce((length, row) => Math.max(length, String(row.label).length), 4);
+  const longest = rows.reduce((length, row) => Math.max(length, row.label.length), 4);
   const labelWidth = Math.round(Math.min(Math.max(longest * 8 + 28, 72), Math.max(96, Math.min(240, width * 0.3))));
   const room = Math.max(cell, width - labelWidth);
   const columnWidth = Math.floor(room / Math.max(1, domains.length));
-  const named = cell + 8 + 8 * longestName(rows);
-  const isNamed = count <= NAMED_MAX && named <= columnWidth - CELL_PAD;
-  const stride = isNamed ? named : cell;
+  const names = count > NAMED_MAX ? [] : rows.flatMap((row) => row.machines.map((machine) => machine.name.length));
+  const named = cell + 8 + 8 * Math.max(1, ...names);
+  const stride = names.length && named <= columnWidth - CELL_PAD ? named : cell;
   const perColumn = Math.floor((columnWidth - CELL_PAD) / stride);
-  const columns = domains.length > 0 && perColumn >= 1
-    ? domains.map((domain, index) => ({ domain, x: labelWidth + index * columnWidth, width: columnWidth }))
-    : null;
-  const perLine = columns ? perColumn : Math.max(1, Math.floor(room / stride));
-  const columnX = new Map((columns ?? []).map(({ domain, x }) => [domain, x]));
+  const hasColumns = domains.length > 0 && perColumn >= 1;
+  const perLine = hasColumns ? perColumn : Math.max(1, Math.floor(room / stride));
   const layout = {
-    group, width, cell, stride, labelWidth, columns, rows: [], sections: [], height: 0,
+    group, width, cell, stride, labelWidth, columnWidth, columns: hasColumns ? domains : [], rows: [], sections: [],
     machines: new Array(count), x: new Int32Array(count), y: new Int32Array(count), rowOf: new Int32Array(count),
   };
   let [y, tile, section] = [0, 0, ""];
-  for (const { id, label, section: ownSection, machines } of rows) {
-    if (ownSection !== section) {
-      section = ownSection;
+  for (const row of rows) {
+    if (row.section !== section) {
+      section = row.section;
       layout.sections.push({ label: section, y });
       y += SECTION_HEIGHT;
     }
-    const row = { id, label, section, y, height: 0, first: tile, count: machines.length };
-    let [lines, inCell, domain] = [1, 0, null];
-    for (const machine of machines) {
-      if (columns && machine.update_domain !== domain) [domain, inCell] = [machine.update_domain, 0];
+    const first = tile;
+    let [lines, inCell, domain, left] = [1, 0, null, labelWidth];
+    for (const machine of row.machines) {
+      if (hasColumns && machine.update_domain !== domain) {
+        [domain, inCell] = [machine.update_domain, 0];
+        left = labelWidth + domains.indexOf(domain) * columnWidth;
+      }
       const line = Math.floor(inCell / perLine);
       layout.machines[tile] = machine;
-      layout.x[tile] = (columns ? columnX.get(domain) : labelWidth) + (inCell % perLine) * stride;
+      layout.x[tile] = left + (inCell % perLine) * stride;
       layout.y[tile] = y + ROW_PAD + line * cell;
       layout.rowOf[tile] = layout.rows.length;
       lines = Math.max(lines, line + 1);
       inCell += 1;
       tile += 1;
     }
-    row.height = Math.max(lines * cell + 2 * ROW_PAD, 28);
-    y += row.height;
-    layout.rows.push(row);
+    const height = Math.max(lines * cell + 2 * ROW_PAD, 28);
+    layout.rows.push({ label: row.label, y, height, first, count: tile - first });
+    y += height;
   }
-  layout.height = y;
-  return layout;
-}
-
-function longestName(rows) {
-  let length = 1;
-  for (const row of rows) for (const machine of row.machines) length = Math.max(length, machine.name.length);
-  return length;
+  return { ...layout, height: y };
 }
 
 /** The update domains of all machines, so that a filter leaves the columns where they are. */
 function domainsOfFleet() {
-  const domains = new Set();
-  for (const machine of model.machines.values()) domains.add(machine.update_domain);
-  return [...domains].sort((one, other) => one - other);
+  const domains = Array.from(model.machines.values(), (machine) => machine.update_domain);
+  return [...new Set(domains)].sort((one, other) => one - other);
 }
 
 /** The index of the last row that begins at or above `y`. */
@@ -224,21 +212,21 @@ function tileBeyond(layout, from, direction) {
  */
 export function nextFocus(layout, { tile, row }, key, isControl, hasHead) {
   const { machines, rows, rowOf } = layout;
-  const isPage = key.startsWith("Page");
-  const vertical = { ArrowUp: -1, ArrowDown: 1, PageUp: -1, PageDown: 1 }[key];
-  const own = tile === undefined || isControl ? { first: 0, count: machines.length } : rows[rowOf[tile]];
+  const isTile = tile !== undefined;
+  const own = isTile && !isControl ? rows[rowOf[tile]] : { first: 0, count: machines.length };
   if (key === "Home") return { tile: own.first };
   if (key === "End") return { tile: own.first + own.count - 1 };
-  if (tile === undefined) {
-    if (key === "ArrowRight" && rows[row].count) return { tile: rows[row].first };
-    return vertical ? { row: Math.max(0, Math.min(rows.length - 1, row + vertical * (isPage ? PAGE_STEPS : 1))) } : null;
-  }
-  if (key === "ArrowRight") return { tile: Math.min(machines.length - 1, tile + 1) };
-  if (key === "ArrowLeft") return tile === own.first && hasHead(own) ? { row: rowOf[tile] } : { tile: Math.max(0, tile - 1) };
-  if (!vertical) return null;
+  if (key === "ArrowRight" && isTile) return { tile: Math.min(machines.length - 1, tile + 1) };
+  if (key === "ArrowRight") return rows[row].count ? { tile: rows[row].first } : null;
+  if (key === "ArrowLeft" && tile === own.first && hasHead(own)) return { row: rowOf[tile] };
+  if (key === "ArrowLeft" && isTile) return { tile: Math.max(0, tile - 1) };
+  const direction = { ArrowUp: -1, ArrowDown: 1, PageUp: -1, PageDown: 1 }[key];
+  if (!direction) return null;
+  const steps = key.startsWith("Page") ? PAGE_STEPS : 1;
+  if (!isTile) return { row: Math.max(0, Math.min(rows.length - 1, row + direction * steps)) };
   let found = tile;
-  for (let step = 0; step < (isPage ? PAGE_STEPS : 1); step += 1) {
-    const beyond = tileBeyond(layout, found, vertical);
+  for (let step = 0; step < steps; step += 1) {
+    const beyond = tileBeyond(layout, found, direction);
     if (beyond >= 0) found = beyond;
   }
   return { tile: found };

@@ -1,17 +1,15 @@
 // The fleet on a canvas. It has the size of the visible part; only that part is drawn, and of a change only its tiles.
 
-import { h, mark, replace, visible } from "./dom.js";
+import { h, mark, replace } from "./dom.js";
 import { count, countdown, fullTime } from "./format.js";
-import { GROUPS, MACHINE_STATES, nameOf, nextFocus, place, rowAt, startOf, tileAt } from "./fleet_layout.js";
+import { DOMAIN_HELP, GROUPS, MACHINE_STATES, nextFocus, place, rowAt, short, startOf, tileAt } from "./fleet_layout.js";
 import { PHASES, makeSprites } from "./fleet_sprites.js";
-import { STATES, model } from "./model.js";
+import { STATES, model, nameOf } from "./model.js";
 
-const SOON = MACHINE_STATES.indexOf(STATES.soon);
+const SOON = STATES.soon.order;
 const PHASE_MILLIS = 300;
 const LABEL_FONT = "14px system-ui, sans-serif";
-const SECTION_FONT = "600 14px system-ui, sans-serif";
-const DOMAIN_HELP = "Update domain: VMs of one tenant that may be interrupted together. "
-  + "Planned work touches one update domain of a tenant at a time.";
+const REDUCED_MOTION = "(prefers-reduced-motion: reduce)";
 
 /**
  * The map of the fleet. Calls `openObject(kind, name)` for a machine or a host that is chosen, and `relayout()` when its
@@ -23,20 +21,18 @@ export class FleetMap {
   #layout = null;
   #states = new Uint8Array(0);
   #tiles = new Map();
-  #group = "host";
   #sprites = null;
   #dpr = 0;
-  #size = { width: 0, height: 0 };
+  #height = 0;
+  #top = 0;
   #dirty = new Set();
   #isWholeDirty = false;
   #frame = 0;
   #phase = 0;
-  #pulse = 0;
   #hovered = -1;
-  #focus = null; // { tile } or { row }
-  #focusName = "";
+  // { tile } or { row }
+  #focus = null;
   #selected = "";
-  #selectedTile = -1;
   #ends = new AbortController();
 
   constructor(openObject, relayout) {
@@ -44,7 +40,7 @@ export class FleetMap {
     this.head = h("div", { class: "fleet-columns", "aria-hidden": "true" });
     const role = { role: "application", "aria-roledescription": "fleet map" };
     this.canvas = h("canvas", { id: "fleet-canvas", class: "fleet-canvas", tabindex: "0", ...role });
-    this.space = h("div", { class: "fleet-space" }, this.canvas);
+    this.space = h("div", {}, this.canvas);
     this.scroller = h("div", { class: "fleet-scroller", id: "fleet-scroller" }, this.space);
     this.tip = h("div", { class: "fleet-tip", role: "tooltip", hidden: true });
     this.live = h("p", { class: "sr", "aria-live": "polite" });
@@ -56,72 +52,73 @@ export class FleetMap {
   #listen() {
     const { signal } = this.#ends;
     const on = (target, type, handler) => target.addEventListener(type, handler, { signal });
-    on(this.scroller, "scroll", () => (this.#hide(), this.#wholeSoon()));
+    const hide = () => {
+      this.#hide();
+      this.redraw();
+    };
+    on(this.scroller, "scroll", hide);
     on(this.canvas, "pointermove", (event) => event.pointerType !== "touch" && this.#hover(event));
     on(this.canvas, "pointerleave", () => this.#hide());
     on(this.canvas, "click", (event) => this.#click(event));
     on(this.canvas, "keydown", (event) => this.#key(event));
     on(this.canvas, "focus", () => this.#focusIn());
-    on(this.canvas, "blur", () => (this.#hide(), this.#wholeSoon()));
-    for (const query of ["(prefers-color-scheme: dark)", "(prefers-reduced-motion: reduce)", "(forced-colors: active)"]) {
-      on(matchMedia(query), "change", () => ((this.#sprites = null), this.#wholeSoon()));
+    on(this.canvas, "blur", hide);
+    for (const query of ["(prefers-color-scheme: dark)", REDUCED_MOTION, "(forced-colors: active)"]) {
+      on(matchMedia(query), "change", () => {
+        this.#sprites = null;
+        this.redraw();
+      });
     }
-    this.observer = new ResizeObserver(() => this.#resize());
-    this.observer.observe(this.scroller);
-    this.#pulse = setInterval(() => this.#beat(), PHASE_MILLIS);
+    const observer = new ResizeObserver(() => this.#resize());
+    observer.observe(this.scroller);
+    const pulse = setInterval(() => this.#beat(), PHASE_MILLIS);
+    on(signal, "abort", () => {
+      observer.disconnect();
+      clearInterval(pulse);
+      cancelAnimationFrame(this.#frame);
+    });
   }
 
   close() {
     this.#ends.abort();
-    this.observer.disconnect();
-    clearInterval(this.#pulse);
-    cancelAnimationFrame(this.#frame);
   }
 
   /** Shows other rows, or the same rows after machines have moved. `setStates` follows. */
   setRows(rows, group) {
-    const width = this.scroller.clientWidth;
-    if (group !== this.#group) [this.#focus, this.#focusName] = [null, ""];
-    this.#group = group;
-    this.#layout = place(rows, group, width, matchMedia("(pointer: coarse)").matches);
-    const { machines, columns, height } = this.#layout;
+    const focused = this.#layout?.group === group && this.#focus ? this.#focusName() : null;
+    this.#layout = place(rows, group, this.scroller.clientWidth, matchMedia("(pointer: coarse)").matches);
+    const { machines, height } = this.#layout;
     this.#tiles = new Map(machines.map((machine, tile) => [nameOf(machine), tile]));
     this.#states = new Uint8Array(machines.length);
     this.#sprites = null;
-    this.#selectedTile = this.#tiles.get(this.#selected) ?? -1;
-    this.#keepFocus();
+    this.#focus = this.#find(focused);
     this.space.style.height = `${height}px`;
-    this.#drawHead(columns);
-    this.canvas.setAttribute("aria-label", this.#label());
+    this.#drawHead();
+    const size = `Map of ${count(machines.length, "VM")}, ${count(rows.length, "row")}, one per ${GROUPS[group].label}.`;
+    const help = "Arrow keys move between VMs, Enter opens a VM. The table has the same content.";
+    this.canvas.setAttribute("aria-label", `${size} ${help}`);
     this.#resize();
-    this.#wholeSoon();
+    this.redraw();
   }
 
   /** The machine of `tenant/name` that the panel shows. */
   select(name) {
     if (name === this.#selected) return;
     this.#selected = name;
-    this.#selectedTile = this.#tiles.get(name) ?? -1;
-    this.#wholeSoon();
+    this.redraw();
   }
 
   /** Takes the machines of the rows, in any order, with their names (`tenant/name`) and their states. */
   setStates(names, machines, states) {
-    if (!this.#layout) return;
     for (let index = 0; index < names.length; index += 1) {
       const tile = this.#tiles.get(names[index]);
       if (tile === undefined) continue;
       this.#layout.machines[tile] = machines[index];
       if (this.#states[tile] === states[index]) continue;
       this.#states[tile] = states[index];
-      if (!this.#isWholeDirty) this.#dirty.add(tile);
+      this.#dirty.add(tile);
     }
     if (this.#dirty.size) this.#soon();
-  }
-
-  /** Hosts have changed: their names may get or lose a mark. */
-  drawHosts() {
-    if (this.#group === "host") this.#wholeSoon();
   }
 
   /** Twice a second: the countdown in the tooltip. */
@@ -130,186 +127,188 @@ export class FleetMap {
     if (time && !this.tip.hidden) time.textContent = left(Number(time.dataset.until));
   }
 
-  #label() {
-    const { machines, rows } = this.#layout;
-    return `Map of ${count(machines.length, "VM")}, ${count(rows.length, "row")}, one per ${GROUPS[this.#group].label}. `
-      + "Arrow keys move between VMs, Enter opens a VM. The table has the same content.";
-  }
-
-  #drawHead(columns) {
-    const text = (domain, width) => (width >= 130 ? `update domain ${domain}` : width >= 48 ? `UD ${domain}` : domain);
-    const head = h("span", { class: "fleet-column", title: this.#group === "domain" ? DOMAIN_HELP : null }, GROUPS[this.#group].rowHead);
-    const cells = (columns ?? []).map(({ domain, x, width }) => {
-      const cell = h("span", { class: "fleet-column", title: DOMAIN_HELP }, text(domain, width));
-      cell.style.left = `${x}px`;
+  #drawHead() {
+    const { group, columns, labelWidth, columnWidth } = this.#layout;
+    const text = columnWidth >= 130 ? "update domain " : columnWidth >= 48 ? "UD " : "";
+    const head = h("span", { class: "fleet-column", title: group === "domain" ? DOMAIN_HELP : null }, GROUPS[group].rowHead);
+    const cells = columns.map((domain, index) => {
+      const cell = h("span", { class: "fleet-column", title: DOMAIN_HELP }, `${text}${domain}`);
+      cell.style.left = `${labelWidth + index * columnWidth}px`;
       return cell;
     });
     replace(this.head, head, cells);
   }
 
   #resize() {
-    const [width, height] = [this.scroller.clientWidth, this.scroller.clientHeight];
+    const { clientWidth: width, clientHeight: height } = this.scroller;
     if (!width || !height || !this.#layout) return;
     if (this.#layout.width !== width) return this.#relayout();
+    const { canvas } = this;
     const dpr = window.devicePixelRatio || 1;
-    if (this.#size.width === width && this.#size.height === height && this.#dpr === dpr) return;
+    const size = [width, height].map((length) => Math.round(length * dpr));
+    if (canvas.width === size[0] && canvas.height === size[1] && this.#dpr === dpr) return;
     if (this.#dpr !== dpr) this.#sprites = null;
-    [this.#size, this.#dpr] = [{ width, height }, dpr];
-    this.canvas.width = Math.round(width * dpr);
-    this.canvas.height = Math.round(height * dpr);
-    this.canvas.style.width = `${width}px`;
-    this.canvas.style.height = `${height}px`;
-    this.#wholeSoon();
+    [this.#height, this.#dpr] = [height, dpr];
+    [canvas.width, canvas.height] = size;
+    [canvas.style.width, canvas.style.height] = [`${width}px`, `${height}px`];
+    this.redraw();
   }
 
   #soon() {
     this.#frame ||= requestAnimationFrame(() => {
       this.#frame = 0;
-      this.#draw(this.#isWholeDirty);
+      this.#draw();
     });
   }
 
-  #wholeSoon() {
+  /** Draws everything with the next frame. */
+  redraw() {
     this.#isWholeDirty = true;
     this.#soon();
   }
 
   /** Moves the pulsing outlines on, if any is visible. */
   #beat() {
-    if (document.hidden || !this.#layout || matchMedia("(prefers-reduced-motion: reduce)").matches) return;
+    if (document.hidden || !this.#layout || matchMedia(REDUCED_MOTION).matches) return;
     this.#phase = (this.#phase + 1) % PHASES.length;
     this.#eachVisible((tile) => this.#states[tile] === SOON && this.#dirty.add(tile));
     if (this.#dirty.size) this.#soon();
   }
 
-  #eachVisible(visit) {
-    const { rows, y, cell } = this.#layout;
-    const top = this.scroller.scrollTop;
-    const bottom = top + this.#size.height;
-    for (let index = rowAt(this.#layout, top); index < rows.length && rows[index].y < bottom; index += 1) {
-      const row = rows[index];
-      for (let tile = row.first; tile < row.first + row.count; tile += 1) {
-        if (y[tile] + cell > top && y[tile] < bottom) visit(tile);
-      }
-    }
+  #eachVisibleRow(visit) {
+    const { rows } = this.#layout;
+    const bottom = this.#top + this.#height;
+    for (let index = rowAt(this.#layout, this.#top); rows[index]?.y < bottom; index += 1) visit(rows[index]);
   }
 
-  #draw(isWhole) {
-    if (!this.#layout || !this.canvas.width) return;
+  #eachVisible(visit) {
+    this.#eachVisibleRow(({ first, count }) => {
+      for (let tile = first; tile < first + count; tile += 1) if (this.#isVisible(tile)) visit(tile);
+    });
+  }
+
+  #isVisible(tile) {
+    const y = this.#layout.y[tile] - this.#top;
+    return y + this.#layout.cell > 0 && y < this.#height;
+  }
+
+  #draw() {
+    if (!this.#layout || !this.#dpr) return;
     if ((window.devicePixelRatio || 1) !== this.#dpr) return this.#resize();
     this.#sprites ??= makeSprites(this.element, this.#layout.cell, this.#dpr);
     const { context } = this;
-    const { cell, x, y } = this.#layout;
-    const top = this.scroller.scrollTop;
-    context.setTransform(this.#dpr, 0, 0, this.#dpr, 0, 0);
-    if (isWhole) {
-      context.clearRect(0, 0, this.#size.width, this.#size.height);
-      this.#drawRows(top);
-      this.#eachVisible((tile) => this.#drawTile(tile, top));
-      if (this.#layout.stride > cell) this.#drawNames(top);
+    const { cell, stride, x, y, width } = this.#layout;
+    this.#top = this.scroller.scrollTop;
+    // Tiles and rows have places in the whole fleet.
+    context.setTransform(this.#dpr, 0, 0, this.#dpr, 0, -Math.round(this.#top * this.#dpr));
+    if (this.#isWholeDirty) {
+      context.clearRect(0, this.#top - 1, width, this.#height + 2);
+      this.#drawRows();
+      this.#eachVisible((tile) => this.#drawTile(tile));
+      if (stride > cell) this.#drawNames();
     } else {
       for (const tile of this.#dirty) {
-        if (y[tile] + cell <= top || y[tile] >= top + this.#size.height) continue;
-        context.clearRect(x[tile], y[tile] - top, cell, cell);
-        this.#drawTile(tile, top);
+        if (!this.#isVisible(tile)) continue;
+        context.clearRect(x[tile], y[tile], cell, cell);
+        this.#drawTile(tile);
       }
     }
+    this.#drawFrames();
     this.#isWholeDirty = false;
     this.#dirty.clear();
   }
 
-  #drawTile(tile, top) {
+  #drawTile(tile) {
     const { cell, x, y } = this.#layout;
     const state = this.#states[tile];
     const sprite = state === SOON ? this.#sprites.pulses[this.#phase] : this.#sprites.states[state];
-    this.context.drawImage(sprite, x[tile], y[tile] - top, cell, cell);
-    const isFocus = this.#focus?.tile === tile && document.activeElement === this.canvas;
-    const { link, text } = this.#sprites.colours;
-    if (isFocus || tile === this.#selectedTile) this.#frameTile(x[tile], y[tile] - top, cell, cell, isFocus ? link : text);
+    this.context.drawImage(sprite, x[tile], y[tile], cell, cell);
   }
 
-  #drawNames(top) {
+  #drawNames() {
     const { cell, x, y, machines } = this.#layout;
-    this.context.font = LABEL_FONT;
-    this.context.textBaseline = "middle";
     this.context.fillStyle = this.#sprites.colours.text;
-    this.#eachVisible((tile) => this.context.fillText(visible(machines[tile].name, 80), x[tile] + cell + 2, y[tile] - top + cell / 2));
+    this.#eachVisible((tile) => this.context.fillText(short(machines[tile].name), x[tile] + cell + 2, y[tile] + cell / 2));
   }
 
-  #frameTile(x, y, width, height, colour) {
-    this.context.strokeStyle = colour;
-    this.context.lineWidth = 2;
-    this.context.strokeRect(x + 1, y + 1, width - 2, height - 2);
+  /** The frames of the machine in the panel, and of the focus. */
+  #drawFrames() {
+    const { cell, x, y, rows, labelWidth } = this.#layout;
+    const { text, link } = this.#sprites.colours;
+    const frame = (colour, ...box) => {
+      this.context.strokeStyle = colour;
+      this.context.lineWidth = 2;
+      this.context.strokeRect(...box);
+    };
+    const tileFrame = (tile, colour) => frame(colour, x[tile] + 1, y[tile] + 1, cell - 2, cell - 2);
+    const selected = this.#tiles.get(this.#selected);
+    if (selected !== undefined) tileFrame(selected, text);
+    if (!this.#focus || document.activeElement !== this.canvas) return;
+    const { tile, row } = this.#focus;
+    if (tile !== undefined) tileFrame(tile, link);
+    else frame(link, 1, rows[row].y + 3, labelWidth - 8, 24);
   }
 
-  #drawRows(top) {
+  #drawRows() {
     const { context } = this;
-    const { rows, sections, labelWidth, width } = this.#layout;
-    const { colours } = this.#sprites;
-    const bottom = top + this.#size.height;
+    const { sections, labelWidth, width } = this.#layout;
+    const { colours, marks } = this.#sprites;
     context.textBaseline = "middle";
     context.fillStyle = colours.quiet;
-    context.font = SECTION_FONT;
-    for (const { label, y } of sections) if (y + 40 > top && y < bottom) context.fillText(label, 0, y - top + 22);
+    context.font = `600 ${LABEL_FONT}`;
+    for (const { label, y } of sections) context.fillText(label, 0, y + 22);
     context.font = LABEL_FONT;
-    context.strokeStyle = colours.line;
-    context.lineWidth = 1;
-    for (let index = rowAt(this.#layout, top); index < rows.length && rows[index].y < bottom; index += 1) {
-      const row = rows[index];
-      const y = row.y - top;
-      context.beginPath();
-      context.moveTo(0, Math.round(y) + 0.5);
-      context.lineTo(width, Math.round(y) + 0.5);
-      context.stroke();
-      const state = this.#group === "host" ? hostState(row.id) : null;
-      const isLink = this.#isHost(row);
-      context.fillStyle = isLink ? colours.link : colours.text;
-      row.text ??= fit(context, visible(row.label, 80), labelWidth - 28);
-      const textY = y + 15;
-      if (state) context.drawImage(this.#sprites.marks[state], 0, textY - 8, 16, 16);
-      context.fillText(row.text, state ? 20 : 0, textY);
-      if (this.#focus?.row === index && document.activeElement === this.canvas) this.#frameTile(0, y + 2, labelWidth - 6, 26, colours.link);
-    }
+    this.#eachVisibleRow((row) => {
+      context.fillStyle = colours.line;
+      context.fillRect(0, row.y, width, 1);
+      const isHost = this.#isHost(row);
+      const state = isHost && hostState(row.label);
+      context.fillStyle = isHost ? colours.link : colours.text;
+      row.text ??= fit(context, short(row.label), labelWidth - 28);
+      if (state) context.drawImage(marks[state], 0, row.y + 7, 16, 16);
+      context.fillText(row.text, state ? 20 : 0, row.y + 15);
+    });
   }
 
-  #isHost = (row) => this.#group === "host" && model.hosts.has(row.id);
+  #isHost = (row) => this.#layout.group === "host" && model.hosts.has(row.label);
 
+  /** What is at the pointer: { tile } or { row }, or neither. */
   #at(event) {
+    if (!this.#layout) return {};
     const box = this.canvas.getBoundingClientRect();
     const [x, y] = [event.clientX - box.left, event.clientY - box.top + this.scroller.scrollTop];
-    if (!this.#layout) return {};
     const tile = tileAt(this.#layout, x, y);
     if (tile >= 0) return { tile };
     const index = rowAt(this.#layout, y);
     const row = this.#layout.rows[index];
-    return row && x < this.#layout.labelWidth - 6 && y >= row.y && y < row.y + row.height && this.#isHost(row) ? { row: index } : {};
+    const isIn = row && x < this.#layout.labelWidth - 6 && y >= row.y && y < row.y + row.height;
+    return isIn && this.#isHost(row) ? { row: index } : {};
   }
 
   #hover(event) {
     const { tile = -1, row } = this.#at(event);
     this.canvas.style.cursor = tile >= 0 || row !== undefined ? "pointer" : "";
     if (tile === this.#hovered) return;
+    if (tile < 0) return this.#hide();
     this.#hovered = tile;
-    if (tile < 0) this.#hide();
-    else this.#show(tile);
+    this.#show(tile);
   }
 
   #show(tile) {
     const { x, y, cell, machines, width } = this.#layout;
     const machine = machines[tile];
+    const state = MACHINE_STATES[this.#states[tile]];
     const until = startOf(machine);
     replace(this.tip,
-      h("p", {}, mark(MACHINE_STATES[this.#states[tile]]), " ", h("b", {}, visible(machine.name, 80))),
-      h("p", {}, MACHINE_STATES[this.#states[tile]].name,
-        until !== null && [" · starts in ", h("time", { class: "number", "data-until": until, title: fullTime(until) }, left(until))]),
-      h("p", { class: "quiet" },
-        `tenant ${visible(machine.tenant, 80)}`,
-        machine.host && ` · host ${visible(machine.host, 80)}`,
-        ` · update domain ${machine.update_domain}`));
+      h("p", {}, mark(state), " ", h("b", {}, short(machine.name))),
+      h("p", {}, state.name,
+        until !== null && [" · starts in ", h("time", { "data-until": until, title: fullTime(until) }, left(until))]),
+      h("p", { class: "quiet" }, placeOf(machine).join(" · ")));
     this.tip.hidden = false;
     const tip = this.tip.getBoundingClientRect();
-    const top = y[tile] - this.scroller.scrollTop + this.scroller.offsetTop;
-    const isBelow = top + cell + tip.height + 8 < this.#size.height + this.scroller.offsetTop;
+    const { scrollTop, offsetTop } = this.scroller;
+    const top = y[tile] - scrollTop + offsetTop;
+    const isBelow = top + cell + tip.height + 8 < this.#height + offsetTop;
     this.tip.style.left = `${Math.max(0, Math.min(x[tile], width - tip.width))}px`;
     this.tip.style.top = `${isBelow ? top + cell + 4 : top - tip.height - 4}px`;
   }
@@ -320,18 +319,28 @@ export class FleetMap {
   }
 
   #click(event) {
-    const { tile, row } = this.#at(event);
+    const found = this.#at(event);
     this.#hide();
-    if (tile !== undefined) this.#setFocus({ tile }, true);
-    else if (row !== undefined) this.#setFocus({ row }, true);
-    else return;
+    if (Object.keys(found).length === 0) return;
+    this.#setFocus(found, true);
     this.#choose();
   }
 
   #choose() {
-    const { tile, row } = this.#focus ?? {};
-    if (tile !== undefined) this.#openObject("machine", nameOf(this.#layout.machines[tile]));
-    else if (row !== undefined) this.#openObject("host", this.#layout.rows[row].id);
+    if (this.#focus) this.#openObject(this.#focus.row === undefined ? "machine" : "host", this.#focusName());
+  }
+
+  #focusName() {
+    const { tile, row } = this.#focus;
+    return row === undefined ? nameOf(this.#layout.machines[tile]) : this.#layout.rows[row].label;
+  }
+
+  /** The focus on the object that had it before, if it is still there. */
+  #find(name) {
+    const isTile = this.#focus?.tile !== undefined;
+    const index = isTile ? this.#tiles.get(name) ?? -1 : this.#layout.rows.findIndex((row) => row.label === name);
+    if (index < 0) return null;
+    return isTile ? { tile: index } : { row: index };
   }
 
   #focusIn() {
@@ -342,64 +351,51 @@ export class FleetMap {
 
   #key(event) {
     if (!this.#layout?.machines.length || event.altKey || event.metaKey) return;
-    if (event.key === "Enter" || event.key === " ") {
-      event.preventDefault();
-      return this.#choose();
-    }
+    const isChoice = event.key === "Enter" || event.key === " ";
     const next = nextFocus(this.#layout, this.#focus ?? { tile: 0 }, event.key, event.ctrlKey, this.#isHost);
-    if (!next) return;
-    event.preventDefault();
-    this.#setFocus(next);
+    if (isChoice || next) event.preventDefault();
+    if (isChoice) this.#choose();
+    else if (next) this.#setFocus(next);
   }
 
   /** Moves the focus, scrolls to it, and says what it is. */
   #setFocus(focus, isQuiet = false) {
     this.#focus = focus;
-    const { rows, y, cell, machines } = this.#layout;
-    const isTile = focus.tile !== undefined;
-    this.#focusName = isTile ? nameOf(machines[focus.tile]) : rows[focus.row].id;
-    const [top, height] = isTile ? [y[focus.tile], cell] : [rows[focus.row].y, 28];
+    const { rows, y, cell } = this.#layout;
+    const { tile } = focus;
+    const row = rows[focus.row];
+    const [top, bottom] = row ? [row.y, row.y + 28] : [y[tile], y[tile] + cell];
     const { scrollTop } = this.scroller;
     if (top < scrollTop) this.scroller.scrollTop = Math.max(0, top - 48);
-    else if (top + height > scrollTop + this.#size.height) this.scroller.scrollTop = top + height - this.#size.height + 16;
-    this.#wholeSoon();
+    else if (bottom > scrollTop + this.#height) this.scroller.scrollTop = bottom - this.#height + 16;
+    this.redraw();
     if (isQuiet) return;
-    this.live.textContent = isTile ? this.#sentence(focus.tile) : hostSentence(rows[focus.row]);
-    if (isTile) requestAnimationFrame(() => this.#focus === focus && document.activeElement === this.canvas && this.#show(focus.tile));
-    else this.#hide();
-  }
-
-  /** After a new layout, the focus is on the same object, if it is still there. */
-  #keepFocus() {
-    if (!this.#focus) return;
-    const tile = this.#tiles.get(this.#focusName);
-    const row = this.#layout.rows.findIndex((one) => one.id === this.#focusName);
-    if (this.#focus.tile !== undefined) this.#focus = tile === undefined ? null : { tile };
-    else this.#focus = row < 0 ? null : { row };
+    this.live.textContent = row ? hostSentence(row) : this.#sentence(tile);
+    if (row) this.#hide();
+    else requestAnimationFrame(() => this.#focus === focus && document.activeElement === this.canvas && this.#show(tile));
   }
 
   #sentence(tile) {
     const machine = this.#layout.machines[tile];
     const until = startOf(machine);
-    const parts = [visible(machine.name, 80), MACHINE_STATES[this.#states[tile]].name];
-    if (until !== null) parts.push(`starts in ${left(until)}`);
-    parts.push(`tenant ${visible(machine.tenant, 80)}`);
-    if (machine.host) parts.push(`host ${visible(machine.host, 80)}`);
-    return `${parts.join(", ")}, update domain ${machine.update_domain}`;
+    const start = until === null ? [] : [`starts in ${left(until)}`];
+    return [short(machine.name), MACHINE_STATES[this.#states[tile]].name, ...start, ...placeOf(machine)].join(", ");
   }
 }
 
 const left = (until) => countdown(until - model.now());
 
-function hostSentence(row) {
-  const host = model.hosts.get(row.id);
-  return `host ${visible(row.label, 80)}, ${host?.health ?? "unknown"}, ${count(row.count, "VM")}. Enter opens it.`;
+function placeOf({ tenant, host, update_domain: domain }) {
+  return [`tenant ${short(tenant)}`, ...(host ? [`host ${short(host)}`] : []), `update domain ${domain}`];
+}
+
+function hostSentence({ label, count: machines }) {
+  return `host ${short(label)}, ${model.hosts.get(label)?.health ?? "unknown"}, ${count(machines, "VM")}. Enter opens it.`;
 }
 
 /** The mark beside the name of a host, or null. */
 function hostState(name) {
   const host = model.hosts.get(name);
-  if (!host) return null;
   if (host.attention || host.health !== "healthy") return "failed";
   if (host.step_since) return "started";
   return host.work ? "scheduled" : null;

@@ -8,41 +8,44 @@ export const PHASES = [1, 0.7, 0.35, 0.7];
 
 /** One picture for each state, in the colours of the theme. The colours are read from the style sheet. */
 export function makeSprites(parent, cell, dpr) {
-  const probe = h("span", { class: "mark" });
+  const probe = h("span");
   parent.append(probe);
-  const colourOf = (name) => ((probe.style.color = `var(--${name})`), getComputedStyle(probe).color);
-  const colours = Object.fromEntries(["text", "quiet", "line", "link", "on-solid"].map((name) => [name, colourOf(name)]));
+  const colourOf = (name) => {
+    probe.style.color = `var(--${name})`;
+    return getComputedStyle(probe).color;
+  };
+  const colours = Object.fromEntries(["text", "quiet", "line", "link", "ground"].map((name) => [name, colourOf(name)]));
   const inset = cell >= 20 ? 2 : 1;
-  const sprite = (id, size, edge, ringAlpha) => {
+  const sprite = (id, size = cell, edge = inset, ringAlpha = 1) => {
     const canvas = document.createElement("canvas");
     canvas.width = canvas.height = Math.round(size * dpr);
     const context = canvas.getContext("2d");
     const scale = (canvas.width - 2 * edge * dpr) / 20;
     context.setTransform(scale, 0, 0, scale, edge * dpr, edge * dpr);
-    for (const part of SHAPES[id]) paint(context, part, colourOf(id), colours["on-solid"], ringAlpha);
+    probe.className = id;
+    for (const part of SHAPES[id]) paint(context, part, colourOf("state"), colours.ground, ringAlpha);
     return canvas;
   };
   const made = {
     colours,
-    states: MACHINE_STATES.map(({ id }) => sprite(id, cell, inset, 1)),
+    states: MACHINE_STATES.map(({ id }) => sprite(id)),
     pulses: PHASES.map((alpha) => sprite("soon", cell, inset, alpha)),
-    marks: Object.fromEntries(["failed", "started", "scheduled"].map((id) => [id, sprite(id, 16, 0, 1)])),
+    marks: Object.fromEntries(["failed", "started", "scheduled"].map((id) => [id, sprite(id, 16, 0)])),
   };
   probe.remove();
   return made;
 }
 
-function paint(context, { d, class: style }, colour, onSolid, ringAlpha) {
+function paint(context, { d, class: style }, colour, ground, ringAlpha) {
   const path = new Path2D(d);
-  const classes = style.split(" ");
-  context.globalAlpha = classes.includes("ring") ? ringAlpha : 1;
+  const is = (name) => style.split(" ").includes(name);
   context.fillStyle = colour;
-  if (classes.includes("solid")) return context.fill(path);
-  context.strokeStyle = classes.includes("cut") ? onSolid : colour;
-  context.lineWidth = classes.includes("thick") ? 3.4 : classes.includes("ring") ? 1.4 : 2.1;
-  context.lineCap = context.lineJoin = classes.includes("outline") ? "butt" : "round";
-  if (classes.includes("outline")) context.lineJoin = "miter";
-  context.setLineDash(classes.includes("dashed") ? [3, 2.4] : []);
+  if (is("solid")) return context.fill(path);
+  context.globalAlpha = is("ring") ? ringAlpha : 1;
+  context.strokeStyle = is("cut") ? ground : colour;
+  context.lineWidth = is("thick") ? 3.4 : is("ring") ? 1.4 : 2;
+  if (is("dashed")) context.setLineDash([3, 2.4]);
+  // Outlines come first in a shape: their corners are sharp.
+  if (!is("outline")) context.lineCap = context.lineJoin = "round";
   context.stroke(path);
-  context.globalAlpha = 1;
 }

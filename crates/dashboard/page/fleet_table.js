@@ -1,21 +1,21 @@
 // The fleet as a table: the same machines as on the map, a page at a time.
 
-import { h, mark, visible } from "./dom.js";
+import { h, mark } from "./dom.js";
 import { count, countdown, fullTime } from "./format.js";
-import { nameOf, startOf } from "./fleet_layout.js";
-import { model } from "./model.js";
+import { DOMAIN_HELP, TENANT_HELP, short, startOf } from "./fleet_layout.js";
+import { model, nameOf } from "./model.js";
 
 const PAGE = 100;
-const HEADS = [
-  ["State", ""],
-  ["VM", ""],
-  ["Tenant", "The owner of VMs that get one Scheduled Events document: a scale set, an availability set, or one VM."],
-  ["Host", ""],
-  ["Update domain", "VMs of one tenant that may be interrupted together."],
-  ["Fault domain", "VMs that share a point of failure, such as a rack."],
-  ["Power", ""],
-  ["Starts in", "The time until the first announced event may start without an approval."],
-];
+const HEADS = {
+  State: null,
+  VM: null,
+  Tenant: TENANT_HELP,
+  Host: null,
+  "Update domain": DOMAIN_HELP,
+  "Fault domain": "VMs that share a point of failure, such as a rack.",
+  Power: null,
+  "Starts in": "The time until the first announced event may start without an approval.",
+};
 
 /** The table of the fleet. `openObject(kind, name)` is called for a machine or a host that is chosen. */
 export class FleetTable {
@@ -27,14 +27,15 @@ export class FleetTable {
   constructor(openObject) {
     this.#openObject = openObject;
     this.body = h("tbody");
-    this.range = h("span", { class: "number", role: "status" });
-    this.previous = h("button", { type: "button", id: "fleet-previous", on: { click: () => this.#turn(-1) } }, "Previous");
-    this.next = h("button", { type: "button", id: "fleet-next", on: { click: () => this.#turn(1) } }, "Next");
-    const heads = HEADS.filter(([name]) => name !== "Host" || model.seesHosts);
+    this.range = h("span", { role: "status" });
+    const turn = (name, step) =>
+      h("button", { type: "button", id: `fleet-${name.toLowerCase()}`, on: { click: () => this.#turn(step) } }, name);
+    [this.previous, this.next] = [turn("Previous", -1), turn("Next", 1)];
+    const heads = Object.entries(HEADS).filter(([name]) => name !== "Host" || model.seesHosts);
     this.scroller = h("div", { class: "fleet-table", tabindex: "0", role: "region", "aria-label": "VMs", id: "fleet-table" },
       h("table", {},
         h("caption", { class: "sr" }, "VMs of the fleet with state, place and next event"),
-        h("thead", {}, h("tr", {}, heads.map(([name, title]) => h("th", { scope: "col", title: title || null }, name)))),
+        h("thead", {}, h("tr", {}, heads.map(([name, title]) => h("th", { scope: "col", title }, name)))),
         this.body));
     this.pages = h("nav", { class: "fleet-pages", "aria-label": "Pages of the table" }, this.previous, this.range, this.next);
     this.element = h("div", {}, this.scroller, this.pages);
@@ -67,9 +68,13 @@ export class FleetTable {
     const first = this.#page * PAGE;
     const shown = this.#machines.slice(first, first + PAGE);
     const focused = this.body.contains(document.activeElement) ? document.activeElement.id : "";
-    const rows = shown.map((machine, index) => this.#row(machine, this.#rows[index]));
-    if (rows.length !== this.#rows.length) this.body.replaceChildren(...rows.map(({ element }) => element));
-    else rows.forEach(({ element }, index) => element !== this.#rows[index].element && this.#rows[index].element.replaceWith(element));
+    const rows = shown.map((machine, index) => this.#row(model.machines.get(nameOf(machine)) ?? machine, this.#rows[index]));
+    rows.forEach(({ element }, index) => {
+      const old = this.#rows[index]?.element;
+      if (!old) this.body.append(element);
+      else if (old !== element) old.replaceWith(element);
+    });
+    for (const { element } of this.#rows.slice(rows.length)) element.remove();
     this.#rows = rows;
     if (focused && document.activeElement?.id !== focused) document.getElementById(focused)?.focus({ preventScroll: true });
     const total = this.#machines.length;
@@ -84,20 +89,21 @@ export class FleetTable {
     const name = nameOf(machine);
     const state = model.machineState(machine);
     const until = startOf(machine);
-    const signature = [name, state.id, machine.host, machine.update_domain, machine.fault_domain, machine.power, until].join("\n");
+    const { host, tenant, update_domain: domain, fault_domain: faultDomain, power } = machine;
+    const signature = [name, state.id, host, domain, faultDomain, power, until].join("\n");
     if (known?.signature === signature) return known;
     const link = (kind, target, text) => h("button", {
       type: "button", class: "plain", id: `fleet-${kind}-of-${name}`, on: { click: () => this.#openObject(kind, target) },
-    }, visible(text, 80));
-    const element = h("tr", { class: state.id },
+    }, short(text));
+    const element = h("tr", {},
       h("td", {}, mark(state), " ", h("span", { class: "state-name", "aria-hidden": "true" }, state.name)),
       h("th", { scope: "row" }, link("machine", name, machine.name)),
-      h("td", {}, visible(machine.tenant, 80)),
-      model.seesHosts && h("td", {}, machine.host ? link("host", machine.host, machine.host) : "–"),
-      h("td", { class: "number" }, machine.update_domain),
-      h("td", { class: "number" }, machine.fault_domain),
-      h("td", {}, machine.power),
-      h("td", { class: "number" },
+      h("td", {}, short(tenant)),
+      model.seesHosts && h("td", {}, host ? link("host", host, host) : "–"),
+      h("td", {}, domain),
+      h("td", {}, faultDomain),
+      h("td", {}, power),
+      h("td", {},
         until === null ? "–" : h("time", { "data-until": until, title: `not before ${fullTime(until)}` }, left(until))));
     return { signature, element };
   }
