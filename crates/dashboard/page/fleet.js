@@ -2,13 +2,13 @@
 
 import { h, mark, replace } from "./dom.js";
 import { count } from "./format.js";
-import { GROUPS, MACHINE_STATES, TENANT_HELP, groupRows, matcher } from "./fleet_layout.js";
+import { GROUPS, MACHINE_STATES, TENANT_HELP, groupRows, matcher, startText } from "./fleet_layout.js";
 import { FleetMap } from "./fleet_map.js";
-import { FleetTable } from "./fleet_table.js";
+import { createTable } from "./fleet_table.js";
 import { model } from "./model.js";
 import { openPanel, panelObject } from "./panel.js";
 
-const TOPICS = ["all", "connection", "machines", "hosts", "events", "clock"];
+const TOPICS = ["all", "connection", "machines", "hosts", "events", "clock", "tenants", "scaleSets"];
 const PLACE = ["name", "tenant", "host", "update_domain"];
 
 export function open(main, { parameters }) {
@@ -20,10 +20,10 @@ export function open(main, { parameters }) {
     isTable: parameters.get("view") === "table",
   };
   let shown = { machines: [], places: "" };
-  let isDue = false;
+  let frame = 0;
   const group = () => (choice.group && choice.group !== "host" ? choice.group : model.seesHosts ? "host" : "tenant");
   const map = new FleetMap(openPanel, () => later(true));
-  const table = new FleetTable(openPanel);
+  const table = createTable(openPanel);
 
   const search = h("input", {
     type: "search", id: "fleet-search", placeholder: "name, tenant, host or tag", value: choice.query,
@@ -59,17 +59,15 @@ export function open(main, { parameters }) {
       [object?.kind === "machine" ? "vm" : "host"]: object?.name,
     };
     for (const [name, value] of Object.entries(all)) if (value) query.set(name, value);
-    const text = query.toString().replaceAll("%2F", "/").replaceAll("%2C", ",").replaceAll("%3A", ":");
+    const text = query.toString().replace(/%(2F|2C|3A)/g, decodeURIComponent);
     history.replaceState(history.state, "", text ? `#/fleet?${text}` : "#/fleet");
   };
 
   /** Draws with the next frame, however often it is called before. */
   const later = (isNew) => {
     if (isNew) shown.places = "";
-    if (isDue) return;
-    isDue = true;
-    requestAnimationFrame(() => {
-      isDue = false;
+    frame ||= requestAnimationFrame(() => {
+      frame = 0;
       if (content.isConnected) refresh();
     });
   };
@@ -130,9 +128,9 @@ export function open(main, { parameters }) {
         "The search looks at the names of VMs, tenants and hosts, and at tags. All words have to match.",
         h("button", { type: "button", id: "fleet-clear", on: { click: clear } }, "Clear search and filter"));
     }
-    return model.canAdmin
-      ? text("There are no VMs", "Apply a fleet file, or create a VM:", h("p", {}, h("code", {}, "forewarn fleet apply fleet.toml")))
-      : text("There are no VMs", "VMs appear here as soon as they are added.");
+    if (!model.canAdmin) return text("There are no VMs", "VMs appear here as soon as they are added.");
+    const command = h("p", {}, h("code", {}, "forewarn fleet apply fleet.toml"));
+    return text("There are no VMs", "Apply a fleet file, or create a VM:", command);
   };
 
   const panel = document.getElementById("panel");
@@ -152,13 +150,15 @@ export function open(main, { parameters }) {
       if (topics.has("all") || topics.has("connection")) drawControls();
       // The names of hosts may get or lose a mark.
       if (topics.has("hosts") && group() === "host") map.redraw();
-      const wanted = group() === "set" ? [...TOPICS, "tenants", "scaleSets"] : TOPICS;
-      if (wanted.some((topic) => topics.has(topic))) refresh();
+      if (TOPICS.some((topic) => topics.has(topic))) refresh();
     },
     tick() {
       // Time alone changes states.
       later(false);
-      (choice.isTable ? table : map).tick();
+      for (const time of content.querySelectorAll("[data-until]")) {
+        const text = startText(Number(time.dataset.until));
+        if (time.textContent !== text) time.textContent = text;
+      }
     },
     close() {
       panel.removeEventListener("panel", onPanel);

@@ -1,13 +1,14 @@
-// The fleet as rows of tiles: grouping, order, search, and the place of each tile. No element is touched here.
+// The fleet as rows of tiles: grouping, order, search, and the place of each tile. And what the map and the table share.
 
-import { visible } from "./dom.js";
-import { parseTime } from "./format.js";
+import { h, visible } from "./dom.js";
+import { countdown, fullTime, parseTime } from "./format.js";
 import { STATES, model } from "./model.js";
 
 /** The states of a machine, the most urgent first. A tile knows its state by the index in this list. */
 export const MACHINE_STATES = Object.values(STATES).filter(({ order }) => order <= STATES.idle.order);
 
-export const TENANT_HELP = "A tenant owns VMs that get one Scheduled Events document: a scale set, an availability set, or one VM.";
+export const TENANT_HELP =
+  "A tenant owns VMs that get one Scheduled Events document: a scale set, an availability set, or one VM.";
 export const DOMAIN_HELP = "Update domain: VMs of one tenant that may be interrupted together. "
   + "Planned work touches one update domain of a tenant at a time.";
 
@@ -53,6 +54,12 @@ export function startOf(machine) {
   const times = waiting.map((event) => parseTime(event.not_before)).filter((time) => time !== null);
   return times.length ? Math.min(...times) : null;
 }
+
+/** `in 4:59`: the start of an event that may start at a time. */
+export const startText = (until) => (until > model.now() ? `in ${countdown(until - model.now())}` : "due");
+
+/** The same, kept current by the page. */
+export const startTime = (until) => h("time", { "data-until": until, title: `not before ${fullTime(until)}` }, startText(until));
 
 /** True for machines that have every word of the search in their name, tenant, host or tags. */
 export function matcher(query) {
@@ -122,8 +129,8 @@ export function place(rows, group, width, isTouch) {
   const domains = group === "domain" ? [] : domainsOfFleet();
   const count = rows.reduce((sum, row) => sum + row.machines.length, 0);
   const cell = count > DENSE_FROM ? 14 : isTouch ? 26 : 22;
-  const longest = rows.reduce((length, row) => Math.max(length, row.label.length), 4);
-  const labelWidth = Math.round(Math.min(Math.max(longest * 8 + 28, 72), Math.max(96, Math.min(240, width * 0.3))));
+  const longest = rows.reduce((length, row) => Math.max(length, row.label.length), 6);
+  const labelWidth = Math.round(Math.min(longest * 8 + 28, Math.max(96, Math.min(240, width * 0.3))));
   const room = Math.max(cell, width - labelWidth);
   const columnWidth = Math.floor(room / Math.max(1, domains.length));
   const names = count > NAMED_MAX ? [] : rows.flatMap((row) => row.machines.map((machine) => machine.name.length));
@@ -194,14 +201,13 @@ export function tileAt(layout, x, y) {
   return -1;
 }
 
-/** The nearest tile above (`direction` -1) or below (1) a tile, or -1. */
-function tileBeyond(layout, from, direction) {
-  let [best, bestY, bestX] = [-1, Infinity, Infinity];
-  for (let tile = 0; tile < layout.machines.length; tile += 1) {
-    const dy = (layout.y[tile] - layout.y[from]) * direction;
-    if (dy <= 0 || dy > bestY) continue;
-    const dx = Math.abs(layout.x[tile] - layout.x[from]);
-    if (dy < bestY || dx < bestX) [best, bestY, bestX] = [tile, dy, dx];
+/** The nearest tile above (`direction` -1) or below (1) a tile, or the tile itself. A line counts more than a column. */
+function tileBeyond({ machines, x, y }, from, direction) {
+  let [best, least] = [from, Infinity];
+  for (let tile = 0; tile < machines.length; tile += 1) {
+    const dy = (y[tile] - y[from]) * direction;
+    const distance = dy * 100_000 + Math.abs(x[tile] - x[from]);
+    if (dy > 0 && distance < least) [best, least] = [tile, distance];
   }
   return best;
 }
@@ -225,9 +231,6 @@ export function nextFocus(layout, { tile, row }, key, isControl, hasHead) {
   const steps = key.startsWith("Page") ? PAGE_STEPS : 1;
   if (!isTile) return { row: Math.max(0, Math.min(rows.length - 1, row + direction * steps)) };
   let found = tile;
-  for (let step = 0; step < steps; step += 1) {
-    const beyond = tileBeyond(layout, found, direction);
-    if (beyond >= 0) found = beyond;
-  }
+  for (let step = 0; step < steps; step += 1) found = tileBeyond(layout, found, direction);
   return { tile: found };
 }

@@ -1,8 +1,10 @@
 // The fleet on a canvas. It has the size of the visible part; only that part is drawn, and of a change only its tiles.
 
 import { h, mark, replace } from "./dom.js";
-import { count, countdown, fullTime } from "./format.js";
-import { DOMAIN_HELP, GROUPS, MACHINE_STATES, nextFocus, place, rowAt, short, startOf, tileAt } from "./fleet_layout.js";
+import { count } from "./format.js";
+import {
+  DOMAIN_HELP, GROUPS, MACHINE_STATES, nextFocus, place, rowAt, short, startOf, startText, startTime, tileAt,
+} from "./fleet_layout.js";
 import { PHASES, makeSprites } from "./fleet_sprites.js";
 import { STATES, model, nameOf } from "./model.js";
 
@@ -38,10 +40,11 @@ export class FleetMap {
   constructor(openObject, relayout) {
     [this.#openObject, this.#relayout] = [openObject, relayout];
     this.head = h("div", { class: "fleet-columns", "aria-hidden": "true" });
-    const role = { role: "application", "aria-roledescription": "fleet map" };
-    this.canvas = h("canvas", { id: "fleet-canvas", class: "fleet-canvas", tabindex: "0", ...role });
+    this.canvas = h("canvas", {
+      id: "fleet-canvas", tabindex: "0", role: "application", "aria-roledescription": "fleet map",
+    });
     this.space = h("div", {}, this.canvas);
-    this.scroller = h("div", { class: "fleet-scroller", id: "fleet-scroller" }, this.space);
+    this.scroller = h("div", { id: "fleet-scroller" }, this.space);
     this.tip = h("div", { class: "fleet-tip", role: "tooltip", hidden: true });
     this.live = h("p", { class: "sr", "aria-live": "polite" });
     this.element = h("div", { class: "fleet-map" }, this.head, this.scroller, this.tip, this.live);
@@ -121,12 +124,6 @@ export class FleetMap {
     if (this.#dirty.size) this.#soon();
   }
 
-  /** Twice a second: the countdown in the tooltip. */
-  tick() {
-    const time = this.tip.querySelector("[data-until]");
-    if (time && !this.tip.hidden) time.textContent = left(Number(time.dataset.until));
-  }
-
   #drawHead() {
     const { group, columns, labelWidth, columnWidth } = this.#layout;
     const text = columnWidth >= 130 ? "update domain " : columnWidth >= 48 ? "UD " : "";
@@ -144,7 +141,7 @@ export class FleetMap {
     if (!width || !height || !this.#layout) return;
     if (this.#layout.width !== width) return this.#relayout();
     const { canvas } = this;
-    const dpr = window.devicePixelRatio || 1;
+    const dpr = devicePixelRatio;
     const size = [width, height].map((length) => Math.round(length * dpr));
     if (canvas.width === size[0] && canvas.height === size[1] && this.#dpr === dpr) return;
     if (this.#dpr !== dpr) this.#sprites = null;
@@ -194,10 +191,10 @@ export class FleetMap {
 
   #draw() {
     if (!this.#layout || !this.#dpr) return;
-    if ((window.devicePixelRatio || 1) !== this.#dpr) return this.#resize();
+    if (devicePixelRatio !== this.#dpr) return this.#resize();
     this.#sprites ??= makeSprites(this.element, this.#layout.cell, this.#dpr);
     const { context } = this;
-    const { cell, stride, x, y, width } = this.#layout;
+    const { cell, stride, x, y, width, machines } = this.#layout;
     this.#top = this.scroller.scrollTop;
     // Tiles and rows have places in the whole fleet.
     context.setTransform(this.#dpr, 0, 0, this.#dpr, 0, -Math.round(this.#top * this.#dpr));
@@ -205,7 +202,9 @@ export class FleetMap {
       context.clearRect(0, this.#top - 1, width, this.#height + 2);
       this.#drawRows();
       this.#eachVisible((tile) => this.#drawTile(tile));
-      if (stride > cell) this.#drawNames();
+      context.fillStyle = this.#sprites.colours.text;
+      const drawName = (tile) => context.fillText(short(machines[tile].name), x[tile] + cell + 2, y[tile] + cell / 2);
+      if (stride > cell) this.#eachVisible(drawName);
     } else {
       for (const tile of this.#dirty) {
         if (!this.#isVisible(tile)) continue;
@@ -225,28 +224,24 @@ export class FleetMap {
     this.context.drawImage(sprite, x[tile], y[tile], cell, cell);
   }
 
-  #drawNames() {
-    const { cell, x, y, machines } = this.#layout;
-    this.context.fillStyle = this.#sprites.colours.text;
-    this.#eachVisible((tile) => this.context.fillText(short(machines[tile].name), x[tile] + cell + 2, y[tile] + cell / 2));
-  }
-
   /** The frames of the machine in the panel, and of the focus. */
   #drawFrames() {
-    const { cell, x, y, rows, labelWidth } = this.#layout;
     const { text, link } = this.#sprites.colours;
-    const frame = (colour, ...box) => {
+    const frame = (object, colour) => {
+      const [x, y, width, height] = this.#boxOf(object);
       this.context.strokeStyle = colour;
       this.context.lineWidth = 2;
-      this.context.strokeRect(...box);
+      this.context.strokeRect(x + 1, y + 1, width - 2, height - 2);
     };
-    const tileFrame = (tile, colour) => frame(colour, x[tile] + 1, y[tile] + 1, cell - 2, cell - 2);
-    const selected = this.#tiles.get(this.#selected);
-    if (selected !== undefined) tileFrame(selected, text);
-    if (!this.#focus || document.activeElement !== this.canvas) return;
-    const { tile, row } = this.#focus;
-    if (tile !== undefined) tileFrame(tile, link);
-    else frame(link, 1, rows[row].y + 3, labelWidth - 8, 24);
+    const tile = this.#tiles.get(this.#selected);
+    if (tile !== undefined) frame({ tile }, text);
+    if (this.#focus && document.activeElement === this.canvas) frame(this.#focus, link);
+  }
+
+  /** The place of a tile, or of the head of a row. */
+  #boxOf({ tile, row }) {
+    const { cell, x, y, rows, labelWidth } = this.#layout;
+    return row === undefined ? [x[tile], y[tile], cell, cell] : [0, rows[row].y + 2, labelWidth - 6, 26];
   }
 
   #drawRows() {
@@ -272,9 +267,9 @@ export class FleetMap {
 
   #isHost = (row) => this.#layout.group === "host" && model.hosts.has(row.label);
 
-  /** What is at the pointer: { tile } or { row }, or neither. */
+  /** What is at the pointer: { tile } or { row }, or null. */
   #at(event) {
-    if (!this.#layout) return {};
+    if (!this.#layout) return null;
     const box = this.canvas.getBoundingClientRect();
     const [x, y] = [event.clientX - box.left, event.clientY - box.top + this.scroller.scrollTop];
     const tile = tileAt(this.#layout, x, y);
@@ -282,12 +277,13 @@ export class FleetMap {
     const index = rowAt(this.#layout, y);
     const row = this.#layout.rows[index];
     const isIn = row && x < this.#layout.labelWidth - 6 && y >= row.y && y < row.y + row.height;
-    return isIn && this.#isHost(row) ? { row: index } : {};
+    return isIn && this.#isHost(row) ? { row: index } : null;
   }
 
   #hover(event) {
-    const { tile = -1, row } = this.#at(event);
-    this.canvas.style.cursor = tile >= 0 || row !== undefined ? "pointer" : "";
+    const found = this.#at(event);
+    const tile = found?.tile ?? -1;
+    this.canvas.style.cursor = found ? "pointer" : "";
     if (tile === this.#hovered) return;
     if (tile < 0) return this.#hide();
     this.#hovered = tile;
@@ -301,8 +297,7 @@ export class FleetMap {
     const until = startOf(machine);
     replace(this.tip,
       h("p", {}, mark(state), " ", h("b", {}, short(machine.name))),
-      h("p", {}, state.name,
-        until !== null && [" · starts in ", h("time", { "data-until": until, title: fullTime(until) }, left(until))]),
+      h("p", {}, state.name, until !== null && [" · start ", startTime(until)]),
       h("p", { class: "quiet" }, placeOf(machine).join(" · ")));
     this.tip.hidden = false;
     const tip = this.tip.getBoundingClientRect();
@@ -321,7 +316,7 @@ export class FleetMap {
   #click(event) {
     const found = this.#at(event);
     this.#hide();
-    if (Object.keys(found).length === 0) return;
+    if (!found) return;
     this.#setFocus(found, true);
     this.#choose();
   }
@@ -361,13 +356,13 @@ export class FleetMap {
   /** Moves the focus, scrolls to it, and says what it is. */
   #setFocus(focus, isQuiet = false) {
     this.#focus = focus;
-    const { rows, y, cell } = this.#layout;
     const { tile } = focus;
-    const row = rows[focus.row];
-    const [top, bottom] = row ? [row.y, row.y + 28] : [y[tile], y[tile] + cell];
+    const row = this.#layout.rows[focus.row];
+    const [, top, , height] = this.#boxOf(focus);
+    const below = top + height - this.#height;
     const { scrollTop } = this.scroller;
-    if (top < scrollTop) this.scroller.scrollTop = Math.max(0, top - 48);
-    else if (bottom > scrollTop + this.#height) this.scroller.scrollTop = bottom - this.#height + 16;
+    if (top < scrollTop) this.scroller.scrollTop = top - 48;
+    else if (below > scrollTop) this.scroller.scrollTop = below + 16;
     this.redraw();
     if (isQuiet) return;
     this.live.textContent = row ? hostSentence(row) : this.#sentence(tile);
@@ -378,12 +373,10 @@ export class FleetMap {
   #sentence(tile) {
     const machine = this.#layout.machines[tile];
     const until = startOf(machine);
-    const start = until === null ? [] : [`starts in ${left(until)}`];
+    const start = until === null ? [] : [`start ${startText(until)}`];
     return [short(machine.name), MACHINE_STATES[this.#states[tile]].name, ...start, ...placeOf(machine)].join(", ");
   }
 }
-
-const left = (until) => countdown(until - model.now());
 
 function placeOf({ tenant, host, update_domain: domain }) {
   return [`tenant ${short(tenant)}`, ...(host ? [`host ${short(host)}`] : []), `update domain ${domain}`];
@@ -402,8 +395,9 @@ function hostState(name) {
 }
 
 function fit(context, text, width) {
-  if (context.measureText(text).width <= width) return text;
-  let end = Math.max(1, Math.floor((text.length * width) / context.measureText(text).width));
-  while (end > 1 && context.measureText(`${text.slice(0, end)}…`).width > width) end -= 1;
-  return `${text.slice(0, end)}…`;
+  let fitting = text;
+  for (let end = text.length - 1; end > 0 && context.measureText(fitting).width > width; end -= 1) {
+    fitting = `${text.slice(0, end)}…`;
+  }
+  return fitting;
 }

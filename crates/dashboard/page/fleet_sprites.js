@@ -15,8 +15,7 @@ export function makeSprites(parent, cell, dpr) {
     return getComputedStyle(probe).color;
   };
   const colours = Object.fromEntries(["text", "quiet", "line", "link", "ground"].map((name) => [name, colourOf(name)]));
-  const inset = cell >= 20 ? 2 : 1;
-  const sprite = (id, size = cell, edge = inset, ringAlpha = 1) => {
+  const sprite = (id, ringAlpha = 1, size = cell, edge = cell >= 20 ? 2 : 1) => {
     const canvas = document.createElement("canvas");
     canvas.width = canvas.height = Math.round(size * dpr);
     const context = canvas.getContext("2d");
@@ -29,8 +28,8 @@ export function makeSprites(parent, cell, dpr) {
   const made = {
     colours,
     states: MACHINE_STATES.map(({ id }) => sprite(id)),
-    pulses: PHASES.map((alpha) => sprite("soon", cell, inset, alpha)),
-    marks: Object.fromEntries(["failed", "started", "scheduled"].map((id) => [id, sprite(id, 16, 0)])),
+    pulses: PHASES.map((alpha) => sprite("soon", alpha)),
+    marks: Object.fromEntries(["failed", "started", "scheduled"].map((id) => [id, sprite(id, 1, 16, 0)])),
   };
   probe.remove();
   return made;

@@ -44,7 +44,8 @@ export function open(main, { problem, isProxied }) {
 function openProxied(main, problem) {
   const [detail, hint] = problem.split("\n  hint: ");
   const sentence = (text) => `${text[0].toUpperCase()}${text.slice(1).replaceAll("`", "")}.`;
-  const again = h("button", { id: "again", type: "button", class: "primary", on: { click: () => location.reload() } }, "Try again");
+  const click = () => location.reload();
+  const again = h("button", { id: "again", type: "button", class: "primary", on: { click } }, "Try again");
   replace(main, h("div", { class: "login", role: "alert" },
     h("h1", {}, "No session"),
     h("p", {}, sentence(detail)),

@@ -16,16 +16,17 @@ import * as scaleSets from "./scalesets.js";
 import * as story from "./story.js";
 import * as timeline from "./timeline.js";
 
-// A page has a title and `open(main, parameters)`, which returns { update(topics), tick(), close() }, each optional.
+// Paths, pages, titles, and when the navigation hides them. A page has `open(main, parameters)`, which returns
+// { update(topics), tick(), close() }, each optional.
 const PAGES = [
-  { path: "overview", page: overview, title: "Overview" },
-  { path: "fleet", page: fleet, title: "Fleet" },
-  { path: "timeline", page: timeline, title: "Timeline" },
-  { path: "rollouts", page: rollouts, title: "Rollouts", isHidden: () => !model.seesHosts },
-  { path: "scalesets", page: scaleSets, title: "Scale sets" },
-  { path: "audit", page: audit, title: "History" },
-  { path: "story", page: story, title: "Stories", isHidden: () => model.server?.mode !== "dev" },
-  { path: "event", page: event, title: "Event", isHidden: () => true },
+  ["overview", overview, "Overview"],
+  ["fleet", fleet, "Fleet"],
+  ["timeline", timeline, "Timeline"],
+  ["rollouts", rollouts, "Rollouts", () => !model.seesHosts],
+  ["scalesets", scaleSets, "Scale sets"],
+  ["audit", audit, "History"],
+  ["story", story, "Stories", () => model.server?.mode !== "dev"],
+  ["event", event, "Event", () => true],
 ];
 
 const [header, banner, main, footer] = ["header", "banner", "main", "footer"].map((id) => document.getElementById(id));
@@ -37,7 +38,7 @@ function open() {
   current?.close?.();
   const [address, query] = location.hash.replace(/^#\/?/, "").split("?");
   const [name, id] = address.split("/");
-  const { path, page, title } = PAGES.find((one) => one.path === name) ?? PAGES[0];
+  const [path, page, title] = PAGES.find((one) => one[0] === name) ?? PAGES[0];
   document.title = `${title} · Forewarn`;
   main.className = `page-${path}`;
   main.replaceChildren();
@@ -47,9 +48,10 @@ function open() {
 }
 
 function drawHeader() {
-  const brand = h("a", { class: "brand", href: "#/overview", id: "brand" }, h("img", { src: "/dashboard/icon.svg", alt: "" }), "forewarn");
+  const icon = h("img", { src: "/dashboard/icon.svg", alt: "" });
+  const brand = h("a", { class: "brand", href: "#/overview", id: "brand" }, icon, "forewarn");
   if (model.connection === "login") return replace(header, brand);
-  const link = ({ path, title, isHidden }) => !isHidden?.()
+  const link = ([path, , title, isHidden]) => !isHidden?.()
     && h("a", { href: `#/${path}`, "aria-current": current?.path === path ? "page" : null, id: `nav-${path}` }, title);
   const text = { live: "live", stale: "stale", loading: "connecting…" }[model.connection];
   replace(
@@ -95,10 +97,9 @@ function drawConnection() {
   const { connection, problem, server } = model;
   document.body.dataset.connection = connection;
   const reason = problem && ` (${problem})`;
-  const text = server
-    ? `Stale since ${clockTime(model.now())}: the server does not respond${reason}. Nothing here is newer than that. Trying again…`
-    : "The server does not respond. Trying again…";
-  replace(banner, connection === "stale" && h("p", { class: "banner" }, text));
+  const since = `Stale since ${clockTime(model.now())}: the server does not respond${reason}. Nothing here is newer than that.`;
+  const text = server ? since : "The server does not respond.";
+  replace(banner, connection === "stale" && h("p", { class: "banner" }, `${text} Trying again…`));
   for (const button of document.querySelectorAll("[data-write]")) button.disabled = connection !== "live";
 }
 

@@ -37,7 +37,7 @@ export const nameOf = (machine) => `${machine.tenant}/${machine.name}`;
 const byId = (item) => item.id;
 const byName = (item) => item.name;
 
-/** The lists of the API that the model holds, and the keys of their items. */
+/** The lists of the API, of each of which the model has a map (`model.hosts`, …), and the keys of their items. */
 const LISTS = { events: byId, machines: nameOf, hosts: byName, tenants: byName, rollouts: byId, scaleSets: byName };
 
 class Model {
@@ -51,12 +51,6 @@ class Model {
   caller = null;
   clusters = [];
   cluster = "";
-  hosts = new Map();
-  machines = new Map();
-  tenants = new Map();
-  events = new Map();
-  rollouts = new Map();
-  scaleSets = new Map();
   histories = new Histories();
   // The newest audit entries, oldest first.
   entries = [];
@@ -74,6 +68,10 @@ class Model {
   #batch = 0;
   #wholeReads = new Set();
   #older = null;
+
+  constructor() {
+    for (const topic in LISTS) this[topic] = new Map();
+  }
 
   /** Calls `listener(topics)` at most once per frame after changes. Returns a function that ends it. */
   subscribe(listener) {
@@ -191,15 +189,14 @@ class Model {
   }
 
   #fail(problem) {
-    if (problem?.status === 401) {
-      this.connection = "login";
-      this.isProxied = problem.type === "/problems/dashboard-session";
-      this.problem = this.isProxied ? problem.message : this.caller ? "The session is over." : "";
-      this.#notify("connection");
-      return;
+    if (problem?.status !== 401) {
+      this.problem = problem instanceof ApiError ? problem.message : "";
+      return this.#stale();
     }
-    this.problem = problem instanceof ApiError ? problem.message : "";
-    this.#stale();
+    this.connection = "login";
+    this.isProxied = problem.type === "/problems/dashboard-session";
+    this.problem = this.isProxied ? problem.message : this.caller ? "The session is over." : "";
+    this.#notify("connection");
   }
 
   #stale() {
@@ -239,13 +236,10 @@ class Model {
   }
 
   #entry(entry) {
-    if (entry.kind === "missed") {
-      this.#stream?.abort();
-      return;
-    }
+    if (entry.kind === "missed") return this.#stream?.abort();
     this.#lastAnswer = performance.now();
     this.entries.push(entry);
-    if (this.entries.length > HISTORY_ENTRIES) this.entries.splice(0, this.entries.length - HISTORY_ENTRIES);
+    this.entries.splice(0, Math.max(0, this.entries.length - HISTORY_ENTRIES));
     this.histories.add(entry);
     const add = (topic, name) => {
       const names = this.#dirty.get(topic) ?? new Set();
@@ -283,7 +277,7 @@ class Model {
       return;
     }
     await Promise.all([...names].map(async (name) => {
-      const path = name.split("/").map(encodeURIComponent).join("/");
+      const path = encodeURIComponent(name).replaceAll("%2F", "/");
       try {
         this[topic].set(name, await get(`/v1/${topic}/${path}`, { cluster: this.cluster }));
       } catch (problem) {
