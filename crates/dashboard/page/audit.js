@@ -5,7 +5,7 @@ import { actionButton, h, replace } from "./dom.js";
 import { count, fullTime, parseTime, shortId } from "./format.js";
 import { model } from "./model.js";
 import { merged } from "./past.js";
-import { pastTitle, pastView } from "./pastview.js";
+import { pastTitle, pastView } from "./past_view.js";
 
 const PAGE_ENTRIES = 100;
 const ROWS_MAX = 2000;

@@ -2,38 +2,49 @@
 
 import { h, mark, replace } from "./dom.js";
 import { count } from "./format.js";
-import { GROUPS, MACHINE_STATES, groupRows, matcher } from "./fleet-layout.js";
-import { FleetMap } from "./fleet-map.js";
-import { FleetTable } from "./fleet-table.js";
+import { GROUPS, MACHINE_STATES, TENANT_HELP, groupRows, matcher, startText } from "./fleet_layout.js";
+import { FleetMap } from "./fleet_map.js";
+import { createTable } from "./fleet_table.js";
 import { model } from "./model.js";
 import { openPanel, panelObject } from "./panel.js";
 
-const INDEX = new Map(MACHINE_STATES.map((state, index) => [state, index]));
-const TOPICS = ["all", "connection", "machines", "hosts", "events", "clock"];
-const TENANT_HELP = "A tenant owns VMs that get one Scheduled Events document: a scale set, an availability set, or one VM.";
+const TOPICS = ["all", "connection", "machines", "hosts", "events", "clock", "tenants", "scaleSets"];
+const PLACE = ["name", "tenant", "host", "update_domain"];
 
 export function open(main, { parameters }) {
+  const wanted = (parameters.get("state") ?? "").split(",");
   const choice = {
     group: Object.hasOwn(GROUPS, parameters.get("group")) ? parameters.get("group") : "",
     query: parameters.get("q") ?? "",
-    states: new Set((parameters.get("state") ?? "").split(",").filter((id) => MACHINE_STATES.some((state) => state.id === id))),
+    states: new Set(MACHINE_STATES.map(({ id }) => id).filter((id) => wanted.includes(id))),
     isTable: parameters.get("view") === "table",
   };
-  let shown = { names: [], machines: [], places: "" };
-  let isDue = false;
-  const group = () => (choice.group && (model.seesHosts || choice.group !== "host") ? choice.group : model.seesHosts ? "host" : "tenant");
+  let shown = { machines: [], places: "" };
+  let frame = 0;
+  const group = () => (choice.group && choice.group !== "host" ? choice.group : model.seesHosts ? "host" : "tenant");
   const map = new FleetMap(openPanel, () => later(true));
-  const table = new FleetTable(openPanel);
+  const table = createTable(openPanel);
 
   const search = h("input", {
     type: "search", id: "fleet-search", placeholder: "name, tenant, host or tag", value: choice.query,
-    autocomplete: "off", spellcheck: "false",
+    autocomplete: "off", spellcheck: "false", on: { input: () => change({ query: search.value.trim() }) },
   });
-  const groupChoice = h("select", { id: "fleet-group", title: TENANT_HELP });
-  const views = h("span", { class: "fleet-views", role: "group", "aria-label": "View" });
-  const filters = h("div", { class: "fleet-filters", role: "group", "aria-label": "States: each filters the VMs" });
-  const total = h("p", { class: "quiet number", role: "status", id: "fleet-total" });
-  const content = h("div", { class: "fleet-content" });
+  const groupChoice = h("select", {
+    id: "fleet-group", title: TENANT_HELP, on: { change: () => change({ group: groupChoice.value }) },
+  });
+  const views = h("span", { class: "segments", role: "group", "aria-label": "View" });
+  const toggle = (id) => {
+    const states = new Set(choice.states);
+    if (!states.delete(id)) states.add(id);
+    change({ states });
+  };
+  const filter = (state) => h("button", {
+    type: "button", id: `fleet-state-${state.id}`, class: "fleet-filter", on: { click: () => toggle(state.id) },
+  }, mark(state), h("span", { "aria-hidden": "true" }, state.name), h("b", {}, "0"));
+  const buttons = MACHINE_STATES.map(filter);
+  const filters = h("div", { class: "fleet-filters", role: "group", "aria-label": "States: each filters the VMs" }, buttons);
+  const total = h("p", { class: "quiet", role: "status", id: "fleet-total" });
+  const content = h("div");
   replace(main,
     h("h1", { class: "sr" }, "Fleet"),
     h("div", { class: "fleet-bar" },
@@ -41,24 +52,22 @@ export function open(main, { parameters }) {
     filters, content);
 
   const write = () => {
-    const query = new URLSearchParams();
-    if (choice.group) query.set("group", choice.group);
-    if (choice.query) query.set("q", choice.query);
-    if (choice.states.size) query.set("state", [...choice.states].join(","));
-    if (choice.isTable) query.set("view", "table");
     const object = panelObject();
-    if (object) query.set(object.kind === "machine" ? "vm" : "host", object.name);
-    const text = query.toString().replaceAll("%2F", "/").replaceAll("%2C", ",").replaceAll("%3A", ":");
+    const query = new URLSearchParams();
+    const all = {
+      group: choice.group, q: choice.query, state: [...choice.states].join(","), view: choice.isTable && "table",
+      [object?.kind === "machine" ? "vm" : "host"]: object?.name,
+    };
+    for (const [name, value] of Object.entries(all)) if (value) query.set(name, value);
+    const text = query.toString().replace(/%(2F|2C|3A)/g, decodeURIComponent);
     history.replaceState(history.state, "", text ? `#/fleet?${text}` : "#/fleet");
   };
 
   /** Draws with the next frame, however often it is called before. */
   const later = (isNew) => {
     if (isNew) shown.places = "";
-    if (isDue) return;
-    isDue = true;
-    requestAnimationFrame(() => {
-      isDue = false;
+    frame ||= requestAnimationFrame(() => {
+      frame = 0;
       if (content.isConnected) refresh();
     });
   };
@@ -80,23 +89,10 @@ export function open(main, { parameters }) {
     replace(views, view(false, "Map"), view(true, "Table"));
   };
 
-  const toggle = (id) => {
-    const states = new Set(choice.states);
-    if (!states.delete(id)) states.add(id);
-    change({ states });
-  };
-
-  const buttons = MACHINE_STATES.map((state) => {
-    const number = h("b", { class: "number" }, "0");
-    const own = { type: "button", id: `fleet-state-${state.id}`, class: "fleet-filter", on: { click: () => toggle(state.id) } };
-    const button = h("button", own, mark(state), h("span", { "aria-hidden": "true" }, state.name), number);
-    return { button, number, id: state.id };
-  });
-  replace(filters, buttons.map(({ button }) => button));
-  const drawFilters = (counts) => buttons.forEach(({ button, number, id }, index) => {
-    number.textContent = counts[index].toLocaleString("en");
+  const drawFilters = (counts) => buttons.forEach((button, index) => {
+    button.lastChild.textContent = counts[index].toLocaleString("en");
     button.classList.toggle("none", counts[index] === 0);
-    button.setAttribute("aria-pressed", String(choice.states.has(id)));
+    button.setAttribute("aria-pressed", choice.states.has(MACHINE_STATES[index].id));
   });
 
   const refresh = () => {
@@ -107,42 +103,36 @@ export function open(main, { parameters }) {
     const places = `${choice.isTable} ${group()} ${signature(group())}`;
     const isSame = places === shown.places && isSamePlace(machines, shown.machines);
     const isFiltered = choice.query !== "" || choice.states.size > 0;
-    shown = { names, machines, places, countText, rows: isSame ? shown.rows : null };
+    shown = { machines, places, countText, rows: isSame ? shown.rows : groupRows(machines, group(), !isFiltered) };
     const all = count(model.machines.size, "VM");
     total.textContent = isFiltered ? `${machines.length.toLocaleString("en")} of ${all}` : all;
     filters.hidden = model.machines.size === 0;
-    const empty = machines.length === 0 && emptyText(isFiltered);
-    if (empty) return void replace(content, empty);
+    if (shown.rows.length === 0) return void replace(content, emptyText(isFiltered && model.machines.size));
     const view = choice.isTable ? table : map;
     if (content.firstChild !== view.element) content.replaceChildren(view.element);
-    if (!isSame) shown.rows = groupRows(machines, group(), !isFiltered);
-    if (choice.isTable) {
-      const current = (machine) => model.machines.get(`${machine.tenant}/${machine.name}`) ?? machine;
-      return table.set(shown.rows.flatMap((row) => row.machines).map(current));
-    }
+    if (choice.isTable) return table.set(shown.rows.flatMap((row) => row.machines));
     if (!isSame) map.setRows(shown.rows, group());
     map.setStates(names, machines, states);
   };
 
-  const emptyText = (isFiltered) => {
+  const emptyText = (hasOthers) => {
     const clear = () => {
       search.value = "";
       change({ query: "", states: new Set() });
       search.focus();
     };
-    if (isFiltered && model.machines.size) {
-      return h("div", { class: "fleet-empty" }, h("h2", {}, "No VM matches"),
-        h("p", { class: "quiet" }, "The search looks at the names of VMs, tenants and hosts, and at tags. All words have to match."),
+    const text = (title, sentence, more) =>
+      h("div", { class: "fleet-empty" }, h("h2", {}, title), h("p", { class: "quiet" }, sentence), more);
+    if (hasOthers) {
+      return text("No VM matches",
+        "The search looks at the names of VMs, tenants and hosts, and at tags. All words have to match.",
         h("button", { type: "button", id: "fleet-clear", on: { click: clear } }, "Clear search and filter"));
     }
-    if (model.hosts.size && group() === "host") return null;
-    return h("div", { class: "fleet-empty" }, h("h2", {}, "There are no VMs"),
-      h("p", { class: "quiet" }, model.canAdmin ? "Apply a fleet file, or create a VM:" : "VMs appear here as soon as they are added."),
-      model.canAdmin && h("p", {}, h("code", {}, "forewarn fleet apply fleet.toml")));
+    if (!model.canAdmin) return text("There are no VMs", "VMs appear here as soon as they are added.");
+    const command = h("p", {}, h("code", {}, "forewarn fleet apply fleet.toml"));
+    return text("There are no VMs", "Apply a fleet file, or create a VM:", command);
   };
 
-  search.addEventListener("input", () => change({ query: search.value.trim() }));
-  groupChoice.addEventListener("change", () => change({ group: groupChoice.value }));
   const panel = document.getElementById("panel");
   const onPanel = () => {
     const object = panelObject();
@@ -158,13 +148,17 @@ export function open(main, { parameters }) {
   return {
     update(topics) {
       if (topics.has("all") || topics.has("connection")) drawControls();
-      if (topics.has("hosts")) map.drawHosts();
-      const wanted = group() === "set" ? [...TOPICS, "tenants", "scaleSets"] : TOPICS;
-      if (wanted.some((topic) => topics.has(topic))) refresh();
+      // The names of hosts may get or lose a mark.
+      if (topics.has("hosts") && group() === "host") map.redraw();
+      if (TOPICS.some((topic) => topics.has(topic))) refresh();
     },
     tick() {
-      later(false); // time alone changes states
-      (choice.isTable ? table : map).tick();
+      // Time alone changes states.
+      later(false);
+      for (const time of content.querySelectorAll("[data-until]")) {
+        const text = startText(Number(time.dataset.until));
+        if (time.textContent !== text) time.textContent = text;
+      }
     },
     close() {
       panel.removeEventListener("panel", onPanel);
@@ -180,32 +174,25 @@ function select({ query, states: wanted }) {
   const matches = matcher(query);
   for (const [name, machine] of model.machines) {
     if (matches && !matches(machine)) continue;
-    const state = model.machineState(machine);
-    const index = INDEX.get(state);
-    counts[index] += 1;
-    if (wanted.size && !wanted.has(state.id)) continue;
+    const { id, order } = model.machineState(machine);
+    counts[order] += 1;
+    if (wanted.size && !wanted.has(id)) continue;
     names.push(name);
     machines.push(machine);
-    states.push(index);
+    states.push(order);
   }
   return { names, machines, states, counts };
 }
 
 /** What else the rows depend on. */
 function signature(group) {
-  if (group === "host") return [...model.hosts.values()].map(({ name, zone }) => `${name} ${zone}`).join("\n");
+  if (group === "host") return Array.from(model.hosts.values(), ({ name, zone }) => `${name} ${zone}`).join("\n");
   if (group !== "set") return "";
-  const kinds = [...model.tenants.values()].map(({ name, kind }) => `${name} ${kind}`);
-  return [...kinds, ...[...model.scaleSets.values()].map(({ name, tenants }) => `${name} ${tenants}`)].join("\n");
+  const kinds = Array.from(model.tenants.values(), ({ name, kind }) => `${name} ${kind}`);
+  return [...kinds, ...Array.from(model.scaleSets.values(), ({ name, tenants }) => `${name} ${tenants}`)].join("\n");
 }
 
 function isSamePlace(machines, others) {
-  if (machines.length !== others.length) return false;
-  for (let index = 0; index < machines.length; index += 1) {
-    const [one, other] = [machines[index], others[index]];
-    if (one === other) continue;
-    if (one.name !== other.name || one.tenant !== other.tenant) return false;
-    if (one.host !== other.host || one.update_domain !== other.update_domain) return false;
-  }
-  return true;
+  const isSame = (one, other) => one === other || PLACE.every((part) => one[part] === other[part]);
+  return machines.length === others.length && machines.every((machine, index) => isSame(machine, others[index]));
 }

@@ -18,39 +18,38 @@ export async function prepare() {
 
 /** Shows the login, or the text of `forewarn dashboard` on how to get one. */
 export function open(main, { problem, isProxied }) {
-  if (isProxied) {
-    openProxied(main, problem);
-    return;
-  }
+  if (isProxied) return openProxied(main, problem);
   const input = h("input", {
     id: "token", type: "password", autocomplete: "off", spellcheck: "false", required: true, placeholder: "fwt_…",
   });
-  const log = async () => {
+  const button = actionButton("Log in", async () => {
     await send("POST", "/session", { token: input.value });
     location.reload();
+  }, { id: "log-in", class: "primary" });
+  const submit = (event) => {
+    event.preventDefault();
+    button.firstChild.click();
   };
-  const button = actionButton("Log in", log, { id: "log-in", class: "primary" });
-  const form = h("form", { class: "login", on: { submit: (event) => (event.preventDefault(), button.querySelector("button").click()) } },
+  replace(main, h("form", { class: "login", on: { submit } },
     h("h1", {}, "Log in"),
     problem && h("p", { class: "error" }, problem),
     h("label", { for: "token" }, "Token"),
     input,
     button,
-    h("p", { class: "quiet" }, "An admin creates tokens with ", h("code", {}, "forewarn token create NAME --role viewer"), ". The token is sent once and kept in no storage of the browser that scripts can read."),
-  );
-  replace(main, form);
+    h("p", { class: "quiet" }, "An admin creates tokens with ", h("code", {}, "forewarn token create NAME --role viewer"),
+      ". The token is sent once and kept in no storage of the browser that scripts can read.")));
   input.focus();
 }
 
 function openProxied(main, problem) {
   const [detail, hint] = problem.split("\n  hint: ");
   const sentence = (text) => `${text[0].toUpperCase()}${text.slice(1).replaceAll("\u0060", "")}.`;
-  const again = h("button", { id: "again", type: "button", class: "primary", on: { click: () => location.reload() } }, "Try again");
+  const click = () => location.reload();
+  const again = h("button", { id: "again", type: "button", class: "primary", on: { click } }, "Try again");
   replace(main, h("div", { class: "login", role: "alert" },
     h("h1", {}, "No session"),
     h("p", {}, sentence(detail)),
     hint && h("p", { id: "remedy" }, sentence(hint)),
-    again,
-  ));
+    again));
   again.focus();
 }

@@ -16,76 +16,62 @@ import * as scaleSets from "./scalesets.js";
 import * as story from "./story.js";
 import * as timeline from "./timeline.js";
 
-// A page has a title and `open(main, parameters)`, which returns { update(topics), tick(), close() }, each optional.
+// Paths, pages, titles, and when the navigation hides them. A page has `open(main, parameters)`, which returns
+// { update(topics), tick(), close() }, each optional.
 const PAGES = [
-  { path: "overview", page: overview, title: "Overview" },
-  { path: "fleet", page: fleet, title: "Fleet" },
-  { path: "timeline", page: timeline, title: "Timeline" },
-  { path: "rollouts", page: rollouts, title: "Rollouts", isShown: () => model.seesHosts },
-  { path: "scalesets", page: scaleSets, title: "Scale sets" },
-  { path: "audit", page: audit, title: "History" },
-  { path: "story", page: story, title: "Stories", isShown: () => model.server?.mode === "dev" },
-  { path: "event", page: event, title: "Event", isShown: () => false },
+  ["overview", overview, "Overview"],
+  ["fleet", fleet, "Fleet"],
+  ["timeline", timeline, "Timeline"],
+  ["rollouts", rollouts, "Rollouts", () => !model.seesHosts],
+  ["scalesets", scaleSets, "Scale sets"],
+  ["audit", audit, "History"],
+  ["story", story, "Stories", () => model.server?.mode !== "dev"],
+  ["event", event, "Event", () => true],
 ];
 
-const header = document.getElementById("header");
-const banner = document.getElementById("banner");
-const main = document.getElementById("main");
-const footer = document.getElementById("footer");
+const [header, banner, main, footer] = ["header", "banner", "main", "footer"].map((id) => document.getElementById(id));
 
 let current = null;
 
-/** The address: `#/fleet?group=host` is the page `fleet` with a parameter; `#/event/ID` has an id. */
-function address() {
-  const [path, query] = location.hash.replace(/^#\/?/, "").split("?");
-  const [name, id] = path.split("/");
-  return { name: name || "overview", id: decodeURIComponent(id ?? ""), parameters: new URLSearchParams(query ?? "") };
-}
-
+/** Opens the page of the address: `#/fleet?group=host` is `fleet` with a parameter; `#/event/ID` has an id. */
 function open() {
   current?.close?.();
-  const { name, id, parameters } = address();
-  const found = PAGES.find((one) => one.path === name) ?? PAGES[0];
-  document.title = `${found.title} · Forewarn`;
-  main.className = `page-${found.path}`;
+  const [address, query] = location.hash.replace(/^#\/?/, "").split("?");
+  const [name, id] = address.split("/");
+  const [path, page, title] = PAGES.find((one) => one[0] === name) ?? PAGES[0];
+  document.title = `${title} · Forewarn`;
+  main.className = `page-${path}`;
   main.replaceChildren();
-  current = { ...found.page.open(main, { id, parameters }), path: found.path };
+  current = { ...page.open(main, { id: decodeURIComponent(id ?? ""), parameters: new URLSearchParams(query ?? "") }), path };
   drawHeader();
-  model.server && current.update?.(new Set(["all"]));
+  if (model.server) current.update?.(new Set(["all"]));
 }
 
 function drawHeader() {
-  if (model.connection === "login") {
-    replace(header, brand());
-    return;
-  }
-  const link = ({ path, title, isShown }) =>
-    (isShown?.() ?? true) &&
-    h("a", { href: `#/${path}`, "aria-current": current?.path === path ? "page" : null, id: `nav-${path}` }, title);
+  const icon = h("img", { src: "/dashboard/icon.svg", alt: "" });
+  const brand = h("a", { class: "brand", href: "#/overview", id: "brand" }, icon, "forewarn");
+  if (model.connection === "login") return replace(header, brand);
+  const link = ([path, , title, isHidden]) => !isHidden?.()
+    && h("a", { href: `#/${path}`, "aria-current": current?.path === path ? "page" : null, id: `nav-${path}` }, title);
+  const text = { live: "live", stale: "stale", loading: "connecting…" }[model.connection];
   replace(
     header,
-    brand(),
-    clusterChoice(),
+    brand,
+    model.clusters.length > 1 && clusterChoice(),
     h("nav", { "aria-label": "Pages" }, PAGES.map(link)),
     h("span", { class: "spacer" }),
-    connection(),
-    h("time", { id: "now", class: "number" }),
-    model.caller && model.server?.mode !== "dev" ? userMenu() : null,
+    h("span", { class: `connection ${model.connection}`, id: "connection", role: "status" },
+      h("span", { class: "dot", "aria-hidden": "true" }), text),
+    h("time", { id: "now" }),
+    model.caller && model.server?.mode !== "dev" && userMenu(),
   );
   drawNow();
 }
 
-const brand = () => h("a", { class: "brand", href: "#/overview", id: "brand" }, h("img", { src: "/dashboard/icon.svg", alt: "" }), "forewarn");
-
 function clusterChoice() {
-  if (model.clusters.length < 2) return null;
   const option = ({ name }) => h("option", { value: name, selected: name === model.cluster }, name);
-  return h("select", { id: "cluster", "aria-label": "Cluster", on: { change: (change) => model.choose(change.target.value) } }, model.clusters.map(option));
-}
-
-function connection() {
-  const texts = { live: "live", stale: "stale", loading: "connecting…" };
-  return h("span", { class: `connection ${model.connection}`, id: "connection", role: "status" }, h("span", { class: "dot", "aria-hidden": "true" }), texts[model.connection]);
+  const choose = (change) => model.choose(change.target.value);
+  return h("select", { id: "cluster", "aria-label": "Cluster", on: { change: choose } }, model.clusters.map(option));
 }
 
 function userMenu() {
@@ -94,8 +80,8 @@ function userMenu() {
     await send("DELETE", "/session");
     location.reload();
   }, { class: "plain" });
-  const isTokens = by.startsWith("token ");
-  return h("span", { class: "user" }, h("span", { title: `role: ${role}` }, `${by.replace(/^token /, "")} (${role})`), isTokens && logout);
+  const name = by.replace(/^token /, "");
+  return h("span", { class: "user" }, h("span", { title: `role: ${role}` }, `${name} (${role})`), name !== by && logout);
 }
 
 function drawNow() {
@@ -108,18 +94,12 @@ function drawNow() {
 }
 
 function drawConnection() {
-  const { connection } = model;
-  document.body.classList.toggle("stale", connection === "stale");
+  const { connection, problem, server } = model;
   document.body.dataset.connection = connection;
-  if (connection === "stale") {
-    const since = clockTime(model.now());
-    const reason = model.problem && model.server ? ` (${model.problem})` : "";
-    replace(banner, h("p", { class: "banner" }, model.server
-      ? `Stale since ${since}: the server does not respond${reason}. Nothing here is newer than that. Trying again…`
-      : "The server does not respond. Trying again…"));
-  } else {
-    replace(banner);
-  }
+  const reason = problem && ` (${problem})`;
+  const since = `Stale since ${clockTime(model.now())}: the server does not respond${reason}. Nothing here is newer than that.`;
+  const text = server ? since : "The server does not respond.";
+  replace(banner, connection === "stale" && h("p", { class: "banner" }, `${text} Trying again…`));
   for (const button of document.querySelectorAll("[data-write]")) button.disabled = connection !== "live";
 }
 

@@ -16,51 +16,62 @@ const HISTORY_ENTRIES = 2000;
 const SOON = 5 * 60_000;
 const FAILED_FOR = 24 * 3600_000;
 
-/** States of a machine or an event: an id, which is also the class of its shape, and a name. */
-export const STATES = {
-  idle: { id: "idle", name: "nothing planned", order: 5 },
-  scheduled: { id: "scheduled", name: "scheduled", order: 2 },
-  soon: { id: "soon", name: "scheduled, less than 5 minutes left", order: 1 },
-  approved: { id: "approved", name: "approved, waits for its start", order: 3 },
-  started: { id: "started", name: "started", order: 1.5 },
-  failed: { id: "failed", name: "needs attention", order: 0 },
-  stopped: { id: "stopped", name: "stopped", order: 4 },
-  done: { id: "done", name: "ended", order: 6 },
-  cancelled: { id: "cancelled", name: "cancelled", order: 6 },
+const STATE_NAMES = {
+  failed: "needs attention",
+  soon: "scheduled, less than 5 minutes left",
+  started: "started",
+  scheduled: "scheduled",
+  approved: "approved, waits for its start",
+  stopped: "stopped",
+  idle: "nothing planned",
+  done: "ended",
+  cancelled: "cancelled",
 };
 
+/** States of a machine or an event, the most urgent first: an id, which is also the class of its shape, and a name. */
+export const STATES = Object.fromEntries(Object.entries(STATE_NAMES).map(([id, name], order) => [id, { id, name, order }]));
+
+/** The name of a machine that is unique in its cluster. */
+export const nameOf = (machine) => `${machine.tenant}/${machine.name}`;
+
+const byId = (item) => item.id;
+const byName = (item) => item.name;
+
+/** The lists of the API, of each of which the model has a map (`model.hosts`, …), and the keys of their items. */
+const LISTS = { events: byId, machines: nameOf, hosts: byName, tenants: byName, rollouts: byId, scaleSets: byName };
+
 class Model {
-  connection = "loading"; // loading, live, stale, login
+  // loading, live, stale, login
+  connection = "loading";
   staleSince = null;
   problem = "";
-  isProxied = false; // true behind `forewarn dashboard`, which has no login with a token
+  // True behind `forewarn dashboard`, which has no login with a token.
+  isProxied = false;
   server = null;
   caller = null;
   clusters = [];
   cluster = "";
-  hosts = new Map();
-  machines = new Map();
-  tenants = new Map();
-  events = new Map();
-  rollouts = new Map();
-  scaleSets = new Map();
   histories = new Histories();
-  entries = []; // the newest audit entries, oldest first
+  // The newest audit entries, oldest first.
+  entries = [];
   clock = null;
-  loadedFrom = null; // the time of the oldest read entry if there are older ones
+  // The time of the oldest read entry if there are older ones.
+  loadedFrom = null;
 
-  #clockRead = 0;
   #listeners = new Set();
   #changed = new Set();
   #frame = 0;
-  #pulse = 0;
   #lastAnswer = 0;
-  #lastId = "";
   #stream = null;
-  #dirty = null;
+  // Lists with the names of items to read again; without names, the whole list.
+  #dirty = new Map();
   #batch = 0;
-  #wholeReads = new Map();
+  #wholeReads = new Set();
   #older = null;
+
+  constructor() {
+    for (const topic in LISTS) this[topic] = new Map();
+  }
 
   /** Calls `listener(topics)` at most once per frame after changes. Returns a function that ends it. */
   subscribe(listener) {
@@ -72,7 +83,7 @@ class Model {
   now() {
     if (!this.clock) return Date.now();
     const at = this.connection === "stale" ? this.staleSince : performance.now();
-    return this.clock.millis + Math.max(0, at - this.#clockRead) * this.clock.speed;
+    return this.clock.millis + Math.max(0, at - this.clock.readAt) * this.clock.speed;
   }
 
   get isVirtual() {
@@ -80,7 +91,7 @@ class Model {
   }
 
   get canOperate() {
-    return this.connection === "live" && ["operator", "admin"].includes(this.caller?.role);
+    return this.canAdmin || (this.connection === "live" && this.caller?.role === "operator");
   }
 
   get canAdmin() {
@@ -111,7 +122,7 @@ class Model {
   /** True if the last work on a machine failed within a day, or its host has failed. */
   isFailed(machine) {
     const { failedMachines } = this.histories;
-    const failed = failedMachines.size ? failedMachines.get(`${machine.tenant}/${machine.name}`) : undefined;
+    const failed = failedMachines.size ? failedMachines.get(nameOf(machine)) : undefined;
     if (failed !== undefined && this.now() - failed < FAILED_FOR) return true;
     return machine.power !== "deallocated" && this.hosts.get(machine.host)?.health === "failed";
   }
@@ -130,13 +141,11 @@ class Model {
 
   /** Reads everything, then follows the log, until the page is closed. */
   async start() {
-    this.#beat();
     setInterval(() => this.#beat(), PULSE_MILLIS);
     setInterval(() => this.#checkAge(), 250);
     document.addEventListener("visibilitychange", () => document.hidden || this.#beat());
     for (;;) {
       try {
-        await this.#readAll();
         await this.#follow();
       } catch (problem) {
         this.#fail(problem);
@@ -147,73 +156,51 @@ class Model {
   }
 
   /** Shows another cluster. */
-  async choose(cluster) {
+  choose(cluster) {
     this.cluster = cluster;
-    this.#lastId = "";
     this.#stream?.abort();
   }
 
   /** Reads what a change of this page has affected, before the stream tells it. */
   async refresh() {
-    await Promise.all([this.#readEvents(), this.#readRollouts(), this.#readClock()]);
+    await Promise.all([this.#read("events"), this.#read("rollouts"), this.#readClock()]);
   }
 
-  /** Reads the clock now, after it was set. */
-  async readClock() {
-    await this.#readClock();
-  }
-
-  async #readAll() {
+  /** Reads everything and follows the log until it breaks off, which is an error. */
+  async #follow() {
     const [server, caller, clusters] = await Promise.all([get("/v1/server"), get("/v1/caller"), all("/v1/clusters")]);
     Object.assign(this, { server, caller, clusters });
     if (!clusters.some((one) => one.name === this.cluster)) this.cluster = clusters[0]?.name ?? "";
     await this.#readClock();
     // The stream begins before the snapshot, so that nothing between them is missed.
     this.#stream = new AbortController();
-    let opened;
-    const isOpen = new Promise((resolve) => (opened = resolve));
-    this.following = watch({ cluster: this.cluster }, "", {
-      open: opened,
-      entry: (entry) => this.#entry(entry),
-      seen: (id) => (this.#lastId = id),
-      signal: this.#stream.signal,
-    });
-    this.following.catch(() => {});
-    await Promise.race([isOpen, this.following]);
-    await Promise.all([
-      this.#readEvents(), this.#readMachines(), this.#readHosts(), this.#readTenants(), this.#readRollouts(),
-      this.#readScaleSets(), this.#readHistory(),
-    ]);
-    this.#live();
-    this.#notify("all");
-  }
-
-  async #follow() {
-    await this.following;
-    throw new ApiError(0, null);
-  }
-
-  #live() {
+    const { promise: isOpen, resolve: open } = Promise.withResolvers();
+    const { signal } = this.#stream;
+    const following = watch({ cluster: this.cluster }, "", { open, entry: (entry) => this.#entry(entry), seen() {}, signal });
+    following.catch(() => {});
+    await Promise.race([isOpen, following]);
+    await Promise.all([this.#readHistory(), ...Object.keys(LISTS).map((topic) => this.#read(topic))]);
     this.#lastAnswer = performance.now();
     Object.assign(this, { connection: "live", staleSince: null, problem: "" });
     this.#notify("connection");
+    this.#notify("all");
+    await following;
+    throw new ApiError(0, null);
   }
 
   #fail(problem) {
-    if (problem?.status === 401) {
-      this.connection = "login";
-      this.isProxied = problem.type === "/problems/dashboard-session";
-      this.problem = this.isProxied ? problem.message : this.caller ? "The session is over." : "";
-      this.#notify("connection");
-      return;
+    if (problem?.status !== 401) {
+      this.problem = problem instanceof ApiError ? problem.message : "";
+      return this.#stale();
     }
-    this.problem = problem instanceof ApiError ? problem.message : "";
-    this.#stale();
+    this.connection = "login";
+    this.isProxied = problem.type === "/problems/dashboard-session";
+    this.problem = this.isProxied ? problem.message : this.caller ? "The session is over." : "";
+    this.#notify("connection");
   }
 
   #stale() {
     if (this.connection === "stale" || this.connection === "login") return;
-    if (this.connection === "loading" && !this.server) this.problem ||= "the server does not respond";
     this.staleSince = performance.now();
     this.connection = "stale";
     this.#notify("connection");
@@ -227,11 +214,9 @@ class Model {
   }
 
   async #beat() {
-    const pulse = ++this.#pulse;
     if (this.connection === "login" || this.connection === "loading") return;
     try {
       await this.#readClock();
-      if (pulse === this.#pulse && this.connection === "live") this.#lastAnswer = performance.now();
     } catch (problem) {
       if (problem.status === 401) this.#fail(problem);
     }
@@ -239,72 +224,60 @@ class Model {
 
   async #readClock() {
     const view = await get("/v1/clock", {}, { timeMax: PULSE_TIME_MAX });
-    this.#clockRead = performance.now();
-    this.#lastAnswer = this.#clockRead;
     const millis = parseTime(view.now);
-    const isOther = !this.clock || this.clock.speed !== view.speed || (view.speed === 0 && this.clock.millis !== millis);
+    const isSameSpeed = this.clock?.speed === view.speed;
+    const isOther = !isSameSpeed || (view.speed === 0 && this.clock.millis !== millis);
     // Times of the API have whole seconds: a running clock is not set back by less than one.
-    const running = this.clock && view.speed > 0 && this.clock.speed === view.speed ? this.now() : null;
-    const isClose = running !== null && Math.abs(running - millis) < 1500 * Math.max(1, view.speed);
-    this.clock = { ...view, millis: isClose ? Math.max(running, millis) : millis };
+    const running = isSameSpeed && view.speed > 0 ? this.now() : -Infinity;
+    const isClose = Math.abs(running - millis) < 1500 * Math.max(1, view.speed);
+    this.#lastAnswer = performance.now();
+    this.clock = { ...view, millis: isClose ? Math.max(running, millis) : millis, readAt: this.#lastAnswer };
     if (isOther) this.#notify("clock");
   }
 
   #entry(entry) {
-    if (entry.kind === "missed") {
-      this.#stream?.abort();
-      return;
-    }
+    if (entry.kind === "missed") return this.#stream?.abort();
     this.#lastAnswer = performance.now();
     this.entries.push(entry);
-    if (this.entries.length > HISTORY_ENTRIES) this.entries.splice(0, this.entries.length - HISTORY_ENTRIES);
+    this.entries.splice(0, Math.max(0, this.entries.length - HISTORY_ENTRIES));
     this.histories.add(entry);
-    this.#dirty ??= { machines: new Set(), hosts: new Set(), tenants: new Set(), events: false, rollouts: false, sets: false, brake: false };
-    const dirty = this.#dirty;
-    for (const name of entry.machines ?? []) dirty.machines.add(name);
-    for (const name of entry.hosts ?? []) dirty.hosts.add(name);
-    for (const name of entry.tenants ?? []) dirty.tenants.add(name);
-    dirty.events ||= entry.work !== undefined || (entry.events ?? []).length > 0;
-    dirty.rollouts ||= entry.rollout !== undefined;
-    dirty.sets ||= /scale.?set|model|instance|admit|remov|upgrade/.test(`${entry.kind} ${entry.text}`);
-    dirty.brake ||= /brake/.test(entry.text);
+    const add = (topic, name) => {
+      const names = this.#dirty.get(topic) ?? new Set();
+      this.#dirty.set(topic, name ? names.add(name) : names);
+    };
+    for (const topic of ["machines", "hosts", "tenants"]) entry[topic]?.forEach((name) => add(topic, name));
+    if (entry.work !== undefined || entry.events?.length) add("events");
+    if (entry.rollout !== undefined) add("rollouts");
+    if (/scale.?set|model|instance|admit|remov|upgrade/.test(`${entry.kind} ${entry.text}`)) add("scaleSets");
+    if (/brake/.test(entry.text)) add("clusters");
     this.#batch ||= setTimeout(() => this.#readDirty(), BATCH_MILLIS);
     this.#notify("entries");
   }
 
   async #readDirty() {
-    const dirty = this.#dirty;
-    [this.#dirty, this.#batch] = [null, 0];
-    if (!dirty) return;
+    const dirty = [...this.#dirty];
+    [this.#dirty, this.#batch] = [new Map(), 0];
     try {
-      await Promise.all([
-        dirty.events && this.#readEvents(),
-        dirty.rollouts && this.#readRollouts(),
-        dirty.sets && this.#readScaleSets(),
-        dirty.brake && this.#readClusters(),
-        this.#readSome("machines", [...dirty.machines], () => this.#readMachines()),
-        this.#readSome("hosts", [...dirty.hosts], () => this.#readHosts()),
-        this.#readSome("tenants", [...dirty.tenants], () => this.#readTenants()),
-      ]);
+      await Promise.all(dirty.map(([topic, names]) => (names.size ? this.#readSome(topic, names) : this.#read(topic))));
     } catch (problem) {
       this.#fail(problem);
     }
   }
 
   /** Reads single objects; many of them as a whole, but not more often than every few seconds. */
-  async #readSome(topic, names, readAll) {
-    if (!names.length || (topic === "hosts" && !this.seesHosts)) return;
-    if (names.length > SINGLE_READS_MAX) {
-      const waits = this.#wholeReads.get(topic);
-      if (waits) return;
-      this.#wholeReads.set(topic, setTimeout(() => {
+  async #readSome(topic, names) {
+    if (topic === "hosts" && !this.seesHosts) return;
+    if (names.size > SINGLE_READS_MAX) {
+      if (this.#wholeReads.has(topic)) return;
+      this.#wholeReads.add(topic);
+      setTimeout(() => {
         this.#wholeReads.delete(topic);
-        readAll().catch((problem) => this.#fail(problem));
-      }, this.machines.size > 1000 ? WHOLE_READ_PAUSE : BATCH_MILLIS));
+        this.#read(topic).catch((problem) => this.#fail(problem));
+      }, this.machines.size > 1000 ? WHOLE_READ_PAUSE : BATCH_MILLIS);
       return;
     }
-    await Promise.all(names.map(async (name) => {
-      const path = name.split("/").map(encodeURIComponent).join("/");
+    await Promise.all([...names].map(async (name) => {
+      const path = encodeURIComponent(name).replaceAll("%2F", "/");
       try {
         this[topic].set(name, await get(`/v1/${topic}/${path}`, { cluster: this.cluster }));
       } catch (problem) {
@@ -315,30 +288,27 @@ class Model {
     this.#notify(topic);
   }
 
-  async #readInto(topic, path, key, parameters = {}) {
-    const items = await all(path, { cluster: this.cluster, ...parameters });
-    this[topic] = new Map(items.map((item) => [key(item), item]));
+  /** Reads a whole list. */
+  async #read(topic) {
+    if ((topic === "hosts" || topic === "rollouts") && !this.seesHosts) return;
+    if (topic === "clusters") {
+      this.clusters = await all("/v1/clusters");
+    } else {
+      const ended = topic === "rollouts" ? true : null;
+      const items = await all(`/v1/${topic.toLowerCase()}`, { cluster: this.cluster, ended });
+      this[topic] = new Map(items.map((item) => [LISTS[topic](item), item]));
+    }
     this.#notify(topic);
   }
 
-  #readEvents = () => this.#readInto("events", "/v1/events", (event) => event.id);
-  #readMachines = () => this.#readInto("machines", "/v1/machines", (machine) => `${machine.tenant}/${machine.name}`);
-  #readTenants = () => this.#readInto("tenants", "/v1/tenants", (tenant) => tenant.name);
-  #readScaleSets = () => this.#readInto("scaleSets", "/v1/scalesets", (set) => set.name);
-  #readHosts = async () => this.seesHosts && this.#readInto("hosts", "/v1/hosts", (host) => host.name);
-  #readRollouts = async () => this.seesHosts && this.#readInto("rollouts", "/v1/rollouts", (rollout) => rollout.id, { ended: true });
-
-  async #readClusters() {
-    this.clusters = await all("/v1/clusters");
-    this.#notify("clusters");
-  }
+  #readEntries = (before) => get("/v1/audit", { cluster: this.cluster, limit: 1000, before });
 
   async #readHistory() {
     const histories = new Histories();
     const entries = [];
     let before;
     do {
-      const page = await get("/v1/audit", { cluster: this.cluster, limit: 1000, before });
+      const page = await this.#readEntries(before);
       entries.push(...page.items);
       before = page.next;
     } while (before && entries.length < HISTORY_ENTRIES);
@@ -346,21 +316,20 @@ class Model {
     for (const entry of entries) histories.add(entry);
     Object.assign(this, { entries, histories });
     this.#setOlder(before, entries[0]);
-    this.#notify("entries");
   }
 
   /** Reads a page of older entries into the histories, if there is one. */
   async readOlder() {
     if (!this.#older) return;
-    const page = await get("/v1/audit", { cluster: this.cluster, limit: 1000, before: this.#older });
+    const page = await this.#readEntries(this.#older);
     for (const entry of page.items) this.histories.add(entry);
     this.#setOlder(page.next, page.items.at(-1));
-    this.#notify("entries");
   }
 
   #setOlder(before, oldest) {
-    this.#older = before ?? null;
-    this.loadedFrom = this.#older ? parseTime(oldest?.at) ?? this.loadedFrom : null;
+    this.#older = before;
+    this.loadedFrom = before ? parseTime(oldest?.at) ?? this.loadedFrom : null;
+    this.#notify("entries");
   }
 
   #notify(topic) {

@@ -8,7 +8,7 @@ import { horizon, parseSpan } from "../page/clock.js";
 import { diffLines } from "../page/diff.js";
 import { visible } from "../page/dom.js";
 import { count, countdown, duration, fullTime, list, parseTime, relative, shellWord } from "../page/format.js";
-import { pastTitle } from "../page/pastview.js";
+import { pastTitle } from "../page/past_view.js";
 import { documentsAt, spread } from "../page/story.js";
 
 const SECOND = 1000;
