@@ -1,5 +1,7 @@
 // Elements from data. Everything that comes from outside becomes text, never markup.
 
+import { fullTime, relative } from "./format.js";
+
 const SVG = "http://www.w3.org/2000/svg";
 const LENGTH_MAX = 512;
 
@@ -81,6 +83,46 @@ export function actionButton(label, action, properties = {}) {
     }
   });
   return h("span", { class: "action" }, button, error);
+}
+
+/** A button that acts at once, and never fails. */
+export function button(label, click, properties) {
+  return h("button", { type: "button", ...properties, on: { click } }, label);
+}
+
+/** A paragraph that stands back, and the same within a line. */
+export const quiet = (...children) => h("p", { class: "quiet" }, children);
+export const quietSpan = (...children) => h("span", { class: "quiet" }, children);
+
+/** The options of a select: values, or pairs of a value and a label. */
+export function options(values, selected) {
+  return values.map((one) => [one].flat()).map(([value, label = value]) => h("option", { value, selected: value === selected }, label));
+}
+
+/** The head of a table. A column is a name and optionally a title, or false. */
+export function headings(columns) {
+  const heading = ([name, title]) => h("th", { scope: "col", title }, name);
+  return h("thead", {}, h("tr", {}, columns.filter(Boolean).map((column) => heading([column].flat()))));
+}
+
+/** A part of the page that scrolls by itself, also with the keyboard. */
+export function scrollable(label, ...children) {
+  return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": label }, children);
+}
+
+/** A time in relation to now. `tickTimes` keeps it current. */
+export function moment(millis, now, properties) {
+  return h("time", { ...properties, "data-time": millis, title: fullTime(millis) }, relative(millis, now));
+}
+
+/** Makes the moments in an element current. */
+export function tickTimes(element, now) {
+  for (const time of element.querySelectorAll("[data-time]")) setText(time, relative(Number(time.dataset.time), now));
+}
+
+/** Changes the text of an element only if it is another one, which keeps a selection. */
+export function setText(element, text) {
+  if (element.textContent !== text) element.textContent = text;
 }
 
 /** The shape of a state, drawn, with its name for screen readers. */

@@ -1,9 +1,11 @@
 // Times and numbers as people read them.
 
-const SECOND = 1000;
-const MINUTE = 60 * SECOND;
-const HOUR = 60 * MINUTE;
-const DAY = 24 * HOUR;
+export const SECOND = 1000;
+export const MINUTE = 60 * SECOND;
+export const HOUR = 60 * MINUTE;
+export const DAY = 24 * HOUR;
+const UNITS = { d: DAY, h: HOUR, m: MINUTE, s: SECOND, ms: 1 };
+const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
 const two = (number) => String(number).padStart(2, "0");
 
@@ -11,6 +13,13 @@ const two = (number) => String(number).padStart(2, "0");
 export function parseTime(text) {
   const millis = text ? Date.parse(text) : NaN;
   return Number.isNaN(millis) ? null : millis;
+}
+
+/** The milliseconds of a length of time such as `15m`, `1h30m` or `500ms`; null if it is none. */
+export function parseSpan(text) {
+  const words = [...String(text ?? "").matchAll(/(\d+)(ms|[dhms])/g)];
+  if (!words.length || words.map(([word]) => word).join("") !== text) return null;
+  return words.reduce((sum, [, number, unit]) => sum + Number(number) * UNITS[unit], 0);
 }
 
 /** `11:42`, `2:03:04`, `3d 4h`: a length of time that counts down. */
@@ -47,6 +56,18 @@ export function fullTime(millis) {
   return millis === null ? "" : `${new Date(millis).toISOString().slice(0, 19).replace("T", " ")} UTC`;
 }
 
+/** `18 Nov`. */
+export function day(millis) {
+  const date = new Date(millis);
+  return `${date.getUTCDate()} ${MONTHS[date.getUTCMonth()]}`;
+}
+
+/** `18 Nov 2026`. */
+export const fullDay = (millis) => `${day(millis)} ${new Date(millis).getUTCFullYear()}`;
+
+/** The number, or the limit that it exceeds. */
+export const clamp = (number, min, max) => Math.max(min, Math.min(number, max));
+
 /** `1 VM`, `3 VMs`. */
 export function count(number, noun) {
   return `${number.toLocaleString("en")} ${noun}${number === 1 ? "" : "s"}`;
@@ -57,6 +78,12 @@ export function list(names, max = 3) {
   if (names.length <= max) return names.length > 1 ? `${names.slice(0, -1).join(", ")} and ${names.at(-1)}` : names.join("");
   return `${names.slice(0, max).join(", ")} and ${names.length - max} more`;
 }
+
+/** `Reboot of web_0 and web_1`: the title of an event or of its history. */
+export const eventTitle = ({ kind, resources }, machinesMax) => `${kind || "Event"} of ${list(resources, machinesMax)}`;
+
+/** The message of an error on one line. */
+export const oneLine = (problem) => problem.message.replace(/\s*\n\s*/g, "; ");
 
 /** The first eight characters of an event id. */
 export function shortId(id) {
