@@ -125,12 +125,6 @@ export function open(main, { parameters }) {
     goTo(null);
   };
 
-  const wanted = () => {
-    const text = filter.text.trim().toLowerCase();
-    const isWanted = (entry) => (!text || entry.text.toLowerCase().includes(text)) && (time === null || parseTime(entry.at) <= time);
-    return entries.filter(isWanted).slice(0, ROWS_MAX);
-  };
-
   const row = (entry) => {
     const { kind, by, text, reason, events = [], machines = [], hosts = [] } = entry;
     const time = fullTime(parseTime(entry.at));
@@ -144,12 +138,15 @@ export function open(main, { parameters }) {
   };
 
   const drawTable = () => {
-    const shown = wanted();
+    const text = filter.text.trim().toLowerCase();
+    const isWanted = (entry) => entry.text.toLowerCase().includes(text) && (time === null || parseTime(entry.at) <= time);
+    const shown = entries.filter(isWanted).slice(0, ROWS_MAX);
     body.replaceChildren(...shown.map(row));
     drawStatus(shown.length);
     const isFull = entries.length >= ROWS_MAX;
     replace(more,
-      next && (isFull ? quietSpan("Use filters to see older entries.") : actionButton("Older entries", readNext, { id: "audit-older" })),
+      next && (isFull ? quietSpan("Use filters to see older entries.")
+        : actionButton("Older entries", readNext, { id: "audit-older" })),
       !next && swept && quietSpan("Older entries were deleted from the log."));
   };
 
@@ -232,10 +229,9 @@ export function open(main, { parameters }) {
     if (topics.has("all")) {
       drawForm();
       read();
-      drawTravel();
       drawPast();
     } else if (topics.has("entries") && !isFiltered()) addNew();
-    if (topics.has("entries") && time === null) drawTravel();
+    if (topics.has("all") || (topics.has("entries") && time === null)) drawTravel();
   };
 
   return { update, close: () => document.body.classList.remove("past") };

@@ -104,7 +104,8 @@ export function open(main, { id }) {
       [machine, last ? when(parseTime(last)) : "never", edition ?? "–", shown ? "✓ has seen it" : "– has not seen it"]
         .map((cell) => h("td", {}, cell)));
     return [
-      event && h("p", { class: event.approved ? "good" : "" }, event.approved ? `✓ ${tenant} has approved` : `– ${tenant} has not approved`),
+      event && h("p", { class: event.approved ? "good" : "" },
+        event.approved ? `✓ ${tenant} has approved` : `– ${tenant} has not approved`),
       approvals.map(({ by, at }) => h("p", {}, `Approved by ${by} `, when(parseTime(at)))),
       polls.length > 0 && scrollable("Polls of its machines",
         h("table", {}, headings(["Machine", "Last poll", "Version", "This event"]), h("tbody", {}, polls.map(row)))),

@@ -79,6 +79,9 @@ export function list(names, max = 3) {
   return `${names.slice(0, max).join(", ")} and ${names.length - max} more`;
 }
 
+/** The texts that are there, as one. */
+export const joined = (texts, separator = ", ") => texts.filter(Boolean).join(separator);
+
 /** `Reboot of web_0 and web_1`: the title of an event or of its history. */
 export const eventTitle = ({ kind, resources }, machinesMax) => `${kind || "Event"} of ${list(resources, machinesMax)}`;
 

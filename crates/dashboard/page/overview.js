@@ -1,9 +1,10 @@
 // What needs attention, what comes next, what has ended.
 
 import { actionBar, commandLine, openAction } from "./actions.js";
-import { button, h, mark, moment, quiet, replace, setText, tickTimes } from "./dom.js";
-import { DAY, count, countdown, duration, eventTitle, fullTime, parseTime, relative } from "./format.js";
+import { button, eventRow, h, mark, moment, quiet, replace, setText, tickTimes } from "./dom.js";
+import { DAY, count, countdown, duration, eventTitle, fullTime, joined, parseTime, relative } from "./format.js";
 import { STATES, model } from "./model.js";
+import { stateOf } from "./timeline_data.js";
 import { miniTimeline } from "./timeline_mini.js";
 
 const ENDED_MAX = 8;
@@ -133,19 +134,17 @@ function idle() {
 function recentlyEnded() {
   const ended = [...model.histories.byId.values()].filter((history) => history.ended !== null);
   ended.sort((one, other) => other.ended - one.ended);
-  const row = (history) => h("li", {},
-    mark(STATES[{ Failed: "failed", Canceled: "cancelled" }[history.outcome] ?? "done"]),
-    h("a", { href: `#/event/${history.id}`, class: "what" }, eventTitle(history)),
-    h("span", { class: "why quiet" }, endedText(history)),
-    moment(history.ended, model.now(), { class: "number left" }));
+  const row = (history) =>
+    eventRow(history, stateOf(history), endedText(history), moment(history.ended, model.now(), { class: "number left" }));
   return ended.length > 0 && [h("h2", {}, "Recently ended"), h("ul", { class: "rows" }, ended.slice(0, ENDED_MAX).map(row))];
 }
 
-function endedText({ outcome, started, ended, notBefore, approvals, startedBy }) {
+function endedText(history) {
+  const { started, notBefore, approvals } = history;
   const early = approvals.length && started !== null && notBefore !== null ? notBefore - started : null;
-  return [
-    outcome === "Canceled" ? "cancelled" : outcome.toLowerCase(),
-    started !== null && `took ${duration(ended - started)}`,
-    early === null ? startedBy : early > 0 && `approved ${duration(early)} before its time`,
-  ].filter(Boolean).join(", ");
+  return joined([
+    stateOf(history).name,
+    started !== null && `took ${duration(history.ended - started)}`,
+    early === null ? history.startedBy : early > 0 && `approved ${duration(early)} before its time`,
+  ]);
 }

@@ -1,9 +1,10 @@
 // The view of an earlier time: events, machines and hosts as the audit log tells them, and what it does not tell.
 
-import { button, h, headings, mark, quiet, quietSpan, scrollable } from "./dom.js";
-import { MINUTE, clockTime, count, countdown, duration, eventTitle, fullDay, fullTime, list } from "./format.js";
+import { button, eventRow, h, headings, mark, quiet, quietSpan, scrollable } from "./dom.js";
+import { MINUTE, clockTime, count, countdown, duration, fullDay, fullTime, joined, list } from "./format.js";
 import { STATES } from "./model.js";
 import { stateAt } from "./past.js";
+import { stateOf } from "./timeline_data.js";
 
 const SOON = 5 * MINUTE;
 const ROWS_MAX = 50;
@@ -24,12 +25,11 @@ export function pastView(entries, time, live, { isSwept, isMore, back }) {
   const state = stateAt(entries, time, live);
   const unsure = [...state.machines.values()].filter(({ host }) => !host).length;
   const unknown = [
-    "Polls are not recorded: nobody knows when a machine last asked, except for the first time.",
-    "Power states and contents of documents are not recorded; an event shows what its machines could read.",
+    "When a machine polled, except for the first time; power states; contents of documents. They are not recorded.",
     unsure > 0 && `The host of ${count(unsure, "machine")}: the log has several candidates.`,
     state.brake === "unknown" && "The brake: the loaded entries do not mention it.",
-    isSwept && "Older entries were deleted from the log (swept): what only they mention is missing.",
-    isMore && "Events that were announced before the oldest loaded entry may be missing: load earlier entries.",
+    isSwept && "Whatever only older entries mention: they were deleted from the log (swept).",
+    isMore && "Events that were announced before the oldest loaded entry: load earlier entries.",
   ];
   return [
     h("p", { class: "banner past-banner", role: "status" }, `${pastTitle(time)}, not live `,
@@ -62,9 +62,6 @@ function tiles({ events: all, ended, hosts, machines, enrolled, brake }) {
     brake === "on" && tile("on", "brake: nothing starts", STATES.soon));
 }
 
-const eventRow = (history, state, texts, ...rest) => h("li", { class: state.id }, mark(state),
-  h("a", { class: "what", href: `#/event/${history.id}` }, eventTitle(history)),
-  h("span", { class: "why quiet" }, [history.tenant, ...texts].filter(Boolean).join(" · ")), rest);
 const timeLeft = (title, text) => h("span", { class: "number left", title }, text);
 
 function events({ events: all, ended }, time) {
@@ -74,12 +71,13 @@ function events({ events: all, ended }, time) {
     const state = pastState(one, time);
     const approvers = history.approvals.filter(({ at, by }) => at <= time && by).map(({ by }) => by);
     const left = history.notBefore - time;
-    return eventRow(history, state, [history.cause, state.name, approvers.length > 0 && `approved by ${list(approvers)}`],
+    const text = joined([history.tenant, history.cause, state.name, approvers.length && `approved by ${list(approvers)}`], " · ");
+    return eventRow(history, state, text,
       one.status === "Scheduled" && history.notBefore !== null
         && timeLeft(`not before ${fullTime(history.notBefore)}`, left > 0 ? `in ${countdown(left)}` : "due"));
   };
-  const endedRow = (history) => eventRow(history, history.outcome === "Failed" ? STATES.failed : STATES.done,
-    [history.outcome.toLowerCase(), history.reason],
+  const endedRow = (history) => eventRow(history, stateOf(history),
+    joined([history.tenant, stateOf(history).name, history.reason], " · "),
     timeLeft(fullTime(history.ended), `${duration(time - history.ended)} before`));
   return h("ul", { class: "rows" }, all.slice(0, ROWS_MAX).map(row), ended.slice(0, ROWS_MAX).map(endedRow));
 }

@@ -2,7 +2,7 @@
 
 import { get, send } from "./api.js";
 import { diffLines } from "./diff.js";
-import { actionButton, button, h, options, preformatted, quiet, replace } from "./dom.js";
+import { actionButton, button, byId, h, hasModifier, options, preformatted, quiet, replace } from "./dom.js";
 import { clamp, count, fullTime, oneLine, parseTime } from "./format.js";
 
 const OWN = `host h1
@@ -16,7 +16,7 @@ expect  solo boots 2
 `;
 
 // The text and the last run stay while other pages are shown.
-const kept = { name: "", text: "", ranText: "", run: null, step: 0, library: null, isEditing: true };
+const kept = { name: "", text: "", run: null, step: 0, library: null, isEditing: true };
 
 export function open(main) {
   const chooser = h("div", { class: "story-choice" });
@@ -25,8 +25,8 @@ export function open(main) {
   replace(
     main,
     h("h1", {}, "Stories"),
-    h("p", { class: "lead" }, "A story is a short text that sets up a fleet, lets things happen to it at given times, and states "
-      + "what its machines must see; it runs on a clock of its own, in an instant, and does not touch the fleet of this server."),
+    h("p", { class: "lead" }, "A story sets up a fleet, lets things happen to it at given times, and states what its machines must "
+      + "see. It runs on a clock of its own, in an instant, and does not touch the fleet of this server."),
     chooser,
     h("div", { class: "story-columns" }, editor, player),
   );
@@ -42,29 +42,29 @@ export function open(main) {
 
   const chosen = (name) => {
     const story = kept.library.find((one) => one.name === name);
-    Object.assign(kept, { name, text: story?.text ?? OWN, run: null, step: 0, isEditing: true });
+    Object.assign(kept, { name, text: story?.text ?? OWN, isEditing: true });
     draw();
   };
 
   /** A story of the library that is changed is one of your own. */
   const edited = (text) => {
     Object.assign(kept, { text, name: "" });
-    document.getElementById("story-name").value = "";
+    byId("story-name").value = "";
   };
 
   const startEditing = () => {
     kept.isEditing = true;
     draw();
-    document.getElementById("story-editor")?.focus();
+    byId("story-editor")?.focus();
   };
 
   const runStory = async () => {
-    const text = kept.text;
+    const { text } = kept;
     const run = await send("POST", "/v1/stories/run", { story: text });
-    Object.assign(kept, { run, ranText: text, step: 0, isEditing: false });
+    Object.assign(kept, { run, text, step: 0, isEditing: false });
     if (!isOpen) return;
     draw();
-    document.getElementById(run.steps.length ? "story-next" : "story-error-line")?.focus();
+    byId(run.steps.length ? "story-next" : "story-error-line")?.focus();
   };
 
   const drawText = () => {
@@ -83,7 +83,7 @@ export function open(main) {
         h("span", { class: "line-number", "aria-hidden": "true" }, number),
         first < 0 ? code : button(code, () => go(first), { class: "line", tabindex: "-1" }));
     };
-    const lines = kept.ranText.replace(/\n$/, "").split("\n").map(line);
+    const lines = kept.text.replace(/\n$/, "").split("\n").map(line);
     replace(editor, h("ol", { class: "story-lines", tabindex: "0", "aria-label": "Text of the story" }, lines));
   };
 
@@ -95,7 +95,7 @@ export function open(main) {
   /** Marks a line of the text. Only the list scrolls, not the page. */
   const markLine = (number) => {
     editor.querySelector("[aria-current]")?.removeAttribute("aria-current");
-    const line = document.getElementById(`story-line-${number}`);
+    const line = byId(`story-line-${number}`);
     if (!line) return;
     line.setAttribute("aria-current", "step");
     const list = line.parentElement;
@@ -127,17 +127,17 @@ export function open(main) {
     const { steps, events, machines, result: outcome } = kept.run;
     const [index, last, step] = [kept.step, steps.length - 1, steps[kept.step]];
     markLine(step.line);
-    const slider = document.getElementById("story-slider");
+    const slider = byId("story-slider");
     slider.value = index;
     slider.setAttribute("aria-valuetext", `step ${index + 1} of ${last + 1}, after ${step.elapsed}`);
     for (const [id, end] of [["first", 0], ["previous", 0], ["next", last], ["last", last]]) {
-      document.getElementById(`story-${id}`).setAttribute("aria-disabled", index === end);
+      byId(`story-${id}`).setAttribute("aria-disabled", index === end);
     }
     const checks = step.expectations.map(({ expected, holds, found }) =>
       h("li", { class: holds ? "good" : "error" }, holds ? `✓ ${expected}` : `✕ ${expected}: found ${found}`));
     const isEnd = index === last;
     replace(
-      document.getElementById("story-step"),
+      byId("story-step"),
       h("p", { class: "story-when", role: "status" },
         h("b", { class: "number" }, `Step ${index + 1} of ${last + 1}`), " · ",
         h("span", { title: `${fullTime(parseTime(step.at))} on the clock of the story` }, `${step.elapsed} after the beginning`),
@@ -158,7 +158,8 @@ export function open(main) {
     const checked = steps.flatMap((step) => step.expectations).length;
     const passed = `✓ Passed: ${count(steps.length, "step")}, ${count(checked, "expectation")} met`;
     if (outcome === "passed") return h("p", { class: "story-result good", role: "status" }, passed);
-    const jump = button(`line ${error.line}, column ${error.column}`, () => jumpTo(error.line), { id: "story-error-line", class: "plain" });
+    const jump = button(`line ${error.line}, column ${error.column}`, () => jumpTo(error.line),
+      { id: "story-error-line", class: "plain" });
     return h("div", { class: "story-result", role: "alert" },
       h("p", { class: "error" }, outcome === "stopped" ? "■ Stopped at " : "✕ Failed at ", jump, `: ${error.message}`),
       preformatted(`${error.text}\n${" ".repeat(Math.max(0, error.column - 1))}${"^".repeat(Math.max(1, error.width))}`),
@@ -170,15 +171,14 @@ export function open(main) {
     const step = kept.run.steps.findLastIndex((one) => one.line === line);
     if (step >= 0) go(step);
     else markLine(line);
-    document.getElementById(`story-line-${line}`)?.scrollIntoView({ block: "nearest" });
+    byId(`story-line-${line}`)?.scrollIntoView({ block: "nearest" });
   };
 
   const draw = () => (drawChooser(), drawText(), drawPlayer());
 
   const keys = (event) => {
     const isInput = event.target.matches?.("input, textarea, select, dialog *");
-    const isOther = event.altKey || event.ctrlKey || event.metaKey || event.shiftKey;
-    if (isInput || isOther || kept.isEditing || !kept.run?.steps.length) return;
+    if (isInput || hasModifier(event) || event.shiftKey || kept.isEditing || !kept.run.steps.length) return;
     const target = { ArrowLeft: kept.step - 1, ArrowRight: kept.step + 1, Home: 0, End: kept.run.steps.length - 1 }[event.key];
     if (target === undefined) return;
     event.preventDefault();
@@ -188,7 +188,7 @@ export function open(main) {
 
   const readLibrary = async () => {
     try {
-      kept.library = (await get("/v1/stories")).items;
+      kept.library ??= (await get("/v1/stories")).items;
       if (!kept.text) chosen(kept.library[0]?.name ?? "");
       else draw();
     } catch (problem) {
@@ -196,8 +196,7 @@ export function open(main) {
     }
   };
 
-  if (kept.library) draw();
-  else readLibrary();
+  readLibrary();
   return {
     close() {
       isOpen = false;

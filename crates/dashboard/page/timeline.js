@@ -1,7 +1,7 @@
 // The timeline: past, running and coming events as bars in lanes, or as a table. The address carries lanes, range and filter.
 
 import { actionButton, button, h, options, quiet, replace, s } from "./dom.js";
-import { HOUR, count, fullTime, parseSpan, parseTime } from "./format.js";
+import { HOUR, count, fullTime, joined, parseSpan, parseTime } from "./format.js";
 import { model } from "./model.js";
 import { RANGES, rangeText, spanText } from "./timeline_axis.js";
 import { cap } from "./timeline_bars.js";
@@ -35,9 +35,8 @@ export function open(main, { parameters }) {
   const empty = h("div", { class: "empty" }, quiet("Loading…"));
   const status = h("p", { class: "quiet timeline-status", id: "timeline-status" });
   const table = h("div", { class: "timeline-table scroll", id: "timeline-table", tabindex: "0", role: "region",
-    "aria-label": "Events as a table" });
+    "aria-label": "Events as a table", hidden: true });
   const card = new Card();
-  const legend = legendOf();
 
   /** The visible time has changed. */
   const moved = () => {
@@ -50,9 +49,8 @@ export function open(main, { parameters }) {
   const chart = new Chart({ label: "Timeline of events. Arrow keys pan, plus and minus zoom, n goes to now; Tab goes to the bars.",
     onMove: moved, onDraw: () => drawStatus() });
   const bar = toolbar();
-  const chartParts = [status, chart.element, legend];
-  for (const part of [...chartParts, table]) part.hidden = true;
-  replace(main, h("h1", { class: "sr" }, "Timeline"), bar.element, empty, status, chart.element, card.element, table, legend);
+  const chartView = h("div", { hidden: true }, status, chart.element, card.element, legendOf());
+  replace(main, h("h1", { class: "sr" }, "Timeline"), bar.element, empty, chartView, table);
   connectBars(chart, card);
   connectView(chart, card);
   const resize = () => chart.request();
@@ -67,7 +65,7 @@ export function open(main, { parameters }) {
     };
     const act = (id, label, title, action) => button(label, action, { id, title, "aria-label": title });
     const group = (label, ...buttons) => h("span", { class: "segments", role: "group", "aria-label": label }, buttons);
-    const set = (name, value) => ((state[name] = value), writeAddress(), apply());
+    const set = (name, value) => change({ [name]: value });
     const chooseState = (name, id, label, title) =>
       choice(`${name}-${id}`, label, title, () => set(name, id), () => state[name] === id);
     const search = h("input", { id: "timeline-q", type: "search", value: state.q, placeholder: "machine, host, cause…",
@@ -116,25 +114,22 @@ export function open(main, { parameters }) {
     return { element, update };
   }
 
-  const filterText = () => [state.kind, state.tenant && `tenant ${state.tenant}`, state.q && `“${state.q}”`].filter(Boolean).join(", ");
+  const filterText = () => joined([state.kind, state.tenant && `tenant ${state.tenant}`, state.q && `“${state.q}”`]);
   const subtitle = () => {
     const { from, to } = chart.range();
-    const time = `${rangeText(from, to)}${model.isVirtual ? ", virtual time" : ""}`;
-    return [time, `lanes by ${state.lane}`, filterText() && `only ${filterText()}`].filter(Boolean).join("; ");
+    const time = joined([rangeText(from, to), model.isVirtual && "virtual time"]);
+    return joined([time, `lanes by ${state.lane}`, filterText() && `only ${filterText()}`], "; ");
   };
 
-  /** Keeps the address current, after a moment: browsers limit how often it changes. */
-  function writeAddress() {
+  /** Keeps the address current, after a moment: browsers limit how often it changes. The history of the browser stays as it is. */
+  const writeAddress = () => {
     clearTimeout(addressTimer);
-    addressTimer = setTimeout(setAddress, ADDRESS_PAUSE);
-  }
-
-  /** No new entry in the history of the browser. */
-  function setAddress() {
-    const from = chart.follow ? "" : `${new Date(chart.from).toISOString().slice(0, 19)}Z`;
-    const members = Object.entries({ ...state, range: spanText(chart.span), from }).filter(([, value]) => value);
-    window.history.replaceState(null, "", `#/timeline?${new URLSearchParams(members).toString().replaceAll("%3A", ":")}`);
-  }
+    addressTimer = setTimeout(() => {
+      const from = chart.follow ? "" : `${new Date(chart.from).toISOString().slice(0, 19)}Z`;
+      const members = Object.entries({ ...state, range: spanText(chart.span), from }).filter(([, value]) => value);
+      window.history.replaceState(null, "", `#/timeline?${new URLSearchParams(members).toString().replaceAll("%3A", ":")}`);
+    }, ADDRESS_PAUSE);
+  };
 
   /** The range of the address, or one that shows what is active, or else what ended last. */
   const firstRange = () => {
@@ -171,22 +166,23 @@ export function open(main, { parameters }) {
     const isEmpty = chart.lanes.length === 0;
     if (isEmpty) replace(empty, ...emptyText());
     empty.hidden = !isEmpty;
-    for (const part of chartParts) part.hidden = isTable || isEmpty;
+    chartView.hidden = isTable || isEmpty;
     table.hidden = !isTable || isEmpty;
     if (isTable) (card.hide(), drawTable(table, items, chart.range()));
     bar.update();
     drawStatus();
   };
 
-  const clear = () => {
-    Object.assign(state, { q: "", kind: "", tenant: "" });
+  const change = (members) => {
+    Object.assign(state, members);
     writeAddress();
     apply();
   };
 
   const emptyText = () => all.length > 0 ? [
     h("h2", {}, "No event matches"),
-    h("p", {}, `None of ${count(all.length, "event")} matches ${filterText()}. `, button("Clear the filter", clear, { id: "timeline-clear" })),
+    h("p", {}, `None of ${count(all.length, "event")} matches ${filterText()}. `,
+      button("Clear the filter", () => change({ q: "", kind: "", tenant: "" }), { id: "timeline-clear" })),
   ] : [
     h("h2", {}, "No event yet"),
     h("p", { class: "lead" }, "Each event becomes a bar here: from its announcement, through its notice and its approvals, to its start,",
@@ -195,7 +191,7 @@ export function open(main, { parameters }) {
   ];
 
   function drawStatus() {
-    if (!isReady || status.hidden) return;
+    if (!isReady || chartView.hidden) return;
     const range = chart.range();
     const shown = items.filter((item) => isWithin(item, range)).length;
     const isOlder = model.loadedFrom !== null && range.from < model.loadedFrom;
@@ -203,8 +199,8 @@ export function open(main, { parameters }) {
       `${count(shown, "event")} from ${rangeText(range.from, range.to)}`, model.isVirtual && " (virtual time)",
       shown < items.length && [`, ${(items.length - shown).toLocaleString("en")} before or after; `,
         button("show all", fit, { class: "plain", id: "timeline-fit" })],
-      isOlder && (olderPages < OLDER_PAGES_MAX ? `. Reading older entries of the log, before ${fullTime(model.loadedFrom)}…`
-        : `. Entries before ${fullTime(model.loadedFrom)} are not loaded: see the history.`));
+      isOlder && `. Entries of the log before ${fullTime(model.loadedFrom)} are ${
+        olderPages < OLDER_PAGES_MAX ? "being read…" : "not loaded: see the history."}`);
   }
 
   const fit = () => {

@@ -2,7 +2,7 @@
 // cap by outcome. Colours come from the class of its state.
 
 import { s } from "./dom.js";
-import { count, eventTitle } from "./format.js";
+import { count, eventTitle, joined } from "./format.js";
 import { endOf, isRunning, isScheduled, sentence, stateOf } from "./timeline_data.js";
 
 const LETTER = 6.5; // the mean width of a letter in pixels
@@ -68,7 +68,8 @@ function boxesOf(item, hasDetails, now) {
   if (announced !== null) boxes.push(["notice", announced, started ?? ended ?? now]);
   if (started === null && !isRunning(item)) return boxes;
   const steps = hasDetails ? item.steps : [];
-  return [...boxes, ["run", started ?? begin, ended ?? now], ...steps.map((step) => ["step", step.begin, step.end ?? ended ?? now, 2])];
+  return [...boxes, ["run", started ?? begin, ended ?? now],
+    ...steps.map((step) => ["step", step.begin, step.end ?? ended ?? now, 2])];
 }
 
 const barLink = (href, state, key, label, ...parts) =>
@@ -112,7 +113,7 @@ export function drawCluster(bars, place, now) {
   const end = Math.max(begin + 8, ...bars.map((bar) => x(endOf(bar.item, now))));
   const failed = bars.filter((bar) => stateOf(bar.item).id === "failed").length;
   const active = bars.filter((bar) => bar.item.ended === null).length;
-  const text = [count(bars.length, "event"), failed && `${failed} failed`, active && `${active} not ended`].filter(Boolean).join(", ");
+  const text = joined([count(bars.length, "event"), failed && `${failed} failed`, active && `${active} not ended`]);
   const state = failed ? "failed" : active ? "started" : "done";
   const element = barLink("#/timeline", `cluster ${state}`, key,
     `${text} of ${lane.title || lane.name}, too close to tell apart. Press Enter to zoom in.`,

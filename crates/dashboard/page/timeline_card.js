@@ -105,8 +105,7 @@ export class Card {
     this.document.hidden = !isOne || !item.event;
     this.#waits.hidden = !isOne;
     if (!item.event) {
-      replace(this.#waits,
-        quiet("It is not active: the document that its machines read then is not recorded. The times above are from the log."));
+      replace(this.#waits, quiet("It is not active, and the document that its machines read then is not recorded."));
     }
     this.#place();
     if (!this.document.hidden) this.#read(item.id);
@@ -148,7 +147,8 @@ export class Card {
   }
 }
 
-const link = (item, id, machinesMax) => [mark(stateOf(item)), " ", h("a", { href: `#/event/${item.id}`, id }, eventTitle(item, machinesMax))];
+const link = (item, id, machinesMax) =>
+  [mark(stateOf(item)), " ", h("a", { href: `#/event/${item.id}`, id }, eventTitle(item, machinesMax))];
 
 /** Several events that are one bar. */
 function summary(bars) {

@@ -41,8 +41,8 @@ export class Chart {
     this.svg = s("svg", { class: `timeline-svg ${size}`, role: "group", "aria-label": label });
     this.spacer = h("div", { class: "timeline-spacer" }, this.svg);
     this.element = h("div", { class: "timeline-chart", id: `timeline-${size}`,
+      on: { scroll: () => this.request() },
       ...(this.isSmall ? {} : { tabindex: "0", role: "region", "aria-label": label }) }, this.spacer);
-    this.element.addEventListener("scroll", () => this.request());
     this.observer = new ResizeObserver(() => this.element.clientWidth !== this.#width && this.request());
     this.observer.observe(this.element);
   }
@@ -165,7 +165,8 @@ export class Chart {
     const focused = document.activeElement?.closest?.(".bar")?.dataset.key;
     const [axis, grid] = this.#axis();
     const [names, rows, bars] = this.#lanes();
-    this.line = s("g", { class: "now" }, s("path", { class: "now-line" }), s("text", { class: "now-text", "text-anchor": "middle" }));
+    this.line = s("g", { class: "now" },
+      s("path", { class: "now-line" }), s("text", { class: "now-text", y: 14, "text-anchor": "middle" }));
     this.#moving = [s("g", {}, grid, axis, this.line), s("g", {}, bars)];
     const clipped = (id, x, y, clipWidth, ...content) => [
       s("clipPath", { id }, s("rect", { x, y, width: clipWidth, height })), s("g", { "clip-path": `url(#${id})` }, content)];
@@ -278,7 +279,6 @@ export class Chart {
     const [path, text] = this.line.children;
     path.setAttribute("d", `M${x} ${AXIS - 6}V${this.height}`);
     text.setAttribute("x", x);
-    text.setAttribute("y", 14);
     text.textContent = `now ${clockTime(now).slice(0, 8)}`;
     this.line.setAttribute("aria-label", `now, ${fullTime(now)}`);
   }

@@ -1,6 +1,6 @@
 // The data of the timeline: events of the past, from the log, joined with those that are active; their lanes and rows.
 
-import { count, duration, eventTitle, fullTime, list, parseTime, relative } from "./format.js";
+import { count, duration, eventTitle, fullTime, joined, list, parseTime, relative } from "./format.js";
 import { emptyHistory } from "./history.js";
 import { STATES, model } from "./model.js";
 
@@ -160,7 +160,6 @@ export function factsOf(item) {
 /** An event as sentences, for screen readers. */
 export function sentence(item) {
   const when = (millis) => `${relative(millis, model.now())}, ${fullTime(millis)}`;
-  const texts = factsOf(item).map(({ name, at, text }) => `${name} ${[at !== null && when(at), text].filter(Boolean).join(", ")}`);
-  const state = [stateOf(item).name, item.reason].filter(Boolean).join(", ");
-  return `${[`${eventTitle(item)}, tenant ${item.tenant}: ${state}`, ...texts].join(". ")}.`;
+  const texts = factsOf(item).map(({ name, at, text }) => `${name} ${joined([at !== null && when(at), text])}`);
+  return `${[`${eventTitle(item)}, tenant ${item.tenant}: ${joined([stateOf(item).name, item.reason])}`, ...texts].join(". ")}.`;
 }

@@ -1,5 +1,6 @@
 // Pointer, wheel and keys on the chart of the timeline.
 
+import { hasModifier, listen } from "./dom.js";
 import { clamp } from "./format.js";
 import { model } from "./model.js";
 import { endOf } from "./timeline_data.js";
@@ -7,41 +8,34 @@ import { endOf } from "./timeline_data.js";
 const DRAG_MIN = 5;
 const PAN = 0.2;
 
-const hasModifier = (key) => key.ctrlKey || key.metaKey || key.altKey;
-
 /** Bars: hover and focus show a card, a click opens the event, arrow keys go from bar to bar. */
 export function connectBars(chart, card) {
   const { element, svg } = chart;
   let isTouch = false;
   const barAt = (target) => chart.found(target.closest(".bar")?.dataset.key);
 
-  svg.addEventListener("pointerdown", (down) => (isTouch = down.pointerType === "touch"));
-  svg.addEventListener("dragstart", (start) => start.preventDefault());
-  svg.addEventListener("click", (click) => {
-    const found = barAt(click.target);
-    if (!found) return;
-    const isUnknown = isTouch && !card.isOf(found.bars);
-    if (chart.isDragged || isUnknown || found.bars.length > 1) click.preventDefault();
-    if (chart.isDragged) return;
-    chart.current = found.bars[0].key;
-    if (isUnknown) card.show(found.bars, found.element, click.clientX);
-    else if (found.bars.length > 1 && !zoomTo(chart, found.bars)) card.show(found.bars, found.element, null);
+  listen(svg, {
+    pointerdown: (down) => (isTouch = down.pointerType === "touch"),
+    dragstart: (start) => start.preventDefault(),
+    click: (click) => {
+      const found = barAt(click.target);
+      if (!found) return;
+      const { bars, element: anchor } = found;
+      const isUnknown = isTouch && !card.isOf(bars);
+      if (chart.isDragged || isUnknown || bars.length > 1) click.preventDefault();
+      if (chart.isDragged) return;
+      chart.current = bars[0].key;
+      if (isUnknown) card.show(bars, anchor, click.clientX);
+      else if (bars.length > 1 && !zoomTo(chart, bars)) card.show(bars, anchor, null);
+    },
+    pointerover: (over) => {
+      if (over.pointerType === "touch" || over.buttons) return;
+      const found = barAt(over.target);
+      if (found) card.plan(found.bars, found.element, over.clientX);
+      else card.leave();
+    },
+    pointerleave: () => card.leave(),
   });
-
-  svg.addEventListener("pointerover", (over) => {
-    if (over.pointerType === "touch" || over.buttons) return;
-    const found = barAt(over.target);
-    if (found) card.plan(found.bars, found.element, over.clientX);
-    else card.leave();
-  });
-  svg.addEventListener("pointerleave", () => card.leave());
-  element.addEventListener("focusin", (focus) => {
-    const found = barAt(focus.target);
-    if (!found) return;
-    chart.current = found.bars[0].key;
-    if (focus.target.matches(":focus-visible")) card.plan(found.bars, found.element, null);
-  });
-  element.addEventListener("focusout", (focus) => focus.relatedTarget && !card.element.contains(focus.relatedTarget) && card.leave());
 
   const inOrder = ({ bars }, direction) => {
     const { order } = chart;
@@ -59,16 +53,25 @@ export function connectBars(chart, card) {
     ArrowDown: (found) => beside(found, 1), ArrowUp: (found) => beside(found, -1),
     Home: () => chart.order[0], End: () => chart.order.at(-1),
   };
-  element.addEventListener("keydown", (key) => {
-    const found = barAt(key.target);
-    const move = !hasModifier(key) && !key.shiftKey && moves[key.key];
-    if (!found || !move) return;
-    key.preventDefault();
-    key.stopImmediatePropagation();
-    const bar = move(found);
-    if (!bar) return;
-    card.hide();
-    chart.focus(bar);
+  listen(element, {
+    focusin: (focus) => {
+      const found = barAt(focus.target);
+      if (!found) return;
+      chart.current = found.bars[0].key;
+      if (focus.target.matches(":focus-visible")) card.plan(found.bars, found.element, null);
+    },
+    focusout: (focus) => focus.relatedTarget && !card.element.contains(focus.relatedTarget) && card.leave(),
+    keydown: (key) => {
+      const found = barAt(key.target);
+      const move = !hasModifier(key) && !key.shiftKey && moves[key.key];
+      if (!found || !move) return;
+      key.preventDefault();
+      key.stopImmediatePropagation();
+      const bar = move(found);
+      if (!bar) return;
+      card.hide();
+      chart.focus(bar);
+    },
   });
 }
 
@@ -89,28 +92,30 @@ export function connectView(chart, card) {
     else chart.zoom(clamp(1.0016 ** (y * unit), 0.5, 2), chart.timeAt(wheel.clientX));
   }, { passive: false });
 
-  svg.addEventListener("pointerdown", (down) => {
-    chart.isDragged = false;
-    if (down.button === 0) drag = { x: down.clientX, from: chart.range().from, id: down.pointerId };
-  });
-  svg.addEventListener("pointermove", (move) => {
-    if (move.pointerId !== drag?.id) return;
-    const way = move.clientX - drag.x;
-    if (!chart.isDragged) {
-      if (Math.abs(way) < DRAG_MIN) return;
-      svg.setPointerCapture(drag.id);
-      svg.classList.add("dragged");
-      chart.isDragged = true;
-    }
-    card.hide();
-    chart.show(chart.span, drag.from - way / chart.scale);
-  });
   const drop = () => {
     drag = null;
     svg.classList.remove("dragged");
   };
-  svg.addEventListener("pointerup", drop);
-  svg.addEventListener("pointercancel", drop);
+  listen(svg, {
+    pointerdown: (down) => {
+      chart.isDragged = false;
+      if (down.button === 0) drag = { x: down.clientX, from: chart.range().from, id: down.pointerId };
+    },
+    pointermove: (move) => {
+      if (move.pointerId !== drag?.id) return;
+      const way = move.clientX - drag.x;
+      if (!chart.isDragged) {
+        if (Math.abs(way) < DRAG_MIN) return;
+        svg.setPointerCapture(drag.id);
+        svg.classList.add("dragged");
+        chart.isDragged = true;
+      }
+      card.hide();
+      chart.show(chart.span, drag.from - way / chart.scale);
+    },
+    pointerup: drop,
+    pointercancel: drop,
+  });
 
   const [zoomIn, zoomOut, toNow] = [() => chart.zoom(0.5), () => chart.zoom(2), () => chart.show(chart.span)];
   const keys = {
