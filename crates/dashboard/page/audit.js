@@ -1,8 +1,8 @@
 // History: the audit log with filters, and the state at an earlier time.
 
 import { get } from "./api.js";
-import { actionButton, h, replace } from "./dom.js";
-import { count, fullTime, parseTime, shortId } from "./format.js";
+import { actionButton, button, h, headings, quiet, quietSpan, replace } from "./dom.js";
+import { count, fullTime, oneLine, parseTime, shortId } from "./format.js";
 import { model } from "./model.js";
 import { merged } from "./past.js";
 import { pastTitle, pastView } from "./past_view.js";
@@ -26,12 +26,11 @@ const FIELDS = [
 /** The values of a member in the newest entries. */
 const seen = (member) => [...new Set(model.entries.map((entry) => entry[member]))].sort();
 const keyOf = (entry) => `${entry.stream}/${entry.number}`;
-const isTime = (name) => name === "since" || name === "until";
 
 /** The parameters of the API for a filter. `text` is compared here, with the entries that are loaded. */
-export function filterParameters(filter) {
-  const { text, ...rest } = filter;
-  const moment = (value) => (value ? `${value.length === 16 ? `${value}:00` : value.slice(0, 19)}Z` : "");
+export function filterParameters({ text, ...rest }) {
+  const isTime = (name) => name === "since" || name === "until";
+  const moment = (value) => value && `${value.length === 16 ? `${value}:00` : value.slice(0, 19)}Z`;
   return Object.fromEntries(Object.entries(rest).map(([name, value]) => [name, isTime(name) ? moment(value) : value.trim()]));
 }
 
@@ -40,7 +39,7 @@ export function open(main, { parameters }) {
   let entries = []; // of the table, newest first
   let older = []; // of all kinds, older than those of the model
   let next; // the cursor of the next page of the table
-  let olderNext = null; // the cursor of entries that are older than all of `older`
+  let olderNext; // the cursor of entries that are older than all of `older`; empty if there are none
   let swept = false;
   let time = null; // milliseconds, or null for now
   let reads = 0;
@@ -49,30 +48,29 @@ export function open(main, { parameters }) {
   const isFiltered = () => Object.values(filter).some(Boolean);
   const travel = h("section", { class: "travel", "aria-label": "Time" });
   const past = h("section", { id: "past" });
-  const wide = matchMedia("(min-width: 900px)").matches;
   const form = h("form", { class: "filters", on: { submit: (event) => (event.preventDefault(), search()) } });
   const status = h("p", { class: "quiet", id: "audit-status", role: "status" });
   const body = h("tbody", {});
   const more = h("p", { class: "actions" });
-  const column = (label) => h("th", { scope: "col" }, label);
+  const isWide = matchMedia("(min-width: 900px)").matches;
   replace(main, h("h1", {}, "History"), travel, past, h("h2", {}, "Audit log"),
-    h("details", { class: "filter-box", open: wide || isFiltered() }, h("summary", { id: "filters" }, "Filter"), form), status,
-    h("table", { class: "audit" }, h("thead", {}, h("tr", {}, ["Time (UTC)", "Kind", "Who", "What"].map(column))), body), more);
+    h("details", { class: "filter-box", open: isWide || isFiltered() }, h("summary", { id: "filters" }, "Filter"), form), status,
+    h("table", { class: "audit" }, headings(["Time (UTC)", "Kind", "Who", "What"]), body), more);
 
   const drawForm = () => {
     const field = ({ name, label, title, type = "text", list }) => h("span", { class: `filter-field ${type}` },
       h("label", { for: `filter-${name}`, title }, label),
       h("input", {
-        id: `filter-${name}`, name, type, title, value: filter[name], step: type === "datetime-local" ? 1 : null,
-        list: list ? `list-${name}` : null, autocomplete: "off", spellcheck: "false",
+        id: `filter-${name}`, name, type, title, value: filter[name], step: type === "datetime-local" && 1,
+        list: list && `list-${name}`, autocomplete: "off", spellcheck: "false",
       }),
       list && h("datalist", { id: `list-${name}` }, list().slice(0, 200).map((value) => h("option", { value }))));
     replace(form, FIELDS.map(field), h("button", { type: "submit", id: "filter-search", class: "primary" }, "Search"),
-      isFiltered() && h("button", { type: "button", id: "filter-clear", on: { click: clear } }, "Clear"));
+      isFiltered() && button("Clear", clear, { id: "filter-clear" }));
   };
 
   const search = () => {
-    for (const { name } of FIELDS) filter[name] = document.getElementById(`filter-${name}`).value;
+    for (const { name } of FIELDS) filter[name] = form.elements[name].value;
     const query = new URLSearchParams(Object.entries(filter).filter(([, value]) => value)).toString();
     history.replaceState(null, "", query ? `#/audit?${query}` : "#/audit");
     drawForm();
@@ -80,87 +78,83 @@ export function open(main, { parameters }) {
   };
 
   const clear = () => {
-    for (const { name } of FIELDS) document.getElementById(`filter-${name}`).value = "";
+    for (const input of form.elements) input.value = "";
     search();
   };
 
-  /** Reads the newest page of the table. A later read makes an earlier one void. */
-  const read = async () => {
-    const mine = ++reads;
-    try {
-      const page = await get("/v1/audit", { cluster: model.cluster, ...filterParameters(filter), limit: PAGE_ENTRIES });
-      if (mine !== reads) return;
-      [entries, next, swept] = [page.items, page.next, swept || Boolean(page.swept)];
-      drawTable();
-    } catch (problem) {
-      if (mine !== reads) return;
-      [entries, next] = [[], undefined];
-      drawTable();
-      replace(status, h("span", { class: "error" }, problem.message.replace(/\s*\n\s*/g, "; ")));
-    }
+  const readPage = async (wanted) => {
+    const page = await get("/v1/audit", { cluster: model.cluster, ...wanted });
+    swept ||= Boolean(page.swept);
+    return page;
   };
 
-  const readOlder = async () => {
+  /** Reads the next page of the table. A later read of the first page makes an earlier read void. */
+  const readNext = async () => {
     const mine = reads;
-    const page = await get("/v1/audit", { cluster: model.cluster, ...filterParameters(filter), limit: PAGE_ENTRIES, before: next });
+    const page = await readPage({ ...filterParameters(filter), limit: PAGE_ENTRIES, before: next });
     if (mine !== reads) return;
-    entries.push(...page.items);
-    [next, swept] = [page.next, swept || Boolean(page.swept)];
+    entries = next ? [...entries, ...page.items] : page.items;
+    next = page.next;
     drawTable();
+  };
+
+  /** Reads the newest page of the table. */
+  const read = async () => {
+    const mine = ++reads;
+    next = undefined;
+    try {
+      await readNext();
+    } catch (problem) {
+      if (mine !== reads) return;
+      entries = [];
+      drawTable();
+      replace(status, h("span", { class: "error" }, oneLine(problem)));
+    }
   };
 
   /** Extends the range of the slider. */
   const readEarlier = async () => {
-    const before = olderNext ?? undefined;
-    let page = await get("/v1/audit", { cluster: model.cluster, limit: TRAVEL_PAGES, before });
     const known = new Set(model.entries.map(keyOf));
+    let page;
     // The first pages may be known: the model has the newest entries.
-    while (page.next && page.items.every((entry) => known.has(keyOf(entry)))) {
-      page = await get("/v1/audit", { cluster: model.cluster, limit: TRAVEL_PAGES, before: page.next });
-    }
+    do {
+      page = await readPage({ limit: TRAVEL_PAGES, before: olderNext });
+      olderNext = page.next ?? "";
+    } while (olderNext && page.items.every((entry) => known.has(keyOf(entry))));
     older = [...older, ...page.items];
-    olderNext = page.next ?? "";
-    swept ||= Boolean(page.swept);
     goTo(null);
   };
 
-  const wanted = () => {
-    const text = filter.text.trim().toLowerCase();
-    const isWanted = (entry) => (!text || entry.text.toLowerCase().includes(text)) && (time === null || parseTime(entry.at) <= time);
-    return entries.filter(isWanted).slice(0, ROWS_MAX);
-  };
-
   const row = (entry) => {
-    const at = parseTime(entry.at);
-    const shown = fullTime(at).slice(0, 19);
+    const { kind, by, text, reason, events = [], machines = [], hosts = [] } = entry;
+    const time = fullTime(parseTime(entry.at));
     const event = (id) => h("a", { href: `#/event/${id}`, class: "tag", title: `Event ${id}` }, shortId(id));
-    const events = (entry.events ?? []).slice(0, 3).map(event);
-    const objects = [...(entry.machines ?? []), ...(entry.hosts ?? [])];
     return h("tr", {},
-      h("td", { class: "number" }, h("time", { title: fullTime(at) }, shown)),
-      h("td", {}, h("span", { class: entry.kind === "command" ? "tag command" : "tag" }, entry.kind)),
-      h("td", {}, entry.by),
-      h("td", {}, h("span", { title: objects.slice(0, 20).join(", ") || null }, entry.text),
-        entry.reason && h("span", { class: "quiet" }, ` (${entry.reason})`), " ", events));
+      h("td", { class: "number" }, h("time", { title: time }, time.slice(0, 19))),
+      h("td", {}, h("span", { class: kind === "command" ? "tag command" : "tag" }, kind)),
+      h("td", {}, by),
+      h("td", {}, h("span", { title: [...machines, ...hosts].slice(0, 20).join(", ") || null }, text),
+        reason && quietSpan(` (${reason})`), " ", events.slice(0, 3).map(event)));
   };
 
   const drawTable = () => {
-    const shown = wanted();
+    const text = filter.text.trim().toLowerCase();
+    const isWanted = (entry) => entry.text.toLowerCase().includes(text) && (time === null || parseTime(entry.at) <= time);
+    const shown = entries.filter(isWanted).slice(0, ROWS_MAX);
     body.replaceChildren(...shown.map(row));
     drawStatus(shown.length);
-    const olderButton = next && entries.length < ROWS_MAX && actionButton("Older entries", readOlder, { id: "audit-older" });
-    replace(more, olderButton,
-      next && entries.length >= ROWS_MAX && h("span", { class: "quiet" }, "Use filters to see older entries."),
-      !next && swept && h("span", { class: "quiet" }, "Older entries were deleted from the log."));
+    const isFull = entries.length >= ROWS_MAX;
+    replace(more,
+      next && (isFull ? quietSpan("Use filters to see older entries.")
+        : actionButton("Older entries", readNext, { id: "audit-older" })),
+      !next && swept && quietSpan("Older entries were deleted from the log."));
   };
 
   const drawStatus = (shown) => {
-    const refresh = h("button", { type: "button", class: "plain", id: "audit-refresh", on: { click: read } }, "Read again");
-    const parts = [count(shown, "entry").replace("entrys", "entries")];
-    if (time !== null) parts.push("later ones are hidden");
-    else if (!isFiltered()) parts.push("new ones appear at the top");
-    const isStill = isFiltered() && time === null;
-    replace(status, parts.join(", "), isStill && [", filtered: new ones do not appear by themselves. ", refresh]);
+    const refresh = () => button("Read again", read, { class: "plain", id: "audit-refresh" });
+    replace(status, count(shown, "entry").replace("entrys", "entries"),
+      time !== null ? ", later ones are hidden" : !isFiltered() ? ", new ones appear at the top"
+        : [", filtered: new ones do not appear by themselves. ", refresh()]);
   };
 
   /** Puts entries that the stream has brought on top, without drawing the others again. */
@@ -171,7 +165,6 @@ export function open(main, { parameters }) {
       if (known.has(keyOf(entry)) || added.length >= PAGE_ENTRIES) break;
       added.push(entry);
     }
-    if (!added.length) return;
     if (added.length >= PAGE_ENTRIES) return void read();
     entries = [...added, ...entries].slice(0, ROWS_MAX);
     if (time !== null) return;
@@ -187,17 +180,16 @@ export function open(main, { parameters }) {
     input: () => goTo(Number(slider.value) >= range.seconds ? null : range.first + Number(slider.value) * 1000),
     blur: () => drawTravel(),
   } });
-  const jump = (id, label, title, find) =>
-    h("button", { type: "button", id: `travel-${id}`, title, on: { click: () => goTo(find()) } }, label);
   const before = () => parseTime(known().findLast(({ at }) => parseTime(at) < (time ?? Infinity))?.at) ?? time;
   const after = () => (time === null ? null : parseTime(known().find(({ at }) => parseTime(at) > time)?.at));
+  const forward = button("entry ▸", () => goTo(after()), { id: "travel-on", title: "The time of the entry after" });
   const extent = h("span", { class: "number quiet" });
   const earlier = actionButton("Earlier", readEarlier, { id: "travel-more", title: "Load older entries of the log" });
-  const explanation = h("p", { class: "quiet" }, "Move the slider to see events, machines and hosts as they were.");
+  const explanation = quiet("Move the slider to see events, machines and hosts as they were.");
   replace(travel, h("div", { class: "travel-bar" },
-    jump("back", "◂ entry", "The time of the entry before", before),
+    button("◂ entry", () => goTo(before()), { id: "travel-back", title: "The time of the entry before" }),
     slider,
-    jump("on", "entry ▸", "The time of the entry after", after),
+    forward,
     extent, earlier), explanation);
 
   const hasMore = (all) => olderNext !== "" && !all.some((entry) => entry.number === 1 && entry.stream !== "shared");
@@ -216,7 +208,7 @@ export function open(main, { parameters }) {
     extent.textContent = `${fullTime(range.first)} to now`;
     earlier.hidden = !hasMore(all);
     explanation.hidden = time !== null;
-    document.getElementById("travel-on")?.setAttribute("aria-disabled", time === null);
+    forward.setAttribute("aria-disabled", time === null);
   };
 
   const goTo = (millis) => {
@@ -237,10 +229,9 @@ export function open(main, { parameters }) {
     if (topics.has("all")) {
       drawForm();
       read();
-      drawTravel();
       drawPast();
     } else if (topics.has("entries") && !isFiltered()) addNew();
-    if (topics.has("entries") && time === null) drawTravel();
+    if (topics.has("all") || (topics.has("entries") && time === null)) drawTravel();
   };
 
   return { update, close: () => document.body.classList.remove("past") };

@@ -13,16 +13,14 @@ export function diffLines(before, after) {
   let end = 0;
   while (end < old.length - begin && end < now.length - begin && old.at(-1 - end) === now.at(-1 - end)) end += 1;
   const middle = between(old.slice(begin, old.length - end), now.slice(begin, now.length - end));
-  return [...same(now.slice(0, begin)), ...middle, ...same(now.slice(now.length - end))];
+  return [...all("same", now.slice(0, begin)), ...middle, ...all("same", now.slice(now.length - end))];
 }
 
 const lines = (text) => (text ? text.split("\n") : []);
-const same = (texts) => texts.map((text) => ({ kind: "same", text }));
-const removed = (texts) => texts.map((text) => ({ kind: "removed", text }));
-const added = (texts) => texts.map((text) => ({ kind: "added", text }));
+const all = (kind, texts) => texts.map((text) => ({ kind, text }));
 
 function between(old, now) {
-  if (old.length * now.length > CELLS_MAX) return [...removed(old), ...added(now)];
+  if (old.length * now.length > CELLS_MAX) return [...all("removed", old), ...all("added", now)];
   // common[i][j] is the number of common lines of old from i and now from j.
   const common = Array.from({ length: old.length + 1 }, () => new Uint16Array(now.length + 1));
   for (let i = old.length - 1; i >= 0; i -= 1) {
@@ -30,14 +28,14 @@ function between(old, now) {
       common[i][j] = old[i] === now[j] ? common[i + 1][j + 1] + 1 : Math.max(common[i + 1][j], common[i][j + 1]);
     }
   }
-  const all = [];
+  const found = [];
   let [i, j] = [0, 0];
   while (i < old.length && j < now.length) {
     if (old[i] === now[j]) {
-      all.push({ kind: "same", text: now[j] });
-      [i, j] = [i + 1, j + 1];
-    } else if (common[i + 1][j] >= common[i][j + 1]) all.push({ kind: "removed", text: old[i++] });
-    else all.push({ kind: "added", text: now[j++] });
+      found.push({ kind: "same", text: now[j++] });
+      i += 1;
+    } else if (common[i + 1][j] >= common[i][j + 1]) found.push({ kind: "removed", text: old[i++] });
+    else found.push({ kind: "added", text: now[j++] });
   }
-  return [...all, ...removed(old.slice(i)), ...added(now.slice(j))];
+  return [...found, ...all("removed", old.slice(i)), ...all("added", now.slice(j))];
 }

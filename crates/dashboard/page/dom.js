@@ -1,6 +1,6 @@
 // Elements from data. Everything that comes from outside becomes text, never markup.
 
-import { fullTime, relative } from "./format.js";
+import { eventTitle, fullTime, relative } from "./format.js";
 
 const SVG = "http://www.w3.org/2000/svg";
 const LENGTH_MAX = 512;
@@ -32,12 +32,22 @@ function append(element, children) {
 function fill(element, properties, children) {
   for (const [name, value] of Object.entries(properties ?? {})) {
     if (value === null || value === undefined || value === false) continue;
-    if (name === "on") for (const [event, handler] of Object.entries(value)) element.addEventListener(event, handler);
+    if (name === "on") listen(element, value);
     else if (name === "value" || name === "checked" || name === "disabled" || name === "hidden") element[name] = value;
     else element.setAttribute(name, value === true ? "" : visible(value, 4096));
   }
   return append(element, children);
 }
+
+/** Calls handlers of events: `listen(element, { click: … })`. */
+export function listen(element, handlers) {
+  for (const [event, handler] of Object.entries(handlers)) element.addEventListener(event, handler);
+}
+
+/** True for a key that is meant for the browser. */
+export const hasModifier = (key) => key.ctrlKey || key.metaKey || key.altKey;
+
+export const byId = (id) => document.getElementById(id);
 
 /** An HTML element: `h("a", { href, on: { click } }, "text", …)`. */
 export function h(tag, properties, ...children) {
@@ -96,7 +106,8 @@ export const quietSpan = (...children) => h("span", { class: "quiet" }, children
 
 /** The options of a select: values, or pairs of a value and a label. */
 export function options(values, selected) {
-  return values.map((one) => [one].flat()).map(([value, label = value]) => h("option", { value, selected: value === selected }, label));
+  const option = ([value, label = value]) => h("option", { value, selected: value === selected }, label);
+  return values.map((one) => option([one].flat()));
 }
 
 /** The head of a table. A column is a name and optionally a title, or false. */
@@ -128,6 +139,12 @@ export function setText(element, text) {
 /** The shape of a state, drawn, with its name for screen readers. */
 export function mark(state) {
   return h("span", { class: `mark ${state.id}`, title: state.name }, shape(state.id), h("span", { class: "sr" }, state.name));
+}
+
+/** A row of a list: an event or its history, its state, a text, and more. */
+export function eventRow(event, state, text, ...more) {
+  const link = h("a", { class: "what", href: `#/event/${event.id}` }, eventTitle(event));
+  return h("li", { class: state.id }, mark(state), link, h("span", { class: "why quiet" }, text), more);
 }
 
 const BOX = "M5 3h10a2 2 0 0 1 2 2v10a2 2 0 0 1-2 2H5a2 2 0 0 1-2-2V5a2 2 0 0 1 2-2z";

@@ -1,14 +1,42 @@
 // One event: what and when, who has polled and approved, what happens next, and what was logged.
 
-import { get } from "./api.js";
-import { h, mark, preformatted, replace } from "./dom.js";
-import { fullTime, list, parseTime, relative, shortId } from "./format.js";
-import { STATES, model } from "./model.js";
 import { actionBar } from "./actions.js";
+import { get } from "./api.js";
+import { h, headings, mark, moment, options, preformatted, quiet, quietSpan, replace, scrollable, tickTimes } from "./dom.js";
+import { eventTitle, fullTime, parseTime, shortId } from "./format.js";
+import { emptyHistory } from "./history.js";
+import { STATES, model } from "./model.js";
 
 export const VERSIONS = ["2020-07-01", "2019-08-01", "2019-04-01", "2019-01-01", "2017-11-01", "2017-08-01", "2017-03-01"];
 
+/** Why an event has not started or ended yet, who has seen it, and what was logged about it. */
+export const readExplanation = (id) => get(`/v1/events/${encodeURIComponent(id)}/explanation`, { cluster: model.cluster });
+
+/** The document that the machines of a tenant read now, or why there is none. */
+export async function readDocument(tenant, version) {
+  try {
+    const path = `/v1/tenants/${encodeURIComponent(tenant)}/document`;
+    return JSON.stringify(await get(path, { cluster: model.cluster, "api-version": version }), null, 2);
+  } catch (problem) {
+    return problem.message;
+  }
+}
+
+export const documentBox = (text, id) => preformatted(text, { id, class: "document", "aria-label": "Scheduled Events document" });
+
+/** The choice of the version of a document. */
+export function versionChoice(id, label, version, choose) {
+  const on = { change: (change) => choose(change.target.value) };
+  return h("p", {}, h("label", { for: id }, label), h("select", { id, on }, options(VERSIONS, version)));
+}
+
 const sentence = (text) => `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
+
+/** What an event waits for, and what happens next. */
+export const waitsFor = ({ blockers, next }) => [
+  blockers.length > 0 && [h("p", {}, "It waits:"), h("ul", {}, blockers.map((text) => h("li", {}, text)))],
+  next.map((text) => h("p", {}, sentence(text))),
+];
 
 export function open(main, { id }) {
   let explanation = null;
@@ -18,104 +46,86 @@ export function open(main, { id }) {
   let isAgain = false;
 
   const read = async () => {
-    if (isReading) return void (isAgain = true);
+    isAgain = isReading;
+    if (isReading) return;
     isReading = true;
     try {
-      explanation = await get(`/v1/events/${encodeURIComponent(id)}/explanation`, { cluster: model.cluster });
-      await readDocument();
-      draw();
+      explanation = await readExplanation(id);
+      await readText();
     } catch (problem) {
       replace(main, h("h1", {}, `Event ${shortId(id)}`), h("p", { class: "error" }, problem.message));
-    } finally {
-      isReading = false;
-      if (isAgain) (isAgain = false), read();
     }
+    isReading = false;
+    if (isAgain) read();
   };
 
-  const readDocument = async () => {
-    try {
-      const path = `/v1/tenants/${encodeURIComponent(explanation.tenant)}/document`;
-      documentText = JSON.stringify(await get(path, { cluster: model.cluster, "api-version": version }), null, 2);
-    } catch (problem) {
-      documentText = problem.message;
-    }
+  const readText = async () => {
+    documentText = await readDocument(explanation.tenant, version);
+    draw();
   };
 
   const draw = () => {
-    const event = explanation.event;
-    const history = model.histories.byId.get(explanation.id);
-    const kind = event?.kind ?? history?.kind ?? "Event";
-    const machines = event?.resources ?? history?.resources ?? [];
-    const state = event ? model.stateOf(event) : STATES.done;
+    const { event, why } = explanation;
+    const history = model.histories.byId.get(explanation.id) ?? emptyHistory(id);
+    const section = (title, ...content) => h("section", {}, h("h2", {}, title), content);
     replace(
       main,
       h("div", { class: "title" },
-        h("h1", {}, mark(state), ` ${kind} of ${list(machines, 4)}`, explanation.why ? ` (${explanation.why})` : ""),
+        h("h1", {}, mark(event ? model.stateOf(event) : STATES.done), " ", eventTitle(event ?? history, 4), why && ` (${why})`),
         event && actionBar("event", event)),
       h("p", { class: "lead" }, explanation.summary),
       h("div", { class: "columns" },
-        h("section", {}, h("h2", {}, "What and when"), facts(event, history)),
-        h("section", {}, h("h2", {}, "Who has seen and approved it"), people(event)),
-        h("section", {}, h("h2", {}, "What happens next"), next())),
-      h("section", {}, h("h2", {}, "The document that its machines read"), documentView()),
-      h("section", {}, h("h2", {}, "Audit log"), log()),
+        section("What and when", facts(event, history)),
+        section("Who has seen and approved it", people(event)),
+        section("What happens next", next())),
+      section("The document that its machines read",
+        versionChoice("version", "api-version ", version, (chosen) => ((version = chosen), readText())), documentBox(documentText)),
+      section("Audit log", h("ol", { class: "log" }, explanation.history.map(logged))),
     );
-    tick();
   };
 
-  const fact = (name, value) => value !== "" && value !== null && value !== undefined && value !== false && [h("dt", {}, name), h("dd", {}, value)];
-  const moment = (millis) => millis !== null && millis !== undefined && h("time", { title: fullTime(millis), "data-time": millis }, relative(millis, model.now()));
+  const fact = (name, value) => value && [h("dt", {}, name), h("dd", {}, value)];
+  const when = (millis) => millis !== null && moment(millis, model.now());
 
   const facts = (event, history) => h("dl", {},
-    fact("State", event ? model.stateOf(event).name : `${explanation.status ?? history?.outcome ?? "ended"}`),
-    fact("Announced", moment(parseTime(explanation.announced) ?? history?.announced ?? null)),
-    fact("Not before", moment(parseTime(explanation.not_before) ?? history?.notBefore ?? null)),
-    fact("Started", moment(history?.started ?? null)),
-    fact("Ended", moment(history?.ended ?? null)),
+    fact("State", event ? model.stateOf(event).name : explanation.status),
+    fact("Announced", when(parseTime(explanation.announced) ?? history.announced)),
+    fact("Not before", when(parseTime(explanation.not_before) ?? history.notBefore)),
+    fact("Started", when(history.started)),
+    fact("Ended", when(history.ended)),
     fact("Tenant", explanation.tenant),
     fact("Requested by", explanation.request && `${explanation.request.by}: ${explanation.request.text}`),
     fact("Id", h("code", {}, explanation.id)),
-    (explanation.machines ?? []).map(({ machine, text }) => fact(machine, text)));
+    explanation.machines.map(({ machine, text }) => fact(machine, text)));
 
   const people = (event) => {
-    const approvals = explanation.approvals ?? [];
+    const { approvals, polls, tenant } = explanation;
     const row = ({ machine, last, edition, shown }) => h("tr", {},
-      h("td", {}, machine),
-      h("td", {}, last ? moment(parseTime(last)) : "never"),
-      h("td", {}, edition ?? "–"),
-      h("td", {}, shown ? "✓ has seen it" : "– has not seen it"));
+      [machine, last ? when(parseTime(last)) : "never", edition ?? "–", shown ? "✓ has seen it" : "– has not seen it"]
+        .map((cell) => h("td", {}, cell)));
     return [
-      event && h("p", { class: event.approved ? "good" : "" }, event.approved ? `✓ ${explanation.tenant} has approved` : `– ${explanation.tenant} has not approved`),
-      approvals.map((one) => h("p", {}, typeof one === "string" ? one : one.text ?? JSON.stringify(one))),
-      (explanation.polls ?? []).length > 0 && h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Polls of its machines" }, h("table", {},
-        h("thead", {}, h("tr", {}, ["Machine", "Last poll", "Version", "This event"].map((name) => h("th", { scope: "col" }, name)))),
-        h("tbody", {}, explanation.polls.map(row)))),
+      event && h("p", { class: event.approved ? "good" : "" },
+        event.approved ? `✓ ${tenant} has approved` : `– ${tenant} has not approved`),
+      approvals.map(({ by, at }) => h("p", {}, `Approved by ${by} `, when(parseTime(at)))),
+      polls.length > 0 && scrollable("Polls of its machines",
+        h("table", {}, headings(["Machine", "Last poll", "Version", "This event"]), h("tbody", {}, polls.map(row)))),
     ];
   };
 
   const next = () => [
-    (explanation.blockers ?? []).length > 0 && [h("p", {}, "It waits:"), h("ul", {}, explanation.blockers.map((text) => h("li", {}, text)))],
-    (explanation.next ?? []).map((text) => h("p", {}, sentence(text))),
-    (explanation.hints ?? []).map((text) => h("p", { class: "hint" }, sentence(text))),
-    !(explanation.next ?? []).length && !(explanation.hints ?? []).length && h("p", { class: "quiet" }, "Nothing: it has ended."),
+    waitsFor(explanation),
+    explanation.hints.map((text) => h("p", { class: "hint" }, sentence(text))),
+    !explanation.next.length && !explanation.hints.length && quiet("Nothing: it has ended."),
   ];
 
-  const documentView = () => {
-    const choose = h("select", { id: "version", on: { change: async (change) => ((version = change.target.value), await readDocument(), draw()) } },
-      VERSIONS.map((one) => h("option", { value: one, selected: one === version }, one)));
-    return [h("p", {}, h("label", { for: "version" }, "api-version "), choose), preformatted(documentText, { class: "document", "aria-label": "Scheduled Events document" })];
+  const logged = ({ at, text, by }) => {
+    const time = fullTime(parseTime(at));
+    return h("li", {}, h("time", { class: "number", title: time }, time.slice(11, 19)), " ", text, quietSpan(` · ${by}`));
   };
 
-  const log = () => h("ol", { class: "log" }, (explanation.history ?? []).map((entry) =>
-    h("li", {}, h("time", { class: "number", title: fullTime(parseTime(entry.at)) }, fullTime(parseTime(entry.at)).slice(11, 19)), " ", entry.text, h("span", { class: "quiet" }, ` · ${entry.by}`))));
-
-  const tick = () => {
-    for (const time of main.querySelectorAll("[data-time]")) time.textContent = relative(Number(time.dataset.time), model.now());
-  };
-
-  replace(main, h("p", { class: "quiet" }, "Loading…"));
+  replace(main, quiet("Loading…"));
   return {
-    update: (topics) => (topics.has("all") || topics.has("events") || topics.has("entries") || topics.has("connection")) && read(),
-    tick,
+    update: (topics) => ["all", "events", "entries", "connection"].some((topic) => topics.has(topic)) && read(),
+    tick: () => tickTimes(main, model.now()),
   };
 }

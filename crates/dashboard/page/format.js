@@ -5,6 +5,7 @@ export const MINUTE = 60 * SECOND;
 export const HOUR = 60 * MINUTE;
 export const DAY = 24 * HOUR;
 const UNITS = { d: DAY, h: HOUR, m: MINUTE, s: SECOND, ms: 1 };
+const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
 const two = (number) => String(number).padStart(2, "0");
 
@@ -65,6 +66,18 @@ export function capital(text) {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
+/** `18 Nov`. */
+export function day(millis) {
+  const date = new Date(millis);
+  return `${date.getUTCDate()} ${MONTHS[date.getUTCMonth()]}`;
+}
+
+/** `18 Nov 2026`. */
+export const fullDay = (millis) => `${day(millis)} ${new Date(millis).getUTCFullYear()}`;
+
+/** The number, or the limit that it exceeds. */
+export const clamp = (number, min, max) => Math.max(min, Math.min(number, max));
+
 /** `1 VM`, `3 VMs`. */
 export function count(number, noun) {
   return `${number.toLocaleString("en")} ${noun}${number === 1 ? "" : "s"}`;
@@ -76,11 +89,17 @@ export function list(names, max = 3) {
   return `${names.slice(0, max).join(", ")} and ${names.length - max} more`;
 }
 
+/** `4 CPUs, 8GiB`: the size of a VM, or an empty text. */
+export const sizeText = ({ cpus, memory }) => [cpus && count(cpus, "CPU"), memory].filter(Boolean).join(", ");
+
+/** The texts that are there, as one. */
+export const joined = (texts, separator = ", ") => texts.filter(Boolean).join(separator);
+
 /** `Reboot of web_0 and web_1`: the title of an event or of its history. */
 export const eventTitle = ({ kind, resources }, machinesMax) => `${kind || "Event"} of ${list(resources, machinesMax)}`;
 
-/** `4 CPUs, 8GiB`: the size of a VM, or an empty text. */
-export const sizeText = ({ cpus, memory }) => [cpus && count(cpus, "CPU"), memory].filter(Boolean).join(", ");
+/** The message of an error on one line. */
+export const oneLine = (problem) => problem.message.replace(/\s*\n\s*/g, "; ");
 
 /** The first eight characters of an event id. */
 export function shortId(id) {

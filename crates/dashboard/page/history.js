@@ -3,63 +3,58 @@
 import { parseTime } from "./format.js";
 
 /**
- * Histories by event id. Each has: id, kind, tenant, resources, cause, source, description, announced, notBefore,
- * approvals [{ at, by }], started, startedBy, steps [{ host, begin, end, text }], ended, outcome (`Completed`,
- * `Canceled`, `Failed`), failed (names of machines), reason, duration (expected, in seconds; -1: unknown), work, hosts.
- * Times are milliseconds; a time that the log does not have is null.
+ * The history of an event of which nothing is known yet. `approvals` are { at, by, tenant }, `outcome` is `Completed`, `Canceled`
+ * or `Failed`, `failed` names machines, `duration` is expected, in seconds (-1: unknown). Times are milliseconds; a time that
+ * the log does not have is null.
  */
-export class Histories {
-  constructor() {
-    this.byId = new Map();
-    this.workSteps = new Map();
-    this.seen = new Set();
-    this.failedMachines = new Map(); // machines whose last work failed, as `tenant/name`, with the time
-  }
+export const emptyHistory = (id) => ({
+  id, kind: "", tenant: "", resources: [], cause: "", description: "", announced: null, notBefore: null, approvals: [],
+  started: null, startedBy: "", ended: null, outcome: "", failed: [], reason: "", duration: -1, work: null, rollout: null, hosts: [],
+});
 
-  /** Adds an entry. Returns true if it was new and about an event. */
+export class Histories {
+  byId = new Map();
+  failedMachines = new Map(); // machines whose last work failed, as `tenant/name`, with the time
+  #workSteps = new Map(); // { host, begin, end } by work
+  #seen = new Set();
+
+  /** Adds an entry. Returns true if it was new. */
   add(entry) {
     const key = `${entry.stream}/${entry.number}`;
-    if (this.seen.has(key)) return false;
-    this.seen.add(key);
+    if (this.#seen.has(key)) return false;
+    this.#seen.add(key);
     const at = parseTime(entry.at);
+    const events = entry.events ?? [];
     if (entry.kind === "completed" && entry.work !== undefined) this.#outcome(entry, at);
     for (const notice of entry.notices ?? []) this.#notice(notice, entry, at);
-    if (entry.kind === "approved") for (const id of entry.events ?? []) this.#approval(id, entry, at);
-    if (entry.work !== undefined && !(entry.events ?? []).length) this.#step(entry, at);
-    return (entry.events ?? []).length > 0 || entry.work !== undefined;
+    if (entry.kind === "approved") for (const id of events) this.#approval(id, entry, at);
+    if (entry.work !== undefined && !events.length) this.#step(entry, at);
+    return true;
   }
 
   #of(id) {
-    let history = this.byId.get(id);
-    if (!history) {
-      history = {
-        id, kind: "", tenant: "", resources: [], cause: "", source: "", description: "", announced: null, notBefore: null,
-        approvals: [], started: null, startedBy: "", ended: null, outcome: "", failed: [], reason: "", duration: -1, work: null,
-        rollout: null, hosts: [],
-      };
-      this.byId.set(id, history);
-    }
-    return history;
+    if (!this.byId.has(id)) this.byId.set(id, emptyHistory(id));
+    return this.byId.get(id);
   }
 
   #notice(notice, entry, at) {
     const history = this.#of(notice.event);
     Object.assign(history, {
-      kind: notice.type, tenant: notice.tenant, source: notice.source ?? "", description: notice.description ?? "",
-      duration: notice.duration ?? -1, work: entry.work ?? history.work, rollout: entry.rollout ?? history.rollout,
+      kind: notice.type, tenant: notice.tenant, description: notice.description ?? "", duration: notice.duration ?? -1,
+      work: entry.work ?? history.work, rollout: entry.rollout ?? history.rollout,
     });
     if (notice.resources.length) history.resources = notice.resources;
     if (entry.hosts?.length) history.hosts = [...new Set([...history.hosts, ...entry.hosts])].sort();
     if (notice.status === "Scheduled") {
-      history.announced = history.announced === null ? at : Math.min(history.announced, at);
+      history.announced = Math.min(history.announced ?? at, at);
       history.notBefore = parseTime(notice.not_before) ?? history.notBefore;
       history.cause = entry.text.match(/\((.*?)\) is announced/)?.[1] ?? history.cause;
     } else if (notice.status === "Started") {
-      history.started = history.started === null ? at : Math.min(history.started, at);
+      history.started = Math.min(history.started ?? at, at);
       history.startedBy = entry.text.match(/has started, (.*)$/)?.[1] ?? history.startedBy;
     } else {
       history.ended = Math.max(history.ended ?? at, at);
-      const isFailed = history.failed.length > 0 || (notice.failures ?? []).length > 0 || notice.status === "Failed" || entry.kind === "failed";
+      const isFailed = history.failed.length || notice.failures?.length || entry.kind === "failed";
       history.outcome = isFailed ? "Failed" : notice.status;
       history.reason = notice.failures?.[0]?.reason ?? entry.reason ?? history.reason;
     }
@@ -88,24 +83,24 @@ export class Histories {
   }
 
   #step(entry, at) {
-    const steps = this.workSteps.get(entry.work) ?? [];
-    this.workSteps.set(entry.work, steps);
+    const steps = this.#workSteps.get(entry.work) ?? [];
+    this.#workSteps.set(entry.work, steps);
     const host = entry.hosts?.[0] ?? "";
     let step = steps.find((known) => known.host === host);
-    if (!step) steps.push((step = { host, begin: null, end: null, text: "" }));
-    if (entry.kind === "step") Object.assign(step, { begin: at, text: entry.text });
+    if (!step) steps.push((step = { host, begin: null, end: null }));
+    if (entry.kind === "step") step.begin = at;
     else if (entry.kind === "completed" || entry.kind === "failed") step.end = at;
   }
 
   /** The steps on hosts during an event. */
   steps(history) {
-    return (this.workSteps.get(history.work) ?? []).filter((step) => step.begin !== null);
+    return (this.#workSteps.get(history.work) ?? []).filter(({ begin }) => begin !== null);
   }
 
   /** The status of a history at a time, as far as the log tells it. */
   static statusAt(history, time) {
-    if (history.ended !== null && history.ended <= time) return history.outcome;
-    if (history.started !== null && history.started <= time) return "Started";
-    return history.announced !== null && history.announced <= time ? "Scheduled" : "unknown";
+    const isPast = (millis) => millis !== null && millis <= time;
+    if (isPast(history.ended)) return history.outcome;
+    return isPast(history.started) ? "Started" : isPast(history.announced) ? "Scheduled" : "unknown";
   }
 }

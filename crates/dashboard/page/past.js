@@ -1,12 +1,11 @@
 // The state at an earlier time, as far as the audit log tells it. Functions of entries, without a page.
 
-import { parseTime } from "./format.js";
+import { HOUR, parseTime } from "./format.js";
 import { Histories } from "./history.js";
 
 // Entries that tell on which hosts machines are: before the work (their own host), or after it.
 const BEFORE_WORK = new Set(["announced", "started"]);
 const AFTER_WORK = new Set(["admitted", "completed", "moved"]);
-const GONE_AFTER = new Set(["Terminate"]);
 
 /** Entries of several lists, each once, oldest first. */
 export function merged(...lists) {
@@ -31,13 +30,14 @@ export function stateAt(entries, time, live = new Map()) {
     const status = Histories.statusAt(history, time);
     const isApproved = history.approvals.some(({ at }) => at <= time);
     if (status === "Scheduled" || status === "Started") events.push({ history, status, isApproved });
-    else if (history.ended !== null && history.ended <= time && time - history.ended <= 3600_000) ended.push(history);
+    else if (status === history.outcome && time - history.ended <= HOUR) ended.push(history);
   }
   events.sort((one, other) => (one.history.notBefore ?? 0) - (other.history.notBefore ?? 0));
   ended.sort((one, other) => other.ended - one.ended);
   const past = entries.filter((entry) => parseTime(entry.at) <= time);
-  const machines = placementAt(entries, time, live);
-  return { events, ended, machines, hosts: hostsOf(past), enrolled: enrolledOf(past), brake: brakeOf(past) };
+  return {
+    events, ended, machines: placementAt(entries, time, live), hosts: hostsOf(past), enrolled: enrolledOf(past), brake: brakeOf(past),
+  };
 }
 
 function hostsOf(past) {
@@ -56,27 +56,25 @@ function hostsOf(past) {
 function enrolledOf(past) {
   const enrolled = new Map();
   for (const { kind, tenants } of past) {
-    if (kind === "enrolled") enrolled.set(tenants[0], true);
-    if (kind === "disabled") enrolled.set(tenants[0], false);
+    if (kind === "enrolled" || kind === "disabled") enrolled.set(tenants[0], kind === "enrolled");
   }
   return enrolled;
 }
 
 function brakeOf(past) {
   const last = past.findLast(({ kind }) => kind === "brake");
-  return last ? (/is on/.test(last.text) ? "on" : "off") : "unknown";
+  return !last ? "unknown" : last.text.includes("is on") ? "on" : "off";
 }
 
 /** What each entry tells about the host of a machine: names to lists of { at, kind, hosts, isGone }, oldest first. */
 function sightings(entries) {
   const all = new Map();
-  for (const entry of entries) {
-    const { kind, machines = [], hosts = [] } = entry;
-    const isGone = kind === "forgotten" || (kind === "completed" && (entry.notices ?? []).some((notice) => GONE_AFTER.has(notice.type)));
-    if (!isGone && ((!BEFORE_WORK.has(kind) && !AFTER_WORK.has(kind)) || !hosts.length)) continue;
-    for (const name of machines) {
+  for (const { at, kind, machines = [], hosts = [], notices = [] } of entries) {
+    const isGone = kind === "forgotten" || (kind === "completed" && notices.some(({ type }) => type === "Terminate"));
+    const isPlace = hosts.length && (BEFORE_WORK.has(kind) || AFTER_WORK.has(kind));
+    for (const name of isGone || isPlace ? machines : []) {
       if (!all.has(name)) all.set(name, []);
-      all.get(name).push({ at: parseTime(entry.at), kind, isGone, hosts: kind === "moved" ? hosts.slice(-1) : hosts });
+      all.get(name).push({ at: parseTime(at), kind, isGone, hosts: kind === "moved" ? hosts.slice(-1) : hosts });
     }
   }
   return all;
@@ -97,33 +95,29 @@ function placeOf(sights, time, liveHost) {
   const known = sights.filter(({ at }) => at <= time);
   const later = sights.slice(known.length);
   const last = known.at(-1);
-  if (last?.isGone) return null;
-  if (!last) {
-    if (later[0]?.kind === "admitted") return null;
-    return narrowed(null, later, liveHost);
-  }
-  if (last.hosts.length === 1) return certain(last.hosts[0]);
-  if (BEFORE_WORK.has(last.kind)) {
+  if (last?.isGone || (!last && later[0]?.kind === "admitted")) return null;
+  if (last?.hosts.length === 1) return place(last.hosts);
+  if (last && BEFORE_WORK.has(last.kind)) {
     // The work may move the machine, but has not done so yet: it is where it was.
-    const before = placeOf(known.slice(0, -1), time, undefined);
-    const candidates = before?.candidates.filter((host) => last.hosts.includes(host)) ?? [];
-    return candidates.length ? place(candidates) : place(last.hosts);
+    const before = placeOf(known.slice(0, -1), time);
+    const candidates = before?.candidates.filter((host) => last.hosts.includes(host));
+    return place(candidates?.length ? candidates : last.hosts);
   }
-  return narrowed(last.hosts, later, liveHost);
+  return narrowed(last?.hosts, later, liveHost);
 }
 
 /** The candidates that later entries leave: until the next work begins, the machine stays where it is. */
 function narrowed(candidates, later, liveHost) {
   let left = candidates;
-  const keep = (hosts) => (left = left ? left.filter((host) => hosts.includes(host)) : [...hosts]);
+  let isStill = true; // no entry says that the machine may have moved since
   for (const { kind, hosts, isGone } of later) {
-    if (isGone || !BEFORE_WORK.has(kind)) return left?.length ? place(left) : candidates && place(candidates);
-    keep(hosts);
-    if (left.length === 1) return certain(left[0]);
+    isStill = !isGone && BEFORE_WORK.has(kind);
+    if (!isStill) break;
+    left = left?.filter((host) => hosts.includes(host)) ?? hosts;
+    if (left.length === 1) break;
   }
-  if (liveHost && (!left || left.includes(liveHost))) return certain(liveHost);
-  return left?.length ? place(left) : candidates && place(candidates);
+  if (isStill && liveHost && (left?.includes(liveHost) ?? true)) left = [liveHost];
+  return place(left?.length ? left : candidates);
 }
 
-const certain = (host) => ({ host, candidates: [host] });
-const place = (candidates) => (candidates.length === 1 ? certain(candidates[0]) : { host: "", candidates });
+const place = (candidates) => candidates && { host: candidates.length === 1 ? candidates[0] : "", candidates };

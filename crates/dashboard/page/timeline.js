@@ -1,18 +1,16 @@
 // The timeline: past, running and coming events as bars in lanes, or as a table. The address carries lanes, range and filter.
 
-import { actionButton, h, replace, s } from "./dom.js";
-import { count, fullTime, parseTime } from "./format.js";
+import { actionButton, button, h, options, quiet, replace, s } from "./dom.js";
+import { HOUR, count, fullTime, joined, parseSpan, parseTime } from "./format.js";
 import { model } from "./model.js";
-import { RANGES, parseSpan, rangeText, spanText } from "./timeline_axis.js";
+import { RANGES, rangeText, spanText } from "./timeline_axis.js";
 import { cap } from "./timeline_bars.js";
 import { Card } from "./timeline_card.js";
 import { Chart } from "./timeline_chart.js";
-import { LANES, collect, endOf, filtered, lanesOf } from "./timeline_data.js";
+import { LANES, collect, endOf, filtered, isWithin, lanesOf } from "./timeline_data.js";
 import { savePng, saveSvg, standalone } from "./timeline_export.js";
-import { connectBars, connectView, zoomTo } from "./timeline_input.js";
-import { drawTable, within } from "./timeline_table.js";
-
-export { miniTimeline } from "./timeline_mini.js";
+import { connectBars, connectView } from "./timeline_input.js";
+import { drawTable } from "./timeline_table.js";
 
 const DATA_PAUSE = 150;
 const ADDRESS_PAUSE = 250;
@@ -21,10 +19,10 @@ const TOPICS = ["all", "entries", "events", "rollouts", "machines", "clock"];
 const OLDER_PAGES_MAX = 40;
 
 export function open(main, { parameters }) {
+  const given = (name) => parameters.get(name) ?? "";
   const state = {
-    lane: LANES[parameters.get("lane")] ? parameters.get("lane") : "tenant",
-    view: parameters.get("view") === "table" ? "table" : "chart",
-    q: parameters.get("q") ?? "", kind: parameters.get("kind") ?? "", tenant: parameters.get("tenant") ?? "",
+    lane: Object.hasOwn(LANES, given("lane")) ? given("lane") : "tenant", view: given("view") === "table" ? "table" : "chart",
+    q: given("q"), kind: given("kind"), tenant: given("tenant"),
   };
   let all = [];
   let items = [];
@@ -34,143 +32,129 @@ export function open(main, { parameters }) {
   let olderPages = 0;
   let isReadingOlder = false;
 
-  const empty = h("div", { class: "empty" });
+  const empty = h("div", { class: "empty" }, quiet("Loading…"));
   const status = h("p", { class: "quiet timeline-status", id: "timeline-status" });
   const table = h("div", { class: "timeline-table scroll", id: "timeline-table", tabindex: "0", role: "region",
     "aria-label": "Events as a table", hidden: true });
-  const chart = new Chart({ label: "Timeline of events. Arrow keys pan, plus and minus zoom, n goes to now; Tab goes to the bars.",
-    heightMax: () => heightFor(chart.element), onDraw: () => drawStatus() });
   const card = new Card();
-  const legend = legendOf();
-  const bar = toolbar();
-  replace(empty, h("p", { class: "quiet" }, "Loading…"));
-  for (const part of [status, chart.element, legend]) part.hidden = true;
-  bar.fill();
-  replace(main, h("h1", { class: "sr" }, "Timeline"), bar.element, empty, status, chart.element, card.element, table, legend);
 
-  const viewChanged = () => {
+  /** The visible time has changed. */
+  const moved = () => {
+    if (!isReady) return;
     writeAddress();
-    bar.mark();
+    bar.update();
     if (state.view === "table") drawTable(table, items, chart.range());
     readOlder();
   };
-  connectBars(chart, card, { zoomTo: (bars) => zoomTo(chart, bars) && (viewChanged(), true), moved: viewChanged });
-  connectView(chart, card, viewChanged);
+  const chart = new Chart({ label: "Timeline of events. Arrow keys pan, plus and minus zoom, n goes to now; Tab goes to the bars.",
+    onMove: moved, onDraw: () => drawStatus() });
+  const bar = toolbar();
+  const chartView = h("div", { hidden: true }, status, chart.element, card.element, legendOf());
+  replace(main, h("h1", { class: "sr" }, "Timeline"), bar.element, empty, chartView, table);
+  connectBars(chart, card);
+  connectView(chart, card);
   const resize = () => chart.request();
   window.addEventListener("resize", resize);
 
   function toolbar() {
-    const button = (id, label, title, action) =>
-      h("button", { type: "button", id, title, "aria-label": title, on: { click: action } }, label);
-    const choice = (name, id, label, title, action) =>
-      h("button", { type: "button", id: `${name}-${id}`, title, "data-choice": `${name}=${id}`, on: { click: action } }, label);
+    const choices = []; // buttons, each with a function that tells if it is pressed
+    const choice = (id, label, title, action, isPressed) => {
+      const element = button(label, action, { id, title });
+      choices.push([element, isPressed]);
+      return element;
+    };
+    const act = (id, label, title, action) => button(label, action, { id, title, "aria-label": title });
     const group = (label, ...buttons) => h("span", { class: "segments", role: "group", "aria-label": label }, buttons);
-    const set = (name, value) => ((state[name] = value), writeAddress(), apply());
-    const show = (...range) => (chart.show(...range), viewChanged());
+    const set = (name, value) => change({ [name]: value });
+    const chooseState = (name, id, label, title) =>
+      choice(`${name}-${id}`, label, title, () => set(name, id), () => state[name] === id);
     const search = h("input", { id: "timeline-q", type: "search", value: state.q, placeholder: "machine, host, cause…",
-      "aria-label": "Filter events by text", on: { input: (input) => set("q", input.target.value) } });
-    const kind = h("select", { id: "timeline-kind", "aria-label": "Kind of event",
-      on: { change: (change) => set("kind", change.target.value) } });
-    const tenant = h("select", { id: "timeline-tenant", "aria-label": "Tenant",
-      on: { change: (change) => set("tenant", change.target.value) } });
-    const picture = () => standalone(chart, `Forewarn timeline, cluster ${model.cluster}`, subtitle());
+      "aria-label": "Filter events by text", on: { input: () => set("q", search.value) } });
+    const select = (name, label) => {
+      const element = h("select", { id: `timeline-${name}`, "aria-label": label, on: { change: () => set(name, element.value) } });
+      return [name, element];
+    };
+    const selects = [select("kind", "Kind of event"), select("tenant", "Tenant")];
+    const lanes = Object.entries(LANES).map(([id, { label, title }]) => chooseState("lane", id, label, title));
     const save = (label, action) => {
-      const properties = { id: `save-${label}`, title: `Save the visible chart as ${label}`, "data-chart": true };
-      return actionButton(label, () => action(picture()), properties);
+      const picture = () => standalone(chart, `Forewarn timeline, cluster ${model.cluster}`, subtitle());
+      return actionButton(label, () => action(picture()), { id: `save-${label}`, title: `Save the visible chart as ${label}` });
     };
+    const saves = h("span", { class: "actions" }, save("SVG", saveSvg), save("PNG", savePng));
     const element = h("div", { class: "timeline-bar" },
-      group("Lanes", Object.entries(LANES).map(([id, { label, title }]) => choice("lane", id, label, title, () => set("lane", id)))),
-      search, kind, tenant,
+      group("Lanes", lanes),
+      search, selects.map(([, one]) => one),
       h("span", { class: "spacer" }),
-      group("View", choice("view", "chart", "Chart", "Events as bars", () => set("view", "chart")),
-        choice("view", "table", "Table", "The same events as a table", () => set("view", "table"))),
+      group("View", chooseState("view", "chart", "Chart", "Events as bars"),
+        chooseState("view", "table", "Table", "The same events as a table")),
       h("span", { class: "break" }),
-      group("Range", RANGES.map(([id, label]) => choice("range", id, label, `Show ${label}`, () => show(parseSpan(id))))),
+      group("Range", RANGES.map(([span, label]) =>
+        choice(`range-${spanText(span)}`, label, `Show ${label}`, () => chart.show(span), () => chart.span === span))),
       group("Zoom and move",
-        button("zoom-out", "−", "Zoom out (key −)", () => (chart.zoom(2), viewChanged())),
-        button("zoom-in", "+", "Zoom in (key +)", () => (chart.zoom(0.5), viewChanged())),
-        button("pan-left", "◀", "Earlier (key ←)", () => (chart.pan(-0.5 * chart.span), viewChanged())),
-        button("pan-now", "Now", "Go to now and follow it (key n)", () => show(chart.span)),
-        button("pan-right", "▶", "Later (key →)", () => (chart.pan(0.5 * chart.span), viewChanged()))),
+        act("zoom-out", "−", "Zoom out (key −)", () => chart.zoom(2)),
+        act("zoom-in", "+", "Zoom in (key +)", () => chart.zoom(0.5)),
+        act("pan-left", "◀", "Earlier (key ←)", () => chart.pan(-0.5 * chart.span)),
+        choice("pan-now", "Now", "Go to now and follow it (key n)", () => chart.show(chart.span), () => chart.follow),
+        act("pan-right", "▶", "Later (key →)", () => chart.pan(0.5 * chart.span))),
       h("span", { class: "spacer" }),
-      h("span", { class: "actions" }, save("SVG", saveSvg), save("PNG", savePng)));
-    const options = (select, name, values, selected) => {
-      const known = [...new Set([...values, selected].filter(Boolean))].sort();
-      if (select.dataset.known === known.join("\n") && select.value === selected) return;
-      select.dataset.known = known.join("\n");
-      replace(select, h("option", { value: "" }, name), known.map((one) => h("option", { value: one, selected: one === selected }, one)));
+      saves);
+    const update = () => {
+      search.value = state.q;
+      // A select that is open closes when its options change.
+      for (const [name, one] of selects) {
+        const known = [...new Set([...all.map((item) => item[name]), state[name]])].filter(Boolean).sort();
+        if (one.dataset.known !== String(known)) replace(one, options([["", `all ${name}s`], ...known]));
+        one.dataset.known = known;
+        one.value = state[name];
+      }
+      for (const one of lanes.slice(1)) one.hidden = !model.seesHosts;
+      for (const [one, isPressed] of choices) one.setAttribute("aria-pressed", isPressed());
+      for (const one of saves.querySelectorAll("button")) one.disabled = state.view === "table" || items.length === 0;
     };
-    return {
-      element,
-      fill: () => {
-        options(kind, "all kinds", all.map((item) => item.kind), state.kind);
-        options(tenant, "all tenants", all.map((item) => item.tenant), state.tenant);
-        for (const id of ["host", "rollout"]) element.querySelector(`#lane-${id}`).hidden = !model.seesHosts;
-      },
-      mark: () => {
-        const now = { lane: state.lane, view: state.view, range: spanText(chart.span) };
-        for (const one of element.querySelectorAll("[data-choice]")) {
-          const [name, id] = one.dataset.choice.split("=");
-          one.setAttribute("aria-pressed", String(now[name] === id));
-        }
-        element.querySelector("#pan-now").setAttribute("aria-pressed", String(chart.follow));
-        for (const one of element.querySelectorAll("[data-chart]")) one.disabled = state.view === "table" || items.length === 0;
-      },
-    };
+    return { element, update };
   }
 
-  const filterText = () => [state.kind, state.tenant && `tenant ${state.tenant}`, state.q && `“${state.q}”`].filter(Boolean).join(", ");
+  const filterText = () => joined([state.kind, state.tenant && `tenant ${state.tenant}`, state.q && `“${state.q}”`]);
   const subtitle = () => {
     const { from, to } = chart.range();
-    const time = `${rangeText(from, to)}${model.isVirtual ? ", virtual time" : ""}`;
-    return [time, `lanes by ${state.lane}`, filterText() && `only ${filterText()}`].filter(Boolean).join("; ");
+    const time = joined([rangeText(from, to), model.isVirtual && "virtual time"]);
+    return joined([time, `lanes by ${state.lane}`, filterText() && `only ${filterText()}`], "; ");
   };
 
-  /** Keeps the address current, after a moment: browsers limit how often it changes. */
-  function writeAddress() {
+  /** Keeps the address current, after a moment: browsers limit how often it changes. The history of the browser stays as it is. */
+  const writeAddress = () => {
     clearTimeout(addressTimer);
-    addressTimer = setTimeout(setAddress, ADDRESS_PAUSE);
-  }
-
-  /** No new entry in the history of the browser. */
-  function setAddress() {
-    const query = new URLSearchParams();
-    if (state.lane !== "tenant") query.set("lane", state.lane);
-    query.set("range", spanText(chart.span));
-    if (!chart.follow) query.set("from", new Date(chart.from).toISOString().slice(0, 19) + "Z");
-    for (const name of ["q", "kind", "tenant"]) if (state[name]) query.set(name, state[name]);
-    if (state.view === "table") query.set("view", "table");
-    window.history.replaceState(null, "", `#/timeline?${query.toString().replaceAll("%3A", ":")}`);
-  }
+    addressTimer = setTimeout(() => {
+      const from = chart.follow ? "" : `${new Date(chart.from).toISOString().slice(0, 19)}Z`;
+      const members = Object.entries({ ...state, range: spanText(chart.span), from }).filter(([, value]) => value);
+      window.history.replaceState(null, "", `#/timeline?${new URLSearchParams(members).toString().replaceAll("%3A", ":")}`);
+    }, ADDRESS_PAUSE);
+  };
 
   /** The range of the address, or one that shows what is active, or else what ended last. */
   const firstRange = () => {
     const now = model.now();
     const active = items.filter((item) => item.ended === null);
     chart.fraction = active.length || !items.length ? 0.6 : 0.85;
-    const span = parseSpan(parameters.get("range"));
-    const from = parseTime(parameters.get("from"));
-    if (span !== null) return chart.show(span, from);
+    const span = parseSpan(given("range"));
+    if (span !== null) return chart.show(span, parseTime(given("from")));
     const wanted = active.length ? active : items.toSorted((one, other) => other.ended - one.ended).slice(0, RECENT);
     const before = Math.max(0, ...wanted.map((item) => now - item.begin)) / chart.fraction;
     const after = Math.max(0, ...wanted.map((item) => endOf(item, now) - now)) / (1 - chart.fraction);
-    const need = Math.max(before, after) * 1.05;
-    const spans = RANGES.map(([text]) => parseSpan(text));
-    chart.show(spans.find((one) => one >= need) ?? (active.length ? spans.at(-1) : 6 * 3600_000));
+    const spans = RANGES.map(([one]) => one);
+    chart.show(spans.find((one) => one >= Math.max(before, after) * 1.05) ?? (active.length ? spans.at(-1) : 6 * HOUR));
   };
 
   /** Reads the data of the model, and draws them. */
   const read = () => {
     timer = 0;
     all = collect();
-    if (!isReady) {
-      items = filtered(all, state);
-      firstRange();
-      isReady = true;
-    }
+    items = filtered(all, state);
+    if (!isReady) firstRange();
+    isReady = true;
     apply();
-    if (state.view === "chart") chart.draw();
-    card.update((key) => chart.found(key));
+    chart.draw();
+    card.update(chart.found);
     readOlder();
   };
 
@@ -182,55 +166,48 @@ export function open(main, { parameters }) {
     const isEmpty = chart.lanes.length === 0;
     if (isEmpty) replace(empty, ...emptyText());
     empty.hidden = !isEmpty;
-    status.hidden = isTable || isEmpty;
-    chart.element.hidden = isTable || isEmpty;
-    legend.hidden = isTable || isEmpty;
+    chartView.hidden = isTable || isEmpty;
     table.hidden = !isTable || isEmpty;
     if (isTable) (card.hide(), drawTable(table, items, chart.range()));
-    bar.fill();
-    bar.mark();
+    bar.update();
     drawStatus();
   };
 
-  const emptyText = () => {
-    if (all.length > 0) {
-      const clear = () => {
-        Object.assign(state, { q: "", kind: "", tenant: "" });
-        document.getElementById("timeline-q").value = "";
-        writeAddress();
-        apply();
-      };
-      return [h("h2", {}, "No event matches"), h("p", {}, `None of ${count(all.length, "event")} matches ${filterText()}. `,
-        h("button", { type: "button", id: "timeline-clear", on: { click: clear } }, "Clear the filter"))];
-    }
-    return [
-      h("h2", {}, "No event yet"),
-      h("p", { class: "lead" }, "Each event becomes a bar here: from its announcement, through its notice and its approvals, to its start,",
-        " its end and its outcome. Coming events are to the right of now, past ones to the left."),
-      model.canOperate && h("p", { class: "quiet" }, "Restart a machine to see the first one: ", h("code", {}, "forewarn vm restart NAME")),
-    ];
+  const change = (members) => {
+    Object.assign(state, members);
+    writeAddress();
+    apply();
   };
 
+  const emptyText = () => all.length > 0 ? [
+    h("h2", {}, "No event matches"),
+    h("p", {}, `None of ${count(all.length, "event")} matches ${filterText()}. `,
+      button("Clear the filter", () => change({ q: "", kind: "", tenant: "" }), { id: "timeline-clear" })),
+  ] : [
+    h("h2", {}, "No event yet"),
+    h("p", { class: "lead" }, "Each event becomes a bar here: from its announcement, through its notice and its approvals, to its start,",
+      " its end and its outcome. Coming events are to the right of now, past ones to the left."),
+    model.canOperate && quiet("Restart a machine to see the first one: ", h("code", {}, "forewarn vm restart NAME")),
+  ];
+
   function drawStatus() {
-    if (!isReady || status.hidden) return;
+    if (!isReady || chartView.hidden) return;
     const range = chart.range();
-    const shown = within(items, range);
-    const others = items.length - shown.length;
-    const showAll = h("button", { type: "button", class: "plain", id: "timeline-fit", on: { click: fit } }, "show all");
+    const shown = items.filter((item) => isWithin(item, range)).length;
     const isOlder = model.loadedFrom !== null && range.from < model.loadedFrom;
     replace(status,
-      `${count(shown.length, "event")} from ${rangeText(range.from, range.to)}`, model.isVirtual && " (virtual time)",
-      others > 0 && [`, ${others.toLocaleString("en")} before or after; `, showAll],
-      isOlder && (olderPages < OLDER_PAGES_MAX ? `. Reading older entries of the log, before ${fullTime(model.loadedFrom)}…`
-        : `. Entries before ${fullTime(model.loadedFrom)} are not loaded: see the history.`));
+      `${count(shown, "event")} from ${rangeText(range.from, range.to)}`, model.isVirtual && " (virtual time)",
+      shown < items.length && [`, ${(items.length - shown).toLocaleString("en")} before or after; `,
+        button("show all", fit, { class: "plain", id: "timeline-fit" })],
+      isOlder && `. Entries of the log before ${fullTime(model.loadedFrom)} are ${
+        olderPages < OLDER_PAGES_MAX ? "being read…" : "not loaded: see the history."}`);
   }
 
   const fit = () => {
     const now = model.now();
-    const end = Math.max(now, ...items.map((item) => endOf(item, now)));
-    const span = (end - items[0].begin) * 1.06;
-    chart.show(span, items[0].begin - span * 0.03);
-    viewChanged();
+    const [{ begin }] = items;
+    const span = (Math.max(now, ...items.map((item) => endOf(item, now))) - begin) * 1.06;
+    chart.show(span, begin - span * 0.03);
   };
 
   /** The log is read backwards as far as the chart reaches. */
@@ -248,11 +225,7 @@ export function open(main, { parameters }) {
       if (!isReady) read();
       else timer ||= setTimeout(read, DATA_PAUSE);
     },
-    tick() {
-      if (!isReady) return;
-      if (state.view === "chart") chart.tick();
-      card.tick();
-    },
+    tick: () => (chart.tick(), card.tick()),
     close() {
       clearTimeout(timer);
       clearTimeout(addressTimer);
@@ -263,24 +236,18 @@ export function open(main, { parameters }) {
   };
 }
 
-/** The height that is left for the chart in the window. */
-function heightFor(element) {
-  const footer = document.getElementById("footer");
-  const top = element.getBoundingClientRect().top + window.scrollY;
-  return Math.max(320, window.innerHeight - top - (footer.hidden ? 0 : footer.offsetHeight) - 72);
-}
-
 /** The meaning of the shapes. */
 function legendOf() {
-  const picture = (...parts) => s("svg", { class: "timeline-svg", width: 28, height: 14, viewBox: "0 0 28 14", "aria-hidden": "true" },
-    parts);
   const box = (name, fill) => s("rect", { class: name, x: 1, y: 2, width: 26, height: 10, fill });
-  const entry = (text, ...parts) => h("li", {}, picture(...parts), text);
+  const entry = (text, state, ...parts) => h("li", {},
+    s("svg", { class: "timeline-svg", width: 28, height: 14, viewBox: "0 0 28 14", "aria-hidden": "true" },
+      s("g", { class: `bar ${state}` }, parts)), text);
+  const outcome = (id, text = id) => entry(text, id, cap(id, 14, 7));
   return h("ul", { class: "timeline-legend", "aria-label": "Legend" },
-    entry("notice", s("g", { class: "bar" }, box("notice", "url(#hatch-scheduled)"))),
-    entry("approval", s("g", { class: "bar" }, box("notice", "url(#hatch-approved)"), s("path", { class: "approval", d: "M14 0v14" }))),
-    entry("under way", s("g", { class: "bar started" }, box("run"))),
-    entry("step on the host", s("g", { class: "bar started" }, box("run"), s("rect", { class: "step", x: 7, y: 4, width: 14, height: 6 }))),
-    entry("expected", s("g", { class: "bar" }, box("expected"))),
-    ["done", "failed", "cancelled"].map((id) => entry(id === "done" ? "completed" : id, s("g", { class: `bar ${id}` }, cap(id, 14, 7)))));
+    entry("notice", "", box("notice", "url(#hatch-scheduled)")),
+    entry("approval", "", box("notice", "url(#hatch-approved)"), s("path", { class: "approval", d: "M14 0v14" })),
+    entry("under way", "started", box("run")),
+    entry("step on the host", "started", box("run"), s("rect", { class: "step", x: 7, y: 4, width: 14, height: 6 })),
+    entry("expected", "", box("expected")),
+    outcome("done", "completed"), outcome("failed"), outcome("cancelled"));
 }

@@ -2,8 +2,8 @@
 // cap by outcome. Colours come from the class of its state.
 
 import { s } from "./dom.js";
-import { count } from "./format.js";
-import { endOf, isRunning, isScheduled, sentence, stateOf, titleOf } from "./timeline_data.js";
+import { count, eventTitle, joined } from "./format.js";
+import { endOf, isRunning, isScheduled, sentence, stateOf } from "./timeline_data.js";
 
 const LETTER = 6.5; // the mean width of a letter in pixels
 const HATCHES = ["scheduled", "soon", "approved", "done"];
@@ -26,7 +26,7 @@ export function cutText(text, width) {
 
 /** A cap by outcome, at a place. */
 export function cap(id, x, y) {
-  return s("path", { class: `cap ${id}`, d: CAPS[id] ?? "", transform: `translate(${x.toFixed(1)} ${y})` });
+  return s("path", { class: `cap ${id}`, d: CAPS[id], transform: `translate(${x.toFixed(1)} ${y})` });
 }
 
 /**
@@ -37,74 +37,55 @@ export function cap(id, x, y) {
 export function drawBar({ key, item }, place, now) {
   const state = stateOf(item);
   const { x, y, height } = place;
-  const end = endOf(item, now);
-  const element = barLink(`#/event/${item.id}`, state.id, key, sentence(item));
-  const box = (name, from, to, inset = 0) => {
-    const rect = s("rect", { class: name, x: x(from).toFixed(1), y: y + inset, height: height - 2 * inset, width: width(x(from), x(to)) });
-    element.append(rect);
-    return rect;
-  };
-  box("hit", item.begin, end, -4);
-  const hasDetails = item.ended === null || x(end) - x(item.begin) >= DETAIL_MIN;
-  const grows = [];
-  if (isScheduled(item)) grows.push(scheduledParts(item, state, box, now, place));
-  else {
-    const noticeEnd = item.started ?? item.ended ?? now;
-    if (item.announced !== null && noticeEnd > item.announced) hatched(box("notice", item.announced, noticeEnd), state);
-    if (item.started !== null || isRunning(item)) grows.push(runningParts(item, hasDetails ? item.steps : [], box, now, place));
-  }
-  for (const { at } of hasDetails ? item.approvals : []) {
-    element.append(s("path", { class: "approval", d: `M${x(at).toFixed(1)} ${y - 3}v${height + 6}` }));
-  }
-  if (item.ended !== null) element.append(cap(state.id, x(item.ended), y + height / 2));
-  const labels = place.hasLabels ? labelsOf(item, place) : item.ended === null ? shortLabel(titleOf(item, 2), x(end) + 8, place) : [];
   const isActive = item.ended === null;
-  return { element, labels, grow: isActive ? (time) => grows.forEach((one) => one(time)) : null, state: isActive ? state : null };
+  const end = endOf(item, now);
+  const hasDetails = isActive || x(end) - x(item.begin) >= DETAIL_MIN;
+  const hatch = `url(#hatch-${HATCHES.includes(state.id) ? state.id : "done"})`;
+  const boxes = boxesOf(item, hasDetails, now).map(([name, from, to, inset]) =>
+    rect(place, name, x(from), x(to), inset, { fill: name.startsWith("notice") ? hatch : null }));
+  const grow = (time) => boxesOf(item, hasDetails, time).forEach(([, from, to], index) => {
+    boxes[index].setAttribute("x", x(from).toFixed(1));
+    boxes[index].setAttribute("width", width(x(from), x(to)));
+  });
+  const approvals = hasDetails ? item.approvals : [];
+  const element = barLink(`#/event/${item.id}`, state.id, key, sentence(item), boxes,
+    approvals.map(({ at }) => s("path", { class: "approval", d: `M${x(at).toFixed(1)} ${y - 3}v${height + 6}` })),
+    !isActive && cap(state.id, x(item.ended), y + height / 2));
+  const labels = place.hasLabels ? labelsOf(item, place) : isActive ? shortLabel(eventTitle(item, 2), x(end) + 8, place) : [];
+  return { element, labels, grow: isActive ? grow : null, state: isActive ? state : null };
 }
 
-const barLink = (href, state, key, label) =>
-  s("a", { href, class: `bar ${state}`, "data-key": key, id: `bar-${key}`, tabindex: "-1", "aria-label": label });
+/** The parts of a bar at a time: [class, from, to, inset]. The time does not change their number. */
+function boxesOf(item, hasDetails, now) {
+  const { begin, announced, started, ended } = item;
+  const boxes = [["hit", begin, endOf(item, now), -4]];
+  if (isScheduled(item)) {
+    const due = item.notBefore ?? now;
+    boxes.push(["notice", begin, now], ["notice coming", now, Math.max(now, due)]);
+    if (item.expected !== null) boxes.push(["expected", due, due + item.expected, 2]);
+    return [...boxes, ["due", due, due]];
+  }
+  if (announced !== null) boxes.push(["notice", announced, started ?? ended ?? now]);
+  if (started === null && !isRunning(item)) return boxes;
+  const steps = hasDetails ? item.steps : [];
+  return [...boxes, ["run", started ?? begin, ended ?? now],
+    ...steps.map((step) => ["step", step.begin, step.end ?? ended ?? now, 2])];
+}
+
+const barLink = (href, state, key, label, ...parts) =>
+  s("a", { href, class: `bar ${state}`, "data-key": key, id: `bar-${key}`, tabindex: "-1", "aria-label": label }, parts);
 
 const textAt = (x, y, text, name = "label") => s("text", { class: name, x: x.toFixed(1), y, "aria-hidden": "true" }, text);
 
 const width = (from, to) => Math.max(1, to - from).toFixed(1);
-const setSpan = (rect, from, to) => (rect.setAttribute("x", from.toFixed(1)),
-  rect.setAttribute("width", Math.max(0, to - from).toFixed(1)));
 
-function hatched(rect, state) {
-  rect.setAttribute("fill", `url(#hatch-${HATCHES.includes(state.id) ? state.id : "done"})`);
-}
-
-/** The notice that has passed, the notice to come, and the expected interruption after it. */
-function scheduledParts(item, state, box, now, { x }) {
-  const due = item.notBefore ?? now;
-  const passed = box("notice", item.begin, now);
-  const coming = box("notice coming", now, Math.max(now, due));
-  hatched(passed, state);
-  hatched(coming, state);
-  if (item.expected !== null) box("expected", due, due + item.expected, 2);
-  box("due", due, due);
-  return (time) => {
-    setSpan(passed, x(item.begin), x(time));
-    setSpan(coming, x(time), x(Math.max(time, due)));
-  };
-}
-
-/** The solid part, and the steps on hosts inside it. */
-function runningParts(item, known, box, now, { x }) {
-  const begin = item.started ?? item.begin;
-  const run = box("run", begin, item.ended ?? now);
-  const steps = known.map((step) => [step, box("step", step.begin, step.end ?? item.ended ?? now, 2)]);
-  return (time) => {
-    setSpan(run, x(begin), x(time));
-    for (const [step, rect] of steps) if (step.end === null) setSpan(rect, x(step.begin), x(time));
-  };
-}
+const rect = ({ y, height }, name, from, to, inset = 0, more = {}) =>
+  s("rect", { class: name, x: from.toFixed(1), y: y + inset, height: height - 2 * inset, width: width(from, to), ...more });
 
 /** The title of an event, and the names of those who approved it, above its bar. */
 function labelsOf(item, { x, y, room, left }) {
   const begin = Math.max(x(item.begin), left + 4);
-  const title = cutText(titleOf(item, 2), room - begin);
+  const title = cutText(eventTitle(item, 2), room - begin);
   if (!title) return [];
   const labels = [textAt(begin, y - 6, title)];
   let free = begin + title.length * LETTER + 8;
@@ -126,19 +107,17 @@ function shortLabel(text, begin, { y, height, room }) {
 
 /** Several events that are too close to be drawn one by one. */
 export function drawCluster(bars, place, now) {
-  const { x, y, height, room, left, hasLabels } = place;
+  const { x, y, room, left, hasLabels } = place;
   const [{ key, lane, item }] = bars;
   const begin = x(item.begin);
   const end = Math.max(begin + 8, ...bars.map((bar) => x(endOf(bar.item, now))));
   const failed = bars.filter((bar) => stateOf(bar.item).id === "failed").length;
   const active = bars.filter((bar) => bar.item.ended === null).length;
-  const text = [count(bars.length, "event"), failed && `${failed} failed`, active && `${active} not ended`].filter(Boolean).join(", ");
+  const text = joined([count(bars.length, "event"), failed && `${failed} failed`, active && `${active} not ended`]);
   const state = failed ? "failed" : active ? "started" : "done";
   const element = barLink("#/timeline", `cluster ${state}`, key,
-    `${text} of ${lane.title || lane.name}, too close to tell apart. Press Enter to zoom in.`);
-  element.append(
-    s("rect", { class: "hit", x: begin.toFixed(1), y: y - 4, height: height + 8, width: width(begin, end) }),
-    s("rect", { class: "many", x: begin.toFixed(1), y, height, rx: 2, width: width(begin, end) }));
+    `${text} of ${lane.title || lane.name}, too close to tell apart. Press Enter to zoom in.`,
+    rect(place, "hit", begin, end, -4), rect(place, "many", begin, end, 0, { rx: 2 }));
   const from = Math.max(begin, left) + 1;
   const above = hasLabels ? cutText(text, room - from - 4) || cutText(String(bars.length), room - from + 16) : "";
   const labels = above ? [textAt(from, y - 6, above)] : !hasLabels && active ? shortLabel(text, end + 8, place) : [];

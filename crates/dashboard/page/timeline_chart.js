@@ -2,11 +2,11 @@
 // line of now and the growing bars; everything else is drawn again only when data or view change.
 
 import { h, s } from "./dom.js";
-import { clockTime, fullTime, parseTime } from "./format.js";
+import { DAY, HOUR, SECOND, clamp, clockTime, fullDay, fullTime, parseTime } from "./format.js";
 import { model } from "./model.js";
-import { SPAN_MAX, SPAN_MIN, fullDay, marks } from "./timeline_axis.js";
+import { marks } from "./timeline_axis.js";
 import { cutText, drawBar, drawCluster, hatches } from "./timeline_bars.js";
-import { endOf, rolloutText, stateOf } from "./timeline_data.js";
+import { endOf, isWithin, rolloutText, stateOf } from "./timeline_data.js";
 
 const AXIS = 44;
 const LANE_PAD = 5;
@@ -14,37 +14,35 @@ const ROLLOUT_ROW = 30;
 const NARROW = 8;
 const OVERSCAN = 0.2; // the part of the width that is drawn beyond each edge, for moving without drawing
 const SETTLE = 160;
+const clampSpan = (span) => clamp(span, 10 * SECOND, 90 * DAY);
 const ELEMENTS_MAX = 1200;
 const SIZES = { full: { row: 36, bar: 12, above: 18 }, small: { row: 22, bar: 12, above: 6 } };
 
 export class Chart {
   lanes = [];
   total = 0; // the height of all lanes
-  span = 3600_000;
+  span = HOUR;
   follow = true;
   fraction = 0.6; // the place of now while the chart follows it
   from = 0;
   drawn = { from: 0, to: 1, now: 0 };
-  byKey = new Map(); // drawn elements: { element, labels, bars, grow, state, item }
-  moving = []; // groups that move with the time
   current = "";
-  cost = 0; // milliseconds of the last drawing
 
-  #owners = new Map();
+  #shown = []; // drawn bars and clusters: { element, labels, bars, grow, state, item }
+  #byKey = new Map(); // the same by the key of each bar
+  #moving = []; // groups that move with the time
   #frame = 0;
-  #order = null;
   #width = 0;
   #settle = 0;
-  #overscan = 0;
 
-  /** `heightMax()` is the height in pixels that the chart may take; `drawn()` is called after each drawing. */
-  constructor({ size = "full", label = "Timeline", heightMax = () => Infinity, onDraw = () => {} }) {
-    Object.assign(this, { size: SIZES[size], isSmall: size === "small", heightMax, onDraw });
+  /** `onMove()` is called after each change of the visible time, `onDraw()` after each drawing. */
+  constructor({ size = "full", label, onMove = () => {}, onDraw = () => {} }) {
+    Object.assign(this, { size: SIZES[size], isSmall: size === "small", onMove, onDraw });
     this.svg = s("svg", { class: `timeline-svg ${size}`, role: "group", "aria-label": label });
     this.spacer = h("div", { class: "timeline-spacer" }, this.svg);
     this.element = h("div", { class: "timeline-chart", id: `timeline-${size}`,
+      on: { scroll: () => this.request() },
       ...(this.isSmall ? {} : { tabindex: "0", role: "region", "aria-label": label }) }, this.spacer);
-    this.element.addEventListener("scroll", () => this.request());
     this.observer = new ResizeObserver(() => this.element.clientWidth !== this.#width && this.request());
     this.observer.observe(this.element);
   }
@@ -57,24 +55,25 @@ export class Chart {
 
   setLanes(lanes) {
     this.lanes = lanes;
-    this.#order = null;
     this.request();
+  }
+
+  get #overscan() {
+    return this.#width * OVERSCAN;
   }
 
   /** Places the lanes: each is as high as its rows with bars in the visible time need. */
   #layout() {
-    const { from, to } = this.range();
-    const now = model.now();
-    const isVisible = ({ item }) => item.begin <= to && endOf(item, now) >= from;
-    let top = 0;
+    this.total = 0;
     for (const lane of this.lanes) {
       const own = lane.rollout ? ROLLOUT_ROW : 0;
-      const count = Math.max(1, lane.rows.findLastIndex((row) => row.some(isVisible)) + 1);
-      Object.assign(lane, { top, own, height: own + count * this.size.row + LANE_PAD });
-      top += lane.height;
+      const count = Math.max(1, lane.rows.findLastIndex((row) => row.some(this.#isVisible)) + 1);
+      Object.assign(lane, { top: this.total, own, height: own + count * this.size.row + LANE_PAD });
+      this.total += lane.height;
     }
-    this.total = top;
   }
+
+  #isVisible = ({ item }) => isWithin(item, this.range());
 
   /** The visible time. */
   range() {
@@ -85,12 +84,13 @@ export class Chart {
   /** Shows a length of time; without `from`, around now. */
   show(span, from = null) {
     const isMove = span === this.span;
-    this.span = Math.min(SPAN_MAX, Math.max(SPAN_MIN, span));
+    this.span = clampSpan(span);
     this.follow = from === null;
     this.from = from ?? 0;
-    if (!isMove || !this.#shift()) return this.request();
     clearTimeout(this.#settle);
-    this.#settle = setTimeout(() => this.draw(), SETTLE);
+    if (isMove && this.#shift()) this.#settle = setTimeout(() => this.draw(), SETTLE);
+    else this.request();
+    this.onMove();
   }
 
   /** Moves what is drawn to the visible time. False if it has to be drawn again. */
@@ -98,7 +98,7 @@ export class Chart {
     const shift = (this.range().from - this.drawn.from) * this.scale;
     if (!(Math.abs(shift) < this.#overscan)) return false;
     const transform = shift ? `translate(${(-shift).toFixed(2)} 0)` : "";
-    for (const group of this.moving) group.setAttribute("transform", transform);
+    for (const group of this.#moving) group.setAttribute("transform", transform);
     return true;
   }
 
@@ -109,7 +109,7 @@ export class Chart {
   /** Zooms by a factor around a time: that of the pointer, or now, or the middle. */
   zoom(factor, anchor = null) {
     const { from } = this.range();
-    const span = Math.min(SPAN_MAX, Math.max(SPAN_MIN, this.span * factor));
+    const span = clampSpan(this.span * factor);
     if (anchor === null && this.follow) return this.show(span);
     const at = anchor ?? from + this.span / 2;
     this.show(span, at - ((at - from) / this.span) * span);
@@ -124,9 +124,8 @@ export class Chart {
 
   /** Every bar, in time order. */
   get order() {
-    this.#order ??= this.lanes.flatMap((lane) => lane.rows.flat()).sort((one, other) =>
+    return this.lanes.flatMap((lane) => lane.rows.flat()).sort((one, other) =>
       one.item.begin - other.item.begin || (one.key < other.key ? -1 : 1));
-    return this.#order;
   }
 
   request() {
@@ -135,33 +134,30 @@ export class Chart {
 
   tick() {
     const now = model.now();
-    const isOther = [...this.byKey.values()].some(({ state, item }) => state && state !== stateOf(item));
+    const isOther = this.#shown.some(({ state, item }) => state && state !== stateOf(item));
     if (isOther || !this.#shift()) return this.request();
     if (now === this.drawn.now) return;
     this.drawn.now = now;
-    for (const { grow } of this.byKey.values()) grow?.(now);
+    for (const { grow } of this.#shown) grow?.(now);
     this.#moveNow(now);
   }
 
-  x = (time) => Math.min(this.#width * 1.5, Math.max(-this.#width / 2, this.left + (time - this.drawn.from) * this.scale));
+  x = (time) => clamp(this.left + (time - this.drawn.from) * this.scale, -this.#width / 2, this.#width * 1.5);
 
   draw() {
     cancelAnimationFrame(this.#frame);
     clearTimeout(this.#settle);
     this.#frame = 0;
-    const begin = performance.now();
     const width = this.element.clientWidth;
     if (!width || this.lanes.length === 0) return;
     this.#layout();
-    const height = Math.min(AXIS + this.total, Math.max(240, this.heightMax()));
+    const height = Math.min(AXIS + this.total, this.isSmall ? Infinity : roomFor(this.element));
     this.#width = width;
-    this.#overscan = this.isSmall ? 48 : Math.round(width * OVERSCAN);
     this.element.style.height = `${height}px`;
     this.spacer.style.height = `${AXIS + this.total}px`;
     this.svg.setAttribute("width", width);
     this.svg.setAttribute("height", height);
-    this.svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
-    const longest = this.lanes.reduce((most, { name }) => Math.max(most, name.length), 8);
+    const longest = Math.max(8, ...this.lanes.map(({ name }) => name.length));
     this.left = Math.round(Math.min(longest * 7.4 + 20, width * 0.22));
     this.drawn = { ...this.range(), now: model.now() };
     this.scale = (width - this.left) / this.span;
@@ -169,21 +165,22 @@ export class Chart {
     const focused = document.activeElement?.closest?.(".bar")?.dataset.key;
     const [axis, grid] = this.#axis();
     const [names, rows, bars] = this.#lanes();
-    this.line = s("g", { class: "now" }, s("path", { class: "now-line" }), s("text", { class: "now-text", "text-anchor": "middle" }));
-    const plot = s("clipPath", { id: "plot" }, s("rect", { x: this.left, y: AXIS, width: Math.max(0, width - this.left), height }));
-    const all = s("clipPath", { id: "plot-axis" }, s("rect", { x: this.left, y: 0, width: Math.max(0, width - this.left), height }));
-    const text = s("clipPath", { id: "names" }, s("rect", { x: 0, y: AXIS, width: this.left, height }));
-    this.moving = [s("g", {}, grid, axis, this.line), s("g", {}, bars)];
+    this.line = s("g", { class: "now" },
+      s("path", { class: "now-line" }), s("text", { class: "now-text", y: 14, "text-anchor": "middle" }));
+    this.#moving = [s("g", {}, grid, axis, this.line), s("g", {}, bars)];
+    const clipped = (id, x, y, clipWidth, ...content) => [
+      s("clipPath", { id }, s("rect", { x, y, width: clipWidth, height })), s("g", { "clip-path": `url(#${id})` }, content)];
     this.svg.replaceChildren(
-      s("defs", {}, hatches(), plot, all, text),
+      s("defs", {}, hatches()),
       s("rect", { class: "ground", width, height }),
-      s("g", { "clip-path": "url(#plot-axis)" }, this.moving[0]),
-      s("g", { "clip-path": "url(#names)" }, names),
-      s("g", { "clip-path": "url(#plot)" }, rows, this.moving[1]),
+      ...clipped("plot-axis", this.left, 0, width - this.left, this.#moving[0]),
+      ...clipped("names", 0, AXIS, this.left, names),
+      ...clipped("plot", this.left, AXIS, width - this.left, rows, this.#moving[1]),
       this.#corner());
     this.#moveNow(this.drawn.now);
-    this.#rove(focused);
-    this.cost = performance.now() - begin;
+    // One bar is in the tab order: the current one, or the first.
+    (this.found(this.current) ?? this.#shown[0])?.element.setAttribute("tabindex", "0");
+    this.found(focused)?.element.focus({ preventScroll: true });
     this.onDraw();
   }
 
@@ -191,18 +188,16 @@ export class Chart {
     const { from, to } = this.drawn;
     const margin = this.#overscan / this.scale;
     const found = marks(from - margin, to + margin, this.#width - this.left + 2 * this.#overscan);
-    const isWhole = ({ at }) => Math.abs(this.x(at) - this.left) > 20 && Math.abs(this.x(at) - this.#width) > 20;
-    const axis = found.filter(isWhole).map(({ at, text, date }) => [
-      s("text", { class: "mark-text", x: this.x(at).toFixed(1), y: 32, "text-anchor": "middle" }, text),
-      date && s("text", { class: "mark-date", x: this.x(at).toFixed(1), y: 14, "text-anchor": "middle" }, date),
-    ]);
+    const isWhole = ({ at }) => [this.left, this.#width].every((edge) => Math.abs(this.x(at) - edge) > 20);
+    const textAt = (at, y, name, text) => s("text", { class: name, x: this.x(at).toFixed(1), y, "text-anchor": "middle" }, text);
+    const axis = found.filter(isWhole).map(({ at, text, date }) =>
+      [textAt(at, 32, "mark-text", text), date && textAt(at, 14, "mark-date", date)]);
     const line = ({ at, date }) => s("path", { class: date ? "grid day" : "grid",
       d: `M${this.x(at).toFixed(1)} ${AXIS - 6}V${this.height}` });
-    const area = (name, begin, end) => end > begin && s("rect",
-      { class: name, x: this.x(begin), y: AXIS, width: this.x(end) - this.x(begin), height: this.height });
-    const unread = model.loadedFrom ?? -Infinity;
-    this.future = s("rect", { class: "future", y: AXIS, height: this.height });
-    return [axis, [this.future, area("unread", from - margin, Math.min(unread, to)), found.map(line)]];
+    const area = (name, x, width) => s("rect", { class: name, x, y: AXIS, width: Math.max(0, width), height: this.height });
+    const begin = this.x(from - margin);
+    this.future = area("future", 0, 0);
+    return [axis, [this.future, area("unread", begin, this.x(model.loadedFrom ?? -Infinity) - begin), found.map(line)]];
   }
 
   #corner() {
@@ -217,8 +212,8 @@ export class Chart {
   #lanes() {
     const [names, rows, bars] = [[], [], []];
     const top = this.element.scrollTop;
-    this.byKey.clear();
-    this.#owners.clear();
+    this.#shown = [];
+    this.#byKey.clear();
     for (const lane of this.lanes) {
       if (lane.top + lane.height < top || lane.top > top + this.height) continue;
       const y = AXIS + lane.top - top;
@@ -253,7 +248,7 @@ export class Chart {
     const { from, to, now } = this.drawn;
     const margin = (this.#overscan + 24) / this.scale;
     const groups = [];
-    const gap = this.byKey.size > ELEMENTS_MAX ? 40 : 2;
+    const gap = this.#shown.length > ELEMENTS_MAX ? 40 : 2;
     for (const bar of row) {
       if (bar.item.begin > to + margin) break;
       const end = endOf(bar.item, now);
@@ -270,8 +265,9 @@ export class Chart {
       const room = Math.min(groups[index + 1]?.left ?? Infinity, left < this.#width ? this.#width : Infinity) - 6;
       const place = { x: this.x, y: y + this.size.above, height: this.size.bar, room, left: this.left, hasLabels: !this.isSmall };
       const found = bars.length > 1 ? drawCluster(bars, place, now) : drawBar(bars[0], place, now);
-      this.byKey.set(bars[0].key, { ...found, bars, item: bars[0].item });
-      for (const bar of bars) this.#owners.set(bar.key, bars[0].key);
+      Object.assign(found, { bars, item: bars[0].item });
+      this.#shown.push(found);
+      for (const { key } of bars) this.#byKey.set(key, found);
       return [found.element, found.labels];
     });
   }
@@ -283,35 +279,28 @@ export class Chart {
     const [path, text] = this.line.children;
     path.setAttribute("d", `M${x} ${AXIS - 6}V${this.height}`);
     text.setAttribute("x", x);
-    text.setAttribute("y", 14);
     text.textContent = `now ${clockTime(now).slice(0, 8)}`;
     this.line.setAttribute("aria-label", `now, ${fullTime(now)}`);
   }
 
-  /** One bar is in the tab order: the current one, or the first. */
-  #rove(focused) {
-    const drawnKey = this.#owners.get(this.current);
-    const first = drawnKey ?? this.byKey.keys().next().value;
-    this.byKey.get(first)?.element.setAttribute("tabindex", "0");
-    if (focused !== undefined) this.byKey.get(this.#owners.get(focused))?.element.focus({ preventScroll: true });
-  }
-
   /** The drawn bar or cluster that shows a bar. */
-  found(key) {
-    return this.byKey.get(this.#owners.get(key));
-  }
+  found = (key) => this.#byKey.get(key);
 
   /** Makes a bar visible, and gives it the focus. */
   focus(bar) {
-    const { from, to } = this.range();
-    if (bar.item.begin > to || endOf(bar.item, model.now()) < from) this.show(this.span, bar.item.begin - this.span * 0.3);
+    if (!this.#isVisible(bar)) this.show(this.span, bar.item.begin - this.span * 0.3);
     this.draw();
     const top = bar.lane.top + bar.lane.own + bar.row * this.size.row;
-    if (top < this.element.scrollTop) this.element.scrollTop = top;
-    const bottom = top + this.size.row + AXIS - this.height;
-    if (bottom > this.element.scrollTop) this.element.scrollTop = bottom;
+    this.element.scrollTop = clamp(this.element.scrollTop, top + this.size.row + AXIS - this.height, top);
     this.current = bar.key;
     this.draw();
     this.found(bar.key)?.element.focus({ preventScroll: true });
   }
+}
+
+/** The height that is left for a chart in the window. */
+function roomFor(element) {
+  const footer = document.getElementById("footer");
+  const top = element.getBoundingClientRect().top + window.scrollY;
+  return Math.max(320, window.innerHeight - top - footer.offsetHeight - 72);
 }

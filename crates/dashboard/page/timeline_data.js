@@ -1,14 +1,12 @@
 // The data of the timeline: events of the past, from the log, joined with those that are active; their lanes and rows.
 
-import { count, duration, fullTime, list, parseTime, relative } from "./format.js";
-import { Histories } from "./history.js";
+import { count, duration, eventTitle, fullTime, joined, list, parseTime, relative } from "./format.js";
+import { emptyHistory } from "./history.js";
 import { STATES, model } from "./model.js";
 
 const ROWS_MAX = 12;
 const GAP = 30_000; // between bars of a row, for their caps
-const CANCELLED = { id: "cancelled", name: "cancelled" };
-const COMPLETED = { id: "done", name: "completed" };
-const FAILED = { id: "failed", name: "failed" };
+const OUTCOMES = { Completed: { id: "done", name: "completed" }, Failed: { id: "failed", name: "failed" } };
 
 /** The kinds of lanes, by their name in the address. */
 export const LANES = {
@@ -17,22 +15,29 @@ export const LANES = {
   rollout: { label: "Rollout", title: "One lane per rollout: work on many hosts, group by group" },
 };
 
+/** What is known about an event, in the order of time. */
+export const TERMS = {
+  Cause: "Why the event exists",
+  Announced: "Its machines can read it since then",
+  "Not before": "Without approval it starts at this time, not before; an approval lets it start earlier",
+  Approved: "Allowed to start before the end of its notice",
+  Started: "The interruption began",
+  Ended: "The event left the document",
+};
+
 /**
  * Every known event, in the order of its begin. Each has the properties of a history, and: event (the active event, or
  * null), steps, expected (milliseconds of interruption, or null), begin (its first known time).
  */
 export function collect() {
-  const items = [];
-  for (const history of model.histories.byId.values()) {
-    if (history.kind) items.push(itemOf(history, model.events.get(history.id) ?? null));
-  }
-  for (const event of model.events.values()) {
-    if (!model.histories.byId.get(event.id)?.kind) items.push(itemOf(unlogged(event), event));
-  }
-  return items.sort((one, other) => one.begin - other.begin || (one.id < other.id ? -1 : 1));
+  const { byId } = model.histories;
+  const logged = [...byId.values()].filter(({ kind }) => kind);
+  const unlogged = [...model.events.values()].filter(({ id }) => !byId.get(id)?.kind).map(historyOf);
+  return [...logged, ...unlogged].map(itemOf).sort((one, other) => one.begin - other.begin || (one.id < other.id ? -1 : 1));
 }
 
-function itemOf(history, event) {
+function itemOf(history) {
+  const event = model.events.get(history.id) ?? null;
   const hosts = hostsOf(history);
   const notBefore = parseTime(event?.not_before) ?? history.notBefore;
   const seconds = event?.duration_seconds ?? history.duration;
@@ -42,13 +47,9 @@ function itemOf(history, event) {
     expected: seconds > 0 ? seconds * 1000 : null };
 }
 
-/** An active event whose announcement is older than the entries that were read. */
-function unlogged(event) {
-  return {
-    id: event.id, kind: event.kind, tenant: event.tenant, resources: event.resources, cause: event.cause, source: event.source,
-    description: event.description, announced: null, notBefore: null, approvals: [], started: null, startedBy: "", ended: null,
-    outcome: "", failed: [], reason: "", duration: -1, work: event.work ?? null, rollout: null, hosts: [],
-  };
+/** The history of an active event whose announcement is older than the entries that were read. */
+function historyOf({ id, kind, tenant, resources, cause, description, work = null }) {
+  return { ...emptyHistory(id), kind, tenant, resources, cause, description, work };
 }
 
 /** The hosts of an event. The log names all hosts of its work: those of other tenants are left out where that is known. */
@@ -60,9 +61,9 @@ function hostsOf(history) {
 
 /** The state of an event: an id, which is also the class of its bar, and a name. */
 export function stateOf(item) {
-  if (item.ended !== null) return item.outcome === "Failed" ? FAILED : item.outcome === "Completed" ? COMPLETED : CANCELLED;
+  if (item.ended !== null) return OUTCOMES[item.outcome] ?? STATES.cancelled;
   if (item.event) return model.stateOf(item.event);
-  return Histories.statusAt(item, model.now()) === "Started" ? STATES.started : item.approvals.length ? STATES.approved : STATES.scheduled;
+  return isRunning(item) ? STATES.started : item.approvals.length ? STATES.approved : STATES.scheduled;
 }
 
 export const isRunning = (item) => item.ended === null && (item.started !== null || item.event?.status === "Started");
@@ -75,21 +76,17 @@ export function endOf(item, now) {
   return Math.max(now, (item.notBefore ?? now) + (item.expected ?? 0));
 }
 
-export const titleOf = (item, machinesMax = 3) => `${item.kind} of ${list(item.resources, machinesMax)}`;
+/** True if a part of the bar of an event is in a time. */
+export const isWithin = (item, { from, to }) => item.begin <= to && endOf(item, model.now()) >= from;
 
 /** The events that match a filter: { q, kind, tenant }. */
 export function filtered(items, { q, kind, tenant }) {
-  const words = (q ?? "").toLowerCase().split(/\s+/).filter(Boolean);
-  const isMatch = (item) => {
-    if ((kind && item.kind !== kind) || (tenant && item.tenant !== tenant)) return false;
-    if (!words.length) return true;
-    const { id, resources, hosts, cause, reason, description } = item;
-    const rollout = item.rollout === null ? "" : `rollout ${item.rollout}`;
-    const text = [item.kind, item.tenant, id, ...resources, ...hosts, cause, reason, description, stateOf(item).name,
-      rollout].join(" ").toLowerCase();
-    return words.every((word) => text.includes(word));
-  };
-  return items.filter(isMatch);
+  const words = q.toLowerCase().split(/\s+/).filter(Boolean);
+  const textOf = (item) => [item.kind, item.tenant, item.id, ...item.resources, ...item.hosts, item.cause, item.reason,
+    item.description, stateOf(item).name, item.rollout !== null && `rollout ${item.rollout}`].join(" ").toLowerCase();
+  const hasWords = (text) => words.every((word) => text.includes(word));
+  return items.filter((item) =>
+    (!kind || item.kind === kind) && (!tenant || item.tenant === tenant) && (!words.length || hasWords(textOf(item))));
 }
 
 /**
@@ -99,29 +96,28 @@ export function filtered(items, { q, kind, tenant }) {
  */
 export function lanesOf(items, kind, { rollouts = [], rowsMax = ROWS_MAX } = {}) {
   const lanes = new Map();
-  const laneOf = (key, name, title) => {
-    if (!lanes.has(key)) lanes.set(key, { key, name, title, rows: [], ends: [], rollout: null });
+  const laneOf = ([key, name, title, rollout = null]) => {
+    if (!lanes.has(key)) lanes.set(key, { key, name, title, rows: [], ends: [], rollout });
     return lanes.get(key);
   };
-  for (const item of items) {
-    for (const [key, name, title] of keysOf(item, kind)) place(laneOf(key, name, title), item, rowsMax);
-  }
-  for (const { id, text } of kind === "rollout" ? rollouts : []) laneOf(String(id), `rollout ${id}`, text);
-  for (const lane of kind === "rollout" ? lanes.values() : []) {
-    lane.rollout = lane.key === "" ? null : model.rollouts.get(Number(lane.key)) ?? null;
-  }
+  for (const item of items) for (const known of keysOf(item, kind)) place(laneOf(known), item, rowsMax);
+  if (kind === "rollout") for (const { id } of rollouts) laneOf(keyOfRollout(id));
   const inOrder = new Intl.Collator("en", { numeric: true }).compare;
   return [...lanes.values()].sort((one, other) => (one.key === "") - (other.key === "") || inOrder(one.key, other.key));
 }
 
-function keysOf(item, kind) {
-  if (kind === "host") return item.hosts.length ? item.hosts.map((host) => [host, host, `host ${host}`])
-    : [["", "no host", "Events whose host is not known"]];
-  if (kind === "rollout") {
-    if (item.rollout === null) return [["", "no rollout", "Events that belong to no rollout, such as the restart of a single machine"]];
-    return [[String(item.rollout), `rollout ${item.rollout}`, model.rollouts.get(item.rollout)?.text ?? ""]];
-  }
-  return [[item.tenant, item.tenant, `tenant ${item.tenant}`]];
+function keysOf({ tenant, hosts, rollout }, kind) {
+  if (kind === "tenant") return [[tenant, tenant, `tenant ${tenant}`]];
+  if (kind === "rollout") return [rollout === null ? NO_ROLLOUT : keyOfRollout(rollout)];
+  return hosts.length ? hosts.map((host) => [host, host, `host ${host}`]) : [NO_HOST];
+}
+
+const NO_HOST = ["", "no host", "Events whose host is not known"];
+const NO_ROLLOUT = ["", "no rollout", "Events that belong to no rollout, such as the restart of a single machine"];
+
+function keyOfRollout(id) {
+  const rollout = model.rollouts.get(id);
+  return [String(id), `rollout ${id}`, rollout?.text ?? "", rollout];
 }
 
 function place(lane, item, rowsMax) {
@@ -138,18 +134,32 @@ export function rolloutText(rollout) {
   return `${rollout.work} of hosts: ${rollout.text}${rest}`;
 }
 
+/**
+ * The facts of an event: { name, title, at, text }, of which `at` is a time that may be missing, and `text` is what else is known.
+ * A fact of which nothing is known is left out.
+ */
+export function factsOf(item) {
+  const { started, ended, approvals } = item;
+  const took = (from, to) => `took ${duration(to - from)}`;
+  const fact = (name, at, text, title = TERMS[name]) => ({ name, title, at, text });
+  const step = ({ host, begin, end }) => fact(`Step on ${host}`, begin, end === null ? "under way" : took(begin, end),
+    "Work on the host itself, while its machines are stopped or paused");
+  return [
+    fact("Cause", null, item.cause),
+    fact("Announced", item.announced),
+    fact("Not before", isScheduled(item) ? item.notBefore : null),
+    fact("Expected", null, item.expected && duration(item.expected), "The announced length of the interruption"),
+    approvals.map(({ at, by }) => fact("Approved", at, by && `by ${by}`)),
+    fact("Approved", null, isScheduled(item) && !approvals.length && "no"),
+    fact("Started", started, item.startedBy),
+    item.steps.map(step),
+    fact("Ended", ended, started && ended && took(started, ended)),
+  ].flat().filter(({ at, text }) => at ?? text);
+}
+
 /** An event as sentences, for screen readers. */
 export function sentence(item) {
-  const now = model.now();
-  const when = (millis) => `${relative(millis, now)}, ${fullTime(millis)}`;
-  const parts = [`${titleOf(item)}, tenant ${item.tenant}${item.cause ? `, cause: ${item.cause}` : ""}: ${stateOf(item).name}`];
-  if (item.announced !== null) parts.push(`Announced ${when(item.announced)}`);
-  if (isScheduled(item) && item.notBefore !== null) parts.push(`Not before ${when(item.notBefore)}`);
-  for (const { at, by } of item.approvals) parts.push(`Approved${by ? ` by ${by}` : ""} ${when(at)}`);
-  if (item.started !== null) parts.push(`Started ${when(item.started)}${item.startedBy ? `, ${item.startedBy}` : ""}`);
-  for (const { host, begin, end } of item.steps) {
-    parts.push(`Step on host ${host} ${end === null ? "under way" : `took ${duration(end - begin)}`}`);
-  }
-  if (item.ended !== null) parts.push(`Ended ${when(item.ended)}: ${stateOf(item).name}${item.reason ? `, ${item.reason}` : ""}`);
-  return `${parts.join(". ")}.`;
+  const when = (millis) => `${relative(millis, model.now())}, ${fullTime(millis)}`;
+  const texts = factsOf(item).map(({ name, at, text }) => `${name} ${joined([at !== null && when(at), text])}`);
+  return `${[`${eventTitle(item)}, tenant ${item.tenant}: ${joined([stateOf(item).name, item.reason])}`, ...texts].join(". ")}.`;
 }

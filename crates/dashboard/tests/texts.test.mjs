@@ -4,10 +4,10 @@ import assert from "node:assert/strict";
 import test from "node:test";
 
 import { filterParameters } from "../page/audit.js";
-import { horizon, parseSpan } from "../page/clock.js";
+import { horizon } from "../page/clock.js";
 import { diffLines } from "../page/diff.js";
 import { visible } from "../page/dom.js";
-import { count, countdown, duration, fullTime, list, parseTime, relative, shellWord } from "../page/format.js";
+import { count, countdown, duration, fullTime, list, parseSpan, parseTime, relative, shellWord } from "../page/format.js";
 import { pastTitle } from "../page/past_view.js";
 import { documentsAt, spread } from "../page/story.js";
 
