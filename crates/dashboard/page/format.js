@@ -89,11 +89,11 @@ export function list(names, max = 3) {
   return `${names.slice(0, max).join(", ")} and ${names.length - max} more`;
 }
 
-/** `4 CPUs, 8GiB`: the size of a VM, or an empty text. */
-export const sizeText = ({ cpus, memory }) => [cpus && count(cpus, "CPU"), memory].filter(Boolean).join(", ");
-
 /** The texts that are there, as one. */
 export const joined = (texts, separator = ", ") => texts.filter(Boolean).join(separator);
+
+/** `4 CPUs, 8GiB`: the size of a VM, or an empty text. */
+export const sizeText = ({ cpus, memory }) => joined([cpus && count(cpus, "CPU"), memory]);
 
 /** `Reboot of web_0 and web_1`: the title of an event or of its history. */
 export const eventTitle = ({ kind, resources }, machinesMax) => `${kind || "Event"} of ${list(resources, machinesMax)}`;

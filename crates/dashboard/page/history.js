@@ -14,7 +14,7 @@ export const emptyHistory = (id) => ({
 
 export class Histories {
   byId = new Map();
-  failedMachines = new Map(); // machines whose last work failed, as `tenant/name`, with the time
+  failedMachines = new Map(); // { at, what, reason, isEvent } of machines whose last work failed, by `tenant/name`
   #workSteps = new Map(); // { host, begin, end } by work
   #seen = new Set();
 
@@ -65,10 +65,11 @@ export class Histories {
     const [machine] = entry.machines ?? [];
     if (!machine) return;
     const name = machine.slice(machine.indexOf("/") + 1);
-    const isFailed = entry.text.endsWith(` failed for ${name}`) || entry.text.includes(` failed for ${name}: `);
-    if (!isFailed) return void this.failedMachines.delete(machine);
-    this.failedMachines.set(machine, at);
-    for (const id of entry.events ?? []) {
+    const [what, end] = entry.text.split(` failed for ${name}`);
+    if (end !== "" && !end?.startsWith(": ")) return void this.failedMachines.delete(machine);
+    const events = entry.events ?? [];
+    this.failedMachines.set(machine, { at, what: what.replace(/, for .*/, ""), reason: entry.reason ?? end.slice(2), isEvent: events.length > 0 });
+    for (const id of events) {
       const history = this.#of(id);
       if (!history.failed.includes(name)) history.failed.push(name);
       if (entry.reason) history.reason = entry.reason;

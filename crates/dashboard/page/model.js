@@ -123,7 +123,7 @@ class Model {
   isFailed(machine) {
     const { failedMachines } = this.histories;
     const failed = failedMachines.size ? failedMachines.get(nameOf(machine)) : undefined;
-    if (failed !== undefined && this.now() - failed < FAILED_FOR) return true;
+    if (failed && this.now() - failed.at < FAILED_FOR) return true;
     return machine.power !== "deallocated" && this.hosts.get(machine.host)?.health === "failed";
   }
 

@@ -40,6 +40,8 @@ export function open(main) {
   };
 }
 
+const NO_REASON = "the driver has given no reason";
+
 const timeLeft = (until) => (until > model.now() ? countdown(until - model.now()) : "due");
 
 /** Everything that waits for a person, the most urgent first. */
@@ -51,8 +53,13 @@ function needsAttention() {
   if (cluster?.failure) add(0, failed, "cluster", `Cluster ${cluster.name} has failed`, cluster.failure);
   for (const history of model.histories.byId.values()) {
     if (history.outcome !== "Failed" || model.now() - history.ended >= DAY) continue;
-    const reason = history.reason || "the driver has given no reason";
-    add(1, failed, history.id, `${eventTitle(history)} failed`, reason, { href: `#/event/${history.id}` });
+    add(1, failed, history.id, `${eventTitle(history)} failed`, history.reason || NO_REASON, { href: `#/event/${history.id}` });
+  }
+  for (const [machine, { at, what, reason, isEvent }] of model.histories.failedMachines) {
+    // Work that started at once has no event.
+    if (isEvent || model.now() - at >= DAY || !model.machines.has(machine)) continue;
+    add(1, failed, machine, `Work on ${machine.slice(machine.indexOf("/") + 1)} failed`, `${what}: ${reason || NO_REASON}`,
+      { href: `#/fleet?vm=${machine.split("/").map(encodeURIComponent).join("/")}` });
   }
   for (const host of model.hosts.values()) {
     const { name, health, step_since: since } = host;

@@ -34,7 +34,7 @@ mod strip;
 mod tests {
     use super::*;
 
-    const BYTES_MAX: usize = 400 * 1_024;
+    const BYTES_MAX: usize = 300 * 1_024;
 
     fn scripts() -> impl Iterator<Item = (&'static str, &'static str)> {
         let scripts = ASSETS.iter().filter(|asset| asset.content_type == SCRIPT);

@@ -5,7 +5,7 @@
 
 /// The language of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Language {
+pub(crate) enum Language {
     Script,
     Style,
     /// Markup and images: only indentation goes.
@@ -22,7 +22,7 @@ enum Place {
 }
 
 /// The text without what only its readers need. The order of lines stays.
-pub fn strip(text: &str, language: Language) -> String {
+pub(crate) fn strip(text: &str, language: Language) -> String {
     let mut stripped = String::with_capacity(text.len());
     let mut place = Place::Code;
     for line in text.lines() {

@@ -142,3 +142,14 @@ test("merged entries are each once and oldest first", () => {
   const [first, second, third] = [entry(0, "a", ""), entry(0, "b", ""), entry(1, "c", "")];
   assert.deepEqual(merged([third, first], [second, third]), [first, second, third]);
 });
+
+test("failed work without an event is known by its machine, until work on it completes", () => {
+  const histories = new Histories();
+  const completed = (minute, text) => histories.add(entry(minute, "completed", text, { work: minute, machines: ["web/web_0"] }));
+  completed(1, "restart by the owner, for web_0, failed for web_0: no such domain");
+  assert.deepEqual(histories.failedMachines.get("web/web_0"), { at: millis(1), what: "restart by the owner", reason: "no such domain", isEvent: false });
+  completed(2, "restart by the owner, for web_0, failed for web_0");
+  assert.equal(histories.failedMachines.get("web/web_0").reason, "");
+  completed(3, "restart by the owner, for web_0, completed for web_0");
+  assert.equal(histories.failedMachines.size, 0);
+});

@@ -63,7 +63,7 @@ async function busy() {
   fs.writeFileSync(file, largeFleet(10_000));
   const server = await dev(test, ["--fleet", file]);
   await server.cli("rollout", "start", "--all", "--no-work");
-  const restarts = Array.from({ length: 200 }, (_, number) => ["vm", "restart", `set${number % 40}_${100 + number}`]);
+  const restarts = Array.from({ length: 200 }, (_, number) => ["vm", "restart", `set${number % 40}_${number}`]);
   for (const words of restarts) await server.cli(...words);
   await server.cli("clock", "advance", "11m");
   await all(server, "busy", ["overview", "fleet", "timeline", "rollouts", "audit"]);
