@@ -11,7 +11,7 @@ const USUAL_TERMS = {
 
 /** States of a rollout: a mark, a name, and whether it can be resumed. */
 export const ROLLOUT_STATES = {
-  going: { mark: "started", name: "going" },
+  going: { mark: "started", name: "under way" },
   "waits-for-room": { mark: "scheduled", name: "waits for other work" },
   "waits-for-window": { mark: "scheduled", name: "waits for a window" },
   "waits-for-health": { mark: "failed", name: "waits for healthy hosts", canResume: true },

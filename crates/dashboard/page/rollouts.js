@@ -45,7 +45,7 @@ function currentMark(rollout) {
 
 const empty = () => [h("p", { class: "lead" }, EMPTY), quiet(`${count(model.hosts.size, "host")} in this cluster.`)];
 
-const EMPTY = "No rollout is going. A rollout works on many hosts, group by group, so that no tenant loses too much at once: "
+const EMPTY = "No rollout is under way. A rollout works on many hosts, group by group, so that no tenant loses too much at once: "
   + "it announces a group, waits for approvals or for the end of the notice, works, and goes on.";
 
 function rolloutView(rollout) {

@@ -9,6 +9,7 @@ import { cutText, drawBar, drawCluster, hatches } from "./timeline_bars.js";
 import { endOf, isWithin, rolloutText, stateOf } from "./timeline_data.js";
 
 const AXIS = 44;
+const NOW_WIDTH = 70; // between now and a date, so that their texts do not overlap
 const LANE_PAD = 5;
 const ROLLOUT_ROW = 30;
 const NARROW = 8;
@@ -30,6 +31,7 @@ export class Chart {
 
   #shown = []; // drawn bars and clusters: { element, labels, bars, grow, state, item }
   #byKey = new Map(); // the same by the key of each bar
+  #dates = []; // { at, element } of the days on the axis
   #moving = []; // groups that move with the time
   #frame = 0;
   #width = 0;
@@ -190,8 +192,9 @@ export class Chart {
     const found = marks(from - margin, to + margin, this.#width - this.left + 2 * this.#overscan);
     const isWhole = ({ at }) => [this.left, this.#width].every((edge) => Math.abs(this.x(at) - edge) > 20);
     const textAt = (at, y, name, text) => s("text", { class: name, x: this.x(at).toFixed(1), y, "text-anchor": "middle" }, text);
-    const axis = found.filter(isWhole).map(({ at, text, date }) =>
-      [textAt(at, 32, "mark-text", text), date && textAt(at, 14, "mark-date", date)]);
+    const whole = found.filter(isWhole);
+    this.#dates = whole.filter(({ date }) => date).map(({ at, date }) => ({ at, element: textAt(at, 14, "mark-date", date) }));
+    const axis = [whole.map(({ at, text }) => textAt(at, 32, "mark-text", text)), this.#dates.map(({ element }) => element)];
     const line = ({ at, date }) => s("path", { class: date ? "grid day" : "grid",
       d: `M${this.x(at).toFixed(1)} ${AXIS - 6}V${this.height}` });
     const area = (name, x, width) => s("rect", { class: name, x, y: AXIS, width: Math.max(0, width), height: this.height });
@@ -281,6 +284,9 @@ export class Chart {
     text.setAttribute("x", x);
     text.textContent = `now ${clockTime(now).slice(0, 8)}`;
     this.line.setAttribute("aria-label", `now, ${fullTime(now)}`);
+    for (const { at, element } of this.#dates) {
+      element.setAttribute("visibility", Math.abs(this.x(at) - x) < NOW_WIDTH ? "hidden" : "visible");
+    }
   }
 
   /** The drawn bar or cluster that shows a bar. */
