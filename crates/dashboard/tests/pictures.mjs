@@ -29,7 +29,7 @@ async function usual() {
     "host update h2 --work kernel-6.12.9", "vm restart web_0", "clock advance 3m",
     "event approve --tenant db", "event approve --tenant batch", "clock advance 1m", "vm evict spot-0", "vm restart web_1",
   ];
-  for (const step of steps) await server.cli(...step.split(" "));
+  for (const step of steps) await server.cli(...step.split(" ").map((word) => word.replace("kernel-", "kernel ")));
   return server;
 }
 
@@ -44,6 +44,12 @@ async function guide() {
   await page.getByRole("button", { name: "Done" }).click();
   await page.locator("dialog[open]").waitFor();
   await save(page, GUIDE, "dashboard-approve");
+  const dark = await open(test, server, "#/timeline", { ...LOOKS.dark, width: 1200, height: 700 });
+  await visit(dark, "#/timeline");
+  await save(dark, GUIDE, "dashboard-dark");
+  const phone = await open(test, server, "#/overview", LOOKS.phone);
+  await visit(phone, "#/overview");
+  await save(phone, GUIDE, "dashboard-phone");
 }
 
 /** Every page of a server, in every look. */
