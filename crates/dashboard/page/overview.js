@@ -8,7 +8,7 @@ import { stateOf } from "./timeline_data.js";
 import { miniTimeline } from "./timeline_mini.js";
 
 const ENDED_MAX = 8;
-const ROWS_MAX = 50;
+const ROWS_MAX = 25;
 const WAITING = ["paused-by-failures", "waits-for-confirmation", "waits-for-health"]; // states of a rollout
 
 export function open(main) {
