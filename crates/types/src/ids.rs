@@ -212,6 +212,14 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_cluster_is_shown_by_its_number() {
+        assert_eq!(
+            (ClusterId::DEFAULT.to_string(), ClusterId(12).to_string()),
+            ("0".to_owned(), "12".to_owned())
+        );
+    }
+
+    #[test]
     fn ids_differ_by_seed_and_by_counter_and_look_like_guids() {
         let (one, two) = (Seed([1; 16]), Seed([2; 16]));
         assert_eq!(EventId::nth(&one, 5), EventId::nth(&one, 5));
