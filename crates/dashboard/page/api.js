@@ -70,13 +70,9 @@ export async function all(path, parameters, itemsMax = Infinity) {
   return items;
 }
 
-/**
- * Follows the audit log until it breaks off or is aborted. `lastId` is the id of the last received entry.
- * Calls `open` once, `entry(entry)` for each entry, and `seen(id)` for each id.
- */
-export async function watch(parameters, lastId, { open, entry, seen, signal }) {
-  const headers = lastId ? { ...OWN_PAGE, "Last-Event-ID": lastId } : OWN_PAGE;
-  const response = await fetch(url("/v1/watch", parameters), { headers, signal, cache: "no-store" });
+/** Follows the audit log until it breaks off or is aborted. Calls `open` once, and `entry(entry)` for each entry. */
+export async function watch(parameters, { open, entry, signal }) {
+  const response = await fetch(url("/v1/watch", parameters), { headers: OWN_PAGE, signal, cache: "no-store" });
   if (!response.ok) throw new ApiError(response.status, await response.json().catch(() => null));
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let text = "";
@@ -85,14 +81,8 @@ export async function watch(parameters, lastId, { open, entry, seen, signal }) {
     const { done, value } = await reader.read();
     if (done) return;
     text += value;
-    const blocks = text.split("\n\n");
-    text = blocks.pop();
-    for (const block of blocks) {
-      for (const line of block.split("\n")) {
-        if (line.startsWith("data: ")) entry(JSON.parse(line.slice(6)));
-      }
-      const id = block.split("\n").find((line) => line.startsWith("id: "));
-      if (id) seen(id.slice(4));
-    }
+    const lines = text.split("\n");
+    text = lines.pop();
+    for (const line of lines) if (line.startsWith("data: ")) entry(JSON.parse(line.slice(6)));
   }
 }

@@ -176,7 +176,7 @@ class Model {
     this.#stream = new AbortController();
     const { promise: isOpen, resolve: open } = Promise.withResolvers();
     const { signal } = this.#stream;
-    const following = watch({ cluster: this.cluster }, "", { open, entry: (entry) => this.#entry(entry), seen() {}, signal });
+    const following = watch({ cluster: this.cluster }, { open, entry: (entry) => this.#entry(entry), signal });
     following.catch(() => {});
     await Promise.race([isOpen, following]);
     await Promise.all([this.#readHistory(), ...Object.keys(LISTS).map((topic) => this.#read(topic))]);
