@@ -20,9 +20,8 @@ use crate::{
     tree, units,
 };
 
-/// The standard error of a rate of 97 % is 1.4 points then. Two cores try one or two in a minute: all of them take most of
-/// a day.
-const MUTANTS_IN_LONG_RUN: usize = 150;
+/// Enough for a rate that is right to within two percent or so; all of them take most of a day.
+const MUTANTS_IN_LONG_RUN: usize = 300;
 /// Seconds for each target of random fuzzing.
 const FUZZ_SECONDS_IN_LONG_RUN: u32 = 600;
 const PROPERTY_CASES_IN_LONG_RUN: &str = "4096";

@@ -43,8 +43,8 @@ async function firstPaint(browser, url) {
 }
 
 /**
- * Busy time of the main thread in each frame of a trace, in milliseconds; the part of the frames that were full; and the longest
- * task. A frame without work counts, like the frames that a page draws without a change.
+ * Busy time of the main thread in each frame of a trace, in milliseconds, for frames with work; the part of them that was full;
+ * and the longest task.
  */
 function frames(events) {
   const names = events.filter((event) => event.name === "thread_name" && event.args.name === "CrRendererMain");
@@ -58,11 +58,10 @@ function frames(events) {
       at = end;
     }
   }
-  const all = Array.from({ length: Math.max(busy.size, Math.floor((TRACE_MILLIS * 1000) / FRAME_MICROS)) }, () => 0);
-  const sorted = [...busy.values(), ...all].slice(0, all.length).sort((one, other) => one - other);
+  const sorted = [...busy.values()].sort((one, other) => one - other);
   const at = (share) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] / 1000;
-  const full = busy.size && sorted.filter((micros) => micros > FULL_MICROS).length / sorted.length;
-  return { frames: busy.size, full, p50: at(0.5), p95: at(0.95), p99: at(0.99), longest: Math.max(...tasks.map(({ dur }) => dur)) / 1000 };
+  const full = sorted.filter((micros) => micros > FULL_MICROS).length / sorted.length;
+  return { frames: sorted.length, full, p50: at(0.5), p95: at(0.95), p99: at(0.99), longest: Math.max(...tasks.map(({ dur }) => dur)) / 1000 };
 }
 
 async function trace(page) {

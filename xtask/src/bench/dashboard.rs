@@ -47,8 +47,8 @@ fn report(value: &Value) -> Result<(String, Outcome)> {
         |value: &Value, name: &str| value[name].as_f64().with_context(|| format!("no {name} in the result"));
     let mut table = format!(
         "{} machines on {} hosts, a rollout over all of them, a clock 60 times as fast. Work of the main thread in each \
-         frame of 16.7 ms, from a trace of the browser:\n\n\
-         | page | frames with work | p50 ms | p95 ms | p99 ms | full frames | longest task ms |\n\
+         frame of 16.7 ms with any work, from a trace of the browser:\n\n\
+         | page | frames | p50 ms | p95 ms | p99 ms | full frames | longest task ms |\n\
          |---|---:|---:|---:|---:|---:|---:|\n",
         value["machines"], value["hosts"]
     );
