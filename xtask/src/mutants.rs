@@ -16,7 +16,10 @@ use crate::tree;
 use crate::words::{Usage, Words};
 
 const MUTATED: [&str; 3] = ["forewarn-types", "forewarn-lifecycle", "forewarn-imds"];
-const TESTED: [&str; 4] = ["forewarn-types", "forewarn-lifecycle", "forewarn-imds", "forewarn-story"];
+/// Packages whose tests every mutant must pass. They are built quickly.
+const TESTED_FIRST: [&str; 3] = MUTATED;
+/// Packages whose tests the mutants must pass that no test has noticed so far. They build the control plane.
+const TESTED_THEN: [&str; 1] = ["forewarn-story"];
 /// Seconds for the tests of a mutant: this, or five times as long as without a change, whichever is more. A fixed time
 /// would make a slow computer take every mutant for one that is noticed.
 const SECONDS_PER_MUTANT: &str = "60";
@@ -110,14 +113,27 @@ pub(crate) fn run(selection: Selection, jobs: Option<usize>) -> Result<Outcome> 
     if let Err(problem) = CARGO_MUTANTS.find_or_install() {
         return Ok(Outcome::Skipped(format!("{problem:#}")));
     }
-    let shard = match selection {
-        Selection::All => None,
-        Selection::Sample(wanted) => Some(sample(count(&root)?, wanted).to_string()),
-        Selection::Shard(shard) => Some(shard),
+    let chosen = match selection {
+        Selection::All => Chosen::All,
+        Selection::Sample(wanted) => Chosen::Shard(sample(count(&root)?, wanted).to_string()),
+        Selection::Shard(shard) => Chosen::Shard(shard),
     };
     let output = root.join("target/mutants");
-    try_mutants(&root, &output, shard.as_deref(), jobs)?;
-    Ok(Results::read(&output)?.judge(&explanations(&root)))
+    try_mutants(&root, &output, &TESTED_FIRST, &chosen, jobs)?;
+    let first = Results::read(&output)?;
+    Ok(try_missed(&root, first, jobs)?.judge(&explanations(&root)))
+}
+
+/// Tries the mutants that no test has noticed with the tests of further packages.
+fn try_missed(root: &Path, first: Results, jobs: Option<usize>) -> Result<Results> {
+    if first.missed.is_empty() {
+        return Ok(first);
+    }
+    let output = root.join("target/mutants/missed");
+    try_mutants(root, &output, &TESTED_THEN, &Chosen::Named(first.missed.clone()), jobs)?;
+    let mut all = Results { missed: Vec::new(), ..first };
+    all.add(Results::read(&output)?);
+    Ok(all)
 }
 
 /// Tries a part of a sample of that size. Its results stay in the build directory for [`judge_parts`].
@@ -128,19 +144,19 @@ pub(crate) fn try_part(wanted: usize, part: Part) -> Result<Outcome> {
     }
     let shard = sample(count(&root)?, wanted).part(part);
     let output = part.output(&root);
-    try_mutants(&root, &output, Some(&shard.to_string()), None)?;
+    try_mutants(&root, &output, &TESTED_FIRST, &Chosen::Shard(shard.to_string()), None)?;
     Results::read(&output)?;
     Ok(Outcome::Passed)
 }
 
-/// The result of all parts of a sample.
+/// The result of all parts of a sample, after a second attempt with those that were missed.
 pub(crate) fn judge_parts() -> Result<Outcome> {
     let root = tree::root()?;
     let mut all = Results::default();
     for part in Part::all() {
         all.add(Results::read(&part.output(&root)).with_context(|| part.to_string())?);
     }
-    Ok(all.judge(&explanations(&root)))
+    Ok(try_missed(&root, all, None)?.judge(&explanations(&root)))
 }
 
 fn explanations(root: &Path) -> String {
@@ -188,7 +204,38 @@ fn sample(mutants: usize, wanted: usize) -> Shard {
     Shard { first: SEED % of, of }
 }
 
-fn try_mutants(root: &Path, output: &Path, shard: Option<&str>, jobs: Option<usize>) -> Result<()> {
+/// Mutants to try in one run of cargo-mutants.
+enum Chosen {
+    All,
+    /// `K/N`, counted from 0.
+    Shard(String),
+    /// Those of these names.
+    Named(Vec<String>),
+}
+
+impl Chosen {
+    fn arguments(&self) -> Vec<String> {
+        match self {
+            Self::All => Vec::new(),
+            Self::Shard(shard) => ["--sharding", "round-robin", "--shard", shard].map(str::to_owned).into(),
+            Self::Named(names) => names.iter().map(|name| format!("--re=^{}$", escape(name))).collect(),
+        }
+    }
+}
+
+/// A regular expression that matches this text.
+fn escape(text: &str) -> String {
+    let literal = |letter: char| letter.is_alphanumeric() || " _/:;,<>=!\"'%&@`~".contains(letter);
+    text.chars().flat_map(|letter| (!literal(letter)).then_some('\\').into_iter().chain([letter])).collect()
+}
+
+fn try_mutants(
+    root: &Path,
+    output: &Path,
+    tested: &[&str],
+    chosen: &Chosen,
+    jobs: Option<usize>,
+) -> Result<()> {
     std::fs::create_dir_all(output).with_context(|| format!("cannot make: {}", output.display()))?;
     // Results of an earlier run must not be taken for those of this one.
     let earlier = output.join("mutants.out");
@@ -196,10 +243,10 @@ fn try_mutants(root: &Path, output: &Path, shard: Option<&str>, jobs: Option<usi
         std::fs::remove_dir_all(&earlier).with_context(|| format!("cannot remove: {}", earlier.display()))?;
     }
     let mut command = mutants(root)?;
-    command.args(TESTED.iter().flat_map(|package| ["--test-package", package]));
+    command.args(tested.iter().flat_map(|package| ["--test-package", package]));
     command.args(["--minimum-test-timeout", SECONDS_PER_MUTANT, "--timeout-multiplier", TIMES_AS_LONG]);
     command.args(["--profile", PROFILE]).arg("--output").arg(output);
-    command.args(shard.iter().flat_map(|shard| ["--sharding", "round-robin", "--shard", shard]));
+    command.args(chosen.arguments());
     command.args(jobs.map(|jobs| format!("--jobs={jobs}")));
     if has_nextest() {
         command.arg("--test-tool=nextest");
@@ -240,7 +287,7 @@ impl Results {
                 Some("CaughtMutant") => results.caught += 1,
                 Some("Timeout") => results.timeout += 1,
                 Some("Unviable") => results.unviable += 1,
-                Some("MissedMutant") => results.missed.push(without_line_numbers(name)),
+                Some("MissedMutant") => results.missed.push(name.to_owned()),
                 Some(_) | None => bail!("unknown outcome: {}", outcome["summary"]),
             }
         }
@@ -252,7 +299,8 @@ impl Results {
         let (noticed, missed) = (self.caught + self.timeout, self.missed.len());
         let (caught, timeout, unviable) = (self.caught, self.timeout, self.unviable);
         println!("caught {caught}, missed {missed}, timeout {timeout}, unviable {unviable}");
-        for missed in self.missed.iter().filter(|missed| !is_explained(missed, explained)) {
+        let unexplained = self.missed.iter().filter(|missed| !is_explained(missed, explained));
+        for missed in unexplained {
             println!("missed, and not explained in {EXPLAINED}: {missed}");
         }
         let viable = noticed + missed;
@@ -273,7 +321,8 @@ fn without_line_numbers(name: &str) -> String {
 }
 
 fn is_explained(missed: &str, explained: &str) -> bool {
-    let within_package = missed.find("src/").map_or(missed, |at| &missed[at..]);
+    let missed = without_line_numbers(missed);
+    let within_package = missed.find("src/").map_or(missed.as_str(), |at| &missed[at..]);
     explained.contains(within_package)
 }
 
@@ -321,11 +370,20 @@ mod tests {
     #[test]
     fn outcomes_are_counted_and_missed_ones_named() {
         let results = Results::parse(OUTCOMES).unwrap();
-        let missed = vec!["crates/a/src/b.rs: replace f with ()".to_owned()];
+        let missed = vec!["crates/a/src/b.rs:7:5: replace f with ()".to_owned()];
         assert_eq!(results, Results { caught: 1, timeout: 1, unviable: 1, missed });
         assert_eq!(results.judge(""), Outcome::Failed("66.66 % noticed".to_owned()));
         assert!(is_explained(&results.missed[0], "- `src/b.rs: replace f with ()` makes no difference"));
         assert!(!is_explained(&results.missed[0], "src/c.rs: replace f with ()"));
+    }
+
+    #[test]
+    fn mutants_are_chosen_by_their_names() {
+        let chosen =
+            Chosen::Named(vec!["crates/a/src/b.rs:7:5: replace a::f -> Vec<u8> with vec![0]".to_owned()]);
+        let expected = r"--re=^crates/a/src/b\.rs:7:5: replace a::f \-> Vec<u8> with vec!\[0\]$";
+        assert_eq!(chosen.arguments(), [expected]);
+        assert_eq!(escape("a.b (c|d) {e}"), r"a\.b \(c\|d\) \{e\}");
     }
 
     #[test]

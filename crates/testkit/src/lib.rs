@@ -3,7 +3,6 @@
 //! | what | where |
 //! |---|---|
 //! | a cluster that takes commands by name | [`TestCluster`] |
-//! | a cluster whose every step is checked against the promises, and random histories | [`observed`] |
 //! | random histories of the shared state | [`shared_state`] |
 //! | the program as a server, ended with the test | [`TestServer`] |
 //! | directories, with settings for `forewarn serve` or without | [`ServeDir`], [`TestDir`] |
@@ -42,7 +41,6 @@ pub mod documents;
 mod json_log;
 pub mod json_schema;
 pub mod network;
-pub mod observed;
 pub mod operator;
 pub mod programs;
 mod random;

@@ -17,7 +17,7 @@ pub(super) const LAYERS: [&[&str]; 10] = [
     &["forewarn"],
     &["bench", "fuzz", "xtask"],
     // Helpers for tests: a dependency of tests only.
-    &["testkit"],
+    &["observer", "testkit"],
 ];
 
 /// Packages that must not be compiled into another, not even by way of a third.

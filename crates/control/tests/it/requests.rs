@@ -19,7 +19,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::random_requests::requests;
-use forewarn_testkit::observed::random::{build, layouts, random_operations};
+use forewarn_observer::random::{build, layouts, random_operations};
 
 fn to_json(value: &impl Serialize) -> String {
     serde_json::to_string(value).unwrap()

@@ -13,9 +13,9 @@
 use std::time::Duration;
 
 use forewarn_lifecycle::*;
-use forewarn_testkit::observed::ObservedCluster;
-use forewarn_testkit::observed::promise::Promise;
-use forewarn_testkit::observed::random::{
+use forewarn_observer::ObservedCluster;
+use forewarn_observer::promise::Promise;
+use forewarn_observer::random::{
     Layout, RandomOperation, build, exposures, layouts, random_operations,
 };
 use proptest::prelude::*;

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use forewarn_lifecycle::*;
-use forewarn_testkit::observed::random::{build, layouts, random_operations};
+use forewarn_observer::random::{build, layouts, random_operations};
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 

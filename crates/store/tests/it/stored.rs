@@ -20,7 +20,7 @@ use forewarn_control::{ClusterEntry, Entry, NewReceipt, Record, StoredResponse};
 use forewarn_control::{MachineDetails, ResourceGroupRef, Site};
 use forewarn_lifecycle::{HostId, MachineId, MaintenanceId, Now, ScaleSetId, Steady, TenantId, Timestamp};
 use forewarn_store::{Malformed, record_from_content, record_from_stored, record_to_stored};
-use forewarn_testkit::observed::random::{Layout, RandomOperation, build, layouts, random_operations};
+use forewarn_observer::random::{Layout, RandomOperation, build, layouts, random_operations};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 

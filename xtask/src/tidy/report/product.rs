@@ -7,8 +7,8 @@ use crate::tidy::manifests::Package;
 use crate::tidy::rust::{CrateSource, Function, Module, functions};
 use crate::tidy::sources::lines_before_tests;
 
-/// The package with helpers of tests.
-const TESTKIT: &str = "testkit";
+/// The packages with helpers of tests.
+const TEST_HELPERS: [&str; 2] = ["observer", "testkit"];
 
 pub(super) struct Product<'a> {
     texts: &'a Texts,
@@ -17,8 +17,9 @@ pub(super) struct Product<'a> {
 
 impl<'a> Product<'a> {
     pub(super) fn read(texts: &'a Texts, packages: &'a [Package]) -> Self {
-        let delivered =
-            |package: &&Package| package.directory.starts_with("crates/") && package.name != TESTKIT;
+        let delivered = |package: &&Package| {
+            package.directory.starts_with("crates/") && !TEST_HELPERS.contains(&package.name.as_str())
+        };
         let packages = packages.iter().filter(delivered).map(|package| {
             let roots = package.roots(texts).into_iter();
             (package, roots.map(|root| CrateSource::read(texts, root)).collect())

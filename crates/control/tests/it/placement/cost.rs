@@ -3,7 +3,7 @@
 use forewarn_control::*;
 use forewarn_lifecycle::{Cluster, reads};
 use forewarn_testkit::TestCluster;
-use forewarn_testkit::observed::random::{build, layouts, random_operations};
+use forewarn_observer::random::{build, layouts, random_operations};
 use proptest::prelude::*;
 use serde_json::json;
 

@@ -22,8 +22,8 @@ use forewarn_lifecycle::*;
 use forewarn_store::{
     AppendError, IfMissing, Journal, OpenError, Options, Recovered, accept_loss, check, export, import,
 };
-use forewarn_testkit::observed::ObservedCluster;
-use forewarn_testkit::observed::random::{build, layouts, random_operations};
+use forewarn_observer::ObservedCluster;
+use forewarn_observer::random::{build, layouts, random_operations};
 use proptest::prelude::*;
 use tempfile::{TempDir, tempdir};
 

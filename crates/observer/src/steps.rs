@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use forewarn_lifecycle::*;
 
-use super::promise::{BrokenPromises, Promise};
+use crate::promise::{BrokenPromises, Promise};
 
 #[derive(Default)]
 pub struct StepRecords {

@@ -1,4 +1,18 @@
-//! A cluster with two clocks, a journal, and an observer that checks every promise of the rules.
+//! A cluster with two clocks, a journal, and an observer that checks every promise of the rules; random histories.
+//!
+//! It depends on the rules alone, so that their tests are built quickly. Never part of a program.
+
+#![allow(
+    missing_docs,
+    clippy::missing_panics_doc,
+    clippy::must_use_candidate,
+    clippy::needless_pass_by_value,
+    clippy::new_without_default,
+    clippy::panic,
+    clippy::unwrap_used,
+    clippy::wildcard_enum_match_arm,
+    reason = "for tests only"
+)]
 
 pub mod capacity;
 pub mod fences;

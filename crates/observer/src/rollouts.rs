@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use forewarn_lifecycle::*;
 
-use super::promise::{BrokenPromises, Promise};
-use super::tenant_windows::open;
+use crate::promise::{BrokenPromises, Promise};
+use crate::tenant_windows::open;
 
 #[derive(Default)]
 pub struct RolloutRecords {

@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use forewarn_lifecycle::*;
 
-use super::capacity::CapacityRecords;
-use super::fences::FenceRecords;
-use super::promise::Promise;
-use super::returns::ReturnRecords;
-use super::rollouts::RolloutRecords;
-use super::steps::StepRecords;
-use super::tenant_windows::TenantWindowRecords;
-use super::upgrades::Upgrades;
+use crate::capacity::CapacityRecords;
+use crate::fences::FenceRecords;
+use crate::promise::Promise;
+use crate::returns::ReturnRecords;
+use crate::rollouts::RolloutRecords;
+use crate::steps::StepRecords;
+use crate::tenant_windows::TenantWindowRecords;
+use crate::upgrades::Upgrades;
 
 #[derive(Default)]
 pub struct Observer {

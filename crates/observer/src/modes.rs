@@ -3,7 +3,7 @@
 
 use forewarn_lifecycle::*;
 
-use super::promise::{BrokenPromises, Promise};
+use crate::promise::{BrokenPromises, Promise};
 
 /// Checks a change after it was applied. Returns the promises that it breaks, and the kind of observation.
 pub(super) fn changed(

@@ -3,7 +3,7 @@
 use forewarn_lifecycle::*;
 use proptest::prelude::*;
 
-use super::ObservedCluster;
+use crate::ObservedCluster;
 
 /// The layout of a random fleet.
 #[derive(Clone, Debug)]

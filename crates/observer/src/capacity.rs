@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use forewarn_lifecycle::*;
 
-use super::promise::{BrokenPromises, Promise};
+use crate::promise::{BrokenPromises, Promise};
 
 /// Sizes and capacities as the changes said them, and the amounts in use that follow.
 #[derive(Default)]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use forewarn_lifecycle::*;
 
-use super::promise::{BrokenPromises, Promise};
+use crate::promise::{BrokenPromises, Promise};
 
 #[derive(Default)]
 pub struct ReturnRecords {

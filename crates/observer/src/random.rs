@@ -5,10 +5,10 @@ use std::time::Duration;
 use forewarn_lifecycle::*;
 use proptest::prelude::*;
 
-use super::ObservedCluster;
 pub use super::random_fleet::{Layout, build, layouts};
-use super::random_fleet::{random_capacity, random_size};
-use super::tenant_windows::windows_change;
+use crate::ObservedCluster;
+use crate::random_fleet::{random_capacity, random_size};
+use crate::tenant_windows::windows_change;
 
 /// A random operation. Numbers are taken modulo the number of existing objects.
 #[derive(Clone, Debug)]
