@@ -63,5 +63,5 @@ pub use state::{
     ClosedBy, ClusterState, ControlState, DetailsTable, HostReminders, INCARNATION_STEP, RestoringCluster,
     RestoringState, StateRow, claims_needed, missing_claims, unused_claims,
 };
-pub use stream::{ClusterId, Stream};
+pub use stream::{ClusterId, Stream, StreamPosition};
 pub use view::*;

@@ -7,7 +7,7 @@ use crate::receipts::NewReceipt;
 use crate::request::IdempotencyKey;
 use crate::resources::ResourceChange;
 use crate::shared::{self, Boot, Progress};
-use crate::stream::{ClusterId, Stream};
+use crate::stream::{ClusterId, Stream, StreamPosition};
 
 /// One entry of the journal.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,6 +55,8 @@ pub enum ClusterEntry {
     Clock,
     /// The steady clock belongs to that boot of the computer.
     Booted(Boot),
+    /// The batch that begins with this record has that place in the log of a realm.
+    Positioned(StreamPosition),
     /// Messages of the cluster were delivered to a webhook, by number, up to there.
     WebhookAdvanced { webhook: u32, progress: Progress },
     /// A webhook, by number, was removed: its progress is forgotten.
@@ -111,6 +113,15 @@ impl Record {
         match stream {
             Stream::Shared => Self::shared(now, shared::Change::Booted(boot)),
             Stream::Cluster(id) => Self::in_cluster(now, id, ClusterEntry::Booted(boot)),
+        }
+    }
+
+    /// The batch that begins with this record has that place in the log of a realm.
+    #[must_use]
+    pub fn positioned(now: Now, stream: Stream, position: StreamPosition) -> Self {
+        match stream {
+            Stream::Shared => Self::shared(now, shared::Change::Positioned(position)),
+            Stream::Cluster(id) => Self::in_cluster(now, id, ClusterEntry::Positioned(position)),
         }
     }
 

@@ -17,6 +17,16 @@ pub enum Stream {
     Cluster(ClusterId),
 }
 
+/// The place of a stream in the log of a realm: the number of its last batch, and the term in which it was written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StreamPosition {
+    /// Number of the last batch; 0 without one.
+    pub number: u64,
+    /// Number of changes of the owner before that batch.
+    pub term: u64,
+}
+
 /// Prefix of the word for a cluster, before its number.
 const CLUSTER: &str = "cluster-";
 

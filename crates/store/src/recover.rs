@@ -213,6 +213,7 @@ impl JournalReader<'_> {
             | StateRow::Receipt(_)
             | StateRow::Resource(_)
             | StateRow::Booted(_)
+            | StateRow::Positioned(_)
             | StateRow::Webhook(..)
             | StateRow::Closed(..)
             | StateRow::Cluster(_) => Err(BadRows("a row is not of the shared state")),

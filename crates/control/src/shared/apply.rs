@@ -36,6 +36,7 @@ impl SharedState {
             Change::Webhook(change) => self.apply_to_webhook(now, change),
             Change::Clock => {}
             Change::Booted(boot) => self.boot = Some(*boot),
+            Change::Positioned(position) => self.position = Some(*position),
             Change::ClaimsTaken { cluster, claims } => self.claims_taken(*cluster, claims),
             Change::ClaimsReleased { cluster, groups } => {
                 groups.iter().for_each(|group| self.release_claim(*cluster, &group.key()));

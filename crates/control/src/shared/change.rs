@@ -9,7 +9,7 @@ use crate::shared::boot::Boot;
 use crate::shared::claim::NewClaim;
 use crate::shared::token::Token;
 use crate::shared::webhook::WebhookChange;
-use crate::stream::ClusterId;
+use crate::stream::{ClusterId, StreamPosition};
 
 /// A change of the state that clusters share. Applying it cannot fail.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,6 +43,8 @@ pub enum Change {
     Clock,
     /// The steady clock belongs to that boot of the computer.
     Booted(Boot),
+    /// The batch that begins with this record has that place in the log of a realm.
+    Positioned(StreamPosition),
     /// A cluster has these resource groups.
     ClaimsTaken { cluster: ClusterId, claims: Vec<NewClaim> },
     /// A cluster no longer has these resource groups.

@@ -15,7 +15,7 @@ use crate::shared::claim::Claim;
 use crate::shared::state::{Counters, SharedState, default_name};
 use crate::shared::token::Token;
 use crate::shared::webhook::{Progress, UndeliveredMessages, Webhook};
-use crate::stream::ClusterId;
+use crate::stream::{ClusterId, StreamPosition};
 
 /// One row of the shared state.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,6 +37,8 @@ pub enum Row {
     Claim(Claim),
     /// The boot of the computer.
     Booted(Boot),
+    /// The place of the state in the log of a realm.
+    Positioned(StreamPosition),
     /// Messages of a removed cluster that are not delivered. It comes after the webhooks.
     Undelivered(ClusterId, UndeliveredMessages),
 }
@@ -79,7 +81,9 @@ impl SharedState {
         let undelivered =
             undelivered.map(|(id, messages)| Row::Undelivered(id, Arc::unwrap_or_clone(messages)));
         let boot = self.boot.map(Row::Booted);
-        head.chain(clusters).chain(tokens).chain(receipts).chain(webhooks).chain(undelivered).chain(boot)
+        let position = self.position.map(Row::Positioned);
+        let places = boot.into_iter().chain(position);
+        head.chain(clusters).chain(tokens).chain(receipts).chain(webhooks).chain(undelivered).chain(places)
     }
 
     fn restore_cluster(&mut self, id: ClusterId, name: Name) -> Result<(), BadRows> {
@@ -135,6 +139,10 @@ impl Restoring {
             Row::Undelivered(id, messages) => shared.restore_undelivered(id, messages),
             Row::Booted(boot) => {
                 shared.boot = Some(boot);
+                Ok(())
+            }
+            Row::Positioned(position) => {
+                shared.position = Some(position);
                 Ok(())
             }
         }

@@ -11,7 +11,7 @@ use crate::shared::boot::Boot;
 use crate::shared::claim::Claim;
 use crate::shared::token::Token;
 use crate::shared::webhook::{UndeliveredMessages, Webhook};
-use crate::stream::ClusterId;
+use crate::stream::{ClusterId, StreamPosition};
 
 /// The state that clusters share.
 ///
@@ -32,6 +32,8 @@ pub struct SharedState {
     pub(crate) undelivered: PagedMap<ClusterId, Arc<UndeliveredMessages>>,
     pub(crate) receipts: Receipts,
     pub(crate) boot: Option<Boot>,
+    /// The place in the log of a realm. None outside of one.
+    pub(crate) position: Option<StreamPosition>,
 
     pub(crate) cluster_names: PagedMap<Name, ClusterId>,
     pub(crate) token_names: PagedMap<Name, u32>,
@@ -70,6 +72,7 @@ impl SharedState {
             undelivered: PagedMap::new(),
             receipts: Receipts::default(),
             boot: None,
+            position: None,
             cluster_names: PagedMap::new(),
             token_names: PagedMap::new(),
             cluster_claims: PagedSet::default(),
@@ -139,9 +142,15 @@ impl SharedState {
         self.boot
     }
 
+    /// The place of the state in the log of a realm. None outside of one.
+    #[must_use]
+    pub fn position(&self) -> Option<StreamPosition> {
+        self.position
+    }
+
     /// The state continues on another computer, with other secrets: clusters do not begin anew.
     pub(crate) fn renew(&mut self, secret: Seed) {
-        (self.secret, self.boot) = (secret, None);
+        (self.secret, self.boot, self.position) = (secret, None, None);
         self.forget_origins();
     }
 

@@ -69,6 +69,7 @@ impl ControlState {
             | Step::ReceiptKept(_)
             | Step::Clock
             | Step::Booted(_)
+            | Step::Positioned(_)
             | Step::ClaimsTaken { .. }
             | Step::ClaimsReleased { .. } => {}
         }
@@ -125,6 +126,7 @@ impl ClusterState {
                 return self.follow_resources(id, change);
             }
             ClusterEntry::Booted(boot) => self.boot = Some(*boot),
+            ClusterEntry::Positioned(position) => self.position = Some(*position),
             ClusterEntry::WebhookAdvanced { webhook, progress } => {
                 self.webhooks.insert(*webhook, *progress);
             }

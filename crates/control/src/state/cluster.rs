@@ -15,7 +15,7 @@ use crate::request::IdempotencyKey;
 use crate::resource_id::GroupId;
 use crate::resources::Resources;
 use crate::shared::{Boot, Progress, SharedState, UndeliveredMessages};
-use crate::stream::ClusterId;
+use crate::stream::{ClusterId, StreamPosition};
 
 /// The durable state of one cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,6 +31,8 @@ pub struct ClusterState {
     /// Progress of deliveries to webhooks, by number.
     pub(super) webhooks: PagedMap<u32, Progress>,
     pub(super) boot: Option<Boot>,
+    /// The place in the log of a realm. None outside of one.
+    pub(super) position: Option<StreamPosition>,
     pub(super) closed: Option<ClosedBy>,
     /// Index: the machines that have addresses.
     pub(super) addresses: PagedMap<IpAddr, MachineId>,
@@ -64,6 +66,7 @@ impl ClusterState {
             resources: Resources::default(),
             webhooks: PagedMap::default(),
             boot: None,
+            position: None,
             closed: None,
             addresses: PagedMap::default(),
             members: MemberIndex::default(),
@@ -140,6 +143,12 @@ impl ClusterState {
     #[must_use]
     pub fn boot(&self) -> Option<Boot> {
         self.boot
+    }
+
+    /// The place of the state in the log of a realm. None outside of one.
+    #[must_use]
+    pub fn position(&self) -> Option<StreamPosition> {
+        self.position
     }
 
     /// The request that has closed the cluster, if it is closed.

@@ -97,6 +97,6 @@ impl ClusterState {
             }
             restoring.add(row)?;
         }
-        Ok(Self { rules: restoring.finish()?, boot: None, ..self })
+        Ok(Self { rules: restoring.finish()?, boot: None, position: None, ..self })
     }
 }

@@ -16,7 +16,7 @@ use crate::request::IdempotencyKey;
 use crate::resources::{ResourceRow, Resources};
 use crate::rows::check_new;
 use crate::shared::{self, Boot, Progress, RestoredShared};
-use crate::stream::ClusterId;
+use crate::stream::{ClusterId, StreamPosition};
 
 /// One row of the state. Rows of a cluster follow the row that names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,6 +33,8 @@ pub enum StateRow {
     Shared(shared::Row),
     /// The boot of the computer that the steady clock of a cluster belongs to.
     Booted(Boot),
+    /// The place of the state of a cluster in the log of a realm.
+    Positioned(StreamPosition),
     /// The progress of a webhook, by number.
     Webhook(u32, Progress),
     /// The caller that has closed a cluster, and the key of its request.
@@ -62,6 +64,7 @@ pub struct RestoringCluster {
     resources: Resources,
     webhooks: PagedMap<u32, Progress>,
     boot: Option<Boot>,
+    position: Option<StreamPosition>,
     closed: Option<ClosedBy>,
 }
 
@@ -91,9 +94,10 @@ impl ClusterState {
         let webhooks = self.webhooks.into_iter();
         let webhooks = webhooks.map(|(webhook, progress)| StateRow::Webhook(webhook, progress));
         let boot = self.boot.map(StateRow::Booted);
+        let position = self.position.map(StateRow::Positioned);
         let closed = self.closed.map(|ClosedBy { by, once }| StateRow::Closed(by, once));
         let shell = details.chain(failures).chain(reminders).chain(receipts).chain(resources).chain(webhooks);
-        rules.chain([StateRow::Site(self.site)]).chain(shell).chain(boot).chain(closed)
+        rules.chain([StateRow::Site(self.site)]).chain(shell).chain(boot).chain(position).chain(closed)
     }
 }
 
@@ -125,6 +129,7 @@ impl RestoringCluster {
                 self.resources.restore(row)?;
             }
             StateRow::Booted(boot) => self.boot = Some(boot),
+            StateRow::Positioned(position) => self.position = Some(position),
             StateRow::Webhook(webhook, progress) => {
                 check_new(self.webhooks.insert(webhook, progress).as_ref())?;
             }
@@ -150,6 +155,7 @@ impl RestoringCluster {
             resources,
             webhooks,
             boot,
+            position,
             closed,
         } = self;
         let (rules, details) = (rules.finish()?, details.into_iter().collect::<DetailsTable>());
@@ -164,6 +170,7 @@ impl RestoringCluster {
             resources,
             webhooks,
             boot,
+            position,
             closed,
             addresses,
             members: MemberIndex::default(),
@@ -194,6 +201,7 @@ impl RestoringState {
             | StateRow::Receipt(_)
             | StateRow::Resource(_)
             | StateRow::Booted(_)
+            | StateRow::Positioned(_)
             | StateRow::Webhook(..)
             | StateRow::Closed(..)) => {
                 self.current.as_mut().ok_or(BadRows("a row belongs to no cluster"))?.add(row)

@@ -25,6 +25,7 @@ fn old_row(row: StateRow) -> Option<StateRow> {
         StateRow::Shared(shared::Row::Secret(_) | shared::Row::Origin(..) | shared::Row::Claim(_))
         | StateRow::Webhook(..)
         | StateRow::Booted(_)
+        | StateRow::Positioned(_)
         | StateRow::Reminded(..)
         | StateRow::Closed(..) => None,
         StateRow::Shared(shared::Row::Webhook(webhook)) => {

@@ -65,6 +65,7 @@ proptest! {
                 | Change::ReceiptKept(_)
                 | Change::Clock
                 | Change::Booted(_)
+                | Change::Positioned(_)
                 | Change::ClaimsTaken { .. }
                 | Change::ClaimsReleased { .. }
                 | Change::Webhook(_) => {}

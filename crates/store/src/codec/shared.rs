@@ -81,6 +81,7 @@ stored_enum!(Change {
     8 => Booted(boot),
     9 => ClaimsTaken { cluster, claims },
     10 => ClaimsReleased { cluster, groups },
+    11 => Positioned(position),
 });
 
 stored_enum!(Row {
@@ -95,6 +96,7 @@ stored_enum!(Row {
     8 => Origin(id, seed, site),
     9 => Claim(claim),
     10 => Undelivered(cluster, messages),
+    11 => Positioned(position),
 });
 
 stored_enum!(ReceiptRow { 0 => Receipt(number, receipt), 1 => Next(number) });

@@ -2,6 +2,7 @@
 
 use forewarn_control::{
     ClusterEntry, Entry, HostReminders, MachineDetails, Record, ResourceGroupRef, Site, StateRow,
+    StreamPosition,
 };
 
 use super::seal::{self, SealLocation};
@@ -12,6 +13,7 @@ stored_struct! {
     MachineDetails { addresses, tags, home }
     ResourceGroupRef { resource_group, location }
     HostReminders { count, last }
+    StreamPosition { number, term }
     Site { location, subscription, resource_group }
 }
 
@@ -31,6 +33,7 @@ stored_enum!(ClusterEntry {
     10 => WebhookForgotten(webhook),
     11 => Closed { by, once },
     12 => Reminded { maintenance, host },
+    13 => Positioned(position),
 });
 
 stored_enum!(StateRow {
@@ -46,6 +49,7 @@ stored_enum!(StateRow {
     9 => Webhook(webhook, progress),
     10 => Closed(by, once),
     11 => Reminded(maintenance, host, reminders),
+    12 => Positioned(position),
 });
 
 /// Encodes the record of that number: version, checksum and content.
@@ -100,6 +104,7 @@ mod tests {
         for entry in [
             ClusterEntry::Clock,
             ClusterEntry::Booted(boot()),
+            ClusterEntry::Positioned(StreamPosition { number: 7, term: 2 }),
             ClusterEntry::WebhookAdvanced { webhook: 4, progress },
             ClusterEntry::WebhookForgotten(4),
             ClusterEntry::Closed { by: by.clone(), once: once() },
@@ -116,6 +121,8 @@ mod tests {
         let claim = Claim { cluster, group: group(), location: location.clone() };
         for row in [
             StateRow::Booted(boot()),
+            StateRow::Positioned(StreamPosition { number: 7, term: 2 }),
+            StateRow::Shared(Row::Positioned(StreamPosition { number: 7, term: 2 })),
             StateRow::Webhook(4, Progress::from(9)),
             StateRow::Closed("socket".to_owned(), once()),
             StateRow::Shared(Row::Secret(Seed([8; 16]))),

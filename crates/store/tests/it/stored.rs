@@ -19,8 +19,8 @@ use forewarn_control::shared::{Boot, Change};
 use forewarn_control::{ClusterEntry, Entry, NewReceipt, Record, StoredResponse};
 use forewarn_control::{MachineDetails, ResourceGroupRef, Site};
 use forewarn_lifecycle::{HostId, MachineId, MaintenanceId, Now, ScaleSetId, Steady, TenantId, Timestamp};
-use forewarn_store::{Malformed, record_from_content, record_from_stored, record_to_stored};
 use forewarn_observer::random::{Layout, RandomOperation, build, layouts, random_operations};
+use forewarn_store::{Malformed, record_from_content, record_from_stored, record_to_stored};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 
@@ -107,6 +107,8 @@ fn others() -> impl Strategy<Value = Record> {
     });
     let booted = (any::<[u8; 16]>(), any::<i64>())
         .prop_map(|(id, offset_millis)| Entry::Shared(Change::Booted(Boot { id, offset_millis })));
+    let positioned = (any::<u64>(), any::<u64>())
+        .prop_map(|(number, term)| Entry::Shared(Change::Positioned(StreamPosition { number, term })));
     let failed = (any::<u64>(), any::<u32>(), ".{0,20}").prop_map(|(work, machine, reason)| {
         ClusterEntry::Failed { maintenance: MaintenanceId(work), target: MachineId(machine).into(), reason }
     });
@@ -119,7 +121,7 @@ fn others() -> impl Strategy<Value = Record> {
     let of_cluster =
         (any::<u32>(), prop_oneof![described, site, failed, reminded, unread, receipts(), resources()])
             .prop_map(|(cluster, change)| Entry::Cluster(ClusterId(cluster), change));
-    (now, prop_oneof![4 => of_cluster, 1 => booted, 1 => Just(Entry::Shared(Change::Clock))])
+    (now, prop_oneof![4 => of_cluster, 1 => booted, 1 => positioned, 1 => Just(Entry::Shared(Change::Clock))])
         .prop_map(|(now, entry)| Record { now, entry })
 }
 
