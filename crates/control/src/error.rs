@@ -82,6 +82,9 @@ pub enum ControlError {
     /// The driver of the cluster has failed. Its documents are still served.
     #[error("the cluster has failed: {0}\n  hint: restart the server, and report this with its log")]
     ClusterFailed(String),
+    /// Another server of the realm owns the cluster.
+    #[error("another server owns the cluster")]
+    Elsewhere,
     /// The cluster does not exist.
     #[error("no such cluster")]
     NoSuchCluster,

@@ -45,6 +45,8 @@ pub enum ClockPlan {
 pub struct Clock {
     kind: ClockKind,
     face: Arc<ArcSwap<Face>>,
+    /// Milliseconds by which a steady clock of this view is ahead of that of the process.
+    shift: i64,
 }
 
 /// Time at some instant, and the speed since.
@@ -94,7 +96,7 @@ impl Clock {
 
     fn new(kind: ClockKind, stood: Now, speed: Speed) -> Self {
         let face = Face { stood, since: boot::elapsed(), speed };
-        Self { kind, face: Arc::new(ArcSwap::from_pointee(face)) }
+        Self { kind, face: Arc::new(ArcSwap::from_pointee(face)), shift: 0 }
     }
 
     #[must_use]
@@ -108,12 +110,27 @@ impl Clock {
         let face = self.face.load();
         let elapsed = boot::elapsed().saturating_sub(face.since);
         match self.kind {
-            ClockKind::Real => Now { wall: wall(), steady: face.stood.steady.plus(elapsed) },
+            ClockKind::Real => {
+                Now { wall: wall(), steady: shifted(face.stood.steady.plus(elapsed), self.shift) }
+            }
             ClockKind::Virtual => {
                 let left = CLOCK_END.since(face.stood.wall);
                 later(face.stood, elapsed.saturating_mul(face.speed.0).min(left))
             }
         }
+    }
+
+    /// The same clock, whose steady part shows `steady` now: that of a cluster which continues from the clock of another
+    /// server.
+    pub(crate) fn continued_from(&self, steady: Steady) -> Self {
+        let process = Self { shift: 0, ..self.clone() }.now().steady;
+        let shift = i128::from(steady.millis()) - i128::from(process.millis());
+        Self { shift: i64::try_from(shift).unwrap_or(0), ..self.clone() }
+    }
+
+    /// Milliseconds by which the steady clock is ahead of that of the process.
+    pub(crate) fn shift(&self) -> i64 {
+        self.shift
     }
 
     #[must_use]
@@ -127,7 +144,8 @@ impl Clock {
             ClockKind::Real => {
                 let Face { stood, since, .. } = **self.face.load();
                 let id = boot::id()?;
-                let (steady, since) = (stood.steady.millis(), u64::try_from(since.as_millis()).ok()?);
+                let steady = shifted(stood.steady, self.shift).millis();
+                let since = u64::try_from(since.as_millis()).ok()?;
                 Some(Boot { id, offset_millis: i64::try_from(i128::from(steady) - i128::from(since)).ok()? })
             }
             ClockKind::Virtual => None,
@@ -154,6 +172,11 @@ fn resumed(shown: Steady, kept: Option<Boot>, id: Option<[u8; 16]>, elapsed: Dur
     let elapsed = i128::try_from(elapsed.as_millis()).unwrap_or(0);
     let counted = u64::try_from(elapsed + i128::from(kept.offset_millis)).unwrap_or(0);
     if kept.id == id { shown.max(Steady::from_millis(counted)) } else { shown }
+}
+
+/// A time of the steady clock of the process, as a view with a shift shows it.
+pub(crate) fn shifted(steady: Steady, shift: i64) -> Steady {
+    Steady::from_millis(steady.millis().saturating_add_signed(shift))
 }
 
 /// Both clocks, later by `span`.

@@ -81,6 +81,7 @@ impl ClusterRuntime {
             delays: Arc::clone(&self.delays),
             directory: Arc::clone(self.publication.directory()),
             audit_end,
+            shift: self.publication.shift(),
             document_changes: self.publication.document_changes(),
         }
     }

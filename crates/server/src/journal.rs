@@ -26,6 +26,7 @@ use tokio::sync::oneshot;
 #[cfg(test)]
 use crate::driver::SlowDisk;
 use crate::long_work::run_long_work;
+use crate::realm::{CommitError, LoggedBatch, LoggedWrite, StreamLog};
 
 /// First and longest pause before the journal is reopened.
 const PAUSE_MIN: Duration = Duration::from_millis(100);
@@ -57,6 +58,8 @@ pub(crate) struct StreamJournal {
     is_durable: bool,
     /// None after a failure.
     journal: Option<Arc<OpenJournal>>,
+    /// The log of the realm, of which the journal is a copy.
+    log: StreamLog,
     #[cfg(test)]
     slow_disk: SlowDisk,
 }
@@ -123,6 +126,7 @@ impl JournalHandle {
             stream,
             is_durable: self.directory.is_some(),
             journal: self.journal.clone(),
+            log: StreamLog::None,
             #[cfg(test)]
             slow_disk: self.slow_disk.clone(),
         }
@@ -237,14 +241,44 @@ impl StreamJournal {
         }
     }
 
+    /// Sets the log of the realm.
+    pub(crate) fn set_log(&mut self, log: StreamLog) {
+        self.log = log;
+    }
+
     /// Appends records and audit entries, and waits until they are durable. Many of them are encoded on another thread.
     pub(crate) async fn append(
         &self,
         records: &mut Vec<Record>,
         audit: &[Arc<AuditEntry>],
-    ) -> Result<Appended, AppendError> {
+    ) -> Result<Appended, CommitError> {
         #[cfg(test)]
         self.slow_disk.check()?;
+        self.log.commit(self.stream, records, audit, LoggedWrite::Append).await?;
+        Ok(self.append_here(records, audit).await?)
+    }
+
+    /// The part of this server in the stream.
+    pub(crate) fn role(&self) -> Role {
+        match self.log {
+            StreamLog::None | StreamLog::Owned(_) | StreamLog::Shared(_) => Role::Owner,
+            StreamLog::Followed => Role::Follower,
+        }
+    }
+
+    /// Copies a batch of the log of the realm.
+    pub(crate) async fn copy_batch(&self, batch: &LoggedBatch) -> Result<Appended, AppendError> {
+        match batch.write {
+            LoggedWrite::Append => self.append_here(&mut batch.records.clone(), &batch.entries).await,
+            LoggedWrite::Rewrite => self.rewrite_here(&batch.records, &batch.entries).await,
+        }
+    }
+
+    async fn append_here(
+        &self,
+        records: &mut Vec<Record>,
+        audit: &[Arc<AuditEntry>],
+    ) -> Result<Appended, AppendError> {
         let journal = self.journal.as_ref().ok_or(AppendError::Closed)?;
         let (done, result) = oneshot::channel();
         // The driver waits for the result below.
@@ -269,16 +303,26 @@ impl StreamJournal {
     /// Appends records, and replaces the last audit entries, which are hidden.
     pub(crate) async fn rewrite(
         &self,
+        records: &mut Vec<Record>,
+        audit: &[Arc<AuditEntry>],
+    ) -> Result<(), CommitError> {
+        self.log.commit(self.stream, records, audit, LoggedWrite::Rewrite).await?;
+        self.rewrite_here(records, audit).await?;
+        Ok(())
+    }
+
+    async fn rewrite_here(
+        &self,
         records: &[Record],
         audit: &[Arc<AuditEntry>],
-    ) -> Result<(), AppendError> {
+    ) -> Result<Appended, AppendError> {
         let journal = self.journal.as_ref().ok_or(AppendError::Closed)?;
         let (done, result) = oneshot::channel();
         journal.rewrite_then(self.stream, records, audit, move |outcome| drop(done.send(outcome)));
-        result.await.unwrap_or(Err(AppendError::Closed))?;
+        let appended = result.await.unwrap_or(Err(AppendError::Closed))?;
         #[cfg(test)]
         self.slow_disk.pass(&self.audit_reader());
-        Ok(())
+        Ok(appended)
     }
 
     /// Hides audit entries of the stream from readers until [`Self::show_all_entries`].

@@ -15,6 +15,7 @@ use tokio::sync::oneshot;
 
 use crate::clock::Speed;
 use crate::initial_state::StreamStart;
+use crate::realm::{LoggedBatch, NewOwnership};
 
 /// The sender of a reply to a request.
 pub(crate) type ReplySender = oneshot::Sender<Result<Reply, ControlError>>;
@@ -63,6 +64,17 @@ pub(crate) enum ClusterMessage {
         target: Target,
         reason: String,
     },
+    /// The log of the realm has another batch.
+    Logged(Box<LoggedBatch>),
+    /// The owner has published everything up to that batch.
+    PublishedByOwner(u64),
+    /// This server owns the cluster.
+    Own {
+        ownership: NewOwnership,
+        reply: oneshot::Sender<()>,
+    },
+    /// Another server owns the cluster.
+    Disown,
     /// The journal was opened again.
     Reopened {
         start: StreamStart<ClusterState>,
@@ -90,6 +102,8 @@ pub(crate) enum SharedMessage {
         request: Box<SharedRequest>,
         reply: ReplySender,
     },
+    /// The log of the realm has another batch.
+    Logged(Box<LoggedBatch>),
     /// Records that the clocks show this time.
     RecordClock {
         now: Now,
@@ -192,10 +206,10 @@ impl PendingReplies {
     }
 
     /// Rejects requests that could not be written. Other callers find their channel closed.
-    pub(crate) fn reject(self) {
+    pub(crate) fn reject(self, error: &ControlError) {
         // The callers may have gone.
         let rejected = self.replies.into_iter();
-        rejected.for_each(|(reply, _)| drop(reply.send(Err(ControlError::Unavailable))));
+        rejected.for_each(|(reply, _)| drop(reply.send(Err(error.clone()))));
     }
 }
 

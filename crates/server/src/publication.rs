@@ -11,6 +11,7 @@ use forewarn_lifecycle::{Cluster, MachineId, Steady, Tenant, TenantId};
 use forewarn_metadata::{CallerId, Directory, DirectoryChanges, PollDuty, PublishedDocument, PublishedState};
 
 use crate::broadcasts::Broadcasts;
+use crate::clock::{Clock, shifted};
 
 /// The published documents of a cluster.
 pub(crate) struct ClusterPublication {
@@ -18,6 +19,8 @@ pub(crate) struct ClusterPublication {
     directory: Arc<Directory>,
     /// The silence of tenants begins at this time: earlier polls are unknown.
     resumed: Steady,
+    /// Milliseconds by which the steady clock of the cluster is ahead of that of the process.
+    shift: i64,
     /// Number of changes of documents.
     document_changes: u64,
 }
@@ -34,7 +37,12 @@ pub(crate) struct PublicationChanges {
 
 impl ClusterPublication {
     pub(crate) fn new(id: ClusterId, directory: Arc<Directory>, now: Steady) -> Self {
-        Self { id, directory, resumed: now, document_changes: 0 }
+        Self { id, directory, resumed: now, shift: 0, document_changes: 0 }
+    }
+
+    /// Milliseconds by which the steady clock of the cluster is ahead of that of the process.
+    pub(crate) fn shift(&self) -> i64 {
+        self.shift
     }
 
     /// The number of changes of documents.
@@ -49,7 +57,7 @@ impl ClusterPublication {
     /// The last request of a machine of a tenant.
     pub(crate) fn last_request(&self, tenant: TenantId) -> Steady {
         let slot = self.directory.known_document(self.id, tenant);
-        slot.map_or(self.resumed, |slot| slot.last_request().max(self.resumed))
+        slot.map_or(self.resumed, |slot| shifted(slot.last_request(), self.shift).max(self.resumed))
     }
 
     /// Counts the documents that a batch changes, for the snapshot that is published next.
@@ -78,8 +86,8 @@ impl ClusterPublication {
 
     /// Publishes a state that was replaced as a whole and is in the snapshot: after a start, or after the journal was
     /// opened again.
-    pub(crate) fn publish_all(&mut self, broadcasts: &Broadcasts, now: Steady) {
-        self.resumed = now;
+    pub(crate) fn publish_all(&mut self, broadcasts: &Broadcasts, clock: &Clock) {
+        (self.resumed, self.shift) = (clock.now().steady, clock.shift());
         self.document_changes += 1;
         self.directory.follow_all(broadcasts, self.id);
     }

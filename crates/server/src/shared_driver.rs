@@ -20,6 +20,7 @@ use crate::driver::{DriverContext, first_revision, start_cluster};
 use crate::initial_state::StreamStart;
 use crate::journal::StreamJournal;
 use crate::message::{PendingReplies, ReplySender, SharedMessage};
+use crate::realm::{CommitError, LoggedBatch};
 use crate::snapshot::Snapshot;
 
 pub(crate) struct SharedDriver {
@@ -39,6 +40,8 @@ pub(crate) struct SharedDriver {
 /// Decisions that are not in the journal yet.
 #[derive(Default)]
 struct SharedBatch {
+    /// The requests that were decided, in the order of their replies.
+    requests: Vec<Box<SharedRequest>>,
     records: Vec<Record>,
     audit: Vec<Arc<AuditEntry>>,
     effects: Vec<Effect>,
@@ -84,7 +87,8 @@ impl SharedDriver {
             let mut stopping = None;
             for message in messages.drain(..) {
                 match message {
-                    SharedMessage::Request { request, reply } => self.handle_request(&request, reply),
+                    SharedMessage::Request { request, reply } => self.handle_request(request, reply),
+                    SharedMessage::Logged(batch) => self.follow(*batch).await,
                     SharedMessage::RecordClock { now, reply } => {
                         self.record(Record::clock(now));
                         self.batch.recorded.push(reply);
@@ -111,7 +115,7 @@ impl SharedDriver {
         }
     }
 
-    fn handle_request(&mut self, request: &SharedRequest, reply: ReplySender) {
+    fn handle_request(&mut self, request: Box<SharedRequest>, reply: ReplySender) {
         // The callers of refused requests may have gone; nothing has changed.
         if self.journal.is_broken() {
             return drop(reply.send(Err(ControlError::Unavailable)));
@@ -123,7 +127,7 @@ impl SharedDriver {
             revision: self.revision,
             jammed: &BTreeSet::new(),
         };
-        match decide_shared(&self.state, &environment, request) {
+        match decide_shared(&self.state, &environment, &request) {
             Err(error) => drop(reply.send(Err(error))),
             Ok(Decision { state, records, effects, audit, audit_end, reply: result }) => {
                 (self.state, self.audit_end) = (state, audit_end);
@@ -133,6 +137,7 @@ impl SharedDriver {
                 self.batch.records.extend(records);
                 self.batch.audit.extend(audit);
                 self.batch.effects.extend(effects);
+                self.batch.requests.push(request);
                 self.batch.pending.replies.push((reply, Ok(result)));
             }
         }
@@ -150,6 +155,7 @@ impl SharedDriver {
     fn record_boot(&mut self) {
         if let Some(boot) = self.context.clock.boot().filter(|boot| self.state.boot() != Some(*boot))
             && self.journal.is_durable()
+            && !self.journal.is_of_a_realm()
         {
             self.record(Record::booted(self.context.clock.now(), Stream::Shared, boot));
         }
@@ -161,21 +167,28 @@ impl SharedDriver {
         if batch.records.is_empty() && batch.audit.is_empty() {
             return batch.finish();
         }
+        self.add_position(&mut batch).await;
         match self.journal.append(&mut batch.records, &batch.audit).await {
+            Err(CommitError::Behind) => Box::pin(self.decide_again(batch)).await,
             Err(error) => {
-                self.handle_journal_failure(&error);
+                self.handle_commit_error(&error);
                 batch.reject();
             }
             Ok(appended) => {
-                self.audit_shown = self.audit_end;
-                self.publish_snapshot();
-                batch.effects.iter().for_each(|effect| self.carry_out(effect));
                 let entries = std::mem::take(&mut batch.audit);
-                self.context.broadcasts.publish_entries(appended.first_position, entries);
-                self.journal.fold_if_wanted(|| StreamState::Shared(Arc::clone(&self.state)));
+                self.publish_committed(appended.first_position, &batch.effects, entries);
                 batch.finish();
             }
         }
+    }
+
+    /// Publishes the state after a commit, with its effects and audit entries.
+    fn publish_committed(&mut self, first_position: u64, effects: &[Effect], entries: Vec<Arc<AuditEntry>>) {
+        self.audit_shown = self.audit_end;
+        self.publish_snapshot();
+        effects.iter().for_each(|effect| self.carry_out(effect));
+        self.context.broadcasts.publish_entries(first_position, entries);
+        self.journal.fold_if_wanted(|| StreamState::Shared(Arc::clone(&self.state)));
     }
 
     fn publish_snapshot(&self) {
@@ -234,10 +247,24 @@ impl SharedDriver {
         self.journal.of(Stream::Cluster(id)).forget();
     }
 
-    /// Handles a failure of the journal: unwritten decisions are rolled back, published state stays.
-    fn handle_journal_failure(&mut self, error: &AppendError) {
+    fn handle_commit_error(&mut self, error: &CommitError) {
+        match error {
+            CommitError::Journal(error) => self.handle_journal_failure(error),
+            CommitError::Fenced | CommitError::Behind | CommitError::Rejected(_) => {
+                self.roll_back();
+                tracing::error!(%error, "the log rejected a commit of the shared stream");
+            }
+        }
+    }
+
+    fn roll_back(&mut self) {
         self.state = self.context.broadcasts.shared();
         self.audit_end = self.audit_shown;
+    }
+
+    /// Handles a failure of the journal: unwritten decisions are rolled back, published state stays.
+    fn handle_journal_failure(&mut self, error: &AppendError) {
+        self.roll_back();
         if error.is_of_the_append() {
             tracing::error!(%error, "journal rejected a commit of the shared stream");
         } else if !self.journal.is_broken() {
@@ -301,6 +328,68 @@ impl SharedDriver {
     }
 }
 
+/// In a realm, every server writes the shared stream, and copies the batches of the others.
+impl SharedDriver {
+    /// Copies a batch that another server has written. One that the state contains already is ignored.
+    async fn follow(&mut self, logged: LoggedBatch) {
+        if logged.position.number != self.log_number() + 1 {
+            return;
+        }
+        let copied = match self.journal.copy_batch(&logged).await {
+            Ok(copied) => copied,
+            Err(error) => return self.handle_journal_failure(&error),
+        };
+        let mut effects = Vec::new();
+        for record in &logged.records {
+            if let Entry::Shared(change) = &record.entry {
+                effects.extend(Arc::make_mut(&mut self.state).apply(record.now, change));
+            }
+        }
+        let end = logged.entries.last().and_then(|entry| Chain::at(entry).ok());
+        self.audit_end = end.unwrap_or(self.audit_end);
+        self.revision += 1;
+        self.publish_committed(copied.first_position, &effects, logged.entries);
+    }
+
+    /// Decides the requests of a batch again, after the batches that another server has written first.
+    async fn decide_again(&mut self, batch: SharedBatch) {
+        self.roll_back();
+        match self.journal.missing_batches(self.log_number()).await {
+            Ok(missing) => {
+                for logged in missing {
+                    self.follow(logged).await;
+                }
+            }
+            Err(error) => {
+                tracing::warn!(%error, "cannot read the shared stream");
+                return batch.reject();
+            }
+        }
+        let SharedBatch { requests, pending, recorded, .. } = batch;
+        self.batch.recorded = recorded;
+        for (request, (reply, _)) in requests.into_iter().zip(pending.replies) {
+            self.handle_request(request, reply);
+        }
+        self.commit().await;
+    }
+
+    /// Number of the last batch that the state contains.
+    fn log_number(&self) -> u64 {
+        self.state.position().map_or(0, |position| position.number)
+    }
+
+    /// Puts the place of a batch in the log of a realm before its records.
+    async fn add_position(&mut self, batch: &mut SharedBatch) {
+        if let Some(position) = self.journal.next_position().await {
+            let record = Record::positioned(self.context.clock.now(), Stream::Shared, position);
+            if let Entry::Shared(change) = &record.entry {
+                Arc::make_mut(&mut self.state).apply(record.now, change);
+            }
+            batch.records.insert(0, record);
+        }
+    }
+}
+
 impl SharedBatch {
     fn finish(self) {
         // The callers may have gone.
@@ -312,6 +401,6 @@ impl SharedBatch {
         // The callers may have gone.
         let recorded = self.recorded.into_iter();
         recorded.for_each(|reply| reply.send(Err(ControlError::Unavailable)).unwrap_or_default());
-        self.pending.reject();
+        self.pending.reject(&ControlError::Unavailable);
     }
 }

@@ -14,6 +14,7 @@ use forewarn_lifecycle::{Cluster, MachineId, MaintenanceId, Name, Now, Seed, Ste
 use forewarn_metadata::{CallerId, Directory};
 use forewarn_types::Moment;
 
+use crate::clock::shifted;
 use crate::work_times::WorkTimes;
 
 /// The state after a commit.
@@ -41,6 +42,8 @@ pub(crate) struct ClusterRuntimeView {
     pub(crate) directory: Arc<Directory>,
     /// Number of the last audit entry that the state reflects.
     pub(crate) audit_end: u64,
+    /// Milliseconds by which the steady clock of the cluster is ahead of that of the process.
+    pub(crate) shift: i64,
     /// Number of changes of documents.
     pub(crate) document_changes: u64,
 }
@@ -125,6 +128,7 @@ impl Snapshot {
         let now = self.clock_limit.filter(|limit| limit.steady < now.steady).unwrap_or(now);
         let durable = self.state.cluster(id)?;
         let runtime = self.runtimes.get(&id)?;
+        let now = Now { steady: shifted(now.steady, runtime.shift), ..now };
         Some(State {
             id,
             seed: self.identity.nth(id.0),
@@ -196,8 +200,9 @@ impl Snapshot {
     /// Time on the clock until something is due in each cluster.
     fn waits(&self, now: Now) -> impl Iterator<Item = (ClusterId, Duration)> {
         self.state.clusters().filter_map(move |(id, state)| {
-            let rules = state.rules().next_deadline().map(|deadline| deadline.wait(now));
             let view = self.runtimes.get(&id);
+            let now = Now { steady: shifted(now.steady, view.map_or(0, |view| view.shift)), ..now };
+            let rules = state.rules().next_deadline().map(|deadline| deadline.wait(now));
             let simulated = view.and_then(|view| Some(view.next_simulated?.since(now.steady)));
             Some((id, rules.into_iter().chain(simulated).min()?))
         })

@@ -80,6 +80,7 @@ impl ArmEndpoint {
         }
         match PublicRoute::at(request.uri().path()) {
             Some(route) => self.answer_public(route, request).await.unwrap_or_else(|refused| show(&refused)),
+            None if self.context.control.confirm_reads().await.is_err() => busy(),
             None => match self.admit(&request) {
                 Ok(permit) => {
                     let (mut request, permit) = (request, Arc::new(permit));

@@ -67,6 +67,8 @@ struct ControlParts {
     planning: Arc<Mutex<()>>,
     /// The runtime of the drivers.
     runtime: tokio::runtime::Handle,
+    /// The realm that this server belongs to.
+    realm: Option<RealmHandle>,
 }
 
 /// A revision that no state has.
@@ -190,7 +192,10 @@ impl ControlHandle {
     pub async fn request(&self, request: Request) -> Result<Reply, ControlError> {
         let open = self.parts.gate.enter().await;
         match request {
-            Request::Cluster(id, request) => self.link(id)?.request(request).await,
+            Request::Cluster(id, request) => match &self.parts.realm {
+                None => self.link(id)?.request(request).await,
+                Some(realm) => realm.request(&self.link(id)?, id, request).await,
+            },
             Request::Shared(SharedRequest::Administer {
                 change: Administration::RemoveCluster(cluster),
                 context,
@@ -200,6 +205,17 @@ impl ControlHandle {
                 context,
             }) => self.rename_cluster(cluster, name, context).await,
             Request::Shared(request) => self.parts.context.request_shared(request).await,
+        }
+    }
+
+    /// Waits until reads on this server see everything that was committed before this call, on any server of the realm.
+    ///
+    /// # Errors
+    /// Returns an error if that cannot be known now: the engine of the realm does not answer.
+    pub async fn confirm_reads(&self) -> Result<(), ControlError> {
+        match &self.parts.realm {
+            None => Ok(()),
+            Some(realm) => realm.confirm(&self.parts.context.broadcasts).await,
         }
     }
 

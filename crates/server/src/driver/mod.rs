@@ -7,6 +7,7 @@
 mod batch;
 mod claims;
 mod context;
+mod following;
 #[cfg(test)]
 mod fold_tests;
 #[cfg(test)]
@@ -42,6 +43,8 @@ use crate::long_work::{drop_in_background, run_long_work};
 use crate::message::{ClusterMessage, ImpactEnd, PendingReplies, ReplySender};
 use batch::Batch;
 pub(crate) use context::DriverContext;
+pub(crate) use following::Role;
+use following::HeldBatches;
 pub(crate) use recovery::first_revision;
 pub(crate) use task::start_cluster;
 #[cfg(test)]
@@ -73,6 +76,11 @@ pub(crate) struct Driver {
     violation: Option<String>,
     /// Audit entries that are durable and not broadcast, after the position of the first.
     durable: Option<(u64, Vec<Arc<AuditEntry>>)>,
+    role: Role,
+    /// Batches of a follower that are not published.
+    held: HeldBatches,
+    /// The state after the last append.
+    logged: Arc<ClusterState>,
 }
 
 /// A driver that fails between a commit and its publication leaves no gap in the audit log: readers of all clusters
@@ -169,6 +177,13 @@ impl Driver {
                 self.runtime.times.is_unknown(work, target, self.context.clock.now().steady);
                 self.batch.is_visible = true;
             }
+            ClusterMessage::Logged(batch) => self.follow(*batch).await,
+            ClusterMessage::PublishedByOwner(number) => self.follow_publication(number),
+            ClusterMessage::Own { ownership, reply } => {
+                self.begin_ownership(ownership).await;
+                reply.send(()).ok();
+            }
+            ClusterMessage::Disown => self.end_ownership(),
             ClusterMessage::Reopened { start, reply } => {
                 self.reopen(start).await;
                 reply.send(()).ok();
@@ -188,12 +203,15 @@ impl Driver {
     /// An action that is still to be carried out: not suspended, and not barred by the fence of a failed host.
     fn wanted_action(&self, work: MaintenanceId, target: Target) -> Option<Action> {
         let rules = self.state.rules();
-        let known = rules.maintenance(work).filter(|known| !known.is_suspended(target));
+        let known = rules.maintenance(work).filter(|_| self.role == Role::Owner).filter(|known| !known.is_suspended(target));
         known.and_then(|known| known.action_on(target)).filter(|action| rules.barred_by(*action).is_none())
     }
 
     async fn handle_request(&mut self, request: Arc<ClusterRequest>, reply: ReplySender) {
         // The callers of refused requests may have gone; nothing has changed.
+        if self.role == Role::Follower {
+            return drop(reply.send(Err(ControlError::Elsewhere)));
+        }
         if self.journal.is_broken() || self.journal.failure().is_some() {
             return drop(reply.send(Err(ControlError::Unavailable)));
         }
@@ -284,8 +302,7 @@ impl Driver {
         loop {
             let mut batch = std::mem::take(&mut self.batch);
             if let Err(error) = self.make_durable(&mut batch).await {
-                self.handle_append_error(&error);
-                return batch.pending.reject();
+                return self.handle_commit_error(&error, batch.pending);
             }
             self.publish_batch(&mut batch);
             self.journal.show_all_entries();
@@ -296,7 +313,7 @@ impl Driver {
                 self.context.broadcasts.publish_entries(first_position, entries);
                 // A fold drops the record at the end that names announcements which no VM may have read.
                 if self.unread.is_empty() && batch.announced.is_empty() {
-                    self.journal.fold_if_wanted(|| StreamState::Cluster(Arc::clone(&self.state)));
+                    self.fold_if_wanted();
                 }
             }
             let began = batch.decided.unwrap_or(readable);
@@ -312,6 +329,10 @@ impl Driver {
                 return;
             }
         }
+    }
+
+    fn fold_if_wanted(&self) {
+        self.journal.fold_if_wanted(|| StreamState::Cluster(Arc::clone(&self.state)));
     }
 
     fn perform(&mut self, now: Now, action: Action) {
@@ -365,7 +386,8 @@ impl Driver {
 
     /// Does the first thing that is due. Returns false if nothing is.
     fn step(&mut self, now: Now) -> bool {
-        if self.journal.is_broken() || self.readers == Readers::Absent || self.violation.is_some() {
+        let is_idle = self.role == Role::Follower || self.readers == Readers::Absent;
+        if is_idle || self.journal.is_broken() || self.violation.is_some() {
             return false;
         }
         let Some(command) = simulator::due(self.state.rules(), now, &mut self.runtime) else {

@@ -10,17 +10,18 @@
 //! or its process ended, before a later batch showed that VMs could read them.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use forewarn_control::Record;
 use forewarn_control::notice::MovedTimes;
 use forewarn_control::request::{ClusterRequest, Reply};
 use forewarn_lifecycle::{Command, Exposure, MaintenanceId, Now};
-use forewarn_store::AppendError;
 
-use super::Driver;
+use super::{Driver, Role};
 use super::batch::Batch;
 use crate::initial_state::Readers;
+use crate::realm::CommitError;
 
 /// Commits that take longer than this are worth a warning.
 const COMMIT_USUAL_MAX: Duration = Duration::from_secs(1);
@@ -28,19 +29,21 @@ const COMMIT_USUAL_MAX: Duration = Duration::from_secs(1);
 impl Driver {
     /// Writes a batch. Announcements that become durable with less than their minimum notice get another time in the
     /// next commit, and again if that commit is slow too.
-    pub(super) async fn make_durable(&mut self, batch: &mut Batch) -> Result<(), AppendError> {
+    pub(super) async fn make_durable(&mut self, batch: &mut Batch) -> Result<(), CommitError> {
         if batch.records.is_empty() && batch.audit.is_empty() {
             return Ok(());
         }
         let unread: Vec<_> = self.unread.union(&batch.announced).copied().collect();
         let clock = self.context.clock.clone();
         let (mut began, mut started) = (clock.now(), Instant::now());
+        self.add_position(&mut batch.records).await;
         batch.records.extend(Record::unread(began, self.id, &unread));
         if !batch.announced.is_empty() {
             self.journal.hide_entries_after(self.audit_shown.number);
         }
         let first_position = self.journal.append(&mut batch.records, &batch.audit).await?.first_position;
         self.durable = Some((first_position, batch.audit.clone()));
+        self.logged = Arc::clone(&self.state);
         let mut margin = Duration::ZERO;
         loop {
             let now = clock.now();
@@ -55,13 +58,15 @@ impl Driver {
             let replies = batch.pending.replies.iter_mut().filter_map(|(_, reply)| reply.as_mut().ok());
             replies.for_each(|reply| times.show_in_reply(reply));
             let mut records = std::mem::take(&mut times.records);
+            self.add_position(&mut records).await;
             self.apply(&records).into_iter().for_each(|effect| batch.add(effect));
             records.extend(Record::unread(now, self.id, &unread));
             let moved = times.move_in_audit(&mut batch.audit, self.audit_shown);
             let first = moved.map_or(batch.audit.len(), |(first, _)| first);
             self.audit_end = moved.map_or(self.audit_end, |(_, end)| end);
             (began, started) = (now, Instant::now());
-            self.journal.rewrite(&records, &batch.audit[first..]).await?;
+            self.journal.rewrite(&mut records, &batch.audit[first..]).await?;
+            self.logged = Arc::clone(&self.state);
             self.durable = Some((first_position, batch.audit.clone()));
             batch.records.extend(records);
         }
@@ -79,6 +84,9 @@ impl Driver {
     /// VMs can read documents from now on: announcements that none may have read before give a whole notice.
     pub(super) fn documents_became_readable(&mut self) {
         self.readers = Readers::Present;
+        if self.role == Role::Follower {
+            return;
+        }
         // A broken journal names them when it is opened again.
         if !self.journal.is_broken() {
             let unread = std::mem::take(&mut self.unread);

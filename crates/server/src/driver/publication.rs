@@ -39,10 +39,9 @@ impl Driver {
 
     /// Publishes the whole state: after a start, or after the journal was opened again.
     pub(super) fn publish_all(&mut self) {
-        let now = self.context.clock.now().steady;
         self.runtime.revision += 1;
         self.publish_snapshot();
-        self.runtime.publication.publish_all(&self.context.broadcasts, now);
+        self.runtime.publication.publish_all(&self.context.broadcasts, &self.context.clock);
     }
 
     /// Publishes the state for readers.

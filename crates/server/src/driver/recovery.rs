@@ -2,15 +2,17 @@
 
 use std::sync::Arc;
 
-use forewarn_control::{ClusterId, ClusterState, Effect, Entry, Record, Stream};
+use forewarn_control::{ClusterId, ControlError, ClusterState, Effect, Entry, Record, Stream};
 use forewarn_store::AppendError;
 use tokio::sync::mpsc;
 
 use super::batch::Batch;
+use super::following::HeldBatches;
 use super::{Driver, DriverContext};
 use crate::cluster_runtime::ClusterRuntime;
 use crate::initial_state::{Readers, StreamStart};
 use crate::message::{ClusterMessage, PendingReplies};
+use crate::realm::CommitError;
 
 impl Driver {
     /// A driver of a cluster. Everything is published when this returns.
@@ -25,6 +27,7 @@ impl Driver {
         let now = context.clock.now().steady;
         let mut runtime = ClusterRuntime::new(id, Arc::clone(&context.directory), now);
         runtime.revision = first_revision(*context.broadcasts.replacements.borrow());
+        let (role, logged) = (journal.role(), Arc::clone(&state));
         let mut driver = Self {
             id,
             state,
@@ -43,6 +46,9 @@ impl Driver {
             replies: PendingReplies::default(),
             violation: None,
             durable: None,
+            role,
+            held: HeldBatches::default(),
+            logged,
         };
         driver.publish_all();
         driver
@@ -83,6 +89,26 @@ impl Driver {
         effects
     }
 
+    /// Handles a commit that has failed. Requests that another server has to decide are sent there by their callers.
+    pub(super) fn handle_commit_error(&mut self, error: &CommitError, pending: PendingReplies) {
+        match error {
+            CommitError::Journal(error) => {
+                self.handle_append_error(error);
+                pending.reject(&ControlError::Unavailable);
+            }
+            CommitError::Fenced => {
+                self.state = Arc::clone(&self.logged);
+                self.end_ownership();
+                pending.reject(&ControlError::Elsewhere);
+            }
+            CommitError::Behind | CommitError::Rejected(_) => {
+                self.roll_back();
+                self.violation = Some(error.to_string());
+                pending.reject(&ControlError::Unavailable);
+            }
+        }
+    }
+
     /// Handles an append that has failed: unwritten decisions are rolled back, published state stays. The journal has
     /// failed, or the cluster alone.
     pub(super) fn handle_append_error(&mut self, error: &AppendError) {
@@ -119,7 +145,7 @@ impl Driver {
     pub(super) fn check_journal(&mut self) {
         if let Some(error) = self.journal.failure() {
             self.handle_append_error(&error);
-            std::mem::take(&mut self.batch).pending.reject();
+            std::mem::take(&mut self.batch).pending.reject(&ControlError::Unavailable);
         }
     }
 
@@ -129,7 +155,7 @@ impl Driver {
         (self.state, self.journal, self.recorded_clock) = (state, journal, recorded);
         (self.audit_end, self.audit_shown) = (audit_end, audit_end);
         self.unread = unread.into_iter().collect();
-        std::mem::take(&mut self.batch).pending.reject();
+        std::mem::take(&mut self.batch).pending.reject(&ControlError::Unavailable);
         self.durable = None;
         self.publish_all();
         // It may fail again at once.

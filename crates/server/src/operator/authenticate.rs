@@ -69,7 +69,11 @@ pub(super) async fn check(
 ) -> Response {
     let admitted = match refuse(&request, &authenticator.names) {
         Some(problem) => Err(problem),
-        None => admit(&request, &authenticator),
+        None if authenticator.is_public(request.uri().path()) => admit(&request, &authenticator),
+        None => match authenticator.control.confirm_reads().await {
+            Ok(()) => admit(&request, &authenticator),
+            Err(error) => Err(error.into()),
+        },
     };
     let caller = match admitted {
         Ok(caller) => caller,

@@ -1,0 +1,172 @@
+//! Following: while another server of the realm owns the cluster, the driver copies the batches of its log into the
+//! journal of this server, applies and publishes them. It decides nothing and carries out nothing.
+//!
+//! ```text
+//!   follower ──takes over, or gets the cluster──▶ owner ──is fenced, or gives the cluster──▶ follower
+//! ```
+//!
+//! A batch with announcements is shown once the owner has shown it, or the next batch follows: the owner may still move
+//! their times, in announcements that no VM has read.
+
+use std::sync::Arc;
+
+use forewarn_control::{Chain, ClusterEntry, Entry, Record, Stream};
+use forewarn_lifecycle::MaintenanceId;
+use forewarn_store::AppendError;
+
+use super::Driver;
+use super::batch::Batch;
+use crate::cluster_runtime::ClusterRuntime;
+use crate::initial_state::Readers;
+use crate::realm::{LoggedBatch, NewOwnership, StreamLog};
+
+/// The part of a driver in its cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// It decides: the only server, or the owner in a realm.
+    Owner,
+    /// Another server of the realm decides.
+    Follower,
+}
+
+/// Batches of the log that are applied and not published.
+#[derive(Default)]
+pub(super) struct HeldBatches {
+    batch: Batch,
+    /// Position of the first entry in the audit log of this server.
+    first_position: Option<u64>,
+}
+
+impl Driver {
+    /// Number of the last batch that the state contains.
+    pub(super) fn log_number(&self) -> u64 {
+        self.state.position().map_or(0, |position| position.number)
+    }
+
+    /// Puts the place of a batch in the log of a realm before its records.
+    pub(super) async fn add_position(&mut self, records: &mut Vec<Record>) {
+        if let Some(position) = self.journal.next_position().await {
+            let now = self.context.clock.now();
+            let record = Record::positioned(now, Stream::Cluster(self.id), position);
+            self.apply(std::slice::from_ref(&record));
+            records.insert(0, record);
+        }
+    }
+
+    /// Copies a batch of the log. One that the state contains already is ignored; after a gap, the caller sends what is
+    /// missing.
+    pub(super) async fn follow(&mut self, logged: LoggedBatch) {
+        if self.role != Role::Follower || logged.position.number != self.log_number() + 1 {
+            return;
+        }
+        let announced = announced_at_end(&logged.records);
+        if !announced.is_empty() {
+            self.journal.hide_entries_after(self.audit_shown.number);
+        }
+        let copied = match self.journal.copy_batch(&logged).await {
+            Ok(copied) => copied,
+            Err(error) => return self.handle_copy_error(&error),
+        };
+        let effects = self.apply(&logged.records);
+        effects.into_iter().for_each(|effect| self.held.batch.add(effect));
+        self.held.first_position.get_or_insert(copied.first_position);
+        logged.write.apply(&mut self.held.batch.audit, logged.entries);
+        self.audit_end = self.held.batch.audit.last().and_then(|entry| Chain::at(entry).ok()).unwrap_or(self.audit_end);
+        self.held.batch.is_visible = true;
+        self.unread = announced.into_iter().collect();
+        if self.unread.is_empty() {
+            self.show_held();
+        }
+    }
+
+    /// The owner has published everything up to that batch.
+    pub(super) fn follow_publication(&mut self, number: u64) {
+        if self.role == Role::Follower && self.log_number() <= number {
+            self.unread.clear();
+            self.show_held();
+        }
+    }
+
+    /// Publishes the batches that are held.
+    fn show_held(&mut self) {
+        let HeldBatches { mut batch, first_position } = std::mem::take(&mut self.held);
+        batch.actions.clear();
+        self.publish_batch(&mut batch);
+        self.journal.show_all_entries();
+        self.audit_shown = self.audit_end;
+        if let Some(first_position) = first_position {
+            self.context.broadcasts.publish_entries(first_position, batch.audit);
+        }
+        if self.unread.is_empty() {
+            self.fold_if_wanted();
+        }
+    }
+
+    fn handle_copy_error(&mut self, error: &AppendError) {
+        tracing::error!(cluster = self.id.0, %error, "cannot copy a batch of the log");
+        if !self.journal.is_broken() {
+            self.journal.give_up(error);
+            self.context.broadcasts.set_write_error(Some(error.to_string()));
+        }
+    }
+
+    /// Begins to decide: the state contains every batch of the log. Everything unfinished is carried out again; events
+    /// that no VM may have read get their whole notice.
+    pub(super) async fn begin_ownership(&mut self, ownership: NewOwnership) {
+        let NewOwnership { log, number, clock } = ownership;
+        if self.role == Role::Owner || self.log_number() != number || self.journal.is_broken() {
+            return tracing::debug!(cluster = self.id.0, number, "an ownership came too late");
+        }
+        self.journal.set_log(StreamLog::Owned(log));
+        self.context.clock = self.context.clock.continued_from(clock);
+        self.recorded_clock = self.context.clock.now();
+        let unread = std::mem::take(&mut self.unread);
+        self.show_held();
+        self.unread = unread;
+        self.role = Role::Owner;
+        self.restart_runtime();
+        self.publish_all();
+        self.resume().await;
+    }
+
+    /// Another server owns the cluster now. Decisions that are not in the log have not happened.
+    pub(super) fn end_ownership(&mut self) {
+        if self.role == Role::Follower {
+            return;
+        }
+        tracing::info!(cluster = self.id.0, "another server owns the cluster");
+        self.role = Role::Follower;
+        self.journal.set_log(StreamLog::Followed);
+        self.runtime.wake_impact_tasks();
+        self.restart_runtime();
+    }
+
+    /// Forgets actions under way: they are those of the owner.
+    fn restart_runtime(&mut self) {
+        let now = self.context.clock.now().steady;
+        let revision = self.runtime.revision;
+        self.runtime = ClusterRuntime::new(self.id, Arc::clone(&self.context.directory), now);
+        self.runtime.revision = revision;
+    }
+
+    /// VMs can read documents, of which another server decides.
+    pub(super) fn is_follower_with_readers(&mut self) -> bool {
+        if self.role == Role::Owner {
+            return false;
+        }
+        self.readers = Readers::Present;
+        true
+    }
+}
+
+/// Announcements that the last records of a batch name.
+fn announced_at_end(records: &[Record]) -> Vec<MaintenanceId> {
+    let mut announced = Vec::new();
+    for record in records {
+        match &record.entry {
+            Entry::Cluster(_, ClusterEntry::Unread(more)) => announced.extend(more),
+            Entry::Cluster(..) | Entry::Shared(_) => announced.clear(),
+        }
+    }
+    announced
+}

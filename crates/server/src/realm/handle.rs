@@ -1,0 +1,124 @@
+//! Requests and reads of a server in a realm: a request goes to the owner of its cluster, a read waits until the copy of
+//! this server contains everything that was committed before.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use forewarn_control::request::{ClusterRequest, IdempotencyKey, Reply, Request, RequestContext};
+use forewarn_control::{ClusterId, ControlError};
+use forewarn_lifecycle::Name;
+use forewarn_peers::{ForwardOutcome, PeerClient};
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use super::confirmation::Confirmations;
+use crate::broadcasts::Broadcasts;
+use crate::clusters::ClusterLink;
+
+/// Longest wait for an owner, and pause between two attempts.
+const OWNER_WAIT: Duration = Duration::from_secs(3);
+const ATTEMPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// The owner of a cluster, and the term of its ownership.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ClusterOwner {
+    pub(crate) server: Name,
+    pub(crate) term: u64,
+}
+
+/// The owners of all clusters, as this server knows them.
+pub(crate) type Owners = BTreeMap<ClusterId, ClusterOwner>;
+
+/// Connections to the other servers.
+pub(crate) type PeerClients = Arc<ArcSwap<BTreeMap<Name, Arc<PeerClient>>>>;
+
+/// The realm, for requests and reads.
+#[derive(Clone)]
+pub(crate) struct RealmHandle {
+    /// Name of this server.
+    pub(crate) own: Name,
+    pub(crate) owners: watch::Receiver<Arc<Owners>>,
+    pub(crate) clients: PeerClients,
+    pub(crate) confirmations: Confirmations,
+}
+
+impl RealmHandle {
+    /// Sends a request to the owner of its cluster: here, or another server. While the owner changes, it waits.
+    pub(crate) async fn request(
+        &self,
+        link: &ClusterLink,
+        id: ClusterId,
+        request: ClusterRequest,
+    ) -> Result<Reply, ControlError> {
+        let request = with_key(request)?;
+        let mut owners = self.owners.clone();
+        let deadline = Instant::now() + OWNER_WAIT;
+        loop {
+            let owner = owners.borrow_and_update().get(&id).cloned();
+            let answer = match owner {
+                Some(owner) if owner.server == self.own => match link.request(request.clone()).await {
+                    Err(ControlError::Elsewhere) => None,
+                    answer => Some(answer),
+                },
+                Some(owner) => self.forward(&owner, &Request::Cluster(id, request.clone())).await,
+                None => None,
+            };
+            if let Some(answer) = answer {
+                return answer;
+            }
+            if Instant::now() >= deadline {
+                return Err(ControlError::Unavailable);
+            }
+            // Either is a reason to try again.
+            drop(tokio::time::timeout(ATTEMPT_PAUSE, owners.changed()).await);
+        }
+    }
+
+    /// Forwards a request. None if it was not carried out, or may be repeated.
+    async fn forward(&self, owner: &ClusterOwner, request: &Request) -> Option<Result<Reply, ControlError>> {
+        let client = self.clients.load().get(&owner.server).cloned()?;
+        let outcome = client.request(owner.term, request).await;
+        let may_repeat = outcome.may_repeat(request);
+        match outcome {
+            ForwardOutcome::Answered(answer) => Some(answer),
+            ForwardOutcome::NotSent(_) | ForwardOutcome::NotOwner(_) | ForwardOutcome::Unknown(_) => {
+                (!may_repeat).then_some(Err(ControlError::Unavailable))
+            }
+        }
+    }
+
+    /// Waits until the published state contains everything that was committed before this call.
+    pub(crate) async fn confirm(&self, broadcasts: &Broadcasts) -> Result<(), ControlError> {
+        self.confirmations.confirm(broadcasts).await
+    }
+}
+
+/// The request with a key, so that it can be repeated after a lost answer.
+fn with_key(mut request: ClusterRequest) -> Result<ClusterRequest, ControlError> {
+    let context = match &mut request {
+        ClusterRequest::Commands(batch) => &mut batch.context,
+        ClusterRequest::ScaleSet { context, .. } | ClusterRequest::Transaction { context, .. } => context,
+        // Their repetition changes nothing.
+        ClusterRequest::Rules(_)
+        | ClusterRequest::Report { .. }
+        | ClusterRequest::Suspend { .. }
+        | ClusterRequest::Remind { .. }
+        | ClusterRequest::Sweep
+        | ClusterRequest::AdvanceWebhooks(_)
+        | ClusterRequest::Close { .. } => return Ok(request),
+    };
+    if context.once.is_none() {
+        context.once = Some(random_key()?);
+    }
+    Ok(request)
+}
+
+fn random_key() -> Result<IdempotencyKey, ControlError> {
+    let (mut name, mut fingerprint) = ([0; 16], [0; 32]);
+    getrandom::fill(&mut name).map_err(|_| ControlError::Unavailable)?;
+    getrandom::fill(&mut fingerprint).map_err(|_| ControlError::Unavailable)?;
+    let key = data_encoding::HEXLOWER.encode(&name);
+    Ok(IdempotencyKey { key: format!("forwarded-{key}"), fingerprint })
+}
