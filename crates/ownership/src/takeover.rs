@@ -42,7 +42,7 @@ impl<D, P> Takeover<D, P> {
     pub fn new(
         server: ServerName,
         revision: Revision,
-        head: Head<D>,
+        head: &Head<D>,
         batch: BatchId,
         clock: HeadClock,
     ) -> Result<Self, BeginError>
@@ -50,7 +50,7 @@ impl<D, P> Takeover<D, P> {
         D: Clone,
     {
         let commit = Commit { batch, payload: None, details: head.details.clone(), clock };
-        let (mut head, payload) = next_head(&head, commit)?;
+        let (mut head, payload) = next_head(head, commit)?;
         head.term = head.term.next();
         Ok(Self::of(server, revision, head, payload))
     }
