@@ -64,6 +64,9 @@ mod tests {
         let response: serde_json::Value = serde_json::from_str(&response).unwrap();
         assert_eq!(response["not_before"], "1767225600");
         assert_eq!(response["expires_on"], "1767312000");
-        assert_eq!((&response["expires_in"], &response["ext_expires_in"]), (&json!("86400"), &json!("86400")));
+        assert_eq!(
+            (&response["expires_in"], &response["ext_expires_in"]),
+            (&json!("86400"), &json!("86400"))
+        );
     }
 }

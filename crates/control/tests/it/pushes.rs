@@ -9,8 +9,8 @@ use forewarn_types::Moment;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use forewarn_testkit::TestCluster;
 use forewarn_observer::random::{Layout, RandomOperation, build, layouts, random_operations};
+use forewarn_testkit::TestCluster;
 
 /// Status, type, what the machines belong to, and machines of all that was told since.
 fn told(town: &mut TestCluster) -> Vec<String> {

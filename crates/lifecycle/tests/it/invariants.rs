@@ -15,9 +15,7 @@ use std::time::Duration;
 use forewarn_lifecycle::*;
 use forewarn_observer::ObservedCluster;
 use forewarn_observer::promise::Promise;
-use forewarn_observer::random::{
-    Layout, RandomOperation, build, exposures, layouts, random_operations,
-};
+use forewarn_observer::random::{Layout, RandomOperation, build, exposures, layouts, random_operations};
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 

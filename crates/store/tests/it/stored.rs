@@ -19,8 +19,8 @@ use forewarn_control::shared::{Boot, Change};
 use forewarn_control::{ClusterEntry, Entry, NewReceipt, Record, StoredResponse};
 use forewarn_control::{MachineDetails, ResourceGroupRef, Site};
 use forewarn_lifecycle::{HostId, MachineId, MaintenanceId, Now, ScaleSetId, Steady, TenantId, Timestamp};
-use forewarn_store::{Malformed, record_from_content, record_from_stored, record_to_stored};
 use forewarn_observer::random::{Layout, RandomOperation, build, layouts, random_operations};
+use forewarn_store::{Malformed, record_from_content, record_from_stored, record_to_stored};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 

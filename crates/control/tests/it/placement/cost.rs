@@ -2,8 +2,8 @@
 
 use forewarn_control::*;
 use forewarn_lifecycle::{Cluster, reads};
-use forewarn_testkit::TestCluster;
 use forewarn_observer::random::{build, layouts, random_operations};
+use forewarn_testkit::TestCluster;
 use proptest::prelude::*;
 use serde_json::json;
 

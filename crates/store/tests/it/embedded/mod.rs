@@ -19,11 +19,11 @@ use forewarn_control::ClusterId;
 use forewarn_control::{ClusterEntry, ControlState, Entry, INCARNATION_STEP, Record, Stream, shared};
 use forewarn_control::{MachineDetails, ResourceGroupRef, Site};
 use forewarn_lifecycle::*;
+use forewarn_observer::ObservedCluster;
+use forewarn_observer::random::{build, layouts, random_operations};
 use forewarn_store::{
     AppendError, IfMissing, Journal, OpenError, Options, Recovered, accept_loss, check, export, import,
 };
-use forewarn_observer::ObservedCluster;
-use forewarn_observer::random::{build, layouts, random_operations};
 use proptest::prelude::*;
 use tempfile::{TempDir, tempdir};
 
