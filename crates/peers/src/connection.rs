@@ -25,6 +25,7 @@ use crate::identity::PeerIdentity;
 use crate::limits::{CONNECTION_AGE_MAX, HEAD_BYTES_MAX, PeerLimits, SMALL_BYTES_MAX};
 use crate::message::{HELLO, Hello};
 use crate::peer::Peer;
+use crate::socket::tune;
 
 /// A message that can be sent again: its body is shared.
 #[derive(Clone, Debug)]
@@ -78,8 +79,7 @@ impl PeerConnection {
         let stream = timeout(limits.connect, TcpStream::connect(&peer.address)).await;
         let stream = stream.map_err(|_| PeerError::TimedOut(limits.connect))?;
         let stream = stream.map_err(|error| PeerError::Unreachable(error_chain(&error)))?;
-        // Best effort: it only reduces latency.
-        stream.set_nodelay(true).ok();
+        tune(&stream);
         let introduced = timeout(limits.handshake, introduce(stream, peer, identity, limits)).await;
         introduced.map_err(|_| PeerError::TimedOut(limits.handshake))?
     }
@@ -117,10 +117,12 @@ impl PeerConnection {
     ) -> Result<Response<Incoming>, SendFailure> {
         let request = message.request().map_err(SendFailure::NotSent)?;
         let broken = |error: &hyper::Error| PeerError::BrokenOff(error_chain(error));
-        self.sender.ready().await.map_err(|error| SendFailure::NotSent(broken(&error)))?;
+        let late = || PeerError::TimedOut(time_max);
+        let ready = timeout(time_max, self.sender.ready()).await.map_err(|_| SendFailure::NotSent(late()))?;
+        ready.map_err(|error| SendFailure::NotSent(broken(&error)))?;
         self.is_in_flight = true;
         let sent = timeout(time_max, self.sender.try_send_request(request)).await;
-        let sent = sent.map_err(|_| SendFailure::Unknown(PeerError::TimedOut(time_max)))?;
+        let sent = sent.map_err(|_| SendFailure::Unknown(late()))?;
         sent.map_err(|error| match error.message() {
             Some(_) => SendFailure::NotSent(broken(error.error())),
             None => SendFailure::Unknown(broken(error.error())),

@@ -7,7 +7,7 @@ use std::time::Duration;
 use forewarn_types::Name;
 use hyper::StatusCode;
 use tokio::task::JoinHandle;
-use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
+use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use crate::bodies::{decode, encode};
 use crate::connection::{Message, PeerConnection, SendFailure};
@@ -22,8 +22,8 @@ pub trait HeartbeatExchange: Send + Sync + 'static {
     /// The next heartbeat to a server.
     fn heartbeat(&self, to: &Name) -> Heartbeat;
 
-    /// Takes the result of a heartbeat. A server that is silent gives an error about once per interval, or per limit if
-    /// it accepts connections and does not answer.
+    /// Takes the result of a heartbeat. A server that is silent gives an error each time: after an interval, or after a
+    /// limit if it does not even refuse connections.
     fn report(&self, report: HeartbeatReport);
 }
 
@@ -50,7 +50,7 @@ pub struct HeartbeatReturn {
 pub struct HeartbeatTimes {
     /// Time from one heartbeat to the next.
     pub interval: Duration,
-    /// Maximum time until an answer.
+    /// Maximum time until an answer, on an open connection. Opening one has the limits of a client.
     pub limit: Duration,
 }
 
@@ -124,9 +124,7 @@ impl HeartbeatContext {
         let mut connection = None;
         loop {
             ticks.tick().await;
-            let answer = timeout(self.times.limit, self.once(peer, connection.take())).await;
-            let answer = answer.unwrap_or(Err(PeerError::TimedOut(self.times.limit)));
-            let answer = answer.map(|(answer, kept)| {
+            let answer = self.once(peer, connection.take()).await.map(|(answer, kept)| {
                 connection = Some(kept);
                 answer
             });

@@ -35,6 +35,7 @@ mod peer;
 mod peer_client;
 mod pool;
 mod routes;
+mod socket;
 
 pub use audit_lines::AuditLines;
 pub use authority::{CERTIFICATE_LIFE, RealmAuthority};
