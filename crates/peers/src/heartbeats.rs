@@ -93,7 +93,7 @@ impl Heartbeats {
     }
 
     /// Sends heartbeats to these servers and no others. Those that stay keep their connections, unless their address
-    /// has changed.
+    /// has changed. Must be called in a runtime, which runs the tasks.
     pub fn set_peers(&self, peers: impl IntoIterator<Item = Peer>) {
         let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
         let mut before = std::mem::take(&mut *tasks);

@@ -64,7 +64,7 @@ async fn a_server_that_accepts_and_does_not_answer_is_reported_and_delays_no_oth
     // Connections wait in its queue, and nobody accepts them.
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let silent = Peer { name: name("d"), address: silent.local_addr().unwrap().to_string() };
-    b.handler.hangs.send_replace(true);
+    b.handler.holds_heartbeats.send_replace(true);
     let _beating = a.heartbeats_within(SHORT, [b.peer(), c.peer(), silent]);
     for peer in ["b", "d"] {
         let is_late = |report: &HeartbeatReport| {
@@ -75,7 +75,7 @@ async fn a_server_that_accepts_and_does_not_answer_is_reported_and_delays_no_oth
         a.handler.reports.wait(before.0 + 2, is_late).await;
         assert!(a.handler.answers_of("c") > before.1, "{peer} delays c");
     }
-    b.handler.hangs.send_replace(false);
+    b.handler.holds_heartbeats.send_replace(false);
     a.handler.reports.wait(1, is_answer_of("b")).await;
 }
 

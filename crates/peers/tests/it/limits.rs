@@ -101,7 +101,7 @@ async fn a_handler_that_takes_too_long_leaves_the_outcome_unknown() {
     let address = "127.0.0.1:0".parse().unwrap();
     let a = realm.server("a").await;
     let b = TestServer::start_with(realm.identity("b"), unavailable, limits, address).await;
-    b.handler.hangs.send_replace(true);
+    b.handler.holds_requests.send_replace(true);
     let outcome = a.client(&b).forward(1, &request_of(1)).await;
     let reason = "the answer takes too long".to_owned();
     assert_eq!(outcome, ForwardOutcome::Unknown(PeerError::Rejected { status: 504, reason }));

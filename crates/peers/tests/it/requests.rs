@@ -99,7 +99,7 @@ async fn a_connection_that_breaks_leaves_the_outcome_unknown() {
     let realm = Realm::new();
     let (a, b) = (realm.server("a").await, TestServer::start(realm.identity("b"), owner).await);
     let client = a.client(&b);
-    b.handler.hangs.send_replace(true);
+    b.handler.holds_requests.send_replace(true);
     let (request, handler) = (admission(), Arc::clone(&b.handler));
     let breaking = async {
         handler.requests.wait(1, |_| true).await;
@@ -125,7 +125,7 @@ async fn an_answer_that_takes_too_long_leaves_the_outcome_unknown() {
     let answer = std::time::Duration::from_millis(100);
     let limits = PeerLimits { answer, ..patient() };
     let client = PeerClient::new(b.peer(), Arc::clone(&a.identity), limits);
-    b.handler.hangs.send_replace(true);
+    b.handler.holds_requests.send_replace(true);
     let outcome = client.forward(7, &admission()).await;
     assert_eq!(outcome, ForwardOutcome::Unknown(PeerError::TimedOut(answer)));
     // A server that nobody accepts connections of has received nothing.
@@ -163,16 +163,16 @@ async fn requests_in_flight_have_connections_of_their_own() {
     let (a, b) = (realm.server("a").await, TestServer::start(realm.identity("b"), owner).await);
     let limits = PeerLimits { in_flight: 2, ..patient() };
     let client = PeerClient::new(b.peer(), Arc::clone(&a.identity), limits);
-    b.handler.hangs.send_replace(true);
-    let _beating = b.heartbeats([a.peer()]);
+    b.handler.holds_requests.send_replace(true);
+    let _beating = a.heartbeats([b.peer()]);
     let request = admission();
     let watching = async {
         b.handler.requests.wait(2, |_| true).await;
         // Heartbeats go on meanwhile.
-        let before = b.handler.answers_of("a");
-        b.handler.reports.wait(before + 2, |report| report.answer.is_ok()).await;
+        let before = a.handler.answers_of("b");
+        a.handler.reports.wait(before + 2, |report| report.answer.is_ok()).await;
         assert_eq!(b.handler.requests.count(|_| true), 2, "the third request waits");
-        b.handler.hangs.send_replace(false);
+        b.handler.holds_requests.send_replace(false);
     };
     let outcomes = async {
         tokio::join!(client.forward(1, &request), client.forward(1, &request), client.forward(1, &request))
@@ -191,12 +191,12 @@ async fn a_request_does_not_wait_forever_for_others() {
     let queue = std::time::Duration::from_millis(20);
     let limits = PeerLimits { in_flight: 1, queue, ..patient() };
     let client = PeerClient::new(b.peer(), Arc::clone(&a.identity), limits);
-    b.handler.hangs.send_replace(true);
+    b.handler.holds_requests.send_replace(true);
     let request = admission();
     let second = async {
         b.handler.requests.wait(1, |_| true).await;
         let outcome = client.forward(1, &request).await;
-        b.handler.hangs.send_replace(false);
+        b.handler.holds_requests.send_replace(false);
         outcome
     };
     let (first, second) = tokio::join!(client.forward(1, &request), second);
@@ -214,14 +214,14 @@ async fn a_request_is_carried_out_even_if_the_caller_hangs_up() {
         owner(request)
     };
     let (a, b) = (realm.server("a").await, TestServer::start(realm.identity("b"), decide).await);
-    b.handler.hangs.send_replace(true);
+    b.handler.holds_requests.send_replace(true);
     let (client, request) = (a.client(&b), admission());
     tokio::select! {
         _ = client.forward(5, &request) => panic!("the handler hangs"),
         _ = b.handler.requests.wait(1, |_| true) => {}
     }
     drop(client);
-    b.handler.hangs.send_replace(false);
+    b.handler.holds_requests.send_replace(false);
     assert_eq!(decided.wait(1, |_| true).await, 5);
 }
 

@@ -70,8 +70,10 @@ type Decide = dyn Fn(&ReceivedRequest) -> RequestAnswer + Send + Sync;
 pub struct TestHandler {
     name: Name,
     decide: Box<Decide>,
-    /// While true, heartbeats and requests are not answered.
-    pub hangs: watch::Sender<bool>,
+    /// While true, heartbeats are not answered.
+    pub holds_heartbeats: watch::Sender<bool>,
+    /// While true, requests are not answered.
+    pub holds_requests: watch::Sender<bool>,
     pub heartbeats: Notes<(Name, Heartbeat)>,
     pub requests: Notes<(Name, ReceivedRequest)>,
     pub moves: Notes<(Name, MovedStream)>,
@@ -90,7 +92,8 @@ impl TestHandler {
         Self {
             name,
             decide: Box::new(decide),
-            hangs: watch::Sender::new(false),
+            holds_heartbeats: watch::Sender::new(false),
+            holds_requests: watch::Sender::new(false),
             heartbeats: Notes::default(),
             requests: Notes::default(),
             moves: Notes::default(),
@@ -98,10 +101,6 @@ impl TestHandler {
             reports: Notes::default(),
             chunks: Mutex::default(),
         }
-    }
-
-    async fn pass(&self) {
-        self.hangs.subscribe().wait_for(|hangs| !hangs).await.expect("the handler lives");
     }
 
     /// A heartbeat of this server.
@@ -123,6 +122,10 @@ impl TestHandler {
     }
 }
 
+async fn released(hold: &watch::Sender<bool>) {
+    hold.subscribe().wait_for(|holds| !holds).await.expect("the handler lives");
+}
+
 /// The chunks of a list.
 pub struct TestChunks(VecDeque<Result<Bytes, ChunksBroken>>);
 
@@ -137,13 +140,13 @@ impl PeerHandler for TestHandler {
 
     async fn heartbeat(&self, caller: &Name, heartbeat: Heartbeat) -> Heartbeat {
         self.heartbeats.add((caller.clone(), heartbeat));
-        self.pass().await;
+        released(&self.holds_heartbeats).await;
         self.state()
     }
 
     async fn request(&self, caller: &Name, request: ReceivedRequest) -> RequestAnswer {
         self.requests.add((caller.clone(), request.clone()));
-        self.pass().await;
+        released(&self.holds_requests).await;
         (self.decide)(&request)
     }
 
