@@ -10,7 +10,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use crate::bodies::{decode, encode};
-use crate::connection::{Message, PeerConnection, SendFailure};
+use crate::connection::{OutgoingMessage, PeerConnection, SendFailure};
 use crate::error::PeerError;
 use crate::identity::PeerIdentity;
 use crate::limits::{HEARTBEAT_BYTES_MAX, PeerLimits};
@@ -145,7 +145,7 @@ impl HeartbeatContext {
         };
         let begun = Instant::now();
         let body = encode(&self.exchange.heartbeat(&peer.name)).map_err(PeerError::InvalidAnswer)?;
-        let message = Message::post(HEARTBEAT, body);
+        let message = OutgoingMessage::post(HEARTBEAT, body);
         let answer = connection.exchange(&message, HEARTBEAT_BYTES_MAX, self.times.limit).await;
         let (answer, round_trip) = (answer.map_err(SendFailure::into_error)?, begun.elapsed());
         if answer.status != StatusCode::OK.as_u16() {

@@ -50,6 +50,6 @@ pub use heartbeats::{HeartbeatExchange, HeartbeatReport, HeartbeatReturn, Heartb
 pub use identity::PeerIdentity;
 pub use limits::{AUDIT_LINE_BYTES_MAX, HEARTBEAT_BYTES_MAX, ListenerLimits, PeerLimits, REQUEST_BYTES_MAX};
 pub use listener::PeerListener;
-pub use message::{AuditQuery, Heartbeat, MovedStream, NotOwner, OwnedStream, ReceivedRequest};
+pub use message::{AuditQuery, Heartbeat, MovedStream, NotOwner, OwnedStream, ReceivedRequest, ServerDuty};
 pub use peer::Peer;
 pub use peer_client::PeerClient;

@@ -11,7 +11,7 @@ use forewarn_peers::{
     AuditChunks, AuditQuery, ChunksBroken, HandlerUnavailable, Heartbeat, HeartbeatExchange, HeartbeatReport,
     HeartbeatTimes, Heartbeats, ListenerLimits, MovedStream, OwnedStream, Peer, PeerClient, PeerHandler,
     PeerIdentity, PeerLimits, PeerListener, RealmAuthority, ReceivedRequest, RejectedConnection,
-    RequestAnswer,
+    RequestAnswer, ServerDuty,
 };
 use forewarn_types::{Name, Steady, Timestamp};
 use tokio::sync::watch;
@@ -110,6 +110,8 @@ impl TestHandler {
             from: self.name.clone(),
             sent: Steady::from_millis(5),
             wall: Timestamp::from_millis(1_767_225_600_000),
+            present_millis: 60_000,
+            duty: ServerDuty::Active,
             engine_age_millis: Some(40),
             silent_millis: BTreeMap::from([(name("z"), 1_000)]),
             followed: BTreeMap::from([(Stream::Shared, 7), (stream, 9)]),
