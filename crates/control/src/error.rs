@@ -3,7 +3,8 @@
 use std::net::IpAddr;
 
 use forewarn_lifecycle::{Name, Refusal};
-use forewarn_types::Moment;
+use forewarn_types::{Moment, derived_name};
+use serde::{Deserialize, Serialize};
 
 use crate::access::Denied;
 use crate::command::CommandError;
@@ -18,7 +19,11 @@ pub struct RefusedCommand {
 }
 
 /// Error of a request. Nothing has changed.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+///
+/// Its JSON form, for messages between servers, holds everything: an error that crossed a connection equals the
+/// original. Reading it rejects anything that it does not describe exactly.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[serde(deny_unknown_fields)]
 pub enum ControlError {
     /// A rule of the control plane refuses it.
     #[error(transparent)]
@@ -89,7 +94,7 @@ pub enum ControlError {
     #[error(
         "token {0} was issued already, and its text is shown only once\n  hint: revoke it and issue another"
     )]
-    ShownOnce(Name),
+    ShownOnce(#[serde(with = "derived_name")] Name),
     /// Real machines cannot be made to fail.
     #[error("only simulated machines can be made to fail")]
     NotPretending,

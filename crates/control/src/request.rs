@@ -37,6 +37,15 @@ impl Request {
             Self::Shared(_) => Stream::Shared,
         }
     }
+
+    /// The key that makes the request safe to repeat, if it has one.
+    #[must_use]
+    pub fn once(&self) -> Option<&IdempotencyKey> {
+        match self {
+            Self::Cluster(_, request) => request.once(),
+            Self::Shared(request) => request.once(),
+        }
+    }
 }
 
 /// A request to one cluster.
@@ -118,6 +127,21 @@ impl ClusterRequest {
         };
         commands >= LARGE_COMMANDS_MIN
     }
+
+    fn once(&self) -> Option<&IdempotencyKey> {
+        match self {
+            Self::Commands(CommandBatch { context, .. })
+            | Self::ScaleSet { context, .. }
+            | Self::Transaction { context, .. } => context.once.as_ref(),
+            Self::Close { once, .. } => once.as_ref(),
+            Self::Rules(_)
+            | Self::Report { .. }
+            | Self::Suspend { .. }
+            | Self::Remind { .. }
+            | Self::Sweep
+            | Self::AdvanceWebhooks(_) => None,
+        }
+    }
 }
 
 /// A request to the state that clusters share.
@@ -158,6 +182,22 @@ pub enum SharedRequest {
     AdvanceUndelivered { cluster: ClusterId, reports: Vec<(u32, Progress)> },
     /// All messages of a removed cluster were delivered to a webhook, by number.
     EndUndelivered { cluster: ClusterId, webhook: u32 },
+}
+
+impl SharedRequest {
+    fn once(&self) -> Option<&IdempotencyKey> {
+        match self {
+            Self::Administer { context, .. }
+            | Self::SetClock { context, .. }
+            | Self::KeepReceipt { context } => context.once.as_ref(),
+            Self::RemoveClosed { once, .. } => once.as_ref(),
+            Self::ConfirmWebhook { .. }
+            | Self::TakeClaims { .. }
+            | Self::ReleaseClaims { .. }
+            | Self::AdvanceUndelivered { .. }
+            | Self::EndUndelivered { .. } => None,
+        }
+    }
 }
 
 /// Commands by name: all of them are carried out, or none.

@@ -1,13 +1,19 @@
 //! The reasons for which the rules refuse a command.
 
-use forewarn_types::{EventId, Name};
+use std::borrow::Cow;
+
+use forewarn_types::{EventId, Name, derived_name, derived_names};
+use serde::{Deserialize, Serialize};
 
 use crate::capacity::Size;
 use crate::fleet::{Placement, Power};
 use crate::limits;
 
 /// The reason why a command was refused. The state is unchanged.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+///
+/// Its JSON form holds everything, as that of a command does: a refusal that crossed a connection equals the original.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[serde(deny_unknown_fields)]
 #[allow(missing_docs, reason = "the message explains each variant and names its fields")]
 pub enum Refusal {
     #[error("no such host")]
@@ -23,113 +29,156 @@ pub enum Refusal {
     #[error("no such maintenance: it has ended or never existed")]
     NoSuchMaintenance,
     #[error("the name is taken: {0}")]
-    NameTaken(Name),
+    NameTaken(#[serde(with = "derived_name")] Name),
     #[error(
         "the host still has machines: {host}: {machines}\n  hint: `forewarn vm move` records that they run on another host, \
          `forewarn vm forget` stops managing them, `forewarn vm delete` destroys them"
     )]
-    HostInUse { host: Name, machines: String },
+    HostInUse {
+        #[serde(with = "derived_name")]
+        host: Name,
+        machines: String,
+    },
     #[error("the tenant still has machines or events: {0}")]
-    TenantInUse(Name),
+    TenantInUse(#[serde(with = "derived_name")] Name),
     #[error("the scale set still has instances or events: {0}")]
-    ScaleSetInUse(Name),
+    ScaleSetInUse(#[serde(with = "derived_name")] Name),
     #[error("managed by its scale set: {0}")]
-    PartOfScaleSet(Name),
+    PartOfScaleSet(#[serde(with = "derived_name")] Name),
     #[error("a standalone machine is its own tenant: {0}")]
-    Standalone(Name),
+    Standalone(#[serde(with = "derived_name")] Name),
     #[error(
         "the instance number has been used: {name}\n  hint: instance numbers are never reused; the next one is {next}"
     )]
-    InstanceNumberPassed { name: Name, next: u32 },
+    InstanceNumberPassed {
+        #[serde(with = "derived_name")]
+        name: Name,
+        next: u32,
+    },
     #[error("not an instance of a scale set: {0}")]
-    NotAnInstance(Name),
+    NotAnInstance(#[serde(with = "derived_name")] Name),
     #[error(
         "on host {host}, {tenant} already has update domain {present}, so {update_domain} cannot go there"
     )]
-    UpdateDomainClash { host: Name, tenant: Name, present: u16, update_domain: u16 },
+    UpdateDomainClash {
+        #[serde(with = "derived_name")]
+        host: Name,
+        #[serde(with = "derived_name")]
+        tenant: Name,
+        present: u16,
+        update_domain: u16,
+    },
     #[error("update and fault domains are numbered 0 to 999")]
     DomainOutOfRange,
     #[error("the host is not healthy: {0}")]
-    HostNotHealthy(Name),
+    HostNotHealthy(#[serde(with = "derived_name")] Name),
     #[error("the host has failed: {0}\n  hint: recover it first")]
-    HostFailed(Name),
+    HostFailed(#[serde(with = "derived_name")] Name),
     #[error(
         "the host needs attention: {0}\n  hint: `forewarn host show` has the reason; examine the host, then run `forewarn host clear`"
     )]
-    HostNeedsAttention(Name),
+    HostNeedsAttention(#[serde(with = "derived_name")] Name),
     #[error(
         "the failed host is not fenced, and its machines may still run: {0}\n  hint: `forewarn host fail --fenced` confirms that they \
          can no longer write to their disks"
     )]
-    NotFenced(Name),
+    NotFenced(#[serde(with = "derived_name")] Name),
     #[error(
         "the host is being fenced: {0}\n  hint: wait for the end of the order, or end it with `forewarn host give-up`"
     )]
-    BeingFenced(Name),
+    BeingFenced(#[serde(with = "derived_name")] Name),
     #[error(
         "the host is in maintenance mode: {0}\n  hint: `forewarn host maintenance exit` ends it, `forewarn host show` has its progress"
     )]
-    HostInMaintenance(Name),
+    HostInMaintenance(#[serde(with = "derived_name")] Name),
     #[error(
         "the host is not in maintenance mode: {0}\n  hint: `forewarn host maintenance enter` has its machines leave"
     )]
-    HostNotInMaintenance(Name),
+    HostNotInMaintenance(#[serde(with = "derived_name")] Name),
     #[error(
         "machines are leaving the host, or work on the host itself is in progress: {0}\n  hint: wait until it has ended; \
          `forewarn host show` has its progress, `forewarn event give-up` or `forewarn host give-up` ends it"
     )]
-    MaintenanceUnderWay(Name),
+    MaintenanceUnderWay(#[serde(with = "derived_name")] Name),
     #[error("the host cannot take the machines back now: {0}\n  hint: `forewarn host show` has its state")]
-    NoReturn(Name),
+    NoReturn(#[serde(with = "derived_name")] Name),
     #[error("no work on the host itself is in progress: {0}")]
-    NoStep(Name),
+    NoStep(#[serde(with = "derived_name")] Name),
     #[error("no action of it is in progress")]
     NothingUnfinished,
     #[error("planned work on the host is announced or in progress: {0}")]
-    HostBusy(Name),
+    HostBusy(#[serde(with = "derived_name")] Name),
     #[error(
         "planned work on a host is announced or in progress: {}\n  hint: wait until it has ended, or leave the host out; \
          with `--all` or `--zone`: {}",
         listed(.0),
         exclusions(.0)
     )]
-    HostsInRollout(Vec<Name>),
+    HostsInRollout(#[serde(with = "derived_names")] Vec<Name>),
     #[error(
         "no other host can take the machine: {0}\n  hint: it needs a healthy host in the same zone, without another update domain of its tenant"
     )]
-    NoHost(Name),
+    NoHost(#[serde(with = "derived_name")] Name),
     #[error(
         "no other host can take {machine}: it needs {size}; {hosts}\n  hint: free room on a host of its zone, or add a host"
     )]
-    NoRoom { machine: Name, size: Size, hosts: String },
+    NoRoom {
+        #[serde(with = "derived_name")]
+        machine: Name,
+        size: Size,
+        hosts: String,
+    },
     #[error(
         "the host has no room: the machine needs {size}; {free}\n  hint: choose another host, or free room on this one: {host}"
     )]
-    HostFull { host: Name, size: Size, free: String },
+    HostFull {
+        #[serde(with = "derived_name")]
+        host: Name,
+        size: Size,
+        free: String,
+    },
     #[error("terminate notification is not available for spot machines: {0}")]
-    TerminateOnSpot(Name),
+    TerminateOnSpot(#[serde(with = "derived_name")] Name),
     #[error("not a spot machine: {0}")]
-    NotSpot(Name),
+    NotSpot(#[serde(with = "derived_name")] Name),
     #[error("the machine is not running: {0}")]
-    NotRunning(Name),
+    NotRunning(#[serde(with = "derived_name")] Name),
     #[error("the machine is deallocated: {0}\n  hint: start it first")]
-    Deallocated(Name),
+    Deallocated(#[serde(with = "derived_name")] Name),
     #[error("an operation is already pending for {machine}: event {event}")]
-    Pending { machine: Name, event: EventId },
+    Pending {
+        #[serde(with = "derived_name")]
+        machine: Name,
+        event: EventId,
+    },
     #[error("an operation is already in progress for {0}")]
-    UnderWay(Name),
+    UnderWay(#[serde(with = "derived_name")] Name),
     #[error(
         "the machine is part of planned work: {machine}{}\n  hint: cancel the work or wait until it ends; \
          `forewarn vm move --force` records the move anyway",
         the_event(*event)
     )]
-    Planned { machine: Name, event: Option<EventId> },
+    Planned {
+        #[serde(with = "derived_name")]
+        machine: Name,
+        #[serde(deserialize_with = "Option::deserialize")]
+        event: Option<EventId>,
+    },
     #[error(
         "host {host} is not in the zone of the machine: {machine}\n  hint: machines never leave their zone"
     )]
-    OtherZone { machine: Name, host: Name },
+    OtherZone {
+        #[serde(with = "derived_name")]
+        machine: Name,
+        #[serde(with = "derived_name")]
+        host: Name,
+    },
     #[error("too many user operations are pending for {tenant}: the limit is {max}")]
-    TooManyUserOperations { tenant: Name, max: u16 },
+    TooManyUserOperations {
+        #[serde(with = "derived_name")]
+        tenant: Name,
+        max: u16,
+    },
     #[error("unknown event id among the start requests")]
     UnknownEvent,
     #[error("no event id given")]
@@ -143,21 +192,26 @@ pub enum Refusal {
     #[error(
         "the host is not waiting in the rollout: {0}\n  hint: only hosts that have not been announced can be removed"
     )]
-    NotWaiting(Name),
+    NotWaiting(#[serde(with = "derived_name")] Name),
     #[error("the rollout has already processed the host: {0}")]
-    AlreadyDone(Name),
+    AlreadyDone(#[serde(with = "derived_name")] Name),
     #[error(
         "the windows of the rollout and of the tenants on host {host} never overlap: {}\n  hint: leave the host out, or \
          change the windows of the rollout or of these tenants (`forewarn tenant set`)",
         listed(tenants)
     )]
-    WindowsNeverMeet { host: Name, tenants: Vec<Name> },
+    WindowsNeverMeet {
+        #[serde(with = "derived_name")]
+        host: Name,
+        #[serde(with = "derived_names")]
+        tenants: Vec<Name>,
+    },
     #[error("the pause is too long: at most 7 days")]
     PauseTooLong,
     #[error("the expected failure is too far ahead: at most 7 days")]
     FailureTooFar,
     #[error("too many {what}: at most {max}")]
-    TooMany { what: &'static str, max: usize },
+    TooMany { what: Cow<'static, str>, max: usize },
 }
 
 /// Names in a sentence: at most eight, and the number of the others.
@@ -191,7 +245,7 @@ impl Refusal {
     }
 
     pub(crate) fn check(count: usize, max: usize, what: &'static str) -> Result<(), Self> {
-        if count > max { Err(Self::TooMany { what, max }) } else { Ok(()) }
+        if count > max { Err(Self::TooMany { what: what.into(), max }) } else { Ok(()) }
     }
 
     pub(crate) fn check_domains(placement: Placement) -> Result<(), Self> {

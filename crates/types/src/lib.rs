@@ -46,7 +46,7 @@ pub use ids::{
     ActionName, ClusterId, EventId, FaultDomain, HostId, MachineId, MaintenanceId, RolloutId, ScaleSetId,
     Seed, TenantId, UpdateDomain, Zone,
 };
-pub use names::{BadName, Name, caseless_hash, derived_name, instance_digits};
+pub use names::{BadName, Name, caseless_hash, derived_name, derived_names, instance_digits};
 pub use out_of_range::OutOfRange;
 pub use span::{Moment, NotAMoment, NotASpan, Span, parse_duration, show_duration};
 pub use tcp_address::{NotATcpAddress, TcpAddress};

@@ -37,7 +37,7 @@ pub fn instance_digits(digits: &str) -> Option<u32> {
 }
 
 /// The reason why a text is not a name.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 pub enum BadName {
     /// The text is empty.
     #[error("a name must not be empty")]
@@ -178,15 +178,25 @@ pub mod derived_name {
     }
 }
 
-/// A list of such names.
-pub(crate) mod derived_names {
+/// Lists of such names: `serde(with)`.
+pub mod derived_names {
     use super::*;
 
-    pub(crate) fn serialize<S: Serializer>(names: &[Name], serializer: S) -> Result<S::Ok, S::Error> {
+    /// Writes a list of names.
+    ///
+    /// # Errors
+    /// Fails if the serializer fails.
+    pub fn serialize<S: Serializer>(names: &[Name], serializer: S) -> Result<S::Ok, S::Error> {
         names.serialize(serializer)
     }
 
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Box<[Name]>, D::Error> {
+    /// Reads a list of names.
+    ///
+    /// # Errors
+    /// Fails if a text is not a name.
+    pub fn deserialize<'de, D: Deserializer<'de>, L: FromIterator<Name>>(
+        deserializer: D,
+    ) -> Result<L, D::Error> {
         let texts = Vec::<String>::deserialize(deserializer)?;
         texts.iter().map(|text| Name::restored(text)).collect::<Result<_, _>>().map_err(D::Error::custom)
     }

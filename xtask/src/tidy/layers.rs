@@ -10,7 +10,7 @@ pub(super) const LAYERS: [&[&str]; 10] = [
     &["types", "url", "processes", "cli-support", "reports", "dashboard"],
     &["lifecycle", "imds", "http-client"],
     &["control", "hypervisor", "metadata", "agent-core", "client", "conformance"],
-    &["store", "verdict", "explain"],
+    &["store", "peers", "verdict", "explain"],
     &["story", "agent"],
     &["server"],
     &["azure"],

@@ -26,7 +26,8 @@ pub struct Permit {
 }
 
 /// The reason why a caller is denied a request.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[serde(deny_unknown_fields)]
 pub enum Denied {
     /// The role of the caller is not sufficient.
     #[error("role {has} is not sufficient\n  hint: this needs the role {needs}")]

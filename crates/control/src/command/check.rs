@@ -3,15 +3,19 @@
 //! They appear in tables, log lines and documents. A line feed or an escape sequence would let their author forge
 //! lines there.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
 
 use crate::command::entry::Site;
 
 /// A text with a control character.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[serde(deny_unknown_fields)]
 #[error("a control character in {what}: {text:?}\n  hint: leave out line feeds, tabs and escape sequences")]
 pub struct ControlCharacterError {
-    what: &'static str,
+    what: Cow<'static, str>,
     /// The beginning of the text.
     text: String,
 }
@@ -35,7 +39,10 @@ pub(crate) fn site(site: &Site) -> Result<(), ControlCharacterError> {
 
 fn readable(what: &'static str, text: &str) -> Result<(), ControlCharacterError> {
     if text.chars().any(char::is_control) {
-        return Err(ControlCharacterError { what, text: text.chars().take(SHOWN_CHARS_MAX).collect() });
+        return Err(ControlCharacterError {
+            what: what.into(),
+            text: text.chars().take(SHOWN_CHARS_MAX).collect(),
+        });
     }
     Ok(())
 }

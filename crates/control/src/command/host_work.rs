@@ -39,7 +39,8 @@ pub(crate) fn is_false(value: &bool) -> bool {
 }
 
 /// The reason why work on hosts is invalid.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[serde(deny_unknown_fields)]
 pub enum HostWorkError {
     #[error(
         "the text about the work must be one line of 1 to {} bytes, without control characters",

@@ -1,20 +1,25 @@
 //! Lookup of names.
 
+use std::borrow::Cow;
+
 use forewarn_lifecycle::{
     Cluster, Event, EventId, HostId, MachineId, Name, Orchestration, ScaleSet, ScaleSetId, TenantId,
 };
 use forewarn_types::FLEXIBLE_INSTANCES;
+use serde::{Deserialize, Serialize};
 
 /// A name that does not identify an object.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[serde(deny_unknown_fields)]
 pub enum LookupError {
     /// No object has the name.
     #[error("no such {what}: {name}{}", hint(similar.as_deref()))]
     Nothing {
         /// Kind of the object.
-        what: &'static str,
+        what: Cow<'static, str>,
         name: String,
         /// A similar name, if there is one.
+        #[serde(deserialize_with = "Option::deserialize")]
         similar: Option<String>,
     },
     /// Several machines have the name.
@@ -148,7 +153,11 @@ pub fn full_name(cluster: &Cluster, id: MachineId) -> String {
 
 pub(crate) fn nothing<'a>(what: &'static str, name: &str, all: impl Iterator<Item = &'a str>) -> LookupError {
     let bare = name.rsplit('/').next().unwrap_or(name);
-    LookupError::Nothing { what, name: name.to_owned(), similar: similar(bare, all).map(str::to_owned) }
+    LookupError::Nothing {
+        what: what.into(),
+        name: name.to_owned(),
+        similar: similar(bare, all).map(str::to_owned),
+    }
 }
 
 /// The name that is similar to `name`, if any is.

@@ -1,5 +1,6 @@
 //! Translation of commands by name into commands of the rules.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
@@ -9,6 +10,7 @@ use forewarn_lifecycle::{
     Report, RolloutId, RolloutTerms, ScaleSetId, SetShape, Shape, Size, TenantId, Unenrolled, UpdateDomain,
     WindowOwner, WorkText, Zone,
 };
+use serde::{Deserialize, Serialize};
 
 use crate::command::check::{self, ControlCharacterError};
 use crate::command::entry::{
@@ -74,7 +76,8 @@ impl Resolved {
 }
 
 /// The reason why a command by name is invalid.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[serde(deny_unknown_fields)]
 pub enum CommandError {
     /// A name was not found.
     #[error(transparent)]
@@ -99,7 +102,7 @@ pub enum CommandError {
     EventId(String),
     /// More addresses or tags than a machine may have.
     #[error("too many {what} for {machine}: at most {max}")]
-    TooMany { what: &'static str, machine: String, max: usize },
+    TooMany { what: Cow<'static, str>, machine: String, max: usize },
     /// The terms of a rollout are invalid.
     #[error(transparent)]
     RolloutTerms(#[from] TermsError),
@@ -459,8 +462,8 @@ fn details(
     addresses: &[IpAddr],
     tags: &BTreeMap<String, String>,
 ) -> Result<MachineDetails, CommandError> {
-    let check = |what, count, max| {
-        let too_many = || CommandError::TooMany { what, machine: machine.to_owned(), max };
+    let check = |what: &'static str, count, max| {
+        let too_many = || CommandError::TooMany { what: what.into(), machine: machine.to_owned(), max };
         if count > max { Err(too_many()) } else { Ok(()) }
     };
     check("addresses", addresses.len(), ADDRESSES_MAX)?;

@@ -192,7 +192,8 @@ pub enum HealthWord {
 }
 
 /// The reason why terms are invalid.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[serde(deny_unknown_fields)]
 pub enum TermsError {
     /// The share of a tenant is zero or exceeds 100 %.
     #[error("tenant share must be 1 to 100 %, not {0} %")]

@@ -7,11 +7,13 @@
 use forewarn_lifecycle::{OffsetChange, TimeZone, limits};
 use forewarn_types::Timestamp;
 use jiff::tz;
+use serde::{Deserialize, Serialize};
 
 use crate::command::lookup::similar;
 
 /// The reason why a window cannot be used.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[serde(deny_unknown_fields)]
 pub enum TimeZoneError {
     /// The database does not have the name.
     #[error("unknown time zone: {name}\n  hint: {hint}")]

@@ -111,7 +111,7 @@ impl From<UpgradeWord> for UpgradeForm {
 }
 
 /// A batch size that is zero or exceeds 100 %.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("batch size must be 1 to 100 % of a scale set, not {0} %")]
 pub struct BatchSizeError(pub u8);
 

@@ -22,7 +22,7 @@ pub fn refused_place<'a>(
 }
 
 /// The member of an entry that an error is about.
-fn member(error: &ControlError) -> Option<&'static str> {
+fn member(error: &ControlError) -> Option<&str> {
     use CommandError::{Batch, Name, Notice, TooMany, Unknown};
     use ControlError::{AddressTaken, Bad, GroupTaken, Refused};
 

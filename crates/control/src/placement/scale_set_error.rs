@@ -2,12 +2,14 @@
 
 use forewarn_lifecycle::Size;
 use forewarn_lifecycle::limits::FAULT_DOMAINS_MAX;
+use serde::{Deserialize, Serialize};
 
 use crate::command::lookup::LookupError;
 use crate::placement::instances::INSTANCES_MAX;
 
 /// The reason why a scale set command is impossible.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[serde(deny_unknown_fields)]
 pub enum ScaleSetError {
     /// A name was not found.
     #[error(transparent)]

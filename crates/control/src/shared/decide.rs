@@ -113,7 +113,10 @@ impl SharedState {
     }
 
     fn check_scope(&self, token: &Name, role: Role, scope: &Scope) -> Result<(), Refusal> {
-        self.check_reach_of_scope(scope, |what| Refusal::ScopeOfNothing { what, name: token.clone() })?;
+        self.check_reach_of_scope(scope, |what| Refusal::ScopeOfNothing {
+            what: what.into(),
+            name: token.clone(),
+        })?;
         // Actions of an admin concern all tenants: a limited admin could do nothing.
         if role == Role::Admin && !scope.tenants.is_all() {
             return Err(Refusal::AdminOfTenants(token.clone()));
@@ -152,5 +155,9 @@ fn check_not_default(cluster: ClusterId) -> Result<(), Refusal> {
 
 /// Refuses the last number: there would be none after it.
 pub(crate) fn check_number(number: u32, what: &'static str) -> Result<(), Refusal> {
-    if number < u32::MAX { Ok(()) } else { Err(Refusal::TooMany { what, max: u32::MAX as usize }) }
+    if number < u32::MAX {
+        Ok(())
+    } else {
+        Err(Refusal::TooMany { what: what.into(), max: u32::MAX as usize })
+    }
 }

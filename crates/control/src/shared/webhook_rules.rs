@@ -86,7 +86,8 @@ impl SharedState {
         if self.webhook_named(name.as_str()).is_some() {
             return Err(Refusal::NameTaken(name));
         }
-        let of_nothing = |what| Refusal::WebhookOfNothing { what, name: name.clone() };
+        let of_nothing =
+            |what: &'static str| Refusal::WebhookOfNothing { what: what.into(), name: name.clone() };
         self.check_reach_of_scope(&filter.scope, of_nothing)?;
         if matches!(&filter.kinds, Reach::Only(kinds) if kinds.is_empty()) {
             return Err(of_nothing("types"));
