@@ -219,7 +219,7 @@ mod tests {
     #[test]
     fn unknown_names_and_invalid_commands_are_reported() {
         let nothing =
-            LookupError::Nothing { what: "machine", name: "wbe".into(), similar: Some("web".into()) };
+            LookupError::Nothing { what: "machine".into(), name: "wbe".into(), similar: Some("web".into()) };
         assert_eq!(unknown(&nothing).message, "No such machine: wbe. Hint: did you mean web?");
         let several = LookupError::Several { name: "a".into(), tenants: vec!["x/a".into(), "y/a".into()] };
         assert_eq!(parts_of(&scale_set_error(&ScaleSetError::Unknown(several))), (409, "Conflict", None));
@@ -234,7 +234,7 @@ mod tests {
             (CommandError::EventId("x".into()), (400, "BadRequest", None)),
             (CommandError::WithMachines("x".into()), (400, "BadRequest", None)),
             (
-                CommandError::TooMany { what: "tags", machine: "m".into(), max: 50 },
+                CommandError::TooMany { what: "tags".into(), machine: "m".into(), max: 50 },
                 (400, "InvalidParameter", Some("tags")),
             ),
         ] {

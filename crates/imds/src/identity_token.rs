@@ -49,3 +49,24 @@ pub fn unsigned_token(directory: &str, holder: &TokenHolder<'_>, resource: &str,
     });
     response.to_string()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn a_token_is_valid_for_a_day() {
+        let holder = TokenHolder { id: "object", resource_id: "/machine" };
+        let now = UNIX_EPOCH + Duration::from_secs(1_767_225_600);
+        let response = unsigned_token("directory", &holder, "https://management.azure.com/", now);
+        let response: serde_json::Value = serde_json::from_str(&response).unwrap();
+        assert_eq!(response["not_before"], "1767225600");
+        assert_eq!(response["expires_on"], "1767312000");
+        assert_eq!(
+            (&response["expires_in"], &response["ext_expires_in"]),
+            (&json!("86400"), &json!("86400"))
+        );
+    }
+}

@@ -1,7 +1,7 @@
 //! The certificate authority of a realm. The first server creates it; the realm stores it among its secrets.
 //!
-//! The secret is a text with the key and the certificate of the authority, as PEM. Whoever has it can act as any server
-//! of the realm.
+//! The secret is a text with the key and the certificate of the authority, as PEM. A program that has it can act as any
+//! server of the realm.
 
 use std::time::{Duration, SystemTime};
 

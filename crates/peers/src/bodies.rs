@@ -63,6 +63,12 @@ pub(crate) fn encode(value: &impl Serialize) -> Result<Bytes, String> {
     serde_json::to_vec(value).map(Bytes::from).map_err(|error| error.to_string())
 }
 
+/// Writes JSON that may be large, on a thread for blocking work.
+pub(crate) async fn encode_apart<T: Serialize + Send + 'static>(value: T) -> Result<Bytes, String> {
+    let encoding = tokio::task::spawn_blocking(move || encode(&value));
+    encoding.await.unwrap_or_else(|error: JoinError| Err(error.to_string()))
+}
+
 /// The body of an answer.
 #[derive(Debug)]
 pub(crate) enum AnswerBody {

@@ -1,7 +1,9 @@
 //! Verification of the certificates of callers: issued by the authority of the realm, for clients, to a server.
 
+use std::io;
 use std::sync::Arc;
 
+use forewarn_http_client::error_chain;
 use rustls_pki_types::{CertificateDer, UnixTime};
 use tokio_rustls::rustls::client::danger::HandshakeSignatureValid;
 use tokio_rustls::rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
@@ -19,6 +21,15 @@ pub(crate) struct CallerVerifier(pub(crate) Arc<dyn ClientCertVerifier>);
 #[derive(Debug, thiserror::Error)]
 #[error("the certificate is not that of a server of the realm")]
 struct NotServerCertificate;
+
+/// The reason why a handshake has failed.
+pub(crate) fn handshake_reason(error: &io::Error) -> String {
+    let cause = error.get_ref().and_then(|cause| cause.downcast_ref());
+    if let Some(Error::InvalidCertificate(CertificateError::Other(OtherError(other)))) = cause {
+        return other.to_string();
+    }
+    error_chain(error)
+}
 
 impl ClientCertVerifier for CallerVerifier {
     fn root_hint_subjects(&self) -> &[DistinguishedName] {

@@ -1,6 +1,5 @@
 //! One connection to another server: opened with certificates of both sides, then one message at a time.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use forewarn_http_client::error_chain;
@@ -25,10 +24,11 @@ use crate::identity::PeerIdentity;
 use crate::limits::{CONNECTION_AGE_MAX, HEAD_BYTES_MAX, PeerLimits, SMALL_BYTES_MAX};
 use crate::message::{HELLO, Hello};
 use crate::peer::Peer;
+use crate::socket::tune;
 
 /// A message that can be sent again: its body is shared.
 #[derive(Clone, Debug)]
-pub(crate) struct Message {
+pub(crate) struct OutgoingMessage {
     pub(crate) method: Method,
     pub(crate) target: String,
     pub(crate) body: Bytes,
@@ -78,8 +78,7 @@ impl PeerConnection {
         let stream = timeout(limits.connect, TcpStream::connect(&peer.address)).await;
         let stream = stream.map_err(|_| PeerError::TimedOut(limits.connect))?;
         let stream = stream.map_err(|error| PeerError::Unreachable(error_chain(&error)))?;
-        // Best effort: it only reduces latency.
-        stream.set_nodelay(true).ok();
+        tune(&stream);
         let introduced = timeout(limits.handshake, introduce(stream, peer, identity, limits)).await;
         introduced.map_err(|_| PeerError::TimedOut(limits.handshake))?
     }
@@ -94,7 +93,7 @@ impl PeerConnection {
     /// Sends a message and reads the whole answer. A connection that failed is not used again.
     pub(crate) async fn exchange(
         &mut self,
-        message: &Message,
+        message: &OutgoingMessage,
         bytes_max: usize,
         time_max: Duration,
     ) -> Result<WholeAnswer, SendFailure> {
@@ -112,15 +111,17 @@ impl PeerConnection {
     /// Sends a message, and waits for the head of its answer.
     pub(crate) async fn send(
         &mut self,
-        message: &Message,
+        message: &OutgoingMessage,
         time_max: Duration,
     ) -> Result<Response<Incoming>, SendFailure> {
         let request = message.request().map_err(SendFailure::NotSent)?;
         let broken = |error: &hyper::Error| PeerError::BrokenOff(error_chain(error));
-        self.sender.ready().await.map_err(|error| SendFailure::NotSent(broken(&error)))?;
+        let late = || PeerError::TimedOut(time_max);
+        let ready = timeout(time_max, self.sender.ready()).await.map_err(|_| SendFailure::NotSent(late()))?;
+        ready.map_err(|error| SendFailure::NotSent(broken(&error)))?;
         self.is_in_flight = true;
         let sent = timeout(time_max, self.sender.try_send_request(request)).await;
-        let sent = sent.map_err(|_| SendFailure::Unknown(PeerError::TimedOut(time_max)))?;
+        let sent = sent.map_err(|_| SendFailure::Unknown(late()))?;
         sent.map_err(|error| match error.message() {
             Some(_) => SendFailure::NotSent(broken(error.error())),
             None => SendFailure::Unknown(broken(error.error())),
@@ -136,7 +137,7 @@ impl Drop for PeerConnection {
     }
 }
 
-impl Message {
+impl OutgoingMessage {
     pub(crate) fn get(target: impl Into<String>) -> Self {
         Self { method: Method::GET, target: target.into(), body: Bytes::new() }
     }
@@ -180,7 +181,7 @@ async fn introduce(
     let driver = tokio::spawn(async move { drop(connection.await) });
     let now = Instant::now();
     let mut connection = PeerConnection { sender, driver, is_in_flight: false, opened: now, used: now };
-    let answer = connection.exchange(&Message::get(HELLO), SMALL_BYTES_MAX, limits.handshake).await;
+    let answer = connection.exchange(&OutgoingMessage::get(HELLO), SMALL_BYTES_MAX, limits.handshake).await;
     let answer = answer.map_err(|failure| failure.into_error().in_handshake())?;
     let hello: Result<Hello, _> = decode(answer.body).await;
     match hello {
@@ -198,7 +199,7 @@ async fn secure(
     let handshake = |error: &dyn std::error::Error| PeerError::Handshake(error_chain(error));
     let expected = dns_name(name).map_err(|error| handshake(&error))?;
     let expected = ServerName::try_from(expected).map_err(|error| handshake(&error))?;
-    let connector = TlsConnector::from(Arc::clone(&identity.client_config()));
+    let connector = TlsConnector::from(identity.client_config());
     let stream = connector.connect(expected, stream).await.map_err(|error| handshake(&error))?;
     let certificates = stream.get_ref().1.peer_certificates().unwrap_or_default();
     // The name of a certificate might have a wildcard.

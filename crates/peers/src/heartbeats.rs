@@ -7,10 +7,10 @@ use std::time::Duration;
 use forewarn_types::Name;
 use hyper::StatusCode;
 use tokio::task::JoinHandle;
-use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
+use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use crate::bodies::{decode, encode};
-use crate::connection::{Message, PeerConnection, SendFailure};
+use crate::connection::{OutgoingMessage, PeerConnection, SendFailure};
 use crate::error::PeerError;
 use crate::identity::PeerIdentity;
 use crate::limits::{HEARTBEAT_BYTES_MAX, PeerLimits};
@@ -22,8 +22,8 @@ pub trait HeartbeatExchange: Send + Sync + 'static {
     /// The next heartbeat to a server.
     fn heartbeat(&self, to: &Name) -> Heartbeat;
 
-    /// Takes the result of a heartbeat. A server that is silent gives an error about once per interval, or per limit if
-    /// it accepts connections and does not answer.
+    /// Takes the result of a heartbeat. A server that is silent gives an error each time: after an interval, or after a
+    /// limit if it does not even refuse connections.
     fn report(&self, report: HeartbeatReport);
 }
 
@@ -50,7 +50,7 @@ pub struct HeartbeatReturn {
 pub struct HeartbeatTimes {
     /// Time from one heartbeat to the next.
     pub interval: Duration,
-    /// Maximum time until an answer.
+    /// Maximum time until an answer, on an open connection. Opening one has the limits of a client.
     pub limit: Duration,
 }
 
@@ -93,7 +93,7 @@ impl Heartbeats {
     }
 
     /// Sends heartbeats to these servers and no others. Those that stay keep their connections, unless their address
-    /// has changed.
+    /// has changed. Must be called in a runtime, which runs the tasks.
     pub fn set_peers(&self, peers: impl IntoIterator<Item = Peer>) {
         let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
         let mut before = std::mem::take(&mut *tasks);
@@ -124,9 +124,7 @@ impl HeartbeatContext {
         let mut connection = None;
         loop {
             ticks.tick().await;
-            let answer = timeout(self.times.limit, self.once(peer, connection.take())).await;
-            let answer = answer.unwrap_or(Err(PeerError::TimedOut(self.times.limit)));
-            let answer = answer.map(|(answer, kept)| {
+            let answer = self.once(peer, connection.take()).await.map(|(answer, kept)| {
                 connection = Some(kept);
                 answer
             });
@@ -147,7 +145,7 @@ impl HeartbeatContext {
         };
         let begun = Instant::now();
         let body = encode(&self.exchange.heartbeat(&peer.name)).map_err(PeerError::InvalidAnswer)?;
-        let message = Message::post(HEARTBEAT, body);
+        let message = OutgoingMessage::post(HEARTBEAT, body);
         let answer = connection.exchange(&message, HEARTBEAT_BYTES_MAX, self.times.limit).await;
         let (answer, round_trip) = (answer.map_err(SendFailure::into_error)?, begun.elapsed());
         if answer.status != StatusCode::OK.as_u16() {

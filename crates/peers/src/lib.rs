@@ -35,6 +35,7 @@ mod peer;
 mod peer_client;
 mod pool;
 mod routes;
+mod socket;
 
 pub use audit_lines::AuditLines;
 pub use authority::{CERTIFICATE_LIFE, RealmAuthority};
@@ -49,6 +50,6 @@ pub use heartbeats::{HeartbeatExchange, HeartbeatReport, HeartbeatReturn, Heartb
 pub use identity::PeerIdentity;
 pub use limits::{AUDIT_LINE_BYTES_MAX, HEARTBEAT_BYTES_MAX, ListenerLimits, PeerLimits, REQUEST_BYTES_MAX};
 pub use listener::PeerListener;
-pub use message::{AuditQuery, Heartbeat, MovedStream, NotOwner, OwnedStream, ReceivedRequest};
+pub use message::{AuditQuery, Heartbeat, MovedStream, NotOwner, OwnedStream, ReceivedRequest, ServerDuty};
 pub use peer::Peer;
 pub use peer_client::PeerClient;

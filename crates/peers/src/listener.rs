@@ -8,7 +8,6 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use forewarn_http_client::error_chain;
 use forewarn_types::Name;
 use hyper::server::conn::http1::Builder;
 use hyper::service::service_fn;
@@ -21,11 +20,13 @@ use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
+use crate::caller_verifier::handshake_reason;
 use crate::certified_name::certified_name;
 use crate::handler::{PeerHandler, RejectedConnection};
 use crate::identity::PeerIdentity;
 use crate::limits::{CONNECTION_AGE_MAX, HEAD_BYTES_MAX, ListenerLimits};
 use crate::routes::Routes;
+use crate::socket::tune;
 
 /// Pause after a connection could not be accepted, usually for lack of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
@@ -122,8 +123,7 @@ struct AcceptedConnection<H> {
 
 impl<H: PeerHandler> AcceptedConnection<H> {
     async fn serve(self, stream: TcpStream) {
-        // Best effort: it only reduces latency.
-        stream.set_nodelay(true).ok();
+        tune(&stream);
         match self.shake_hands(stream).await {
             Ok((stream, caller)) => self.answer(stream, caller).await,
             Err((reason, stream)) => {
@@ -142,7 +142,7 @@ impl<H: PeerHandler> AcceptedConnection<H> {
         let accepting = self.acceptor.accept(stream).into_fallible();
         let accepted = timeout(self.limits.handshake, accepting).await;
         let accepted = accepted.map_err(|_| ("the TLS handshake takes too long".to_owned(), None))?;
-        let stream = accepted.map_err(|(error, stream)| (error_chain(&error), Some(stream)))?;
+        let stream = accepted.map_err(|(error, stream)| (handshake_reason(&error), Some(stream)))?;
         let certificates = stream.get_ref().1.peer_certificates().unwrap_or_default();
         let caller = certificates.first().and_then(certified_name);
         let caller = caller.ok_or_else(|| ("no certificate of a server".to_owned(), None))?;

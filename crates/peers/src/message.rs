@@ -28,6 +28,10 @@ pub struct Heartbeat {
     pub sent: Steady,
     /// Wall clock of the sender when it wrote this.
     pub wall: Timestamp,
+    /// Milliseconds since the sender started, or returned after a gap.
+    pub present_millis: u64,
+    /// The willingness of the sender to own streams.
+    pub duty: ServerDuty,
     /// Milliseconds since the engine last answered the sender. `None` if it never has.
     pub engine_age_millis: Option<u64>,
     /// Milliseconds since the sender last heard from each other server.
@@ -36,6 +40,15 @@ pub struct Heartbeat {
     pub followed: BTreeMap<Stream, u64>,
     /// Streams that the sender owns.
     pub owned: BTreeMap<Stream, OwnedStream>,
+}
+
+/// The willingness of a server to own streams.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ServerDuty {
+    /// It takes streams.
+    Active,
+    /// It gives its streams away and takes none.
+    Draining,
 }
 
 /// A stream that the sender of a heartbeat owns.
@@ -160,6 +173,8 @@ mod tests {
             from: name("a"),
             sent: Steady::from_millis(5),
             wall: Timestamp::from_millis(7),
+            present_millis: 60_000,
+            duty: ServerDuty::Draining,
             engine_age_millis: None,
             silent_millis: BTreeMap::from([(name("b"), 250)]),
             followed: BTreeMap::from([(Stream::Shared, 1), (Stream::Cluster(ClusterId(3)), 9)]),

@@ -9,7 +9,7 @@ use hyper::body::Bytes;
 
 use crate::audit_lines::AuditLines;
 use crate::bodies::{decode, encode, read_body};
-use crate::connection::{Message, SendFailure, WholeAnswer};
+use crate::connection::{OutgoingMessage, SendFailure, WholeAnswer};
 use crate::error::PeerError;
 use crate::forwarding::ForwardOutcome;
 use crate::identity::PeerIdentity;
@@ -48,7 +48,7 @@ impl PeerClient {
             Ok(body) => body,
             Err(error) => return ForwardOutcome::NotSent(error),
         };
-        match self.pool.exchange(&Message::post(REQUEST, body), REQUEST_BYTES_MAX).await {
+        match self.pool.exchange(&OutgoingMessage::post(REQUEST, body), REQUEST_BYTES_MAX).await {
             Ok(answer) => outcome(answer).await,
             Err(SendFailure::NotSent(error)) => ForwardOutcome::NotSent(error),
             Err(SendFailure::Unknown(error)) => ForwardOutcome::Unknown(error),
@@ -61,7 +61,7 @@ impl PeerClient {
     /// Fails if the server has not confirmed it.
     pub async fn moved(&self, moved: &MovedStream) -> Result<(), PeerError> {
         let body = encode(moved).map_err(PeerError::InvalidAnswer)?;
-        let answer = self.pool.exchange(&Message::post(MOVED, body), SMALL_BYTES_MAX).await;
+        let answer = self.pool.exchange(&OutgoingMessage::post(MOVED, body), SMALL_BYTES_MAX).await;
         let answer = answer.map_err(SendFailure::into_error)?;
         if answer.status == StatusCode::NO_CONTENT.as_u16() { Ok(()) } else { Err(rejection(answer).await) }
     }
@@ -73,7 +73,7 @@ impl PeerClient {
     pub async fn audit(&self, query: &AuditQuery) -> Result<AuditLines, PeerError> {
         let limits = self.pool.limits();
         let mut connection = self.pool.open().await?;
-        let response = connection.send(&Message::get(query.target()), limits.answer).await;
+        let response = connection.send(&OutgoingMessage::get(query.target()), limits.answer).await;
         let response = response.map_err(SendFailure::into_error)?;
         let status = response.status();
         if status == StatusCode::OK {

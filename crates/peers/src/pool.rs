@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
-use crate::connection::{Message, PeerConnection, SendFailure, WholeAnswer};
+use crate::connection::{OutgoingMessage, PeerConnection, SendFailure, WholeAnswer};
 use crate::error::PeerError;
 use crate::identity::PeerIdentity;
 use crate::limits::PeerLimits;
@@ -43,7 +43,7 @@ impl ConnectionPool {
     /// Sends a message on a free connection, or on a new one, and reads its answer.
     pub(crate) async fn exchange(
         &self,
-        message: &Message,
+        message: &OutgoingMessage,
         bytes_max: usize,
     ) -> Result<WholeAnswer, SendFailure> {
         let permit = timeout(self.limits.queue, self.permits.acquire()).await;

@@ -13,7 +13,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::time::timeout;
 
-use crate::bodies::{AnswerBody, UnreadBody, decode, encode, read_body};
+use crate::bodies::{AnswerBody, UnreadBody, decode, encode, encode_apart, read_body};
 use crate::handler::{PeerHandler, RequestAnswer};
 use crate::limits::{HEARTBEAT_BYTES_MAX, ListenerLimits, REQUEST_BYTES_MAX, SMALL_BYTES_MAX};
 use crate::message::{
@@ -80,7 +80,7 @@ impl<H: PeerHandler> Routes<H> {
         match decided
             .map_err(|_| Rejection::new(StatusCode::INTERNAL_SERVER_ERROR, "the handler has failed"))?
         {
-            RequestAnswer::Decided(result) => json(StatusCode::OK, &result),
+            RequestAnswer::Decided(result) => json_bytes(StatusCode::OK, encode_apart(result).await),
             RequestAnswer::NotOwner(not_owner) => json(StatusCode::MISDIRECTED_REQUEST, &not_owner),
             RequestAnswer::Unavailable(reason) => {
                 Err(Rejection::new(StatusCode::SERVICE_UNAVAILABLE, reason.to_string()))
@@ -138,7 +138,10 @@ impl Rejection {
 }
 
 fn json(status: StatusCode, value: &impl Serialize) -> Result<Answer, Rejection> {
-    let encoded = encode(value);
+    json_bytes(status, encode(value))
+}
+
+fn json_bytes(status: StatusCode, encoded: Result<Bytes, String>) -> Result<Answer, Rejection> {
     let encoded = encoded.map_err(|reason| Rejection::new(StatusCode::INTERNAL_SERVER_ERROR, reason))?;
     Ok(answer(status, encoded))
 }

@@ -140,7 +140,7 @@ mod tests {
         };
         assert_eq!(answer(Refusal::UnknownEvent), (400, None));
         assert_eq!(answer(Refusal::NoEvents), (400, None));
-        assert_eq!(answer(Refusal::TooMany { what: "event ids", max: 1 }), (400, None));
+        assert_eq!(answer(Refusal::TooMany { what: "event ids".into(), max: 1 }), (400, None));
         assert_eq!(answer(Refusal::NoSuchMachine), (403, None));
         assert_eq!(answer(Refusal::BrakeOn), (503, Some(1)));
         let unavailable = RequestError::from(refused(&ControlError::Unavailable));

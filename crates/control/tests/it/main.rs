@@ -10,6 +10,7 @@ mod closing;
 mod commands;
 mod deliveries;
 mod documents;
+mod errors;
 mod fleet_cost;
 mod fleet_growth;
 mod fleet_pieces;
@@ -25,6 +26,7 @@ mod random_fleets;
 #[allow(unreachable_pub, reason = "shared by the modules of this test")]
 mod random_requests;
 mod replay;
+#[allow(unreachable_pub, reason = "shared by the modules of this test")]
 mod requests;
 mod required_notice;
 mod resources;

@@ -55,6 +55,13 @@ proptest! {
         }
     }
 
+    #[test]
+    fn a_request_has_the_key_of_its_context(request in requests()) {
+        let json = serde_json::to_value(&request).unwrap();
+        let key = once_in(&json).map(|key| serde_json::from_value(key.clone()).unwrap());
+        prop_assert_eq!(request.once().cloned(), key, "{}", json);
+    }
+
     /// promise: C3
     #[test]
     fn a_reply_is_read_from_json_as_it_was_written(layout in layouts(), history in random_operations()) {
@@ -87,8 +94,21 @@ proptest! {
     }
 }
 
+/// The key of a request, wherever it stands. Values that clients have written are not searched.
+fn once_in(json: &Value) -> Option<&Value> {
+    match json {
+        Value::Object(members) => members.iter().find_map(|(name, value)| match name.as_str() {
+            "once" => Some(value).filter(|value| !value.is_null()),
+            "asked" => None,
+            _ => once_in(value),
+        }),
+        Value::Array(items) => items.iter().find_map(once_in),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
+    }
+}
+
 /// The variants of an enum, from the message that rejects an unknown one.
-fn variants<T: DeserializeOwned>(unknown: Value) -> BTreeSet<String> {
+pub fn variants<T: DeserializeOwned>(unknown: Value) -> BTreeSet<String> {
     let Err(problem) = serde_json::from_value::<T>(unknown) else { panic!("an unknown variant is read") };
     let problem = problem.to_string();
     let (_, known) = problem.split_once("expected ").unwrap();
@@ -96,7 +116,7 @@ fn variants<T: DeserializeOwned>(unknown: Value) -> BTreeSet<String> {
 }
 
 /// The variant of a value, as JSON names it.
-fn variant(value: &impl Serialize) -> String {
+pub fn variant(value: &impl Serialize) -> String {
     match serde_json::to_value(value).unwrap() {
         Value::String(word) => word,
         Value::Object(members) => {

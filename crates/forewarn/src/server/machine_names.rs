@@ -11,7 +11,11 @@ pub(super) fn split_cluster(name: &str) -> Option<(&str, &str)> {
 
 /// Finds a machine, in any cluster.
 pub(super) fn find_in_clusters(state: &ControlState, name: &str) -> Result<MachineId, LookupError> {
-    let nothing = |what, similar| LookupError::Nothing { what, name: name.to_owned(), similar };
+    let nothing = |what: &'static str, similar| LookupError::Nothing {
+        what: what.into(),
+        name: name.to_owned(),
+        similar,
+    };
     let (cluster, rest) = match split_cluster(name) {
         Some((cluster, rest)) => match state.shared().cluster_named(cluster) {
             // The listener would not find it.

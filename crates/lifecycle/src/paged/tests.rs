@@ -168,6 +168,17 @@ fn ascending_keys_leave_no_gaps_and_empty_pages_are_freed() {
 }
 
 #[test]
+fn small_pages_are_joined() {
+    let mut map: PagedMap<u32, ()> = (0..32_768).map(|number| (number, ())).collect();
+    for number in (0..32_768).filter(|number| number % 16 != 0) {
+        map.remove(&number);
+    }
+    let (_, pages) = map.root.as_ref().unwrap().check(None, None);
+    // 2,048 keys on leaves of 32, of which neighbours together are more than three quarters full.
+    assert!(pages < 2 * 2_048 / 24 + 20, "{pages}");
+}
+
+#[test]
 fn large_values_lie_on_small_pages() {
     let map: PagedMap<u32, [u64; 64]> = (0..64).map(|number| (number, [0; 64])).collect();
     let (_, pages) = map.root.as_ref().unwrap().check(None, None);

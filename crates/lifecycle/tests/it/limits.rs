@@ -8,9 +8,9 @@ use crate::bare::{TestRules, at, name};
 use forewarn_lifecycle::limits::*;
 use forewarn_lifecycle::*;
 
-fn too_many(answer: &Result<Vec<Change>, Refusal>) -> Option<(&'static str, usize)> {
+fn too_many(answer: &Result<Vec<Change>, Refusal>) -> Option<(&str, usize)> {
     match answer {
-        Err(Refusal::TooMany { what, max }) => Some((what, *max)),
+        Err(Refusal::TooMany { what, max }) => Some((what.as_ref(), *max)),
         _ => None,
     }
 }

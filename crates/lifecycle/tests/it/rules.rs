@@ -473,3 +473,67 @@ fn a_long_notice_moves_only_when_less_than_the_minimum_is_left() {
     let moved = bare.cluster.maintenance(plan.id).unwrap().plan.not_before;
     assert_eq!(moved, plan.not_before.plus(Duration::from_secs(1)));
 }
+
+fn start_cause(changes: &[Change]) -> Option<StartCause> {
+    changes.iter().find_map(|change| match change {
+        Change::Started { cause, .. } => Some(*cause),
+        _ => None,
+    })
+}
+
+#[test]
+fn the_cause_of_a_start_is_the_approval_of_a_tenant_if_there_is_one() {
+    let (mut bare, [one, two]) = pair();
+    let solo = bare.standalone("solo", at(0, 0));
+    let solo_tenant = bare.cluster.machine(solo).unwrap().tenant;
+    bare.submit(Command::Enrol(solo_tenant)).unwrap();
+    let update = || Command::Rollout {
+        work: HostWork::Update.into(),
+        hosts: vec![HostId(0)],
+        terms: RolloutTerms::default(),
+    };
+    let stop = |machine| Command::ChangePower { machine, change: PowerChange::Stop };
+    bare.submit(stop(solo)).unwrap();
+    bare.complete_all();
+    bare.submit(update()).unwrap();
+    assert_eq!(bare.events(solo_tenant).len(), 1, "it is announced to a tenant that is down, too");
+    let started = approve_all(&mut bare);
+    assert_eq!(start_cause(&started), Some(StartCause::Approved), "one tenant approved, the other is down");
+    bare.complete_all();
+    for machine in [one, two] {
+        bare.submit(stop(machine)).unwrap();
+        bare.complete_all();
+    }
+    let started = bare.submit(update()).unwrap();
+    assert_eq!(start_cause(&started), Some(StartCause::Automatic), "every tenant is down");
+}
+
+#[test]
+fn a_host_is_added_to_a_rollout_once() {
+    let (mut bare, _) = pair();
+    let terms = RolloutTerms::default();
+    let (work, hosts) = (HostWork::Update.into(), vec![HostId(0)]);
+    bare.submit(Command::Rollout { work, hosts, terms: terms.clone() }).unwrap();
+    let rollout = RolloutId(0);
+    let add = |add| Command::ChangeRollout { rollout, terms: terms.clone(), add, remove: vec![] };
+    let (added, removed) = (vec![HostId(1)], vec![]);
+    let changed = Change::RolloutChanged { rollout, terms: terms.clone(), added: added.clone(), removed };
+    assert_eq!(bare.submit(add(added.clone())), Ok(vec![changed]));
+    assert_eq!(bare.submit(add(added)), Ok(vec![]), "it waits already");
+    assert_eq!(bare.submit(add(vec![])), Ok(vec![]));
+}
+
+#[test]
+fn a_rollout_counts_its_groups() {
+    let (mut bare, _) = pair();
+    bare.standalone("solo", at(1, 0));
+    let terms = RolloutTerms { hosts_at_once: std::num::NonZeroU16::new(1), ..RolloutTerms::default() };
+    let (work, hosts) = (HostWork::Update.into(), vec![HostId(0), HostId(1)]);
+    bare.submit(Command::Rollout { work, hosts, terms }).unwrap();
+    bare.submit(Command::Enrol(TenantId(1))).unwrap();
+    let groups = |bare: &TestRules| bare.cluster.rollout(RolloutId(0)).map(|rollout| rollout.groups);
+    assert_eq!(groups(&bare), Some(0));
+    approve_all(&mut bare);
+    bare.complete_all();
+    assert_eq!(groups(&bare), Some(1), "the second one is announced");
+}
