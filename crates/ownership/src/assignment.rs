@@ -93,6 +93,7 @@ pub fn attempts<'a>(
     now: Uptime,
     clusters: impl IntoIterator<Item = &'a ClusterStanding>,
 ) -> Vec<Attempt> {
+    let clusters = clusters.into_iter().filter(|_| peers.reaches_engine(now));
     let candidates = peers.candidates(now);
     let attempt = |standing: &ClusterStanding| {
         let (reason, since) = cause(peers, now, standing)?;
@@ -105,7 +106,7 @@ pub fn attempts<'a>(
         let at = since.plus(position * ATTEMPT_INTERVAL_MILLIS);
         Some(Attempt { cluster: standing.cluster, at, reason })
     };
-    clusters.into_iter().filter_map(attempt).collect()
+    clusters.filter_map(attempt).collect()
 }
 
 fn position(own: &ServerName, standing: &ClusterStanding, candidates: &BTreeSet<ServerName>) -> Option<u64> {

@@ -125,7 +125,7 @@ impl Peers {
 
     /// Takes note of an answer of the engine. After a gap, this server has returned.
     pub fn engine_answered(&mut self, now: Uptime) {
-        let gap = self.engine_silence(now) >= ENGINE_SILENCE_MILLIS;
+        let gap = !self.reaches_engine(now);
         if gap && self.engine.is_some() {
             self.present_since = now;
         }
@@ -190,8 +190,14 @@ impl Peers {
         verdict(&readings)
     }
 
+    /// True if this server is in contact with the engine.
+    #[must_use]
+    pub fn reaches_engine(&self, now: Uptime) -> bool {
+        self.engine_silence(now) < ENGINE_SILENCE_MILLIS
+    }
+
     /// Milliseconds since the engine last answered this server.
-    pub(crate) fn engine_silence(&self, now: Uptime) -> u64 {
+    fn engine_silence(&self, now: Uptime) -> u64 {
         self.engine.map_or(NEVER_MILLIS, |contact| now.since(contact.last))
     }
 

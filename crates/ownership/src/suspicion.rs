@@ -91,8 +91,7 @@ impl Peers {
     }
 
     fn own_presence(&self, now: Uptime) -> Option<u64> {
-        let reaches = self.engine_silence(now) < ENGINE_SILENCE_MILLIS;
-        (reaches && self.duty == ServerDuty::Active).then(|| now.since(self.present_since))
+        (self.reaches_engine(now) && self.duty == ServerDuty::Active).then(|| now.since(self.present_since))
     }
 
     fn presence(&self, name: &ServerName, peer: &Peer, now: Uptime) -> Option<u64> {
