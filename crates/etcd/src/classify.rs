@@ -82,11 +82,6 @@ pub(crate) fn error_of_cancellation(reason: &str, endpoint: String) -> EtcdError
     }
 }
 
-/// Returns true if a member has answered, with whatever status.
-pub(crate) fn is_answer(status: &Status) -> bool {
-    status.source().is_none()
-}
-
 fn find_failure(status: &Status) -> Option<&SendFailure> {
     let mut cause = status.source();
     while let Some(error) = cause {

@@ -172,6 +172,25 @@ impl EtcdCluster {
         self.members[member].post(path, token, body)
     }
 
+    /// The same; gives the error of etcd, if it is one.
+    ///
+    /// # Errors
+    /// The member has answered with an error.
+    pub fn try_post(
+        &self,
+        member: usize,
+        path: &str,
+        token: Option<&str>,
+        body: &Value,
+    ) -> Result<Value, Value> {
+        self.members[member].try_post(path, token, body)
+    }
+
+    /// The sum of a member's metrics with this name and this label.
+    pub fn count(&self, member: usize, name: &str, label: &str) -> u64 {
+        self.members[member].count(name, label)
+    }
+
     /// Creates a user `root` with this password, and switches authentication on.
     pub fn enable_authentication(&self, password: &str) {
         let post = |path: &str, body: Value| self.post(0, path, None, &body);
