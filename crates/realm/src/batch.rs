@@ -270,17 +270,25 @@ impl BatchHeading {
 
 #[cfg(test)]
 mod tests {
-    use forewarn_control::{ClusterId, NewAuditEntry};
+    use forewarn_control::{ClusterEntry, ClusterId, NewAuditEntry, NewReceipt, StoredResponse};
     use forewarn_types::Now;
 
     use super::*;
 
-    fn batch(entries: usize, text: &str) -> Batch {
+    /// A batch with that many large records.
+    fn large_batch(count: usize) -> Batch {
+        let answer = StoredResponse(vec![7; 200_000].into());
+        let (by, key, fingerprint) = ("socket".to_owned(), "k".to_owned(), [0; 32]);
+        let entry = ClusterEntry::ReceiptKept(NewReceipt { by, key, fingerprint, answer });
+        let record = Record::in_cluster(Now::at_millis(5), ClusterId(2), entry);
+        Batch { records: vec![record; count], ..batch(2) }
+    }
+
+    fn batch(entries: usize) -> Batch {
         let stream = Stream::Cluster(ClusterId(2));
         let mut chain = Chain { number: 6, hash: [4; 32] };
         let chain_before = chain;
-        let told = || NewAuditEntry { text: text.to_owned(), ..NewAuditEntry::default() };
-        let entries = (0..entries).map(|_| Arc::new(chain.seal(told()))).collect();
+        let entries = (0..entries).map(|_| Arc::new(chain.seal(NewAuditEntry::default()))).collect();
         let records = vec![Record::clock_in(Now::at_millis(5), stream)];
         let (number, term, id, records_before) = (7, Term(3), BatchId([9; 16]), 20);
         let mode = AuditMode::Append;
@@ -294,7 +302,7 @@ mod tests {
 
     #[test]
     fn a_small_batch_is_read_as_it_was_written_and_damage_is_detected() {
-        let written = batch(2, "small");
+        let written = batch(2);
         let encoded = written.encode().unwrap();
         assert!(encoded.parts.is_empty());
         assert_eq!(read(&encoded, &written), Ok(written.clone()));
@@ -313,7 +321,7 @@ mod tests {
 
     #[test]
     fn a_large_batch_has_parts_and_needs_all_of_them() {
-        let written = batch(40, &"x".repeat(100_000));
+        let written = large_batch(20);
         let encoded = written.encode().unwrap();
         assert_eq!(encoded.parts.len(), 4);
         assert!(encoded.log.len() < 200);
@@ -330,12 +338,12 @@ mod tests {
 
     #[test]
     fn a_batch_that_breaks_the_chain_is_refused() {
-        let mut broken = batch(2, "text");
+        let mut broken = batch(2);
         broken.chain_before.hash = [5; 32];
         assert!(matches!(broken.encode(), Err(BatchError::Unchained(_))));
-        let other = Batch { stream: Stream::Shared, ..batch(0, "") };
+        let other = Batch { stream: Stream::Shared, ..batch(0) };
         assert_eq!(other.encode(), Err(BatchError::OtherStream));
-        let large = batch(700, &"x".repeat(100_000));
+        let large = large_batch(340);
         assert!(matches!(large.encode(), Err(BatchError::TooLarge(_))));
     }
 }
