@@ -47,6 +47,7 @@ mod reach;
 mod recent_log;
 mod recover;
 mod saved_state;
+mod stream_content;
 mod stream_key;
 mod transfer;
 mod upgrade;
@@ -77,6 +78,7 @@ pub use reach::Reach;
 pub use recent_log::RecentLog;
 pub use recover::Recovered;
 pub use saved_state::{SavedStateError, export_state, read_state};
+pub use stream_content::{BatchContent, STATE_CHUNK_BYTES_MAX, StateChunks, StateError, StateReader};
 pub use transfer::{CheckReport, CopyReport, check, check_copy, export, import};
 
 /// A journal of records and audit entries. Its streams are written independently of each other.

@@ -23,6 +23,7 @@ use crate::heading::{Headings, StreamHeading};
 use crate::old_journal;
 use crate::pending::PendingEntries;
 use crate::reach::Reach;
+use crate::stream_content::shared_row;
 use crate::stream_key::StreamKey;
 
 /// Content of a journal.
@@ -218,6 +219,7 @@ impl JournalReader<'_> {
             | StateRow::Closed(..)
             | StateRow::Cluster(_) => Err(BadRows("a row is not of the shared state")),
         })?;
+        self.read_rows(StreamKey::SHARED, heading, |row| restoring.add(shared_row(row)?))?;
         let shared = restoring.finish().map_err(|error| self.damaged(error.to_string()))?;
         let mut state = ControlState::from_parts(Arc::new(shared), []);
         self.read_records(StreamKey::SHARED, heading, |record| drop(state.apply(record)))?;

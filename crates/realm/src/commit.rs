@@ -1,0 +1,226 @@
+//! Sends transactions of the commit protocol, and reads the answers.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use forewarn_control::{AuditEntry, Chain, Record, Stream};
+use forewarn_ownership::{Answer, BatchFate, BatchId, Head, OwnerRecord, Revision, Transaction};
+
+use crate::batch::{AuditMode, Batch, EncodedBatch, LogValue};
+use crate::engine::{EngineError, EngineOperation, EngineTransaction, KeyValue, TransactionAnswer};
+use crate::error::{CommitError, RealmError};
+use crate::head::{HeadDetails, KnownHead, StreamHead, StreamTime, head_to_bytes};
+use crate::keys::RealmKey;
+use crate::read::known_head;
+use crate::realm::Realm;
+use crate::records::JsonRecord;
+
+/// The content of a commit.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NewBatch {
+    pub records: Vec<Record>,
+    pub entries: Vec<Arc<AuditEntry>>,
+    pub mode: AuditMode,
+    pub time: StreamTime,
+}
+
+/// The fate of a batch that met a foreign head.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CommitFate {
+    /// The batch is not in the log and never will be.
+    NotApplied,
+    /// The batch is in the log.
+    Applied,
+    /// The log no longer has the number of the batch.
+    Unknown,
+}
+
+pub(crate) type StreamTransaction = Transaction<HeadDetails, Bytes>;
+
+/// An answer to a transaction of a stream.
+#[derive(Debug)]
+pub(crate) struct Sent {
+    pub(crate) answer: Answer<HeadDetails>,
+    /// The id of the batch under the number of the transaction, after a conflict.
+    logged: Option<BatchId>,
+    /// The reason of a refusal.
+    pub(crate) refusal: Option<EngineError>,
+}
+
+/// The transaction as the engine gets it. If the head is another one, it returns the head, and the batch that has the
+/// number of this one: both tell if the transaction was applied before.
+pub(crate) fn engine_transaction(
+    realm: &Realm,
+    stream: Stream,
+    transaction: &StreamTransaction,
+) -> EngineTransaction {
+    let Transaction { expected, owner, head, payload } = transaction;
+    let head_key = realm.key(&RealmKey::Head(stream));
+    let log_key = realm.key(&RealmKey::Log(stream, head.number));
+    let mut then = Vec::new();
+    then.extend(payload.as_ref().map(|value| EngineOperation::put(log_key.clone(), value.clone())));
+    then.extend(owner.as_ref().map(|owner: &OwnerRecord| {
+        EngineOperation::put(realm.key(&RealmKey::Owner(stream)), owner.to_json())
+    }));
+    then.push(EngineOperation::put(head_key.clone(), head_to_bytes(stream, head)));
+    let otherwise = vec![EngineOperation::get(head_key.clone()), EngineOperation::get(log_key)];
+    EngineTransaction { then, otherwise, ..EngineTransaction::guarded(head_key, *expected) }
+}
+
+/// Sends a transaction once.
+pub(crate) async fn send(
+    realm: &Realm,
+    stream: Stream,
+    number: u64,
+    request: &EngineTransaction,
+) -> Result<Sent, RealmError> {
+    let no_answer = |answer, refusal| Ok(Sent { answer, logged: None, refusal });
+    match realm.engine().transact(request, realm.times().attempt).await {
+        Ok(answer) if answer.succeeded => no_answer(Answer::Applied { revision: answer.revision }, None),
+        Ok(answer) => conflict(realm, stream, number, answer),
+        Err(EngineError::NotReached(_) | EngineError::Unknown(_)) => no_answer(Answer::NoAnswer, None),
+        Err(error @ (EngineError::Refused { .. } | EngineError::Compacted(_))) => {
+            no_answer(Answer::Rejected, Some(error))
+        }
+    }
+}
+
+fn conflict(
+    realm: &Realm,
+    stream: Stream,
+    number: u64,
+    answer: TransactionAnswer,
+) -> Result<Sent, RealmError> {
+    let found: Vec<KeyValue> = answer.reads.into_iter().flatten().collect();
+    let find = |key: &RealmKey| found.iter().find(|entry| entry.key == realm.key(key));
+    let head = find(&RealmKey::Head(stream)).map(|entry| known_head(stream, entry)).transpose()?;
+    let log_key = RealmKey::Log(stream, number);
+    let logged = find(&log_key).map(|entry| LogValue::read(stream, number, &entry.value)).transpose();
+    let logged = logged.map_err(RealmError::malformed(&log_key))?.map(|value| value.heading.id);
+    let (revision, head) = match head {
+        Some(KnownHead { revision, head }) => (revision, Some(*head)),
+        None => (Revision::ABSENT, None),
+    };
+    Ok(Sent { answer: Answer::Conflict { revision, head }, logged, refusal: None })
+}
+
+impl Sent {
+    /// The id under the number of the transaction, kept beside the answer.
+    pub(crate) fn logged(&self) -> Option<BatchId> {
+        self.logged
+    }
+}
+
+/// The fate of a batch, from the id that the log has under its number.
+pub(crate) fn fate(fate: BatchFate, logged: Option<BatchId>, head: Option<&StreamHead>) -> CommitFate {
+    match fate {
+        BatchFate::NotApplied => CommitFate::NotApplied,
+        BatchFate::Unknown { number, batch } => match logged {
+            Some(found) if found == batch => CommitFate::Applied,
+            Some(_) => CommitFate::NotApplied,
+            None if head.is_some_and(|head| head.number < number) => CommitFate::NotApplied,
+            None => CommitFate::Unknown,
+        },
+    }
+}
+
+/// The head that a conflict has shown.
+pub(crate) fn shown_head(revision: Revision, head: Option<Head<HeadDetails>>) -> Option<KnownHead> {
+    head.map(|head| KnownHead { revision, head: Box::new(head) })
+}
+
+/// Writes the parts of a large batch. Returns false if the head is another one.
+pub(crate) async fn write_parts(
+    realm: &Realm,
+    stream: Stream,
+    revision: Revision,
+    encoded: &EncodedBatch,
+) -> Result<bool, CommitError> {
+    for (key, value) in &encoded.parts {
+        let put = EngineOperation::put(realm.key(&RealmKey::Part(*key)), value.clone());
+        let guarded = EngineTransaction::guarded(realm.key(&RealmKey::Head(stream)), revision);
+        let request = EngineTransaction { then: vec![put], ..guarded };
+        let answer = realm.repeat(&request).await.map_err(|error| CommitError::NotCommitted(error.into()))?;
+        if !answer.succeeded {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// The audit entries that a rewrite may replace: those since the last append with entries.
+#[derive(Clone, Debug)]
+pub(crate) struct EntryTail {
+    before: Chain,
+    entries: Vec<Arc<AuditEntry>>,
+}
+
+impl EntryTail {
+    /// No entry may be replaced.
+    pub(crate) fn at(chain: Chain) -> Self {
+        Self { before: chain, entries: Vec::new() }
+    }
+
+    /// The batch that follows a head.
+    pub(crate) fn next_batch(
+        &self,
+        stream: Stream,
+        head: &StreamHead,
+        id: BatchId,
+        new: NewBatch,
+    ) -> Result<Batch, CommitError> {
+        let NewBatch { records, entries, mode, .. } = new;
+        let chain_before = match (mode, entries.first()) {
+            (AuditMode::Append, _) | (AuditMode::Rewrite, None) => head.details.chain,
+            (AuditMode::Rewrite, Some(_)) => self.chain_before(&entries)?,
+        };
+        Ok(Batch {
+            stream,
+            number: head.number + 1,
+            term: head.term,
+            id,
+            records_before: head.details.records,
+            mode,
+            chain_before,
+            records,
+            entries,
+        })
+    }
+
+    /// The chain before entries that replace the last ones.
+    fn chain_before(&self, entries: &[Arc<AuditEntry>]) -> Result<Chain, CommitError> {
+        let kept = self.entries.len().checked_sub(entries.len()).ok_or(CommitError::NotTheLastEntries)?;
+        let (kept, replaced) = self.entries.split_at(kept);
+        let is_same = |(one, other): (&Arc<AuditEntry>, &Arc<AuditEntry>)| {
+            one.number == other.number && one.at == other.at && one.subjects() == other.subjects()
+        };
+        if !replaced.iter().zip(entries).all(is_same) {
+            return Err(CommitError::NotTheLastEntries);
+        }
+        kept.last()
+            .map_or(Ok(self.before), |last| Chain::at(last).map_err(|link| CommitError::Batch(link.into())))
+    }
+
+    /// Takes note of a committed batch.
+    pub(crate) fn add(&mut self, mode: AuditMode, chain_before: Chain, entries: Vec<Arc<AuditEntry>>) {
+        match mode {
+            _ if entries.is_empty() => {}
+            AuditMode::Append => *self = Self { before: chain_before, entries },
+            AuditMode::Rewrite => {
+                self.entries.retain(|entry| entry.number <= chain_before.number);
+                self.entries.extend(entries);
+            }
+        }
+    }
+}
+
+/// The details of the head after a batch.
+pub(crate) fn details_after(
+    head: &StreamHead,
+    batch: &Batch,
+    chain: Chain,
+    time: &StreamTime,
+) -> HeadDetails {
+    let HeadDetails { snapshot, wall, format, .. } = head.details;
+    HeadDetails { records: batch.records_after(), chain, snapshot, wall: wall.max(time.wall), format }
+}

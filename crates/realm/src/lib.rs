@@ -1,0 +1,50 @@
+//! The streams of a realm on an engine that several servers share.
+//!
+//! Each server keeps an ordinary journal in a directory as a replica; the engine is the authority. The owner of a
+//! stream commits a batch to the engine first ([`OwnedStream`]), then appends it to its journal and publishes. Every
+//! other server follows all streams ([`Follower`]) and appends each batch to its own journal, in order. The shared
+//! stream has no owner ([`SharedStream`]).
+//!
+//! ```text
+//!   OwnedStream::commit ──▶ if head is unchanged then put log, put head ──▶ engine ──watch──▶ Follower::next
+//! ```
+//!
+//! Safety depends on one comparison for each commit (see `forewarn_ownership`), never on a lease or a clock. No HTTP, no
+//! policy of membership, no timers of takeover: these are the server's.
+
+mod batch;
+mod commit;
+mod engine;
+mod error;
+mod follow;
+mod head;
+mod keys;
+mod links;
+mod owned_stream;
+mod pages;
+mod read;
+mod realm;
+mod realm_key;
+mod records;
+mod seal;
+mod shared_stream;
+mod snapshot;
+mod trim;
+
+pub use forewarn_ownership::{BatchId, OwnerRecord, Revision, ServerName, Term};
+
+pub use batch::{AuditMode, BATCH_BYTES_MAX, Batch, BatchError, PART_BYTES_MAX};
+pub use commit::{CommitFate, NewBatch};
+pub use engine::*;
+pub use error::{CommitError, RealmError};
+pub use follow::{COMPARISON_INTERVAL, Follower, RealmChange};
+pub use head::{HeadDetails, KnownHead, SnapshotRef, StreamHead, StreamPosition, StreamTime, position_of};
+pub use keys::{BadPrefix, Keyspace, PartKey, RealmKey, SnapshotId};
+pub use owned_stream::{CommitOutcome, MoveOutcome, NewStream, OwnedStream, TakeoverOutcome};
+pub use read::{CONTENT_BYTES_MAX, ReadFrom, RealmHeads, StreamContent, StreamStart};
+pub use realm::{CallTimes, Realm, SERVER_LEASE_SECONDS, STREAMS_MAX};
+pub use realm_key::{EngineMemory, Joined, RestoreEvidence, SECRET_BYTES_MAX};
+pub use records::{ArchivedNumbers, RealmRecord, ServerRecord};
+pub use shared_stream::{SharedCreation, SharedOutcome, SharedStream};
+pub use snapshot::{SnapshotProgress, SnapshotWriting};
+pub use trim::TrimProgress;

@@ -1,0 +1,257 @@
+//! The handle of a realm: an engine, the keys in it, and the time limits of calls.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use forewarn_control::Stream;
+use forewarn_ownership::{BatchId, OwnerRecord, Revision, ServerName};
+use tokio::time::{Instant, sleep};
+
+use crate::engine::{
+    Engine, EngineError, EngineOperation, EngineTransaction, KeyPage, KeyValue, LeaseId, ReadRequest,
+    TransactionAnswer,
+};
+use crate::error::RealmError;
+use crate::keys::{Keyspace, RealmKey};
+use crate::read::owner_record;
+use crate::records::{ArchivedNumbers, JsonRecord, ServerRecord};
+
+/// Maximum number of streams of a realm: the shared one and all clusters.
+pub const STREAMS_MAX: u32 = 10_000;
+
+/// Seconds after which the key of a silent server goes.
+pub const SERVER_LEASE_SECONDS: u32 = 5;
+
+/// The pause after a first failed call, and the longest one.
+const PAUSE_MIN: Duration = Duration::from_millis(10);
+const PAUSE_MAX: Duration = Duration::from_millis(160);
+
+/// Time limits of calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CallTimes {
+    /// Of one attempt of a small call, such as a commit.
+    pub attempt: Duration,
+    /// Of one attempt of a call with many bytes.
+    pub large_attempt: Duration,
+    /// Of all attempts of a call that may be given up: all except commits.
+    pub total: Duration,
+}
+
+impl Default for CallTimes {
+    /// 300 ms, 2 s, and 5 s.
+    fn default() -> Self {
+        let (attempt, large_attempt) = (Duration::from_millis(300), Duration::from_secs(2));
+        Self { attempt, large_attempt, total: Duration::from_secs(5) }
+    }
+}
+
+/// A realm: everything under one prefix of one engine. Clones share connections.
+#[derive(Clone, Debug)]
+pub struct Realm {
+    engine: Engine,
+    keys: Keyspace,
+    times: CallTimes,
+}
+
+/// Pauses between attempts of a call.
+#[derive(Debug)]
+pub(crate) struct Pauses(Duration);
+
+impl Pauses {
+    pub(crate) fn new() -> Self {
+        Self(PAUSE_MIN)
+    }
+
+    pub(crate) async fn next(&mut self) {
+        sleep(self.0).await;
+        self.0 = (self.0 * 2).min(PAUSE_MAX);
+    }
+}
+
+impl Realm {
+    #[must_use]
+    pub fn new(engine: Engine, keys: Keyspace, times: CallTimes) -> Self {
+        Self { engine, keys, times }
+    }
+
+    /// The engine.
+    #[must_use]
+    pub fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    /// The keys.
+    #[must_use]
+    pub fn keys(&self) -> &Keyspace {
+        &self.keys
+    }
+
+    /// The time limits of calls.
+    #[must_use]
+    pub fn times(&self) -> &CallTimes {
+        &self.times
+    }
+
+    pub(crate) fn key(&self, key: &RealmKey) -> Bytes {
+        self.keys.key(key)
+    }
+
+    /// Repeats a call until it has an answer, or its time is over.
+    pub(crate) async fn until_answered<T>(
+        &self,
+        mut call: impl AsyncFnMut() -> Result<T, EngineError>,
+    ) -> Result<T, EngineError> {
+        let (begin, mut pauses) = (Instant::now(), Pauses::new());
+        loop {
+            match call().await {
+                Err(error) if error.may_be_repeated() && begin.elapsed() < self.times.total => {
+                    pauses.next().await;
+                }
+                answer => return answer,
+            }
+        }
+    }
+
+    /// Reads one page of keys, with as many attempts as the time allows.
+    pub(crate) async fn read(&self, request: &ReadRequest) -> Result<KeyPage, EngineError> {
+        self.until_answered(async || self.engine.read(request, self.times.large_attempt).await).await
+    }
+
+    /// Reads one key.
+    pub(crate) async fn get(&self, key: &RealmKey) -> Result<Option<KeyValue>, RealmError> {
+        let request = ReadRequest::new(crate::engine::KeySpan::one(self.key(key)));
+        let attempt = async || self.engine.read(&request, self.times.attempt).await;
+        Ok(self.until_answered(attempt).await?.entries.pop())
+    }
+
+    /// Applies a transaction that may be applied twice without harm, with as many attempts as the time allows.
+    pub(crate) async fn repeat(
+        &self,
+        transaction: &EngineTransaction,
+    ) -> Result<TransactionAnswer, EngineError> {
+        self.until_answered(async || self.engine.transact(transaction, self.times.large_attempt).await).await
+    }
+
+    /// Writes a value that a repetition does not change.
+    async fn put(
+        &self,
+        key: &RealmKey,
+        value: Bytes,
+        lease: Option<LeaseId>,
+    ) -> Result<Revision, RealmError> {
+        let put = EngineOperation::Put { key: self.key(key), value, lease };
+        let transaction = EngineTransaction { then: vec![put], ..EngineTransaction::default() };
+        Ok(self.repeat(&transaction).await?.revision)
+    }
+
+    async fn delete(&self, key: &RealmKey) -> Result<Revision, RealmError> {
+        let delete = EngineOperation::Delete(crate::engine::KeySpan::one(self.key(key)));
+        let transaction = EngineTransaction { then: vec![delete], ..EngineTransaction::default() };
+        Ok(self.repeat(&transaction).await?.revision)
+    }
+
+    /// Announces a live server. The key goes when the lease ends.
+    ///
+    /// # Errors
+    /// Fails if the engine is unavailable, or the lease has ended.
+    pub async fn announce_server(
+        &self,
+        name: &ServerName,
+        record: &ServerRecord,
+        lease: LeaseId,
+    ) -> Result<Revision, RealmError> {
+        self.put(&RealmKey::Server(name.clone()), record.to_json(), Some(lease)).await
+    }
+
+    /// Stores the numbers of the last batches on the disk of a server.
+    ///
+    /// # Errors
+    /// Fails if the engine is unavailable.
+    pub async fn record_archived(
+        &self,
+        name: &ServerName,
+        numbers: &ArchivedNumbers,
+    ) -> Result<Revision, RealmError> {
+        self.put(&RealmKey::Archived(name.clone()), numbers.to_json(), None).await
+    }
+
+    /// Forgets the archive of a server that is removed from the realm.
+    ///
+    /// # Errors
+    /// Fails if the engine is unavailable.
+    pub async fn forget_archive(&self, name: &ServerName) -> Result<Revision, RealmError> {
+        self.delete(&RealmKey::Archived(name.clone())).await
+    }
+
+    /// Sets or removes the preferred owner of a stream.
+    ///
+    /// # Errors
+    /// Fails if the engine is unavailable.
+    pub async fn set_preferred(
+        &self,
+        stream: Stream,
+        server: Option<&ServerName>,
+    ) -> Result<Revision, RealmError> {
+        let key = RealmKey::Preferred(stream);
+        match server {
+            Some(server) => self.put(&key, server.to_json(), None).await,
+            None => self.delete(&key).await,
+        }
+    }
+
+    /// Grants a lease for the key of a server.
+    ///
+    /// # Errors
+    /// Fails if the engine is unavailable.
+    pub async fn grant_lease(&self) -> Result<LeaseId, RealmError> {
+        let grant = async || self.engine.grant_lease(SERVER_LEASE_SECONDS, self.times.attempt).await;
+        Ok(self.until_answered(grant).await?)
+    }
+
+    /// Keeps a lease alive, once.
+    ///
+    /// # Errors
+    /// Fails if the engine is unavailable, or the lease has ended.
+    pub async fn keep_lease_alive(&self, lease: LeaseId) -> Result<(), RealmError> {
+        let keep = async || self.engine.keep_lease_alive(lease, self.times.attempt).await;
+        Ok(self.until_answered(keep).await?)
+    }
+
+    /// Ends a lease, and deletes its keys.
+    ///
+    /// # Errors
+    /// Fails if the engine is unavailable, or the lease has ended.
+    pub async fn revoke_lease(&self, lease: LeaseId) -> Result<(), RealmError> {
+        let revoke = async || self.engine.revoke_lease(lease, self.times.attempt).await;
+        Ok(self.until_answered(revoke).await?)
+    }
+
+    /// Removes the history of the engine before a revision.
+    ///
+    /// # Errors
+    /// Fails if the engine is unavailable.
+    pub async fn compact(&self, revision: Revision) -> Result<(), RealmError> {
+        let compact = async || self.engine.compact(revision, self.times.large_attempt).await;
+        Ok(self.until_answered(compact).await?)
+    }
+
+    /// The owner of a stream.
+    ///
+    /// # Errors
+    /// Fails if the engine is unavailable, or the value is damaged.
+    pub async fn owner(&self, stream: Stream) -> Result<Option<OwnerRecord>, RealmError> {
+        let found = self.get(&RealmKey::Owner(stream)).await?;
+        found.map(|entry| owner_record(stream, &entry)).transpose()
+    }
+}
+
+/// An id that no other transaction has.
+pub(crate) fn new_batch_id() -> Result<BatchId, RealmError> {
+    random().map(BatchId)
+}
+
+pub(crate) fn random<const N: usize>() -> Result<[u8; N], RealmError> {
+    let mut bytes = [0; N];
+    getrandom::fill(&mut bytes).map_err(|error| RealmError::Random(error.to_string()))?;
+    Ok(bytes)
+}
