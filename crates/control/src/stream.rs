@@ -25,6 +25,8 @@ pub struct StreamPosition {
     pub number: u64,
     /// Number of changes of the owner before that batch.
     pub term: u64,
+    /// Number of records of the stream, with that batch.
+    pub records: u64,
 }
 
 /// Prefix of the word for a cluster, before its number.

@@ -107,6 +107,7 @@ fn refused(error: &ControlError) -> ApprovalError {
         | ControlError::Bad(_)
         | ControlError::AddressTaken { .. }
         | ControlError::NoSuchCluster
+        | ControlError::Elsewhere
         | ControlError::Rejected(_)
         | ControlError::NoNotice(_)
         | ControlError::NoEvent

@@ -21,12 +21,16 @@ use forewarn_store::{
     AUDIT_RETENTION, AppendError, Appended, AuditCheck, AuditLogReader, CopyError, IfMissing, Journal,
     Options, Reach, RecentLog, Recovered, StreamState,
 };
-use tokio::sync::oneshot;
+use tokio::sync::{Mutex, oneshot};
 
 #[cfg(test)]
 use crate::driver::SlowDisk;
 use crate::long_work::run_long_work;
-use crate::realm::{CommitError, LoggedBatch, LoggedWrite, StreamLog};
+use crate::clock::Clock;
+use crate::driver::Role;
+use crate::realm::{CommitError, StreamLog};
+use forewarn_control::StreamPosition;
+use forewarn_realm::{AuditMode, Batch, SharedStream};
 
 /// First and longest pause before the journal is reopened.
 const PAUSE_MIN: Duration = Duration::from_millis(100);
@@ -47,6 +51,8 @@ pub(crate) struct JournalHandle {
     audit_keep: Duration,
     /// End of the journal when it failed: another or an older journal is rejected.
     reached: Option<Reach>,
+    /// The shared stream of the realm, of which the journal is a copy.
+    shared: Option<Arc<Mutex<SharedStream>>>,
     #[cfg(test)]
     slow_disk: SlowDisk,
 }
@@ -102,6 +108,11 @@ impl JournalHandle {
         Self { audit_keep, ..Self::new(Some(directory), journal) }
     }
 
+    /// The same, as a copy of the log of a realm.
+    pub(crate) fn of_realm(self, shared: SharedStream) -> Self {
+        Self { shared: Some(Arc::new(Mutex::new(shared))), ..self }
+    }
+
     #[cfg(test)]
     pub(crate) fn with_slow_disk(self, slow_disk: SlowDisk) -> Self {
         Self { slow_disk, ..self }
@@ -115,6 +126,7 @@ impl JournalHandle {
             retry,
             audit_keep: AUDIT_RETENTION,
             reached: None,
+            shared: None,
             #[cfg(test)]
             slow_disk: SlowDisk::default(),
         }
@@ -126,7 +138,11 @@ impl JournalHandle {
             stream,
             is_durable: self.directory.is_some(),
             journal: self.journal.clone(),
-            log: StreamLog::None,
+            log: match (&self.shared, stream) {
+                (None, _) => StreamLog::None,
+                (Some(shared), Stream::Shared) => StreamLog::Shared(Arc::clone(shared)),
+                (Some(_), Stream::Cluster(_)) => StreamLog::Followed,
+            },
             #[cfg(test)]
             slow_disk: self.slow_disk.clone(),
         }
@@ -216,7 +232,8 @@ impl JournalHandle {
 impl StreamJournal {
     /// The same journal for another stream.
     pub(crate) fn of(&self, stream: Stream) -> Self {
-        Self { stream, ..self.clone() }
+        let log = if self.is_of_a_realm() { StreamLog::Followed } else { StreamLog::None };
+        Self { stream, log, ..self.clone() }
     }
 
     /// Returns true if the journal outlives the process.
@@ -251,10 +268,11 @@ impl StreamJournal {
         &self,
         records: &mut Vec<Record>,
         audit: &[Arc<AuditEntry>],
+        clock: &Clock,
     ) -> Result<Appended, CommitError> {
         #[cfg(test)]
         self.slow_disk.check()?;
-        self.log.commit(self.stream, records, audit, LoggedWrite::Append).await?;
+        self.log.commit(records, audit, AuditMode::Append, clock).await?;
         Ok(self.append_here(records, audit).await?)
     }
 
@@ -266,11 +284,34 @@ impl StreamJournal {
         }
     }
 
+    /// The place of the next batch in the log of a realm, with so many records. None outside of one.
+    pub(crate) async fn next_position(&self, records: usize) -> Option<StreamPosition> {
+        self.log.next_position(records).await
+    }
+
+    /// Batches of the shared stream that the journal lacks.
+    pub(crate) async fn missing_batches(&self) -> Result<Vec<Batch>, CommitError> {
+        self.log.missing_batches().await
+    }
+
+    /// Returns true if the journal is a copy of the log of a realm.
+    pub(crate) fn is_of_a_realm(&self) -> bool {
+        match self.log {
+            StreamLog::None => false,
+            StreamLog::Followed | StreamLog::Owned(_) | StreamLog::Shared(_) => true,
+        }
+    }
+
+    /// The log of the realm.
+    pub(crate) fn log(&self) -> &StreamLog {
+        &self.log
+    }
+
     /// Copies a batch of the log of the realm.
-    pub(crate) async fn copy_batch(&self, batch: &LoggedBatch) -> Result<Appended, AppendError> {
-        match batch.write {
-            LoggedWrite::Append => self.append_here(&mut batch.records.clone(), &batch.entries).await,
-            LoggedWrite::Rewrite => self.rewrite_here(&batch.records, &batch.entries).await,
+    pub(crate) async fn copy_batch(&self, batch: &Batch) -> Result<Appended, AppendError> {
+        match batch.mode {
+            AuditMode::Append => self.append_here(&mut batch.records.clone(), &batch.entries).await,
+            AuditMode::Rewrite => self.rewrite_here(&batch.records, &batch.entries).await,
         }
     }
 
@@ -303,10 +344,11 @@ impl StreamJournal {
     /// Appends records, and replaces the last audit entries, which are hidden.
     pub(crate) async fn rewrite(
         &self,
-        records: &mut Vec<Record>,
+        records: &[Record],
         audit: &[Arc<AuditEntry>],
+        clock: &Clock,
     ) -> Result<(), CommitError> {
-        self.log.commit(self.stream, records, audit, LoggedWrite::Rewrite).await?;
+        self.log.commit(records, audit, AuditMode::Rewrite, clock).await?;
         self.rewrite_here(records, audit).await?;
         Ok(())
     }

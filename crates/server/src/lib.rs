@@ -40,6 +40,7 @@ mod long_work;
 mod message;
 pub mod operator;
 mod publication;
+mod realm;
 mod rejections;
 mod replacement;
 mod resource_groups;

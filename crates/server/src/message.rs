@@ -9,13 +9,14 @@ use forewarn_control::request::{ClusterRequest, Reply, RequestContext, SharedReq
 use forewarn_control::shared::SharedState;
 use forewarn_control::{ClockChange, ClusterId, ClusterState, ControlError};
 use forewarn_lifecycle::{MaintenanceId, Now, Seed, Target, Timestamp};
+use forewarn_realm::Batch;
 use forewarn_store::CopyError;
 use forewarn_types::{Moment, Span};
 use tokio::sync::oneshot;
 
 use crate::clock::Speed;
 use crate::initial_state::StreamStart;
-use crate::realm::{LoggedBatch, NewOwnership};
+use crate::realm::NewOwnership;
 
 /// The sender of a reply to a request.
 pub(crate) type ReplySender = oneshot::Sender<Result<Reply, ControlError>>;
@@ -65,13 +66,18 @@ pub(crate) enum ClusterMessage {
         reason: String,
     },
     /// The log of the realm has another batch.
-    Logged(Box<LoggedBatch>),
+    Logged(Box<Batch>),
     /// The owner has published everything up to that batch.
     PublishedByOwner(u64),
     /// This server owns the cluster.
     Own {
         ownership: NewOwnership,
-        reply: oneshot::Sender<()>,
+        /// True if the driver decides from now on.
+        reply: oneshot::Sender<bool>,
+    },
+    /// Replied to with the place of the copy in the log.
+    Position {
+        reply: oneshot::Sender<forewarn_realm::StreamPosition>,
     },
     /// Another server owns the cluster.
     Disown,
@@ -103,7 +109,7 @@ pub(crate) enum SharedMessage {
         reply: ReplySender,
     },
     /// The log of the realm has another batch.
-    Logged(Box<LoggedBatch>),
+    Logged(Box<Batch>),
     /// Records that the clocks show this time.
     RecordClock {
         now: Now,

@@ -11,6 +11,7 @@ use forewarn_control::{
     Environment, Record, Stream, decide_shared,
 };
 use forewarn_lifecycle::{Now, Seed};
+use forewarn_realm::Batch as LoggedBatch;
 use forewarn_store::{AppendError, StreamState};
 use tokio::sync::{mpsc, oneshot};
 
@@ -20,7 +21,7 @@ use crate::driver::{DriverContext, first_revision, start_cluster};
 use crate::initial_state::StreamStart;
 use crate::journal::StreamJournal;
 use crate::message::{PendingReplies, ReplySender, SharedMessage};
-use crate::realm::{CommitError, LoggedBatch};
+use crate::realm::CommitError;
 use crate::snapshot::Snapshot;
 
 pub(crate) struct SharedDriver {
@@ -168,7 +169,7 @@ impl SharedDriver {
             return batch.finish();
         }
         self.add_position(&mut batch).await;
-        match self.journal.append(&mut batch.records, &batch.audit).await {
+        match self.journal.append(&mut batch.records, &batch.audit, &self.context.clock).await {
             Err(CommitError::Behind) => Box::pin(self.decide_again(batch)).await,
             Err(error) => {
                 self.handle_commit_error(&error);
@@ -250,7 +251,7 @@ impl SharedDriver {
     fn handle_commit_error(&mut self, error: &CommitError) {
         match error {
             CommitError::Journal(error) => self.handle_journal_failure(error),
-            CommitError::Fenced | CommitError::Behind | CommitError::Rejected(_) => {
+            CommitError::Fenced(_) | CommitError::Behind | CommitError::NotCommitted(_) => {
                 self.roll_back();
                 tracing::error!(%error, "the log rejected a commit of the shared stream");
             }
@@ -332,7 +333,7 @@ impl SharedDriver {
 impl SharedDriver {
     /// Copies a batch that another server has written. One that the state contains already is ignored.
     async fn follow(&mut self, logged: LoggedBatch) {
-        if logged.position.number != self.log_number() + 1 {
+        if logged.number != self.log_number() + 1 {
             return;
         }
         let copied = match self.journal.copy_batch(&logged).await {
@@ -354,7 +355,7 @@ impl SharedDriver {
     /// Decides the requests of a batch again, after the batches that another server has written first.
     async fn decide_again(&mut self, batch: SharedBatch) {
         self.roll_back();
-        match self.journal.missing_batches(self.log_number()).await {
+        match self.journal.missing_batches().await {
             Ok(missing) => {
                 for logged in missing {
                     self.follow(logged).await;
@@ -380,7 +381,7 @@ impl SharedDriver {
 
     /// Puts the place of a batch in the log of a realm before its records.
     async fn add_position(&mut self, batch: &mut SharedBatch) {
-        if let Some(position) = self.journal.next_position().await {
+        if let Some(position) = self.journal.next_position(batch.records.len() + 1).await {
             let record = Record::positioned(self.context.clock.now(), Stream::Shared, position);
             if let Entry::Shared(change) = &record.entry {
                 Arc::make_mut(&mut self.state).apply(record.now, change);

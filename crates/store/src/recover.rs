@@ -204,21 +204,6 @@ impl JournalReader<'_> {
         let heading =
             headings.get(StreamKey::SHARED).ok_or_else(|| self.damaged("it has no shared stream"))?;
         let mut restoring = shared::Restoring::default();
-        self.read_rows(StreamKey::SHARED, heading, |row| match row {
-            StateRow::Shared(row) => restoring.add(row),
-            StateRow::Rules(_)
-            | StateRow::Site(_)
-            | StateRow::Described(..)
-            | StateRow::Failed(..)
-            | StateRow::Reminded(..)
-            | StateRow::Receipt(_)
-            | StateRow::Resource(_)
-            | StateRow::Booted(_)
-            | StateRow::Positioned(_)
-            | StateRow::Webhook(..)
-            | StateRow::Closed(..)
-            | StateRow::Cluster(_) => Err(BadRows("a row is not of the shared state")),
-        })?;
         self.read_rows(StreamKey::SHARED, heading, |row| restoring.add(shared_row(row)?))?;
         let shared = restoring.finish().map_err(|error| self.damaged(error.to_string()))?;
         let mut state = ControlState::from_parts(Arc::new(shared), []);

@@ -196,6 +196,7 @@ pub(crate) fn shared_row(row: StateRow) -> Result<shared::Row, BadRows> {
         | StateRow::Receipt(_)
         | StateRow::Resource(_)
         | StateRow::Booted(_)
+        | StateRow::Positioned(_)
         | StateRow::Webhook(..)
         | StateRow::Closed(..)
         | StateRow::Cluster(_) => Err(BadRows("a row is not of the shared state")),

@@ -34,7 +34,7 @@ pub(crate) fn of_problem(problem: &ControlError) -> ArmError {
         ControlError::Outdated
         | ControlError::Unclaimed
         | ControlError::ClusterFailed(_)
-        | ControlError::Unavailable => ArmError::new(503, "ServiceUnavailable", text),
+        | ControlError::Unavailable | ControlError::Elsewhere => ArmError::new(503, "ServiceUnavailable", text),
     }
 }
 

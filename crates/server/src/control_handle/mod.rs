@@ -5,6 +5,7 @@
 //! if the cluster has changed, it is planned again.
 
 mod cluster_changes;
+mod joining;
 mod opening;
 mod reading;
 mod replacing;
@@ -34,6 +35,7 @@ use crate::hypervisor::{HostWorker, Hypervisor};
 use crate::initial_state::InitialState;
 use crate::journal::JournalHandle;
 use crate::message::{ClockCommand, ClockMessage, ClusterMessage, SharedMessage};
+use crate::realm::RealmHandle;
 use crate::rejections::RecentRejections;
 use crate::replacement::{ReplacementHooks, ServerState};
 use crate::snapshot::{Snapshot, State};
@@ -113,7 +115,7 @@ impl ControlHandle {
 
     /// Starts the drivers and their supervisor on the current runtime.
     fn spawn(initial: &InitialState, journal: JournalHandle, clock: Clock, hypervisor: Hypervisor) -> Self {
-        let (control, supervising) = Self::prepare(initial, journal, clock, hypervisor);
+        let (control, supervising) = Self::prepare(initial, journal, clock, hypervisor, None);
         tokio::spawn(supervising);
         control
     }
@@ -124,6 +126,7 @@ impl ControlHandle {
         journal: JournalHandle,
         clock: Clock,
         hypervisor: Hypervisor,
+        realm: Option<RealmHandle>,
     ) -> (Self, impl Future<Output = ()> + Send + 'static) {
         let (shared, shared_inbox) = mpsc::channel(MESSAGES_WAITING_MAX);
         let (clock_messages, clock_inbox) = mpsc::channel(MESSAGES_WAITING_MAX);
@@ -147,6 +150,7 @@ impl ControlHandle {
             rejections: RecentRejections::default(),
             planning: Arc::default(),
             runtime: tokio::runtime::Handle::current(),
+            realm,
         };
         let control = Self { cluster: ClusterId::DEFAULT, parts: Arc::new(parts) };
         let inboxes = Inboxes { shared: shared_inbox, clock: clock_inbox };

@@ -16,6 +16,7 @@ use crate::hypervisor::Hypervisor;
 use crate::initial_state::{InitialState, Readers};
 use crate::journal::JournalHandle;
 use crate::message::ClusterMessage;
+use crate::realm::RealmHandle;
 use crate::supervisor::abort_on_panic;
 
 /// Fewest threads of the drivers: a long decision in one cluster leaves others to the rest.
@@ -112,6 +113,17 @@ impl ControlHandle {
         clock: Clock,
         hypervisor: Hypervisor,
     ) -> io::Result<Self> {
+        Self::on_own_threads_in(initial, journal, clock, hypervisor, None)
+    }
+
+    /// The same for a server in a realm.
+    pub(super) fn on_own_threads_in(
+        initial: &InitialState,
+        journal: JournalHandle,
+        clock: Clock,
+        hypervisor: Hypervisor,
+        realm: Option<RealmHandle>,
+    ) -> io::Result<Self> {
         let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(cores.max(DRIVER_THREADS_MIN))
@@ -120,7 +132,7 @@ impl ControlHandle {
             .build()?;
         let (control, supervising) = {
             let _on_runtime = runtime.enter();
-            Self::prepare(initial, journal, clock, hypervisor)
+            Self::prepare(initial, journal, clock, hypervisor, realm)
         };
         let thread = std::thread::Builder::new().name("supervisor".to_owned());
         thread.spawn(move || runtime.block_on(abort_on_panic("supervisor", supervising)))?;

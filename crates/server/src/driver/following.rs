@@ -12,13 +12,13 @@ use std::sync::Arc;
 
 use forewarn_control::{Chain, ClusterEntry, Entry, Record, Stream};
 use forewarn_lifecycle::MaintenanceId;
+use forewarn_realm::{AuditMode, Batch as LoggedBatch};
 use forewarn_store::AppendError;
 
 use super::Driver;
 use super::batch::Batch;
 use crate::cluster_runtime::ClusterRuntime;
-use crate::initial_state::Readers;
-use crate::realm::{LoggedBatch, NewOwnership, StreamLog};
+use crate::realm::{NewOwnership, StreamLog, place};
 
 /// The part of a driver in its cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,9 +43,14 @@ impl Driver {
         self.state.position().map_or(0, |position| position.number)
     }
 
+    /// The place of the copy in the log.
+    pub(super) fn log_position(&self) -> forewarn_realm::StreamPosition {
+        place(self.state.position().unwrap_or_default(), self.audit_end)
+    }
+
     /// Puts the place of a batch in the log of a realm before its records.
     pub(super) async fn add_position(&mut self, records: &mut Vec<Record>) {
-        if let Some(position) = self.journal.next_position().await {
+        if let Some(position) = self.journal.next_position(records.len() + 1).await {
             let now = self.context.clock.now();
             let record = Record::positioned(now, Stream::Cluster(self.id), position);
             self.apply(std::slice::from_ref(&record));
@@ -56,7 +61,7 @@ impl Driver {
     /// Copies a batch of the log. One that the state contains already is ignored; after a gap, the caller sends what is
     /// missing.
     pub(super) async fn follow(&mut self, logged: LoggedBatch) {
-        if self.role != Role::Follower || logged.position.number != self.log_number() + 1 {
+        if self.role != Role::Follower || logged.number != self.log_number() + 1 {
             return;
         }
         let announced = announced_at_end(&logged.records);
@@ -70,7 +75,11 @@ impl Driver {
         let effects = self.apply(&logged.records);
         effects.into_iter().for_each(|effect| self.held.batch.add(effect));
         self.held.first_position.get_or_insert(copied.first_position);
-        logged.write.apply(&mut self.held.batch.audit, logged.entries);
+        let unpublished = &mut self.held.batch.audit;
+        if logged.mode == AuditMode::Rewrite {
+            unpublished.truncate(unpublished.len().saturating_sub(logged.entries.len()));
+        }
+        unpublished.extend(logged.entries);
         self.audit_end = self.held.batch.audit.last().and_then(|entry| Chain::at(entry).ok()).unwrap_or(self.audit_end);
         self.held.batch.is_visible = true;
         self.unread = announced.into_iter().collect();
@@ -112,10 +121,10 @@ impl Driver {
 
     /// Begins to decide: the state contains every batch of the log. Everything unfinished is carried out again; events
     /// that no VM may have read get their whole notice.
-    pub(super) async fn begin_ownership(&mut self, ownership: NewOwnership) {
+    pub(super) async fn begin_ownership(&mut self, ownership: NewOwnership) -> bool {
         let NewOwnership { log, number, clock } = ownership;
         if self.role == Role::Owner || self.log_number() != number || self.journal.is_broken() {
-            return tracing::debug!(cluster = self.id.0, number, "an ownership came too late");
+            return false;
         }
         self.journal.set_log(StreamLog::Owned(log));
         self.context.clock = self.context.clock.continued_from(clock);
@@ -127,6 +136,7 @@ impl Driver {
         self.restart_runtime();
         self.publish_all();
         self.resume().await;
+        self.role == Role::Owner
     }
 
     /// Another server owns the cluster now. Decisions that are not in the log have not happened.
@@ -147,15 +157,6 @@ impl Driver {
         let revision = self.runtime.revision;
         self.runtime = ClusterRuntime::new(self.id, Arc::clone(&self.context.directory), now);
         self.runtime.revision = revision;
-    }
-
-    /// VMs can read documents, of which another server decides.
-    pub(super) fn is_follower_with_readers(&mut self) -> bool {
-        if self.role == Role::Owner {
-            return false;
-        }
-        self.readers = Readers::Present;
-        true
     }
 }
 

@@ -180,9 +180,11 @@ impl Driver {
             ClusterMessage::Logged(batch) => self.follow(*batch).await,
             ClusterMessage::PublishedByOwner(number) => self.follow_publication(number),
             ClusterMessage::Own { ownership, reply } => {
-                self.begin_ownership(ownership).await;
-                reply.send(()).ok();
+                let owns = self.begin_ownership(ownership).await;
+                // The caller may have gone.
+                reply.send(owns).ok();
             }
+            ClusterMessage::Position { reply } => drop(reply.send(self.log_position())),
             ClusterMessage::Disown => self.end_ownership(),
             ClusterMessage::Reopened { start, reply } => {
                 self.reopen(start).await;

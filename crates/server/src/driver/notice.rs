@@ -36,12 +36,12 @@ impl Driver {
         let unread: Vec<_> = self.unread.union(&batch.announced).copied().collect();
         let clock = self.context.clock.clone();
         let (mut began, mut started) = (clock.now(), Instant::now());
-        self.add_position(&mut batch.records).await;
         batch.records.extend(Record::unread(began, self.id, &unread));
+        self.add_position(&mut batch.records).await;
         if !batch.announced.is_empty() {
             self.journal.hide_entries_after(self.audit_shown.number);
         }
-        let first_position = self.journal.append(&mut batch.records, &batch.audit).await?.first_position;
+        let first_position = self.journal.append(&mut batch.records, &batch.audit, &clock).await?.first_position;
         self.durable = Some((first_position, batch.audit.clone()));
         self.logged = Arc::clone(&self.state);
         let mut margin = Duration::ZERO;
@@ -58,14 +58,14 @@ impl Driver {
             let replies = batch.pending.replies.iter_mut().filter_map(|(_, reply)| reply.as_mut().ok());
             replies.for_each(|reply| times.show_in_reply(reply));
             let mut records = std::mem::take(&mut times.records);
-            self.add_position(&mut records).await;
             self.apply(&records).into_iter().for_each(|effect| batch.add(effect));
             records.extend(Record::unread(now, self.id, &unread));
+            self.add_position(&mut records).await;
             let moved = times.move_in_audit(&mut batch.audit, self.audit_shown);
             let first = moved.map_or(batch.audit.len(), |(first, _)| first);
             self.audit_end = moved.map_or(self.audit_end, |(_, end)| end);
             (began, started) = (now, Instant::now());
-            self.journal.rewrite(&mut records, &batch.audit[first..]).await?;
+            self.journal.rewrite(&records, &batch.audit[first..], &clock).await?;
             self.logged = Arc::clone(&self.state);
             self.durable = Some((first_position, batch.audit.clone()));
             batch.records.extend(records);

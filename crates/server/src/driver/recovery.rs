@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use forewarn_control::{ClusterId, ControlError, ClusterState, Effect, Entry, Record, Stream};
+use forewarn_realm::CommitFate;
 use forewarn_store::AppendError;
 use tokio::sync::mpsc;
 
 use super::batch::Batch;
 use super::following::HeldBatches;
-use super::{Driver, DriverContext};
+use super::{Driver, DriverContext, Role};
 use crate::cluster_runtime::ClusterRuntime;
 use crate::initial_state::{Readers, StreamStart};
 use crate::message::{ClusterMessage, PendingReplies};
@@ -56,6 +57,9 @@ impl Driver {
 
     /// Continues from the state of the journal: unfinished actions are carried out again, unused claims released.
     pub(super) async fn resume(&mut self) {
+        if self.role == Role::Follower {
+            return;
+        }
         let now = self.context.clock.now();
         let unfinished: Vec<_> = self.state.rules().unfinished().collect();
         unfinished.into_iter().for_each(|action| self.perform(now, action));
@@ -96,14 +100,20 @@ impl Driver {
                 self.handle_append_error(error);
                 pending.reject(&ControlError::Unavailable);
             }
-            CommitError::Fenced => {
+            CommitError::Fenced(fate) => {
                 self.state = Arc::clone(&self.logged);
+                self.audit_end = self.audit_shown;
                 self.end_ownership();
-                pending.reject(&ControlError::Elsewhere);
+                match fate {
+                    // The batch comes with the log.
+                    CommitFate::Applied => pending.send(),
+                    CommitFate::NotApplied => pending.reject(&ControlError::Elsewhere),
+                    CommitFate::Unknown => pending.reject(&ControlError::Unavailable),
+                }
             }
-            CommitError::Behind | CommitError::Rejected(_) => {
+            CommitError::Behind | CommitError::NotCommitted(_) => {
+                tracing::warn!(cluster = self.id.0, %error, "commit failed");
                 self.roll_back();
-                self.violation = Some(error.to_string());
                 pending.reject(&ControlError::Unavailable);
             }
         }
@@ -152,6 +162,8 @@ impl Driver {
     /// Continues from the state of the journal that was opened again.
     pub(super) async fn reopen(&mut self, start: StreamStart<ClusterState>) {
         let StreamStart { state, journal, audit_end, unread, recorded } = start;
+        (self.role, self.logged) = (journal.role(), Arc::clone(&state));
+        self.held = HeldBatches::default();
         (self.state, self.journal, self.recorded_clock) = (state, journal, recorded);
         (self.audit_end, self.audit_shown) = (audit_end, audit_end);
         self.unread = unread.into_iter().collect();

@@ -5,7 +5,7 @@ use std::time::Duration;
 use forewarn_control::{Record, Stream};
 use forewarn_lifecycle::{Now, simulator};
 
-use super::Driver;
+use super::{Driver, Role};
 use crate::clock::ClockKind;
 use crate::clock_policy;
 use crate::initial_state::Readers;
@@ -25,7 +25,7 @@ impl Driver {
         if self.stopping.is_some() {
             return STOPPING_POLL;
         }
-        if self.journal.is_broken() || self.readers == Readers::Absent {
+        if self.journal.is_broken() || self.readers == Readers::Absent || self.role == Role::Follower {
             return IDLE_SLEEP_MAX;
         }
         let clock = &self.context.clock;
@@ -39,7 +39,7 @@ impl Driver {
     /// Records the steady clock where it would otherwise stand still over a restart.
     pub(super) fn record_time_if_due(&mut self) {
         let clock = &self.context.clock;
-        if self.journal.is_durable() && !self.journal.is_broken() && clock.kind() == ClockKind::Real {
+        if self.role == Role::Owner && self.journal.is_durable() && !self.journal.is_broken() && clock.kind() == ClockKind::Real {
             let now = clock_policy::to_record_in_cluster(clock.now(), self.recorded_clock, &self.state);
             now.into_iter().for_each(|now| self.record_clock(now));
         }

@@ -341,7 +341,7 @@ impl From<ControlError> for ApiProblem {
             | ControlError::NotPretending
             | ControlError::RealClock => ProblemKind::Refused,
             ControlError::ClusterFailed(_) => ProblemKind::ClusterFailed,
-            ControlError::Outdated | ControlError::Unclaimed | ControlError::Unavailable => {
+            ControlError::Outdated | ControlError::Unclaimed | ControlError::Unavailable | ControlError::Elsewhere => {
                 ProblemKind::Unavailable
             }
         };

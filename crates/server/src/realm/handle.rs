@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use forewarn_control::request::{ClusterRequest, IdempotencyKey, Reply, Request, RequestContext};
+use forewarn_control::request::{ClusterRequest, IdempotencyKey, Reply, Request};
 use forewarn_control::{ClusterId, ControlError};
 use forewarn_lifecycle::Name;
 use forewarn_peers::{ForwardOutcome, PeerClient};
@@ -62,7 +62,7 @@ impl RealmHandle {
                     Err(ControlError::Elsewhere) => None,
                     answer => Some(answer),
                 },
-                Some(owner) => self.forward(&owner, &Request::Cluster(id, request.clone())).await,
+                Some(owner) => self.forward(&owner, Arc::new(Request::Cluster(id, request.clone()))).await,
                 None => None,
             };
             if let Some(answer) = answer {
@@ -77,12 +77,12 @@ impl RealmHandle {
     }
 
     /// Forwards a request. None if it was not carried out, or may be repeated.
-    async fn forward(&self, owner: &ClusterOwner, request: &Request) -> Option<Result<Reply, ControlError>> {
+    async fn forward(&self, owner: &ClusterOwner, request: Arc<Request>) -> Option<Result<Reply, ControlError>> {
         let client = self.clients.load().get(&owner.server).cloned()?;
-        let outcome = client.request(owner.term, request).await;
-        let may_repeat = outcome.may_repeat(request);
+        let outcome = client.forward(owner.term, &request).await;
+        let may_repeat = outcome.may_repeat(&request);
         match outcome {
-            ForwardOutcome::Answered(answer) => Some(answer),
+            ForwardOutcome::Answered(answer) => Some(*answer),
             ForwardOutcome::NotSent(_) | ForwardOutcome::NotOwner(_) | ForwardOutcome::Unknown(_) => {
                 (!may_repeat).then_some(Err(ControlError::Unavailable))
             }

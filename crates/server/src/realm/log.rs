@@ -4,8 +4,15 @@ use std::sync::Arc;
 
 use forewarn_control::{AuditEntry, Record, StreamPosition};
 use forewarn_lifecycle::Steady;
+use forewarn_realm::{
+    AuditMode, Batch, CommitFate, CommitOutcome, NewBatch, OwnedStream, SharedOutcome, SharedStream,
+    StreamHead, StreamTime,
+};
 use forewarn_store::AppendError;
 use tokio::sync::Mutex;
+
+use super::time::stream_time;
+use crate::clock::Clock;
 
 /// The log of a stream in a realm, of which the journal of this server has a copy.
 #[derive(Clone, Debug, Default)]
@@ -19,34 +26,6 @@ pub(crate) enum StreamLog {
     Owned(Arc<Mutex<OwnedStream>>),
     /// Every server writes the log; the stream has no owner.
     Shared(Arc<Mutex<SharedStream>>),
-}
-
-/// A batch of the log.
-#[derive(Clone, Debug)]
-pub(crate) struct LoggedBatch {
-    pub(crate) position: StreamPosition,
-    pub(crate) records: Vec<Record>,
-    pub(crate) entries: Vec<Arc<AuditEntry>>,
-    pub(crate) write: LoggedWrite,
-}
-
-/// Place of the audit entries of a batch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum LoggedWrite {
-    /// After the last entry of the stream.
-    Append,
-    /// In place of the last entries, which no reader has seen.
-    Rewrite,
-}
-
-impl LoggedWrite {
-    /// Adds entries to those that are not published.
-    pub(crate) fn apply(self, unpublished: &mut Vec<Arc<AuditEntry>>, entries: Vec<Arc<AuditEntry>>) {
-        if self == Self::Rewrite {
-            unpublished.truncate(unpublished.len().saturating_sub(entries.len()));
-        }
-        unpublished.extend(entries);
-    }
 }
 
 /// The ownership of a cluster that this server has got.
@@ -64,13 +43,79 @@ pub(crate) enum CommitError {
     /// The journal of this server failed.
     #[error(transparent)]
     Journal(#[from] AppendError),
-    /// Another server owns the cluster. The batch is not in the log.
+    /// Another server owns the cluster.
     #[error("another server owns the cluster")]
-    Fenced,
+    Fenced(CommitFate),
     /// Another server has written the shared stream first: decide again on its batches.
     #[error("another server has written the shared stream")]
     Behind,
-    /// The log rejects the batch.
-    #[error("the log rejects the batch: {0}")]
-    Rejected(String),
+    /// The engine does not answer, or refuses the batch. It is not in the log.
+    #[error("{0}")]
+    NotCommitted(String),
+}
+
+impl StreamLog {
+    /// The place of the next batch of so many records. None outside of a realm.
+    pub(crate) async fn next_position(&self, records: usize) -> Option<StreamPosition> {
+        match self {
+            Self::None | Self::Followed => None,
+            Self::Owned(owned) => Some(position_after(owned.lock().await.head(), records)),
+            Self::Shared(shared) => shared.lock().await.head().map(|head| position_after(head, records)),
+        }
+    }
+
+    /// Writes a batch, and waits until its outcome is known.
+    pub(crate) async fn commit(
+        &self,
+        records: &[Record],
+        entries: &[Arc<AuditEntry>],
+        mode: AuditMode,
+        clock: &Clock,
+    ) -> Result<(), CommitError> {
+        let new = || NewBatch {
+            records: records.to_vec(),
+            entries: entries.to_vec(),
+            mode,
+            time: stream_time(clock),
+        };
+        match self {
+            Self::None => Ok(()),
+            Self::Followed => Err(CommitError::Fenced(CommitFate::NotApplied)),
+            Self::Owned(owned) => match owned.lock().await.commit(new()).await {
+                Ok(CommitOutcome::Committed { .. }) => Ok(()),
+                Ok(CommitOutcome::Fenced { fate, .. }) => Err(CommitError::Fenced(fate)),
+                Err(error) => Err(CommitError::NotCommitted(error.to_string())),
+            },
+            Self::Shared(shared) => match shared.lock().await.commit(new()).await {
+                Ok(SharedOutcome::Committed { .. } | SharedOutcome::Overtaken { .. }) => Ok(()),
+                Ok(SharedOutcome::Behind { .. }) => Err(CommitError::Behind),
+                Err(error) => Err(CommitError::NotCommitted(error.to_string())),
+            },
+        }
+    }
+
+    /// Batches of the shared stream that the copy of this server lacks.
+    pub(crate) async fn missing_batches(&self) -> Result<Vec<Batch>, CommitError> {
+        let Self::Shared(shared) = self else { return Ok(Vec::new()) };
+        let content = shared.lock().await.catch_up().await;
+        content.map(|content| content.batches).map_err(|error| CommitError::NotCommitted(error.to_string()))
+    }
+
+    /// Writes the clock of an owned stream into its head.
+    pub(crate) async fn refresh_clock(&self, time: StreamTime) -> Result<(), CommitError> {
+        let Self::Owned(owned) = self else { return Ok(()) };
+        match owned.lock().await.refresh_clock(time).await {
+            Ok(CommitOutcome::Committed { .. }) => Ok(()),
+            Ok(CommitOutcome::Fenced { fate, .. }) => Err(CommitError::Fenced(fate)),
+            Err(error) => Err(CommitError::NotCommitted(error.to_string())),
+        }
+    }
+}
+
+fn position_after(head: &StreamHead, records: usize) -> StreamPosition {
+    StreamPosition {
+        number: head.number + 1,
+        term: head.term.0,
+        records: head.details.records + records as u64,
+    }
 }

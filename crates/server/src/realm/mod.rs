@@ -4,6 +4,24 @@
 //! about it. The owner writes a batch to the log of the realm (etcd), then into its journal, and then publishes, replies
 //! and acts. Other servers copy the batch from the log and publish it; they send requests about the cluster to the owner.
 
+mod confirmation;
+mod handle;
+mod join;
 mod log;
+mod peer_side;
+mod plan;
+mod takeover;
+mod task;
+#[cfg(test)]
+mod tests;
+mod time;
+mod view;
 
-pub(crate) use log::{CommitError, LoggedBatch, LoggedWrite, NewOwnership, StreamLog};
+pub(crate) use confirmation::{Confirmations, StreamNumbers};
+pub(crate) use handle::RealmHandle;
+pub(crate) use join::{JoinedRealm, join, place};
+pub(crate) use log::{CommitError, NewOwnership, StreamLog};
+pub(crate) use peer_side::{HeartbeatSide, PeerSide};
+pub use plan::RealmPlan;
+pub(crate) use task::{RealmTask, stay_member};
+pub(crate) use view::SharedView;

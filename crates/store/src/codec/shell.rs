@@ -13,7 +13,7 @@ stored_struct! {
     MachineDetails { addresses, tags, home }
     ResourceGroupRef { resource_group, location }
     HostReminders { count, last }
-    StreamPosition { number, term }
+    StreamPosition { number, term, records }
     Site { location, subscription, resource_group }
 }
 
@@ -104,7 +104,7 @@ mod tests {
         for entry in [
             ClusterEntry::Clock,
             ClusterEntry::Booted(boot()),
-            ClusterEntry::Positioned(StreamPosition { number: 7, term: 2 }),
+            ClusterEntry::Positioned(StreamPosition { number: 7, term: 2, records: 9 }),
             ClusterEntry::WebhookAdvanced { webhook: 4, progress },
             ClusterEntry::WebhookForgotten(4),
             ClusterEntry::Closed { by: by.clone(), once: once() },
@@ -121,8 +121,8 @@ mod tests {
         let claim = Claim { cluster, group: group(), location: location.clone() };
         for row in [
             StateRow::Booted(boot()),
-            StateRow::Positioned(StreamPosition { number: 7, term: 2 }),
-            StateRow::Shared(Row::Positioned(StreamPosition { number: 7, term: 2 })),
+            StateRow::Positioned(StreamPosition { number: 7, term: 2, records: 9 }),
+            StateRow::Shared(Row::Positioned(StreamPosition { number: 7, term: 2, records: 9 })),
             StateRow::Webhook(4, Progress::from(9)),
             StateRow::Closed("socket".to_owned(), once()),
             StateRow::Shared(Row::Secret(Seed([8; 16]))),

@@ -1,0 +1,122 @@
+//! Control handles of servers in a realm.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use forewarn_control::{ClusterId, Stream};
+use forewarn_lifecycle::{Name, Steady};
+use forewarn_ownership::ServerName;
+use forewarn_peers::{HeartbeatTimes, Heartbeats, ListenerLimits, PeerLimits, PeerListener};
+use forewarn_realm::{Follower, ServerRecord};
+use tokio::sync::watch;
+
+use super::ControlHandle;
+use crate::clock::{Clock, wall};
+use crate::hypervisor::Hypervisor;
+use crate::initial_state::{InitialState, Readers};
+use crate::journal::JournalHandle;
+use crate::realm::{
+    Confirmations, HeartbeatSide, JoinedRealm, PeerSide, RealmHandle, RealmPlan, RealmTask, SharedView,
+    StreamNumbers, join, stay_member,
+};
+
+type RealmStartError = Box<dyn std::error::Error + Send + Sync>;
+
+impl ControlHandle {
+    /// Joins a realm with the journal of a directory. Returns true if this server has created the realm.
+    ///
+    /// # Errors
+    /// Returns an error if the engine does not answer, or the journal cannot be opened or belongs to another server.
+    pub async fn join_realm(
+        directory: &Path,
+        plan: RealmPlan,
+        hypervisor: Hypervisor,
+        audit_keep: Duration,
+    ) -> Result<(Self, bool), RealmStartError> {
+        // Steady clocks of servers are comparable at least: the shared stream has records of all of them.
+        let steady = u64::try_from(wall().millis()).unwrap_or(0);
+        let clock = Clock::real(Steady::from_millis(steady));
+        let joined = join(directory, &plan, (&clock, audit_keep)).await?;
+        let JoinedRealm { realm, is_new, identity, shared, journal, found, positions, .. } = joined;
+        let journal =
+            JournalHandle::in_directory(directory.to_owned(), journal, audit_keep).of_realm(shared);
+        let initial = InitialState::recovered(found, Readers::Absent);
+        let listener = PeerListener::bind(plan.listen, Arc::clone(&identity), ListenerLimits::default()).await?;
+        let address = plan.advertise.clone().map_or_else(|| listener.address().map(|it| it.to_string()), Ok)?;
+        let (owners, owner) = watch::channel(Arc::default());
+        let clients = Arc::new(ArcSwap::default());
+        let numbers = {
+            let realm = realm.clone();
+            move || {
+                let realm = realm.clone();
+                async move {
+                    let heads = realm.heads().await.ok()?;
+                    let number = |(stream, head): (Stream, forewarn_realm::KnownHead)| (stream, head.head.number);
+                    Some(heads.heads.into_iter().map(number).collect::<StreamNumbers>())
+                }
+            }
+        };
+        let handle = RealmHandle {
+            own: plan.name.clone(),
+            owners: owner,
+            clients: Arc::clone(&clients),
+            confirmations: Confirmations::start(numbers),
+        };
+        let control = Self::on_own_threads_in(&initial, journal, clock, hypervisor, Some(handle))?;
+        let parts = &control.parts;
+        let (context, clusters) = (parts.context.clone(), parts.clusters.clone());
+        let view = SharedView::new(&plan.name, plan.engine.clone(), context.broadcasts.clone(), clusters.clone());
+        let own = ServerName::from(plan.name.clone());
+        let record = ServerRecord {
+            address,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            formats: vec![1],
+            zone: plan.zone.clone(),
+        };
+        let side = Arc::new(PeerSide { view: view.clone(), clusters: clusters.clone() });
+        let stop = || context.stop.subscribe();
+        let runtime = &parts.runtime;
+        let mut listening = stop();
+        runtime.spawn(async move {
+            listener.serve(side, async move { drop(listening.wait_for(|stop| *stop).await) }).await;
+        });
+        runtime.spawn(stay_member(realm.clone(), own.clone(), record, stop()));
+        let exchange = Arc::new(HeartbeatSide(view.clone()));
+        let heartbeats = Heartbeats::new(
+            Arc::clone(&identity),
+            exchange,
+            HeartbeatTimes::default(),
+            PeerLimits::default(),
+        );
+        let follower = Follower::new(&realm, positions);
+        let task = RealmTask {
+            realm,
+            own,
+            view,
+            owners,
+            clients,
+            identity,
+            heartbeats,
+            clusters,
+            taking: Default::default(),
+            early: Default::default(),
+            context: context.clone(),
+        };
+        runtime.spawn(task.run(follower, stop()));
+        Ok((control, is_new))
+    }
+
+    /// The owner of a cluster in the realm, as this server knows it.
+    #[must_use]
+    pub fn cluster_owner(&self, cluster: ClusterId) -> Option<Name> {
+        self.parts.realm.as_ref()?.owners.borrow().get(&cluster).map(|owner| owner.server.clone())
+    }
+
+    /// Name of this server in its realm.
+    #[must_use]
+    pub fn realm_name(&self) -> Option<&Name> {
+        self.parts.realm.as_ref().map(|realm| &realm.own)
+    }
+}

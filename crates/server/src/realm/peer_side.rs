@@ -1,0 +1,82 @@
+//! Messages of other servers.
+
+use std::sync::Arc;
+
+use forewarn_control::ControlError;
+use forewarn_control::request::Request;
+use forewarn_lifecycle::Name;
+use forewarn_peers::{
+    AuditChunks, AuditQuery, ChunksBroken, HandlerUnavailable, Heartbeat, HeartbeatExchange, HeartbeatReport,
+    MovedStream, NotOwner, PeerHandler, ReceivedRequest, RejectedConnection, RequestAnswer,
+};
+
+use super::view::SharedView;
+use crate::clusters::ClusterRegistry;
+
+/// Answers messages of other servers.
+pub(crate) struct PeerSide {
+    pub(crate) view: SharedView,
+    pub(crate) clusters: ClusterRegistry,
+}
+
+/// No lines.
+pub(crate) struct NoLines;
+
+impl AuditChunks for NoLines {
+    async fn next(&mut self) -> Result<Option<hyper::body::Bytes>, ChunksBroken> {
+        Ok(None)
+    }
+}
+
+impl PeerHandler for PeerSide {
+    type Audit = NoLines;
+
+    async fn heartbeat(&self, _: &Name, heartbeat: Heartbeat) -> Heartbeat {
+        self.view.follow_publications(&heartbeat);
+        self.view.own_heartbeat()
+    }
+
+    async fn request(&self, _: &Name, ReceivedRequest { request, .. }: ReceivedRequest) -> RequestAnswer {
+        let Request::Cluster(id, request) = request else {
+            return RequestAnswer::Unavailable(HandlerUnavailable("every server writes the shared stream".to_owned()));
+        };
+        let Some(link) = self.clusters.get(id) else {
+            return RequestAnswer::Decided(Box::new(Err(ControlError::NoSuchCluster)));
+        };
+        match link.request(request).await {
+            Err(ControlError::Elsewhere) => {
+                let owner = self.view.owner(id);
+                let term = owner.as_ref().map_or(0, |owner| owner.term.0);
+                let owner = owner.and_then(|owner| Name::new(owner.server.as_str()).ok());
+                RequestAnswer::NotOwner(NotOwner { owner, term })
+            }
+            answer => RequestAnswer::Decided(Box::new(answer)),
+        }
+    }
+
+    async fn moved(&self, _: &Name, _: MovedStream) {}
+
+    async fn audit(&self, _: &Name, _: AuditQuery) -> Result<NoLines, HandlerUnavailable> {
+        Err(HandlerUnavailable("this server gives no audit entries".to_owned()))
+    }
+
+    fn rejected(&self, connection: &RejectedConnection) {
+        tracing::warn!(from = %connection.from, reason = connection.reason, "rejected connection of a server");
+    }
+}
+
+/// Exchanges heartbeats with other servers.
+pub(crate) struct HeartbeatSide(pub(crate) SharedView);
+
+impl HeartbeatExchange for HeartbeatSide {
+    fn heartbeat(&self, _: &Name) -> Heartbeat {
+        self.0.own_heartbeat()
+    }
+
+    fn report(&self, report: HeartbeatReport) {
+        self.0.report(report);
+    }
+}
+
+/// The peer side of a server, shared by its connections.
+pub(crate) type SharedPeerSide = Arc<PeerSide>;

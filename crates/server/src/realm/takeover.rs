@@ -1,0 +1,64 @@
+//! The takeover of a cluster: its log first, then the batches that the copy lacks, then the driver.
+
+use std::sync::Arc;
+
+use forewarn_control::{ClusterId, Stream};
+use forewarn_ownership::{BootId, ServerName, successor_clock};
+use forewarn_realm::{NewStream, OwnedStream, ReadFrom, Realm, StreamPosition, TakeoverOutcome};
+use tokio::sync::Mutex;
+
+use super::NewOwnership;
+use super::join::FORMAT;
+use super::time::stream_time;
+use super::view::uptime;
+use crate::boot;
+use crate::clock::Clock;
+use crate::clusters::ClusterLink;
+use crate::message::ClusterMessage;
+
+/// A cluster to take over.
+pub(crate) struct Takeover {
+    pub(crate) realm: Realm,
+    pub(crate) own: ServerName,
+    pub(crate) clock: Clock,
+    pub(crate) cluster: ClusterId,
+    pub(crate) link: ClusterLink,
+}
+
+/// Takes a cluster over. Returns the term, or None if another server was first.
+pub(crate) async fn take_over(takeover: Takeover) -> Result<Option<u64>, String> {
+    let Takeover { realm, own, clock, cluster, link } = takeover;
+    let (stream, text) = (Stream::Cluster(cluster), |error: &dyn std::fmt::Display| error.to_string());
+    let outcome = match realm.head(stream).await.map_err(|error| text(&error))? {
+        None => {
+            let new = NewStream {
+                state: None,
+                position: StreamPosition::default(),
+                time: stream_time(&clock),
+                format: FORMAT,
+            };
+            OwnedStream::create(&realm, stream, &own, new).await
+        }
+        Some(known) => {
+            let steady = successor_clock(&known.head.clock, boot::id().map(BootId), uptime());
+            let time = stream_time(&clock.continued_from(steady));
+            OwnedStream::take_over(&realm, stream, &own, &known, time).await
+        }
+    };
+    let TakeoverOutcome::Owned(owned) = outcome.map_err(|error| text(&error))? else { return Ok(None) };
+    let unavailable = |_| "the driver does not respond".to_owned();
+    let at = link.call(|reply| ClusterMessage::Position { reply }).await.map_err(unavailable)?;
+    let from = if at.number > 0 { ReadFrom::After(at) } else { ReadFrom::Beginning };
+    let content = owned.read(from).await.map_err(|error| text(&error))?;
+    for batch in content.batches {
+        link.messages.send(ClusterMessage::Logged(Box::new(batch))).await.map_err(|error| text(&error))?;
+    }
+    let (head, term) = (owned.head().clone(), owned.head().term.0);
+    let ownership = NewOwnership {
+        log: Arc::new(Mutex::new(*owned)),
+        number: head.number,
+        clock: successor_clock(&head.clock, boot::id().map(BootId), uptime()),
+    };
+    let owns = link.call(|reply| ClusterMessage::Own { ownership, reply }).await.map_err(unavailable)?;
+    if owns { Ok(Some(term)) } else { Err("the copy of the log is not complete".to_owned()) }
+}

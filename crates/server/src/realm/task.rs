@@ -1,0 +1,280 @@
+//! The task of a server in a realm: follows the log and the owners, and takes over clusters whose owner is lost.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use forewarn_control::{ClusterId, Stream};
+use forewarn_lifecycle::Name;
+use forewarn_ownership::{ClusterStanding, ServerName, attempts};
+use forewarn_peers::{Heartbeats, Peer, PeerClient, PeerIdentity, PeerLimits};
+use forewarn_realm::{Batch, Follower, LeaseId, OwnerRecord, Realm, RealmChange, ServerRecord};
+use tokio::sync::{mpsc, watch};
+
+use super::handle::{ClusterOwner, Owners, PeerClients};
+use super::takeover::{Takeover, take_over};
+use super::view::{SharedView, uptime};
+use crate::clusters::ClusterRegistry;
+use crate::driver::DriverContext;
+use crate::message::{ClusterMessage, SharedMessage};
+
+/// Interval of checks for lost owners.
+const TICK: Duration = Duration::from_millis(50);
+
+/// Interval of the renewal of the lease.
+const LEASE_RENEWAL: Duration = Duration::from_secs(1);
+
+/// Pause after the log could not be followed.
+const FOLLOWER_PAUSE: Duration = Duration::from_millis(100);
+
+/// Changes that wait for the task.
+const CHANGES_WAITING_MAX: usize = 1_024;
+
+/// The parts of a realm that its task uses.
+pub(crate) struct RealmTask {
+    pub(crate) realm: Realm,
+    pub(crate) own: ServerName,
+    pub(crate) view: SharedView,
+    pub(crate) owners: watch::Sender<Arc<Owners>>,
+    pub(crate) clients: PeerClients,
+    pub(crate) identity: Arc<PeerIdentity>,
+    pub(crate) heartbeats: Heartbeats,
+    pub(crate) context: DriverContext,
+    pub(crate) clusters: ClusterRegistry,
+    /// Takeovers under way.
+    pub(crate) taking: BTreeSet<ClusterId>,
+    /// Batches of clusters that the shared state does not have yet.
+    pub(crate) early: BTreeMap<ClusterId, VecDeque<Box<Batch>>>,
+}
+
+impl RealmTask {
+    /// Runs until the server stops.
+    pub(crate) async fn run(mut self, follower: Follower, mut stop: watch::Receiver<bool>) {
+        let (changes, mut changed) = mpsc::channel(CHANGES_WAITING_MAX);
+        let following = tokio::spawn(follow(follower, changes));
+        let (done, mut taken) = mpsc::channel::<(ClusterId, Option<u64>)>(CHANGES_WAITING_MAX);
+        let mut tick = tokio::time::interval(TICK);
+        loop {
+            tokio::select! {
+                change = changed.recv() => match change {
+                    Some(change) => self.handle_change(change).await,
+                    None => break,
+                },
+                Some((cluster, term)) = taken.recv() => {
+                    self.taking.remove(&cluster);
+                    if let Some(term) = term {
+                        self.view.lock().driven.insert(cluster, term);
+                        self.publish_owners();
+                    }
+                }
+                _ = tick.tick() => {
+                    self.view.tick();
+                    self.send_early().await;
+                    self.begin_takeovers(&done);
+                }
+                () = stopped(&mut stop) => break,
+            }
+        }
+        following.abort();
+    }
+
+    async fn handle_change(&mut self, change: RealmChange) {
+        match change {
+            RealmChange::Batch(batch) => self.pass_on(batch).await,
+            RealmChange::Owner { stream, owner } => self.handle_owner(stream, owner),
+            RealmChange::Preferred { stream: Stream::Cluster(id), server } => {
+                self.standing(id, |standing| standing.preferred = server);
+            }
+            RealmChange::Server { name, record } => self.handle_server(name, record),
+            RealmChange::Behind { stream, .. } => {
+                tracing::error!(%stream, "log no longer has the batches that this server lacks");
+            }
+            RealmChange::Preferred { .. }
+            | RealmChange::Head { .. }
+            | RealmChange::Removed(_)
+            | RealmChange::Archived { .. }
+            | RealmChange::Current(_) => {}
+        }
+    }
+
+    /// Gives a batch to the driver of its stream.
+    async fn pass_on(&mut self, batch: Box<Batch>) {
+        match batch.stream {
+            Stream::Shared => {
+                if let Some(shared) = self.context.shared.upgrade() {
+                    // The driver ends with the process only.
+                    drop(shared.send(SharedMessage::Logged(batch)).await);
+                }
+            }
+            Stream::Cluster(id) => match self.clusters.get(id).filter(|_| !self.early.contains_key(&id)) {
+                // A cluster that has failed has no driver.
+                Some(link) => drop(link.messages.send(ClusterMessage::Logged(batch)).await),
+                None => self.early.entry(id).or_default().push_back(batch),
+            },
+        }
+    }
+
+    /// Gives batches to the drivers of clusters that have appeared since.
+    async fn send_early(&mut self) {
+        let known: Vec<_> = self.early.keys().filter(|id| self.clusters.get(**id).is_some()).copied().collect();
+        for id in known {
+            for batch in self.early.remove(&id).unwrap_or_default() {
+                self.pass_on(batch).await;
+            }
+        }
+    }
+
+    fn standing(&self, id: ClusterId, change: impl FnOnce(&mut ClusterStanding)) {
+        let mut view = self.view.lock();
+        let new = || ClusterStanding { cluster: id, owner: None, since: uptime(), preferred: None };
+        change(view.standings.entry(id).or_insert_with(new));
+    }
+
+    fn handle_owner(&mut self, stream: Stream, owner: Option<OwnerRecord>) {
+        let Stream::Cluster(id) = stream else { return };
+        let is_own = owner.as_ref().is_some_and(|owner| owner.server == self.own);
+        self.standing(id, |standing| {
+            if standing.owner != owner {
+                (standing.owner, standing.since) = (owner.clone(), uptime());
+            }
+        });
+        if !is_own {
+            let was_driven = self.view.lock().driven.remove(&id).is_some();
+            if let Some(link) = self.clusters.get(id).filter(|_| was_driven) {
+                link.post(ClusterMessage::Disown);
+            }
+        }
+        self.publish_owners();
+    }
+
+    /// Publishes the owners of clusters. This server counts as an owner once its driver decides.
+    fn publish_owners(&self) {
+        let view = self.view.lock();
+        let owners = view.standings.iter().filter_map(|(id, standing)| {
+            let owner = standing.owner.as_ref()?;
+            let is_ready = owner.server != self.own || view.driven.get(id) == Some(&owner.term.0);
+            let server = Name::new(owner.server.as_str()).ok()?;
+            is_ready.then_some((*id, ClusterOwner { server, term: owner.term.0 }))
+        });
+        let owners = Arc::new(owners.collect());
+        drop(view);
+        self.owners.send_replace(owners);
+    }
+
+    fn handle_server(&self, name: ServerName, record: Option<ServerRecord>) {
+        let mut view = self.view.lock();
+        match record {
+            Some(record) => drop(view.servers.insert(name, record)),
+            None => drop(view.servers.remove(&name)),
+        }
+        let members = view.servers.keys().cloned().collect();
+        view.peers.set_members(uptime(), &members);
+        let peers = view.servers.iter().filter(|(name, _)| **name != self.own);
+        let peer = |(name, record): (&ServerName, &ServerRecord)| {
+            Some(Peer { name: Name::new(name.as_str()).ok()?, address: record.address.clone() })
+        };
+        let peers: Vec<_> = peers.filter_map(peer).collect();
+        drop(view);
+        let known = self.clients.load();
+        let client = |peer: &Peer| {
+            let same = known.get(&peer.name).filter(|client| client.peer() == peer).cloned();
+            let new = || Arc::new(PeerClient::new(peer.clone(), Arc::clone(&self.identity), PeerLimits::default()));
+            (peer.name.clone(), same.unwrap_or_else(new))
+        };
+        self.clients.store(Arc::new(peers.iter().map(client).collect()));
+        self.heartbeats.set_peers(peers);
+    }
+
+    fn begin_takeovers(&mut self, done: &mpsc::Sender<(ClusterId, Option<u64>)>) {
+        let snapshot = self.context.broadcasts.snapshot.load();
+        snapshot.state.clusters().for_each(|(id, _)| self.standing(id, |_| {}));
+        let now = uptime();
+        let due: Vec<_> = {
+            let view = self.view.lock();
+            let is_open = |standing: &&ClusterStanding| {
+                let id = standing.cluster;
+                !view.driven.contains_key(&id) && !self.taking.contains(&id) && snapshot.state.cluster(id).is_some()
+            };
+            let attempts = attempts(&view.peers, now, view.standings.values().filter(is_open));
+            attempts.into_iter().filter(|attempt| attempt.at <= now).collect()
+        };
+        for attempt in due {
+            let cluster = attempt.cluster;
+            let Some(link) = self.clusters.get(cluster) else { continue };
+            self.taking.insert(cluster);
+            let (realm, own, clock) = (self.realm.clone(), self.own.clone(), self.context.clock.clone());
+            let done = done.clone();
+            tokio::spawn(async move {
+                let term = take_over(Takeover { realm, own, clock, cluster, link }).await;
+                match &term {
+                    Ok(Some(term)) => tracing::info!(cluster = cluster.0, term, "this server owns the cluster"),
+                    Ok(None) => {}
+                    Err(error) => tracing::warn!(cluster = cluster.0, error, "takeover failed; trying again"),
+                }
+                // The task may have ended.
+                drop(done.send((cluster, term.ok().flatten())).await);
+            });
+        }
+    }
+}
+
+/// Waits until the server stops.
+async fn stopped(stop: &mut watch::Receiver<bool>) {
+    // An error means that the sender is gone.
+    drop(stop.wait_for(|stop| *stop).await);
+}
+
+/// Passes changes of the realm on. An engine that does not answer is tried again.
+async fn follow(mut follower: Follower, changes: mpsc::Sender<RealmChange>) {
+    loop {
+        match follower.next().await {
+            Ok(change) => {
+                if changes.send(change).await.is_err() {
+                    return;
+                }
+            }
+            Err(error) => {
+                tracing::warn!(%error, "cannot follow the log; trying again");
+                tokio::time::sleep(FOLLOWER_PAUSE).await;
+            }
+        }
+    }
+}
+
+/// Keeps the key of this server.
+pub(crate) async fn stay_member(realm: Realm, own: ServerName, record: ServerRecord, mut stop: watch::Receiver<bool>) {
+    let mut lease = None;
+    loop {
+        lease = match renew(&realm, &own, &record, lease).await {
+            Ok(lease) => Some(lease),
+            Err(error) => {
+                tracing::warn!(%error, "cannot renew the key of this server");
+                None
+            }
+        };
+        let stopped = stop.wait_for(|stop| *stop);
+        if tokio::time::timeout(LEASE_RENEWAL, stopped).await.is_ok() {
+            break;
+        }
+    }
+    if let Some(lease) = lease {
+        // The lease ends by itself.
+        drop(realm.revoke_lease(lease).await);
+    }
+}
+
+async fn renew(
+    realm: &Realm,
+    own: &ServerName,
+    record: &ServerRecord,
+    lease: Option<LeaseId>,
+) -> Result<LeaseId, forewarn_realm::RealmError> {
+    if let Some(lease) = lease
+        && realm.keep_lease_alive(lease).await.is_ok()
+    {
+        return Ok(lease);
+    }
+    let lease = realm.grant_lease().await?;
+    realm.announce_server(own, record, lease).await?;
+    Ok(lease)
+}

@@ -1,0 +1,99 @@
+//! Servers of one realm, in one process, on a simulated engine.
+
+use std::time::Duration;
+
+use forewarn_control::ClusterId;
+use forewarn_lifecycle::{Command, Name, Size};
+use forewarn_realm::{Engine, Keyspace, SimulatedEngine};
+use tempfile::TempDir;
+
+use super::RealmPlan;
+use crate::control_handle::ControlHandle;
+use crate::hypervisor::Hypervisor;
+
+struct TestServer {
+    control: ControlHandle,
+    is_new: bool,
+    _directory: TempDir,
+}
+
+async fn server(engine: &SimulatedEngine, name: &str) -> TestServer {
+    let directory = tempfile::tempdir().unwrap();
+    let plan = RealmPlan {
+        name: Name::new(name).unwrap(),
+        engine: Engine::Simulated(engine.client()),
+        keys: Keyspace::new("/forewarn/1/").unwrap(),
+        listen: "127.0.0.1:0".parse().unwrap(),
+        advertise: None,
+        zone: None,
+    };
+    let keep = Duration::from_secs(86_400);
+    let joined = ControlHandle::join_realm(directory.path(), plan, Hypervisor::simulated(), keep).await;
+    let (control, is_new) = joined.unwrap();
+    control.documents_are_readable().await;
+    TestServer { control, is_new, _directory: directory }
+}
+
+fn host(name: &str) -> Command {
+    Command::AdmitHost { name: Name::new(name).unwrap(), zone: None, capacity: Size::NONE }
+}
+
+fn hosts(control: &ControlHandle) -> usize {
+    control.look(|state| state.cluster.hosts().count()).unwrap()
+}
+
+async fn until(what: &str, mut condition: impl FnMut() -> bool) {
+    for _ in 0..400 {
+        if condition() {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    panic!("not reached: {what}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_server_takes_requests_and_reads_what_others_have_committed() {
+    let engine = SimulatedEngine::new();
+    let one = server(&engine, "one").await;
+    let two = server(&engine, "two").await;
+    assert!(one.is_new && !two.is_new);
+    one.control.submit(host("h1")).await.unwrap();
+    two.control.submit(host("h2")).await.unwrap();
+    two.control.confirm_reads().await.unwrap();
+    one.control.confirm_reads().await.unwrap();
+    assert_eq!((hosts(&one.control), hosts(&two.control)), (2, 2));
+    one.control.stop().await;
+    two.control.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn another_server_takes_over() {
+    let engine = SimulatedEngine::new();
+    let one = server(&engine, "one").await;
+    let two = server(&engine, "two").await;
+    let three = server(&engine, "three").await;
+    one.control.submit(host("h1")).await.unwrap();
+    let owner = one.control.cluster_owner(ClusterId::DEFAULT).unwrap();
+    let mut servers: Vec<_> = [one, two, three].into_iter().collect();
+    let lost = servers.iter().position(|server| server.control.realm_name() == Some(&owner)).unwrap();
+    let lost = servers.remove(lost);
+    lost.control.stop().await;
+    let others = &servers;
+    until("another owner", || {
+        others.iter().all(|server| {
+            server.control.cluster_owner(ClusterId::DEFAULT).is_some_and(|found| found != owner)
+        })
+    })
+    .await;
+    for (number, server) in (2..).zip(others) {
+        server.control.submit(host(&format!("h{number}"))).await.unwrap();
+    }
+    for server in others {
+        server.control.confirm_reads().await.unwrap();
+        assert_eq!(hosts(&server.control), 3);
+    }
+    for server in servers {
+        server.control.stop().await;
+    }
+}
