@@ -13,7 +13,7 @@ use crate::flexible_suffix;
 use crate::limits::NAME_BYTES_MAX;
 
 /// A checked name; cheap to copy. A text in JSON, where only a chosen name is read; see [`derived_name`] for others.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
 #[serde(try_from = "String")]
 pub struct Name(Arc<str>);
 

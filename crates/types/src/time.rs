@@ -16,7 +16,7 @@ use crate::out_of_range::OutOfRange;
 pub struct Timestamp(i64);
 
 /// A point on a clock that only grows, in milliseconds since some start. It survives restarts of the process.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Steady(u64);
 
 /// A reading of both clocks at one moment.
