@@ -11,6 +11,7 @@
 //! | documents of machines, written a second time | [`documents`] |
 //! | machines that are network namespaces | [`network`] |
 //! | agents in such machines | [`agents`] |
+//! | clusters of etcd | [`etcd`] |
 //! | requests of Azure Resource Manager; the command line `az` | [`arm`], [`az`] |
 //! | random requests, and a record of what they were promised | [`random_client`] |
 //! | every option of a program, with bad values | [`bad_values`] |
@@ -38,6 +39,7 @@ mod cluster;
 pub mod command;
 mod dir;
 pub mod documents;
+pub mod etcd;
 mod json_log;
 pub mod json_schema;
 pub mod network;
