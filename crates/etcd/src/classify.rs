@@ -15,7 +15,7 @@ use crate::error::{Doubt, EtcdError, Rejection, error_chain};
 const PREFIX: &str = "etcdserver: ";
 
 /// Texts of rejections, without their beginning.
-const REJECTIONS: [(&str, Rejection); 31] = [
+const REJECTIONS: [(&str, Rejection); 29] = [
     ("key is not provided", Rejection::Invalid),
     ("key not found", Rejection::Invalid),
     ("value is provided", Rejection::Invalid),
@@ -33,7 +33,6 @@ const REJECTIONS: [(&str, Rejection); 31] = [
     ("invalid auth token", Rejection::NotAuthenticated),
     ("user name is empty", Rejection::NotAuthenticated),
     ("revision of auth store is old", Rejection::NotAuthenticated),
-    ("revision in auth store is old", Rejection::NotAuthenticated),
     ("authentication failed, invalid user ID or password", Rejection::WrongLogin),
     ("user name not found", Rejection::WrongLogin),
     ("authentication is not enabled", Rejection::LoginDisabled),
@@ -47,7 +46,6 @@ const REJECTIONS: [(&str, Rejection); 31] = [
     ("too many requests", Rejection::Overloaded),
     ("not capable", Rejection::Unsupported),
     ("rpc not supported for learner", Rejection::Unsupported),
-    ("rpc not supported for learner member", Rejection::Unsupported),
 ];
 
 /// Text of the gRPC library of etcd about a request that exceeds its limit. Its text about an answer differs: then the

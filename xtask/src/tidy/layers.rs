@@ -10,6 +10,7 @@ pub(super) const LAYERS: [&[&str]; 10] = [
     &["types", "url", "processes", "cli-support", "reports", "dashboard"],
     &["lifecycle", "imds", "http-client", "ownership"],
     &["lifecycle", "imds", "http-client", "etcd"],
+    &["lifecycle", "imds", "http-client", "ownership", "etcd"],
     &["control", "hypervisor", "metadata", "agent-core", "client", "conformance"],
     &["store", "peers", "verdict", "explain"],
     &["story", "agent"],

@@ -27,6 +27,7 @@ pub(crate) async fn check_passwords(cluster: &EtcdCluster) {
     let client = client_of(cluster, "root", PASSWORD);
     client.authenticate().await.unwrap();
     put(&client, "k", "v").await;
+    assert!(format!("{client:?}").contains("value: Some(Sensitive)"), "a token is not displayed");
     for (user, password) in [("root", "wr0ng"), ("nobody", PASSWORD)] {
         let wrong = client_of(cluster, user, password);
         let error = wrong.put(&PutOperation::new("k", "v")).await.unwrap_err();

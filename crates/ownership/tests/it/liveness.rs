@@ -1,9 +1,10 @@
 //! Suspicion against servers, and candidates for their streams.
 
 use forewarn_ownership::{
-    ClockVerdict, ENGINE_SILENCE_MILLIS, HEARTBEAT_MILLIS, RETURN_MILLIS, SILENCE_MILLIS, ServerDuty,
-    SuspicionReason,
+    ClockVerdict, ENGINE_SILENCE_MILLIS, HEARTBEAT_MILLIS, Peers, RETURN_MILLIS, SILENCE_MILLIS, ServerDuty,
+    SuspicionReason, Uptime,
 };
+use forewarn_types::Timestamp;
 use proptest::prelude::*;
 
 use crate::heartbeats::{HeartbeatNet, server};
@@ -66,14 +67,44 @@ fn two_witnesses_convince_a_third_server() {
 
 #[test]
 fn a_report_counts_only_while_its_server_is_heard() {
-    let mut net = HeartbeatNet::settled(3);
-    net.deaf.insert((1, 2));
+    let mut net = HeartbeatNet::settled(5);
+    net.deaf.extend([(1, 2), (3, 2)]);
     net.run(2_000);
-    assert_eq!(net.suspicions(), []);
-    // The witness dies. What it said last is soon of no value.
+    assert_eq!(net.reason(0, 2), Some(SuspicionReason::Silent));
+    // The witnesses die. Their last reports are soon of no value.
     net.running.remove(&1);
-    net.run(5_000);
+    net.running.remove(&3);
+    net.run(2_000);
     assert_eq!(net.reason(0, 2), None);
+}
+
+/// A server that has heard two others at 10,000 ms, and one of them later.
+fn witnessed(at_millis: u64, silence_millis: u64) -> Peers {
+    let at = Uptime::from_millis;
+    let mut peers = Peers::new(server(0), at(10_000));
+    peers.set_members(at(10_000), &[0, 1, 2].map(server).into());
+    let mut answer = Peers::new(server(1), at(0)).own_answer(at(0), Timestamp::from_millis(0));
+    answer.engine_silent_millis = 0;
+    peers.heard(at(10_000), &server(2), 1, answer.clone());
+    (10_000..at_millis).step_by(500).for_each(|millis| peers.tick(at(millis)));
+    answer.silences = [(server(2), silence_millis)].into();
+    peers.heard(at(at_millis), &server(1), 1, answer);
+    peers
+}
+
+#[test]
+fn a_report_speaks_for_the_time_until_the_next_one() {
+    let since = |peers: &Peers, millis| {
+        peers.suspicion(&server(2), Uptime::from_millis(millis)).map(|suspicion| suspicion.since.millis())
+    };
+    let peers = witnessed(12_000, 900);
+    assert_eq!(since(&peers, 12_099), None);
+    assert_eq!(since(&peers, 12_100), Some(12_100));
+    let peers = witnessed(12_000, 749);
+    assert_eq!(since(&peers, 12_300), None, "the next report decides");
+    // The second server that found it silent decides about the time: the witness at 11,700, or this one at 11,000.
+    assert_eq!(since(&witnessed(12_000, 1_300), 12_000), Some(11_700));
+    assert_eq!(since(&witnessed(12_000, 2_500), 12_000), Some(11_000));
 }
 
 #[test]
@@ -94,7 +125,7 @@ fn an_engine_that_returns_to_all_leaves_no_suspicion() {
     let mut net = HeartbeatNet::settled(3);
     net.reach_engine.clear();
     net.run(10_000);
-    assert!(net.candidates(0).is_empty(), "nobody takes over while nobody reaches the engine");
+    assert!(net.candidates(0).is_empty(), "no server takes over while none reaches the engine");
     for index in 0..3 {
         net.reach_engine.insert(index);
         net.run(HEARTBEAT_MILLIS);
@@ -138,9 +169,23 @@ fn a_server_that_slept_blames_itself() {
         net.running.remove(&0);
         net.run(20_000);
         net.running.insert(0);
-        net.run(HEARTBEAT_MILLIS);
+        // Nothing has arrived yet.
+        net.deaf = (1..count).map(|other| (0, other)).collect();
+        net.run(2 * HEARTBEAT_MILLIS);
         assert!(net.servers[0].suspects(net.uptime(0)).is_empty(), "{count} servers");
     }
+}
+
+#[test]
+fn a_server_that_was_without_the_engine_takes_nothing_for_a_while() {
+    let mut net = HeartbeatNet::settled(3);
+    net.reach_engine.remove(&0);
+    net.run(5_000);
+    net.reach_engine.insert(0);
+    net.run(1_000);
+    assert_eq!([0, 1].map(|by| net.candidates(by).contains(&server(0))), [false, false]);
+    net.run(RETURN_MILLIS);
+    assert_eq!([0, 1].map(|by| net.candidates(by).contains(&server(0))), [true, true]);
 }
 
 #[test]

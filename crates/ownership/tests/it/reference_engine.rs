@@ -46,7 +46,7 @@ impl ReferenceEngine {
         let mut engine = Self::default();
         let creation = Takeover::creation(name("a"), id(0), (), at(0));
         let answer = engine.execute(creation.transaction());
-        let TakeoverStep::Won(writer) = creation.answer(answer) else { panic!("nobody else created it") };
+        let TakeoverStep::Won(writer) = creation.answer(answer) else { panic!("no other server created it") };
         (engine, writer)
     }
 }

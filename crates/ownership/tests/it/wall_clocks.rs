@@ -23,7 +23,7 @@ fn a_difference_of_two_seconds_is_permitted_with_the_error_of_the_reading() {
     assert_eq!(verdict(&readings(&[-1_995])), ClockVerdict::Agrees);
     assert_eq!(verdict(&readings(&[-1_996])), hold(1_996));
     let vague = WallReading { ahead_millis: 0, error_millis: 2_001 };
-    assert_eq!(verdict(&[vague]), hold(0), "nobody knows the difference");
+    assert_eq!(verdict(&[vague]), hold(0), "the difference is unknown");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use stateright::{Checker, HasDiscoveries, Model, Property};
 
 use super::application::{ClientWrite, Record};
-use super::server::{NoticeState, Role};
+use super::server::{Driver, NoticeState, Role};
 use super::world::World;
 use super::{Bounds, Omission, OwnerChanges, RealmModel};
 
@@ -36,6 +36,10 @@ pub(super) fn properties() -> Vec<Property<RealmModel>> {
             "a successor has the effect of a start that it has not committed",
             |_, world: &World| world.effects == 1 && world.orders[0] && world.engine.head.term.0 > 1,
         ),
+        Property::sometimes("a new owner continues after a move, if streams move", |model, world: &World| {
+            let continues = |driver: &Driver| driver.writer.head().batch.0[7] == b'a';
+            model.bounds.ways == OwnerChanges::Takeovers || world.servers[1].driver().is_some_and(continues)
+        }),
         Property::sometimes("a former owner is fenced", |_, world: &World| {
             matches!(world.servers[0].role, Role::Fenced(_))
         }),

@@ -7,6 +7,7 @@
 mod application;
 mod checks;
 mod engine;
+mod possible_steps;
 mod server;
 mod world;
 

@@ -1,13 +1,13 @@
 //! The state of the model, and its steps.
 
 use forewarn_ownership::{
-    Answer, BootId, Revision, ServerName, StreamClock, StreamWriter, Takeover, TakeoverStep, Term, WriterStep,
+    Answer, BootId, Revision, ServerName, StreamClock, StreamWriter, Takeover, TakeoverStep, WriterStep,
 };
 
 use super::application::{Batch, ClientWrite, EventState, NOTICE_TICKS, Record, uptime};
 use super::engine::{Engine, Network, SentCopy, StreamTransaction};
 use super::server::{Choice, Driver, ModelHost, ModelServer, NoticeState, Role, begin_takeover, is_at_rest};
-use super::{Omission, OwnerChanges, RealmAction, RealmModel};
+use super::{Omission, RealmAction, RealmModel};
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct World {
@@ -72,69 +72,6 @@ impl World {
             rejections: 0,
             seen: Observations::default(),
         }
-    }
-
-    pub(super) fn actions(&self, model: &RealmModel, actions: &mut Vec<RealmAction>) {
-        if self.tick < model.bounds.ticks {
-            actions.push(RealmAction::Tick);
-        }
-        for copy in self.network.distinct() {
-            actions.extend([RealmAction::Execute { copy }, RealmAction::ExecuteSilently { copy }]);
-            actions.push(RealmAction::Lose { copy });
-            if self.rejections < model.bounds.rejections {
-                actions.push(RealmAction::Reject { copy });
-            }
-        }
-        let room = self.network.copies().len() < model.bounds.copies;
-        for server in 0..2 {
-            if room {
-                self.sending_actions(model, server, actions);
-            }
-            if self.orders[server] {
-                actions.push(RealmAction::CarryOut { server });
-            }
-            if self.was_moved_to(server) {
-                actions.push(RealmAction::Accept { server });
-            }
-        }
-    }
-
-    /// Steps after which one more copy is on its way.
-    fn sending_actions(&self, model: &RealmModel, server: usize, actions: &mut Vec<RealmAction>) {
-        let one = &self.servers[server];
-        if one.in_flight().is_some() {
-            actions.push(RealmAction::Repeat { server });
-            return;
-        }
-        let may_change = self.engine.head.term.0 <= model.bounds.owner_changes;
-        match &one.role {
-            Role::Owner(driver) => {
-                let now = driver.clock.at(one.uptime(self.tick));
-                let choices = driver.choices(now, self.write);
-                actions.extend(choices.into_iter().map(|choice| RealmAction::Begin { server, choice }));
-                let moves = model.bounds.ways == OwnerChanges::TakeoversAndMoves;
-                if moves && may_change && driver.notice != NoticeState::TooLate {
-                    actions.push(RealmAction::BeginMove { server });
-                }
-            }
-            Role::Standby | Role::Fenced(_) => {
-                if may_change {
-                    actions.push(RealmAction::BeginTakeover { server });
-                }
-            }
-            Role::TakingOver { .. } => {}
-        }
-    }
-
-    fn was_moved_to(&self, server: usize) -> bool {
-        let one = &self.servers[server];
-        let head_is_moved = self.engine.owner.server == one.name && self.engine.head.term > Term(1);
-        let idle = matches!(one.role, Role::Standby | Role::Fenced(_));
-        let was_here = match &one.role {
-            Role::Fenced(known) => *known >= self.engine.head.term,
-            Role::Standby | Role::TakingOver { .. } | Role::Owner(_) => false,
-        };
-        head_is_moved && idle && !was_here
     }
 
     pub(super) fn act(&mut self, model: &RealmModel, action: RealmAction) {
@@ -225,7 +162,7 @@ impl World {
         self.seen.started_early |= !approved && !full;
     }
 
-    /// Gives an answer to the server that waits for it. Answers to former transactions reach nobody.
+    /// Gives an answer to the server that sent the copy, if it still waits for one.
     fn answer(&mut self, model: &RealmModel, copy: &SentCopy, answer: Answer<()>) {
         let one = &mut self.servers[copy.from];
         let waits = |waiting: &StreamTransaction| waiting.head.batch == copy.transaction.head.batch;
