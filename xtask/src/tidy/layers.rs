@@ -8,12 +8,10 @@ use super::manifests::{Package, compiled_into};
 /// need are free.
 pub(super) const LAYERS: [&[&str]; 10] = [
     &["types", "url", "processes", "cli-support", "reports", "dashboard"],
-    &["lifecycle", "imds", "http-client", "ownership"],
-    &["lifecycle", "imds", "http-client", "etcd"],
     &["lifecycle", "imds", "http-client", "ownership", "etcd"],
     &["control", "hypervisor", "metadata", "agent-core", "client", "conformance"],
     &["store", "peers", "verdict", "explain"],
-    &["story", "agent"],
+    &["story", "agent", "realm"],
     &["lifecycle", "imds", "http-client", "etcd", "ownership"],
     &["control", "hypervisor", "metadata", "agent-core", "client", "conformance"],
     &["store", "verdict", "explain"],
