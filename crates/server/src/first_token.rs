@@ -6,6 +6,9 @@
 //!
 //! The file comes first. A crash in between leaves a file whose token the next start issues, and never a token without
 //! its file. The text appears nowhere else, because the output of a service becomes part of the system's log.
+//!
+//! Every server of a realm may issue it, because the one that created the realm may be lost. The number of the token
+//! admits one of them.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
@@ -53,8 +56,18 @@ pub(crate) async fn first_token(
         None => new_token(file, number)?,
     };
     let name = Name::new(FIRST_TOKEN).map_err(|_| StartError::Refused(ControlError::Unavailable))?;
-    issue_text(control, number, name, Role::Admin, &text).await?;
-    Ok(Some(file.to_owned()))
+    let issued = issue_text(control, number, name, Role::Admin, &text).await;
+    match issued {
+        Ok(()) => Ok(Some(file.to_owned())),
+        // The answer was lost, not the token.
+        Err(_) if has_valid_token(control, file) => Ok(Some(file.to_owned())),
+        // Another server of the realm was first: the token in this file was never valid.
+        Err(StartError::Refused(ControlError::Rejected(_))) if control.shared().tokens().next().is_some() => {
+            fs::remove_file(file).map_err(|error| StartError::TokenFile(file.to_owned(), error))?;
+            Ok(None)
+        }
+        Err(error) => Err(error),
+    }
 }
 
 fn has_valid_token(control: &ControlHandle, file: &Path) -> bool {

@@ -7,9 +7,10 @@
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use forewarn_control::{
-    Difference, Fleet, FleetPiece, NamedCommand, TargetCluster, UnlistedObjects, difference, refused_place,
+    ClusterId, Difference, Fleet, FleetPiece, NamedCommand, TargetCluster, UnlistedObjects, difference, refused_place,
 };
 use forewarn_lifecycle::Seed;
 use sha2::{Digest, Sha256};
@@ -19,6 +20,10 @@ use crate::control_handle::ControlHandle;
 use crate::long_work::run_long_work;
 use crate::snapshot::State;
 use crate::start_error::StartError;
+
+/// Longest wait for the owner of the default cluster of a realm, and pause between two looks.
+const OWNER_WAIT: Duration = Duration::from_secs(30);
+const OWNER_PAUSE: Duration = Duration::from_millis(20);
 
 /// Name of the mark in the data directory.
 const MARK: &str = "fleet.loading";
@@ -68,13 +73,56 @@ pub(crate) async fn load_fleet(
             mark.write(&fingerprint(fleet))?;
         }
     }
-    for piece in &pieces {
-        load_piece(control, &fleet.piece(piece), piece).await?;
-    }
+    load_pieces(control, fleet, &pieces).await?;
     match mark {
         Some(mark) if pieces.len() > 1 => mark.remove(),
         Some(_) | None => Ok(()),
     }
+}
+
+/// Adds a fleet to a realm that this server has created, or continues to. Other servers leave it alone: two that load at
+/// the same time would reject each other.
+pub(crate) async fn load_realm_fleet(
+    control: &ControlHandle,
+    fleet: &Fleet,
+    data_dir: &Path,
+    is_new: bool,
+) -> Result<(), StartError> {
+    let mark = LoadingMark { path: data_dir.join(MARK), directory: data_dir };
+    let pieces = fleet.pieces();
+    if is_new && !pieces.is_empty() {
+        mark.write(&fingerprint(fleet))?;
+    }
+    if !mark.is_of(fleet)? {
+        return Ok(());
+    }
+    let whole = fleet.clone();
+    run_long_work(move || whole.try_in_memory(TargetCluster::Empty)).await?;
+    owner_of_default(control).await?;
+    load_pieces(control, fleet, &pieces).await?;
+    mark.remove()
+}
+
+/// Waits until the default cluster has an owner, which decides about the fleet.
+async fn owner_of_default(control: &ControlHandle) -> Result<(), StartError> {
+    let owned = async {
+        while control.cluster_owner(ClusterId::DEFAULT).is_none() {
+            tokio::time::sleep(OWNER_PAUSE).await;
+        }
+    };
+    tokio::time::timeout(OWNER_WAIT, owned).await.map_err(|_| StartError::NoOwner)
+}
+
+async fn load_pieces(
+    control: &ControlHandle,
+    fleet: &Fleet,
+    pieces: &[FleetPiece],
+) -> Result<(), StartError> {
+    for piece in pieces {
+        control.confirm_reads().await?;
+        load_piece(control, &fleet.piece(piece), piece).await?;
+    }
+    Ok(())
 }
 
 /// Commits one piece of a fleet file. Entries that are there already stay.

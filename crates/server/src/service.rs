@@ -28,9 +28,10 @@ use crate::control_handle::ControlHandle;
 use crate::descriptors::{Descriptors, OpenConnections};
 use crate::extension::{ExtensionMount, ExtensionSettings, HttpExtension};
 use crate::first_token::first_token;
-use crate::fleet_loading::load_fleet;
+use crate::fleet_loading::{load_fleet, load_realm_fleet};
 use crate::hypervisor::{Hypervisor, MachineDriver};
 use crate::operator::{self, HostNames};
+use crate::realm::RealmPlan;
 use crate::start_error::StartError;
 use crate::stream_thread::StreamThread;
 use crate::telemetry::Telemetry;
@@ -74,6 +75,8 @@ pub struct Plan {
     /// Retention time of audit entries in a data directory.
     pub audit_keep: Duration,
     pub webhooks: WebhookSettings,
+    /// The place in a realm of several servers, which needs a data directory. `None`: a server of its own.
+    pub realm: Option<RealmPlan>,
 }
 
 /// Settings that may change while a server runs.
@@ -141,6 +144,19 @@ fn driver_kind(hypervisor: &Hypervisor) -> DriverKind {
     }
 }
 
+/// Joins a realm. The server that has created it loads its fleet.
+async fn join(
+    data_dir: &Path,
+    realm: RealmPlan,
+    hypervisor: Hypervisor,
+    (audit_keep, fleet): (Duration, &Fleet),
+) -> Result<ControlHandle, StartError> {
+    let joined = ControlHandle::join_realm(data_dir, realm, hypervisor, audit_keep).await;
+    let (control, is_new) = joined.map_err(StartError::Realm)?;
+    load_realm_fleet(&control, fleet, data_dir, is_new).await?;
+    Ok(control)
+}
+
 impl Service {
     /// Starts the server. When this returns, all listeners accept connections.
     ///
@@ -150,12 +166,19 @@ impl Service {
         let driver = driver_kind(&plan.hypervisor);
         let budget = Budget::new(&plan);
         let (seed, clock, hypervisor) = (plan.seed, plan.clock, plan.hypervisor);
-        let control = match &plan.data_dir {
-            Some(data) => ControlHandle::open_keeping(data, seed, clock, hypervisor, plan.audit_keep)?,
-            None => ControlHandle::start_in_memory(seed, Clock::new_for(clock), hypervisor)
+        let data_dir = plan.data_dir.as_deref();
+        let control = match (plan.realm, data_dir) {
+            (Some(realm), Some(data)) => {
+                join(data, realm, hypervisor, (plan.audit_keep, &plan.fleet)).await?
+            }
+            (Some(_), None) => return Err(StartError::NoRealmDirectory),
+            (None, Some(data)) => ControlHandle::open_keeping(data, seed, clock, hypervisor, plan.audit_keep)?,
+            (None, None) => ControlHandle::start_in_memory(seed, Clock::new_for(clock), hypervisor)
                 .map_err(StartError::Threads)?,
         };
-        load_fleet(&control, &plan.fleet, plan.data_dir.as_deref()).await?;
+        if control.realm_name().is_none() {
+            load_fleet(&control, &plan.fleet, data_dir).await?;
+        }
         prepare_for_tests(plan.mode, &control).await;
         let telemetry = Telemetry::new();
         let (prefix, default_machine) = prefix(&plan.metadata_listeners);

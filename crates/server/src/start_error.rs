@@ -15,6 +15,18 @@ pub enum StartError {
     /// The journal cannot be opened.
     #[error(transparent)]
     Store(#[from] forewarn_store::OpenError),
+    /// The realm cannot be joined.
+    #[error(
+        "cannot join the realm: {0}\n  hint: etcd must answer on one of engine.endpoints; data_dir must be empty or \
+         belong to this server"
+    )]
+    Realm(Box<dyn std::error::Error + Send + Sync>),
+    /// The default cluster of a realm has no owner.
+    #[error("no server of the realm has become the owner of the default cluster\n  hint: the log of the servers says why")]
+    NoOwner,
+    /// A server in a realm has no data directory.
+    #[error("a server in a realm needs a data directory\n  hint: data_dir = \"/var/lib/forewarn\"")]
+    NoRealmDirectory,
     /// The fleet is malformed or contradicts itself.
     #[error("invalid fleet file")]
     Fleet(#[from] FleetFileError),
@@ -96,6 +108,9 @@ impl StartError {
             Self::Fleet(FleetFileError::Entry { place, .. }) | Self::RefusedEntry(place, _) => Some(place),
             Self::Fleet(FleetFileError::Malformed(_))
             | Self::Store(_)
+            | Self::Realm(_)
+            | Self::NoOwner
+            | Self::NoRealmDirectory
             | Self::Refused(_)
             | Self::LoadingMark(..)
             | Self::Door(_)

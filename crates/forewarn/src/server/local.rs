@@ -63,6 +63,7 @@ impl LocalServer {
             extensions: Vec::new(),
             audit_keep: forewarn_store::AUDIT_RETENTION,
             webhooks: WebhookSettings::default(),
+            realm: None,
         }
     }
 }

@@ -85,6 +85,7 @@ fn adjustable(config: &Config) -> Result<Adjustable> {
     config.driver.driver()?;
     config.audit.keep()?;
     config.webhooks.settings()?;
+    config.realm()?;
     let certificates = config.api.listeners(config.data_dir()?.as_deref())?.into_iter().find_map(
         |listener| match listener {
             ApiListener::Tls(_, source) => Some(source),

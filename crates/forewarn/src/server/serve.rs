@@ -214,5 +214,6 @@ fn plan(config: &Config) -> Result<Plan> {
         hypervisor: config.driver.driver()?,
         audit_keep: config.audit.keep()?,
         webhooks: config.webhooks.settings()?,
+        realm: config.realm()?,
     })
 }

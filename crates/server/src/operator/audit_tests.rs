@@ -55,6 +55,7 @@ impl AuditTestServer {
             extensions: Vec::new(),
             audit_keep: Duration::from_hours(24),
             webhooks: crate::WebhookSettings::default(),
+            realm: None,
         };
         let server = Self { service: Service::start(plan).await.unwrap(), _directory: directory };
         let control = server.service.control();

@@ -7,6 +7,7 @@ mod clients;
 mod first_answer;
 mod limits;
 mod preflight;
+mod realm;
 #[cfg(test)]
 mod tests;
 mod tls;
@@ -37,6 +38,7 @@ pub(super) use first_answer::parse_first_answer;
 use limits::{ConnectionTable, LimitsTable};
 pub(super) use preflight::{check_data_directory, check_listeners, has_data};
 pub(crate) use preflight::{check_driver, check_interface};
+use realm::{EngineTable, ServerTable};
 pub(super) use tls::TLS_DIRECTORY;
 use tls::TlsTable;
 
@@ -78,6 +80,8 @@ pub(super) struct Config {
     #[serde(default)]
     pub(super) api: ApiTable,
     arm: Option<ArmTable>,
+    engine: Option<EngineTable>,
+    server: Option<ServerTable>,
     pub(super) driver: DriverTable,
     #[serde(default)]
     pub(super) audit: AuditTable,
@@ -147,6 +151,9 @@ pub(super) enum DriverTable {
         host_reminder: Option<Span>,
         #[serde(default)]
         fencing: FencingSetting,
+        /// True if two servers may run the program at the same time.
+        #[serde(default)]
+        shared: bool,
     },
 }
 
