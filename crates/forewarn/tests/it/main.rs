@@ -23,6 +23,7 @@ mod live;
 mod monitoring;
 mod plugins;
 mod pressure;
+mod realm;
 mod reset;
 mod secure;
 mod store;
