@@ -71,6 +71,7 @@ pub use extension::{
 pub use fleet_loading::{admit_fleet_if_empty, control_with_fleet};
 pub use hypervisor::{HostWorker, Hypervisor, MachineDriver, REMINDER};
 pub use message::ClockCommand;
+pub use realm::RealmPlan;
 pub use rejections::{REJECTED_RESOURCES_MAX, RecentRejections};
 pub use replacement::{ReplaceError, ServerState};
 pub use resource_groups::{ResourceGroup, group_in_cluster, group_of, groups_with_id, is_removed};
