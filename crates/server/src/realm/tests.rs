@@ -16,7 +16,7 @@ struct TestServer {
     /// Its own way to the engine.
     engine: SimulatedEngine,
     is_new: bool,
-    _directory: TempDir,
+    directory: TempDir,
 }
 
 async fn server(engine: &SimulatedEngine, name: &str) -> TestServer {
@@ -34,7 +34,7 @@ async fn server(engine: &SimulatedEngine, name: &str) -> TestServer {
     let joined = ControlHandle::join_realm(directory.path(), plan, Hypervisor::simulated(), keep).await;
     let (control, is_new) = joined.unwrap();
     control.documents_are_readable().await;
-    TestServer { control, engine, is_new, _directory: directory }
+    TestServer { control, engine, is_new, directory }
 }
 
 fn host(name: &str) -> Command {
@@ -68,6 +68,9 @@ async fn every_server_takes_requests_and_reads_what_others_have_committed() {
     assert_eq!((hosts(&one.control), hosts(&two.control)), (2, 2));
     one.control.stop().await;
     two.control.stop().await;
+    let (place, seed) = (two.directory.path(), forewarn_lifecycle::Seed([1; 16]));
+    let alone = ControlHandle::open(place, seed, crate::clock::ClockPlan::Real, Hypervisor::simulated());
+    assert!(matches!(alone, Err(forewarn_store::OpenError::OfRealm(_))), "it would decide beside the others");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
