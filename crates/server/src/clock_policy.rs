@@ -6,12 +6,16 @@ use forewarn_control::{ClusterState, ControlState};
 use forewarn_lifecycle::{Now, Steady};
 
 use crate::clock::{CLOCK_END, Clock, ClockKind, later};
+use crate::cluster_runtime::RealmScope;
 
 /// Real time by which a running virtual clock is recorded ahead: a restart sets it forward by that at most.
 const AHEAD: Duration = Duration::from_secs(10);
 
 /// Time between two records of the steady clock while something waits on it.
 const RECORD_INTERVAL: Duration = Duration::from_mins(1);
+
+/// The same in a realm: another server continues from the last record.
+const REALM_RECORD_INTERVAL: Duration = Duration::from_secs(5);
 
 /// The time to record of a running virtual clock: ahead of time, before a reader sees it.
 pub(crate) fn to_record_ahead(clock: &Clock, recorded: Now) -> Option<Now> {
@@ -28,8 +32,17 @@ pub(crate) fn to_record_ahead(clock: &Clock, recorded: Now) -> Option<Now> {
 
 /// The time to record of a real clock, in a cluster in which something waits on it: it would otherwise stand still over
 /// a restart.
-pub(crate) fn to_record_in_cluster(now: Now, recorded: Now, state: &ClusterState) -> Option<Now> {
-    let is_due = now.steady.since(recorded.steady) >= RECORD_INTERVAL;
+pub(crate) fn to_record_in_cluster(
+    now: Now,
+    recorded: Now,
+    scope: RealmScope,
+    state: &ClusterState,
+) -> Option<Now> {
+    let interval = match scope {
+        RealmScope::Alone => RECORD_INTERVAL,
+        RealmScope::Realm => REALM_RECORD_INTERVAL,
+    };
+    let is_due = now.steady.since(recorded.steady) >= interval;
     (is_due && is_busy(state)).then_some(now)
 }
 

@@ -9,6 +9,7 @@ use forewarn_lifecycle::{MachineId, MaintenanceId, Now, SimulatedMachines, Stead
 use forewarn_metadata::Directory;
 use tokio::sync::Notify;
 
+use crate::driver::Role;
 use crate::message::ImpactEnd;
 use crate::publication::ClusterPublication;
 use crate::snapshot::ClusterRuntimeView;
@@ -28,6 +29,17 @@ pub(crate) struct ClusterRuntime {
     pub(crate) times: WorkTimes,
     /// Number of decisions that have changed the cluster.
     pub(crate) revision: u64,
+    pub(crate) role: Role,
+    pub(crate) scope: RealmScope,
+}
+
+/// Servers that VMs of a cluster may poll.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RealmScope {
+    /// This one.
+    Alone,
+    /// This one, and others of its realm.
+    Realm,
 }
 
 impl ClusterRuntime {
@@ -42,6 +54,8 @@ impl ClusterRuntime {
             outcomes: RecentOutcomes::default(),
             times: WorkTimes::default(),
             revision: 0,
+            role: Role::Owner,
+            scope: RealmScope::Alone,
         }
     }
 
@@ -75,6 +89,7 @@ impl ClusterRuntime {
     pub(crate) fn view(&self, audit_end: u64) -> ClusterRuntimeView {
         ClusterRuntimeView {
             revision: self.revision,
+            role: self.role,
             next_simulated: self.simulator.next(),
             outcomes: self.outcomes.clone(),
             times: self.times.clone(),
@@ -96,7 +111,11 @@ impl Environment for ClusterRuntime {
         self.simulator.next()
     }
 
-    fn last_heard(&self, tenant: TenantId, _: Now) -> Option<Steady> {
-        Some(self.publication.last_request(tenant))
+    fn last_heard(&self, tenant: TenantId, now: Now) -> Option<Steady> {
+        match self.scope {
+            RealmScope::Alone => Some(self.publication.last_request(tenant)),
+            // Another server may have been polled.
+            RealmScope::Realm => Some(now.steady),
+        }
     }
 }

@@ -27,6 +27,7 @@ use tokio::sync::{Mutex, oneshot};
 use crate::driver::SlowDisk;
 use crate::long_work::run_long_work;
 use crate::clock::Clock;
+use crate::cluster_runtime::RealmScope;
 use crate::driver::Role;
 use crate::realm::{CommitError, StreamLog};
 use forewarn_control::StreamPosition;
@@ -214,7 +215,8 @@ impl JournalHandle {
             self.directory.as_ref().filter(|_| self.journal.is_none() && self.retry.at <= Instant::now())?;
         let (audit_keep, reached) = (self.audit_keep, self.reached);
         let options = Options { audit_retention: audit_keep, reached, ..Options::new(identity, now) };
-        match open_and_write(directory, options) {
+        let open = if self.shared.is_some() { open_copy } else { open_and_write };
+        match open(directory, options) {
             Ok((journal, found)) => {
                 self.journal = Some(OpenJournal::new(journal));
                 self.retry.pause = PAUSE_MIN;
@@ -302,9 +304,9 @@ impl StreamJournal {
         }
     }
 
-    /// The log of the realm.
-    pub(crate) fn log(&self) -> &StreamLog {
-        &self.log
+    /// The servers that VMs may poll.
+    pub(crate) fn scope(&self) -> RealmScope {
+        if self.is_of_a_realm() { RealmScope::Realm } else { RealmScope::Alone }
     }
 
     /// Copies a batch of the log of the realm.
@@ -408,6 +410,14 @@ impl StreamJournal {
             None => drop(reply.send(Err(CopyError::Closed))),
         }
     }
+}
+
+/// Opens a failed journal that is a copy of a log: nothing is written that the log has not.
+fn open_copy(
+    directory: &Path,
+    options: Options,
+) -> Result<(Journal, Recovered), Box<dyn std::error::Error>> {
+    Ok(Journal::open(directory, &Options { missing: IfMissing::Refuse, ..options })?)
 }
 
 /// Opens a failed journal and records the clocks, which may be later than any record.

@@ -21,7 +21,7 @@ use crate::driver::{DriverContext, first_revision, start_cluster};
 use crate::initial_state::StreamStart;
 use crate::journal::StreamJournal;
 use crate::message::{PendingReplies, ReplySender, SharedMessage};
-use crate::realm::CommitError;
+use crate::realm::{CommitError, realm_revision};
 use crate::snapshot::Snapshot;
 
 pub(crate) struct SharedDriver {
@@ -192,7 +192,10 @@ impl SharedDriver {
         self.journal.fold_if_wanted(|| StreamState::Shared(Arc::clone(&self.state)));
     }
 
-    fn publish_snapshot(&self) {
+    fn publish_snapshot(&mut self) {
+        if self.journal.is_of_a_realm() {
+            self.revision = realm_revision(self.log_number());
+        }
         let (state, revision) = (&self.state, self.revision);
         self.context.broadcasts.publish(|snapshot| {
             snapshot.state = snapshot.state.with_shared(Arc::clone(state));

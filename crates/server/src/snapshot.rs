@@ -15,6 +15,7 @@ use forewarn_metadata::{CallerId, Directory};
 use forewarn_types::Moment;
 
 use crate::clock::shifted;
+use crate::driver::Role;
 use crate::work_times::WorkTimes;
 
 /// The state after a commit.
@@ -34,6 +35,8 @@ pub struct Snapshot {
 #[derive(Clone, Debug)]
 pub(crate) struct ClusterRuntimeView {
     pub(crate) revision: u64,
+    /// The part of this server in the cluster.
+    pub(crate) role: Role,
     pub(crate) next_simulated: Option<Steady>,
     pub(crate) outcomes: RecentOutcomes,
     pub(crate) times: WorkTimes,

@@ -126,6 +126,7 @@ pub(crate) fn damage_of(error: OpenError) -> Result<String, OpenError> {
         | OpenError::Complete(_)
         | OpenError::Newer { .. }
         | OpenError::Exists(_)
+        | OpenError::OfRealm(_)
         | OpenError::Full(_)
         | OpenError::Io { .. }) => Err(other),
     }

@@ -71,6 +71,12 @@ pub enum OpenError {
         path.display()
     )]
     Damaged { path: PathBuf, what: String },
+    /// The journal is the copy of a server in a realm.
+    #[error(
+        "the journal is a copy of the log of several servers: {}\n  hint: start the server with the [engine] of its realm",
+        .0.display()
+    )]
+    OfRealm(PathBuf),
     /// A journal already exists at the destination.
     #[error("a journal already exists: {}\n  hint: import into an empty directory", .0.display())]
     Exists(PathBuf),

@@ -57,6 +57,7 @@ pub fn read_state(bytes: &[u8]) -> Result<(ControlState, Seed, Now), SavedStateE
         | OpenError::Complete(_)
         | OpenError::Newer { .. }
         | OpenError::Exists(_)
+        | OpenError::OfRealm(_)
         | OpenError::Full(_)
         | OpenError::Io { .. }
         | OpenError::Database { .. } => SavedStateError::Damaged(error.to_string()),

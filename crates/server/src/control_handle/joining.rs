@@ -1,10 +1,12 @@
 //! Control handles of servers in a realm.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
+use forewarn_control::shared::SharedState;
 use forewarn_control::{ClusterId, Stream};
 use forewarn_lifecycle::{Name, Steady};
 use forewarn_ownership::ServerName;
@@ -106,6 +108,15 @@ impl ControlHandle {
         };
         runtime.spawn(task.run(follower, stop()));
         Ok((control, is_new))
+    }
+
+    /// The clusters that this server decides about: all of them outside of a realm.
+    pub(crate) fn owned_clusters(&self, shared: &SharedState) -> BTreeSet<ClusterId> {
+        let all = shared.clusters().map(|(id, _)| id);
+        match &self.parts.realm {
+            None => all.collect(),
+            Some(realm) => all.filter(|id| self.cluster_owner(*id).as_ref() == Some(&realm.own)).collect(),
+        }
     }
 
     /// The owner of a cluster in the realm, as this server knows it.

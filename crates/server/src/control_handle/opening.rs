@@ -86,6 +86,12 @@ impl ControlHandle {
         };
         let options = Options { audit_retention: audit_keep, ..Options::new(seed, start) };
         let (journal, found) = Journal::open(directory, &options)?;
+        // Two servers would decide about the same clusters.
+        let mut positions = found.state.clusters().map(|(_, cluster)| cluster.position());
+        if found.state.shared().position().is_some() || positions.any(|position| position.is_some()) {
+            return Err(OpenError::OfRealm(directory.to_owned()));
+        }
+        drop(positions);
         let clock = Clock::resumed(clock, found.clock, latest_boot(&found.state));
         let journal = JournalHandle::in_directory(directory.to_owned(), journal, audit_keep);
         let initial = InitialState::recovered(found, readers);

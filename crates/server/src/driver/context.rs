@@ -32,6 +32,8 @@ pub(crate) struct DriverContext {
     /// Keeps a virtual clock from going on while a driver decides.
     pub(crate) clock_gate: Gate,
     readers: Arc<AtomicBool>,
+    /// The wall clock of this server differs from those of the other servers of the realm: nothing starts.
+    pub(crate) clock_hold: Arc<AtomicBool>,
 }
 
 impl DriverContext {
@@ -52,6 +54,7 @@ impl DriverContext {
             shared,
             stop: watch::Sender::new(false),
             readers: Arc::new(AtomicBool::new(readers == Readers::Present)),
+            clock_hold: Arc::default(),
         }
     }
 

@@ -61,7 +61,7 @@ impl Driver {
     /// Copies a batch of the log. One that the state contains already is ignored; after a gap, the caller sends what is
     /// missing.
     pub(super) async fn follow(&mut self, logged: LoggedBatch) {
-        if self.role != Role::Follower || logged.number != self.log_number() + 1 {
+        if self.runtime.role != Role::Follower || logged.number != self.log_number() + 1 {
             return;
         }
         let announced = announced_at_end(&logged.records);
@@ -73,6 +73,7 @@ impl Driver {
             Err(error) => return self.handle_copy_error(&error),
         };
         let effects = self.apply(&logged.records);
+        self.logged.0 = Arc::clone(&self.state);
         effects.into_iter().for_each(|effect| self.held.batch.add(effect));
         self.held.first_position.get_or_insert(copied.first_position);
         let unpublished = &mut self.held.batch.audit;
@@ -81,6 +82,7 @@ impl Driver {
         }
         unpublished.extend(logged.entries);
         self.audit_end = self.held.batch.audit.last().and_then(|entry| Chain::at(entry).ok()).unwrap_or(self.audit_end);
+        self.logged.1 = self.audit_end;
         self.held.batch.is_visible = true;
         self.unread = announced.into_iter().collect();
         if self.unread.is_empty() {
@@ -90,10 +92,30 @@ impl Driver {
 
     /// The owner has published everything up to that batch.
     pub(super) fn follow_publication(&mut self, number: u64) {
-        if self.role == Role::Follower && self.log_number() <= number {
+        if self.runtime.role == Role::Follower && self.log_number() <= number {
             self.unread.clear();
             self.show_held();
         }
+    }
+
+    /// Goes back to the state of the log after a failed commit. A part of the batch may be in the log: it is held.
+    pub(super) fn return_to_log(&mut self, batch: Batch) {
+        (self.state, self.audit_end) = (Arc::clone(&self.logged.0), self.logged.1);
+        let Some((first_position, audit)) = self.durable.take() else { return };
+        let Batch { changes, work, announced, .. } = batch;
+        let batch = Batch { audit, changes, work, is_visible: true, ..Batch::default() };
+        self.held = HeldBatches { batch, first_position: Some(first_position) };
+        self.unread.extend(announced);
+    }
+
+    /// Publishes the batches that an owner holds after a failed commit. Their events get their whole notice from now on.
+    pub(super) fn show_held_as_owner(&mut self) {
+        if self.held.first_position.is_none() {
+            return;
+        }
+        let unread = std::mem::take(&mut self.unread);
+        self.show_held();
+        self.after_publication(unread, self.context.clock.now());
     }
 
     /// Publishes the batches that are held.
@@ -123,7 +145,7 @@ impl Driver {
     /// that no VM may have read get their whole notice.
     pub(super) async fn begin_ownership(&mut self, ownership: NewOwnership) -> bool {
         let NewOwnership { log, number, clock } = ownership;
-        if self.role == Role::Owner || self.log_number() != number || self.journal.is_broken() {
+        if self.runtime.role == Role::Owner || self.log_number() != number || self.journal.is_broken() {
             return false;
         }
         self.journal.set_log(StreamLog::Owned(log));
@@ -132,31 +154,32 @@ impl Driver {
         let unread = std::mem::take(&mut self.unread);
         self.show_held();
         self.unread = unread;
-        self.role = Role::Owner;
+        self.runtime.role = Role::Owner;
         self.restart_runtime();
         self.publish_all();
         self.resume().await;
-        self.role == Role::Owner
+        self.runtime.role == Role::Owner
     }
 
     /// Another server owns the cluster now. Decisions that are not in the log have not happened.
     pub(super) fn end_ownership(&mut self) {
-        if self.role == Role::Follower {
+        if self.runtime.role == Role::Follower {
             return;
         }
         tracing::info!(cluster = self.id.0, "another server owns the cluster");
-        self.role = Role::Follower;
+        self.runtime.role = Role::Follower;
         self.journal.set_log(StreamLog::Followed);
         self.runtime.wake_impact_tasks();
         self.restart_runtime();
+        self.publish_snapshot();
     }
 
     /// Forgets actions under way: they are those of the owner.
     fn restart_runtime(&mut self) {
         let now = self.context.clock.now().steady;
-        let revision = self.runtime.revision;
+        let ClusterRuntime { revision, role, scope, .. } = self.runtime;
         self.runtime = ClusterRuntime::new(self.id, Arc::clone(&self.context.directory), now);
-        self.runtime.revision = revision;
+        (self.runtime.revision, self.runtime.role, self.runtime.scope) = (revision, role, scope);
     }
 }
 

@@ -22,6 +22,7 @@ mod time;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use forewarn_control::request::{ClusterRequest, Reply};
@@ -76,11 +77,10 @@ pub(crate) struct Driver {
     violation: Option<String>,
     /// Audit entries that are durable and not broadcast, after the position of the first.
     durable: Option<(u64, Vec<Arc<AuditEntry>>)>,
-    role: Role,
-    /// Batches of a follower that are not published.
+    /// Batches that are in the log and not published.
     held: HeldBatches,
-    /// The state after the last append.
-    logged: Arc<ClusterState>,
+    /// The state after the last append, and the end of its audit log.
+    logged: (Arc<ClusterState>, Chain),
 }
 
 /// A driver that fails between a commit and its publication leaves no gap in the audit log: readers of all clusters
@@ -205,13 +205,13 @@ impl Driver {
     /// An action that is still to be carried out: not suspended, and not barred by the fence of a failed host.
     fn wanted_action(&self, work: MaintenanceId, target: Target) -> Option<Action> {
         let rules = self.state.rules();
-        let known = rules.maintenance(work).filter(|_| self.role == Role::Owner).filter(|known| !known.is_suspended(target));
+        let known = rules.maintenance(work).filter(|_| self.runtime.role == Role::Owner).filter(|known| !known.is_suspended(target));
         known.and_then(|known| known.action_on(target)).filter(|action| rules.barred_by(*action).is_none())
     }
 
     async fn handle_request(&mut self, request: Arc<ClusterRequest>, reply: ReplySender) {
         // The callers of refused requests may have gone; nothing has changed.
-        if self.role == Role::Follower {
+        if self.runtime.role == Role::Follower {
             return drop(reply.send(Err(ControlError::Elsewhere)));
         }
         if self.journal.is_broken() || self.journal.failure().is_some() {
@@ -304,7 +304,7 @@ impl Driver {
         loop {
             let mut batch = std::mem::take(&mut self.batch);
             if let Err(error) = self.make_durable(&mut batch).await {
-                return self.handle_commit_error(&error, batch.pending);
+                return self.handle_commit_error(&error, batch);
             }
             self.publish_batch(&mut batch);
             self.journal.show_all_entries();
@@ -388,7 +388,9 @@ impl Driver {
 
     /// Does the first thing that is due. Returns false if nothing is.
     fn step(&mut self, now: Now) -> bool {
-        let is_idle = self.role == Role::Follower || self.readers == Readers::Absent;
+        let is_idle = self.runtime.role == Role::Follower
+            || self.readers == Readers::Absent
+            || self.context.clock_hold.load(Ordering::Relaxed);
         if is_idle || self.journal.is_broken() || self.violation.is_some() {
             return false;
         }

@@ -43,7 +43,7 @@ impl Driver {
         }
         let first_position = self.journal.append(&mut batch.records, &batch.audit, &clock).await?.first_position;
         self.durable = Some((first_position, batch.audit.clone()));
-        self.logged = Arc::clone(&self.state);
+        self.logged = (Arc::clone(&self.state), self.audit_end);
         let mut margin = Duration::ZERO;
         loop {
             let now = clock.now();
@@ -66,7 +66,7 @@ impl Driver {
             self.audit_end = moved.map_or(self.audit_end, |(_, end)| end);
             (began, started) = (now, Instant::now());
             self.journal.rewrite(&records, &batch.audit[first..], &clock).await?;
-            self.logged = Arc::clone(&self.state);
+            self.logged = (Arc::clone(&self.state), self.audit_end);
             self.durable = Some((first_position, batch.audit.clone()));
             batch.records.extend(records);
         }
@@ -84,7 +84,7 @@ impl Driver {
     /// VMs can read documents from now on: announcements that none may have read before give a whole notice.
     pub(super) fn documents_became_readable(&mut self) {
         self.readers = Readers::Present;
-        if self.role == Role::Follower {
+        if self.runtime.role == Role::Follower {
             return;
         }
         // A broken journal names them when it is opened again.

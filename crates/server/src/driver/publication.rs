@@ -6,6 +6,8 @@ use forewarn_control::Effect;
 
 use super::Driver;
 use super::batch::Batch;
+use crate::cluster_runtime::RealmScope;
+use crate::realm::realm_revision;
 
 impl Driver {
     /// Adds an effect to the batch. Effects on private runtime state take place at once.
@@ -45,7 +47,10 @@ impl Driver {
     }
 
     /// Publishes the state for readers.
-    fn publish_snapshot(&self) {
+    pub(super) fn publish_snapshot(&mut self) {
+        if self.runtime.scope == RealmScope::Realm {
+            self.runtime.revision = realm_revision(self.log_number());
+        }
         let runtime = Arc::new(self.runtime.view(self.audit_end.number));
         self.context.broadcasts.publish(|snapshot| snapshot.update_cluster(self.id, &self.state, &runtime));
     }

@@ -28,7 +28,8 @@ impl Driver {
         let now = context.clock.now().steady;
         let mut runtime = ClusterRuntime::new(id, Arc::clone(&context.directory), now);
         runtime.revision = first_revision(*context.broadcasts.replacements.borrow());
-        let (role, logged) = (journal.role(), Arc::clone(&state));
+        (runtime.role, runtime.scope) = (journal.role(), journal.scope());
+        let logged = (Arc::clone(&state), audit_end);
         let mut driver = Self {
             id,
             state,
@@ -47,7 +48,6 @@ impl Driver {
             replies: PendingReplies::default(),
             violation: None,
             durable: None,
-            role,
             held: HeldBatches::default(),
             logged,
         };
@@ -57,7 +57,7 @@ impl Driver {
 
     /// Continues from the state of the journal: unfinished actions are carried out again, unused claims released.
     pub(super) async fn resume(&mut self) {
-        if self.role == Role::Follower {
+        if self.runtime.role == Role::Follower {
             return;
         }
         let now = self.context.clock.now();
@@ -94,15 +94,15 @@ impl Driver {
     }
 
     /// Handles a commit that has failed. Requests that another server has to decide are sent there by their callers.
-    pub(super) fn handle_commit_error(&mut self, error: &CommitError, pending: PendingReplies) {
+    pub(super) fn handle_commit_error(&mut self, error: &CommitError, mut batch: Batch) {
+        let pending = std::mem::take(&mut batch.pending);
         match error {
             CommitError::Journal(error) => {
                 self.handle_append_error(error);
                 pending.reject(&ControlError::Unavailable);
             }
             CommitError::Fenced(fate) => {
-                self.state = Arc::clone(&self.logged);
-                self.audit_end = self.audit_shown;
+                self.return_to_log(batch);
                 self.end_ownership();
                 match fate {
                     // The batch comes with the log.
@@ -113,7 +113,8 @@ impl Driver {
             }
             CommitError::Behind | CommitError::NotCommitted(_) => {
                 tracing::warn!(cluster = self.id.0, %error, "commit failed");
-                self.roll_back();
+                self.return_to_log(batch);
+                self.show_held_as_owner();
                 pending.reject(&ControlError::Unavailable);
             }
         }
@@ -162,7 +163,8 @@ impl Driver {
     /// Continues from the state of the journal that was opened again.
     pub(super) async fn reopen(&mut self, start: StreamStart<ClusterState>) {
         let StreamStart { state, journal, audit_end, unread, recorded } = start;
-        (self.role, self.logged) = (journal.role(), Arc::clone(&state));
+        self.runtime.role = journal.role();
+        self.logged = (Arc::clone(&state), audit_end);
         self.held = HeldBatches::default();
         (self.state, self.journal, self.recorded_clock) = (state, journal, recorded);
         (self.audit_end, self.audit_shown) = (audit_end, audit_end);

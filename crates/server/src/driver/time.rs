@@ -25,7 +25,7 @@ impl Driver {
         if self.stopping.is_some() {
             return STOPPING_POLL;
         }
-        if self.journal.is_broken() || self.readers == Readers::Absent || self.role == Role::Follower {
+        if self.journal.is_broken() || self.readers == Readers::Absent || self.runtime.role == Role::Follower {
             return IDLE_SLEEP_MAX;
         }
         let clock = &self.context.clock;
@@ -39,8 +39,13 @@ impl Driver {
     /// Records the steady clock where it would otherwise stand still over a restart.
     pub(super) fn record_time_if_due(&mut self) {
         let clock = &self.context.clock;
-        if self.role == Role::Owner && self.journal.is_durable() && !self.journal.is_broken() && clock.kind() == ClockKind::Real {
-            let now = clock_policy::to_record_in_cluster(clock.now(), self.recorded_clock, &self.state);
+        if self.runtime.role == Role::Owner && self.journal.is_durable() && !self.journal.is_broken() && clock.kind() == ClockKind::Real {
+            let now = clock_policy::to_record_in_cluster(
+                clock.now(),
+                self.recorded_clock,
+                self.runtime.scope,
+                &self.state,
+            );
             now.into_iter().for_each(|now| self.record_clock(now));
         }
     }

@@ -21,6 +21,9 @@ use crate::clusters::ClusterLink;
 const OWNER_WAIT: Duration = Duration::from_secs(3);
 const ATTEMPT_PAUSE: Duration = Duration::from_millis(50);
 
+/// Longest wait for the decision of a driver of this server.
+const DECISION_WAIT: Duration = Duration::from_secs(30);
+
 /// The owner of a cluster, and the term of its ownership.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ClusterOwner {
@@ -58,10 +61,14 @@ impl RealmHandle {
         loop {
             let owner = owners.borrow_and_update().get(&id).cloned();
             let answer = match owner {
-                Some(owner) if owner.server == self.own => match link.request(request.clone()).await {
-                    Err(ControlError::Elsewhere) => None,
-                    answer => Some(answer),
-                },
+                Some(owner) if owner.server == self.own => {
+                    match tokio::time::timeout(DECISION_WAIT, link.request(request.clone())).await {
+                        Ok(Err(ControlError::Elsewhere)) => None,
+                        Ok(answer) => Some(answer),
+                        // The engine does not answer. The request may still be carried out.
+                        Err(_) => Some(Err(ControlError::Unavailable)),
+                    }
+                }
                 Some(owner) => self.forward(&owner, Arc::new(Request::Cluster(id, request.clone()))).await,
                 None => None,
             };

@@ -30,8 +30,6 @@ type JoinError = Box<dyn std::error::Error + Send + Sync>;
 /// A realm that this server has joined, and its journal with everything that the log had.
 pub(crate) struct JoinedRealm {
     pub(crate) realm: Realm,
-    /// The identity of the realm.
-    pub(crate) record: RealmRecord,
     /// This server has created the realm.
     pub(crate) is_new: bool,
     pub(crate) identity: Arc<PeerIdentity>,
@@ -79,7 +77,7 @@ pub(crate) async fn join(
     let (journal, found) = Journal::open(directory, &options)?;
     let positions = positions(&found);
     let shared = SharedStream::at(&realm, shared_head);
-    Ok(JoinedRealm { realm, record, is_new, identity, shared, journal, found, positions })
+    Ok(JoinedRealm { realm, is_new, identity, shared, journal, found, positions })
 }
 
 fn new_record(now: Now) -> Result<RealmRecord, JoinError> {

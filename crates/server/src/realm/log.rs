@@ -6,7 +6,7 @@ use forewarn_control::{AuditEntry, Record, StreamPosition};
 use forewarn_lifecycle::Steady;
 use forewarn_realm::{
     AuditMode, Batch, CommitFate, CommitOutcome, NewBatch, OwnedStream, SharedOutcome, SharedStream,
-    StreamHead, StreamTime,
+    StreamHead,
 };
 use forewarn_store::AppendError;
 use tokio::sync::Mutex;
@@ -100,16 +100,12 @@ impl StreamLog {
         let content = shared.lock().await.catch_up().await;
         content.map(|content| content.batches).map_err(|error| CommitError::NotCommitted(error.to_string()))
     }
+}
 
-    /// Writes the clock of an owned stream into its head.
-    pub(crate) async fn refresh_clock(&self, time: StreamTime) -> Result<(), CommitError> {
-        let Self::Owned(owned) = self else { return Ok(()) };
-        match owned.lock().await.refresh_clock(time).await {
-            Ok(CommitOutcome::Committed { .. }) => Ok(()),
-            Ok(CommitOutcome::Fenced { fate, .. }) => Err(CommitError::Fenced(fate)),
-            Err(error) => Err(CommitError::NotCommitted(error.to_string())),
-        }
-    }
+/// The revision of a state in a realm: plans that were made on one server are valid on another. Decisions that are not in
+/// the log count on top.
+pub(crate) fn realm_revision(number: u64) -> u64 {
+    number << 20
 }
 
 fn position_after(head: &StreamHead, records: usize) -> StreamPosition {

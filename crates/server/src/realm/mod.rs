@@ -20,7 +20,7 @@ mod view;
 pub(crate) use confirmation::{Confirmations, StreamNumbers};
 pub(crate) use handle::RealmHandle;
 pub(crate) use join::{JoinedRealm, join, place};
-pub(crate) use log::{CommitError, NewOwnership, StreamLog};
+pub(crate) use log::{CommitError, NewOwnership, StreamLog, realm_revision};
 pub(crate) use peer_side::{HeartbeatSide, PeerSide};
 pub use plan::RealmPlan;
 pub(crate) use task::{RealmTask, stay_member};

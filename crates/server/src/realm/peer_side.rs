@@ -1,7 +1,5 @@
 //! Messages of other servers.
 
-use std::sync::Arc;
-
 use forewarn_control::ControlError;
 use forewarn_control::request::Request;
 use forewarn_lifecycle::Name;
@@ -77,6 +75,3 @@ impl HeartbeatExchange for HeartbeatSide {
         self.0.report(report);
     }
 }
-
-/// The peer side of a server, shared by its connections.
-pub(crate) type SharedPeerSide = Arc<PeerSide>;

@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use forewarn_control::{ClusterId, Stream};
 use forewarn_lifecycle::Name;
-use forewarn_ownership::{ClusterStanding, ServerName, attempts};
+use forewarn_ownership::{ClockVerdict, ClusterStanding, ServerName, attempts};
 use forewarn_peers::{Heartbeats, Peer, PeerClient, PeerIdentity, PeerLimits};
 use forewarn_realm::{Batch, Follower, LeaseId, OwnerRecord, Realm, RealmChange, ServerRecord};
 use tokio::sync::{mpsc, watch};
@@ -15,7 +16,7 @@ use super::handle::{ClusterOwner, Owners, PeerClients};
 use super::takeover::{Takeover, take_over};
 use super::view::{SharedView, uptime};
 use crate::clusters::ClusterRegistry;
-use crate::driver::DriverContext;
+use crate::driver::{DriverContext, Role};
 use crate::message::{ClusterMessage, SharedMessage};
 
 /// Interval of checks for lost owners.
@@ -69,6 +70,8 @@ impl RealmTask {
                 }
                 _ = tick.tick() => {
                     self.view.tick();
+                    self.check_clock();
+                    self.forget_lost();
                     self.send_early().await;
                     self.begin_takeovers(&done);
                 }
@@ -185,6 +188,36 @@ impl RealmTask {
         self.heartbeats.set_peers(peers);
     }
 
+    /// Holds all starts while the wall clock of this server differs from those of the others.
+    fn check_clock(&self) {
+        let verdict = self.view.lock().peers.clock_verdict(uptime(), crate::clock::wall());
+        let is_held = matches!(verdict, ClockVerdict::Hold { .. });
+        let was_held = self.context.clock_hold.swap(is_held, Ordering::Relaxed);
+        match verdict {
+            ClockVerdict::Hold { by_millis } if !was_held => {
+                tracing::error!(by_millis, "clock differs from those of the other servers; nothing starts here");
+            }
+            ClockVerdict::Agrees if was_held => tracing::info!("clock agrees with those of the other servers"),
+            ClockVerdict::Hold { .. } | ClockVerdict::Agrees => {}
+        }
+    }
+
+    /// Forgets clusters whose driver no longer decides: it was fenced, or its journal failed.
+    fn forget_lost(&self) {
+        let snapshot = self.context.broadcasts.snapshot.load();
+        let decides = |id: &ClusterId| snapshot.runtimes.get(id).is_some_and(|view| view.role == Role::Owner);
+        let mut view = self.view.lock();
+        let lost: Vec<_> = view.driven.keys().filter(|id| !decides(id)).copied().collect();
+        for id in &lost {
+            view.driven.remove(id);
+            view.peers.fenced(uptime());
+        }
+        drop(view);
+        if !lost.is_empty() {
+            self.publish_owners();
+        }
+    }
+
     fn begin_takeovers(&mut self, done: &mpsc::Sender<(ClusterId, Option<u64>)>) {
         let snapshot = self.context.broadcasts.snapshot.load();
         snapshot.state.clusters().for_each(|(id, _)| self.standing(id, |_| {}));
@@ -212,7 +245,7 @@ impl RealmTask {
                     Err(error) => tracing::warn!(cluster = cluster.0, error, "takeover failed; trying again"),
                 }
                 // The task may have ended.
-                drop(done.send((cluster, term.ok().flatten())).await);
+                done.send((cluster, term.ok().flatten())).await.ok();
             });
         }
     }

@@ -13,15 +13,18 @@ use crate::hypervisor::Hypervisor;
 
 struct TestServer {
     control: ControlHandle,
+    /// Its own way to the engine.
+    engine: SimulatedEngine,
     is_new: bool,
-    _directory: TempDir,
+    directory: TempDir,
 }
 
 async fn server(engine: &SimulatedEngine, name: &str) -> TestServer {
     let directory = tempfile::tempdir().unwrap();
+    let engine = engine.client();
     let plan = RealmPlan {
         name: Name::new(name).unwrap(),
-        engine: Engine::Simulated(engine.client()),
+        engine: Engine::Simulated(engine.clone()),
         keys: Keyspace::new("/forewarn/1/").unwrap(),
         listen: "127.0.0.1:0".parse().unwrap(),
         advertise: None,
@@ -31,7 +34,7 @@ async fn server(engine: &SimulatedEngine, name: &str) -> TestServer {
     let joined = ControlHandle::join_realm(directory.path(), plan, Hypervisor::simulated(), keep).await;
     let (control, is_new) = joined.unwrap();
     control.documents_are_readable().await;
-    TestServer { control, is_new, _directory: directory }
+    TestServer { control, engine, is_new, directory }
 }
 
 fn host(name: &str) -> Command {
@@ -65,6 +68,9 @@ async fn every_server_takes_requests_and_reads_what_others_have_committed() {
     assert_eq!((hosts(&one.control), hosts(&two.control)), (2, 2));
     one.control.stop().await;
     two.control.stop().await;
+    let (place, seed) = (two.directory.path(), forewarn_lifecycle::Seed([1; 16]));
+    let alone = ControlHandle::open(place, seed, crate::clock::ClockPlan::Real, Hypervisor::simulated());
+    assert!(matches!(alone, Err(forewarn_store::OpenError::OfRealm(_))), "it would decide beside the others");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -92,6 +98,57 @@ async fn another_server_takes_over() {
     for server in others {
         server.control.confirm_reads().await.unwrap();
         assert_eq!(hosts(&server.control), 3);
+    }
+    for server in servers {
+        server.control.stop().await;
+    }
+}
+
+fn names(control: &ControlHandle) -> Vec<String> {
+    let names = control.look(|state| state.cluster.hosts().map(|(_, host)| host.name.to_string()).collect());
+    names.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_owner_that_loses_the_engine_is_fenced_and_follows() {
+    let engine = SimulatedEngine::new();
+    let mut servers = Vec::new();
+    for name in ["one", "two", "three"] {
+        servers.push(server(&engine, name).await);
+    }
+    servers[0].control.submit(host("before")).await.unwrap();
+    let owner = servers[0].control.cluster_owner(ClusterId::DEFAULT).unwrap();
+    let cut = servers.iter().position(|server| server.control.realm_name() == Some(&owner)).unwrap();
+    let cut = servers.remove(cut);
+    cut.engine.cut();
+    // A request that the owner takes now is not acknowledged before the engine answers.
+    let lost = tokio::spawn({
+        let control = cut.control.clone();
+        async move { control.submit(host("during")).await }
+    });
+    let others = &servers;
+    until("another owner", || {
+        others.iter().all(|server| {
+            server.control.cluster_owner(ClusterId::DEFAULT).is_some_and(|found| found != owner)
+        })
+    })
+    .await;
+    servers[0].control.submit(host("after")).await.unwrap();
+    assert!(cut.control.confirm_reads().await.is_err(), "it does not know what was committed");
+    cut.engine.heal();
+    let acknowledged = lost.await.unwrap().is_ok();
+    until("the copy is complete", || names(&cut.control).contains(&"after".to_owned())).await;
+    let mut expected = vec!["before".to_owned(), "after".to_owned()];
+    expected.extend(acknowledged.then(|| "during".to_owned()));
+    expected.sort();
+    servers.push(cut);
+    for server in &servers {
+        server.control.confirm_reads().await.unwrap();
+        let mut found = names(&server.control);
+        found.sort();
+        let missing: Vec<_> = expected.iter().filter(|name| !found.contains(name)).collect();
+        assert!(missing.is_empty(), "{missing:?}");
+        assert!(found.windows(2).all(|pair| pair[0] != pair[1]), "{found:?}");
     }
     for server in servers {
         server.control.stop().await;

@@ -266,7 +266,7 @@ async fn run(webhooks: Arc<WebhooksShared>, mut stop: watch::Receiver<bool>) {
     let (replaced, mut replacements) = watch::channel(0_u64);
     webhooks.control.on_replaced(move || replaced.send_modify(|count| *count += 1));
     let mut deliveries = Deliveries::default();
-    let mut known: Option<Arc<SharedState>> = None;
+    let mut known: Option<(Arc<SharedState>, BTreeSet<ClusterId>)> = None;
     let writer = tokio::spawn({
         let (webhooks, stop) = (Arc::clone(&webhooks), stop.clone());
         async move { webhooks.progress.run(&webhooks.control, stop).await }
@@ -280,9 +280,10 @@ async fn run(webhooks: Arc<WebhooksShared>, mut stop: watch::Receiver<bool>) {
             known = None;
         }
         let shared = webhooks.control.shared();
-        if !known.as_ref().is_some_and(|known| Arc::ptr_eq(known, &shared)) {
-            deliveries.follow(&webhooks, &shared);
-            known = Some(shared);
+        let owned = webhooks.control.owned_clusters(&shared);
+        if !known.as_ref().is_some_and(|(known, former)| Arc::ptr_eq(known, &shared) && *former == owned) {
+            deliveries.follow(&webhooks, &shared, &owned);
+            known = Some((shared, owned));
         }
         tokio::select! {
             entry = entries.recv() => match entry {
@@ -316,10 +317,15 @@ struct Deliveries {
 }
 
 impl Deliveries {
-    /// Starts deliveries of new webhooks and clusters, and aborts those of removed webhooks, and of removed clusters
-    /// whose messages are delivered.
-    fn follow(&mut self, webhooks: &Arc<WebhooksShared>, shared: &SharedState) {
-        let wanted: BTreeSet<_> = wanted_deliveries(shared).collect();
+    /// Starts deliveries of new webhooks and clusters that this server owns, and aborts those of removed webhooks, of
+    /// clusters of other servers, and of removed clusters whose messages are delivered.
+    fn follow(&mut self, webhooks: &Arc<WebhooksShared>, shared: &SharedState, owned: &BTreeSet<ClusterId>) {
+        let is_own = |(_, cluster): &DeliveryId| match shared.cluster_name(*cluster) {
+            Some(_) => owned.contains(cluster),
+            // Messages of removed clusters are delivered by one server.
+            None => owned.contains(&ClusterId::DEFAULT),
+        };
+        let wanted: BTreeSet<_> = wanted_deliveries(shared).filter(is_own).collect();
         let mut statuses = webhooks.statuses.lock().unwrap_or_else(PoisonError::into_inner);
         for (id, delivery) in self.tasks.extract_if(.., |id, _| !wanted.contains(id)) {
             statuses.remove(&id);

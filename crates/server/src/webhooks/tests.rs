@@ -246,12 +246,14 @@ async fn the_last_entries_of_a_removed_cluster_are_read_without_a_wake() {
     server.stop.send_replace(true);
     let west = server.create_cluster().await;
     let mut deliveries = Deliveries::default();
-    deliveries.follow(&server.webhooks, &server.control.shared());
+    let shared = server.control.shared();
+    deliveries.follow(&server.webhooks, &shared, &server.control.owned_clusters(&shared));
     hours(1).await;
     restart(&west).await;
     cancel_event(&west).await;
     server.remove_cluster(&west).await;
-    deliveries.follow(&server.webhooks, &server.control.shared());
+    let shared = server.control.shared();
+    deliveries.follow(&server.webhooks, &shared, &server.control.owned_clusters(&shared));
     assert_eq!(server.webhooks.counts.refused.get(), 0);
     hours(26).await;
     assert_eq!((server.undelivered(), server.webhooks.counts.lost.get()), (0, 2));

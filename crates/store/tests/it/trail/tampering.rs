@@ -49,6 +49,7 @@ fn tampered(sql: &str) -> (Option<String>, String) {
         | OpenError::Foreign(_)
         | OpenError::Newer { .. }
         | OpenError::Exists(_)
+        | OpenError::OfRealm(_)
         | OpenError::Full(_)
         | OpenError::Io { .. }
         | OpenError::Database { .. }
