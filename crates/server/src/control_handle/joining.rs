@@ -103,6 +103,7 @@ impl ControlHandle {
             heartbeats,
             clusters,
             taking: Default::default(),
+            is_current: false,
             early: Default::default(),
             context: context.clone(),
         };

@@ -44,6 +44,8 @@ pub(crate) struct RealmTask {
     pub(crate) clusters: ClusterRegistry,
     /// Takeovers under way.
     pub(crate) taking: BTreeSet<ClusterId>,
+    /// The follower has given out everything that the engine had when it began: owners and servers are known.
+    pub(crate) is_current: bool,
     /// Batches of clusters that the shared state does not have yet.
     pub(crate) early: BTreeMap<ClusterId, VecDeque<Box<Batch>>>,
 }
@@ -92,11 +94,11 @@ impl RealmTask {
             RealmChange::Behind { stream, .. } => {
                 tracing::error!(%stream, "log no longer has the batches that this server lacks");
             }
+            RealmChange::Current(_) => self.is_current = true,
             RealmChange::Preferred { .. }
             | RealmChange::Head { .. }
             | RealmChange::Removed(_)
-            | RealmChange::Archived { .. }
-            | RealmChange::Current(_) => {}
+            | RealmChange::Archived { .. } => {}
         }
     }
 
@@ -219,6 +221,10 @@ impl RealmTask {
     }
 
     fn begin_takeovers(&mut self, done: &mpsc::Sender<(ClusterId, Option<u64>)>) {
+        // Before, every cluster seems to have no owner.
+        if !self.is_current {
+            return;
+        }
         let snapshot = self.context.broadcasts.snapshot.load();
         snapshot.state.clusters().for_each(|(id, _)| self.standing(id, |_| {}));
         let now = uptime();
