@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use forewarn_control::{
-    ClusterId, Difference, Fleet, FleetPiece, NamedCommand, TargetCluster, UnlistedObjects, difference, refused_place,
+    ClusterId, Difference, Fleet, FleetPiece, NamedCommand, TargetCluster, UnlistedObjects, difference,
+    refused_place,
 };
 use forewarn_lifecycle::Seed;
 use sha2::{Digest, Sha256};

@@ -172,7 +172,9 @@ impl Service {
                 join(data, realm, hypervisor, (plan.audit_keep, &plan.fleet)).await?
             }
             (Some(_), None) => return Err(StartError::NoRealmDirectory),
-            (None, Some(data)) => ControlHandle::open_keeping(data, seed, clock, hypervisor, plan.audit_keep)?,
+            (None, Some(data)) => {
+                ControlHandle::open_keeping(data, seed, clock, hypervisor, plan.audit_keep)?
+            }
             (None, None) => ControlHandle::start_in_memory(seed, Clock::new_for(clock), hypervisor)
                 .map_err(StartError::Threads)?,
         };

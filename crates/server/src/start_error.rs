@@ -22,7 +22,9 @@ pub enum StartError {
     )]
     Realm(Box<dyn std::error::Error + Send + Sync>),
     /// The default cluster of a realm has no owner.
-    #[error("no server of the realm has become the owner of the default cluster\n  hint: the log of the servers says why")]
+    #[error(
+        "no server of the realm has become the owner of the default cluster\n  hint: the log of the servers says why"
+    )]
     NoOwner,
     /// A server in a realm has no data directory.
     #[error("a server in a realm needs a data directory\n  hint: data_dir = \"/var/lib/forewarn\"")]

@@ -125,7 +125,10 @@ impl EngineTable {
         let text = text.with_context(|| format!("cannot read engine.password_file: {}", file.display()))?;
         let password = text.trim_end_matches(['\r', '\n']);
         if password.is_empty() {
-            bail!("empty file: engine.password_file = {:?}\n  hint: it contains the password, and nothing else", file);
+            bail!(
+                "empty file: engine.password_file = {:?}\n  hint: it contains the password, and nothing else",
+                file
+            );
         }
         Ok(Some(EtcdLogin::new(user.as_str(), password)))
     }
@@ -154,7 +157,9 @@ impl ServerTable {
             !host.is_empty() && port.parse::<u16>().is_ok_and(|port| port > 0)
         };
         match self.advertise.as_deref().filter(|text| !is_address(text)) {
-            Some(wrong) => bail!("invalid server.advertise: {wrong:?}\n  hint: a host and a port, as in advertise = \"a.internal:1341\""),
+            Some(wrong) => bail!(
+                "invalid server.advertise: {wrong:?}\n  hint: a host and a port, as in advertise = \"a.internal:1341\""
+            ),
             None => Ok(()),
         }
     }
@@ -177,7 +182,8 @@ impl DriverTable {
 mod tests {
     use super::*;
 
-    const ALONE: &str = "data_dir = '/data'\ndriver.kind = 'simulated'\n[[metadata.listen]]\naddress = '1.2.3.4:80'\n";
+    const ALONE: &str =
+        "data_dir = '/data'\ndriver.kind = 'simulated'\n[[metadata.listen]]\naddress = '1.2.3.4:80'\n";
     const ENGINE: &str = "[engine]\nendpoints = ['http://127.0.0.1:2379', 'http://127.0.0.2:2379']\n";
     const SERVER: &str = "[server]\nname = 'a'\nlisten = '10.0.0.5:1341'\n";
 
@@ -200,7 +206,10 @@ mod tests {
     fn the_defaults_of_a_realm() {
         let plan = realm(&format!("{ALONE}{ENGINE}{SERVER}")).unwrap().unwrap();
         assert_eq!((plan.name.as_str(), plan.keys.prefix()), ("a", PREFIX));
-        assert_eq!((plan.listen.to_string().as_str(), plan.advertise, plan.zone), ("10.0.0.5:1341", None, None));
+        assert_eq!(
+            (plan.listen.to_string().as_str(), plan.advertise, plan.zone),
+            ("10.0.0.5:1341", None, None)
+        );
     }
 
     #[test]
@@ -221,7 +230,9 @@ mod tests {
             let problem = problem(&wrong);
             assert!(problem.contains(expected) && problem.contains("\n  hint: "), "{expected}: {problem}");
         }
-        for unknown in [format!("{both}colour = 'red'\n"), both.replace("[server]", "colour = 'red'\n[server]")] {
+        for unknown in
+            [format!("{both}colour = 'red'\n"), both.replace("[server]", "colour = 'red'\n[server]")]
+        {
             assert!(Config::parse(&unknown).is_err());
         }
     }
@@ -242,7 +253,8 @@ mod tests {
         let text = format!("{ALONE}{ENGINE}{SERVER}").replace("[server]", &login);
         let shown = format!("{:?} {:?}", Config::parse(&text).unwrap(), realm(&text).unwrap().unwrap());
         assert!(!shown.contains("s3cret"), "{shown}");
-        let in_url = format!("{ALONE}{ENGINE}{SERVER}").replace("http://127.0.0.2", "http://u:s3cret@127.0.0.2");
+        let in_url =
+            format!("{ALONE}{ENGINE}{SERVER}").replace("http://127.0.0.2", "http://u:s3cret@127.0.0.2");
         let shown = format!("{:?} {}", Config::parse(&in_url).unwrap(), problem(&in_url));
         assert!(!shown.contains("s3cret") && shown.contains("entry 2"), "{shown}");
         fs::write(&file, "\n").unwrap();
