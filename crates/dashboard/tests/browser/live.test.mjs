@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { dev, directory, open, until, watched } from "./browser.mjs";
+import { dev, directory, open, until, visit, watched } from "./browser.mjs";
 
 const textOf = (page, selector) => page.locator(selector).innerText();
 
@@ -57,6 +57,29 @@ test("the tile of a VM and a bar of the timeline follow an event without a reloa
     await counted("started", "0");
     await until("the tile is as it was", async () => (await drawing()) === before);
     await timeline.locator("a.bar.done").waitFor();
+  });
+});
+
+test("a map of the fleet that is left draws no more", async (t) => {
+  const server = await dev(t, ["--enrolled"]);
+  await server.cli("vm", "restart", "web_0");
+  await server.cli("clock", "advance", "11m");
+  const page = await open(t, server, "#/fleet");
+  await watched(page, t.name, async () => {
+    await page.evaluate(() => {
+      const { drawImage } = CanvasRenderingContext2D.prototype;
+      globalThis.drawn = 0;
+      CanvasRenderingContext2D.prototype.drawImage = function draw(...words) {
+        globalThis.drawn += 1;
+        return drawImage.apply(this, words);
+      };
+    });
+    const drawn = () => page.evaluate(() => globalThis.drawn);
+    await until("an outline pulses", async () => (await drawn()) > 4);
+    await visit(page, "#/overview");
+    const before = await drawn();
+    await page.waitForTimeout(1000);
+    assert.equal(await drawn(), before);
   });
 });
 
