@@ -60,6 +60,28 @@ test("the tile of a VM and a bar of the timeline follow an event without a reloa
   });
 });
 
+test("a row of the overview stays, with its focus, while others come and go", async (t) => {
+  const server = await dev(t, ["--enrolled"]);
+  await server.cli("vm", "restart", "web_1");
+  const page = await open(t, server);
+  await watched(page, t.name, async () => {
+    const row = (name) => page.locator("#attention li", { hasText: `Reboot of ${name}` });
+    const approve = row("web_1").getByRole("button", { name: "Approve" });
+    const isFocused = () => approve.evaluate((button) => document.activeElement === button);
+    await approve.focus();
+    await row("web_1").evaluate((element) => (element.isFirst = true));
+    await server.cli("vm", "restart", "web_0");
+    await row("web_0").waitFor();
+    assert.deepEqual([await row("web_1").evaluate((element) => element.isFirst), await isFocused()], [true, true]);
+    // Another content makes another row: the focus goes to the same button in it.
+    await server.cli("clock", "advance", "11m");
+    await page.locator("#attention li.soon", { hasText: "Reboot of web_1" }).waitFor();
+    assert.deepEqual([await row("web_1").evaluate((element) => element.isFirst), await isFocused()], [undefined, true]);
+    await page.keyboard.press("Enter");
+    await page.locator("dialog", { hasText: "Approve the Reboot of web_1" }).waitFor();
+  });
+});
+
 test("a map of the fleet that is left draws no more", async (t) => {
   const server = await dev(t, ["--enrolled"]);
   await server.cli("vm", "restart", "web_0");
