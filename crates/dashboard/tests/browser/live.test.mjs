@@ -82,6 +82,28 @@ test("a row of the overview stays, with its focus, while others come and go", as
   });
 });
 
+test("bars are drawn again when they change, and when they come into view", async (t) => {
+  const server = await dev(t, ["--enrolled"]);
+  await server.cli("vm", "restart", "web_0");
+  const [timeline, overview] = [await open(t, server, "#/timeline"), await open(t, server, "", { height: 150 })];
+  await watched(timeline, t.name, async () => {
+    const bar = timeline.locator("a.bar");
+    await bar.evaluate((element) => (element.isFirst = true));
+    await server.cli("clock", "advance", "1m");
+    await until("the time is another one", async () => /00:01:00/.test(await timeline.locator(".now-text").textContent()));
+    assert.equal(await bar.evaluate((element) => element.isFirst), true);
+    await server.cli("event", "approve", "--tenant", "web");
+    await timeline.locator("a.bar.started").waitFor();
+    assert.equal(await bar.evaluate((element) => element.isFirst), undefined);
+  });
+  await watched(overview, t.name, async () => {
+    for (const name of ["web_1", "web_2", "db-0", "db-1", "solo"]) await server.cli("vm", "restart", name);
+    await until("all are listed", async () => (await overview.locator("#attention li").count()) === 5);
+    await overview.locator("#next h2").scrollIntoViewIfNeeded();
+    await until("all have bars", async () => (await overview.locator("a.bar.scheduled").count()) === 5);
+  });
+});
+
 test("a map of the fleet that is left draws no more", async (t) => {
   const server = await dev(t, ["--enrolled"]);
   await server.cli("vm", "restart", "web_0");
