@@ -20,21 +20,24 @@ const KINDS = {
 const isAllowed = (action) => (action.isAdmin ? model.canAdmin : model.canOperate);
 
 /**
- * Buttons of an object of a kind (`machine`, `host`, `event`, `rollout`, `cluster`, `scaleset`): those of its actions that apply to it now.
- * `names` selects some of them. Null if there are none.
+ * The names of the actions that apply now to an object of a kind (`machine`, `host`, `event`, `rollout`, `cluster`, `scaleset`).
+ * `names` selects some of them.
  */
+export function actionsOf(kind, object, names = Object.keys(ACTIONS)) {
+  if (!object || !model.canOperate) return [];
+  return names.filter((name) => ACTIONS[name].kind === kind && isAllowed(ACTIONS[name]) && ACTIONS[name].applies(object));
+}
+
+/** Buttons of these actions, or null if there are none. An action looks its object up when it is chosen. */
 export function actionBar(kind, object, names) {
-  if (!object || !model.canOperate) return null;
+  const found = actionsOf(kind, object, names);
+  if (found.length === 0) return null;
   const key = KINDS[kind][1](object);
-  const buttons = (names ?? Object.keys(ACTIONS)).map((name) => {
-    const action = ACTIONS[name];
-    if (action.kind !== kind || !isAllowed(action) || !action.applies(object)) return null;
-    return button(action.label, () => openAction(name, { [kind]: key }), {
-      id: `do-${names?.join("-") ?? "all"}-${name}-${key}`, class: action.isDangerous && "danger", "data-action": name, "data-write": true,
-      "aria-haspopup": "dialog",
-    });
-  });
-  return buttons.some(Boolean) ? h("span", { class: "actions" }, buttons) : null;
+  return h("span", { class: "actions" }, found.map((name) =>
+    button(ACTIONS[name].label, () => openAction(name, { [kind]: key }), {
+      id: `do-${names?.join("-") ?? "all"}-${name}-${key}`, class: ACTIONS[name].isDangerous && "danger", "data-action": name,
+      "data-write": true, "aria-haspopup": "dialog",
+    })));
 }
 
 /** The action for a target, such as `{ machine: "web/web_0" }`, in the form that its dialog needs; null if the target is gone. */

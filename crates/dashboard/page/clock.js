@@ -7,6 +7,7 @@ import { model } from "./model.js";
 
 const SPEEDS = [[0, "frozen"], ...[1, 10, 60, 600].map((speed) => [speed, `${speed}x`])];
 const WIDE = "(min-width: 900px)";
+const TOPICS = ["all", "connection", "clock"]; // the footer keeps the rest current itself
 
 let parts = null;
 
@@ -16,7 +17,8 @@ export const horizon = (nextIn) => (nextIn === null ? DAY : Math.max(2 * nextIn,
 /** A caller sets the clock if it may operate the whole server: the clock is common to all clusters and tenants. */
 const isPermitted = () => ["operator", "admin"].includes(model.caller?.role) && !model.caller.clusters && !model.caller.tenants;
 
-export function update(footer) {
+export function update(footer, topics) {
+  if (!TOPICS.some((topic) => topics.has(topic))) return;
   footer.hidden = !model.isVirtual;
   if (footer.hidden) return;
   parts ??= build(footer);

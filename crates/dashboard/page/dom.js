@@ -59,12 +59,45 @@ export function s(tag, properties, ...children) {
   return fill(document.createElementNS(SVG, tag), properties, children);
 }
 
+/** Changes the content of an element. The focus stays on its element, or goes to the new one with the same `id`. */
+function keepFocus(element, change) {
+  const focused = element.contains(document.activeElement) ? document.activeElement : null;
+  change();
+  if (!focused || document.activeElement === focused) return;
+  (focused.isConnected ? focused : byId(focused.id))?.focus({ preventScroll: true });
+}
+
 /** Replaces the content of an element. The focus stays on the element with the same `id`. */
 export function replace(element, ...children) {
-  const focused = element.contains(document.activeElement) ? document.activeElement.id : "";
   const fragment = append(document.createDocumentFragment(), children);
-  element.replaceChildren(fragment);
-  if (focused) document.getElementById(focused)?.focus({ preventScroll: true });
+  keepFocus(element, () => element.replaceChildren(fragment));
+}
+
+const rowsOf = new WeakMap(); // the rows of a list by key: { element, signature }
+
+/**
+ * Shows items, each with a `key`, as rows of a list; of several with the same key the first. `content(item)` is everything that
+ * `render(item)` uses: a row with the same content stays in the document, which saves the browser its style and its layout.
+ */
+export function replaceRows(list, items, { content, render }) {
+  const [before, after] = [rowsOf.get(list), new Map()];
+  for (const item of items) {
+    if (after.has(item.key)) continue;
+    const signature = JSON.stringify(content(item));
+    const known = before?.get(item.key);
+    after.set(item.key, known?.signature === signature ? known : { element: render(item), signature });
+  }
+  rowsOf.set(list, after);
+  const rows = new Set([...after.values()].map(({ element }) => element));
+  keepFocus(list, () => {
+    // Rows that stay move only if their order has changed.
+    for (const row of [...list.children]) if (!rows.has(row)) row.remove();
+    let place = list.firstChild;
+    for (const row of rows) {
+      if (row === place) place = place.nextSibling;
+      else list.insertBefore(row, place);
+    }
+  });
 }
 
 /** Preformatted text, such as a JSON document. Line breaks and tabs stay. */

@@ -36,6 +36,8 @@ export class FleetMap {
   #focus = null;
   #selected = "";
   #ends = new AbortController();
+  #observer = new ResizeObserver(() => this.#resize());
+  #pulse = 0;
 
   constructor(openObject, relayout) {
     [this.#openObject, this.#relayout] = [openObject, relayout];
@@ -72,18 +74,15 @@ export class FleetMap {
         this.redraw();
       });
     }
-    const observer = new ResizeObserver(() => this.#resize());
-    observer.observe(this.scroller);
-    const pulse = setInterval(() => this.#beat(), PHASE_MILLIS);
-    on(signal, "abort", () => {
-      observer.disconnect();
-      clearInterval(pulse);
-      cancelAnimationFrame(this.#frame);
-    });
+    this.#observer.observe(this.scroller);
+    this.#pulse = setInterval(() => this.#beat(), PHASE_MILLIS);
   }
 
   close() {
     this.#ends.abort();
+    this.#observer.disconnect();
+    clearInterval(this.#pulse);
+    cancelAnimationFrame(this.#frame);
   }
 
   /** Shows other rows, or the same rows after machines have moved. `setStates` follows. */

@@ -3,6 +3,7 @@
 import { actionButton, button, h, options, quiet, replace, s } from "./dom.js";
 import { HOUR, count, fullTime, joined, parseSpan, parseTime } from "./format.js";
 import { model } from "./model.js";
+import { paced } from "./pace.js";
 import { RANGES, rangeText, spanText } from "./timeline_axis.js";
 import { cap } from "./timeline_bars.js";
 import { Card } from "./timeline_card.js";
@@ -12,7 +13,7 @@ import { savePng, saveSvg, standalone } from "./timeline_export.js";
 import { connectBars, connectView } from "./timeline_input.js";
 import { drawTable } from "./timeline_table.js";
 
-const DATA_PAUSE = 150;
+const UPDATE_PAUSE = 250;
 const ADDRESS_PAUSE = 250;
 const RECENT = 20;
 const TOPICS = ["all", "entries", "events", "rollouts", "machines", "clock"];
@@ -26,8 +27,8 @@ export function open(main, { parameters }) {
   };
   let all = [];
   let items = [];
+  let lanes = [];
   let isReady = false;
-  let timer = 0;
   let addressTimer = 0;
   let olderPages = 0;
   let isReadingOlder = false;
@@ -145,38 +146,40 @@ export function open(main, { parameters }) {
     chart.show(spans.find((one) => one >= Math.max(before, after) * 1.05) ?? (active.length ? spans.at(-1) : 6 * HOUR));
   };
 
-  /** Reads the data of the model, and draws them. */
+  /** Reads the data of the model. */
   const read = () => {
-    timer = 0;
     all = collect();
     items = filtered(all, state);
     if (!isReady) firstRange();
     isReady = true;
     apply();
-    chart.draw();
-    card.update(chart.found);
     readOlder();
   };
+  const draw = () => {
+    chart.update(lanes);
+    card.update(chart.found);
+  };
+  const drawing = paced(UPDATE_PAUSE, [read, draw]);
 
   const apply = () => {
     items = filtered(all, state);
     const rollouts = filterText() ? [] : [...model.rollouts.values()].filter((rollout) => !rollout.ended_at);
-    chart.setLanes(lanesOf(items, state.lane, { rollouts }));
+    lanes = lanesOf(items, state.lane, { rollouts });
     const isTable = state.view === "table";
-    const isEmpty = chart.lanes.length === 0;
+    const isEmpty = lanes.length === 0;
     if (isEmpty) replace(empty, ...emptyText());
     empty.hidden = !isEmpty;
     chartView.hidden = isTable || isEmpty;
     table.hidden = !isTable || isEmpty;
     if (isTable) (card.hide(), drawTable(table, items, chart.range()));
     bar.update();
-    drawStatus();
   };
 
   const change = (members) => {
     Object.assign(state, members);
     writeAddress();
     apply();
+    draw();
   };
 
   const emptyText = () => all.length > 0 ? [
@@ -222,12 +225,12 @@ export function open(main, { parameters }) {
   return {
     update(topics) {
       if (model.connection === "loading" || !TOPICS.some((topic) => topics.has(topic))) return;
-      if (!isReady) read();
-      else timer ||= setTimeout(read, DATA_PAUSE);
+      if (isReady) drawing.request();
+      else drawing.now();
     },
     tick: () => (chart.tick(), card.tick()),
     close() {
-      clearTimeout(timer);
+      drawing.close();
       clearTimeout(addressTimer);
       window.removeEventListener("resize", resize);
       chart.close();

@@ -110,16 +110,18 @@ export function drawCluster(bars, place, now) {
   const { x, y, room, left, hasLabels } = place;
   const [{ key, lane, item }] = bars;
   const begin = x(item.begin);
-  const end = Math.max(begin + 8, ...bars.map((bar) => x(endOf(bar.item, now))));
+  const endAt = (time) => Math.max(begin + 8, ...bars.map((bar) => x(endOf(bar.item, time))));
+  const end = endAt(now);
   const failed = bars.filter((bar) => stateOf(bar.item).id === "failed").length;
   const active = bars.filter((bar) => bar.item.ended === null).length;
   const text = joined([count(bars.length, "event"), failed && `${failed} failed`, active && `${active} not ended`]);
   const state = failed ? "failed" : active ? "started" : "done";
+  const boxes = [rect(place, "hit", begin, end, -4), rect(place, "many", begin, end, 0, { rx: 2 })];
+  const grow = (time) => boxes.forEach((box) => box.setAttribute("width", width(begin, endAt(time))));
   const element = barLink("#/timeline", `cluster ${state}`, key,
-    `${text} of ${lane.title || lane.name}, too close to tell apart. Press Enter to zoom in.`,
-    rect(place, "hit", begin, end, -4), rect(place, "many", begin, end, 0, { rx: 2 }));
+    `${text} of ${lane.title || lane.name}, too close to tell apart. Press Enter to zoom in.`, boxes);
   const from = Math.max(begin, left) + 1;
   const above = hasLabels ? cutText(text, room - from - 4) || cutText(String(bars.length), room - from + 16) : "";
   const labels = above ? [textAt(from, y - 6, above)] : !hasLabels && active ? shortLabel(text, end + 8, place) : [];
-  return { element, labels, grow: null, state: null };
+  return { element, labels, grow: active ? grow : null, state: null };
 }

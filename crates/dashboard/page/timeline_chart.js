@@ -6,7 +6,7 @@ import { DAY, HOUR, SECOND, clamp, clockTime, fullDay, fullTime, parseTime } fro
 import { model } from "./model.js";
 import { marks } from "./timeline_axis.js";
 import { cutText, drawBar, drawCluster, hatches } from "./timeline_bars.js";
-import { endOf, isWithin, rolloutText, stateOf } from "./timeline_data.js";
+import { contentOf, endOf, isWithin, rolloutText, stateOf } from "./timeline_data.js";
 
 const AXIS = 44;
 const NOW_WIDTH = 70; // between now and a date, so that their texts do not overlap
@@ -15,13 +15,16 @@ const ROLLOUT_ROW = 30;
 const NARROW = 8;
 const OVERSCAN = 0.2; // the part of the width that is drawn beyond each edge, for moving without drawing
 const SETTLE = 160;
+const SIGHT = "200px";
 const clampSpan = (span) => clamp(span, 10 * SECOND, 90 * DAY);
 const ELEMENTS_MAX = 1200;
+const CONTENT_MAX = 200; // bars
 const SIZES = { full: { row: 36, bar: 12, above: 18 }, small: { row: 22, bar: 12, above: 6 } };
 
 export class Chart {
   lanes = [];
   total = 0; // the height of all lanes
+  height = Infinity; // of the visible part, after the first drawing
   span = HOUR;
   follow = true;
   fraction = 0.6; // the place of now while the chart follows it
@@ -36,8 +39,10 @@ export class Chart {
   #frame = 0;
   #width = 0;
   #settle = 0;
+  #isUnseen = false;
+  #content = ""; // of the bars that are drawn, if it is known
 
-  /** `onMove()` is called after each change of the visible time, `onDraw()` after each drawing. */
+  /** `onMove()` is called after each change of the visible time, `onDraw()` after each drawing and update. */
   constructor({ size = "full", label, onMove = () => {}, onDraw = () => {} }) {
     Object.assign(this, { size: SIZES[size], isSmall: size === "small", onMove, onDraw });
     this.svg = s("svg", { class: `timeline-svg ${size}`, role: "group", "aria-label": label });
@@ -47,17 +52,54 @@ export class Chart {
       ...(this.isSmall ? {} : { tabindex: "0", role: "region", "aria-label": label }) }, this.spacer);
     this.observer = new ResizeObserver(() => this.element.clientWidth !== this.#width && this.request());
     this.observer.observe(this.element);
+    // A chart beyond the edge of the window is drawn when it comes near.
+    this.sight = new IntersectionObserver((entries) => {
+      this.#isUnseen = !entries.at(-1).isIntersecting;
+      this.request();
+    }, { rootMargin: SIGHT });
+    if (this.isSmall) this.sight.observe(this.element);
   }
 
   close() {
     this.observer.disconnect();
+    this.sight.disconnect();
     cancelAnimationFrame(this.#frame);
     clearTimeout(this.#settle);
   }
 
-  setLanes(lanes) {
+  /** Shows lanes. They are drawn only if something visible has changed: a tick moves what is drawn. */
+  update(lanes) {
     this.lanes = lanes;
-    this.request();
+    if (this.#isUnseen) return;
+    this.#layout();
+    const bars = this.#inView(this.element.scrollTop).flatMap((lane) => lane.rows.flat());
+    const content = this.#contentOf(bars);
+    if (content && content === this.#content) this.#adopt(bars);
+    else this.#content = this.draw() ? content : "";
+  }
+
+  /** What is visible of bars, as text; empty if the text would be long, or does not tell everything. */
+  #contentOf(bars) {
+    const { from, to } = this.range();
+    const margin = this.span * OVERSCAN;
+    const visible = bars.filter(({ item }) => isWithin(item, { from: from - margin, to: to + margin }));
+    if (visible.length > CONTENT_MAX || this.lanes.some(({ rollout }) => rollout)) return "";
+    const lanes = this.lanes.map(({ name, top, height }) => [name, top, height]);
+    return JSON.stringify([model.loadedFrom, lanes, visible.map(({ key, row, item }) => [key, row, contentOf(item)])]);
+  }
+
+  /** Takes new bars for those that are drawn and look the same. */
+  #adopt(bars) {
+    const byKey = new Map(bars.map((bar) => [bar.key, bar]));
+    for (const found of this.#shown) {
+      found.bars = found.bars.map((bar) => byKey.get(bar.key) ?? bar);
+      found.item = found.bars[0].item;
+    }
+    this.onDraw();
+  }
+
+  #inView(top) {
+    return this.lanes.filter((lane) => lane.top + lane.height >= top && lane.top <= top + this.height);
   }
 
   get #overscan() {
@@ -131,10 +173,11 @@ export class Chart {
   }
 
   request() {
-    this.#frame ||= requestAnimationFrame(() => this.draw());
+    if (!this.#isUnseen) this.#frame ||= requestAnimationFrame(() => this.draw());
   }
 
   tick() {
+    if (this.#isUnseen) return;
     const now = model.now();
     const isOther = this.#shown.some(({ state, item }) => state && state !== stateOf(item));
     if (isOther || !this.#shift()) return this.request();
@@ -146,27 +189,27 @@ export class Chart {
 
   x = (time) => clamp(this.left + (time - this.drawn.from) * this.scale, -this.#width / 2, this.#width * 1.5);
 
+  /** Draws everything. False if there is no place for it, or nothing to draw. */
   draw() {
     cancelAnimationFrame(this.#frame);
     clearTimeout(this.#settle);
     this.#frame = 0;
-    const width = this.element.clientWidth;
-    if (!width || this.lanes.length === 0) return;
+    this.#content = "";
+    // Everything is measured before anything changes: otherwise the browser would lay the page out in between.
+    const { clientWidth: width, scrollTop } = this.element;
+    if (!width || this.lanes.length === 0) return false;
+    const heightMax = this.isSmall ? Infinity : roomFor(this.element);
     this.#layout();
-    const height = Math.min(AXIS + this.total, this.isSmall ? Infinity : roomFor(this.element));
-    this.#width = width;
-    this.element.style.height = `${height}px`;
-    this.spacer.style.height = `${AXIS + this.total}px`;
-    this.svg.setAttribute("width", width);
-    this.svg.setAttribute("height", height);
+    this.#resize(width, Math.min(AXIS + this.total, heightMax));
+    const { height } = this;
+    const top = Math.min(scrollTop, AXIS + this.total - height);
     const longest = Math.max(8, ...this.lanes.map(({ name }) => name.length));
     this.left = Math.round(Math.min(longest * 7.4 + 20, width * 0.22));
     this.drawn = { ...this.range(), now: model.now() };
     this.scale = (width - this.left) / this.span;
-    this.height = height;
     const focused = document.activeElement?.closest?.(".bar")?.dataset.key;
     const [axis, grid] = this.#axis();
-    const [names, rows, bars] = this.#lanes();
+    const [names, rows, bars] = this.#lanes(top);
     this.line = s("g", { class: "now" },
       s("path", { class: "now-line" }), s("text", { class: "now-text", y: 14, "text-anchor": "middle" }));
     this.#moving = [s("g", {}, grid, axis, this.line), s("g", {}, bars)];
@@ -184,6 +227,16 @@ export class Chart {
     (this.found(this.current) ?? this.#shown[0])?.element.setAttribute("tabindex", "0");
     this.found(focused)?.element.focus({ preventScroll: true });
     this.onDraw();
+    return true;
+  }
+
+  #resize(width, height) {
+    this.spacer.style.height = `${AXIS + this.total}px`;
+    if (width === this.#width && height === this.height) return;
+    [this.#width, this.height] = [width, height];
+    this.element.style.height = `${height}px`;
+    this.svg.setAttribute("width", width);
+    this.svg.setAttribute("height", height);
   }
 
   #axis() {
@@ -212,13 +265,12 @@ export class Chart {
         model.isVirtual ? "The server has a virtual clock: these are not the times of the real world" : "Coordinated Universal Time")));
   }
 
-  #lanes() {
+  /** The lanes that are visible below a place. */
+  #lanes(top) {
     const [names, rows, bars] = [[], [], []];
-    const top = this.element.scrollTop;
     this.#shown = [];
     this.#byKey.clear();
-    for (const lane of this.lanes) {
-      if (lane.top + lane.height < top || lane.top > top + this.height) continue;
+    for (const lane of this.#inView(top)) {
       const y = AXIS + lane.top - top;
       rows.push(s("path", { class: "edge", d: `M${this.left} ${y + lane.height - 0.5}H${this.#width}` }));
       names.push(

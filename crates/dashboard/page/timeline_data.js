@@ -5,6 +5,7 @@ import { emptyHistory } from "./history.js";
 import { STATES, model } from "./model.js";
 
 const ROWS_MAX = 12;
+const inOrder = new Intl.Collator("en", { numeric: true }).compare;
 const GAP = 30_000; // between bars of a row, for their caps
 const OUTCOMES = { Completed: { id: "done", name: "completed" }, Failed: { id: "failed", name: "failed" } };
 
@@ -38,13 +39,18 @@ export function collect() {
 
 function itemOf(history) {
   const event = model.events.get(history.id) ?? null;
-  const hosts = hostsOf(history);
   const notBefore = parseTime(event?.not_before) ?? history.notBefore;
   const seconds = event?.duration_seconds ?? history.duration;
-  const steps = model.histories.steps(history).filter((step) => hosts.includes(step.host));
   const begin = history.announced ?? history.started ?? history.ended ?? model.loadedFrom ?? model.now();
-  return { ...history, hosts, event, notBefore, steps, begin, cause: event?.cause ?? history.cause,
-    expected: seconds > 0 ? seconds * 1000 : null };
+  // Hosts and steps are looked up for those events only that show them.
+  let [hosts, steps] = [null, null];
+  return { ...history, event, notBefore, begin, cause: event?.cause ?? history.cause, expected: seconds > 0 ? seconds * 1000 : null,
+    get hosts() {
+      return (hosts ??= hostsOf(history));
+    },
+    get steps() {
+      return (steps ??= model.histories.steps(history).filter((step) => this.hosts.includes(step.host)));
+    } };
 }
 
 /** The history of an active event whose announcement is older than the entries that were read. */
@@ -79,6 +85,9 @@ export function endOf(item, now) {
 /** True if a part of the bar of an event is in a time. */
 export const isWithin = (item, { from, to }) => item.begin <= to && endOf(item, model.now()) >= from;
 
+/** Everything that is drawn of an event, also if the model has a new object for it. */
+export const contentOf = (item) => [stateOf(item).id, isRunning(item), { ...item, event: item.event !== null }];
+
 /** The events that match a filter: { q, kind, tenant }. */
 export function filtered(items, { q, kind, tenant }) {
   const words = q.toLowerCase().split(/\s+/).filter(Boolean);
@@ -102,14 +111,14 @@ export function lanesOf(items, kind, { rollouts = [], rowsMax = ROWS_MAX } = {})
   };
   for (const item of items) for (const known of keysOf(item, kind)) place(laneOf(known), item, rowsMax);
   if (kind === "rollout") for (const { id } of rollouts) laneOf(keyOfRollout(id));
-  const inOrder = new Intl.Collator("en", { numeric: true }).compare;
   return [...lanes.values()].sort((one, other) => (one.key === "") - (other.key === "") || inOrder(one.key, other.key));
 }
 
-function keysOf({ tenant, hosts, rollout }, kind) {
+function keysOf(item, kind) {
+  const { tenant, rollout } = item;
   if (kind === "tenant") return [[tenant, tenant, `tenant ${tenant}`]];
   if (kind === "rollout") return [rollout === null ? NO_ROLLOUT : keyOfRollout(rollout)];
-  return hosts.length ? hosts.map((host) => [host, host, `host ${host}`]) : [NO_HOST];
+  return item.hosts.length ? item.hosts.map((host) => [host, host, `host ${host}`]) : [NO_HOST];
 }
 
 const NO_HOST = ["", "no host", "Events whose host is not known"];

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { dev, directory, open, until, watched } from "./browser.mjs";
+import { dev, directory, open, until, visit, watched } from "./browser.mjs";
 
 const textOf = (page, selector) => page.locator(selector).innerText();
 
@@ -57,6 +57,73 @@ test("the tile of a VM and a bar of the timeline follow an event without a reloa
     await counted("started", "0");
     await until("the tile is as it was", async () => (await drawing()) === before);
     await timeline.locator("a.bar.done").waitFor();
+  });
+});
+
+test("a row of the overview stays, with its focus, while others come and go", async (t) => {
+  const server = await dev(t, ["--enrolled"]);
+  await server.cli("vm", "restart", "web_1");
+  const page = await open(t, server);
+  await watched(page, t.name, async () => {
+    const row = (name) => page.locator("#attention li", { hasText: `Reboot of ${name}` });
+    const approve = row("web_1").getByRole("button", { name: "Approve" });
+    const isFocused = () => approve.evaluate((button) => document.activeElement === button);
+    await approve.focus();
+    await row("web_1").evaluate((element) => (element.isFirst = true));
+    await server.cli("vm", "restart", "web_0");
+    await row("web_0").waitFor();
+    assert.deepEqual([await row("web_1").evaluate((element) => element.isFirst), await isFocused()], [true, true]);
+    // Another content makes another row: the focus goes to the same button in it.
+    await server.cli("clock", "advance", "11m");
+    await page.locator("#attention li.soon", { hasText: "Reboot of web_1" }).waitFor();
+    assert.deepEqual([await row("web_1").evaluate((element) => element.isFirst), await isFocused()], [undefined, true]);
+    await page.keyboard.press("Enter");
+    await page.locator("dialog", { hasText: "Approve the Reboot of web_1" }).waitFor();
+  });
+});
+
+test("bars are drawn again when they change, and when they come into view", async (t) => {
+  const server = await dev(t, ["--enrolled"]);
+  await server.cli("vm", "restart", "web_0");
+  const [timeline, overview] = [await open(t, server, "#/timeline"), await open(t, server, "", { height: 150 })];
+  await watched(timeline, t.name, async () => {
+    const bar = timeline.locator("a.bar");
+    await bar.evaluate((element) => (element.isFirst = true));
+    await server.cli("clock", "advance", "1m");
+    await until("the time is another one", async () => /00:01:00/.test(await timeline.locator(".now-text").textContent()));
+    assert.equal(await bar.evaluate((element) => element.isFirst), true);
+    await server.cli("event", "approve", "--tenant", "web");
+    await timeline.locator("a.bar.started").waitFor();
+    assert.equal(await bar.evaluate((element) => element.isFirst), undefined);
+  });
+  await watched(overview, t.name, async () => {
+    for (const name of ["web_1", "web_2", "db-0", "db-1", "solo"]) await server.cli("vm", "restart", name);
+    await until("all are listed", async () => (await overview.locator("#attention li").count()) === 5);
+    await overview.locator("#next h2").scrollIntoViewIfNeeded();
+    await until("all have bars", async () => (await overview.locator("a.bar.scheduled").count()) === 5);
+  });
+});
+
+test("a map of the fleet that is left draws no more", async (t) => {
+  const server = await dev(t, ["--enrolled"]);
+  await server.cli("vm", "restart", "web_0");
+  await server.cli("clock", "advance", "11m");
+  const page = await open(t, server, "#/fleet");
+  await watched(page, t.name, async () => {
+    await page.evaluate(() => {
+      const { drawImage } = CanvasRenderingContext2D.prototype;
+      globalThis.drawn = 0;
+      CanvasRenderingContext2D.prototype.drawImage = function draw(...words) {
+        globalThis.drawn += 1;
+        return drawImage.apply(this, words);
+      };
+    });
+    const drawn = () => page.evaluate(() => globalThis.drawn);
+    await until("an outline pulses", async () => (await drawn()) > 4);
+    await visit(page, "#/overview");
+    const before = await drawn();
+    await page.waitForTimeout(1000);
+    assert.equal(await drawn(), before);
   });
 });
 
