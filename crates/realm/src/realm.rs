@@ -97,9 +97,9 @@ impl Realm {
     }
 
     /// Repeats a call until it has an answer, or its time is over.
-    pub(crate) async fn until_answered<T>(
+    pub(crate) async fn until_answered<T, F: Future<Output = Result<T, EngineError>>>(
         &self,
-        mut call: impl AsyncFnMut() -> Result<T, EngineError>,
+        call: impl Fn() -> F,
     ) -> Result<T, EngineError> {
         let (begin, mut pauses) = (Instant::now(), Pauses::new());
         loop {
@@ -114,13 +114,13 @@ impl Realm {
 
     /// Reads one page of keys, with as many attempts as the time allows.
     pub(crate) async fn read(&self, request: &ReadRequest) -> Result<KeyPage, EngineError> {
-        self.until_answered(async || self.engine.read(request, self.times.large_attempt).await).await
+        self.until_answered(|| self.engine.read(request, self.times.large_attempt)).await
     }
 
     /// Reads one key.
     pub(crate) async fn get(&self, key: &RealmKey) -> Result<Option<KeyValue>, RealmError> {
         let request = ReadRequest::new(crate::engine::KeySpan::one(self.key(key)));
-        let attempt = async || self.engine.read(&request, self.times.attempt).await;
+        let attempt = || self.engine.read(&request, self.times.attempt);
         Ok(self.until_answered(attempt).await?.entries.pop())
     }
 
@@ -129,7 +129,7 @@ impl Realm {
         &self,
         transaction: &EngineTransaction,
     ) -> Result<TransactionAnswer, EngineError> {
-        self.until_answered(async || self.engine.transact(transaction, self.times.large_attempt).await).await
+        self.until_answered(|| self.engine.transact(transaction, self.times.large_attempt)).await
     }
 
     /// Writes a value that a repetition does not change.
@@ -204,7 +204,7 @@ impl Realm {
     /// # Errors
     /// Fails if the engine is unavailable.
     pub async fn grant_lease(&self) -> Result<LeaseId, RealmError> {
-        let grant = async || self.engine.grant_lease(SERVER_LEASE_SECONDS, self.times.attempt).await;
+        let grant = || self.engine.grant_lease(SERVER_LEASE_SECONDS, self.times.attempt);
         Ok(self.until_answered(grant).await?)
     }
 
@@ -213,7 +213,7 @@ impl Realm {
     /// # Errors
     /// Fails if the engine is unavailable, or the lease has ended.
     pub async fn keep_lease_alive(&self, lease: LeaseId) -> Result<(), RealmError> {
-        let keep = async || self.engine.keep_lease_alive(lease, self.times.attempt).await;
+        let keep = || self.engine.keep_lease_alive(lease, self.times.attempt);
         Ok(self.until_answered(keep).await?)
     }
 
@@ -222,7 +222,7 @@ impl Realm {
     /// # Errors
     /// Fails if the engine is unavailable, or the lease has ended.
     pub async fn revoke_lease(&self, lease: LeaseId) -> Result<(), RealmError> {
-        let revoke = async || self.engine.revoke_lease(lease, self.times.attempt).await;
+        let revoke = || self.engine.revoke_lease(lease, self.times.attempt);
         Ok(self.until_answered(revoke).await?)
     }
 
@@ -231,7 +231,7 @@ impl Realm {
     /// # Errors
     /// Fails if the engine is unavailable.
     pub async fn compact(&self, revision: Revision) -> Result<(), RealmError> {
-        let compact = async || self.engine.compact(revision, self.times.large_attempt).await;
+        let compact = || self.engine.compact(revision, self.times.large_attempt);
         Ok(self.until_answered(compact).await?)
     }
 

@@ -152,7 +152,7 @@ impl Realm {
     /// # Errors
     /// Fails if the engine is unavailable.
     pub async fn engine_status(&self) -> Result<EngineStatus, RealmError> {
-        let status = async || self.engine().status(self.times().attempt).await;
+        let status = || self.engine().status(self.times().attempt);
         Ok(self.until_answered(status).await?)
     }
 
