@@ -26,6 +26,9 @@ pub enum RealmError {
     /// The stream does not exist.
     #[error("no such stream: {0}")]
     NoStream(Stream),
+    /// Another server has taken the stream over.
+    #[error("stream {0} belongs to another server")]
+    Deposed(Stream),
     /// The head of a stream is older than one that was seen before: the engine was restored from a backup.
     #[error(
         "stream {stream} ends with batch {found}, and batch {known} was seen before\n  hint: etcd was restored from a backup"

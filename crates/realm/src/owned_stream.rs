@@ -175,9 +175,10 @@ impl OwnedStream {
     /// Reads the content of the stream.
     ///
     /// # Errors
-    /// Fails if the engine is unavailable, or something is missing or damaged.
+    /// Fails if the engine is unavailable, something is missing or damaged, or another server has taken the stream over.
     pub async fn read(&self, from: ReadFrom) -> Result<StreamContent, RealmError> {
-        self.realm.read_stream(self.stream, from).await
+        let content = self.realm.read_stream(self.stream, from).await?;
+        if content.head == self.known_head() { Ok(content) } else { Err(RealmError::Deposed(self.stream)) }
     }
 
     /// Commits a batch, and waits until the outcome is known.

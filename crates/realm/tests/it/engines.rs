@@ -56,8 +56,9 @@ impl TestEngine {
     pub fn faulty(&self) -> (Realm, SimulatedEngine) {
         let EngineKind::Simulated(engine) = &self.kind else { panic!("faults are simulated") };
         let client = engine.client();
-        let realm = Realm::new(Engine::Simulated(client.clone()), self.keys.clone(), CallTimes::default());
-        (realm, client)
+        // Random faults come in rows.
+        let times = CallTimes { total: 3 * LIMIT, ..CallTimes::default() };
+        (Realm::new(Engine::Simulated(client.clone()), self.keys.clone(), times), client)
     }
 
     fn engine(&self) -> Engine {

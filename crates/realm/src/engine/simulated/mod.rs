@@ -110,6 +110,12 @@ impl SimulatedEngine {
         self.shared.announce();
     }
 
+    /// Number of transactions that are delayed.
+    #[must_use]
+    pub fn delayed(&self) -> usize {
+        self.lock_faults().delayed.len()
+    }
+
     /// Applies transactions that were delayed.
     pub fn deliver_delayed(&self) {
         let delayed = std::mem::take(&mut self.lock_faults().delayed);

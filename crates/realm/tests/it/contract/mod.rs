@@ -2,11 +2,11 @@
 
 mod appends;
 mod damage;
-mod following;
+pub mod following;
 mod identity;
 mod large;
 mod owners;
-mod shared;
+pub mod shared;
 mod snapshots;
 
 use forewarn_testkit::etcd::EtcdCluster;

@@ -1,7 +1,7 @@
 //! Owners: one at a time, and the former one writes nothing more.
 
 use forewarn_realm::{
-    CommitFate, CommitOutcome, MoveOutcome, OwnedStream, ReadFrom, TakeoverOutcome, TrimProgress,
+    CommitFate, CommitOutcome, MoveOutcome, OwnedStream, ReadFrom, RealmError, TakeoverOutcome, TrimProgress,
 };
 
 use crate::engines::TestEngine;
@@ -18,6 +18,8 @@ pub async fn a_former_owner_is_fenced(engine: &TestEngine) {
     assert_eq!(lost, CommitOutcome::Fenced { head, fate: CommitFate::NotApplied });
     world.commit(&mut owner, 2, 1).await;
     // For good, whatever it tries.
+    let deposed = former.read(ReadFrom::Beginning).await;
+    assert_eq!(deposed.unwrap_err(), RealmError::Deposed(world.stream));
     assert!(former.commit(world.clone().batch(1, 1)).await.is_err());
     assert!(former.refresh_clock(world.time()).await.is_err());
     assert_eq!(former.trim(1).await.unwrap(), TrimProgress::Done);
