@@ -8,7 +8,7 @@ use forewarn_ownership::{OwnerRecord, Revision};
 use forewarn_store::{StateReader, StreamState};
 
 use crate::batch::{BATCH_BYTES_MAX, Batch, BatchHeading, LogValue};
-use crate::engine::{EngineError, EngineOperation, EngineTransaction, KeyValue, ReadRequest};
+use crate::engine::{EngineError, EngineOperation, EngineTransaction, KeySpan, KeyValue, ReadRequest};
 use crate::error::RealmError;
 use crate::head::{KnownHead, SnapshotRef, StreamPosition, head_from_bytes, position_of};
 use crate::keys::{KeyFamily, RealmKey};
@@ -22,7 +22,7 @@ use crate::seal;
 pub const CONTENT_BYTES_MAX: usize = 8 * BATCH_BYTES_MAX;
 
 /// Reads that are begun again because the engine was compacted meanwhile.
-const READS_MAX: usize = 4;
+pub(crate) const READS_MAX: usize = 4;
 
 /// The beginning of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -144,9 +144,18 @@ impl Realm {
 
     async fn try_read_stream(&self, stream: Stream, from: ReadFrom) -> Result<StreamContent, ReadFailure> {
         let key = RealmKey::Head(stream);
-        let page = self.read(&ReadRequest::new(crate::engine::KeySpan::one(self.key(&key)))).await?;
+        let page = self.read(&ReadRequest::new(KeySpan::one(self.key(&key)))).await?;
         let entry = page.entries.first().ok_or(RealmError::NoStream(stream))?;
-        let (head, revision) = (known_head(stream, entry)?, page.revision);
+        self.read_content((stream, known_head(stream, entry)?), from, page.revision).await
+    }
+
+    /// Reads everything up to a head, at a revision at which the stream had this head.
+    pub(crate) async fn read_content(
+        &self,
+        (stream, head): (Stream, KnownHead),
+        from: ReadFrom,
+        revision: Revision,
+    ) -> Result<StreamContent, ReadFailure> {
         if let ReadFrom::After(position) = from
             && position.number > head.head.number
         {

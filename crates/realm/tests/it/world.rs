@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use forewarn_control::shared::{Change as SharedChange, SharedState};
 use forewarn_control::{
-    AuditEntry, Chain, ClusterEntry, ClusterId, ClusterState, Entry, NewAuditEntry, NewReceipt, Record, Site,
+    AuditEntry, Chain, ClusterEntry, ClusterId, ClusterState, NewAuditEntry, NewReceipt, Record, Site,
     StoredResponse, Stream,
 };
 use forewarn_lifecycle::{Change, HostId, Name, Now, Seed, Steady, Timestamp};
 use forewarn_ownership::HeadClock;
 use forewarn_realm::{
     AuditMode, Batch, CommitOutcome, NewBatch, NewStream, OwnedStream, Realm, ServerName, StreamContent,
-    StreamPosition, StreamStart, StreamTime, TakeoverOutcome,
+    StreamPosition, StreamTime, TakeoverOutcome,
 };
 use forewarn_store::StreamState;
 use forewarn_types::Moment;
@@ -40,6 +40,11 @@ pub struct World {
 impl World {
     pub fn new(stream: Stream) -> Self {
         Self { stream, state: initial(stream), chain: Chain::default(), records: 0, millis: 1_000 }
+    }
+
+    /// Sets the clock to a later time.
+    pub fn forward(&mut self, millis: u64) {
+        self.millis = millis;
     }
 
     /// The next time.
@@ -180,27 +185,12 @@ pub fn initial(stream: Stream) -> StreamState {
 }
 
 pub fn apply(state: &mut StreamState, records: &[Record]) {
-    for record in records {
-        match (&mut *state, &record.entry) {
-            (StreamState::Shared(shared), Entry::Shared(change)) => {
-                drop(Arc::make_mut(shared).apply(record.now, change));
-            }
-            (StreamState::Cluster(cluster), Entry::Cluster(id, change)) => {
-                drop(Arc::make_mut(cluster).apply(*id, record.now, change));
-            }
-            _ => panic!("a record of another stream"),
-        }
-    }
+    records.iter().for_each(|record| state.apply(record));
 }
 
 /// The state that a content gives, if `known` is the state before it.
 pub fn state_of(content: &StreamContent, known: StreamState) -> StreamState {
-    let mut state = match &content.start {
-        StreamStart::Initial | StreamStart::After(_) => known,
-        StreamStart::State(state, _) => state.clone(),
-    };
-    content.batches.iter().for_each(|batch| apply(&mut state, &batch.records));
-    state
+    content.clone().into_state(known)
 }
 
 /// The audit log that batches give.

@@ -7,7 +7,8 @@ mod identity;
 mod large;
 mod owners;
 pub mod shared;
-mod snapshots;
+pub mod snapshots;
+mod transfer;
 
 use forewarn_testkit::etcd::EtcdCluster;
 
@@ -58,6 +59,8 @@ contracts! {
     snapshots::state_and_log_give_the_state_of_any_history,
     snapshots::a_trim_deletes_what_the_state_covers,
     snapshots::a_removed_stream_leaves_nothing,
+    transfer::a_journal_becomes_a_realm_as_it_was,
+    transfer::a_replica_finds_its_place_in_the_log,
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
