@@ -30,6 +30,7 @@ mod tidy;
 mod tools;
 mod tree;
 mod units;
+mod unpacked;
 mod words;
 
 use std::process::ExitCode;

@@ -8,8 +8,8 @@ use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
 use crate::steps::{Outcome, status};
-use crate::tools::PROMTOOL;
 use crate::tree;
+use crate::unpacked::PROMTOOL;
 
 const DIRECTORY: &str = "deploy/monitoring";
 const RULES: &str = "forewarn.rules.yml";

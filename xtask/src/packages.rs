@@ -30,8 +30,9 @@ pub(crate) enum Readiness {
 }
 
 /// Programs that ordinary tests run and files that they read, and the packages that contain them.
-pub(crate) const PROGRAMS: [(&str, &str); 6] = [
+pub(crate) const PROGRAMS: [(&str, &str); 7] = [
     ("curl", "curl"),
+    ("etcd", "etcd-server"),
     ("node", "nodejs"),
     ("python3", "python3"),
     ("/usr/lib/python3/dist-packages/yaml/__init__.py", "python3-yaml"),

@@ -14,6 +14,7 @@ use crate::ports::OccupiedPorts;
 use crate::progress::Progress;
 use crate::steps::{Extent, Outcome, Steps, built_program, cargo, status};
 use crate::tools::{CARGO_DENY, PROGRAM_TESTS, has_nextest, run_ignored};
+use crate::unpacked::NEWER_ETCD;
 use crate::words::{Usage, Words};
 use crate::{
     agent, api, azure, bench, breakages, dashboard, docs, fuzz, libvirt, monitoring, mutants, plugins, tidy,
@@ -151,10 +152,15 @@ fn long(steps: &mut Steps) {
 
 /// What tests run besides cargo. Without it, the tests that need it say that they were skipped.
 fn find_programs() -> Result<Outcome> {
-    Ok(match packages::prepare_programs(&PROGRAMS) {
+    let programs = match packages::prepare_programs(&PROGRAMS) {
         Readiness::Ready => Outcome::Passed,
         Readiness::Lacking(why) => Outcome::Skipped(why),
-    })
+    };
+    let newer = match NEWER_ETCD.find_or_unpack() {
+        Ok(_) => Outcome::Passed,
+        Err(problem) => Outcome::Skipped(format!("{problem:#}")),
+    };
+    Ok(programs.and(newer))
 }
 
 fn run_cargo(words: &[&str]) -> Result<Outcome> {
@@ -174,6 +180,9 @@ fn run_tests(environment: &[(&str, &str)]) -> Result<Outcome> {
         tests.env_remove(name);
     });
     tests.env("PROPTEST_RNG_SEED", PROPERTY_SEED).envs(environment.iter().copied());
+    if let Some(etcd) = NEWER_ETCD.find() {
+        tests.env("FOREWARN_ETCD_NEW", etcd);
+    }
     status(tests.current_dir(tree::root()?).args(words))
 }
 

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, bail};
 
 use crate::installs;
 use crate::steps::{Outcome, cargo, status};
@@ -146,82 +146,6 @@ pub(crate) fn run_ignored(cargo: &mut Command, target: &[&str], parts: &[&str]) 
     cargo.args(["--locked", "--no-fail-fast"]).args(target).arg("--");
     cargo.args(if is_nextest { None } else { Some("--ignored") });
     status(cargo.args(parts).current_dir(tree::root()?))
-}
-
-/// A program of a Debian package that is unpacked into the user's cache: the installed package would start a server.
-pub(crate) struct Unpacked {
-    pub(crate) package: &'static str,
-    /// Paths outside of the cache, then the path below the directory of the package.
-    places: &'static [&'static str],
-    inside: &'static str,
-    version_word: &'static str,
-    /// The beginning of the output of the right program.
-    answer: &'static str,
-}
-
-pub(crate) const NGINX: Unpacked = Unpacked {
-    package: "nginx",
-    places: &["nginx", "/usr/sbin/nginx"],
-    inside: "usr/sbin/nginx",
-    version_word: "-v",
-    answer: "nginx version:",
-};
-
-pub(crate) const PROMTOOL: Unpacked = Unpacked {
-    package: "prometheus",
-    places: &["promtool"],
-    inside: "usr/bin/promtool",
-    version_word: "--version",
-    answer: "promtool, version ",
-};
-
-impl Unpacked {
-    pub(crate) fn find_or_unpack(&self) -> Result<PathBuf> {
-        if let Some(program) = self.find() {
-            return Ok(program);
-        }
-        let (package, root) = (self.package, self.root()?);
-        installs::permit(package)?;
-        eprintln!("unpacking {package} into {}", root.display());
-        let missing = || format!("{} is missing\n  hint: install it by hand", self.places[0]);
-        unpack_debian(package, &root).with_context(missing)?;
-        self.find().with_context(missing)
-    }
-
-    pub(crate) fn find(&self) -> Option<PathBuf> {
-        let cached = self.root().ok().map(|root| root.join(self.inside));
-        let mut places = self.places.iter().map(PathBuf::from).chain(cached);
-        places.find(|program| self.is_suitable(program))
-    }
-
-    fn root(&self) -> Result<PathBuf> {
-        Ok(cache_directory()?.join("forewarn/tools").join(self.package))
-    }
-
-    fn is_suitable(&self, program: &Path) -> bool {
-        let output = Command::new(program).arg(self.version_word).output();
-        output.is_ok_and(|output| {
-            let is_answer = |text: &[u8]| text.starts_with(self.answer.as_bytes());
-            output.status.success() && (is_answer(&output.stdout) || is_answer(&output.stderr))
-        })
-    }
-}
-
-/// Unpacks without installing, so that no rights are needed, except to fetch a missing package list.
-fn unpack_debian(package: &str, into: &Path) -> Result<()> {
-    std::fs::create_dir_all(into).with_context(|| format!("cannot make: {}", into.display()))?;
-    let run = |program: &str, words: &[&str]| {
-        let status = Command::new(program).current_dir(into).args(words).stdout(Stdio::null()).status();
-        status.is_ok_and(|status| status.success())
-    };
-    let is_downloaded = run("apt-get", &["download", package])
-        || (run("apt-get", &["update"]) && run("apt-get", &["download", package]));
-    ensure!(is_downloaded, "cannot download: {package}");
-    let entries = into.read_dir()?.filter_map(Result::ok).map(|entry| entry.path());
-    let archive = entries.filter(|path| path.extension().is_some_and(|extension| extension == "deb")).max();
-    let archive = archive.with_context(|| format!("not downloaded: {package}"))?;
-    ensure!(run("dpkg-deb", &["--extract", &archive.to_string_lossy(), "."]), "cannot unpack: {package}");
-    Ok(())
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! One call: on one endpoint, within one time limit, with the token of the user.
 
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use hyper::http::uri::PathAndQuery;
 use prost::Message;
@@ -14,6 +15,9 @@ use crate::error::{Doubt, EtcdError, Obstacle, Rejection};
 use crate::login::TokenLoan;
 use crate::messages::{AuthenticateRequest, AuthenticateResponse};
 use crate::method::{AUTHENTICATE, Method};
+
+/// The longest time limit that a member is told; gRPC has no place for much longer ones.
+const TOLD_LIMIT_MAX: Duration = Duration::from_hours(1);
 
 /// The progress of a call, for the case that its time is over.
 #[derive(Debug, Default)]
@@ -141,8 +145,12 @@ impl EtcdClient {
         let answer = self.exchange(chosen, AUTHENTICATE, request, None, None).await;
         let token: Result<AuthenticateResponse, _> = answer;
         match token {
-            Ok(AuthenticateResponse { token, .. }) => match token.parse() {
-                Ok(value) => Ok(cell.store(Some(value))),
+            Ok(AuthenticateResponse { token, .. }) => match token.parse::<MetadataValue<Ascii>>() {
+                Ok(mut value) => {
+                    // Not displayed, and not kept by the compression of headers.
+                    value.set_sensitive(true);
+                    Ok(cell.store(Some(value)))
+                }
                 Err(_) => Err(not_logged_in(chosen.name(), "invalid token")),
             },
             Err(error) if error.rejection() == Some(Rejection::LoginDisabled) => Ok(cell.store(None)),
@@ -167,7 +175,7 @@ impl EtcdClient {
         let connection = chosen.enter().await?;
         let mut grpc = chosen.grpc(&connection);
         let mut request = method.request(request, token);
-        request.set_timeout(self.limit());
+        request.set_timeout(self.limit().min(TOLD_LIMIT_MAX));
         if let Some(progress) = progress {
             progress.is_sent.store(true, Ordering::Relaxed);
         }

@@ -15,7 +15,7 @@ use crate::error::{Doubt, EtcdError, Rejection, error_chain};
 const PREFIX: &str = "etcdserver: ";
 
 /// Texts of rejections, without their beginning.
-const REJECTIONS: [(&str, Rejection); 31] = [
+const REJECTIONS: [(&str, Rejection); 29] = [
     ("key is not provided", Rejection::Invalid),
     ("key not found", Rejection::Invalid),
     ("value is provided", Rejection::Invalid),
@@ -33,7 +33,6 @@ const REJECTIONS: [(&str, Rejection); 31] = [
     ("invalid auth token", Rejection::NotAuthenticated),
     ("user name is empty", Rejection::NotAuthenticated),
     ("revision of auth store is old", Rejection::NotAuthenticated),
-    ("revision in auth store is old", Rejection::NotAuthenticated),
     ("authentication failed, invalid user ID or password", Rejection::WrongLogin),
     ("user name not found", Rejection::WrongLogin),
     ("authentication is not enabled", Rejection::LoginDisabled),
@@ -47,7 +46,6 @@ const REJECTIONS: [(&str, Rejection); 31] = [
     ("too many requests", Rejection::Overloaded),
     ("not capable", Rejection::Unsupported),
     ("rpc not supported for learner", Rejection::Unsupported),
-    ("rpc not supported for learner member", Rejection::Unsupported),
 ];
 
 /// Text of the gRPC library of etcd about a request that exceeds its limit. Its text about an answer differs: then the
@@ -80,11 +78,6 @@ pub(crate) fn error_of_cancellation(reason: &str, endpoint: String) -> EtcdError
         Some(rejection) => EtcdError::rejected(endpoint, rejection, said(message)),
         None => EtcdError::unknown(endpoint, doubt_of(Code::Unknown, message), said(message)),
     }
-}
-
-/// Returns true if a member has answered, with whatever status.
-pub(crate) fn is_answer(status: &Status) -> bool {
-    status.source().is_none()
 }
 
 fn find_failure(status: &Status) -> Option<&SendFailure> {

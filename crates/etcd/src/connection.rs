@@ -7,8 +7,8 @@
 
 use std::io;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -23,6 +23,7 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 use tonic::body::Body;
 
 use crate::channel::Channel;
+use crate::error::error_chain;
 
 /// Bytes that a member may send ahead of one reader, and of all readers of a connection: a watch that nobody reads does
 /// not hold up the others.
@@ -41,6 +42,8 @@ pub(crate) struct Connection {
     channel: Channel,
     use_count: Arc<UseCount>,
     examiner: JoinHandle<()>,
+    /// The error that has closed the connection.
+    failure: Arc<OnceLock<String>>,
 }
 
 /// Calls and watches that wait on a connection.
@@ -76,24 +79,30 @@ impl Connection {
         E: Future<Output = bool> + Send + 'static,
     {
         let (close, closing) = oneshot::channel();
-        let stream = TokioIo::new(ClosableStream { stream, closing: Some(closing) });
+        let failure = Arc::new(OnceLock::new());
+        let stream = ClosableStream { stream, closing: Some(closing), failure: Arc::clone(&failure) };
         let mut builder = Builder::new(TokioExecutor::new());
         builder
             .initial_stream_window_size(STREAM_WINDOW_BYTES)
             .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
             .max_header_list_size(HEAD_BYTES_MAX);
-        let (sender, driver) = builder.handshake::<_, Body>(stream).await?;
+        let (sender, driver) = builder.handshake::<_, Body>(TokioIo::new(stream)).await?;
         // Errors of the connection surface in every call on it.
         tokio::spawn(async move { drop(driver.await) });
         let channel = Channel::new(sender);
         let use_count = Arc::new(UseCount::default());
         let examiner = Examiner { channel: channel.clone(), use_count: Arc::clone(&use_count), times, close };
         let examiner = tokio::spawn(examiner.run(examine));
-        Ok(Arc::new(Self { channel, use_count, examiner }))
+        Ok(Arc::new(Self { channel, use_count, examiner, failure }))
     }
 
     pub(crate) fn is_closed(&self) -> bool {
         self.channel.is_closed()
+    }
+
+    /// The error that has closed the connection, as the operating system or TLS has reported it.
+    pub(crate) fn failure(&self) -> Option<&str> {
+        self.failure.get().map(String::as_str)
     }
 
     /// Has the connection examined now: a call has timed out.
@@ -170,6 +179,8 @@ struct ClosableStream<S> {
     stream: S,
     /// None if it cannot be closed any more.
     closing: Option<oneshot::Receiver<()>>,
+    /// The first error, which HTTP/2 does not always pass on.
+    failure: Arc<OnceLock<String>>,
 }
 
 impl<S: AsyncRead + Unpin> AsyncRead for ClosableStream<S> {
@@ -178,14 +189,31 @@ impl<S: AsyncRead + Unpin> AsyncRead for ClosableStream<S> {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        if let Some(closing) = &mut self.closing {
-            match Pin::new(closing).poll(context) {
-                Poll::Ready(Ok(())) => return Poll::Ready(Err(unanswered())),
-                Poll::Ready(Err(_)) => self.closing = None,
-                Poll::Pending => {}
-            }
+        let read = self.poll_closing(context).unwrap_or_else(|| {
+            let stream = Pin::new(&mut self.stream);
+            stream.poll_read(context, buffer)
+        });
+        self.noted(read)
+    }
+}
+
+impl<S> ClosableStream<S> {
+    /// Notes the error of an operation.
+    fn noted<T>(&self, done: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+        if let Poll::Ready(Err(error)) = &done {
+            self.failure.get_or_init(|| error_chain(error));
         }
-        Pin::new(&mut self.stream).poll_read(context, buffer)
+        done
+    }
+
+    /// The end of the stream, if it is closed from outside.
+    fn poll_closing(&mut self, context: &mut Context<'_>) -> Option<Poll<io::Result<()>>> {
+        match Pin::new(self.closing.as_mut()?).poll(context) {
+            Poll::Ready(Ok(())) => return Some(Poll::Ready(Err(unanswered()))),
+            Poll::Ready(Err(_)) => self.closing = None,
+            Poll::Pending => {}
+        }
+        None
     }
 }
 
@@ -195,11 +223,13 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for ClosableStream<S> {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(context, bytes)
+        let written = Pin::new(&mut self.stream).poll_write(context, bytes);
+        self.noted(written)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(context)
+        let flushed = Pin::new(&mut self.stream).poll_flush(context);
+        self.noted(flushed)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -211,7 +241,8 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for ClosableStream<S> {
         context: &mut Context<'_>,
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write_vectored(context, slices)
+        let written = Pin::new(&mut self.stream).poll_write_vectored(context, slices);
+        self.noted(written)
     }
 
     fn is_write_vectored(&self) -> bool {

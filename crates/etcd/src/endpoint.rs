@@ -2,20 +2,22 @@
 //!
 //! Connecting is a task of its own. A call that cannot wait for it fails; the connection serves the next one.
 
+use std::error::Error as _;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use forewarn_url::{Scheme, Url};
 use hyper::http::uri::{PathAndQuery, Uri};
 use rustls_pki_types::ServerName;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
 use tonic::client::Grpc;
 
 use crate::channel::Channel;
-use crate::classify::is_answer;
 use crate::codec::MessageCodec;
 use crate::connection::{Connection, ExaminationTimes, tune};
 use crate::error::error_chain;
@@ -125,27 +127,53 @@ impl Endpoint {
         timeout(limit, self.open_unlimited()).await.unwrap_or_else(|_| timed_out())
     }
 
+    /// Connects, and has the member answer once: only then nothing is known to be in the way of a request.
     async fn open_unlimited(&self) -> Result<Arc<Connection>, String> {
         let stream = TcpStream::connect((self.url.host(), self.url.port())).await;
         let stream = stream.map_err(|error| error_chain(&error))?;
         tune(&stream);
-        let (origin, limits) = (self.origin.clone(), self.limits);
-        let examine = move |channel| answers(grpc(channel, origin.clone(), limits), limits.examination);
-        let times = ExaminationTimes { interval: limits.examination_interval, limit: limits.examination };
-        let started = match self.url.scheme() {
-            Scheme::Http => Connection::start(stream, times, examine).await,
-            Scheme::Https => {
-                let name = ServerName::try_from(self.url.host().to_owned());
-                let name = name.map_err(|error| error_chain(&error))?;
-                let files = self.files.clone();
-                let config = tokio::task::spawn_blocking(move || files.read()).await;
-                let config =
-                    config.map_err(|error| error_chain(&error))?.map_err(|error| error_chain(&error))?;
-                let secured = TlsConnector::from(config).connect(name, stream).await;
-                Connection::start(secured.map_err(|error| error_chain(&error))?, times, examine).await
-            }
+        let connection = match self.url.scheme() {
+            Scheme::Http => self.start(stream).await?,
+            Scheme::Https => self.start(self.secure(stream).await?).await?,
         };
-        started.map_err(|error| error_chain(&error))
+        let channel = Arc::clone(&connection).enter().channel();
+        match examine(self.grpc(channel), self.limits.connect).await {
+            Ok(()) => Ok(connection),
+            Err(message) => Err(self.explain(connection.failure().unwrap_or(&message))),
+        }
+    }
+
+    /// The reason why a new connection was closed. A member that misses a certificate says so after the handshake, and
+    /// its words may be lost.
+    fn explain(&self, message: &str) -> String {
+        let hint = match self.url.scheme() {
+            Scheme::Https if !self.files.has_certificate() => {
+                "\n  hint: etcd may demand a client certificate"
+            }
+            Scheme::Http | Scheme::Https => "",
+        };
+        format!("{message}{hint}")
+    }
+
+    async fn secure(&self, stream: TcpStream) -> Result<TlsStream<TcpStream>, String> {
+        let name = ServerName::try_from(self.url.host().to_owned()).map_err(|error| error_chain(&error))?;
+        let files = self.files.clone();
+        let config = tokio::task::spawn_blocking(move || files.read()).await;
+        let config = config.map_err(|error| error_chain(&error))?.map_err(|error| error_chain(&error))?;
+        TlsConnector::from(config).connect(name, stream).await.map_err(|error| error_chain(&error))
+    }
+
+    async fn start<S>(&self, stream: S) -> Result<Arc<Connection>, String>
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let (origin, limits) = (self.origin.clone(), self.limits);
+        let examine = move |channel| {
+            let examined = examine(grpc(channel, origin.clone(), limits), limits.examination);
+            async { examined.await.is_ok() }
+        };
+        let times = ExaminationTimes { interval: limits.examination_interval, limit: limits.examination };
+        Connection::start(stream, times, examine).await.map_err(|error| error_chain(&error))
     }
 }
 
@@ -155,13 +183,13 @@ fn grpc(channel: Channel, origin: Uri, limits: EtcdLimits) -> Grpc<Channel> {
         .max_decoding_message_size(limits.answer_bytes)
 }
 
-/// Returns true if a member answers a call for its status, even with an error.
-async fn answers(mut grpc: Grpc<Channel>, limit: Duration) -> bool {
+/// Calls for the status of a member. Any answer will do, even an error.
+async fn examine(mut grpc: Grpc<Channel>, limit: Duration) -> Result<(), String> {
     let mut request = tonic::Request::new(StatusRequest {});
     request.set_timeout(limit);
     let codec = MessageCodec::<StatusRequest, StatusResponse>::new();
     match grpc.unary(request, EXAMINATION, codec).await {
-        Ok(_) => true,
-        Err(status) => is_answer(&status),
+        Ok(_) => Ok(()),
+        Err(status) => status.source().map_or(Ok(()), |source| Err(error_chain(source))),
     }
 }

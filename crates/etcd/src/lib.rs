@@ -55,7 +55,7 @@ pub use client::{EtcdClient, Header};
 pub use error::{Doubt, EtcdError, Obstacle, Rejection};
 pub use keys::{DeleteAnswer, FoundKeys, KeyRange, KeyValue, PutOperation, RangeAnswer, RangeQuery};
 pub use leases::LeaseAnswer;
-pub use members::{Alarm, AlarmKind, AlarmsAnswer, Member, MemberStatus, MembersAnswer};
+pub use members::{Alarm, AlarmKind, Member, MemberStatus, MembersAnswer};
 pub use settings::{ENDPOINTS_MAX, EtcdLimits, EtcdLogin, EtcdSettings, SettingsError};
 pub use tls::{ClientCertificate, TlsError};
 pub use transaction::{

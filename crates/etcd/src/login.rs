@@ -65,3 +65,20 @@ impl TokenCell {
         TokenLoan { generation: state.generation, value: state.value.clone() }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_is_renewed_once_for_all_calls_that_it_failed() {
+        let cell = TokenCell::new(EtcdLogin::new("root", "s3cret"));
+        assert!(cell.borrow().is_none() && cell.newer_than(None).is_none());
+        let first = cell.store(Some(MetadataValue::from_static("first")));
+        assert!(cell.newer_than(None).is_some(), "the first login of another call");
+        assert!(cell.newer_than(Some(&first)).is_none());
+        cell.store(Some(MetadataValue::from_static("second")));
+        let newer = cell.newer_than(Some(&first)).and_then(|token| token.value);
+        assert_eq!(newer.unwrap(), "second");
+    }
+}

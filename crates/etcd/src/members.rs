@@ -77,15 +77,6 @@ pub enum AlarmKind {
     Other(i32),
 }
 
-/// Alarms of the cluster.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AlarmsAnswer {
-    /// State of the cluster.
-    pub header: Header,
-    /// The alarms.
-    pub alarms: Vec<Alarm>,
-}
-
 impl AlarmKind {
     fn of(kind: i32) -> Self {
         match kind {
@@ -145,11 +136,11 @@ impl EtcdClient {
         Ok(MembersAnswer { header: Header::of(response.header, &chosen)?, members: members.collect() })
     }
 
-    /// Alarms of all members.
+    /// Alarms of all members. The answer has no header: etcd 3.4 sends none.
     ///
     /// # Errors
     /// Fails if there is no answer.
-    pub async fn alarms(&self) -> Result<AlarmsAnswer, EtcdError> {
+    pub async fn alarms(&self) -> Result<Vec<Alarm>, EtcdError> {
         let all = AlarmRequest { action: alarm_actions::GET, member_id: 0, alarm: alarm_types::NONE };
         self.call_alarms(&all).await
     }
@@ -158,17 +149,15 @@ impl EtcdClient {
     ///
     /// # Errors
     /// Fails if there is no answer, or etcd rejects the request.
-    pub async fn disarm(&self, alarm: Alarm) -> Result<AlarmsAnswer, EtcdError> {
+    pub async fn disarm(&self, alarm: Alarm) -> Result<Vec<Alarm>, EtcdError> {
         let Alarm { member_id, kind } = alarm;
         let action = alarm_actions::DEACTIVATE;
         self.call_alarms(&AlarmRequest { action, member_id, alarm: kind.number() }).await
     }
 
-    async fn call_alarms(&self, request: &AlarmRequest) -> Result<AlarmsAnswer, EtcdError> {
-        let chosen = self.chosen();
-        let response: AlarmResponse = self.call_at(&chosen, ALARM, request).await?;
+    async fn call_alarms(&self, request: &AlarmRequest) -> Result<Vec<Alarm>, EtcdError> {
+        let response: AlarmResponse = self.call_at(&self.chosen(), ALARM, request).await?;
         let alarm = |AlarmMember { member_id, alarm }| Alarm { member_id, kind: AlarmKind::of(alarm) };
-        let alarms = response.alarms.into_iter().map(alarm).collect();
-        Ok(AlarmsAnswer { header: Header::of(response.header, &chosen)?, alarms })
+        Ok(response.alarms.into_iter().map(alarm).collect())
     }
 }

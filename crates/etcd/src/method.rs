@@ -55,9 +55,7 @@ impl Method {
             LeaderDemand::NotDemanded => {}
         }
         if let Some(token) = token {
-            let mut token = token.clone();
-            token.set_sensitive(true);
-            request.metadata_mut().insert(TOKEN_FIELD, token);
+            request.metadata_mut().insert(TOKEN_FIELD, token.clone());
         }
         request
     }

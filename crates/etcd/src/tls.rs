@@ -71,6 +71,10 @@ impl TlsFiles {
         Self { authorities, certificate }
     }
 
+    pub(crate) fn has_certificate(&self) -> bool {
+        self.certificate.is_some()
+    }
+
     /// Reads the files. Blocks.
     pub(crate) fn read(&self) -> Result<Arc<ClientConfig>, TlsError> {
         let mut roots = RootCertStore::empty();

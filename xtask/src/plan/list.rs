@@ -13,7 +13,8 @@ use crate::packages::{
 };
 use crate::packages::{VALGRIND, download_bytes};
 use crate::steps::Extent;
-use crate::tools::{CARGO_DENY, CARGO_FUZZ, CARGO_MUTANTS, MDBOOK, NGINX, PROMTOOL, Tool, Unpacked};
+use crate::tools::{CARGO_DENY, CARGO_FUZZ, CARGO_MUTANTS, MDBOOK, Tool};
+use crate::unpacked::{NEWER_ETCD, NGINX, PROMTOOL, Unpacked};
 
 /// Environments of each step.
 const ENVIRONMENTS: [(&str, &[&Environment]); 4] = [
@@ -26,7 +27,7 @@ const ENVIRONMENTS: [(&str, &[&Environment]); 4] = [
 const TOOLS: [(&str, &Tool); 2] = [("fuzz", &CARGO_FUZZ), ("dependencies", &CARGO_DENY)];
 const TOOLS_OF_LONG_RUN: [(&str, &Tool); 2] = [("site", &MDBOOK), ("mutants", &CARGO_MUTANTS)];
 
-const UNPACKED: [(&str, &Unpacked); 1] = [("monitoring", &PROMTOOL)];
+const UNPACKED: [(&str, &Unpacked); 2] = [("programs", &NEWER_ETCD), ("monitoring", &PROMTOOL)];
 const UNPACKED_IN_LONG_RUN: [(&str, &Unpacked); 1] = [("cost of polls", &NGINX)];
 
 /// The size of a Debian package on disk, as a multiple of the download.
@@ -122,8 +123,8 @@ fn environments() -> Vec<Installation> {
 
 fn unpacked_program(step: &'static str, program: &Unpacked) -> Option<Installation> {
     program.find().is_none().then(|| {
-        let bytes = download_bytes(&["download", program.package]);
-        debian(format!("{}, unpacked", program.package), bytes, UNPACK_MINUTES, vec![step])
+        let what = format!("{}, unpacked", program.title());
+        debian(what, program.download_bytes(), UNPACK_MINUTES, vec![step])
     })
 }
 

@@ -79,8 +79,6 @@ pub(crate) struct AlarmRequest {
 
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct AlarmResponse {
-    #[prost(message, optional, tag = "1")]
-    pub(crate) header: Option<ResponseHeader>,
     #[prost(message, repeated, tag = "2")]
     pub(crate) alarms: Vec<AlarmMember>,
 }

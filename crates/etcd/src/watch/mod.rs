@@ -162,6 +162,9 @@ impl Watch {
     }
 
     /// Asks for a progress message. Does nothing if such requests already wait to be sent.
+    ///
+    /// Etcd may not answer while the watch has not seen all of the past; before 3.4.31 and 3.5.13, it may not answer
+    /// until the first event either.
     pub fn request_progress(&self) {
         let request = WatchRequestUnion::Progress(WatchProgressRequest {});
         drop(self.requests.try_send(WatchRequest { request_union: Some(request) }));

@@ -3,4 +3,12 @@
 #![cfg(test)]
 
 mod basics;
+mod endpoints;
+mod leases;
+mod limits;
+mod login;
+mod members;
+mod newer;
 mod support;
+mod tls;
+mod watches;

@@ -1,7 +1,7 @@
 //! One member: a process, its addresses and its data.
 
 use std::fs::{self, OpenOptions};
-use std::io::{Read as _, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -11,10 +11,10 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use super::on_loopback;
-use crate::clean_command;
+use crate::{clean_command, wait_until};
 
 /// Time in which a member answers about itself, unless it is stopped.
-const ANSWER_TIME: Duration = Duration::from_secs(2);
+const ANSWER_TIME: Duration = Duration::from_secs(5);
 
 pub(super) struct EtcdMember {
     program: PathBuf,
@@ -108,22 +108,42 @@ impl EtcdMember {
 
     /// What a member says about itself; nothing before it listens.
     fn metrics(&self) -> String {
-        ask(self.metrics_port, "GET /metrics", "", "").unwrap_or_default()
+        ask(self.metrics_port, "GET /metrics", "", "").map(|(_, body)| body).unwrap_or_default()
+    }
+
+    /// The sum of metrics with this name and this label.
+    pub(super) fn count(&self, name: &str, label: &str) -> u64 {
+        let metrics = self.metrics();
+        let lines = metrics.lines().filter(|line| line.starts_with(name) && line.contains(label));
+        let value = |line: &str| line.rsplit_once(' ')?.1.parse::<u64>().ok();
+        lines.filter_map(value).sum()
     }
 
     /// Posts JSON to the HTTP gateway.
     pub(super) fn post(&self, path: &str, token: Option<&str>, body: &Value) -> Value {
+        self.try_post(path, token, body).unwrap_or_else(|error| panic!("{path}: {error}"))
+    }
+
+    pub(super) fn try_post(&self, path: &str, token: Option<&str>, body: &Value) -> Result<Value, Value> {
         let token = token.map(|token| format!("Authorization: {token}\r\n")).unwrap_or_default();
         let answer = ask(self.client_port, &format!("POST {path}"), &token, &body.to_string());
-        let answer = answer.expect("the member answers");
-        let answer: Value = serde_json::from_str(&answer).unwrap_or_else(|_| panic!("no JSON: {answer}"));
-        assert!(answer.get("error").is_none(), "{path}: {answer}");
-        answer
+        let (status, answer) = answer.expect("the member answers");
+        let answer = serde_json::from_str(&answer).unwrap_or_else(|_| panic!("no JSON: {answer}"));
+        if status == 200 { Ok(answer) } else { Err(answer) }
     }
 
     pub(super) fn stop(&mut self) {
         self.signal(Signal::STOP);
         self.is_stopped = true;
+        wait_until("every thread of the member is stopped", || self.has_stopped().then_some(()));
+    }
+
+    fn has_stopped(&self) -> bool {
+        let process = self.child.as_ref().expect("it runs").id();
+        let threads = fs::read_dir(format!("/proc/{process}/task")).unwrap();
+        // The state is the word after the name, which is in brackets.
+        let is_stopped = |stat: String| stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('T'));
+        threads.flatten().all(|thread| fs::read_to_string(thread.path().join("stat")).is_ok_and(is_stopped))
     }
 
     pub(super) fn resume(&mut self) {
@@ -160,13 +180,15 @@ fn clear_settings(command: &mut Command) {
     }
 }
 
-/// The body of an answer. HTTP/1.0, because it ends with the connection.
-fn ask(port: u16, line: &str, fields: &str, body: &str) -> std::io::Result<String> {
+/// The status and the body of an answer. HTTP/1.0, because it ends with the connection.
+fn ask(port: u16, line: &str, fields: &str, body: &str) -> io::Result<(u16, String)> {
     let mut stream = TcpStream::connect_timeout(&on_loopback(port), ANSWER_TIME)?;
     stream.set_read_timeout(Some(ANSWER_TIME))?;
     let length = body.len();
     write!(stream, "{line} HTTP/1.0\r\nHost: localhost\r\n{fields}Content-Length: {length}\r\n\r\n{body}")?;
     let mut answer = String::new();
     stream.read_to_string(&mut answer)?;
-    Ok(answer.split_once("\r\n\r\n").map(|(_, body)| body.to_owned()).unwrap_or_default())
+    let (head, body) = answer.split_once("\r\n\r\n").ok_or(io::ErrorKind::UnexpectedEof)?;
+    let status = head.split(' ').nth(1).and_then(|status| status.parse().ok());
+    Ok((status.ok_or(io::ErrorKind::InvalidData)?, body.to_owned()))
 }

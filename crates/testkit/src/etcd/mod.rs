@@ -8,7 +8,6 @@ mod ports;
 use std::env;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use serde_json::Value;
 
@@ -24,8 +23,8 @@ const NEWER_PROGRAM: &str = "FOREWARN_ETCD_NEW";
 /// Starts that are tried: a port that was free may be taken when a member starts.
 const STARTS: usize = 5;
 
-/// The first version that need not wait for the disk.
-const UNSAFE_SINCE: (u32, u32) = (3, 5);
+/// Does not wait for the disk: a killed process loses nothing by that. From 3.4.10 on.
+const NO_SYNC: &str = "--unsafe-no-fsync";
 
 /// The members of a cluster.
 pub struct EtcdCluster {
@@ -78,10 +77,8 @@ impl EtcdCluster {
         tls: Option<(ClusterCertificates, TestDir)>,
     ) -> Self {
         let (tls, directory) = tls.map_or_else(|| (None, TestDir::new()), |(tls, dir)| (Some(tls), dir));
-        let mut options: Vec<_> = options.iter().map(|word| (*word).to_owned()).collect();
-        if version(program) >= UNSAFE_SINCE {
-            options.push("--unsafe-no-fsync".to_owned());
-        }
+        let words = [NO_SYNC].iter().chain(options);
+        let mut options: Vec<_> = words.map(|word| (*word).to_owned()).collect();
         options.extend(tls.iter().flat_map(ClusterCertificates::options));
         let mut cluster = Self { members: Vec::new(), directory, tls };
         for attempt in 0..STARTS {
@@ -172,6 +169,25 @@ impl EtcdCluster {
         self.members[member].post(path, token, body)
     }
 
+    /// The same; gives the error of etcd, if it is one.
+    ///
+    /// # Errors
+    /// The member has answered with an error.
+    pub fn try_post(
+        &self,
+        member: usize,
+        path: &str,
+        token: Option<&str>,
+        body: &Value,
+    ) -> Result<Value, Value> {
+        self.members[member].try_post(path, token, body)
+    }
+
+    /// The sum of a member's metrics with this name and this label.
+    pub fn count(&self, member: usize, name: &str, label: &str) -> u64 {
+        self.members[member].count(name, label)
+    }
+
     /// Creates a user `root` with this password, and switches authentication on.
     pub fn enable_authentication(&self, password: &str) {
         let post = |path: &str, body: Value| self.post(0, path, None, &body);
@@ -231,16 +247,6 @@ fn newer_program() -> Option<PathBuf> {
         Some(program) => Some(program.into()),
         None => programs::skip(&format!("a newer etcd, named by {NEWER_PROGRAM}")),
     }
-}
-
-/// The first two numbers of the version, from a line such as `etcd Version: 3.4.23`.
-fn version(program: &Path) -> (u32, u32) {
-    let output = Command::new(program).arg("--version").output().expect("etcd runs");
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let numbers = text.lines().find_map(|line| line.strip_prefix("etcd Version: "));
-    let mut numbers = numbers.expect("a version").split(['.', '-', '~', '+']).map(str::parse);
-    let mut number = || numbers.next().and_then(Result::ok).expect("a number");
-    (number(), number())
 }
 
 /// The address of a port on loopback.

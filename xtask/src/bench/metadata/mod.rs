@@ -28,8 +28,8 @@ use anyhow::{Context, Result};
 
 use super::{Keep, results};
 use crate::steps::{Outcome, built_program, cargo};
-use crate::tools;
 use crate::tree;
+use crate::unpacked;
 use crate::words::{Usage, Words};
 
 use cores::{Cores, CpuPlacement};
@@ -106,7 +106,7 @@ pub(super) fn run(keep: Keep, program: Option<PathBuf>) -> Result<Outcome> {
 /// The requirements that cannot be built here. Without them, nothing can be measured.
 fn find_needed() -> Result<(Cores, PathBuf)> {
     Busy::read(&[std::process::id()])?;
-    Ok((cores::allowed()?, tools::NGINX.find_or_unpack()?))
+    Ok((cores::allowed()?, unpacked::NGINX.find_or_unpack()?))
 }
 
 pub(in crate::bench) fn build(root: &Path, words: &[&str]) -> Result<PathBuf> {
