@@ -11,19 +11,17 @@ use forewarn_types::ClusterId;
 use siphasher::sip::SipHasher13;
 
 use crate::ids::{ServerName, Uptime};
-use crate::peers::{Peers, SuspicionReason};
+use crate::peers::Peers;
+use crate::suspicion::SuspicionReason;
 use crate::transaction::OwnerRecord;
 
 /// The time between the attempts of two servers in the order, in milliseconds.
 pub const ATTEMPT_INTERVAL_MILLIS: u64 = 300;
-/// The time for which a new owner keeps a stream although it is silent, in milliseconds: servers that hear different
-/// servers would otherwise take a stream from each other all the time.
-pub const NEW_OWNER_MILLIS: u64 = 5_000;
 
 /// The key of the hash, the same in every version: servers of two versions must agree on the order.
 const KEY: [u8; 16] = *b"forewarn/order/1";
 
-/// A cluster that this process does not drive.
+/// A cluster that this process neither drives nor is about to drive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClusterStanding {
     /// The cluster.
@@ -41,7 +39,7 @@ pub struct ClusterStanding {
 pub enum AttemptReason {
     /// The cluster has no owner.
     Unowned,
-    /// The owner key names this server, but this process does not drive the cluster.
+    /// The owner key names this server: a former process of this name drove the cluster.
     Restarted,
     /// The owner is suspected.
     Suspected(SuspicionReason),
@@ -95,6 +93,7 @@ pub fn attempts<'a>(
     now: Uptime,
     clusters: impl IntoIterator<Item = &'a ClusterStanding>,
 ) -> Vec<Attempt> {
+    let clusters = clusters.into_iter().filter(|_| peers.reaches_engine(now));
     let candidates = peers.candidates(now);
     let attempt = |standing: &ClusterStanding| {
         let (reason, since) = cause(peers, now, standing)?;
@@ -107,7 +106,7 @@ pub fn attempts<'a>(
         let at = since.plus(position * ATTEMPT_INTERVAL_MILLIS);
         Some(Attempt { cluster: standing.cluster, at, reason })
     };
-    clusters.into_iter().filter_map(attempt).collect()
+    clusters.filter_map(attempt).collect()
 }
 
 fn position(own: &ServerName, standing: &ClusterStanding, candidates: &BTreeSet<ServerName>) -> Option<u64> {
@@ -122,11 +121,12 @@ fn cause(peers: &Peers, now: Uptime, standing: &ClusterStanding) -> Option<(Atte
         return Some((AttemptReason::Restarted, standing.since));
     }
     let suspicion = peers.suspicion(&owner.server, now)?;
-    let earliest = match suspicion.reason {
-        SuspicionReason::Silent => standing.since.plus(NEW_OWNER_MILLIS),
-        SuspicionReason::EngineUnreached | SuspicionReason::NotAMember => standing.since,
+    let permitted = match suspicion.reason {
+        SuspicionReason::Silent => peers.may_judge_silence(now),
+        SuspicionReason::EngineUnreached | SuspicionReason::NotAMember => true,
     };
-    Some((AttemptReason::Suspected(suspicion.reason), suspicion.since.max(earliest)))
+    let since = suspicion.since.max(standing.since);
+    permitted.then_some((AttemptReason::Suspected(suspicion.reason), since))
 }
 
 /// The moves of a server that gives all of its clusters away. A cluster for which no other server is live has none.

@@ -67,36 +67,39 @@ pub fn successor_clock(head: &HeadClock, boot: Option<BootId>, uptime: Uptime) -
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct StreamClock {
     boot: Option<BootId>,
-    steady: Steady,
-    since: Uptime,
+    /// The steady time less the uptime, in milliseconds.
+    offset_millis: i64,
 }
 
 impl StreamClock {
     /// The clock of a new stream.
     #[must_use]
-    pub const fn new(boot: Option<BootId>, uptime: Uptime) -> Self {
-        Self { boot, steady: Steady::START, since: uptime }
+    pub fn new(boot: Option<BootId>, uptime: Uptime) -> Self {
+        Self::from_reading(boot, Steady::START, uptime)
     }
 
     /// The clock of a new owner, which continues from the head.
     #[must_use]
     pub fn resumed(head: &HeadClock, boot: Option<BootId>, uptime: Uptime) -> Self {
-        Self { boot, steady: successor_clock(head, boot, uptime), since: uptime }
+        Self::from_reading(boot, successor_clock(head, boot, uptime), uptime)
+    }
+
+    fn from_reading(boot: Option<BootId>, steady: Steady, uptime: Uptime) -> Self {
+        let offset = i128::from(steady.millis()) - i128::from(uptime.millis());
+        Self { boot, offset_millis: i64::try_from(offset).unwrap_or(i64::MAX) }
     }
 
     /// The steady time at an uptime of this computer.
     #[must_use]
     pub fn at(&self, uptime: Uptime) -> Steady {
-        self.steady.plus(Duration::from_millis(uptime.since(self.since)))
+        Steady::from_millis(uptime.millis().saturating_add_signed(self.offset_millis))
     }
 
     /// The clock that a commit at an uptime of this computer writes into the head.
     #[must_use]
     pub fn head_clock(&self, uptime: Uptime) -> HeadClock {
-        let offset = i128::from(self.steady.millis()) - i128::from(self.since.millis());
-        let anchor = self.boot.and_then(|boot| {
-            i64::try_from(offset).ok().map(|offset_millis| ClockAnchor { boot, offset_millis })
-        });
+        let offset_millis = self.offset_millis;
+        let anchor = self.boot.map(|boot| ClockAnchor { boot, offset_millis });
         HeadClock { steady: self.at(uptime), anchor }
     }
 }

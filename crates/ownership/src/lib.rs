@@ -36,22 +36,23 @@ mod ids;
 mod in_flight;
 mod peers;
 mod shared_writer;
+mod suspicion;
 mod takeover;
 mod transaction;
 mod wall_clock;
 mod writer;
 
 pub use assignment::{
-    ATTEMPT_INTERVAL_MILLIS, Attempt, AttemptReason, ClusterMove, ClusterStanding, NEW_OWNER_MILLIS,
-    attempts, balance_moves, drain_moves, order,
+    ATTEMPT_INTERVAL_MILLIS, Attempt, AttemptReason, ClusterMove, ClusterStanding, attempts, balance_moves,
+    drain_moves, order,
 };
 pub use clock::{ClockAnchor, HeadClock, REFRESH_MILLIS, StreamClock, StreamTimers, successor_clock};
 pub use ids::{BatchId, BootId, Revision, ServerName, Term, Uptime};
 pub use peers::{
-    ENGINE_SILENCE_MILLIS, HEARTBEAT_MILLIS, HeartbeatAnswer, Peers, RETURN_MILLIS, SILENCE_MILLIS,
-    ServerDuty, Suspicion, SuspicionReason,
+    ENGINE_SILENCE_MILLIS, HEARTBEAT_MILLIS, HeartbeatAnswer, Peers, SILENCE_MILLIS, ServerDuty,
 };
 pub use shared_writer::{SharedStep, SharedWriter};
+pub use suspicion::{RETURN_MILLIS, Suspicion, SuspicionReason};
 pub use takeover::{Takeover, TakeoverStep};
 pub use transaction::{
     Answer, BatchFate, BeginError, Commit, Head, NothingInFlight, OwnerRecord, Transaction,

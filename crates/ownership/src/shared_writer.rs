@@ -108,7 +108,7 @@ impl<D, P> SharedWriter<D, P> {
         Ok(self.in_flight.insert(InFlight::new(transaction)).transaction())
     }
 
-    /// Takes an answer to the transaction in flight.
+    /// Takes an answer to the transaction in flight; never one to an earlier transaction.
     ///
     /// # Errors
     /// No transaction is in flight.

@@ -101,7 +101,7 @@ impl<D, P> StreamWriter<D, P> {
         }
     }
 
-    /// The head that this server knows to be durable.
+    /// The last head that this server wrote as the owner, or began with.
     pub fn head(&self) -> &Head<D> {
         &self.head
     }
@@ -111,7 +111,7 @@ impl<D, P> StreamWriter<D, P> {
         self.revision
     }
 
-    /// The owner record of this server.
+    /// The owner record of this server, also after it was fenced.
     pub fn owner(&self) -> OwnerRecord {
         OwnerRecord { server: self.server.clone(), term: self.head.term }
     }
@@ -143,7 +143,7 @@ impl<D, P> StreamWriter<D, P> {
         self.in_flight.insert(InFlight::new(transaction)).transaction()
     }
 
-    /// Takes an answer to the transaction in flight.
+    /// Takes an answer to the transaction in flight; never one to an earlier transaction.
     ///
     /// # Errors
     /// No transaction is in flight.
@@ -169,15 +169,13 @@ impl<D, P> StreamWriter<D, P> {
 
     fn apply(&mut self, revision: Revision, transaction: Transaction<D, P>) -> WriterStep<D, P> {
         let Transaction { owner, head, payload, .. } = transaction;
-        let number = head.number;
-        (self.revision, self.head) = (revision, head);
-        match owner {
-            Some(to) => {
-                self.tenure = Tenure::Fenced;
-                WriterStep::Moved { to, revision }
-            }
-            None => WriterStep::Committed { number, revision, payload },
-        }
+        let Some(to) = owner else {
+            let number = head.number;
+            (self.revision, self.head) = (revision, head);
+            return WriterStep::Committed { number, revision, payload };
+        };
+        self.tenure = Tenure::Fenced;
+        WriterStep::Moved { to, revision }
     }
 }
 
