@@ -40,6 +40,12 @@ pub enum RealmError {
         /// The number in the head.
         found: u64,
     },
+    /// The log no longer tells if a batch was applied.
+    #[error("log of stream {0} no longer tells if a batch was applied")]
+    Undecided(Stream),
+    /// An answer that the commit protocol does not give.
+    #[error("unexpected answer of the commit protocol")]
+    Protocol,
     /// Something exceeds a limit.
     #[error("limit exceeded: {0}")]
     Limit(&'static str),

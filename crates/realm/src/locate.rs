@@ -6,10 +6,11 @@ use crate::batch::{AuditMode, Batch};
 use crate::engine::{EngineError, KeySpan, ReadRequest};
 use crate::error::RealmError;
 use crate::head::{StreamPosition, position_of};
+use crate::heads::known_head;
 use crate::keys::RealmKey;
 use crate::links::BatchLinks;
 use crate::pages::Pages;
-use crate::read::{READS_MAX, ReadFailure, known_head};
+use crate::read::{READS_MAX, ReadFailure};
 use crate::realm::Realm;
 
 impl Realm {

@@ -1,21 +1,19 @@
 //! Reads of streams at one revision, checked to be complete.
 
-use std::collections::BTreeMap;
-
 use bytes::Bytes;
 use forewarn_control::Stream;
-use forewarn_ownership::{OwnerRecord, Revision};
+use forewarn_ownership::Revision;
 use forewarn_store::{StateReader, StreamState};
 
 use crate::batch::{BATCH_BYTES_MAX, Batch, BatchHeading, LogValue};
-use crate::engine::{EngineError, EngineOperation, EngineTransaction, KeySpan, KeyValue, ReadRequest};
+use crate::engine::{EngineError, KeySpan, ReadRequest};
 use crate::error::RealmError;
-use crate::head::{KnownHead, SnapshotRef, StreamPosition, head_from_bytes, position_of};
-use crate::keys::{KeyFamily, RealmKey};
+use crate::head::{KnownHead, SnapshotRef, StreamPosition, position_of};
+use crate::heads::known_head;
+use crate::keys::RealmKey;
 use crate::links::BatchLinks;
 use crate::pages::Pages;
-use crate::realm::{Realm, STREAMS_MAX};
-use crate::records::JsonRecord;
+use crate::realm::Realm;
 use crate::seal;
 
 /// Maximum bytes of the batches that one read returns.
@@ -56,15 +54,6 @@ pub enum StreamStart {
     After(StreamPosition),
 }
 
-/// All heads and owners at one revision.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct RealmHeads {
-    /// The revision of the store.
-    pub revision: Revision,
-    pub heads: BTreeMap<Stream, KnownHead>,
-    pub owners: BTreeMap<Stream, OwnerRecord>,
-}
-
 /// Batches of a log, or the first number that it lacks.
 pub(crate) enum LogRead {
     Batches(Vec<Batch>),
@@ -95,38 +84,6 @@ impl From<RealmError> for ReadFailure {
 }
 
 impl Realm {
-    /// Reads all heads and owners by one call that a majority confirms.
-    ///
-    /// # Errors
-    /// Fails if the engine is unavailable, or a value is damaged.
-    pub async fn heads(&self) -> Result<RealmHeads, RealmError> {
-        let read = |family| {
-            let request = ReadRequest::new(self.keys().family(family));
-            EngineOperation::Read(request.limit(STREAMS_MAX))
-        };
-        let then = vec![read(KeyFamily::Head), read(KeyFamily::Owner)];
-        let answer = self.repeat(&EngineTransaction { then, ..EngineTransaction::default() }).await?;
-        let mut found = RealmHeads { revision: answer.revision, ..RealmHeads::default() };
-        for entry in answer.reads.into_iter().flatten() {
-            let key = self.keys().parse(&entry.key);
-            if let Some(RealmKey::Head(stream)) = key {
-                found.heads.insert(stream, known_head(stream, &entry)?);
-            } else if let Some(RealmKey::Owner(stream)) = key {
-                found.owners.insert(stream, owner_record(stream, &entry)?);
-            }
-        }
-        Ok(found)
-    }
-
-    /// Reads the head of a stream. None if the stream does not exist.
-    ///
-    /// # Errors
-    /// Fails if the engine is unavailable, or the head is damaged.
-    pub async fn head(&self, stream: Stream) -> Result<Option<KnownHead>, RealmError> {
-        let found = self.get(&RealmKey::Head(stream)).await?;
-        found.map(|entry| known_head(stream, &entry)).transpose()
-    }
-
     /// Reads a stream at one revision.
     ///
     /// # Errors
@@ -300,16 +257,6 @@ impl Realm {
         }
         Ok(reader.finish().map_err(|error| RealmError::damaged(&head, &error))?)
     }
-}
-
-pub(crate) fn known_head(stream: Stream, entry: &KeyValue) -> Result<KnownHead, RealmError> {
-    let head =
-        head_from_bytes(stream, &entry.value).map_err(RealmError::malformed(&RealmKey::Head(stream)))?;
-    Ok(KnownHead { revision: entry.mod_revision, head: Box::new(head) })
-}
-
-pub(crate) fn owner_record(stream: Stream, entry: &KeyValue) -> Result<OwnerRecord, RealmError> {
-    OwnerRecord::from_json(&entry.value).map_err(RealmError::malformed(&RealmKey::Owner(stream)))
 }
 
 /// Checks that batches lead from a position to a head.

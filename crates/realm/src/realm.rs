@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use forewarn_control::Stream;
-use forewarn_ownership::{BatchId, OwnerRecord, Revision, ServerName};
+use forewarn_ownership::{BatchId, Revision, ServerName};
 use tokio::time::{Instant, sleep};
 
 use crate::engine::{
@@ -13,7 +13,6 @@ use crate::engine::{
 };
 use crate::error::RealmError;
 use crate::keys::{Keyspace, RealmKey};
-use crate::read::owner_record;
 use crate::records::{ArchivedNumbers, JsonRecord, ServerRecord};
 
 /// Maximum number of streams of a realm: the shared one and all clusters.
@@ -233,15 +232,6 @@ impl Realm {
     pub async fn compact(&self, revision: Revision) -> Result<(), RealmError> {
         let compact = || self.engine.compact(revision, self.times.large_attempt);
         Ok(self.until_answered(compact).await?)
-    }
-
-    /// The owner of a stream.
-    ///
-    /// # Errors
-    /// Fails if the engine is unavailable, or the value is damaged.
-    pub async fn owner(&self, stream: Stream) -> Result<Option<OwnerRecord>, RealmError> {
-        let found = self.get(&RealmKey::Owner(stream)).await?;
-        found.map(|entry| owner_record(stream, &entry)).transpose()
     }
 }
 

@@ -8,8 +8,8 @@ use forewarn_types::Name;
 
 use crate::engine::{EngineOperation, EngineStatus, EngineTransaction};
 use crate::error::RealmError;
+use crate::heads::RealmHeads;
 use crate::keys::RealmKey;
-use crate::read::RealmHeads;
 use crate::realm::{Realm, random};
 use crate::records::{JsonRecord, RealmRecord};
 use crate::seal;

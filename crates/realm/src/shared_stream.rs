@@ -6,14 +6,16 @@ use forewarn_ownership::{Commit, HeadClock, Revision, SharedStep, SharedWriter, 
 use forewarn_store::StreamState;
 
 use crate::commit::{
-    CommitFate, EntryTail, NewBatch, details_after, engine_transaction, fate, send, shown_head, write_parts,
+    CommitFate, NewBatch, details_after, engine_transaction, fate, fresh_id, send, shown_head, unexpected,
+    write_parts,
 };
+use crate::entry_tail::EntryTail;
 use crate::error::{CommitError, RealmError};
 use crate::head::{HeadDetails, KnownHead, SnapshotRef, StreamHead, StreamTime, position_of};
-use crate::owned_stream::{Answered, NewStream, fresh_id, unexpected};
 use crate::read::{ReadFrom, StreamContent};
 use crate::realm::{Pauses, Realm};
 use crate::snapshot::SnapshotWriting;
+use crate::takeover::NewStream;
 use crate::trim::TrimProgress;
 
 type Writer = SharedWriter<HeadDetails, Bytes>;
@@ -191,18 +193,17 @@ impl SharedStream {
         let mut pauses = Pauses::new();
         loop {
             let sent = send(&self.realm, STREAM, number, &request).await.map_err(CommitError::Unknown)?;
-            let answered = Answered::of(&sent);
             match self.writer.answer(sent.answer).map_err(|_| unexpected())? {
                 SharedStep::Repeat => pauses.next().await,
                 SharedStep::Committed { number, revision, .. } => {
                     return Ok(SharedOutcome::Committed { number, revision });
                 }
                 SharedStep::Behind { revision, head, fate: unsure, payload } => {
-                    let fate = fate(unsure, answered.logged, head.as_ref());
+                    let fate = fate(unsure, &sent.evidence, head.as_ref());
                     let fate = payload.map_or(CommitFate::NotApplied, |_| fate);
                     return behind(fate, number, shown_head(revision, head));
                 }
-                SharedStep::Rejected { .. } => return Err(answered.rejected()),
+                SharedStep::Rejected { .. } => return Err(sent.evidence.rejected()),
             }
         }
     }
@@ -213,7 +214,7 @@ fn behind(fate: CommitFate, number: u64, head: Option<KnownHead>) -> Result<Shar
         (CommitFate::NotApplied, head) => Ok(SharedOutcome::Behind { head }),
         (CommitFate::Applied, Some(head)) => Ok(SharedOutcome::Overtaken { number, head }),
         (CommitFate::Applied | CommitFate::Unknown, _) => {
-            Err(CommitError::Unknown(RealmError::Limit("batches in the log that tell the outcome")))
+            Err(CommitError::Unknown(RealmError::Undecided(STREAM)))
         }
     }
 }

@@ -8,17 +8,18 @@ use forewarn_store::{Recovered, StreamState};
 use forewarn_types::{MaintenanceId, Moment, Now};
 
 use crate::batch::AuditMode;
-use crate::commit::NewBatch;
+use crate::commit::{NewBatch, unexpected};
 use crate::engine::{EngineError, EngineOperation, EngineTransaction};
 use crate::error::{CommitError, RealmError};
 use crate::head::{StreamPosition, StreamTime};
 use crate::keys::RealmKey;
-use crate::owned_stream::{CommitOutcome, NewStream, OwnedStream, TakeoverOutcome, unexpected};
+use crate::owned_stream::{CommitOutcome, OwnedStream};
 use crate::read::{READS_MAX, ReadFailure, ReadFrom, StreamContent, StreamStart};
 use crate::realm::Realm;
 use crate::realm_key::Joined;
 use crate::records::RealmRecord;
 use crate::shared_stream::{SharedCreation, SharedStream};
+use crate::takeover::{NewStream, TakeoverOutcome};
 
 /// All streams of a realm at one revision.
 #[derive(Clone, Debug)]

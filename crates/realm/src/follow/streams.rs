@@ -11,9 +11,10 @@ use crate::batch::{Batch, LogValue};
 use crate::engine::{KeyEvent, KeySpan, ReadRequest};
 use crate::error::RealmError;
 use crate::head::{KnownHead, StreamPosition, position_of};
+use crate::heads::known_head;
 use crate::keys::RealmKey;
 use crate::links::BatchLinks;
-use crate::read::{LogRead, ReadFailure, known_head};
+use crate::read::{LogRead, ReadFailure};
 use crate::realm::Realm;
 
 /// Batches that one repair reads at most: the queue stays short.
