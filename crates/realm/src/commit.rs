@@ -1,12 +1,13 @@
 //! Sends transactions of the commit protocol, and reads the answers.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use forewarn_control::{AuditEntry, Chain, Record, Stream};
 use forewarn_ownership::{Answer, BatchFate, BatchId, Head, OwnerRecord, Revision, Transaction};
 
-use crate::batch::{AuditMode, Batch, EncodedBatch, LogValue};
+use crate::batch::{AuditMode, EncodedBatch, LogValue};
 use crate::engine::{EngineError, EngineOperation, EngineTransaction, KeyValue, TransactionAnswer};
 use crate::error::{CommitError, RealmError};
 use crate::head::{HeadDetails, KnownHead, StreamHead, StreamTime, head_to_bytes};
@@ -85,10 +86,10 @@ pub(crate) async fn send(
     realm: &Realm,
     stream: Stream,
     number: u64,
-    request: &EngineTransaction,
+    (request, limit): (&EngineTransaction, Duration),
 ) -> Result<Sent, RealmError> {
     let no_evidence = |answer| Ok(Sent { answer, evidence: AnswerEvidence::default() });
-    match realm.engine().transact(request, realm.times().attempt).await {
+    match realm.engine().transact(request, limit).await {
         Ok(answer) if answer.succeeded => no_evidence(Answer::Applied { revision: answer.revision }),
         Ok(answer) => conflict(realm, stream, number, answer),
         Err(EngineError::NotReached(_) | EngineError::Unknown(_)) => no_evidence(Answer::NoAnswer),
@@ -157,14 +158,10 @@ pub(crate) async fn write_parts(
 }
 
 /// The details of the head after a batch.
-pub(crate) fn details_after(
-    head: &StreamHead,
-    batch: &Batch,
-    chain: Chain,
-    time: &StreamTime,
-) -> HeadDetails {
-    let HeadDetails { snapshot, wall, format, .. } = head.details;
-    HeadDetails { records: batch.records_after(), chain, snapshot, wall: wall.max(time.wall), format }
+pub(crate) fn details_after(head: &StreamHead, new: &NewBatch, chain: Chain) -> HeadDetails {
+    let HeadDetails { records, snapshot, wall, format, .. } = head.details;
+    let (records, wall) = (records + new.records.len() as u64, wall.max(new.time.wall));
+    HeadDetails { records, chain, snapshot, wall, format }
 }
 
 pub(crate) fn fresh_id() -> Result<BatchId, CommitError> {

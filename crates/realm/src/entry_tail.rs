@@ -5,7 +5,7 @@ use std::sync::Arc;
 use forewarn_control::{AuditEntry, Chain, Stream};
 use forewarn_ownership::BatchId;
 
-use crate::batch::{AuditMode, Batch};
+use crate::batch::{AuditMode, BatchHeading};
 use crate::commit::NewBatch;
 use crate::error::CommitError;
 use crate::head::StreamHead;
@@ -23,30 +23,20 @@ impl EntryTail {
         Self { before: chain, entries: Vec::new() }
     }
 
-    /// The batch that follows a head.
-    pub(crate) fn next_batch(
+    /// The heading of the batch that follows a head.
+    pub(crate) fn next_heading(
         &self,
         stream: Stream,
         head: &StreamHead,
         id: BatchId,
-        new: NewBatch,
-    ) -> Result<Batch, CommitError> {
-        let NewBatch { records, entries, mode, .. } = new;
-        let chain_before = match (mode, entries.first()) {
+        new: &NewBatch,
+    ) -> Result<BatchHeading, CommitError> {
+        let chain_before = match (new.mode, new.entries.first()) {
             (AuditMode::Append, _) | (AuditMode::Rewrite, None) => head.details.chain,
-            (AuditMode::Rewrite, Some(_)) => self.chain_before(&entries)?,
+            (AuditMode::Rewrite, Some(_)) => self.chain_before(&new.entries)?,
         };
-        Ok(Batch {
-            stream,
-            number: head.number + 1,
-            term: head.term,
-            id,
-            records_before: head.details.records,
-            mode,
-            chain_before,
-            records,
-            entries,
-        })
+        let (number, records) = (head.number + 1, head.details.records);
+        Ok(BatchHeading::new((stream, number), (head.term, id), records, (new.mode, chain_before)))
     }
 
     /// The chain before entries that replace the last ones.
@@ -64,13 +54,14 @@ impl EntryTail {
     }
 
     /// Takes note of a committed batch.
-    pub(crate) fn add(&mut self, mode: AuditMode, chain_before: Chain, entries: Vec<Arc<AuditEntry>>) {
-        match mode {
+    pub(crate) fn add(&mut self, heading: &BatchHeading, entries: &[Arc<AuditEntry>]) {
+        let chain_before = heading.chain_before;
+        match heading.mode {
             _ if entries.is_empty() => {}
-            AuditMode::Append => *self = Self { before: chain_before, entries },
+            AuditMode::Append => *self = Self { before: chain_before, entries: entries.to_vec() },
             AuditMode::Rewrite => {
                 self.entries.retain(|entry| entry.number <= chain_before.number);
-                self.entries.extend(entries);
+                self.entries.extend_from_slice(entries);
             }
         }
     }

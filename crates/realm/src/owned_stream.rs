@@ -18,7 +18,7 @@ use crate::error::{CommitError, RealmError};
 use crate::head::{HeadDetails, KnownHead, SnapshotRef, StreamHead, StreamTime};
 use crate::keys::RealmKey;
 use crate::read::{ReadFrom, StreamContent};
-use crate::realm::{Pauses, Realm};
+use crate::realm::{Attempts, Realm};
 use crate::snapshot::SnapshotWriting;
 use crate::trim::TrimProgress;
 
@@ -103,20 +103,19 @@ impl OwnedStream {
     ///
     /// # Errors
     /// Fails if the batch does not follow the last one, is too large, or the engine refuses it.
-    pub async fn commit(&mut self, new: NewBatch) -> Result<CommitOutcome, CommitError> {
-        let (time, mode, id) = (new.time, new.mode, fresh_id()?);
-        let head = self.writer.head();
-        let batch = self.tail.next_batch(self.stream, head, id, new)?;
-        let encoded = batch.encode()?;
-        let details = details_after(head, &batch, encoded.chain_after, &time);
+    pub async fn commit(&mut self, new: &NewBatch) -> Result<CommitOutcome, CommitError> {
+        let (batch, clock, head) = (fresh_id()?, new.time.clock, self.writer.head());
+        let heading = self.tail.next_heading(self.stream, head, batch, new)?;
+        let encoded = heading.encode(&new.records, &new.entries)?;
+        let details = details_after(head, new, encoded.chain_after);
         if !write_parts(&self.realm, self.stream, self.writer.revision(), &encoded).await? {
             return self.deposed().await;
         }
         let payload = Some(encoded.log);
-        self.writer.begin(Commit { batch: id, payload, details, clock: time.clock })?;
+        self.writer.begin(Commit { batch, payload, details, clock })?;
         let outcome = self.settle().await?;
         if let CommitOutcome::Committed { .. } = outcome {
-            self.tail.add(mode, batch.chain_before, batch.entries);
+            self.tail.add(&heading, &new.entries);
         }
         Ok(outcome)
     }
@@ -219,12 +218,12 @@ impl OwnedStream {
         let transaction = self.writer.in_flight().ok_or_else(unexpected)?;
         let number = transaction.head.number;
         let request = engine_transaction(&self.realm, self.stream, transaction);
-        let mut pauses = Pauses::new();
+        let mut attempts = Attempts::new(*self.realm.times());
         loop {
-            let sent = send(&self.realm, self.stream, number, &request).await;
+            let sent = send(&self.realm, self.stream, number, (&request, attempts.limit())).await;
             let sent = sent.map_err(CommitError::Unknown)?;
             match self.writer.answer(sent.answer).map_err(|_| unexpected())? {
-                WriterStep::Repeat => pauses.next().await,
+                WriterStep::Repeat => attempts.pause().await,
                 step @ (WriterStep::Committed { .. }
                 | WriterStep::Moved { .. }
                 | WriterStep::Fenced { .. }

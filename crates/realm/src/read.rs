@@ -17,7 +17,7 @@ use crate::realm::Realm;
 use crate::seal;
 
 /// Maximum bytes of the batches that one read returns.
-pub const CONTENT_BYTES_MAX: usize = 8 * BATCH_BYTES_MAX;
+pub const CONTENT_BYTES_MAX: usize = 32 * BATCH_BYTES_MAX;
 
 /// Reads that are begun again because the engine was compacted meanwhile.
 pub(crate) const READS_MAX: usize = 4;
@@ -154,11 +154,29 @@ impl Realm {
     }
 
     /// Reads batches with these numbers, both included.
-    pub(crate) async fn read_log(
+    async fn read_log(
+        &self,
+        stream: Stream,
+        numbers: (u64, u64),
+        revision: Revision,
+    ) -> Result<LogRead, ReadFailure> {
+        match self.read_some(stream, numbers, revision, CONTENT_BYTES_MAX).await? {
+            LogRead::Batches(batches)
+                if (batches.len() as u64) < (numbers.1 + 1).saturating_sub(numbers.0) =>
+            {
+                Err(RealmError::Limit("bytes of batches in one read").into())
+            }
+            read @ (LogRead::Batches(_) | LogRead::Lacks(_)) => Ok(read),
+        }
+    }
+
+    /// Reads batches with these numbers, both included; only the first ones if they have more bytes.
+    pub(crate) async fn read_some(
         &self,
         stream: Stream,
         (first, last): (u64, u64),
         revision: Revision,
+        bytes_max: usize,
     ) -> Result<LogRead, ReadFailure> {
         let mut batches = Vec::new();
         if first > last {
@@ -173,11 +191,11 @@ impl Realm {
                 }
                 let batch =
                     self.read_batch(stream, expected, &entry.value, Some(revision), &mut bytes).await?;
-                if bytes > CONTENT_BYTES_MAX {
-                    return Err(RealmError::Limit("bytes of batches in one read").into());
-                }
                 batches.push(batch);
                 expected += 1;
+                if bytes > bytes_max {
+                    return Ok(LogRead::Batches(batches));
+                }
             }
         }
         if expected > last { Ok(LogRead::Batches(batches)) } else { Ok(LogRead::Lacks(expected)) }

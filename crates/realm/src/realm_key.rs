@@ -152,7 +152,7 @@ impl Realm {
     /// # Errors
     /// Fails if the engine is unavailable.
     pub async fn engine_status(&self) -> Result<EngineStatus, RealmError> {
-        let status = || self.engine().status(self.times().attempt);
+        let status = |limit| self.engine().status(limit);
         Ok(self.until_answered(status).await?)
     }
 

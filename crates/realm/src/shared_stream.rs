@@ -13,7 +13,7 @@ use crate::entry_tail::EntryTail;
 use crate::error::{CommitError, RealmError};
 use crate::head::{HeadDetails, KnownHead, SnapshotRef, StreamHead, StreamTime, position_of};
 use crate::read::{ReadFrom, StreamContent};
-use crate::realm::{Pauses, Realm};
+use crate::realm::{Attempts, Realm};
 use crate::snapshot::SnapshotWriting;
 use crate::takeover::NewStream;
 use crate::trim::TrimProgress;
@@ -127,21 +127,21 @@ impl SharedStream {
     ///
     /// # Errors
     /// Fails if the batch does not follow the last one, is too large, or the engine refuses it.
-    pub async fn commit(&mut self, new: NewBatch) -> Result<SharedOutcome, CommitError> {
-        let (time, mode, id) = (new.time, new.mode, fresh_id()?);
+    pub async fn commit(&mut self, new: &NewBatch) -> Result<SharedOutcome, CommitError> {
+        let batch = fresh_id()?;
         let Some(head) = self.writer.head() else { return Ok(SharedOutcome::Behind { head: None }) };
-        let batch = self.tail.next_batch(STREAM, head, id, new)?;
-        let encoded = batch.encode()?;
-        let details = details_after(head, &batch, encoded.chain_after, &time);
-        let clock = later_clock(head, &time);
+        let heading = self.tail.next_heading(STREAM, head, batch, new)?;
+        let encoded = heading.encode(&new.records, &new.entries)?;
+        let details = details_after(head, new, encoded.chain_after);
+        let clock = later_clock(head, &new.time);
         if !write_parts(&self.realm, STREAM, self.writer.revision(), &encoded).await? {
             let head = self.realm.head(STREAM).await.map_err(CommitError::NotCommitted)?;
             return Ok(SharedOutcome::Behind { head });
         }
-        self.writer.begin(Commit { batch: id, payload: Some(encoded.log), details, clock })?;
+        self.writer.begin(Commit { batch, payload: Some(encoded.log), details, clock })?;
         let outcome = self.settle().await?;
         if let SharedOutcome::Committed { .. } = outcome {
-            self.tail.add(mode, batch.chain_before, batch.entries);
+            self.tail.add(&heading, &new.entries);
         }
         Ok(outcome)
     }
@@ -190,11 +190,13 @@ impl SharedStream {
         let transaction = self.writer.in_flight().ok_or_else(unexpected)?;
         let number = transaction.head.number;
         let request = engine_transaction(&self.realm, STREAM, transaction);
-        let mut pauses = Pauses::new();
+        let mut attempts = Attempts::new(*self.realm.times());
         loop {
-            let sent = send(&self.realm, STREAM, number, &request).await.map_err(CommitError::Unknown)?;
+            let sent = send(&self.realm, STREAM, number, (&request, attempts.limit()))
+                .await
+                .map_err(CommitError::Unknown)?;
             match self.writer.answer(sent.answer).map_err(|_| unexpected())? {
-                SharedStep::Repeat => pauses.next().await,
+                SharedStep::Repeat => attempts.pause().await,
                 SharedStep::Committed { number, revision, .. } => {
                     return Ok(SharedOutcome::Committed { number, revision });
                 }

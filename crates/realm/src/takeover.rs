@@ -12,7 +12,7 @@ use crate::head::{HeadDetails, KnownHead, StreamPosition, StreamTime};
 use crate::heads::{known_head, owner_record};
 use crate::keys::RealmKey;
 use crate::owned_stream::{OwnedStream, Writer};
-use crate::realm::{Pauses, Realm};
+use crate::realm::{Attempts, Realm};
 use crate::snapshot::SnapshotWriting;
 
 /// The outcome of an attempt to become the owner of a stream.
@@ -127,9 +127,10 @@ async fn settle_takeover(
 ) -> Result<TakeoverOutcome, CommitError> {
     let number = takeover.transaction().head.number;
     let request = engine_transaction(realm, stream, takeover.transaction());
-    let mut pauses = Pauses::new();
+    let mut attempts = Attempts::new(*realm.times());
     loop {
-        let sent = send(realm, stream, number, &request).await.map_err(CommitError::Unknown)?;
+        let sent =
+            send(realm, stream, number, (&request, attempts.limit())).await.map_err(CommitError::Unknown)?;
         match takeover.answer(sent.answer) {
             TakeoverStep::Won(writer) => {
                 return Ok(TakeoverOutcome::Owned(Box::new(OwnedStream::new(realm, stream, writer))));
@@ -140,6 +141,6 @@ async fn settle_takeover(
             }
             TakeoverStep::Rejected => return Err(sent.evidence.rejected()),
         }
-        pauses.next().await;
+        attempts.pause().await;
     }
 }

@@ -177,7 +177,7 @@ impl Realm {
             return Ok(());
         }
         let (entries, mode) = (Vec::new(), AuditMode::Append);
-        match owned.commit(NewBatch { records, entries, mode, time }).await? {
+        match owned.commit(&NewBatch { records, entries, mode, time }).await? {
             CommitOutcome::Committed { .. } => Ok(()),
             CommitOutcome::Fenced { .. } => Err(unexpected()),
         }

@@ -24,7 +24,7 @@ use crate::error::RealmError;
 use crate::head::{KnownHead, StreamPosition};
 use crate::keys::RealmKey;
 use crate::read::ReadFailure;
-use crate::realm::{Pauses, Realm};
+use crate::realm::{Attempts, Realm};
 use crate::records::{ArchivedNumbers, ServerRecord};
 
 use listing::Listing;
@@ -151,10 +151,10 @@ impl Follower {
     }
 
     async fn begin_watch(&mut self, next: Revision) -> Result<(), RealmError> {
-        let mut pauses = Pauses::new();
+        let mut attempts = Attempts::new(*self.realm.times());
         // One after the other: members may be down.
         for _ in 0..self.watches.min(4) {
-            pauses.next().await;
+            attempts.pause().await;
         }
         self.watches += 1;
         let keys = self.realm.keys().all();

@@ -105,7 +105,7 @@ impl TestJournal for RealmJournal {
     async fn append(&mut self, batch: NewBatch) -> Result<(), Refused> {
         self.millis += 1;
         let time = crate::world::time_at(self.millis);
-        match self.owned.commit(NewBatch { time, ..batch }).await {
+        match self.owned.commit(&NewBatch { time, ..batch }).await {
             Ok(outcome) => {
                 committed(outcome);
                 Ok(())

@@ -56,7 +56,7 @@ fn spawn_owner(engine: &TestEngine, progress: Arc<Progress>) -> JoinHandle<(Worl
             let text = format!("commit {commit}");
             let mut batch = world.batch(1, 0);
             batch.entries = vec![world.entry(&text)];
-            match owned.commit(batch).await.unwrap() {
+            match owned.commit(&batch).await.unwrap() {
                 CommitOutcome::Committed { number, .. } => acknowledged.push((number, text)),
                 CommitOutcome::Fenced { head, .. } => panic!("nobody else wants it: {head:?}"),
             }

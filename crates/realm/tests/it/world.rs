@@ -135,7 +135,7 @@ impl World {
     /// Commits the next batch.
     pub async fn commit(&mut self, owned: &mut OwnedStream, records: usize, entries: usize) -> u64 {
         let batch = self.batch(records, entries);
-        committed(owned.commit(batch).await.unwrap())
+        committed(owned.commit(&batch).await.unwrap())
     }
 
     /// Asserts that this is the content of the stream.

@@ -18,7 +18,7 @@ pub async fn batches_are_read_as_they_were_committed(engine: &TestEngine) {
     for (records, entries) in [(1, 1), (0, 2), (3, 0), (0, 0), (2, 1)] {
         let batch = world.batch(records, entries);
         sent.push(batch.clone());
-        assert_eq!(committed(owned.commit(batch).await.unwrap()), sent.len() as u64);
+        assert_eq!(committed(owned.commit(&batch).await.unwrap()), sent.len() as u64);
     }
     let other = engine.realm();
     let content = other.read_stream(world.stream, ReadFrom::Beginning).await.unwrap();
@@ -74,14 +74,14 @@ pub async fn the_last_entries_are_rewritten(engine: &TestEngine) {
     world.commit(&mut owned, 1, 2).await;
     let last = world.batch(1, 3);
     let ends: Vec<_> = last.entries.iter().map(|entry| Chain::at(entry).unwrap()).collect();
-    committed(owned.commit(last).await.unwrap());
+    committed(owned.commit(&last).await.unwrap());
     // One after the other, as for an announcement that moves twice.
     for (before, count) in [(ends[0], 2), (ends[0], 2), (ends[0], 2)] {
         let rewrite = world.rewrite(before, count, "it happened later");
-        committed(owned.commit(rewrite).await.unwrap());
+        committed(owned.commit(&rewrite).await.unwrap());
     }
     let too_many = world.clone().rewrite(Chain::default(), 5, "everything");
-    assert_eq!(owned.commit(too_many).await, Err(CommitError::NotTheLastEntries));
+    assert_eq!(owned.commit(&too_many).await, Err(CommitError::NotTheLastEntries));
     let mut other = world.clone();
     other.chain = ends[0];
     let mut entries: Vec<_> = (0..2).map(|_| other.entry("text")).collect();
@@ -89,7 +89,7 @@ pub async fn the_last_entries_are_rewritten(engine: &TestEngine) {
     changed.by = "token eve".to_owned();
     entries[1] = changed.into();
     let (records, mode, time) = (Vec::new(), AuditMode::Rewrite, time_at(9_000));
-    let refused = owned.commit(NewBatch { records, entries, mode, time }).await;
+    let refused = owned.commit(&NewBatch { records, entries, mode, time }).await;
     assert_eq!(refused, Err(CommitError::NotTheLastEntries));
     world.commit(&mut owned, 1, 1).await;
     let content = realm.read_stream(world.stream, ReadFrom::Beginning).await.unwrap();
@@ -108,13 +108,13 @@ pub async fn a_commit_that_does_not_follow_changes_nothing(engine: &TestEngine) 
     let head = owned.known_head();
     let mut unchained = world.clone().batch(1, 2);
     unchained.entries.remove(0);
-    let refused = owned.commit(unchained).await.unwrap_err();
+    let refused = owned.commit(&unchained).await.unwrap_err();
     assert!(matches!(refused, CommitError::Batch(BatchError::Unchained(_))), "{refused}");
     let foreign = World::new(Stream::Shared).batch(1, 0);
-    let refused = owned.commit(NewBatch { time: world.time(), ..foreign }).await;
+    let refused = owned.commit(&NewBatch { time: world.time(), ..foreign }).await;
     assert_eq!(refused, Err(CommitError::Batch(BatchError::OtherStream)));
     let early = NewBatch { time: time_at(1), ..world.clone().batch(1, 1) };
-    assert_eq!(owned.commit(early).await, Err(CommitError::Begin(BeginError::EarlierClock)));
+    assert_eq!(owned.commit(&early).await, Err(CommitError::Begin(BeginError::EarlierClock)));
     assert_eq!(owned.known_head(), head);
     assert_eq!(keys_below(&realm, "log/").await.len(), 1);
     world.commit(&mut owned, 1, 1).await;

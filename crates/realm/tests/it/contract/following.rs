@@ -99,7 +99,7 @@ pub async fn followers_see_what_was_committed(engine: &TestEngine) {
         }
         if round == 4 {
             let large = worlds[1].large_batch(12);
-            committed(streams[1].commit(large).await.unwrap());
+            committed(streams[1].commit(&large).await.unwrap());
             late.follow_until("the realm", |one| one.current == 1).await;
         }
     }

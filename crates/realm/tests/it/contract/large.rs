@@ -15,7 +15,7 @@ pub async fn a_large_batch_is_there_completely(engine: &TestEngine) {
     let mut owned = world.create(&realm, "a").await;
     world.commit(&mut owned, 1, 1).await;
     let large = world.large_batch(25);
-    committed(owned.commit(large).await.unwrap());
+    committed(owned.commit(&large).await.unwrap());
     assert_eq!(keys_below(&realm, "part/").await.len(), 5);
     world.commit(&mut owned, 1, 1).await;
     let content = engine.realm().read_stream(world.stream, ReadFrom::Beginning).await.unwrap();
@@ -28,7 +28,7 @@ pub async fn a_large_batch_that_was_interrupted_is_not_there(engine: &TestEngine
     let realm = engine.realm();
     let mut owned = world.create(&realm, "a").await;
     world.commit(&mut owned, 1, 1).await;
-    let mut lost = world.clone();
+    let lost = world.clone().large_batch(100);
     let parts = KeySpan::prefix(&format!("{}part/", realm.keys().prefix()));
     let Revision(now) = realm.engine_status().await.unwrap().revision;
     let mut watch = realm.engine().watch(parts, Revision(now + 1), LIMIT).await.unwrap();
@@ -36,7 +36,7 @@ pub async fn a_large_batch_that_was_interrupted_is_not_there(engine: &TestEngine
     tokio::select! {
         biased;
         events = watch.next() => assert!(!events.unwrap().is_empty()),
-        outcome = owned.commit(lost.large_batch(100)) => panic!("committed: {outcome:?}"),
+        outcome = owned.commit(&lost) => panic!("committed: {outcome:?}"),
     }
     drop(owned);
     let other = engine.realm();
@@ -45,7 +45,7 @@ pub async fn a_large_batch_that_was_interrupted_is_not_there(engine: &TestEngine
     world.assert_content(&content);
     assert_eq!(content.batches.len(), 1);
     let large = world.large_batch(12);
-    assert_eq!(committed(next.commit(large).await.unwrap()), 2);
+    assert_eq!(committed(next.commit(&large).await.unwrap()), 2);
     world.assert_content(&next.read(ReadFrom::Beginning).await.unwrap());
     let snapshot = next.begin_snapshot(world.state.clone()).unwrap().finish(&other).await.unwrap();
     next.publish_snapshot(snapshot, world.time()).await.unwrap();
@@ -59,7 +59,7 @@ pub async fn a_batch_that_is_too_large_is_refused(engine: &TestEngine) {
     let mut world = World::new(cluster(0));
     let realm = engine.realm();
     let mut owned = world.create(&realm, "a").await;
-    let refused = owned.commit(world.clone().large_batch(340)).await;
+    let refused = owned.commit(&world.clone().large_batch(340)).await;
     assert!(matches!(refused, Err(CommitError::Batch(BatchError::TooLarge(_)))), "{refused:?}");
     assert_eq!(keys_below(&realm, "part/").await, Vec::<String>::new());
     world.commit(&mut owned, 1, 1).await;

@@ -13,21 +13,21 @@ pub async fn a_former_owner_is_fenced(engine: &TestEngine) {
     let mut former = world.create(&first, "a").await;
     world.commit(&mut former, 1, 1).await;
     let mut owner = world.take_over(&second, "b").await;
-    let lost = former.commit(world.clone().batch(1, 1)).await.unwrap();
+    let lost = former.commit(&world.clone().batch(1, 1)).await.unwrap();
     let head = Some(owner.known_head());
     assert_eq!(lost, CommitOutcome::Fenced { head, fate: CommitFate::NotApplied });
     world.commit(&mut owner, 2, 1).await;
     // For good, whatever it tries.
     let deposed = former.read(ReadFrom::Beginning).await;
     assert_eq!(deposed.unwrap_err(), RealmError::Deposed(world.stream));
-    assert!(former.commit(world.clone().batch(1, 1)).await.is_err());
+    assert!(former.commit(&world.clone().batch(1, 1)).await.is_err());
     assert!(former.refresh_clock(world.time()).await.is_err());
     assert_eq!(former.trim(1).await.unwrap(), TrimProgress::Done);
     assert!(!former.remove().await.unwrap());
     world.assert_content(&owner.read(ReadFrom::Beginning).await.unwrap());
     // A large batch notices it before its first part.
     let mut third = world.take_over(&first, "c").await;
-    let lost = owner.commit(world.clone().large_batch(12)).await.unwrap();
+    let lost = owner.commit(&world.clone().large_batch(12)).await.unwrap();
     assert!(matches!(lost, CommitOutcome::Fenced { fate: CommitFate::NotApplied, .. }), "{lost:?}");
     world.commit(&mut third, 1, 1).await;
     world.assert_content(&third.read(ReadFrom::Beginning).await.unwrap());
@@ -68,7 +68,7 @@ pub async fn a_stream_moves_to_another_server(engine: &TestEngine) {
     let moved = former.hand_over(&server("b"), world.time()).await.unwrap();
     assert!(matches!(&moved, MoveOutcome::Moved { to, .. } if to.server == server("b") && to.term.0 == 2));
     assert_eq!(second.owner(world.stream).await.unwrap().unwrap().server, server("b"));
-    assert!(former.commit(world.clone().batch(1, 1)).await.is_err());
+    assert!(former.commit(&world.clone().batch(1, 1)).await.is_err());
     let foreign = OwnedStream::accept(&first, world.stream, &server("a")).await.unwrap();
     assert!(matches!(foreign, TakeoverOutcome::Lost { .. }));
     let accepted = OwnedStream::accept(&second, world.stream, &server("b")).await.unwrap();

@@ -35,7 +35,7 @@ fn told(chain: Chain, text: &str, millis: u64) -> NewBatch {
 pub async fn commit_text(shared: &mut SharedStream, text: &str, millis: u64) -> u64 {
     loop {
         let chain = shared.head().unwrap().details.chain;
-        match shared.commit(told(chain, text, millis)).await.unwrap() {
+        match shared.commit(&told(chain, text, millis)).await.unwrap() {
             SharedOutcome::Committed { number, .. } => return number,
             SharedOutcome::Overtaken { number, .. } => {
                 shared.catch_up().await.unwrap();
@@ -88,14 +88,14 @@ pub async fn a_writer_that_is_behind_is_told(engine: &TestEngine) {
     let mut one = created(&first).await;
     let mut other = SharedStream::at(&second, second.head(Stream::Shared).await.unwrap().unwrap());
     let batch = world.batch(2, 1);
-    assert!(matches!(one.commit(batch).await.unwrap(), SharedOutcome::Committed { number: 1, .. }));
+    assert!(matches!(one.commit(&batch).await.unwrap(), SharedOutcome::Committed { number: 1, .. }));
     let late = World::new(Stream::Shared).batch(1, 1);
-    let SharedOutcome::Behind { head } = other.commit(late).await.unwrap() else { panic!("not behind") };
+    let SharedOutcome::Behind { head } = other.commit(&late).await.unwrap() else { panic!("not behind") };
     assert_eq!(head.as_ref().map(|head| head.revision), Some(one.revision()));
     let missed = other.catch_up().await.unwrap();
     assert_eq!(missed.batches.len(), 1);
     let batch = world.batch(1, 1);
-    assert!(matches!(other.commit(batch).await.unwrap(), SharedOutcome::Committed { number: 2, .. }));
+    assert!(matches!(other.commit(&batch).await.unwrap(), SharedOutcome::Committed { number: 2, .. }));
     // A state by the one that is behind, and then by a current one.
     let stale = one.begin_snapshot(initial(Stream::Shared)).unwrap().finish(&first).await.unwrap();
     assert!(matches!(

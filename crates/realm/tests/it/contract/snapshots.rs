@@ -34,7 +34,7 @@ pub async fn state_and_log_give_the_state_of_any_history(engine: &TestEngine) {
         for (place, part) in (number..).zip(records.chunks(7)) {
             world.records += part.len() as u64;
             let batch = world.batch_of(part.to_vec(), place % 3);
-            committed(owned.commit(batch).await.unwrap());
+            committed(owned.commit(&batch).await.unwrap());
             // A state is written beside commits, a little after each.
             if writing.is_none() && place % 4 == 0 {
                 writing = Some(owned.begin_snapshot(world.state.clone()).unwrap());
@@ -96,7 +96,7 @@ pub async fn a_removed_stream_leaves_nothing(engine: &TestEngine) {
     let mut owned = world.create(&realm, "a").await;
     world.commit(&mut owned, 1, 1).await;
     let large = world.large_batch(12);
-    committed(owned.commit(large).await.unwrap());
+    committed(owned.commit(&large).await.unwrap());
     let snapshot = owned.begin_snapshot(world.state.clone()).unwrap().finish(&realm).await.unwrap();
     owned.publish_snapshot(snapshot, world.time()).await.unwrap();
     realm.set_preferred(world.stream, Some(&crate::world::server("b"))).await.unwrap();

@@ -84,11 +84,11 @@ pub async fn a_replica_finds_its_place_in_the_log(engine: &TestEngine) {
     }
     let last = world.batch(1, 2);
     let before = last.entries.first().map(|entry| Chain::at(entry).unwrap()).unwrap();
-    places.push(world.position(committed(owned.commit(last).await.unwrap())));
+    places.push(world.position(committed(owned.commit(&last).await.unwrap())));
     let mut rewrite = world.rewrite(before, 1, "later");
     rewrite.records = world.batch(1, 0).records;
     rewrite.time = world.time();
-    places.push(world.position(committed(owned.commit(rewrite).await.unwrap())));
+    places.push(world.position(committed(owned.commit(&rewrite).await.unwrap())));
     places.push({
         let number = world.commit(&mut owned, 1, 1).await;
         world.position(number)

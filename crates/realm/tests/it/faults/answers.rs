@@ -41,7 +41,7 @@ async fn every_step_of_an_owner_is_done_once_although_answers_are_lost() {
         client.meet(fault);
         client.meet(fault);
         let large = world.large_batch(12);
-        committed(stream.commit(large).await.unwrap());
+        committed(stream.commit(&large).await.unwrap());
         client.meet(fault);
         let moved = stream.hand_over(&server("b"), world.time()).await.unwrap();
         assert!(matches!(moved, MoveOutcome::Moved { .. }));
@@ -87,7 +87,7 @@ async fn a_transaction_that_arrives_after_a_takeover_changes_nothing() {
     world.commit(&mut former, 1, 1).await;
     client.meet(SimulatedFault::Delayed);
     let late = world.clone().batch(1, 1);
-    let waiting = tokio::spawn(async move { former.commit(late).await });
+    let waiting = tokio::spawn(async move { former.commit(&late).await });
     // It has sent its transaction, and waits.
     while client.delayed() == 0 {
         tokio::task::yield_now().await;
@@ -113,7 +113,7 @@ async fn a_fenced_owner_learns_that_its_batch_was_applied() {
     let mut former = world.create(&realm, "a").await;
     client.meet(SimulatedFault::LostAnswer);
     let batch = world.batch(1, 1);
-    let waiting = tokio::spawn(async move { former.commit(batch).await });
+    let waiting = tokio::spawn(async move { former.commit(&batch).await });
     while other.head(world.stream).await.unwrap().unwrap().head.number == 0 {
         tokio::task::yield_now().await;
     }
@@ -135,7 +135,7 @@ async fn a_shared_commit_that_was_overtaken_is_not_repeated() {
     client.meet(SimulatedFault::LostAnswer);
     let batch = World::new(Stream::Shared).batch(1, 1);
     let waiting = tokio::spawn(async move {
-        let outcome = one.commit(batch).await;
+        let outcome = one.commit(&batch).await;
         (one, outcome)
     });
     while other.head(Stream::Shared).await.unwrap().unwrap().head.number == 0 {
@@ -157,7 +157,7 @@ async fn a_refused_commit_changes_nothing() {
     let mut world = World::new(cluster(0));
     let mut stream = world.create(&realm, "a").await;
     client.meet(SimulatedFault::Refused);
-    let refused = stream.commit(world.clone().batch(1, 1)).await;
+    let refused = stream.commit(&world.clone().batch(1, 1)).await;
     assert!(matches!(refused, Err(CommitError::NotCommitted(RealmError::Refused(_)))), "{refused:?}");
     // After a lost answer, a refusal of the repetition says nothing.
     client.meet(SimulatedFault::LostAnswer);
@@ -176,7 +176,7 @@ async fn a_commit_waits_for_the_end_of_an_outage_and_reads_do_not() {
     assert!(matches!(realm.head(world.stream).await, Err(RealmError::Unavailable(_))));
     assert!(matches!(realm.heads().await, Err(RealmError::Unavailable(_))));
     let batch = world.batch(1, 1);
-    let commit = stream.commit(batch);
+    let commit = stream.commit(&batch);
     tokio::pin!(commit);
     assert!(timeout(Duration::from_hours(1), &mut commit).await.is_err());
     client.heal();

@@ -58,7 +58,7 @@ impl Contender {
         let steady = owned.head().clock.steady.millis() + 1;
         let batch = NewBatch { time: time_at(steady), ..batch };
         let next = owned.head().number + 1;
-        let number = match owned.commit(batch).await.unwrap() {
+        let number = match owned.commit(&batch).await.unwrap() {
             CommitOutcome::Committed { number, .. } => Some(number),
             CommitOutcome::Fenced { fate: CommitFate::Applied, .. } => Some(next),
             CommitOutcome::Fenced { fate: CommitFate::NotApplied, .. } => None,
