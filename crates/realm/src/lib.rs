@@ -9,6 +9,28 @@
 //!   OwnedStream::commit ──▶ if head is unchanged then put log, put head ──▶ engine ──watch──▶ Follower::next
 //! ```
 //!
+//! ```
+//! use forewarn_control::{ClusterId, Record, Stream};
+//! use forewarn_realm::*;
+//! use forewarn_types::{Now, Timestamp};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let engine = Engine::Simulated(SimulatedEngine::new());
+//! let realm = Realm::new(engine, Keyspace::new("/forewarn/1/")?, CallTimes::default());
+//! let (stream, server) = (Stream::Cluster(ClusterId(3)), ServerName::new("a")?);
+//! let time = StreamTime { clock: HeadClock::default(), wall: Timestamp::from_millis(0) };
+//! let new = NewStream { state: None, position: StreamPosition::default(), time, format: 1 };
+//! let TakeoverOutcome::Owned(mut owned) = OwnedStream::create(&realm, stream, &server, new).await? else {
+//!     panic!("it exists");
+//! };
+//! let records = vec![Record::clock_in(Now::at_millis(5), stream)];
+//! let batch = NewBatch { records, entries: Vec::new(), mode: AuditMode::Append, time };
+//! assert!(matches!(owned.commit(&batch).await?, CommitOutcome::Committed { number: 1, .. }));
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! Safety depends on one comparison for each commit (see `forewarn_ownership`), never on a lease or a clock. No HTTP, no
 //! policy of membership, no timers of takeover: these are the server's.
 
@@ -36,7 +58,9 @@ mod takeover;
 mod transfer;
 mod trim;
 
-pub use forewarn_ownership::{BatchId, OwnerRecord, Revision, ServerName, Term};
+pub use forewarn_ownership::{
+    BatchId, BootId, ClockAnchor, HeadClock, OwnerRecord, Revision, ServerName, Term,
+};
 
 pub use batch::{AuditMode, BATCH_BYTES_MAX, Batch, BatchError, PART_BYTES_MAX};
 pub use commit::{CommitFate, NewBatch};
