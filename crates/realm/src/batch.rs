@@ -119,34 +119,6 @@ impl Batch {
     pub fn records_after(&self) -> u64 {
         self.records_before + self.records.len() as u64
     }
-
-    pub(crate) fn encode(&self) -> Result<EncodedBatch, BatchError> {
-        let chain_after = self.chain_after()?;
-        let content = BatchContent { records: self.records.clone(), entries: self.entries.clone() };
-        let content = content.to_bytes(self.stream).map_err(|error| batch_error(&error))?;
-        if content.len() > BATCH_BYTES_MAX {
-            return Err(BatchError::TooLarge(content.len()));
-        }
-        let is_inline = content.len() <= PART_BYTES_MAX;
-        let parts = if is_inline { 0 } else { content.len().div_ceil(PART_BYTES_MAX) };
-        let heading = self.heading(parts, content.len());
-        let mut log = heading.to_bytes();
-        if is_inline {
-            log.extend_from_slice(&content);
-        }
-        let log = seal::seal(&heading.key(), &log);
-        let chunks = content.chunks(PART_BYTES_MAX).take(parts);
-        let parts = (0..).zip(chunks).map(|(part, chunk)| {
-            let key = heading.part(part);
-            (key, seal::seal(&RealmKey::Part(key), chunk))
-        });
-        Ok(EncodedBatch { chain_after, log, parts: parts.collect() })
-    }
-
-    fn heading(&self, parts: usize, length: usize) -> BatchHeading {
-        let Self { stream, number, term, id, records_before, mode, chain_before, .. } = *self;
-        BatchHeading { stream, number, term, id, records_before, mode, chain_before, parts, length }
-    }
 }
 
 fn batch_error(error: &AppendError) -> BatchError {
@@ -163,6 +135,46 @@ fn batch_error(error: &AppendError) -> BatchError {
 }
 
 impl BatchHeading {
+    /// The heading of a batch that is not encoded yet.
+    pub(crate) fn new(
+        (stream, number): (Stream, u64),
+        (term, id): (Term, BatchId),
+        records_before: u64,
+        (mode, chain_before): (AuditMode, Chain),
+    ) -> Self {
+        let (parts, length) = (0, 0);
+        Self { stream, number, term, id, records_before, mode, chain_before, parts, length }
+    }
+
+    /// The batch with this heading as values of keys.
+    pub(crate) fn encode(
+        mut self,
+        records: &[Record],
+        entries: &[Arc<AuditEntry>],
+    ) -> Result<EncodedBatch, BatchError> {
+        let mut chain_after = self.chain_before;
+        entries.iter().try_for_each(|entry| chain_after.verify(entry))?;
+        let content = BatchContent::encode(self.stream, records, entries);
+        let content = content.map_err(|error| batch_error(&error))?;
+        if content.len() > BATCH_BYTES_MAX {
+            return Err(BatchError::TooLarge(content.len()));
+        }
+        let is_inline = content.len() <= PART_BYTES_MAX;
+        self.parts = if is_inline { 0 } else { content.len().div_ceil(PART_BYTES_MAX) };
+        self.length = content.len();
+        let mut log = self.to_bytes();
+        if is_inline {
+            log.extend_from_slice(&content);
+        }
+        let log = seal::seal(&self.key(), &log);
+        let chunks = content.chunks(PART_BYTES_MAX).take(self.parts);
+        let parts = (0..).zip(chunks).map(|(part, chunk)| {
+            let key = self.part(part);
+            (key, seal::seal(&RealmKey::Part(key), chunk))
+        });
+        Ok(EncodedBatch { chain_after, log, parts: parts.collect() })
+    }
+
     pub(crate) fn key(&self) -> RealmKey {
         RealmKey::Log(self.stream, self.number)
     }
@@ -251,7 +263,7 @@ impl LogValue {
         }
         let content = if parts.is_empty() { content } else { heading.join(parts)? };
         let BatchHeading { stream, number, term, id, records_before, mode, chain_before, .. } = heading;
-        let BatchContent { records, entries } = BatchContent::from_bytes(stream, &content)?;
+        let BatchContent { records, entries } = BatchContent::decode(stream, &content)?;
         let batch = Batch { stream, number, term, id, records_before, mode, chain_before, records, entries };
         batch.chain_after().map_err(|_| Malformed::Impossible("audit chain"))?;
         Ok(batch)
@@ -295,6 +307,12 @@ mod tests {
         Batch { stream, number, term, id, records_before, mode, chain_before, records, entries }
     }
 
+    fn encode(batch: &Batch) -> Result<EncodedBatch, BatchError> {
+        let Batch { stream, number, term, id, records_before, mode, chain_before, .. } = *batch;
+        BatchHeading::new((stream, number), (term, id), records_before, (mode, chain_before))
+            .encode(&batch.records, &batch.entries)
+    }
+
     fn read(encoded: &EncodedBatch, batch: &Batch) -> Result<Batch, Malformed> {
         let parts: Vec<_> = encoded.parts.iter().map(|(_, value)| value.clone()).collect();
         LogValue::read(batch.stream, batch.number, &encoded.log)?.into_batch(&parts)
@@ -303,7 +321,7 @@ mod tests {
     #[test]
     fn a_small_batch_is_read_as_it_was_written_and_damage_is_detected() {
         let written = batch(2);
-        let encoded = written.encode().unwrap();
+        let encoded = encode(&written).unwrap();
         assert!(encoded.parts.is_empty());
         assert_eq!(read(&encoded, &written), Ok(written.clone()));
         assert_eq!(written.records_after(), 21);
@@ -322,7 +340,7 @@ mod tests {
     #[test]
     fn a_large_batch_has_parts_and_needs_all_of_them() {
         let written = large_batch(20);
-        let encoded = written.encode().unwrap();
+        let encoded = encode(&written).unwrap();
         assert_eq!(encoded.parts.len(), 4);
         assert!(encoded.log.len() < 200);
         assert_eq!(read(&encoded, &written), Ok(written.clone()));
@@ -340,10 +358,10 @@ mod tests {
     fn a_batch_that_breaks_the_chain_is_refused() {
         let mut broken = batch(2);
         broken.chain_before.hash = [5; 32];
-        assert!(matches!(broken.encode(), Err(BatchError::Unchained(_))));
+        assert!(matches!(encode(&broken), Err(BatchError::Unchained(_))));
         let other = Batch { stream: Stream::Shared, ..batch(0) };
-        assert_eq!(other.encode(), Err(BatchError::OtherStream));
+        assert_eq!(encode(&other), Err(BatchError::OtherStream));
         let large = large_batch(340);
-        assert!(matches!(large.encode(), Err(BatchError::TooLarge(_))));
+        assert!(matches!(encode(&large), Err(BatchError::TooLarge(_))));
     }
 }

@@ -1,18 +1,19 @@
 //! Sends transactions of the commit protocol, and reads the answers.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use forewarn_control::{AuditEntry, Chain, Record, Stream};
 use forewarn_ownership::{Answer, BatchFate, BatchId, Head, OwnerRecord, Revision, Transaction};
 
-use crate::batch::{AuditMode, Batch, EncodedBatch, LogValue};
+use crate::batch::{AuditMode, EncodedBatch, LogValue};
 use crate::engine::{EngineError, EngineOperation, EngineTransaction, KeyValue, TransactionAnswer};
 use crate::error::{CommitError, RealmError};
 use crate::head::{HeadDetails, KnownHead, StreamHead, StreamTime, head_to_bytes};
+use crate::heads::known_head;
 use crate::keys::RealmKey;
-use crate::read::known_head;
-use crate::realm::Realm;
+use crate::realm::{Realm, new_batch_id};
 use crate::records::JsonRecord;
 
 /// The content of a commit.
@@ -41,10 +42,23 @@ pub(crate) type StreamTransaction = Transaction<HeadDetails, Bytes>;
 #[derive(Debug)]
 pub(crate) struct Sent {
     pub(crate) answer: Answer<HeadDetails>,
+    pub(crate) evidence: AnswerEvidence,
+}
+
+/// The parts of an answer that the commit protocol does not read.
+#[derive(Debug, Default)]
+pub(crate) struct AnswerEvidence {
     /// The id of the batch under the number of the transaction, after a conflict.
     logged: Option<BatchId>,
     /// The reason of a refusal.
-    pub(crate) refusal: Option<EngineError>,
+    refusal: Option<EngineError>,
+}
+
+impl AnswerEvidence {
+    /// The error of a transaction that the engine has refused.
+    pub(crate) fn rejected(self) -> CommitError {
+        self.refusal.map_or_else(unexpected, |error| CommitError::NotCommitted(error.into()))
+    }
 }
 
 /// The transaction as the engine gets it. If the head is another one, it returns the head, and the batch that has the
@@ -72,15 +86,16 @@ pub(crate) async fn send(
     realm: &Realm,
     stream: Stream,
     number: u64,
-    request: &EngineTransaction,
+    (request, limit): (&EngineTransaction, Duration),
 ) -> Result<Sent, RealmError> {
-    let no_answer = |answer, refusal| Ok(Sent { answer, logged: None, refusal });
-    match realm.engine().transact(request, realm.times().attempt).await {
-        Ok(answer) if answer.succeeded => no_answer(Answer::Applied { revision: answer.revision }, None),
+    let no_evidence = |answer| Ok(Sent { answer, evidence: AnswerEvidence::default() });
+    match realm.engine().transact(request, limit).await {
+        Ok(answer) if answer.succeeded => no_evidence(Answer::Applied { revision: answer.revision }),
         Ok(answer) => conflict(realm, stream, number, answer),
-        Err(EngineError::NotReached(_) | EngineError::Unknown(_)) => no_answer(Answer::NoAnswer, None),
+        Err(EngineError::NotReached(_) | EngineError::Unknown(_)) => no_evidence(Answer::NoAnswer),
         Err(error @ (EngineError::Refused { .. } | EngineError::Compacted(_))) => {
-            no_answer(Answer::Rejected, Some(error))
+            let evidence = AnswerEvidence { refusal: Some(error), logged: None };
+            Ok(Sent { answer: Answer::Rejected, evidence })
         }
     }
 }
@@ -101,21 +116,15 @@ fn conflict(
         Some(KnownHead { revision, head }) => (revision, Some(*head)),
         None => (Revision::ABSENT, None),
     };
-    Ok(Sent { answer: Answer::Conflict { revision, head }, logged, refusal: None })
-}
-
-impl Sent {
-    /// The id under the number of the transaction, kept beside the answer.
-    pub(crate) fn logged(&self) -> Option<BatchId> {
-        self.logged
-    }
+    let evidence = AnswerEvidence { logged, refusal: None };
+    Ok(Sent { answer: Answer::Conflict { revision, head }, evidence })
 }
 
 /// The fate of a batch, from the id that the log has under its number.
-pub(crate) fn fate(fate: BatchFate, logged: Option<BatchId>, head: Option<&StreamHead>) -> CommitFate {
+pub(crate) fn fate(fate: BatchFate, evidence: &AnswerEvidence, head: Option<&StreamHead>) -> CommitFate {
     match fate {
         BatchFate::NotApplied => CommitFate::NotApplied,
-        BatchFate::Unknown { number, batch } => match logged {
+        BatchFate::Unknown { number, batch } => match evidence.logged {
             Some(found) if found == batch => CommitFate::Applied,
             Some(_) => CommitFate::NotApplied,
             None if head.is_some_and(|head| head.number < number) => CommitFate::NotApplied,
@@ -148,79 +157,18 @@ pub(crate) async fn write_parts(
     Ok(true)
 }
 
-/// The audit entries that a rewrite may replace: those since the last append with entries.
-#[derive(Clone, Debug)]
-pub(crate) struct EntryTail {
-    before: Chain,
-    entries: Vec<Arc<AuditEntry>>,
-}
-
-impl EntryTail {
-    /// No entry may be replaced.
-    pub(crate) fn at(chain: Chain) -> Self {
-        Self { before: chain, entries: Vec::new() }
-    }
-
-    /// The batch that follows a head.
-    pub(crate) fn next_batch(
-        &self,
-        stream: Stream,
-        head: &StreamHead,
-        id: BatchId,
-        new: NewBatch,
-    ) -> Result<Batch, CommitError> {
-        let NewBatch { records, entries, mode, .. } = new;
-        let chain_before = match (mode, entries.first()) {
-            (AuditMode::Append, _) | (AuditMode::Rewrite, None) => head.details.chain,
-            (AuditMode::Rewrite, Some(_)) => self.chain_before(&entries)?,
-        };
-        Ok(Batch {
-            stream,
-            number: head.number + 1,
-            term: head.term,
-            id,
-            records_before: head.details.records,
-            mode,
-            chain_before,
-            records,
-            entries,
-        })
-    }
-
-    /// The chain before entries that replace the last ones.
-    fn chain_before(&self, entries: &[Arc<AuditEntry>]) -> Result<Chain, CommitError> {
-        let kept = self.entries.len().checked_sub(entries.len()).ok_or(CommitError::NotTheLastEntries)?;
-        let (kept, replaced) = self.entries.split_at(kept);
-        let is_same = |(one, other): (&Arc<AuditEntry>, &Arc<AuditEntry>)| {
-            one.number == other.number && one.at == other.at && one.subjects() == other.subjects()
-        };
-        if !replaced.iter().zip(entries).all(is_same) {
-            return Err(CommitError::NotTheLastEntries);
-        }
-        kept.last()
-            .map_or(Ok(self.before), |last| Chain::at(last).map_err(|link| CommitError::Batch(link.into())))
-    }
-
-    /// Takes note of a committed batch.
-    pub(crate) fn add(&mut self, mode: AuditMode, chain_before: Chain, entries: Vec<Arc<AuditEntry>>) {
-        match mode {
-            _ if entries.is_empty() => {}
-            AuditMode::Append => *self = Self { before: chain_before, entries },
-            AuditMode::Rewrite => {
-                self.entries.retain(|entry| entry.number <= chain_before.number);
-                self.entries.extend(entries);
-            }
-        }
-    }
-}
-
 /// The details of the head after a batch.
-pub(crate) fn details_after(
-    head: &StreamHead,
-    batch: &Batch,
-    chain: Chain,
-    time: &StreamTime,
-) -> HeadDetails {
-    let HeadDetails { snapshot, wall, format, .. } = head.details;
-    HeadDetails { records: batch.records_after(), chain, snapshot, wall: wall.max(time.wall), format }
+pub(crate) fn details_after(head: &StreamHead, new: &NewBatch, chain: Chain) -> HeadDetails {
+    let HeadDetails { records, snapshot, wall, format, .. } = head.details;
+    let (records, wall) = (records + new.records.len() as u64, wall.max(new.time.wall));
+    HeadDetails { records, chain, snapshot, wall, format }
+}
+
+pub(crate) fn fresh_id() -> Result<BatchId, CommitError> {
+    new_batch_id().map_err(CommitError::NotCommitted)
+}
+
+/// The error of an answer that the protocol does not give.
+pub(crate) fn unexpected() -> CommitError {
+    CommitError::Unknown(RealmError::Protocol)
 }

@@ -26,6 +26,9 @@ pub enum RealmError {
     /// The stream does not exist.
     #[error("no such stream: {0}")]
     NoStream(Stream),
+    /// Another server has taken the stream over.
+    #[error("stream {0} belongs to another server")]
+    Deposed(Stream),
     /// The head of a stream is older than one that was seen before: the engine was restored from a backup.
     #[error(
         "stream {stream} ends with batch {found}, and batch {known} was seen before\n  hint: etcd was restored from a backup"
@@ -37,6 +40,12 @@ pub enum RealmError {
         /// The number in the head.
         found: u64,
     },
+    /// The log no longer tells if a batch was applied.
+    #[error("log of stream {0} no longer tells if a batch was applied")]
+    Undecided(Stream),
+    /// An answer that the commit protocol does not give.
+    #[error("unexpected answer of the commit protocol")]
+    Protocol,
     /// Something exceeds a limit.
     #[error("limit exceeded: {0}")]
     Limit(&'static str),

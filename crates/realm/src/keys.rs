@@ -144,6 +144,15 @@ impl Keyspace {
         KeySpan::prefix(&self.prefix)
     }
 
+    /// The keys that followers need. Parts of batches and of states are not among them: these are read when needed.
+    pub(crate) fn followed(&self) -> [KeySpan; 2] {
+        let between = |first: &str, end: &str| {
+            KeySpan::between(format!("{}{first}", self.prefix), format!("{}{end}", self.prefix))
+        };
+        // Archives, heads, logs, owners; then preferences, the realm, secrets, servers.
+        [between("archived/", "part/"), between("preferred/", "snapshot/")]
+    }
+
     /// All keys of a family.
     pub(crate) fn family(&self, family: KeyFamily) -> KeySpan {
         let name = match family {
@@ -345,6 +354,14 @@ mod tests {
             prop_assert_eq!(keyspace.parse(&bytes), Some(key));
             prop_assert!(keyspace.all().contains(&bytes));
             prop_assert_eq!(Keyspace::new("/forewarn/2/").unwrap().parse(&bytes), None);
+        }
+
+        #[test]
+        fn followers_need_every_key_but_parts(key in keys()) {
+            let keyspace = Keyspace::new("/p/").unwrap();
+            let bytes = keyspace.key(&key);
+            let is_followed = keyspace.followed().iter().any(|span| span.contains(&bytes));
+            prop_assert_eq!(is_followed, !matches!(key, RealmKey::Part(_) | RealmKey::Snapshot(..)));
         }
 
         #[test]

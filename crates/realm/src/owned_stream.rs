@@ -5,25 +5,24 @@
 
 use bytes::Bytes;
 use forewarn_control::Stream;
-use forewarn_ownership::{
-    Commit, OwnerRecord, Revision, ServerName, StreamWriter, Takeover, TakeoverStep, Term, WriterStep,
-};
+use forewarn_ownership::{Commit, OwnerRecord, Revision, ServerName, StreamWriter, WriterStep};
 use forewarn_store::StreamState;
 
 use crate::commit::{
-    CommitFate, EntryTail, NewBatch, Sent, details_after, engine_transaction, fate, send, shown_head,
-    write_parts,
+    AnswerEvidence, CommitFate, NewBatch, details_after, engine_transaction, fate, fresh_id, send,
+    shown_head, unexpected, write_parts,
 };
-use crate::engine::{EngineError, EngineOperation, EngineTransaction, KeySpan};
+use crate::engine::{EngineOperation, EngineTransaction, KeySpan};
+use crate::entry_tail::EntryTail;
 use crate::error::{CommitError, RealmError};
-use crate::head::{HeadDetails, KnownHead, SnapshotRef, StreamHead, StreamPosition, StreamTime};
+use crate::head::{HeadDetails, KnownHead, SnapshotRef, StreamHead, StreamTime};
 use crate::keys::RealmKey;
-use crate::read::{ReadFrom, StreamContent, known_head, owner_record};
-use crate::realm::{Pauses, Realm, new_batch_id};
+use crate::read::{ReadFrom, StreamContent};
+use crate::realm::{Attempts, Realm};
 use crate::snapshot::SnapshotWriting;
 use crate::trim::TrimProgress;
 
-type Writer = StreamWriter<HeadDetails, Bytes>;
+pub(crate) type Writer = StreamWriter<HeadDetails, Bytes>;
 
 /// A stream that this server owns.
 #[derive(Debug)]
@@ -52,18 +51,6 @@ pub enum CommitOutcome {
     },
 }
 
-/// The outcome of an attempt to become the owner of a stream.
-#[derive(Debug)]
-pub enum TakeoverOutcome {
-    /// This server owns the stream.
-    Owned(Box<OwnedStream>),
-    /// Another server has written the head meanwhile.
-    Lost {
-        /// Its head. None if the stream does not exist.
-        head: Option<KnownHead>,
-    },
-}
-
 /// The outcome of a move.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MoveOutcome {
@@ -80,79 +67,10 @@ pub enum MoveOutcome {
     },
 }
 
-/// A stream that does not exist yet.
-#[derive(Clone, Debug)]
-pub struct NewStream {
-    /// The state; none if readers can derive it.
-    pub state: Option<StreamState>,
-    /// Number of records before, and the end of the audit log.
-    pub position: StreamPosition,
-    pub time: StreamTime,
-    /// The format in which records are written.
-    pub format: u32,
-}
-
 impl OwnedStream {
-    fn new(realm: &Realm, stream: Stream, writer: Writer) -> Self {
+    pub(crate) fn new(realm: &Realm, stream: Stream, writer: Writer) -> Self {
         let tail = EntryTail::at(writer.head().details.chain);
         Self { realm: realm.clone(), stream, writer, tail }
-    }
-
-    /// Takes over a stream whose head was read. Only after that its content is read: see [`Self::read`]. The future may
-    /// be dropped; the takeover may be applied then.
-    ///
-    /// # Errors
-    /// Fails if the engine refuses it, or the clock is earlier than the one of the head.
-    pub async fn take_over(
-        realm: &Realm,
-        stream: Stream,
-        server: &ServerName,
-        known: &KnownHead,
-        time: StreamTime,
-    ) -> Result<TakeoverOutcome, CommitError> {
-        let (batch, KnownHead { revision, head }) = (fresh_id()?, known);
-        let takeover = Takeover::new(server.clone(), *revision, head, batch, time.clock)?;
-        settle_takeover(realm, stream, takeover).await
-    }
-
-    /// Creates a stream that does not exist.
-    ///
-    /// # Errors
-    /// Fails if the engine is unavailable or refuses it.
-    pub async fn create(
-        realm: &Realm,
-        stream: Stream,
-        server: &ServerName,
-        new: NewStream,
-    ) -> Result<TakeoverOutcome, CommitError> {
-        let details = new.details(realm, stream, Term::default().next()).await?;
-        let takeover = Takeover::creation(server.clone(), fresh_id()?, details, new.time.clock);
-        settle_takeover(realm, stream, takeover).await
-    }
-
-    /// Continues a stream that its former owner has moved to this server. A process that has just started takes over
-    /// instead.
-    ///
-    /// # Errors
-    /// Fails if the engine is unavailable, or a value is damaged.
-    pub async fn accept(
-        realm: &Realm,
-        stream: Stream,
-        server: &ServerName,
-    ) -> Result<TakeoverOutcome, RealmError> {
-        let get = |key: &RealmKey| EngineOperation::get(realm.key(key));
-        let then = vec![get(&RealmKey::Head(stream)), get(&RealmKey::Owner(stream))];
-        let answer = realm.repeat(&EngineTransaction { then, ..EngineTransaction::default() }).await?;
-        let find = |number: usize| answer.reads.get(number).and_then(|found| found.first());
-        let Some(known) = find(0).map(|entry| known_head(stream, entry)).transpose()? else {
-            return Ok(TakeoverOutcome::Lost { head: None });
-        };
-        let owner = find(1).map(|entry| owner_record(stream, entry)).transpose()?;
-        let KnownHead { revision, head } = known.clone();
-        match Writer::after_move(server.clone(), owner.as_ref(), revision, *head) {
-            Ok(writer) => Ok(TakeoverOutcome::Owned(Box::new(Self::new(realm, stream, writer)))),
-            Err(_) => Ok(TakeoverOutcome::Lost { head: Some(known) }),
-        }
     }
 
     #[must_use]
@@ -175,29 +93,29 @@ impl OwnedStream {
     /// Reads the content of the stream.
     ///
     /// # Errors
-    /// Fails if the engine is unavailable, or something is missing or damaged.
+    /// Fails if the engine is unavailable, something is missing or damaged, or another server has taken the stream over.
     pub async fn read(&self, from: ReadFrom) -> Result<StreamContent, RealmError> {
-        self.realm.read_stream(self.stream, from).await
+        let content = self.realm.read_stream(self.stream, from).await?;
+        if content.head == self.known_head() { Ok(content) } else { Err(RealmError::Deposed(self.stream)) }
     }
 
     /// Commits a batch, and waits until the outcome is known.
     ///
     /// # Errors
     /// Fails if the batch does not follow the last one, is too large, or the engine refuses it.
-    pub async fn commit(&mut self, new: NewBatch) -> Result<CommitOutcome, CommitError> {
-        let (time, mode, id) = (new.time, new.mode, fresh_id()?);
-        let head = self.writer.head();
-        let batch = self.tail.next_batch(self.stream, head, id, new)?;
-        let encoded = batch.encode()?;
-        let details = details_after(head, &batch, encoded.chain_after, &time);
+    pub async fn commit(&mut self, new: &NewBatch) -> Result<CommitOutcome, CommitError> {
+        let (batch, clock, head) = (fresh_id()?, new.time.clock, self.writer.head());
+        let heading = self.tail.next_heading(self.stream, head, batch, new)?;
+        let encoded = heading.encode(&new.records, &new.entries)?;
+        let details = details_after(head, new, encoded.chain_after);
         if !write_parts(&self.realm, self.stream, self.writer.revision(), &encoded).await? {
             return self.deposed().await;
         }
         let payload = Some(encoded.log);
-        self.writer.begin(Commit { batch: id, payload, details, clock: time.clock })?;
+        self.writer.begin(Commit { batch, payload, details, clock })?;
         let outcome = self.settle().await?;
         if let CommitOutcome::Committed { .. } = outcome {
-            self.tail.add(mode, batch.chain_before, batch.entries);
+            self.tail.add(&heading, &new.entries);
         }
         Ok(outcome)
     }
@@ -255,7 +173,7 @@ impl OwnedStream {
         self.writer.begin_move(to.clone(), fresh_id()?, time.clock)?;
         match self.settle_step().await? {
             (WriterStep::Moved { to, revision }, _) => Ok(MoveOutcome::Moved { to, revision }),
-            (step, sent) => match self.outcome(step, &sent)? {
+            (step, evidence) => match self.outcome(step, evidence)? {
                 CommitOutcome::Fenced { head, .. } => Ok(MoveOutcome::Fenced { head }),
                 CommitOutcome::Committed { .. } => Err(unexpected()),
             },
@@ -291,26 +209,25 @@ impl OwnedStream {
     }
 
     async fn settle(&mut self) -> Result<CommitOutcome, CommitError> {
-        let (step, sent) = self.settle_step().await?;
-        self.outcome(step, &sent)
+        let (step, evidence) = self.settle_step().await?;
+        self.outcome(step, evidence)
     }
 
     /// Sends the transaction in flight until its outcome is known.
-    async fn settle_step(&mut self) -> Result<(WriterStep<HeadDetails, Bytes>, Answered), CommitError> {
+    async fn settle_step(&mut self) -> Result<(WriterStep<HeadDetails, Bytes>, AnswerEvidence), CommitError> {
         let transaction = self.writer.in_flight().ok_or_else(unexpected)?;
         let number = transaction.head.number;
         let request = engine_transaction(&self.realm, self.stream, transaction);
-        let mut pauses = Pauses::new();
+        let mut attempts = Attempts::new(*self.realm.times());
         loop {
-            let sent = send(&self.realm, self.stream, number, &request).await;
+            let sent = send(&self.realm, self.stream, number, (&request, attempts.limit())).await;
             let sent = sent.map_err(CommitError::Unknown)?;
-            let answered = Answered::of(&sent);
             match self.writer.answer(sent.answer).map_err(|_| unexpected())? {
-                WriterStep::Repeat => pauses.next().await,
+                WriterStep::Repeat => attempts.pause().await,
                 step @ (WriterStep::Committed { .. }
                 | WriterStep::Moved { .. }
                 | WriterStep::Fenced { .. }
-                | WriterStep::Rejected { .. }) => return Ok((step, answered)),
+                | WriterStep::Rejected { .. }) => return Ok((step, sent.evidence)),
             }
         }
     }
@@ -318,17 +235,17 @@ impl OwnedStream {
     fn outcome(
         &self,
         step: WriterStep<HeadDetails, Bytes>,
-        answered: &Answered,
+        evidence: AnswerEvidence,
     ) -> Result<CommitOutcome, CommitError> {
         match step {
             WriterStep::Committed { number, revision, .. } => {
                 Ok(CommitOutcome::Committed { number, revision })
             }
             WriterStep::Fenced { revision, head, fate: unsure, .. } => {
-                let fate = fate(unsure, answered.logged, head.as_ref());
+                let fate = fate(unsure, &evidence, head.as_ref());
                 Ok(CommitOutcome::Fenced { head: shown_head(revision, head), fate })
             }
-            WriterStep::Rejected { .. } => Err(answered.rejected()),
+            WriterStep::Rejected { .. } => Err(evidence.rejected()),
             WriterStep::Moved { .. } | WriterStep::Repeat => Err(unexpected()),
         }
     }
@@ -338,80 +255,4 @@ impl OwnedStream {
         let head = self.realm.head(self.stream).await.map_err(CommitError::NotCommitted)?;
         Ok(CommitOutcome::Fenced { head, fate: CommitFate::NotApplied })
     }
-}
-
-/// The parts of an answer that the commit protocol does not read.
-#[derive(Debug)]
-pub(crate) struct Answered {
-    pub(crate) logged: Option<forewarn_ownership::BatchId>,
-    refusal: Option<EngineError>,
-}
-
-impl Answered {
-    pub(crate) fn of(sent: &Sent) -> Self {
-        Self { logged: sent.logged(), refusal: sent.refusal.clone() }
-    }
-
-    pub(crate) fn rejected(&self) -> CommitError {
-        match &self.refusal {
-            Some(error) => CommitError::NotCommitted(error.clone().into()),
-            None => unexpected(),
-        }
-    }
-}
-
-impl NewStream {
-    /// The details of the first head; writes the state before.
-    pub(crate) async fn details(
-        &self,
-        realm: &Realm,
-        stream: Stream,
-        term: Term,
-    ) -> Result<HeadDetails, CommitError> {
-        let position = StreamPosition { number: 0, ..self.position };
-        let snapshot = match &self.state {
-            None => None,
-            Some(state) => {
-                let writing = SnapshotWriting::at(stream, (term, position), state.clone());
-                let written = writing.map_err(CommitError::NotCommitted)?.finish(realm).await;
-                Some(written.map_err(CommitError::NotCommitted)?)
-            }
-        };
-        let StreamPosition { records, chain, .. } = position;
-        Ok(HeadDetails { records, chain, snapshot, wall: self.time.wall, format: self.format })
-    }
-}
-
-async fn settle_takeover(
-    realm: &Realm,
-    stream: Stream,
-    mut takeover: Takeover<HeadDetails, Bytes>,
-) -> Result<TakeoverOutcome, CommitError> {
-    let number = takeover.transaction().head.number;
-    let request = engine_transaction(realm, stream, takeover.transaction());
-    let mut pauses = Pauses::new();
-    loop {
-        let sent = send(realm, stream, number, &request).await.map_err(CommitError::Unknown)?;
-        let answered = Answered::of(&sent);
-        match takeover.answer(sent.answer) {
-            TakeoverStep::Won(writer) => {
-                return Ok(TakeoverOutcome::Owned(Box::new(OwnedStream::new(realm, stream, writer))));
-            }
-            TakeoverStep::Repeat(again) => takeover = again,
-            TakeoverStep::Lost { revision, head } => {
-                return Ok(TakeoverOutcome::Lost { head: shown_head(revision, head) });
-            }
-            TakeoverStep::Rejected => return Err(answered.rejected()),
-        }
-        pauses.next().await;
-    }
-}
-
-pub(crate) fn fresh_id() -> Result<forewarn_ownership::BatchId, CommitError> {
-    new_batch_id().map_err(CommitError::NotCommitted)
-}
-
-/// The error of an answer that the protocol does not give.
-pub(crate) fn unexpected() -> CommitError {
-    CommitError::Unknown(RealmError::Limit("answers of the commit protocol"))
 }

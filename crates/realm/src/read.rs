@@ -1,28 +1,26 @@
 //! Reads of streams at one revision, checked to be complete.
 
-use std::collections::BTreeMap;
-
 use bytes::Bytes;
 use forewarn_control::Stream;
-use forewarn_ownership::{OwnerRecord, Revision};
+use forewarn_ownership::Revision;
 use forewarn_store::{StateReader, StreamState};
 
 use crate::batch::{BATCH_BYTES_MAX, Batch, BatchHeading, LogValue};
-use crate::engine::{EngineError, EngineOperation, EngineTransaction, KeyValue, ReadRequest};
+use crate::engine::{EngineError, KeySpan, ReadRequest};
 use crate::error::RealmError;
-use crate::head::{KnownHead, SnapshotRef, StreamPosition, head_from_bytes, position_of};
-use crate::keys::{KeyFamily, RealmKey};
+use crate::head::{KnownHead, SnapshotRef, StreamPosition, position_of};
+use crate::heads::known_head;
+use crate::keys::RealmKey;
 use crate::links::BatchLinks;
 use crate::pages::Pages;
-use crate::realm::{Realm, STREAMS_MAX};
-use crate::records::JsonRecord;
+use crate::realm::Realm;
 use crate::seal;
 
 /// Maximum bytes of the batches that one read returns.
-pub const CONTENT_BYTES_MAX: usize = 8 * BATCH_BYTES_MAX;
+pub const CONTENT_BYTES_MAX: usize = 32 * BATCH_BYTES_MAX;
 
 /// Reads that are begun again because the engine was compacted meanwhile.
-const READS_MAX: usize = 4;
+pub(crate) const READS_MAX: usize = 4;
 
 /// The beginning of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,15 +54,6 @@ pub enum StreamStart {
     After(StreamPosition),
 }
 
-/// All heads and owners at one revision.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct RealmHeads {
-    /// The revision of the store.
-    pub revision: Revision,
-    pub heads: BTreeMap<Stream, KnownHead>,
-    pub owners: BTreeMap<Stream, OwnerRecord>,
-}
-
 /// Batches of a log, or the first number that it lacks.
 pub(crate) enum LogRead {
     Batches(Vec<Batch>),
@@ -95,38 +84,6 @@ impl From<RealmError> for ReadFailure {
 }
 
 impl Realm {
-    /// Reads all heads and owners by one call that a majority confirms.
-    ///
-    /// # Errors
-    /// Fails if the engine is unavailable, or a value is damaged.
-    pub async fn heads(&self) -> Result<RealmHeads, RealmError> {
-        let read = |family| {
-            let request = ReadRequest::new(self.keys().family(family));
-            EngineOperation::Read(request.limit(STREAMS_MAX))
-        };
-        let then = vec![read(KeyFamily::Head), read(KeyFamily::Owner)];
-        let answer = self.repeat(&EngineTransaction { then, ..EngineTransaction::default() }).await?;
-        let mut found = RealmHeads { revision: answer.revision, ..RealmHeads::default() };
-        for entry in answer.reads.into_iter().flatten() {
-            let key = self.keys().parse(&entry.key);
-            if let Some(RealmKey::Head(stream)) = key {
-                found.heads.insert(stream, known_head(stream, &entry)?);
-            } else if let Some(RealmKey::Owner(stream)) = key {
-                found.owners.insert(stream, owner_record(stream, &entry)?);
-            }
-        }
-        Ok(found)
-    }
-
-    /// Reads the head of a stream. None if the stream does not exist.
-    ///
-    /// # Errors
-    /// Fails if the engine is unavailable, or the head is damaged.
-    pub async fn head(&self, stream: Stream) -> Result<Option<KnownHead>, RealmError> {
-        let found = self.get(&RealmKey::Head(stream)).await?;
-        found.map(|entry| known_head(stream, &entry)).transpose()
-    }
-
     /// Reads a stream at one revision.
     ///
     /// # Errors
@@ -144,9 +101,18 @@ impl Realm {
 
     async fn try_read_stream(&self, stream: Stream, from: ReadFrom) -> Result<StreamContent, ReadFailure> {
         let key = RealmKey::Head(stream);
-        let page = self.read(&ReadRequest::new(crate::engine::KeySpan::one(self.key(&key)))).await?;
+        let page = self.read(&ReadRequest::new(KeySpan::one(self.key(&key)))).await?;
         let entry = page.entries.first().ok_or(RealmError::NoStream(stream))?;
-        let (head, revision) = (known_head(stream, entry)?, page.revision);
+        self.read_content((stream, known_head(stream, entry)?), from, page.revision).await
+    }
+
+    /// Reads everything up to a head, at a revision at which the stream had this head.
+    pub(crate) async fn read_content(
+        &self,
+        (stream, head): (Stream, KnownHead),
+        from: ReadFrom,
+        revision: Revision,
+    ) -> Result<StreamContent, ReadFailure> {
         if let ReadFrom::After(position) = from
             && position.number > head.head.number
         {
@@ -188,11 +154,29 @@ impl Realm {
     }
 
     /// Reads batches with these numbers, both included.
-    pub(crate) async fn read_log(
+    async fn read_log(
+        &self,
+        stream: Stream,
+        numbers: (u64, u64),
+        revision: Revision,
+    ) -> Result<LogRead, ReadFailure> {
+        match self.read_some(stream, numbers, revision, CONTENT_BYTES_MAX).await? {
+            LogRead::Batches(batches)
+                if (batches.len() as u64) < (numbers.1 + 1).saturating_sub(numbers.0) =>
+            {
+                Err(RealmError::Limit("bytes of batches in one read").into())
+            }
+            read @ (LogRead::Batches(_) | LogRead::Lacks(_)) => Ok(read),
+        }
+    }
+
+    /// Reads batches with these numbers, both included; only the first ones if they have more bytes.
+    pub(crate) async fn read_some(
         &self,
         stream: Stream,
         (first, last): (u64, u64),
         revision: Revision,
+        bytes_max: usize,
     ) -> Result<LogRead, ReadFailure> {
         let mut batches = Vec::new();
         if first > last {
@@ -207,11 +191,11 @@ impl Realm {
                 }
                 let batch =
                     self.read_batch(stream, expected, &entry.value, Some(revision), &mut bytes).await?;
-                if bytes > CONTENT_BYTES_MAX {
-                    return Err(RealmError::Limit("bytes of batches in one read").into());
-                }
                 batches.push(batch);
                 expected += 1;
+                if bytes > bytes_max {
+                    return Ok(LogRead::Batches(batches));
+                }
             }
         }
         if expected > last { Ok(LogRead::Batches(batches)) } else { Ok(LogRead::Lacks(expected)) }
@@ -291,16 +275,6 @@ impl Realm {
         }
         Ok(reader.finish().map_err(|error| RealmError::damaged(&head, &error))?)
     }
-}
-
-pub(crate) fn known_head(stream: Stream, entry: &KeyValue) -> Result<KnownHead, RealmError> {
-    let head =
-        head_from_bytes(stream, &entry.value).map_err(RealmError::malformed(&RealmKey::Head(stream)))?;
-    Ok(KnownHead { revision: entry.mod_revision, head: Box::new(head) })
-}
-
-pub(crate) fn owner_record(stream: Stream, entry: &KeyValue) -> Result<OwnerRecord, RealmError> {
-    OwnerRecord::from_json(&entry.value).map_err(RealmError::malformed(&RealmKey::Owner(stream)))
 }
 
 /// Checks that batches lead from a position to a head.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use forewarn_control::Stream;
-use forewarn_ownership::{BatchId, OwnerRecord, Revision, ServerName};
+use forewarn_ownership::{BatchId, Revision, ServerName};
 use tokio::time::{Instant, sleep};
 
 use crate::engine::{
@@ -13,7 +13,6 @@ use crate::engine::{
 };
 use crate::error::RealmError;
 use crate::keys::{Keyspace, RealmKey};
-use crate::read::owner_record;
 use crate::records::{ArchivedNumbers, JsonRecord, ServerRecord};
 
 /// Maximum number of streams of a realm: the shared one and all clusters.
@@ -29,10 +28,10 @@ const PAUSE_MAX: Duration = Duration::from_millis(160);
 /// Time limits of calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallTimes {
-    /// Of one attempt of a small call, such as a commit.
+    /// Of the first attempts of a call: then the next endpoint is tried.
     pub attempt: Duration,
-    /// Of one attempt of a call with many bytes.
-    pub large_attempt: Duration,
+    /// Of later attempts, which have more and more time: an engine that is slow is used all the same.
+    pub attempt_max: Duration,
     /// Of all attempts of a call that may be given up: all except commits.
     pub total: Duration,
 }
@@ -40,8 +39,16 @@ pub struct CallTimes {
 impl Default for CallTimes {
     /// 300 ms, 2 s, and 5 s.
     fn default() -> Self {
-        let (attempt, large_attempt) = (Duration::from_millis(300), Duration::from_secs(2));
-        Self { attempt, large_attempt, total: Duration::from_secs(5) }
+        let (attempt, attempt_max) = (Duration::from_millis(300), Duration::from_secs(2));
+        Self { attempt, attempt_max, total: Duration::from_secs(5) }
+    }
+}
+
+impl CallTimes {
+    /// The time limit of an attempt after that many others.
+    fn attempt_after(&self, others: u32) -> Duration {
+        // Three endpoints get the first one each.
+        self.attempt.saturating_mul(1 + others / 3).min(self.attempt_max.max(self.attempt))
     }
 }
 
@@ -53,18 +60,27 @@ pub struct Realm {
     times: CallTimes,
 }
 
-/// Pauses between attempts of a call.
+/// Attempts of a call: their time limits, and the pauses between them.
 #[derive(Debug)]
-pub(crate) struct Pauses(Duration);
+pub(crate) struct Attempts {
+    times: CallTimes,
+    failed: u32,
+}
 
-impl Pauses {
-    pub(crate) fn new() -> Self {
-        Self(PAUSE_MIN)
+impl Attempts {
+    pub(crate) fn new(times: CallTimes) -> Self {
+        Self { times, failed: 0 }
     }
 
-    pub(crate) async fn next(&mut self) {
-        sleep(self.0).await;
-        self.0 = (self.0 * 2).min(PAUSE_MAX);
+    /// The time limit of the next attempt.
+    pub(crate) fn limit(&self) -> Duration {
+        self.times.attempt_after(self.failed)
+    }
+
+    /// Waits after an attempt that has failed.
+    pub(crate) async fn pause(&mut self) {
+        sleep((PAUSE_MIN * (1 << self.failed.min(8))).min(PAUSE_MAX)).await;
+        self.failed = self.failed.saturating_add(1);
     }
 }
 
@@ -97,15 +113,15 @@ impl Realm {
     }
 
     /// Repeats a call until it has an answer, or its time is over.
-    pub(crate) async fn until_answered<T, F>(&self, call: impl Fn() -> F) -> Result<T, EngineError>
-    where
-        F: Future<Output = Result<T, EngineError>>,
-    {
-        let (begin, mut pauses) = (Instant::now(), Pauses::new());
+    pub(crate) async fn until_answered<T, F: Future<Output = Result<T, EngineError>>>(
+        &self,
+        call: impl Fn(Duration) -> F,
+    ) -> Result<T, EngineError> {
+        let (begin, mut attempts) = (Instant::now(), Attempts::new(self.times));
         loop {
-            match call().await {
+            match call(attempts.limit()).await {
                 Err(error) if error.may_be_repeated() && begin.elapsed() < self.times.total => {
-                    pauses.next().await;
+                    attempts.pause().await;
                 }
                 answer => return answer,
             }
@@ -114,13 +130,13 @@ impl Realm {
 
     /// Reads one page of keys, with as many attempts as the time allows.
     pub(crate) async fn read(&self, request: &ReadRequest) -> Result<KeyPage, EngineError> {
-        self.until_answered(|| self.engine.read(request, self.times.large_attempt)).await
+        self.until_answered(|limit| self.engine.read(request, limit)).await
     }
 
     /// Reads one key.
     pub(crate) async fn get(&self, key: &RealmKey) -> Result<Option<KeyValue>, RealmError> {
         let request = ReadRequest::new(crate::engine::KeySpan::one(self.key(key)));
-        let attempt = || self.engine.read(&request, self.times.attempt);
+        let attempt = |limit| self.engine.read(&request, limit);
         Ok(self.until_answered(attempt).await?.entries.pop())
     }
 
@@ -129,7 +145,7 @@ impl Realm {
         &self,
         transaction: &EngineTransaction,
     ) -> Result<TransactionAnswer, EngineError> {
-        self.until_answered(|| self.engine.transact(transaction, self.times.large_attempt)).await
+        self.until_answered(|limit| self.engine.transact(transaction, limit)).await
     }
 
     /// Writes a value that a repetition does not change.
@@ -204,7 +220,7 @@ impl Realm {
     /// # Errors
     /// Fails if the engine is unavailable.
     pub async fn grant_lease(&self) -> Result<LeaseId, RealmError> {
-        let grant = || self.engine.grant_lease(SERVER_LEASE_SECONDS, self.times.attempt);
+        let grant = |limit| self.engine.grant_lease(SERVER_LEASE_SECONDS, limit);
         Ok(self.until_answered(grant).await?)
     }
 
@@ -213,7 +229,7 @@ impl Realm {
     /// # Errors
     /// Fails if the engine is unavailable, or the lease has ended.
     pub async fn keep_lease_alive(&self, lease: LeaseId) -> Result<(), RealmError> {
-        let keep = || self.engine.keep_lease_alive(lease, self.times.attempt);
+        let keep = |limit| self.engine.keep_lease_alive(lease, limit);
         Ok(self.until_answered(keep).await?)
     }
 
@@ -222,7 +238,7 @@ impl Realm {
     /// # Errors
     /// Fails if the engine is unavailable, or the lease has ended.
     pub async fn revoke_lease(&self, lease: LeaseId) -> Result<(), RealmError> {
-        let revoke = || self.engine.revoke_lease(lease, self.times.attempt);
+        let revoke = |limit| self.engine.revoke_lease(lease, limit);
         Ok(self.until_answered(revoke).await?)
     }
 
@@ -231,17 +247,8 @@ impl Realm {
     /// # Errors
     /// Fails if the engine is unavailable.
     pub async fn compact(&self, revision: Revision) -> Result<(), RealmError> {
-        let compact = || self.engine.compact(revision, self.times.large_attempt);
+        let compact = |limit| self.engine.compact(revision, limit);
         Ok(self.until_answered(compact).await?)
-    }
-
-    /// The owner of a stream.
-    ///
-    /// # Errors
-    /// Fails if the engine is unavailable, or the value is damaged.
-    pub async fn owner(&self, stream: Stream) -> Result<Option<OwnerRecord>, RealmError> {
-        let found = self.get(&RealmKey::Owner(stream)).await?;
-        found.map(|entry| owner_record(stream, &entry)).transpose()
     }
 }
 

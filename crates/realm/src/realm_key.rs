@@ -8,8 +8,8 @@ use forewarn_types::Name;
 
 use crate::engine::{EngineOperation, EngineStatus, EngineTransaction};
 use crate::error::RealmError;
+use crate::heads::RealmHeads;
 use crate::keys::RealmKey;
-use crate::read::RealmHeads;
 use crate::realm::{Realm, random};
 use crate::records::{JsonRecord, RealmRecord};
 use crate::seal;
@@ -152,7 +152,7 @@ impl Realm {
     /// # Errors
     /// Fails if the engine is unavailable.
     pub async fn engine_status(&self) -> Result<EngineStatus, RealmError> {
-        let status = || self.engine().status(self.times().attempt);
+        let status = |limit| self.engine().status(limit);
         Ok(self.until_answered(status).await?)
     }
 

@@ -6,14 +6,16 @@ use forewarn_ownership::{Commit, HeadClock, Revision, SharedStep, SharedWriter, 
 use forewarn_store::StreamState;
 
 use crate::commit::{
-    CommitFate, EntryTail, NewBatch, details_after, engine_transaction, fate, send, shown_head, write_parts,
+    CommitFate, NewBatch, details_after, engine_transaction, fate, fresh_id, send, shown_head, unexpected,
+    write_parts,
 };
+use crate::entry_tail::EntryTail;
 use crate::error::{CommitError, RealmError};
 use crate::head::{HeadDetails, KnownHead, SnapshotRef, StreamHead, StreamTime, position_of};
-use crate::owned_stream::{Answered, NewStream, fresh_id, unexpected};
 use crate::read::{ReadFrom, StreamContent};
-use crate::realm::{Pauses, Realm};
+use crate::realm::{Attempts, Realm};
 use crate::snapshot::SnapshotWriting;
+use crate::takeover::NewStream;
 use crate::trim::TrimProgress;
 
 type Writer = SharedWriter<HeadDetails, Bytes>;
@@ -125,21 +127,21 @@ impl SharedStream {
     ///
     /// # Errors
     /// Fails if the batch does not follow the last one, is too large, or the engine refuses it.
-    pub async fn commit(&mut self, new: NewBatch) -> Result<SharedOutcome, CommitError> {
-        let (time, mode, id) = (new.time, new.mode, fresh_id()?);
+    pub async fn commit(&mut self, new: &NewBatch) -> Result<SharedOutcome, CommitError> {
+        let batch = fresh_id()?;
         let Some(head) = self.writer.head() else { return Ok(SharedOutcome::Behind { head: None }) };
-        let batch = self.tail.next_batch(STREAM, head, id, new)?;
-        let encoded = batch.encode()?;
-        let details = details_after(head, &batch, encoded.chain_after, &time);
-        let clock = later_clock(head, &time);
+        let heading = self.tail.next_heading(STREAM, head, batch, new)?;
+        let encoded = heading.encode(&new.records, &new.entries)?;
+        let details = details_after(head, new, encoded.chain_after);
+        let clock = later_clock(head, &new.time);
         if !write_parts(&self.realm, STREAM, self.writer.revision(), &encoded).await? {
             let head = self.realm.head(STREAM).await.map_err(CommitError::NotCommitted)?;
             return Ok(SharedOutcome::Behind { head });
         }
-        self.writer.begin(Commit { batch: id, payload: Some(encoded.log), details, clock })?;
+        self.writer.begin(Commit { batch, payload: Some(encoded.log), details, clock })?;
         let outcome = self.settle().await?;
         if let SharedOutcome::Committed { .. } = outcome {
-            self.tail.add(mode, batch.chain_before, batch.entries);
+            self.tail.add(&heading, &new.entries);
         }
         Ok(outcome)
     }
@@ -188,21 +190,22 @@ impl SharedStream {
         let transaction = self.writer.in_flight().ok_or_else(unexpected)?;
         let number = transaction.head.number;
         let request = engine_transaction(&self.realm, STREAM, transaction);
-        let mut pauses = Pauses::new();
+        let mut attempts = Attempts::new(*self.realm.times());
         loop {
-            let sent = send(&self.realm, STREAM, number, &request).await.map_err(CommitError::Unknown)?;
-            let answered = Answered::of(&sent);
+            let sent = send(&self.realm, STREAM, number, (&request, attempts.limit()))
+                .await
+                .map_err(CommitError::Unknown)?;
             match self.writer.answer(sent.answer).map_err(|_| unexpected())? {
-                SharedStep::Repeat => pauses.next().await,
+                SharedStep::Repeat => attempts.pause().await,
                 SharedStep::Committed { number, revision, .. } => {
                     return Ok(SharedOutcome::Committed { number, revision });
                 }
                 SharedStep::Behind { revision, head, fate: unsure, payload } => {
-                    let fate = fate(unsure, answered.logged, head.as_ref());
+                    let fate = fate(unsure, &sent.evidence, head.as_ref());
                     let fate = payload.map_or(CommitFate::NotApplied, |_| fate);
                     return behind(fate, number, shown_head(revision, head));
                 }
-                SharedStep::Rejected { .. } => return Err(answered.rejected()),
+                SharedStep::Rejected { .. } => return Err(sent.evidence.rejected()),
             }
         }
     }
@@ -213,7 +216,7 @@ fn behind(fate: CommitFate, number: u64, head: Option<KnownHead>) -> Result<Shar
         (CommitFate::NotApplied, head) => Ok(SharedOutcome::Behind { head }),
         (CommitFate::Applied, Some(head)) => Ok(SharedOutcome::Overtaken { number, head }),
         (CommitFate::Applied | CommitFate::Unknown, _) => {
-            Err(CommitError::Unknown(RealmError::Limit("batches in the log that tell the outcome")))
+            Err(CommitError::Unknown(RealmError::Undecided(STREAM)))
         }
     }
 }

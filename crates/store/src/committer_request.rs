@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
 
 use forewarn_control::shared::SharedState;
-use forewarn_control::{AuditEntry, ClusterState, Record, StateRow, Stream};
+use forewarn_control::{AuditEntry, ClusterState, Entry, Record, StateRow, Stream};
 use forewarn_lifecycle::Now;
 
 use crate::audit_log::{AuditQuery, ReadError, ReadReply};
@@ -41,6 +41,19 @@ pub enum StreamState {
 }
 
 impl StreamState {
+    /// Applies a record, as replay does. A record of another kind of stream changes nothing.
+    pub fn apply(&mut self, record: &Record) {
+        match (self, &record.entry) {
+            (Self::Shared(shared), Entry::Shared(change)) => {
+                drop(Arc::make_mut(shared).apply(record.now, change));
+            }
+            (Self::Cluster(cluster), Entry::Cluster(id, change)) => {
+                drop(Arc::make_mut(cluster).apply(*id, record.now, change));
+            }
+            (Self::Shared(_), Entry::Cluster(..)) | (Self::Cluster(_), Entry::Shared(_)) => {}
+        }
+    }
+
     pub(crate) fn into_rows(self) -> Box<dyn Iterator<Item = StateRow> + Send> {
         match self {
             Self::Shared(shared) => Box::new(Arc::unwrap_or_clone(shared).into_rows().map(StateRow::Shared)),

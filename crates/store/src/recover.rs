@@ -41,6 +41,8 @@ pub struct Recovered {
     pub replayed: u64,
     /// End of the audit log of each stream of the state: the next entry continues it.
     pub audit_ends: BTreeMap<Stream, Chain>,
+    /// Number of records in the life of each stream of the state.
+    pub record_ends: BTreeMap<Stream, u64>,
     /// Position of the newest audit entry of all streams; 0 without entries.
     pub audit_head: u64,
     /// Announcements at the end of a stream: no VM may have read them.
@@ -140,12 +142,15 @@ pub(crate) fn recover(connection: &Connection, path: &Path) -> Result<(Headings,
         None => (stream, Chain::default()),
     };
     let audit_ends = streams_of(&state).map(end_of).collect();
+    let last_of = |stream: Stream| headings.get(stream.into()).map_or(0, |heading| heading.last);
+    let record_ends = streams_of(&state).map(|stream| (stream, last_of(stream))).collect();
     let replayed = headings.streams().filter(|(key, _)| is_known(&state, *key));
     let replayed = replayed.map(|(_, heading)| heading.last - heading.base).sum();
     let (identity, created, clock) =
         (headings.journal.identity, headings.journal.created, headings.journal.clock);
     let audit_head = headings.journal.audit_end.number;
-    let recovered = Recovered { state, identity, created, clock, replayed, audit_ends, audit_head, unread };
+    let recovered =
+        Recovered { state, identity, created, clock, replayed, audit_ends, record_ends, audit_head, unread };
     Ok((headings, recovered))
 }
 

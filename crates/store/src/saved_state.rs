@@ -28,9 +28,17 @@ pub enum SavedStateError {
 /// The state of all streams and the clock, as an export.
 #[must_use]
 pub fn export_state(state: ControlState, identity: Seed, clock: Now) -> Vec<u8> {
-    let (audit_ends, unread) = (BTreeMap::new(), Vec::new());
-    let (created, replayed, audit_head) = (clock.wall, 0, 0);
-    let recovered = Recovered { state, identity, created, clock, replayed, audit_ends, audit_head, unread };
+    let recovered = Recovered {
+        state,
+        identity,
+        created: clock.wall,
+        clock,
+        replayed: 0,
+        audit_ends: BTreeMap::new(),
+        record_ends: BTreeMap::new(),
+        audit_head: 0,
+        unread: Vec::new(),
+    };
     let mut bytes = Vec::new();
     // A write to memory does not fail, and a chunk of rows is far below four gigabytes.
     drop(write_export(recovered, &mut bytes));

@@ -25,19 +25,23 @@ pub struct BatchContent {
 }
 
 impl BatchContent {
-    /// The content as bytes.
+    /// Records and entries of a stream as bytes.
     ///
     /// # Errors
-    /// Fails if a record or an entry belongs to another stream, or is too large.
-    pub fn to_bytes(&self, stream: Stream) -> Result<Vec<u8>, AppendError> {
-        check_stream(stream, &self.records, &self.entries)?;
+    /// Fails if one of them belongs to another stream, or is too large.
+    pub fn encode(
+        stream: Stream,
+        records: &[Record],
+        entries: &[Arc<AuditEntry>],
+    ) -> Result<Vec<u8>, AppendError> {
+        check_stream(stream, records, entries)?;
         let mut out = Writer::default();
-        out.number(self.records.len() as u64);
-        for record in &self.records {
+        out.number(records.len() as u64);
+        for record in records {
             write_item(&mut out, &to_bytes(record), RECORD_BYTES_MAX)?;
         }
-        out.number(self.entries.len() as u64);
-        for entry in &self.entries {
+        out.number(entries.len() as u64);
+        for entry in entries {
             write_item(&mut out, entry.to_line().as_bytes(), ENTRY_BYTES_MAX)?;
         }
         Ok(out.into_bytes())
@@ -47,7 +51,7 @@ impl BatchContent {
     ///
     /// # Errors
     /// Fails if the bytes are not the content of that stream.
-    pub fn from_bytes(stream: Stream, bytes: &[u8]) -> Result<Self, Malformed> {
+    pub fn decode(stream: Stream, bytes: &[u8]) -> Result<Self, Malformed> {
         let mut input = Reader::new(bytes);
         let mut content = Self::default();
         for _ in 0..input.length()? {
@@ -219,6 +223,7 @@ impl From<ClusterState> for StreamState {
 mod tests {
     use forewarn_control::{Chain, ClusterId, ControlState, NewAuditEntry};
     use forewarn_lifecycle::{Now, Seed};
+    use proptest::prelude::*;
 
     use super::*;
 
@@ -230,19 +235,42 @@ mod tests {
         BatchContent { records, entries: vec![Arc::new(entry)] }
     }
 
+    fn encoded(stream: Stream, content: &BatchContent) -> Result<Vec<u8>, AppendError> {
+        BatchContent::encode(stream, &content.records, &content.entries)
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_the_reader_panic(
+            damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
+            noise in prop::collection::vec(any::<u8>(), 0..200),
+        ) {
+            drop(BatchContent::decode(Stream::Shared, &noise));
+            drop(StateReader::new(Stream::Shared).add(&noise));
+            let mut bytes = encoded(Stream::Shared, &content(Stream::Shared)).unwrap();
+            for (place, byte) in damage {
+                *place.get_mut(&mut bytes) = byte;
+            }
+            if let Ok(read) = BatchContent::decode(Stream::Shared, &bytes) {
+                let again = encoded(Stream::Shared, &read).unwrap();
+                prop_assert_eq!(BatchContent::decode(Stream::Shared, &again), Ok(read));
+            }
+        }
+    }
+
     #[test]
     fn content_is_read_as_it_was_written_and_only_in_its_stream() {
         let (stream, other) = (Stream::Cluster(ClusterId(3)), Stream::Shared);
         let written = content(stream);
-        let bytes = written.to_bytes(stream).unwrap();
-        assert_eq!(BatchContent::from_bytes(stream, &bytes), Ok(written.clone()));
-        assert_eq!(BatchContent::from_bytes(other, &bytes), Err(Malformed::Impossible("stream")));
-        assert_eq!(written.to_bytes(other), Err(AppendError::OtherStream));
+        let bytes = encoded(stream, &written).unwrap();
+        assert_eq!(BatchContent::decode(stream, &bytes), Ok(written.clone()));
+        assert_eq!(BatchContent::decode(other, &bytes), Err(Malformed::Impossible("stream")));
+        assert_eq!(encoded(other, &written), Err(AppendError::OtherStream));
         for end in 0..bytes.len() {
-            assert!(BatchContent::from_bytes(stream, &bytes[..end]).is_err(), "{end}");
+            assert!(BatchContent::decode(stream, &bytes[..end]).is_err(), "{end}");
         }
         let longer = [&bytes[..], &[0]].concat();
-        assert_eq!(BatchContent::from_bytes(stream, &longer), Err(Malformed::Long));
+        assert_eq!(BatchContent::decode(stream, &longer), Err(Malformed::Long));
     }
 
     #[test]

@@ -257,8 +257,17 @@ pub(crate) fn read_export_from(mut input: impl Read, source: &Path) -> Result<Re
     }
     let state = reader.finish().map_err(|error| wrong(&error))?;
     // An import begins new audit logs.
-    let (audit_ends, audit_head, unread) = (BTreeMap::new(), 0, Vec::new());
-    Ok(Recovered { state, identity, created, clock, replayed: 0, audit_ends, audit_head, unread })
+    Ok(Recovered {
+        state,
+        identity,
+        created,
+        clock,
+        replayed: 0,
+        audit_ends: BTreeMap::new(),
+        record_ends: BTreeMap::new(),
+        audit_head: 0,
+        unread: Vec::new(),
+    })
 }
 
 fn read_frame(input: &mut impl Read, source: &Path) -> Result<Vec<u8>, OpenError> {

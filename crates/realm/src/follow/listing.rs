@@ -10,8 +10,8 @@ use super::RealmChange;
 use crate::engine::{EngineOperation, EngineTransaction, KeyEvent, KeyValue, ReadRequest};
 use crate::error::RealmError;
 use crate::head::KnownHead;
+use crate::heads::known_head;
 use crate::keys::{KeyFamily, RealmKey};
-use crate::read::known_head;
 use crate::realm::{Realm, STREAMS_MAX};
 use crate::records::JsonRecord;
 

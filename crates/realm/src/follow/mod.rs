@@ -10,6 +10,7 @@
 
 mod listing;
 mod streams;
+mod watching;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -19,22 +20,20 @@ use forewarn_ownership::{OwnerRecord, Revision, ServerName};
 use tokio::time::{Instant, sleep_until};
 
 use crate::batch::Batch;
-use crate::engine::{EngineError, EngineWatch, KeyEvent};
+use crate::engine::{EngineError, KeyEvent};
 use crate::error::RealmError;
 use crate::head::{KnownHead, StreamPosition};
 use crate::keys::RealmKey;
 use crate::read::ReadFailure;
-use crate::realm::{Pauses, Realm};
+use crate::realm::Realm;
 use crate::records::{ArchivedNumbers, ServerRecord};
 
 use listing::Listing;
 use streams::FollowedStreams;
+use watching::RealmWatches;
 
 /// Interval between two comparisons.
 pub const COMPARISON_INTERVAL: Duration = Duration::from_secs(30);
-
-/// Watches that are begun without an event in between, before the engine counts as unavailable.
-const WATCHES_MAX: u32 = 8;
 
 /// Follows all streams of a realm.
 #[derive(Debug)]
@@ -44,11 +43,8 @@ pub struct Follower {
     listing: Listing,
     /// Changes that were found and not given out.
     queue: VecDeque<RealmChange>,
-    watch: Option<EngineWatch>,
-    /// Watches that were begun since the last event.
-    watches: u32,
-    /// The first revision that was not seen. None: a comparison comes first.
-    next: Option<Revision>,
+    /// None: a comparison comes first.
+    watches: Option<RealmWatches>,
     compare_at: Instant,
     interval: Duration,
 }
@@ -86,9 +82,7 @@ impl Follower {
             streams: FollowedStreams::new(positions),
             listing: Listing::default(),
             queue: VecDeque::new(),
-            watch: None,
-            watches: 0,
-            next: None,
+            watches: None,
             compare_at: Instant::now(),
             interval: COMPARISON_INTERVAL,
         }
@@ -115,7 +109,7 @@ impl Follower {
             if let Some(change) = self.queue.pop_front() {
                 return Ok(change);
             }
-            if self.next.is_none() || Instant::now() >= self.compare_at {
+            if self.watches.is_none() || Instant::now() >= self.compare_at {
                 self.compare().await?;
             } else if let Some(stream) = self.streams.next_repair() {
                 self.repair(stream).await?;
@@ -127,62 +121,28 @@ impl Follower {
 
     /// Waits for events, or for the next comparison.
     async fn wait_for_events(&mut self) -> Result<(), RealmError> {
-        let (Some(next), deadline) = (self.next, self.compare_at) else { return Ok(()) };
-        if self.watch.is_none() {
-            return self.begin_watch(next).await;
-        }
-        let Some(watch) = &mut self.watch else { return Ok(()) };
+        let Some(watches) = &mut self.watches else { return Ok(()) };
         let events = tokio::select! {
-            events = watch.next() => events,
-            () = sleep_until(deadline) => return Ok(()),
+            events = watches.next(&self.realm) => events,
+            () = sleep_until(self.compare_at) => return Ok(()),
         };
         match events {
             Ok(events) => {
-                self.watches = 0;
                 // An error must not hide the other events.
-                let taken: Vec<_> = events.into_iter().map(|event| self.take(&event)).collect();
+                let taken: Vec<_> = events.iter().map(|event| self.take(event)).collect();
                 taken.into_iter().collect()
             }
-            Err(error) => {
-                self.watch = None;
-                self.end_of_watch(error)
-            }
-        }
-    }
-
-    async fn begin_watch(&mut self, next: Revision) -> Result<(), RealmError> {
-        let mut pauses = Pauses::new();
-        // One after the other: members may be down.
-        for _ in 0..self.watches.min(4) {
-            pauses.next().await;
-        }
-        self.watches += 1;
-        let keys = self.realm.keys().all();
-        match self.realm.engine().watch(keys, next, self.realm.times().attempt).await {
-            Ok(watch) => {
-                self.watch = Some(watch);
+            Err(EngineError::Compacted(_)) => {
+                self.watches = None;
                 Ok(())
             }
-            Err(error) => self.end_of_watch(error),
-        }
-    }
-
-    fn end_of_watch(&mut self, error: EngineError) -> Result<(), RealmError> {
-        match error {
-            EngineError::Compacted(_) => {
-                self.next = None;
-                Ok(())
-            }
-            EngineError::NotReached(_) | EngineError::Unknown(_) if self.watches < WATCHES_MAX => Ok(()),
-            EngineError::NotReached(_) | EngineError::Unknown(_) | EngineError::Refused { .. } => {
-                self.watches = 0;
-                Err(error.into())
-            }
+            Err(
+                error @ (EngineError::NotReached(_) | EngineError::Unknown(_) | EngineError::Refused { .. }),
+            ) => Err(error.into()),
         }
     }
 
     fn take(&mut self, event: &KeyEvent) -> Result<(), RealmError> {
-        self.next = Some(Revision(event.mod_revision().0 + 1)).max(self.next);
         let Some(key) = self.realm.keys().parse(event.key()) else { return Ok(()) };
         match key {
             RealmKey::Log(stream, number) => {
@@ -219,10 +179,8 @@ impl Follower {
         let revision = found.revision;
         self.streams.compare(found.heads, revision, &mut self.queue)?;
         self.listing.compare(found.others, revision, &mut self.queue);
-        if self.next.is_none() {
-            self.next = Some(Revision(revision.0 + 1));
-            self.watch = None;
-        }
+        let watches = || RealmWatches::new(&self.realm, Revision(revision.0 + 1));
+        self.watches.get_or_insert_with(watches);
         self.streams.current_at(revision, &mut self.queue);
         self.compare_at = Instant::now() + self.interval;
         Ok(())

@@ -11,13 +11,17 @@ use crate::batch::{Batch, LogValue};
 use crate::engine::{KeyEvent, KeySpan, ReadRequest};
 use crate::error::RealmError;
 use crate::head::{KnownHead, StreamPosition, position_of};
+use crate::heads::known_head;
 use crate::keys::RealmKey;
 use crate::links::BatchLinks;
-use crate::read::{LogRead, ReadFailure, known_head};
+use crate::read::{LogRead, ReadFailure};
 use crate::realm::Realm;
 
 /// Batches that one repair reads at most: the queue stays short.
 const BATCHES_PER_REPAIR: u64 = 1_000;
+
+/// Bytes of these batches, about.
+const REPAIR_BYTES: usize = 16 << 20;
 
 /// A stream that is followed.
 #[derive(Debug)]
@@ -74,7 +78,7 @@ pub(super) async fn read_missing(
     let Some(entry) = page.entries.first() else { return Ok(Missing::NoStream(page.revision)) };
     let head = known_head(stream, entry)?;
     let last = head.head.number.min(position.number.saturating_add(BATCHES_PER_REPAIR));
-    match realm.read_log(stream, (position.number + 1, last), page.revision).await? {
+    match realm.read_some(stream, (position.number + 1, last), page.revision, REPAIR_BYTES).await? {
         LogRead::Batches(batches) => Ok(Missing::Batches(batches, head)),
         LogRead::Lacks(_) => Ok(Missing::Gone(head)),
     }

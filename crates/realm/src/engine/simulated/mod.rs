@@ -110,6 +110,12 @@ impl SimulatedEngine {
         self.shared.announce();
     }
 
+    /// Number of transactions that are delayed.
+    #[must_use]
+    pub fn delayed(&self) -> usize {
+        self.lock_faults().delayed.len()
+    }
+
     /// Applies transactions that were delayed.
     pub fn deliver_delayed(&self) {
         let delayed = std::mem::take(&mut self.lock_faults().delayed);
@@ -159,6 +165,7 @@ impl SimulatedEngine {
     }
 
     pub(super) async fn read(&self, request: &ReadRequest, limit: Duration) -> Result<KeyPage, EngineError> {
+        tokio::task::yield_now().await;
         if self.lock_faults().loses_read() {
             return Self::time_out(limit).await;
         }
@@ -172,6 +179,8 @@ impl SimulatedEngine {
         transaction: &EngineTransaction,
         limit: Duration,
     ) -> Result<TransactionAnswer, EngineError> {
+        // Others get their turn, as they do while a real engine works.
+        tokio::task::yield_now().await;
         self.check_reach()?;
         let fault = self.lock_faults().next();
         let apply = || {
