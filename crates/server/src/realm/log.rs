@@ -81,12 +81,12 @@ impl StreamLog {
         match self {
             Self::None => Ok(()),
             Self::Followed => Err(CommitError::Fenced(CommitFate::NotApplied)),
-            Self::Owned(owned) => match owned.lock().await.commit(new()).await {
+            Self::Owned(owned) => match owned.lock().await.commit(&new()).await {
                 Ok(CommitOutcome::Committed { .. }) => Ok(()),
                 Ok(CommitOutcome::Fenced { fate, .. }) => Err(CommitError::Fenced(fate)),
                 Err(error) => Err(CommitError::NotCommitted(error.to_string())),
             },
-            Self::Shared(shared) => match shared.lock().await.commit(new()).await {
+            Self::Shared(shared) => match shared.lock().await.commit(&new()).await {
                 Ok(SharedOutcome::Committed { .. } | SharedOutcome::Overtaken { .. }) => Ok(()),
                 Ok(SharedOutcome::Behind { .. }) => Err(CommitError::Behind),
                 Err(error) => Err(CommitError::NotCommitted(error.to_string())),
