@@ -144,16 +144,23 @@ fn driver_kind(hypervisor: &Hypervisor) -> DriverKind {
     }
 }
 
-/// Joins a realm. The server that has created it loads its fleet.
-async fn join(
-    data_dir: &Path,
-    realm: RealmPlan,
-    hypervisor: Hypervisor,
-    (audit_keep, fleet): (Duration, &Fleet),
-) -> Result<ControlHandle, StartError> {
-    let joined = ControlHandle::join_realm(data_dir, realm, hypervisor, audit_keep).await;
-    let (control, is_new) = joined.map_err(StartError::Realm)?;
-    load_realm_fleet(&control, fleet, data_dir, is_new).await?;
+/// Opens or joins the state of a server. The fleet is loaded into a new one; in a realm by the server that has created it.
+async fn open_control(plan: &Plan) -> Result<ControlHandle, StartError> {
+    let (seed, clock, keep) = (plan.seed, plan.clock, plan.audit_keep);
+    let (data_dir, hypervisor) = (plan.data_dir.as_deref(), plan.hypervisor.clone());
+    if let Some(realm) = plan.realm.clone() {
+        let data_dir = data_dir.ok_or(StartError::NoRealmDirectory)?;
+        let joined = ControlHandle::join_realm(data_dir, realm, hypervisor, keep).await;
+        let (control, is_new) = joined.map_err(StartError::Realm)?;
+        load_realm_fleet(&control, &plan.fleet, data_dir, is_new).await?;
+        return Ok(control);
+    }
+    let control = match data_dir {
+        Some(data) => ControlHandle::open_keeping(data, seed, clock, hypervisor, keep)?,
+        None => ControlHandle::start_in_memory(seed, Clock::new_for(clock), hypervisor)
+            .map_err(StartError::Threads)?,
+    };
+    load_fleet(&control, &plan.fleet, data_dir).await?;
     Ok(control)
 }
 
@@ -165,22 +172,7 @@ impl Service {
     pub async fn start(plan: Plan) -> Result<Self, StartError> {
         let driver = driver_kind(&plan.hypervisor);
         let budget = Budget::new(&plan);
-        let (seed, clock, hypervisor) = (plan.seed, plan.clock, plan.hypervisor);
-        let data_dir = plan.data_dir.as_deref();
-        let control = match (plan.realm, data_dir) {
-            (Some(realm), Some(data)) => {
-                join(data, realm, hypervisor, (plan.audit_keep, &plan.fleet)).await?
-            }
-            (Some(_), None) => return Err(StartError::NoRealmDirectory),
-            (None, Some(data)) => {
-                ControlHandle::open_keeping(data, seed, clock, hypervisor, plan.audit_keep)?
-            }
-            (None, None) => ControlHandle::start_in_memory(seed, Clock::new_for(clock), hypervisor)
-                .map_err(StartError::Threads)?,
-        };
-        if control.realm_name().is_none() {
-            load_fleet(&control, &plan.fleet, data_dir).await?;
-        }
+        let control = open_control(&plan).await?;
         prepare_for_tests(plan.mode, &control).await;
         let telemetry = Telemetry::new();
         let (prefix, default_machine) = prefix(&plan.metadata_listeners);
