@@ -23,12 +23,12 @@ use forewarn_store::{
 };
 use tokio::sync::{Mutex, oneshot};
 
-#[cfg(test)]
-use crate::driver::SlowDisk;
-use crate::long_work::run_long_work;
 use crate::clock::Clock;
 use crate::cluster_runtime::RealmScope;
 use crate::driver::Role;
+#[cfg(test)]
+use crate::driver::SlowDisk;
+use crate::long_work::run_long_work;
 use crate::realm::{CommitError, StreamLog};
 use forewarn_control::StreamPosition;
 use forewarn_realm::{AuditMode, Batch, SharedStream};
@@ -413,10 +413,7 @@ impl StreamJournal {
 }
 
 /// Opens a failed journal that is a copy of a log: nothing is written that the log has not.
-fn open_copy(
-    directory: &Path,
-    options: Options,
-) -> Result<(Journal, Recovered), Box<dyn std::error::Error>> {
+fn open_copy(directory: &Path, options: Options) -> Result<(Journal, Recovered), Box<dyn std::error::Error>> {
     Ok(Journal::open(directory, &Options { missing: IfMissing::Refuse, ..options })?)
 }
 

@@ -34,7 +34,8 @@ pub(crate) fn of_problem(problem: &ControlError) -> ArmError {
         ControlError::Outdated
         | ControlError::Unclaimed
         | ControlError::ClusterFailed(_)
-        | ControlError::Unavailable | ControlError::Elsewhere => ArmError::new(503, "ServiceUnavailable", text),
+        | ControlError::Unavailable
+        | ControlError::Elsewhere => ArmError::new(503, "ServiceUnavailable", text),
     }
 }
 

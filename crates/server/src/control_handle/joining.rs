@@ -42,11 +42,12 @@ impl ControlHandle {
         let clock = Clock::real(Steady::from_millis(steady));
         let joined = join(directory, &plan, (&clock, audit_keep)).await?;
         let JoinedRealm { realm, is_new, identity, shared, journal, found, positions, .. } = joined;
-        let journal =
-            JournalHandle::in_directory(directory.to_owned(), journal, audit_keep).of_realm(shared);
+        let journal = JournalHandle::in_directory(directory.to_owned(), journal, audit_keep).of_realm(shared);
         let initial = InitialState::recovered(found, Readers::Absent);
-        let listener = PeerListener::bind(plan.listen, Arc::clone(&identity), ListenerLimits::default()).await?;
-        let address = plan.advertise.clone().map_or_else(|| listener.address().map(|it| it.to_string()), Ok)?;
+        let listener =
+            PeerListener::bind(plan.listen, Arc::clone(&identity), ListenerLimits::default()).await?;
+        let address =
+            plan.advertise.clone().map_or_else(|| listener.address().map(|it| it.to_string()), Ok)?;
         let (owners, owner) = watch::channel(Arc::default());
         let clients = Arc::new(ArcSwap::default());
         let numbers = {
@@ -55,7 +56,8 @@ impl ControlHandle {
                 let realm = realm.clone();
                 async move {
                     let heads = realm.heads().await.ok()?;
-                    let number = |(stream, head): (Stream, forewarn_realm::KnownHead)| (stream, head.head.number);
+                    let number =
+                        |(stream, head): (Stream, forewarn_realm::KnownHead)| (stream, head.head.number);
                     Some(heads.heads.into_iter().map(number).collect::<StreamNumbers>())
                 }
             }
@@ -69,7 +71,8 @@ impl ControlHandle {
         let control = Self::on_own_threads_in(&initial, journal, clock, hypervisor, Some(handle))?;
         let parts = &control.parts;
         let (context, clusters) = (parts.context.clone(), parts.clusters.clone());
-        let view = SharedView::new(&plan.name, plan.engine.clone(), context.broadcasts.clone(), clusters.clone());
+        let view =
+            SharedView::new(&plan.name, plan.engine.clone(), context.broadcasts.clone(), clusters.clone());
         let own = ServerName::from(plan.name.clone());
         let record = ServerRecord {
             address,

@@ -34,7 +34,14 @@ async fn a_fold_drops_no_announcement_that_vms_may_not_have_read() {
     // Commits of other streams finish a fold.
     let shared = journal.of(Stream::Shared);
     for millis in 1..10 {
-        shared.append(&mut vec![Record::clock(Now::at_millis(millis))], &[], &crate::clock::Clock::virtual_at(Now::at_millis(1).wall, crate::clock::Speed(0))).await.unwrap();
+        shared
+            .append(
+                &mut vec![Record::clock(Now::at_millis(millis))],
+                &[],
+                &crate::clock::Clock::virtual_at(Now::at_millis(1).wall, crate::clock::Speed(0)),
+            )
+            .await
+            .unwrap();
     }
     drop((driver, shared));
     journal.close();

@@ -81,7 +81,8 @@ impl Driver {
             unpublished.truncate(unpublished.len().saturating_sub(logged.entries.len()));
         }
         unpublished.extend(logged.entries);
-        self.audit_end = self.held.batch.audit.last().and_then(|entry| Chain::at(entry).ok()).unwrap_or(self.audit_end);
+        self.audit_end =
+            self.held.batch.audit.last().and_then(|entry| Chain::at(entry).ok()).unwrap_or(self.audit_end);
         self.logged.1 = self.audit_end;
         self.held.batch.is_visible = true;
         self.unread = announced.into_iter().collect();

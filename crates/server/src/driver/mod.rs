@@ -7,9 +7,9 @@
 mod batch;
 mod claims;
 mod context;
-mod following;
 #[cfg(test)]
 mod fold_tests;
+mod following;
 #[cfg(test)]
 mod isolation_tests;
 mod notice;
@@ -44,8 +44,8 @@ use crate::long_work::{drop_in_background, run_long_work};
 use crate::message::{ClusterMessage, ImpactEnd, PendingReplies, ReplySender};
 use batch::Batch;
 pub(crate) use context::DriverContext;
-pub(crate) use following::Role;
 use following::HeldBatches;
+pub(crate) use following::Role;
 pub(crate) use recovery::first_revision;
 pub(crate) use task::start_cluster;
 #[cfg(test)]
@@ -205,7 +205,10 @@ impl Driver {
     /// An action that is still to be carried out: not suspended, and not barred by the fence of a failed host.
     fn wanted_action(&self, work: MaintenanceId, target: Target) -> Option<Action> {
         let rules = self.state.rules();
-        let known = rules.maintenance(work).filter(|_| self.runtime.role == Role::Owner).filter(|known| !known.is_suspended(target));
+        let known = rules
+            .maintenance(work)
+            .filter(|_| self.runtime.role == Role::Owner)
+            .filter(|known| !known.is_suspended(target));
         known.and_then(|known| known.action_on(target)).filter(|action| rules.barred_by(*action).is_none())
     }
 

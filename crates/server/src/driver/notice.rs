@@ -18,8 +18,8 @@ use forewarn_control::notice::MovedTimes;
 use forewarn_control::request::{ClusterRequest, Reply};
 use forewarn_lifecycle::{Command, Exposure, MaintenanceId, Now};
 
-use super::{Driver, Role};
 use super::batch::Batch;
+use super::{Driver, Role};
 use crate::initial_state::Readers;
 use crate::realm::CommitError;
 
@@ -41,7 +41,8 @@ impl Driver {
         if !batch.announced.is_empty() {
             self.journal.hide_entries_after(self.audit_shown.number);
         }
-        let first_position = self.journal.append(&mut batch.records, &batch.audit, &clock).await?.first_position;
+        let first_position =
+            self.journal.append(&mut batch.records, &batch.audit, &clock).await?.first_position;
         self.durable = Some((first_position, batch.audit.clone()));
         self.logged = (Arc::clone(&self.state), self.audit_end);
         let mut margin = Duration::ZERO;

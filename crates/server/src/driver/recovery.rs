@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use forewarn_control::{ClusterId, ControlError, ClusterState, Effect, Entry, Record, Stream};
+use forewarn_control::{ClusterId, ClusterState, ControlError, Effect, Entry, Record, Stream};
 use forewarn_realm::CommitFate;
 use forewarn_store::AppendError;
 use tokio::sync::mpsc;

@@ -25,7 +25,8 @@ impl Driver {
         if self.stopping.is_some() {
             return STOPPING_POLL;
         }
-        if self.journal.is_broken() || self.readers == Readers::Absent || self.runtime.role == Role::Follower {
+        if self.journal.is_broken() || self.readers == Readers::Absent || self.runtime.role == Role::Follower
+        {
             return IDLE_SLEEP_MAX;
         }
         let clock = &self.context.clock;
@@ -39,7 +40,11 @@ impl Driver {
     /// Records the steady clock where it would otherwise stand still over a restart.
     pub(super) fn record_time_if_due(&mut self) {
         let clock = &self.context.clock;
-        if self.runtime.role == Role::Owner && self.journal.is_durable() && !self.journal.is_broken() && clock.kind() == ClockKind::Real {
+        if self.runtime.role == Role::Owner
+            && self.journal.is_durable()
+            && !self.journal.is_broken()
+            && clock.kind() == ClockKind::Real
+        {
             let now = clock_policy::to_record_in_cluster(
                 clock.now(),
                 self.recorded_clock,

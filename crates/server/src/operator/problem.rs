@@ -341,9 +341,10 @@ impl From<ControlError> for ApiProblem {
             | ControlError::NotPretending
             | ControlError::RealClock => ProblemKind::Refused,
             ControlError::ClusterFailed(_) => ProblemKind::ClusterFailed,
-            ControlError::Outdated | ControlError::Unclaimed | ControlError::Unavailable | ControlError::Elsewhere => {
-                ProblemKind::Unavailable
-            }
+            ControlError::Outdated
+            | ControlError::Unclaimed
+            | ControlError::Unavailable
+            | ControlError::Elsewhere => ProblemKind::Unavailable,
         };
         Self::new(kind, problem.to_string())
     }

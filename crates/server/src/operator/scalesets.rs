@@ -155,7 +155,11 @@ async fn show(
 
 fn view(cluster: &Cluster, name: &str) -> Result<ScaleSetView, LookupError> {
     let found = scale_set_view(cluster, find_scale_set(cluster, name)?);
-    found.ok_or_else(|| LookupError::Nothing { what: "scale set".into(), name: name.to_owned(), similar: None })
+    found.ok_or_else(|| LookupError::Nothing {
+        what: "scale set".into(),
+        name: name.to_owned(),
+        similar: None,
+    })
 }
 
 async fn create(request: OperatorRequest, body: Bytes) -> Result<Json<Outcome>, ApiProblem> {

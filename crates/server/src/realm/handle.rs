@@ -84,7 +84,11 @@ impl RealmHandle {
     }
 
     /// Forwards a request. None if it was not carried out, or may be repeated.
-    async fn forward(&self, owner: &ClusterOwner, request: Arc<Request>) -> Option<Result<Reply, ControlError>> {
+    async fn forward(
+        &self,
+        owner: &ClusterOwner,
+        request: Arc<Request>,
+    ) -> Option<Result<Reply, ControlError>> {
         let client = self.clients.load().get(&owner.server).cloned()?;
         let outcome = client.forward(owner.term, &request).await;
         let may_repeat = outcome.may_repeat(&request);

@@ -122,9 +122,10 @@ fn check_start(start: &StreamStart) -> Result<(), JoinError> {
 }
 
 fn from(known: &BTreeMap<Stream, StreamPosition>, stream: Stream) -> ReadFrom {
-    known.get(&stream).filter(|position| position.number > 0).map_or(ReadFrom::Beginning, |position| {
-        ReadFrom::After(*position)
-    })
+    known
+        .get(&stream)
+        .filter(|position| position.number > 0)
+        .map_or(ReadFrom::Beginning, |position| ReadFrom::After(*position))
 }
 
 fn copy(journal: &Journal, batch: &Batch) -> Result<(), JoinError> {

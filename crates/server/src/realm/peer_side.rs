@@ -36,7 +36,9 @@ impl PeerHandler for PeerSide {
 
     async fn request(&self, _: &Name, ReceivedRequest { request, .. }: ReceivedRequest) -> RequestAnswer {
         let Request::Cluster(id, request) = request else {
-            return RequestAnswer::Unavailable(HandlerUnavailable("every server writes the shared stream".to_owned()));
+            return RequestAnswer::Unavailable(HandlerUnavailable(
+                "every server writes the shared stream".to_owned(),
+            ));
         };
         let Some(link) = self.clusters.get(id) else {
             return RequestAnswer::Decided(Box::new(Err(ControlError::NoSuchCluster)));

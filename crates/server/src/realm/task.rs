@@ -121,7 +121,8 @@ impl RealmTask {
 
     /// Gives batches to the drivers of clusters that have appeared since.
     async fn send_early(&mut self) {
-        let known: Vec<_> = self.early.keys().filter(|id| self.clusters.get(**id).is_some()).copied().collect();
+        let known: Vec<_> =
+            self.early.keys().filter(|id| self.clusters.get(**id).is_some()).copied().collect();
         for id in known {
             for batch in self.early.remove(&id).unwrap_or_default() {
                 self.pass_on(batch).await;
@@ -183,7 +184,8 @@ impl RealmTask {
         let known = self.clients.load();
         let client = |peer: &Peer| {
             let same = known.get(&peer.name).filter(|client| client.peer() == peer).cloned();
-            let new = || Arc::new(PeerClient::new(peer.clone(), Arc::clone(&self.identity), PeerLimits::default()));
+            let new =
+                || Arc::new(PeerClient::new(peer.clone(), Arc::clone(&self.identity), PeerLimits::default()));
             (peer.name.clone(), same.unwrap_or_else(new))
         };
         self.clients.store(Arc::new(peers.iter().map(client).collect()));
@@ -197,9 +199,14 @@ impl RealmTask {
         let was_held = self.context.clock_hold.swap(is_held, Ordering::Relaxed);
         match verdict {
             ClockVerdict::Hold { by_millis } if !was_held => {
-                tracing::error!(by_millis, "clock differs from those of the other servers; nothing starts here");
+                tracing::error!(
+                    by_millis,
+                    "clock differs from those of the other servers; nothing starts here"
+                );
             }
-            ClockVerdict::Agrees if was_held => tracing::info!("clock agrees with those of the other servers"),
+            ClockVerdict::Agrees if was_held => {
+                tracing::info!("clock agrees with those of the other servers")
+            }
             ClockVerdict::Hold { .. } | ClockVerdict::Agrees => {}
         }
     }
@@ -232,7 +239,9 @@ impl RealmTask {
             let view = self.view.lock();
             let is_open = |standing: &&ClusterStanding| {
                 let id = standing.cluster;
-                !view.driven.contains_key(&id) && !self.taking.contains(&id) && snapshot.state.cluster(id).is_some()
+                !view.driven.contains_key(&id)
+                    && !self.taking.contains(&id)
+                    && snapshot.state.cluster(id).is_some()
             };
             let attempts = attempts(&view.peers, now, view.standings.values().filter(is_open));
             attempts.into_iter().filter(|attempt| attempt.at <= now).collect()
@@ -246,7 +255,9 @@ impl RealmTask {
             tokio::spawn(async move {
                 let term = take_over(Takeover { realm, own, clock, cluster, link }).await;
                 match &term {
-                    Ok(Some(term)) => tracing::info!(cluster = cluster.0, term, "this server owns the cluster"),
+                    Ok(Some(term)) => {
+                        tracing::info!(cluster = cluster.0, term, "this server owns the cluster")
+                    }
                     Ok(None) => {}
                     Err(error) => tracing::warn!(cluster = cluster.0, error, "takeover failed; trying again"),
                 }
@@ -281,7 +292,12 @@ async fn follow(mut follower: Follower, changes: mpsc::Sender<RealmChange>) {
 }
 
 /// Keeps the key of this server.
-pub(crate) async fn stay_member(realm: Realm, own: ServerName, record: ServerRecord, mut stop: watch::Receiver<bool>) {
+pub(crate) async fn stay_member(
+    realm: Realm,
+    own: ServerName,
+    record: ServerRecord,
+    mut stop: watch::Receiver<bool>,
+) {
     let mut lease = None;
     loop {
         lease = match renew(&realm, &own, &record, lease).await {

@@ -92,7 +92,11 @@ impl SharedView {
             present_millis: answer.present_millis,
             duty: ServerDuty::Active,
             engine_age_millis: Some(answer.engine_silent_millis),
-            silent_millis: answer.silences.into_iter().filter_map(|(name, silent)| Some((Name::new(name.as_str()).ok()?, silent))).collect(),
+            silent_millis: answer
+                .silences
+                .into_iter()
+                .filter_map(|(name, silent)| Some((Name::new(name.as_str()).ok()?, silent)))
+                .collect(),
             followed: followed.collect(),
             owned: owned.collect(),
         }

@@ -107,8 +107,9 @@ fn others() -> impl Strategy<Value = Record> {
     });
     let booted = (any::<[u8; 16]>(), any::<i64>())
         .prop_map(|(id, offset_millis)| Entry::Shared(Change::Booted(Boot { id, offset_millis })));
-    let positioned = (any::<u64>(), any::<u64>(), any::<u64>())
-        .prop_map(|(number, term, records)| Entry::Shared(Change::Positioned(StreamPosition { number, term, records })));
+    let positioned = (any::<u64>(), any::<u64>(), any::<u64>()).prop_map(|(number, term, records)| {
+        Entry::Shared(Change::Positioned(StreamPosition { number, term, records }))
+    });
     let failed = (any::<u64>(), any::<u32>(), ".{0,20}").prop_map(|(work, machine, reason)| {
         ClusterEntry::Failed { maintenance: MaintenanceId(work), target: MachineId(machine).into(), reason }
     });
