@@ -41,6 +41,32 @@ async fn an_event_that_a_watch_misses_is_found_by_the_next_comparison() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_gap_that_a_later_event_shows_is_repaired_at_once() {
+    // The batch; the batch and its head; its head.
+    for (dropped, kept) in [(1, 0), (2, 0), (1, 1)] {
+        let engine = TestEngine::simulated();
+        let realm = engine.realm();
+        let mut world = World::new(cluster(0));
+        let mut owned = world.create(&realm, "a").await;
+        let (watching, client) = engine.faulty();
+        let mut replica = Replica::new(&watching);
+        world.commit(&mut owned, 1, 1).await;
+        replica.follow_to(&owned.known_head(), world.stream).await;
+        replica.follow_until("everything", |one| one.current == 1).await;
+        let begin = Instant::now();
+        (0..kept).for_each(|_| client.meet_in_watch(WatchFault::Repeated));
+        (0..dropped).for_each(|_| client.meet_in_watch(WatchFault::Dropped));
+        world.commit(&mut owned, 1, 1).await;
+        if dropped + kept > 1 {
+            world.commit(&mut owned, 1, 1).await;
+        }
+        replica.follow_to(&owned.known_head(), world.stream).await;
+        replica.assert_follows(&world);
+        assert!(begin.elapsed() < Duration::from_secs(5), "{dropped} after {kept}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_small_key_that_a_watch_misses_is_found_by_the_next_comparison() {
     let engine = TestEngine::simulated();
     let realm = engine.realm();
