@@ -54,13 +54,7 @@ impl RealmSite {
     }
 
     fn start_server(&mut self, number: usize) {
-        let endpoints =
-            self.etcd.endpoints().iter().map(|url| format!("'{url}'")).collect::<Vec<_>>().join(", ");
-        let settings = format!(
-            "data_dir = 'DIR/data'\nfleet = 'DIR/fleet.toml'\napi.socket = 'DIR/api.sock'\ndriver.kind = 'simulated'\n\
-             [[metadata.listen]]\naddress = '127.0.0.1:0'\nmachine = 'solo'\n[metadata.limits]\nenabled = false\n\
-             [engine]\nendpoints = [{endpoints}]\n[server]\nname = 's{number}'\nlisten = '127.0.0.1:0'\n"
-        );
+        let settings = settings(&self.etcd, number, "api.socket = 'DIR/api.sock'");
         self.servers[number] = Some(self.places[number].start(&settings));
     }
 
@@ -125,6 +119,16 @@ impl RealmSite {
         }
         begin.elapsed()
     }
+}
+
+/// The settings of a server with a number.
+fn settings(etcd: &EtcdCluster, number: usize, api: &str) -> String {
+    let endpoints = etcd.endpoints().iter().map(|url| format!("'{url}'")).collect::<Vec<_>>().join(", ");
+    format!(
+        "data_dir = 'DIR/data'\nfleet = 'DIR/fleet.toml'\n{api}\ndriver.kind = 'simulated'\n\
+         [[metadata.listen]]\naddress = '127.0.0.1:0'\nmachine = 'solo'\n[metadata.limits]\nenabled = false\n\
+         [engine]\nendpoints = [{endpoints}]\n[server]\nname = 's{number}'\nlisten = '127.0.0.1:0'\n"
+    )
 }
 
 fn has_solo(server: &TestServer) -> bool {
@@ -227,6 +231,33 @@ fn end_all(machines: Vec<PollingMachine>) {
         let (count, longest) = machine.end();
         println!("{count} polls answered, the longest in {longest:?}");
         assert!(count > 0 && longest < SLOW_POLL);
+    }
+}
+
+/// promise: S4
+#[test]
+fn servers_that_start_together_issue_one_first_token_and_load_the_fleet_once() {
+    let Some(etcd) = EtcdCluster::start(3) else { return };
+    let places: Vec<_> = (0..SERVERS).map(|_| ServeDir::new(crate::program(), SOLO_FLEET)).collect();
+    let servers: Vec<_> = thread::scope(|scope| {
+        let starts = places.iter().enumerate().map(|(number, place)| {
+            let settings = settings(&etcd, number, "api.listen = '127.0.0.1:0'");
+            scope.spawn(move || place.start(&settings))
+        });
+        let starts: Vec<_> = starts.collect();
+        starts.into_iter().map(|start| start.join().expect("it starts")).collect()
+    });
+    let named: Vec<_> = wait_until("a server names the file of the first token", || {
+        let named = servers.iter().filter(|server| server.log().contains("first.token"));
+        Some(named.collect::<Vec<_>>()).filter(|named| !named.is_empty())
+    });
+    let token = named[0].key();
+    let files = places.iter().filter(|place| place.file("data").join("first.token").exists());
+    assert_eq!((named.len(), files.count()), (1, 1), "one server has the first token");
+    for server in &servers {
+        wait_until("the server has the fleet", || has_solo(server).then_some(()));
+        let list = server.run(&["--token", &token, "vm", "ls"]);
+        assert!(list.contains("solo"), "{list}");
     }
 }
 
