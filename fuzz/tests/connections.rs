@@ -37,6 +37,7 @@ fn plan() -> Plan {
     Plan {
         mode: "serve",
         data_dir: None,
+        realm: None,
         seed: Seed([7; 16]),
         clock: ClockPlan::Virtual { start: None, speed: Speed(0) },
         hypervisor: Hypervisor::simulated(),

@@ -42,7 +42,7 @@ pub(crate) struct SharedDriver {
 #[derive(Default)]
 struct SharedBatch {
     /// The requests that were decided, in the order of their replies.
-    requests: Vec<Box<SharedRequest>>,
+    requests: Vec<SharedRequest>,
     records: Vec<Record>,
     audit: Vec<Arc<AuditEntry>>,
     effects: Vec<Effect>,
@@ -138,7 +138,7 @@ impl SharedDriver {
                 self.batch.records.extend(records);
                 self.batch.audit.extend(audit);
                 self.batch.effects.extend(effects);
-                self.batch.requests.push(request);
+                self.batch.requests.push(*request);
                 self.batch.pending.replies.push((reply, Ok(result)));
             }
         }
@@ -372,7 +372,7 @@ impl SharedDriver {
         let SharedBatch { requests, pending, recorded, .. } = batch;
         self.batch.recorded = recorded;
         for (request, (reply, _)) in requests.into_iter().zip(pending.replies) {
-            self.handle_request(request, reply);
+            self.handle_request(Box::new(request), reply);
         }
         self.commit().await;
     }

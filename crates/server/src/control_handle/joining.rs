@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
+use forewarn_control::ClusterId;
 use forewarn_control::shared::SharedState;
-use forewarn_control::{ClusterId, Stream};
 use forewarn_lifecycle::{Name, Steady};
 use forewarn_ownership::ServerName;
 use forewarn_peers::{HeartbeatTimes, Heartbeats, ListenerLimits, PeerLimits, PeerListener};
-use forewarn_realm::{Follower, ServerRecord};
+use forewarn_realm::{Follower, Realm, ServerRecord};
 use tokio::sync::watch;
 
 use super::ControlHandle;
@@ -50,23 +50,12 @@ impl ControlHandle {
             plan.advertise.clone().map_or_else(|| listener.address().map(|it| it.to_string()), Ok)?;
         let (owners, owner) = watch::channel(Arc::default());
         let clients = Arc::new(ArcSwap::default());
-        let numbers = {
-            let realm = realm.clone();
-            move || {
-                let realm = realm.clone();
-                async move {
-                    let heads = realm.heads().await.ok()?;
-                    let number =
-                        |(stream, head): (Stream, forewarn_realm::KnownHead)| (stream, head.head.number);
-                    Some(heads.heads.into_iter().map(number).collect::<StreamNumbers>())
-                }
-            }
-        };
+        let confirmed = realm.clone();
         let handle = RealmHandle {
             own: plan.name.clone(),
             owners: owner,
             clients: Arc::clone(&clients),
-            confirmations: Confirmations::start(numbers),
+            confirmations: Confirmations::start(move || read_numbers(confirmed.clone())),
         };
         let control = Self::on_own_threads_in(&initial, journal, clock, hypervisor, Some(handle))?;
         let parts = &control.parts;
@@ -88,14 +77,12 @@ impl ControlHandle {
             listener.serve(side, async move { drop(listening.wait_for(|stop| *stop).await) }).await;
         });
         runtime.spawn(stay_member(realm.clone(), own.clone(), record, stop()));
+        let (times, limits) = (HeartbeatTimes::default(), PeerLimits::default());
         let exchange = Arc::new(HeartbeatSide(view.clone()));
-        let heartbeats = Heartbeats::new(
-            Arc::clone(&identity),
-            exchange,
-            HeartbeatTimes::default(),
-            PeerLimits::default(),
-        );
+        let heartbeats = Heartbeats::new(Arc::clone(&identity), exchange, times, limits);
         let follower = Follower::new(&realm, positions);
+        let (taking, early, is_current) = Default::default();
+        let context = context.clone();
         let task = RealmTask {
             realm,
             own,
@@ -105,12 +92,13 @@ impl ControlHandle {
             identity,
             heartbeats,
             clusters,
-            taking: Default::default(),
-            is_current: false,
-            early: Default::default(),
-            context: context.clone(),
+            taking,
+            is_current,
+            early,
+            context,
         };
-        runtime.spawn(task.run(follower, stop()));
+        let stopped = parts.context.stop.subscribe();
+        runtime.spawn(task.run(follower, stopped));
         Ok((control, is_new))
     }
 
@@ -134,4 +122,10 @@ impl ControlHandle {
     pub fn realm_name(&self) -> Option<&Name> {
         self.parts.realm.as_ref().map(|realm| &realm.own)
     }
+}
+
+/// Numbers of the last batches of all streams. None if the engine does not answer.
+async fn read_numbers(realm: Realm) -> Option<StreamNumbers> {
+    let heads = realm.heads().await.ok()?.heads;
+    Some(heads.into_iter().map(|(stream, known)| (stream, known.head.number)).collect())
 }

@@ -138,17 +138,21 @@ impl RealmTask {
 
     fn handle_owner(&mut self, stream: Stream, owner: Option<OwnerRecord>) {
         let Stream::Cluster(id) = stream else { return };
-        let is_own = owner.as_ref().is_some_and(|owner| owner.server == self.own);
+        let foreign_term = owner.as_ref().filter(|owner| owner.server != self.own).map(|owner| owner.term.0);
         self.standing(id, |standing| {
             if standing.owner != owner {
-                (standing.owner, standing.since) = (owner.clone(), uptime());
+                (standing.owner, standing.since) = (owner, uptime());
             }
         });
-        if !is_own {
-            let was_driven = self.view.lock().driven.remove(&id).is_some();
-            if let Some(link) = self.clusters.get(id).filter(|_| was_driven) {
-                link.post(ClusterMessage::Disown);
-            }
+        // An owner before this one may be reported late.
+        let mut view = self.view.lock();
+        let is_lost = view.driven.get(&id).is_some_and(|own| foreign_term.is_some_and(|term| term > *own));
+        if is_lost {
+            view.driven.remove(&id);
+        }
+        drop(view);
+        if let Some(link) = self.clusters.get(id).filter(|_| is_lost) {
+            link.post(ClusterMessage::Disown);
         }
         self.publish_owners();
     }
@@ -205,7 +209,7 @@ impl RealmTask {
                 );
             }
             ClockVerdict::Agrees if was_held => {
-                tracing::info!("clock agrees with those of the other servers")
+                tracing::info!("clock agrees with those of the other servers");
             }
             ClockVerdict::Hold { .. } | ClockVerdict::Agrees => {}
         }
@@ -256,7 +260,7 @@ impl RealmTask {
                 let term = take_over(Takeover { realm, own, clock, cluster, link }).await;
                 match &term {
                     Ok(Some(term)) => {
-                        tracing::info!(cluster = cluster.0, term, "this server owns the cluster")
+                        tracing::info!(cluster = cluster.0, term, "this server owns the cluster");
                     }
                     Ok(None) => {}
                     Err(error) => tracing::warn!(cluster = cluster.0, error, "takeover failed; trying again"),
