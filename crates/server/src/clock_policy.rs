@@ -6,7 +6,7 @@ use forewarn_control::{ClusterState, ControlState};
 use forewarn_lifecycle::{Now, Steady};
 
 use crate::clock::{CLOCK_END, Clock, ClockKind, later};
-use crate::cluster_runtime::RealmScope;
+use crate::role::RealmScope;
 
 /// Real time by which a running virtual clock is recorded ahead: a restart sets it forward by that at most.
 const AHEAD: Duration = Duration::from_secs(10);

@@ -9,9 +9,9 @@ use forewarn_lifecycle::{MachineId, MaintenanceId, Now, SimulatedMachines, Stead
 use forewarn_metadata::Directory;
 use tokio::sync::Notify;
 
-use crate::driver::Role;
 use crate::message::ImpactEnd;
 use crate::publication::ClusterPublication;
+use crate::role::{RealmScope, Role};
 use crate::snapshot::ClusterRuntimeView;
 use crate::work_times::WorkTimes;
 
@@ -31,15 +31,6 @@ pub(crate) struct ClusterRuntime {
     pub(crate) revision: u64,
     pub(crate) role: Role,
     pub(crate) scope: RealmScope,
-}
-
-/// Servers that VMs of a cluster may poll.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum RealmScope {
-    /// This one.
-    Alone,
-    /// This one, and others of its realm.
-    Realm,
 }
 
 impl ClusterRuntime {

@@ -24,12 +24,11 @@ use forewarn_store::{
 use tokio::sync::{Mutex, oneshot};
 
 use crate::clock::Clock;
-use crate::cluster_runtime::RealmScope;
-use crate::driver::Role;
 #[cfg(test)]
 use crate::driver::SlowDisk;
 use crate::long_work::run_long_work;
-use crate::realm::{CommitError, StreamLog};
+use crate::realm_log::{CommitError, StreamLog};
+use crate::role::{RealmScope, Role};
 use forewarn_control::StreamPosition;
 use forewarn_realm::{AuditMode, Batch, SharedStream};
 

@@ -16,7 +16,7 @@ use tokio::sync::oneshot;
 
 use crate::clock::Speed;
 use crate::initial_state::StreamStart;
-use crate::realm::NewOwnership;
+use crate::realm_log::NewOwnership;
 
 /// The sender of a reply to a request.
 pub(crate) type ReplySender = oneshot::Sender<Result<Reply, ControlError>>;

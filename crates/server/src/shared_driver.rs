@@ -21,7 +21,7 @@ use crate::driver::{DriverContext, first_revision, start_cluster};
 use crate::initial_state::StreamStart;
 use crate::journal::StreamJournal;
 use crate::message::{PendingReplies, ReplySender, SharedMessage};
-use crate::realm::{CommitError, realm_revision};
+use crate::realm_log::{CommitError, realm_revision};
 use crate::snapshot::Snapshot;
 
 pub(crate) struct SharedDriver {

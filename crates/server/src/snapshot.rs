@@ -15,7 +15,7 @@ use forewarn_metadata::{CallerId, Directory};
 use forewarn_types::Moment;
 
 use crate::clock::shifted;
-use crate::driver::Role;
+use crate::role::Role;
 use crate::work_times::WorkTimes;
 
 /// The state after a commit.

@@ -9,6 +9,7 @@ mod joining;
 mod opening;
 mod reading;
 mod replacing;
+mod webhook_progress;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -19,7 +20,6 @@ use forewarn_control::request::{
     Administration, ClusterRequest, CommandBatch, DecidedChanges, Reply, Request, RequestContext,
     SharedRequest, Transaction, TransactionOutcome,
 };
-use forewarn_control::shared::Progress;
 use forewarn_control::{ClusterId, ControlError, ControlState, Outcome, ScaleSetCommand};
 use forewarn_lifecycle::{Command, Now, Seed};
 use forewarn_metadata::Directory;
@@ -340,43 +340,6 @@ impl ControlHandle {
             }
         }
         Err(ControlError::Outdated)
-    }
-
-    /// Records that a webhook has confirmed its subscription.
-    ///
-    /// # Errors
-    /// Returns an error if the journal cannot be written.
-    pub(crate) async fn confirm_webhook(
-        &self,
-        webhook: u32,
-        per_minute: Option<u32>,
-    ) -> Result<(), ControlError> {
-        let request = SharedRequest::ConfirmWebhook { webhook, per_minute };
-        self.request(Request::Shared(request)).await.map(drop)
-    }
-
-    /// Records messages of the cluster that were delivered to webhooks. Other webhooks without progress begin. The
-    /// progress of a removed cluster is in the shared state.
-    ///
-    /// # Errors
-    /// Returns an error if the journal cannot be written.
-    pub(crate) async fn advance_webhooks(&self, reports: Vec<(u32, Progress)>) -> Result<(), ControlError> {
-        match self.cluster_request(ClusterRequest::AdvanceWebhooks(reports.clone())).await {
-            Err(ControlError::NoSuchCluster) => {
-                let request = SharedRequest::AdvanceUndelivered { cluster: self.cluster, reports };
-                self.request(Request::Shared(request)).await.map(drop)
-            }
-            result => result.map(drop),
-        }
-    }
-
-    /// Records that a webhook has got all messages of the cluster, which was removed.
-    ///
-    /// # Errors
-    /// Returns an error if the journal cannot be written.
-    pub(crate) async fn end_undelivered(&self, webhook: u32) -> Result<(), ControlError> {
-        let request = SharedRequest::EndUndelivered { cluster: self.cluster, webhook };
-        self.request(Request::Shared(request)).await.map(drop)
     }
 
     /// Waits until everything that is due now is done, in all clusters that have not failed.

@@ -18,16 +18,8 @@ use forewarn_store::AppendError;
 use super::Driver;
 use super::batch::Batch;
 use crate::cluster_runtime::ClusterRuntime;
-use crate::realm::{NewOwnership, StreamLog, place};
-
-/// The part of a driver in its cluster.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Role {
-    /// It decides: the only server, or the owner in a realm.
-    Owner,
-    /// Another server of the realm decides.
-    Follower,
-}
+use crate::realm_log::{NewOwnership, StreamLog, place};
+use crate::role::Role;
 
 /// Batches of the log that are applied and not published.
 #[derive(Default)]

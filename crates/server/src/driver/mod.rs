@@ -42,10 +42,10 @@ use crate::initial_state::Readers;
 use crate::journal::StreamJournal;
 use crate::long_work::{drop_in_background, run_long_work};
 use crate::message::{ClusterMessage, ImpactEnd, PendingReplies, ReplySender};
+use crate::role::Role;
 use batch::Batch;
 pub(crate) use context::DriverContext;
 use following::HeldBatches;
-pub(crate) use following::Role;
 pub(crate) use recovery::first_revision;
 pub(crate) use task::start_cluster;
 #[cfg(test)]

@@ -21,7 +21,7 @@ use forewarn_lifecycle::{Command, Exposure, MaintenanceId, Now};
 use super::batch::Batch;
 use super::{Driver, Role};
 use crate::initial_state::Readers;
-use crate::realm::CommitError;
+use crate::realm_log::CommitError;
 
 /// Commits that take longer than this are worth a warning.
 const COMMIT_USUAL_MAX: Duration = Duration::from_secs(1);

@@ -6,8 +6,8 @@ use forewarn_control::Effect;
 
 use super::Driver;
 use super::batch::Batch;
-use crate::cluster_runtime::RealmScope;
-use crate::realm::realm_revision;
+use crate::realm_log::realm_revision;
+use crate::role::RealmScope;
 
 impl Driver {
     /// Adds an effect to the batch. Effects on private runtime state take place at once.

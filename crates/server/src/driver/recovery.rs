@@ -13,7 +13,7 @@ use super::{Driver, DriverContext, Role};
 use crate::cluster_runtime::ClusterRuntime;
 use crate::initial_state::{Readers, StreamStart};
 use crate::message::{ClusterMessage, PendingReplies};
-use crate::realm::CommitError;
+use crate::realm_log::CommitError;
 
 impl Driver {
     /// A driver of a cluster. Everything is published when this returns.

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use forewarn_control::{Chain, ControlState, Stream};
+use forewarn_control::{ControlState, Stream};
 use forewarn_lifecycle::{Name, Now, Seed};
 use forewarn_peers::{PeerIdentity, RealmAuthority};
 use forewarn_realm::{
@@ -16,8 +16,8 @@ use forewarn_store::{Journal, Options, Recovered};
 use forewarn_types::Moment;
 
 use super::RealmPlan;
-use super::time::stream_time;
 use crate::clock::Clock;
+use crate::realm_log::{place, stream_time};
 
 /// The format in which records are written.
 pub(crate) const FORMAT: u32 = 1;
@@ -146,9 +146,4 @@ fn positions(found: &Recovered) -> BTreeMap<Stream, StreamPosition> {
     let clusters = found.state.clusters();
     let clusters = clusters.filter_map(|(id, state)| place(Stream::Cluster(id), state.position()));
     shared.into_iter().chain(clusters).collect()
-}
-
-/// A place in a stream with the end of its audit log.
-pub(crate) fn place(at: forewarn_control::StreamPosition, chain: Chain) -> StreamPosition {
-    StreamPosition { number: at.number, records: at.records, chain }
 }

@@ -7,20 +7,17 @@
 mod confirmation;
 mod handle;
 mod join;
-mod log;
 mod peer_side;
 mod plan;
 mod takeover;
 mod task;
 #[cfg(test)]
 mod tests;
-mod time;
 mod view;
 
 pub(crate) use confirmation::{Confirmations, StreamNumbers};
 pub(crate) use handle::RealmHandle;
-pub(crate) use join::{JoinedRealm, join, place};
-pub(crate) use log::{CommitError, NewOwnership, StreamLog, realm_revision};
+pub(crate) use join::{JoinedRealm, join};
 pub(crate) use peer_side::{HeartbeatSide, PeerSide};
 pub use plan::RealmPlan;
 pub(crate) use task::{RealmTask, stay_member};

@@ -7,14 +7,13 @@ use forewarn_ownership::{BootId, ServerName, successor_clock};
 use forewarn_realm::{NewStream, OwnedStream, ReadFrom, Realm, StreamPosition, TakeoverOutcome};
 use tokio::sync::Mutex;
 
-use super::NewOwnership;
 use super::join::FORMAT;
-use super::time::stream_time;
 use super::view::uptime;
 use crate::boot;
 use crate::clock::Clock;
 use crate::clusters::ClusterLink;
 use crate::message::ClusterMessage;
+use crate::realm_log::{NewOwnership, stream_time};
 
 /// A cluster to take over.
 pub(crate) struct Takeover {

@@ -16,8 +16,9 @@ use super::handle::{ClusterOwner, Owners, PeerClients};
 use super::takeover::{Takeover, take_over};
 use super::view::{SharedView, uptime};
 use crate::clusters::ClusterRegistry;
-use crate::driver::{DriverContext, Role};
+use crate::driver::DriverContext;
 use crate::message::{ClusterMessage, SharedMessage};
+use crate::role::Role;
 
 /// Interval of checks for lost owners.
 const TICK: Duration = Duration::from_millis(50);

@@ -1,8 +1,8 @@
 //! Stored states, trims and removals.
 
 use forewarn_control::{ClusterId, Record};
+use forewarn_observer::random::{build, layouts, random_operations};
 use forewarn_realm::{OwnedStream, ReadFrom, SnapshotProgress, StreamStart, TrimProgress};
-use forewarn_testkit::observed::random::{build, layouts, random_operations};
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::TestRunner;
 

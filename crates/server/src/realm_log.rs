@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
-use forewarn_control::{AuditEntry, Record, StreamPosition};
+use forewarn_control::{AuditEntry, Chain, Record, StreamPosition};
 use forewarn_lifecycle::Steady;
+use forewarn_ownership::{BootId, ClockAnchor, HeadClock};
 use forewarn_realm::{
     AuditMode, Batch, CommitFate, CommitOutcome, NewBatch, OwnedStream, SharedOutcome, SharedStream,
-    StreamHead,
+    StreamHead, StreamPosition as LogPosition, StreamTime,
 };
 use forewarn_store::AppendError;
 use tokio::sync::Mutex;
 
-use super::time::stream_time;
 use crate::clock::Clock;
 
 /// The log of a stream in a realm, of which the journal of this server has a copy.
@@ -100,6 +100,19 @@ impl StreamLog {
         let content = shared.lock().await.catch_up().await;
         content.map(|content| content.batches).map_err(|error| CommitError::NotCommitted(error.to_string()))
     }
+}
+
+/// The clocks of a commit.
+pub(crate) fn stream_time(clock: &Clock) -> StreamTime {
+    let now = clock.now();
+    let anchor =
+        clock.boot().map(|boot| ClockAnchor { boot: BootId(boot.id), offset_millis: boot.offset_millis });
+    StreamTime { clock: HeadClock { steady: now.steady, anchor }, wall: now.wall }
+}
+
+/// A place in a stream with the end of its audit log.
+pub(crate) fn place(at: StreamPosition, chain: Chain) -> LogPosition {
+    LogPosition { number: at.number, records: at.records, chain }
 }
 
 /// The revision of a state in a realm: plans that were made on one server are valid on another. Decisions that are not in
