@@ -9,13 +9,13 @@ use forewarn_control::{ClusterId, Stream};
 use forewarn_lifecycle::Name;
 use forewarn_ownership::{ClockVerdict, ClusterStanding, ServerName, attempts};
 use forewarn_peers::{Heartbeats, Peer, PeerClient, PeerIdentity, PeerLimits};
-use forewarn_realm::{Batch, Follower, LeaseId, OwnerRecord, Realm, RealmChange, ServerRecord};
+use forewarn_realm::{Batch, Follower, LeaseId, OwnerRecord, ReadFrom, Realm, RealmChange, RealmError, ServerRecord};
 use tokio::sync::{mpsc, watch};
 
 use super::handle::{ClusterOwner, Owners, PeerClients};
 use super::takeover::{Takeover, take_over};
 use super::view::{SharedView, uptime};
-use crate::clusters::ClusterRegistry;
+use crate::clusters::{ClusterLink, ClusterRegistry};
 use crate::driver::{DriverContext, Role};
 use crate::message::{ClusterMessage, SharedMessage};
 
@@ -65,9 +65,15 @@ impl RealmTask {
                 },
                 Some((cluster, term)) = taken.recv() => {
                     self.taking.remove(&cluster);
-                    if let Some(term) = term {
-                        self.view.lock().driven.insert(cluster, term);
-                        self.publish_owners();
+                    match term {
+                        Some(term) if self.view.owner(cluster).is_some_and(|owner| owner.term.0 > term) => {
+                            self.follow_again(cluster);
+                        }
+                        Some(term) => {
+                            self.view.lock().driven.insert(cluster, term);
+                            self.publish_owners();
+                        }
+                        None => {}
                     }
                 }
                 _ = tick.tick() => {
@@ -150,6 +156,19 @@ impl RealmTask {
             }
         }
         self.publish_owners();
+    }
+
+    /// Another server has taken over before this one noticed that it was the owner: its driver has ignored batches.
+    fn follow_again(&self, cluster: ClusterId) {
+        let Some(link) = self.clusters.get(cluster) else { return };
+        link.post(ClusterMessage::Disown);
+        let realm = self.realm.clone();
+        tokio::spawn(async move {
+            while let Err(error) = send_missing(&realm, cluster, &link).await {
+                tracing::warn!(%error, "cannot follow the log; trying again");
+                tokio::time::sleep(FOLLOWER_PAUSE).await;
+            }
+        });
     }
 
     /// Publishes the owners of clusters. This server counts as an owner once its driver decides.
@@ -255,6 +274,17 @@ impl RealmTask {
             });
         }
     }
+}
+
+/// Gives a driver the batches that it lacks.
+async fn send_missing(realm: &Realm, cluster: ClusterId, link: &ClusterLink) -> Result<(), RealmError> {
+    // A driver that has ended lacks nothing.
+    let Ok(at) = link.call(|reply| ClusterMessage::Position { reply }).await else { return Ok(()) };
+    let from = if at.number > 0 { ReadFrom::After(at) } else { ReadFrom::Beginning };
+    for batch in realm.read_stream(Stream::Cluster(cluster), from).await?.batches {
+        drop(link.messages.send(ClusterMessage::Logged(Box::new(batch))).await);
+    }
+    Ok(())
 }
 
 /// Waits until the server stops.
