@@ -81,7 +81,7 @@ impl ControlHandle {
         let exchange = Arc::new(HeartbeatSide(view.clone()));
         let heartbeats = Heartbeats::new(Arc::clone(&identity), exchange, times, limits);
         let follower = Follower::new(&realm, positions);
-        let (taking, early, is_current) = Default::default();
+        let (taking, early, is_current, heads, lags) = Default::default();
         let context = context.clone();
         let task = RealmTask {
             realm,
@@ -95,6 +95,8 @@ impl ControlHandle {
             taking,
             is_current,
             early,
+            heads,
+            lags,
             context,
         };
         let stopped = parts.context.stop.subscribe();

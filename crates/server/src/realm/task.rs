@@ -7,15 +7,17 @@ use std::time::Duration;
 
 use forewarn_control::{ClusterId, Stream};
 use forewarn_lifecycle::Name;
-use forewarn_ownership::{ClockVerdict, ClusterStanding, ServerName, attempts};
+use forewarn_ownership::{ClockVerdict, ClusterStanding, ServerName, Uptime, attempts};
 use forewarn_peers::{Heartbeats, Peer, PeerClient, PeerIdentity, PeerLimits};
-use forewarn_realm::{Batch, Follower, LeaseId, OwnerRecord, Realm, RealmChange, ServerRecord};
+use forewarn_realm::{
+    Batch, Follower, LeaseId, OwnerRecord, ReadFrom, Realm, RealmChange, RealmError, ServerRecord,
+};
 use tokio::sync::{mpsc, watch};
 
 use super::handle::{ClusterOwner, Owners, PeerClients};
 use super::takeover::{Takeover, take_over};
 use super::view::{SharedView, uptime};
-use crate::clusters::ClusterRegistry;
+use crate::clusters::{ClusterLink, ClusterRegistry};
 use crate::driver::DriverContext;
 use crate::message::{ClusterMessage, SharedMessage};
 use crate::role::Role;
@@ -28,6 +30,9 @@ const LEASE_RENEWAL: Duration = Duration::from_secs(1);
 
 /// Pause after the log could not be followed.
 const FOLLOWER_PAUSE: Duration = Duration::from_millis(100);
+
+/// Milliseconds after which a copy that lacks batches is completed.
+const LAG_MILLIS_MAX: u64 = 1_000;
 
 /// Changes that wait for the task.
 const CHANGES_WAITING_MAX: usize = 1_024;
@@ -49,6 +54,10 @@ pub(crate) struct RealmTask {
     pub(crate) is_current: bool,
     /// Batches of clusters that the shared state does not have yet.
     pub(crate) early: BTreeMap<ClusterId, VecDeque<Box<Batch>>>,
+    /// Numbers of the last batches in the log.
+    pub(crate) heads: BTreeMap<ClusterId, u64>,
+    /// Copies that lack batches: the number that they stand at, and since when.
+    pub(crate) lags: BTreeMap<ClusterId, (u64, Uptime)>,
 }
 
 impl RealmTask {
@@ -66,9 +75,15 @@ impl RealmTask {
                 },
                 Some((cluster, term)) = taken.recv() => {
                     self.taking.remove(&cluster);
-                    if let Some(term) = term {
-                        self.view.lock().driven.insert(cluster, term);
-                        self.publish_owners();
+                    match term {
+                        Some(term) if self.view.owner(cluster).is_some_and(|owner| owner.term.0 > term) => {
+                            self.follow_again(cluster);
+                        }
+                        Some(term) => {
+                            self.view.lock().driven.insert(cluster, term);
+                            self.publish_owners();
+                        }
+                        None => {}
                     }
                 }
                 _ = tick.tick() => {
@@ -76,6 +91,7 @@ impl RealmTask {
                     self.check_clock();
                     self.forget_lost();
                     self.send_early().await;
+                    self.complete_copies();
                     self.begin_takeovers(&done);
                 }
                 () = stopped(&mut stop) => break,
@@ -96,6 +112,9 @@ impl RealmTask {
                 tracing::error!(%stream, "log no longer has the batches that this server lacks");
             }
             RealmChange::Current(_) => self.is_current = true,
+            RealmChange::Head { stream: Stream::Cluster(id), head } => {
+                self.heads.insert(id, head.head.number);
+            }
             RealmChange::Preferred { .. }
             | RealmChange::Head { .. }
             | RealmChange::Removed(_)
@@ -156,6 +175,47 @@ impl RealmTask {
             link.post(ClusterMessage::Disown);
         }
         self.publish_owners();
+    }
+
+    /// Another server has taken over before this one noticed that it was the owner: its driver has ignored batches.
+    fn follow_again(&self, cluster: ClusterId) {
+        let Some(link) = self.clusters.get(cluster) else { return };
+        link.post(ClusterMessage::Disown);
+        self.complete_copy(cluster, link);
+    }
+
+    /// Completes copies that have lacked batches for a while: their drivers may have ignored some.
+    fn complete_copies(&mut self) {
+        let (now, snapshot) = (uptime(), self.context.broadcasts.snapshot.load());
+        for (id, number) in &self.heads {
+            let is_follower = snapshot.runtimes.get(id).is_some_and(|view| view.role == Role::Follower);
+            let state = snapshot.state.cluster(*id).filter(|_| is_follower);
+            let at = state.map(|state| state.position().map_or(0, |position| position.number));
+            let Some(at) = at.filter(|at| at < number) else {
+                self.lags.remove(id);
+                continue;
+            };
+            let lag = self.lags.entry(*id).or_insert((at, now));
+            if lag.0 == at && now.since(lag.1) < LAG_MILLIS_MAX {
+                continue;
+            }
+            let is_stuck = lag.0 == at;
+            *lag = (at, now);
+            if let Some(link) = self.clusters.get(*id).filter(|_| is_stuck) {
+                self.complete_copy(*id, link);
+            }
+        }
+    }
+
+    /// Gives a driver the batches that its copy lacks.
+    fn complete_copy(&self, cluster: ClusterId, link: ClusterLink) {
+        let realm = self.realm.clone();
+        tokio::spawn(async move {
+            while let Err(error) = send_missing(&realm, cluster, &link).await {
+                tracing::warn!(%error, "cannot follow the log; trying again");
+                tokio::time::sleep(FOLLOWER_PAUSE).await;
+            }
+        });
     }
 
     /// Publishes the owners of clusters. This server counts as an owner once its driver decides.
@@ -271,6 +331,17 @@ impl RealmTask {
             });
         }
     }
+}
+
+/// Gives a driver the batches that it lacks.
+async fn send_missing(realm: &Realm, cluster: ClusterId, link: &ClusterLink) -> Result<(), RealmError> {
+    // A driver that has ended lacks nothing.
+    let Ok(at) = link.call(|reply| ClusterMessage::Position { reply }).await else { return Ok(()) };
+    let from = if at.number > 0 { ReadFrom::After(at) } else { ReadFrom::Beginning };
+    for batch in realm.read_stream(Stream::Cluster(cluster), from).await?.batches {
+        drop(link.messages.send(ClusterMessage::Logged(Box::new(batch))).await);
+    }
+    Ok(())
 }
 
 /// Waits until the server stops.
