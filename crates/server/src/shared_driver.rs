@@ -89,7 +89,11 @@ impl SharedDriver {
             for message in messages.drain(..) {
                 match message {
                     SharedMessage::Request { request, reply } => self.handle_request(request, reply),
-                    SharedMessage::Logged(batch) => self.follow(*batch).await,
+                    SharedMessage::Logged(batch) => {
+                        // Decisions before it are committed first, or again after it.
+                        self.commit().await;
+                        self.follow(*batch).await;
+                    }
                     SharedMessage::RecordClock { now, reply } => {
                         self.record(Record::clock(now));
                         self.batch.recorded.push(reply);

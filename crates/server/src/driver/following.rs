@@ -10,7 +10,7 @@
 
 use std::sync::Arc;
 
-use forewarn_control::{Chain, ClusterEntry, Entry, Record, Stream};
+use forewarn_control::{Chain, ClusterEntry, ControlError, Entry, Record, Stream};
 use forewarn_lifecycle::MaintenanceId;
 use forewarn_realm::{AuditMode, Batch as LoggedBatch};
 use forewarn_store::AppendError;
@@ -144,9 +144,7 @@ impl Driver {
         self.journal.set_log(StreamLog::Owned(log));
         self.context.clock = self.context.clock.continued_from(clock);
         self.recorded_clock = self.context.clock.now();
-        let unread = std::mem::take(&mut self.unread);
         self.show_held();
-        self.unread = unread;
         self.runtime.role = Role::Owner;
         self.restart_runtime();
         self.publish_all();
@@ -160,11 +158,17 @@ impl Driver {
             return;
         }
         tracing::info!(cluster = self.id.0, "another server owns the cluster");
+        let undone = std::mem::take(&mut self.batch);
+        (self.state, self.audit_end) = (Arc::clone(&self.logged.0), self.logged.1);
+        undone.pending.reject(&ControlError::Elsewhere);
         self.runtime.role = Role::Follower;
         self.journal.set_log(StreamLog::Followed);
         self.runtime.wake_impact_tasks();
         self.restart_runtime();
-        self.publish_snapshot();
+        // Announcements that are held are not shown yet.
+        if self.held.first_position.is_none() {
+            self.publish_snapshot();
+        }
     }
 
     /// Forgets actions under way: they are those of the owner.

@@ -304,6 +304,10 @@ impl Driver {
     /// Commits the batch: first durable, then published, answered and carried out. If the journal cannot be written,
     /// nothing of it happens.
     async fn commit(&mut self) {
+        if self.runtime.role == Role::Follower {
+            // It has decided nothing, and publishes what it follows.
+            return self.replies.extend(std::mem::take(&mut self.batch).pending);
+        }
         loop {
             let mut batch = std::mem::take(&mut self.batch);
             if let Err(error) = self.make_durable(&mut batch).await {

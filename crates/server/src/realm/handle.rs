@@ -21,7 +21,9 @@ use crate::clusters::ClusterLink;
 const OWNER_WAIT: Duration = Duration::from_secs(3);
 const ATTEMPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// Longest wait for the decision of a driver of this server.
+/// Longest wait for the decision of a driver of this server: about a request of a VM, and about one of an operator, which
+/// may be large.
+const VM_DECISION_WAIT: Duration = Duration::from_secs(2);
 const DECISION_WAIT: Duration = Duration::from_secs(30);
 
 /// The owner of a cluster, and the term of its ownership.
@@ -62,7 +64,7 @@ impl RealmHandle {
             let owner = owners.borrow_and_update().get(&id).cloned();
             let answer = match owner {
                 Some(owner) if owner.server == self.own => {
-                    match tokio::time::timeout(DECISION_WAIT, link.request(request.clone())).await {
+                    match tokio::time::timeout(decision_wait(&request), link.request(request.clone())).await {
                         Ok(Err(ControlError::Elsewhere)) => None,
                         Ok(answer) => Some(answer),
                         // The engine does not answer. The request may still be carried out.
@@ -103,6 +105,21 @@ impl RealmHandle {
     /// Waits until the published state contains everything that was committed before this call.
     pub(crate) async fn confirm(&self, broadcasts: &Broadcasts) -> Result<(), ControlError> {
         self.confirmations.confirm(broadcasts).await
+    }
+}
+
+fn decision_wait(request: &ClusterRequest) -> Duration {
+    match request {
+        ClusterRequest::Rules(_) => VM_DECISION_WAIT,
+        ClusterRequest::Commands(_)
+        | ClusterRequest::ScaleSet { .. }
+        | ClusterRequest::Transaction { .. }
+        | ClusterRequest::Report { .. }
+        | ClusterRequest::Suspend { .. }
+        | ClusterRequest::Remind { .. }
+        | ClusterRequest::Sweep
+        | ClusterRequest::AdvanceWebhooks(_)
+        | ClusterRequest::Close { .. } => DECISION_WAIT,
     }
 }
 
