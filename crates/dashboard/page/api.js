@@ -58,15 +58,16 @@ export function newKey() {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
-/** Every item of a list, page by page. */
-export async function all(path, parameters, itemsMax = Infinity) {
+/** Every item of a list, page by page, with a pause between pages. */
+export async function all(path, parameters, pause = 0) {
   const items = [];
   let after;
   do {
+    if (after && pause) await new Promise((resolve) => setTimeout(resolve, pause));
     const page = await get(path, { limit: PAGE_ITEMS, ...parameters, after });
     items.push(...page.items);
     after = page.next;
-  } while (after && items.length < itemsMax);
+  } while (after);
   return items;
 }
 

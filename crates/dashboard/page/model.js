@@ -12,6 +12,7 @@ const RECONNECT_MILLIS = 1000;
 const BATCH_MILLIS = 120;
 const SINGLE_READS_MAX = 24;
 const WHOLE_READ_PAUSE = 3000;
+const PAGE_PAUSE = 50; // between the pages of such a read, so that frames between them have room for the page
 const HISTORY_ENTRIES = 2000;
 const SOON = 5 * 60_000;
 const FAILED_FOR = 24 * 3600_000;
@@ -67,6 +68,8 @@ class Model {
   #dirty = new Map();
   #batch = 0;
   #wholeReads = new Set();
+  // Lists that are being read: { topic, items }, of which the items were read alone meanwhile, and are newer.
+  #reading = new Set();
   #older = null;
 
   constructor() {
@@ -272,33 +275,51 @@ class Model {
       this.#wholeReads.add(topic);
       setTimeout(() => {
         this.#wholeReads.delete(topic);
-        this.#read(topic).catch((problem) => this.#fail(problem));
+        this.#read(topic, PAGE_PAUSE).catch((problem) => this.#fail(problem));
       }, this.machines.size > 1000 ? WHOLE_READ_PAUSE : BATCH_MILLIS);
       return;
     }
     await Promise.all([...names].map(async (name) => {
       const path = encodeURIComponent(name).replaceAll("%2F", "/");
       try {
-        this[topic].set(name, await get(`/v1/${topic}/${path}`, { cluster: this.cluster }));
+        this.#put(topic, name, await get(`/v1/${topic}/${path}`, { cluster: this.cluster }));
       } catch (problem) {
         if (problem.status !== 404) throw problem;
-        this[topic].delete(name);
+        this.#put(topic, name, null);
       }
     }));
     this.#notify(topic);
   }
 
+  /** Takes an item that was read alone; null if it is gone. */
+  #put(topic, name, item) {
+    for (const reading of this.#reading) if (reading.topic === topic) reading.items.set(name, item);
+    if (item) this[topic].set(name, item);
+    else this[topic].delete(name);
+  }
+
   /** Reads a whole list. */
-  async #read(topic) {
+  async #read(topic, pause = 0) {
     if ((topic === "hosts" || topic === "rollouts") && !this.seesHosts) return;
-    if (topic === "clusters") {
-      this.clusters = await all("/v1/clusters");
-    } else {
-      const ended = topic === "rollouts" ? true : null;
-      const items = await all(`/v1/${topic.toLowerCase()}`, { cluster: this.cluster, ended });
-      this[topic] = new Map(items.map((item) => [LISTS[topic](item), item]));
-    }
+    if (topic === "clusters") this.clusters = await all("/v1/clusters");
+    else await this.#readList(topic, pause);
     this.#notify(topic);
+  }
+
+  async #readList(topic, pause) {
+    const stream = this.#stream;
+    const reading = { topic, items: new Map() };
+    this.#reading.add(reading);
+    try {
+      const ended = topic === "rollouts" ? true : null;
+      const items = await all(`/v1/${topic.toLowerCase()}`, { cluster: this.cluster, ended }, pause);
+      // After a new beginning, perhaps with another cluster, a newer list is there or comes.
+      if (stream !== this.#stream) return;
+      this[topic] = new Map(items.map((item) => [LISTS[topic](item), item]));
+    } finally {
+      this.#reading.delete(reading);
+    }
+    for (const [name, item] of reading.items) this.#put(topic, name, item);
   }
 
   #readEntries = (before) => get("/v1/audit", { cluster: this.cluster, limit: 1000, before });

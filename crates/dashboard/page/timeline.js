@@ -48,7 +48,7 @@ export function open(main, { parameters }) {
     readOlder();
   };
   const chart = new Chart({ label: "Timeline of events. Arrow keys pan, plus and minus zoom, n goes to now; Tab goes to the bars.",
-    onMove: moved, onDraw: () => drawStatus() });
+    onMove: moved, onDraw: () => (drawStatus(), card.update(chart.found)) });
   const bar = toolbar();
   const chartView = h("div", { hidden: true }, status, chart.element, card.element, legendOf());
   replace(main, h("h1", { class: "sr" }, "Timeline"), bar.element, empty, chartView, table);
@@ -155,10 +155,7 @@ export function open(main, { parameters }) {
     apply();
     readOlder();
   };
-  const draw = () => {
-    chart.update(lanes);
-    card.update(chart.found);
-  };
+  const draw = () => chart.update(lanes);
   const drawing = paced(UPDATE_PAUSE, [read, draw]);
 
   const apply = () => {

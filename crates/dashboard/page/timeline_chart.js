@@ -1,24 +1,22 @@
 // The chart of the timeline: lanes, axis, bars and the line of now. Only what is visible is in the document. A tick moves the
-// line of now and the growing bars; everything else is drawn again only when data or view change.
+// line of now and the growing bars; a lane is drawn again when its bars change, everything when the view or the lanes change.
 
 import { h, s } from "./dom.js";
-import { DAY, HOUR, SECOND, clamp, clockTime, fullDay, fullTime, parseTime } from "./format.js";
+import { DAY, HOUR, SECOND, clamp, clockTime, fullDay, fullTime } from "./format.js";
 import { model } from "./model.js";
 import { marks } from "./timeline_axis.js";
-import { cutText, drawBar, drawCluster, hatches } from "./timeline_bars.js";
-import { contentOf, endOf, isWithin, rolloutText, stateOf } from "./timeline_data.js";
+import { cutText, hatches } from "./timeline_bars.js";
+import { isWithin, stateOf } from "./timeline_data.js";
+import { AXIS, LANE_PAD, contentOfLane, drawLane } from "./timeline_lane.js";
 
-const AXIS = 44;
 const NOW_WIDTH = 70; // between now and a date, so that their texts do not overlap
-const LANE_PAD = 5;
 const ROLLOUT_ROW = 30;
-const NARROW = 8;
 const OVERSCAN = 0.2; // the part of the width that is drawn beyond each edge, for moving without drawing
 const SETTLE = 160;
 const SIGHT = "200px";
 const clampSpan = (span) => clamp(span, 10 * SECOND, 90 * DAY);
 const ELEMENTS_MAX = 1200;
-const CONTENT_MAX = 200; // bars
+const LANES_PER_FRAME = 3;
 const SIZES = { full: { row: 36, bar: 12, above: 18 }, small: { row: 22, bar: 12, above: 6 } };
 
 export class Chart {
@@ -32,15 +30,18 @@ export class Chart {
   drawn = { from: 0, to: 1, now: 0 };
   current = "";
 
-  #shown = []; // drawn bars and clusters: { element, labels, bars, grow, state, item }
-  #byKey = new Map(); // the same by the key of each bar
+  #drawnLanes = new Map(); // by key: { lane, element, shown, content }
+  #byKey = new Map(); // drawn bars and clusters by the key of each bar
+  #outdated = new Map(); // lanes to draw again, by key
+  #part = 0; // the frame that draws some of them
+  #places = ""; // of all lanes
+  #top = 0;
   #dates = []; // { at, element } of the days on the axis
   #moving = []; // groups that move with the time
   #frame = 0;
   #width = 0;
   #settle = 0;
   #isUnseen = false;
-  #content = ""; // of the bars that are drawn, if it is known
 
   /** `onMove()` is called after each change of the visible time, `onDraw()` after each drawing and update. */
   constructor({ size = "full", label, onMove = () => {}, onDraw = () => {} }) {
@@ -63,43 +64,96 @@ export class Chart {
   close() {
     this.observer.disconnect();
     this.sight.disconnect();
-    cancelAnimationFrame(this.#frame);
-    clearTimeout(this.#settle);
+    this.#cancel();
   }
 
-  /** Shows lanes. They are drawn only if something visible has changed: a tick moves what is drawn. */
+  /** Cancels what was to be drawn. */
+  #cancel() {
+    for (const frame of [this.#frame, this.#part]) cancelAnimationFrame(frame);
+    clearTimeout(this.#settle);
+    [this.#frame, this.#part] = [0, 0];
+    this.#outdated.clear();
+  }
+
+  /** Shows lanes. If their places are the same, only those are drawn whose bars have changed: a tick moves the others. */
   update(lanes) {
     this.lanes = lanes;
     if (this.#isUnseen) return;
     this.#layout();
-    const bars = this.#inView(this.element.scrollTop).flatMap((lane) => lane.rows.flat());
-    const content = this.#contentOf(bars);
-    if (content && content === this.#content) this.#adopt(bars);
-    else this.#content = this.draw() ? content : "";
+    if (this.#placesOf() !== this.#places || !this.#shift()) return void this.draw();
+    this.#outdated = new Map(this.#inView().filter((lane) => !this.#adopt(lane)).map((lane) => [lane.key, lane]));
+    this.#move();
+    this.#drawSome();
   }
 
-  /** What is visible of bars, as text; empty if the text would be long, or does not tell everything. */
-  #contentOf(bars) {
+  #placesOf() {
+    return JSON.stringify([model.loadedFrom, this.lanes.map(({ key, title, top, height }) => [key, title, top, height])]);
+  }
+
+  /** The time that is drawn, which is longer than the visible one. */
+  #margins() {
     const { from, to } = this.range();
-    const margin = this.span * OVERSCAN;
-    const visible = bars.filter(({ item }) => isWithin(item, { from: from - margin, to: to + margin }));
-    if (visible.length > CONTENT_MAX || this.lanes.some(({ rollout }) => rollout)) return "";
-    const lanes = this.lanes.map(({ name, top, height }) => [name, top, height]);
-    return JSON.stringify([model.loadedFrom, lanes, visible.map(({ key, row, item }) => [key, row, contentOf(item)])]);
+    return { from: from - this.span * OVERSCAN, to: to + this.span * OVERSCAN };
   }
 
-  /** Takes new bars for those that are drawn and look the same. */
-  #adopt(bars) {
-    const byKey = new Map(bars.map((bar) => [bar.key, bar]));
-    for (const found of this.#shown) {
-      found.bars = found.bars.map((bar) => byKey.get(bar.key) ?? bar);
+  /** Takes the bars of a lane for those that are drawn. False if they do not look the same. */
+  #adopt(lane) {
+    const drawn = this.#drawnLanes.get(lane.key);
+    if (!drawn?.content || drawn.content !== contentOfLane(lane, this.#margins())) return false;
+    const bars = new Map(lane.rows.flat().map((bar) => [bar.key, bar]));
+    for (const found of drawn.shown) {
+      found.bars = found.bars.map((bar) => bars.get(bar.key) ?? bar);
       found.item = found.bars[0].item;
     }
-    this.onDraw();
+    drawn.lane = lane;
+    return true;
   }
 
-  #inView(top) {
-    return this.lanes.filter((lane) => lane.top + lane.height >= top && lane.top <= top + this.height);
+  /** Draws outdated lanes, some in each frame. */
+  #drawSome() {
+    if (this.#outdated.size === 0) return this.onDraw();
+    const focused = this.#focused;
+    for (const lane of [...this.#outdated.values()].slice(0, LANES_PER_FRAME)) {
+      this.#outdated.delete(lane.key);
+      const before = this.#drawnLanes.get(lane.key);
+      for (const { bars } of before.shown) for (const { key } of bars) this.#byKey.delete(key);
+      before.element.replaceWith(this.#drawLane(lane).element);
+    }
+    this.#setFocus(focused);
+    this.#part ||= requestAnimationFrame(() => {
+      this.#part = 0;
+      this.#drawSome();
+    });
+  }
+
+  #drawLane(lane) {
+    const gap = this.#shown.length > ELEMENTS_MAX ? 40 : 2;
+    const view = { x: this.x, left: this.left, width: this.#width, height: this.height, scale: this.scale, overscan: this.#overscan,
+      drawn: this.drawn, size: this.size, isSmall: this.isSmall, gap };
+    const drawn = { lane, content: contentOfLane(lane, this.#margins()), ...drawLane(lane, AXIS + lane.top - this.#top, view) };
+    this.#drawnLanes.set(lane.key, drawn);
+    for (const found of drawn.shown) for (const { key } of found.bars) this.#byKey.set(key, found);
+    return drawn;
+  }
+
+  get #shown() {
+    return [...this.#drawnLanes.values()].flatMap(({ shown }) => shown);
+  }
+
+  #inView() {
+    return this.lanes.filter((lane) => lane.top + lane.height >= this.#top && lane.top <= this.#top + this.height);
+  }
+
+  get #focused() {
+    return document.activeElement?.closest?.(".bar")?.dataset.key;
+  }
+
+  /** Gives the focus back to a bar. One bar is in the tab order: the current one, or the first. */
+  #setFocus(focused) {
+    this.svg.querySelector("[tabindex='0']")?.setAttribute("tabindex", "-1");
+    (this.found(this.current) ?? this.#shown[0])?.element.setAttribute("tabindex", "0");
+    const bar = this.found(focused)?.element;
+    if (bar !== document.activeElement) bar?.focus({ preventScroll: true });
   }
 
   get #overscan() {
@@ -178,38 +232,44 @@ export class Chart {
 
   tick() {
     if (this.#isUnseen) return;
-    const now = model.now();
-    const isOther = this.#shown.some(({ state, item }) => state && state !== stateOf(item));
-    if (isOther || !this.#shift()) return this.request();
-    if (now === this.drawn.now) return;
-    this.drawn.now = now;
-    for (const { grow } of this.#shown) grow?.(now);
-    this.#moveNow(now);
+    if (!this.#shift()) return this.request();
+    if (model.now() === this.drawn.now) return;
+    this.#move();
+    if (this.#outdated.size) this.#drawSome();
+  }
+
+  /** Moves what depends on the time. Time alone changes states, too. */
+  #move() {
+    this.drawn.now = model.now();
+    const isOther = ({ state, item }) => state && state !== stateOf(item);
+    for (const { lane, shown } of this.#drawnLanes.values()) {
+      if (this.#outdated.has(lane.key)) continue;
+      if (shown.some(isOther)) this.#outdated.set(lane.key, lane);
+      else for (const { grow } of shown) grow?.(this.drawn.now);
+    }
+    this.#moveNow(this.drawn.now);
   }
 
   x = (time) => clamp(this.left + (time - this.drawn.from) * this.scale, -this.#width / 2, this.#width * 1.5);
 
-  /** Draws everything. False if there is no place for it, or nothing to draw. */
   draw() {
-    cancelAnimationFrame(this.#frame);
-    clearTimeout(this.#settle);
-    this.#frame = 0;
-    this.#content = "";
+    this.#cancel();
+    this.#places = "";
     // Everything is measured before anything changes: otherwise the browser would lay the page out in between.
     const { clientWidth: width, scrollTop } = this.element;
-    if (!width || this.lanes.length === 0) return false;
+    if (!width || this.lanes.length === 0) return;
     const heightMax = this.isSmall ? Infinity : roomFor(this.element);
     this.#layout();
     this.#resize(width, Math.min(AXIS + this.total, heightMax));
     const { height } = this;
-    const top = Math.min(scrollTop, AXIS + this.total - height);
+    this.#top = Math.min(scrollTop, AXIS + this.total - height);
     const longest = Math.max(8, ...this.lanes.map(({ name }) => name.length));
     this.left = Math.round(Math.min(longest * 7.4 + 20, width * 0.22));
     this.drawn = { ...this.range(), now: model.now() };
     this.scale = (width - this.left) / this.span;
-    const focused = document.activeElement?.closest?.(".bar")?.dataset.key;
+    const focused = this.#focused;
     const [axis, grid] = this.#axis();
-    const [names, rows, bars] = this.#lanes(top);
+    const [names, rows, bars] = this.#lanes();
     this.line = s("g", { class: "now" },
       s("path", { class: "now-line" }), s("text", { class: "now-text", y: 14, "text-anchor": "middle" }));
     this.#moving = [s("g", {}, grid, axis, this.line), s("g", {}, bars)];
@@ -223,11 +283,9 @@ export class Chart {
       ...clipped("plot", this.left, AXIS, width - this.left, rows, this.#moving[1]),
       this.#corner());
     this.#moveNow(this.drawn.now);
-    // One bar is in the tab order: the current one, or the first.
-    (this.found(this.current) ?? this.#shown[0])?.element.setAttribute("tabindex", "0");
-    this.found(focused)?.element.focus({ preventScroll: true });
+    this.#setFocus(focused);
+    this.#places = this.#placesOf();
     this.onDraw();
-    return true;
   }
 
   #resize(width, height) {
@@ -265,66 +323,20 @@ export class Chart {
         model.isVirtual ? "The server has a virtual clock: these are not the times of the real world" : "Coordinated Universal Time")));
   }
 
-  /** The lanes that are visible below a place. */
-  #lanes(top) {
+  #lanes() {
     const [names, rows, bars] = [[], [], []];
-    this.#shown = [];
+    this.#drawnLanes.clear();
     this.#byKey.clear();
-    for (const lane of this.#inView(top)) {
-      const y = AXIS + lane.top - top;
+    for (const lane of this.#inView()) {
+      const y = AXIS + lane.top - this.#top;
       rows.push(s("path", { class: "edge", d: `M${this.left} ${y + lane.height - 0.5}H${this.#width}` }));
       names.push(
         s("path", { class: "edge", d: `M0 ${y + lane.height - 0.5}H${this.left}` }),
         s("text", { class: "lane", x: 4, y: y + Math.min(lane.height / 2 + 4, 22) }, cutText(lane.name, this.left - 2),
           s("title", {}, lane.title)));
-      if (lane.rollout) bars.push(this.#rollout(lane.rollout, y));
-      const bottom = y + lane.height - LANE_PAD;
-      const rowTop = (index) => y + lane.own + index * this.size.row;
-      lane.rows.forEach((row, index) => rowTop(index) < bottom && bars.push(this.#row(row, rowTop(index))));
+      bars.push(this.#drawLane(lane).element);
     }
     return [names, rows, bars];
-  }
-
-  /** The row of a rollout itself: a thin line from its plan to its end, and what is left to do. */
-  #rollout(rollout, y) {
-    const begin = parseTime(rollout.planned_at) ?? this.drawn.now;
-    const end = parseTime(rollout.ended_at) ?? this.drawn.now;
-    const from = Math.max(this.x(begin), this.left + 4);
-    if (this.x(end) < this.left || from > this.#width) return null;
-    return s("g", { class: `rollout ${rollout.ended_at ? "done" : "started"}` },
-      s("rect", { class: "whole", x: this.x(begin), y: y + 20, height: 4, rx: 2, width: Math.max(2, this.x(end) - this.x(begin)) }),
-      s("text", { class: "label", x: from, y: y + 15 }, cutText(rolloutText(rollout), this.#width - from),
-        s("title", {}, rolloutText(rollout))));
-  }
-
-  /** The visible bars of a row; those that are too close are one. */
-  #row(row, y) {
-    if (y > this.height || y + this.size.row < AXIS) return null;
-    const { from, to, now } = this.drawn;
-    const margin = (this.#overscan + 24) / this.scale;
-    const groups = [];
-    const gap = this.#shown.length > ELEMENTS_MAX ? 40 : 2;
-    for (const bar of row) {
-      if (bar.item.begin > to + margin) break;
-      const end = endOf(bar.item, now);
-      if (end < from - margin) continue;
-      const [left, right] = [this.x(bar.item.begin), this.x(end)];
-      const isNarrow = right - left < NARROW;
-      const last = groups.at(-1);
-      if (last && left < last.right + (isNarrow || last.isNarrow ? gap : -0.5)) {
-        last.bars.push(bar);
-        last.right = Math.max(last.right, right);
-      } else groups.push({ bars: [bar], left, right: Math.max(right, left + NARROW), isNarrow });
-    }
-    return groups.map(({ bars, left }, index) => {
-      const room = Math.min(groups[index + 1]?.left ?? Infinity, left < this.#width ? this.#width : Infinity) - 6;
-      const place = { x: this.x, y: y + this.size.above, height: this.size.bar, room, left: this.left, hasLabels: !this.isSmall };
-      const found = bars.length > 1 ? drawCluster(bars, place, now) : drawBar(bars[0], place, now);
-      Object.assign(found, { bars, item: bars[0].item });
-      this.#shown.push(found);
-      for (const { key } of bars) this.#byKey.set(key, found);
-      return [found.element, found.labels];
-    });
   }
 
   #moveNow(now) {

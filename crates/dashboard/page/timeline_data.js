@@ -60,9 +60,9 @@ function historyOf({ id, kind, tenant, resources, cause, description, work = nul
 
 /** The hosts of an event. The log names all hosts of its work: those of other tenants are left out where that is known. */
 function hostsOf(history) {
-  const own = history.resources.map((name) => model.machines.get(`${history.tenant}/${name}`)?.host);
-  const known = history.hosts.filter((host) => own.includes(host));
-  return known.length ? known : history.hosts.length ? history.hosts : [...new Set(own.filter(Boolean))];
+  const own = new Set(history.resources.map((name) => model.machines.get(`${history.tenant}/${name}`)?.host).filter(Boolean));
+  const known = history.hosts.filter((host) => own.has(host));
+  return known.length ? known : history.hosts.length ? history.hosts : [...own];
 }
 
 /** The state of an event: an id, which is also the class of its bar, and a name. */
