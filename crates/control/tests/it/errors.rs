@@ -265,8 +265,7 @@ fn an_error_that_is_not_exact_is_rejected() {
         let problem = read(&missing).unwrap_err().to_string();
         assert!(problem.starts_with(&format!("missing field `{member}`")), "{problem}");
     }
-    for wrong in [json!("Nowhere"), json!({ "Refused": { "NoHost": "a b" } }), json!({ "Unavailable": {} })]
-    {
+    for wrong in [json!("Nowhere"), json!({ "Refused": { "NoHost": "a b" } }), json!({ "Unavailable": {} })] {
         assert!(read(&wrong).is_err(), "{wrong}");
     }
 }
