@@ -300,8 +300,7 @@ impl Results {
         let (noticed, missed) = (self.caught + self.timeout, self.missed.len());
         let (caught, timeout, unviable) = (self.caught, self.timeout, self.unviable);
         println!("caught {caught}, missed {missed}, timeout {timeout}, unviable {unviable}");
-        let unexplained = self.missed.iter().filter(|missed| !is_explained(missed, explained));
-        for missed in unexplained {
+        for missed in self.missed.iter().filter(|missed| !is_explained(missed, explained)) {
             println!("missed, and not explained in {EXPLAINED}: {missed}");
         }
         let viable = noticed + missed;

@@ -55,6 +55,12 @@ impl ServerName {
     }
 }
 
+impl From<ServerName> for Name {
+    fn from(ServerName(name): ServerName) -> Self {
+        name
+    }
+}
+
 impl From<Name> for ServerName {
     fn from(name: Name) -> Self {
         Self(name)

@@ -29,7 +29,6 @@ pub(crate) struct ClusterRuntime {
     pub(crate) times: WorkTimes,
     /// Number of decisions that have changed the cluster.
     pub(crate) revision: u64,
-    pub(crate) role: Role,
     pub(crate) scope: RealmScope,
 }
 
@@ -45,7 +44,6 @@ impl ClusterRuntime {
             outcomes: RecentOutcomes::default(),
             times: WorkTimes::default(),
             revision: 0,
-            role: Role::Owner,
             scope: RealmScope::Alone,
         }
     }
@@ -76,11 +74,11 @@ impl ClusterRuntime {
         was_delayed
     }
 
-    /// The part that readers see, and the number of the last audit entry.
-    pub(crate) fn view(&self, audit_end: u64) -> ClusterRuntimeView {
+    /// The part that readers see, with the part of this server and the number of the last audit entry.
+    pub(crate) fn view(&self, role: Role, audit_end: u64) -> ClusterRuntimeView {
         ClusterRuntimeView {
             revision: self.revision,
-            role: self.role,
+            role,
             next_simulated: self.simulator.next(),
             outcomes: self.outcomes.clone(),
             times: self.times.clone(),

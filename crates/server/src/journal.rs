@@ -15,8 +15,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use forewarn_control::{AuditEntry, Record, Stream};
+use forewarn_control::{AuditEntry, Record, Stream, StreamPosition};
 use forewarn_lifecycle::{Now, Seed};
+use forewarn_realm::{AuditMode, Batch, SharedStream};
 use forewarn_store::{
     AUDIT_RETENTION, AppendError, Appended, AuditCheck, AuditLogReader, CopyError, IfMissing, Journal,
     Options, Reach, RecentLog, Recovered, StreamState,
@@ -29,8 +30,6 @@ use crate::driver::SlowDisk;
 use crate::long_work::run_long_work;
 use crate::realm_log::{CommitError, StreamLog};
 use crate::role::{RealmScope, Role};
-use forewarn_control::StreamPosition;
-use forewarn_realm::{AuditMode, Batch, SharedStream};
 
 /// First and longest pause before the journal is reopened.
 const PAUSE_MIN: Duration = Duration::from_millis(100);
@@ -233,7 +232,10 @@ impl JournalHandle {
 impl StreamJournal {
     /// The same journal for another stream.
     pub(crate) fn of(&self, stream: Stream) -> Self {
-        let log = if self.is_of_a_realm() { StreamLog::Followed } else { StreamLog::None };
+        let log = match self.scope() {
+            RealmScope::Alone => StreamLog::None,
+            RealmScope::Realm => StreamLog::Followed,
+        };
         Self { stream, log, ..self.clone() }
     }
 
@@ -295,17 +297,12 @@ impl StreamJournal {
         self.log.missing_batches().await
     }
 
-    /// Returns true if the journal is a copy of the log of a realm.
-    pub(crate) fn is_of_a_realm(&self) -> bool {
-        match self.log {
-            StreamLog::None => false,
-            StreamLog::Followed | StreamLog::Owned(_) | StreamLog::Shared(_) => true,
-        }
-    }
-
-    /// The servers that VMs may poll.
+    /// The servers that VMs may poll: others too, if the journal is a copy of the log of a realm.
     pub(crate) fn scope(&self) -> RealmScope {
-        if self.is_of_a_realm() { RealmScope::Realm } else { RealmScope::Alone }
+        match self.log {
+            StreamLog::None => RealmScope::Alone,
+            StreamLog::Followed | StreamLog::Owned(_) | StreamLog::Shared(_) => RealmScope::Realm,
+        }
     }
 
     /// Copies a batch of the log of the realm.

@@ -22,6 +22,7 @@ use crate::initial_state::StreamStart;
 use crate::journal::StreamJournal;
 use crate::message::{PendingReplies, ReplySender, SharedMessage};
 use crate::realm_log::{CommitError, realm_revision};
+use crate::role::{RealmScope, Role};
 use crate::snapshot::Snapshot;
 
 pub(crate) struct SharedDriver {
@@ -160,7 +161,7 @@ impl SharedDriver {
     fn record_boot(&mut self) {
         if let Some(boot) = self.context.clock.boot().filter(|boot| self.state.boot() != Some(*boot))
             && self.journal.is_durable()
-            && !self.journal.is_of_a_realm()
+            && self.journal.scope() == RealmScope::Alone
         {
             self.record(Record::booted(self.context.clock.now(), Stream::Shared, boot));
         }
@@ -197,8 +198,8 @@ impl SharedDriver {
     }
 
     fn publish_snapshot(&mut self) {
-        if self.journal.is_of_a_realm() {
-            self.revision = realm_revision(self.log_number());
+        if self.journal.scope() == RealmScope::Realm {
+            self.revision = realm_revision(self.state.log_number());
         }
         let (state, revision) = (&self.state, self.revision);
         self.context.broadcasts.publish(|snapshot| {
@@ -300,7 +301,7 @@ impl SharedDriver {
         for (id, start) in &clusters {
             let mut runtime = ClusterRuntime::new(*id, Arc::clone(directory), now);
             runtime.revision = first_revision(*self.context.broadcasts.replacements.borrow());
-            snapshot.show_runtime(*id, &Arc::new(runtime.view(start.audit_end.number)));
+            snapshot.show_runtime(*id, &Arc::new(runtime.view(Role::Owner, start.audit_end.number)));
         }
         self.context.broadcasts.snapshot.store(Arc::new(snapshot));
         directory.restart(&self.context.broadcasts);
@@ -340,7 +341,7 @@ impl SharedDriver {
 impl SharedDriver {
     /// Copies a batch that another server has written. One that the state contains already is ignored.
     async fn follow(&mut self, logged: LoggedBatch) {
-        if logged.number != self.log_number() + 1 {
+        if logged.number != self.state.log_number() + 1 {
             return;
         }
         let copied = match self.journal.copy_batch(&logged).await {
@@ -379,11 +380,6 @@ impl SharedDriver {
             self.handle_request(Box::new(request), reply);
         }
         self.commit().await;
-    }
-
-    /// Number of the last batch that the state contains.
-    fn log_number(&self) -> u64 {
-        self.state.position().map_or(0, |position| position.number)
     }
 
     /// Puts the place of a batch in the log of a realm before its records.

@@ -15,7 +15,7 @@ pub fn find_or_skip(name: &str) -> Option<PathBuf> {
     find(name).or_else(|| skip(name))
 }
 
-/// The loud word.
+/// Reports a missing program: the test is skipped, or fails with `CI=true`.
 pub fn skip(name: &str) -> Option<PathBuf> {
     let is_ci = env::var_os("CI").is_some_and(|value| value == "true");
     assert!(!is_ci, "not installed: {name}; with CI=true a test that cannot run has failed");

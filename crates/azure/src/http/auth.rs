@@ -24,6 +24,7 @@ use forewarn_server::operator::{Access, ForeignRequest, HostNames, TokenError, b
 use forewarn_server::{ControlHandle, ExtensionMount, Scheme, TlsListener, authenticate_connection};
 use serde_json::json;
 
+use super::errors::of_problem;
 use super::login::{self, Credentials, Login, LoginDirectory};
 use super::public_routes::PublicRoute;
 use super::signing::Purpose;
@@ -80,18 +81,24 @@ impl ArmEndpoint {
         }
         match PublicRoute::at(request.uri().path()) {
             Some(route) => self.answer_public(route, request).await.unwrap_or_else(|refused| show(&refused)),
-            None if self.context.control.confirm_reads().await.is_err() => busy(),
-            None => match self.admit(&request) {
-                Ok(permit) => {
-                    let (mut request, permit) = (request, Arc::new(permit));
-                    if authenticate_connection(&request, &permit).is_err() {
-                        return busy();
-                    }
-                    request.extensions_mut().insert(permit);
-                    super::respond(State(self.context.clone()), request).await
+            None => self.answer_admitted(request).await,
+        }
+    }
+
+    async fn answer_admitted(&self, request: Request) -> Response {
+        if let Err(error) = self.context.control.confirm_reads().await {
+            return show(&of_problem(&error));
+        }
+        match self.admit(&request) {
+            Ok(permit) => {
+                let (mut request, permit) = (request, Arc::new(permit));
+                if authenticate_connection(&request, &permit).is_err() {
+                    return busy();
                 }
-                Err(why) => self.challenge(&request, &why),
-            },
+                request.extensions_mut().insert(permit);
+                super::respond(State(self.context.clone()), request).await
+            }
+            Err(why) => self.challenge(&request, &why),
         }
     }
 

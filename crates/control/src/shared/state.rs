@@ -148,6 +148,12 @@ impl SharedState {
         self.position
     }
 
+    /// Number of the last batch of the log that the state contains; 0 without one.
+    #[must_use]
+    pub fn log_number(&self) -> u64 {
+        self.position.map_or(0, |position| position.number)
+    }
+
     /// The state continues on another computer, with other secrets: clusters do not begin anew.
     pub(crate) fn renew(&mut self, secret: Seed) {
         (self.secret, self.boot, self.position) = (secret, None, None);

@@ -151,6 +151,12 @@ impl ClusterState {
         self.position
     }
 
+    /// Number of the last batch of the log that the state contains; 0 without one.
+    #[must_use]
+    pub fn log_number(&self) -> u64 {
+        self.position.map_or(0, |position| position.number)
+    }
+
     /// The request that has closed the cluster, if it is closed.
     #[must_use]
     pub fn closed(&self) -> Option<&ClosedBy> {

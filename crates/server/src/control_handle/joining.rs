@@ -20,8 +20,8 @@ use crate::hypervisor::Hypervisor;
 use crate::initial_state::{InitialState, Readers};
 use crate::journal::JournalHandle;
 use crate::realm::{
-    Confirmations, HeartbeatSide, JoinedRealm, PeerSide, RealmHandle, RealmPlan, RealmTask, SharedView,
-    StreamNumbers, join, stay_member,
+    Confirmations, FORMAT, HeartbeatSide, JoinedRealm, PeerSide, RealmHandle, RealmPlan, RealmTask,
+    SharedView, StreamNumbers, join, stay_member,
 };
 
 type RealmStartError = Box<dyn std::error::Error + Send + Sync>;
@@ -57,7 +57,7 @@ impl ControlHandle {
             clients: Arc::clone(&clients),
             confirmations: Confirmations::start(move || read_numbers(confirmed.clone())),
         };
-        let control = Self::on_own_threads_in(&initial, journal, clock, hypervisor, Some(handle))?;
+        let control = Self::on_own_threads(&initial, journal, clock, hypervisor, Some(handle))?;
         let parts = &control.parts;
         let (context, clusters) = (parts.context.clone(), parts.clusters.clone());
         let view =
@@ -66,7 +66,7 @@ impl ControlHandle {
         let record = ServerRecord {
             address,
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            formats: vec![1],
+            formats: vec![FORMAT],
             zone: plan.zone.clone(),
         };
         let side = Arc::new(PeerSide { view: view.clone(), clusters: clusters.clone() });

@@ -219,7 +219,7 @@ impl ControlHandle {
     pub async fn confirm_reads(&self) -> Result<(), ControlError> {
         match &self.parts.realm {
             None => Ok(()),
-            Some(realm) => realm.confirm(&self.parts.context.broadcasts).await,
+            Some(realm) => realm.confirmations.confirm(&self.parts.context.broadcasts).await,
         }
     }
 

@@ -87,15 +87,17 @@ impl ControlHandle {
         let options = Options { audit_retention: audit_keep, ..Options::new(seed, start) };
         let (journal, found) = Journal::open(directory, &options)?;
         // Two servers would decide about the same clusters.
-        let mut positions = found.state.clusters().map(|(_, cluster)| cluster.position());
-        if found.state.shared().position().is_some() || positions.any(|position| position.is_some()) {
+        let mut clusters = found.state.clusters();
+        let is_copy =
+            found.state.shared().log_number() > 0 || clusters.any(|(_, cluster)| cluster.log_number() > 0);
+        drop(clusters);
+        if is_copy {
             return Err(OpenError::OfRealm(directory.to_owned()));
         }
-        drop(positions);
         let clock = Clock::resumed(clock, found.clock, latest_boot(&found.state));
         let journal = JournalHandle::in_directory(directory.to_owned(), journal, audit_keep);
         let initial = InitialState::recovered(found, readers);
-        Self::on_own_threads(&initial, journal, clock, hypervisor).map_err(|source| OpenError::Io {
+        Self::on_own_threads(&initial, journal, clock, hypervisor, None).map_err(|source| OpenError::Io {
             doing: "start the threads of",
             path: directory.to_owned(),
             source,
@@ -108,22 +110,12 @@ impl ControlHandle {
     /// Returns an error if the threads cannot be started.
     pub fn start_in_memory(seed: Seed, clock: Clock, hypervisor: Hypervisor) -> io::Result<Self> {
         let initial = InitialState::new(ControlState::new(seed), seed);
-        Self::on_own_threads(&initial, JournalHandle::in_memory(), clock, hypervisor)
+        Self::on_own_threads(&initial, JournalHandle::in_memory(), clock, hypervisor, None)
     }
 
     /// Starts the drivers and their supervisor on threads of their own: a long decision, or a hanging disk, blocks
     /// writers of its cluster only.
-    fn on_own_threads(
-        initial: &InitialState,
-        journal: JournalHandle,
-        clock: Clock,
-        hypervisor: Hypervisor,
-    ) -> io::Result<Self> {
-        Self::on_own_threads_in(initial, journal, clock, hypervisor, None)
-    }
-
-    /// The same for a server in a realm.
-    pub(super) fn on_own_threads_in(
+    pub(super) fn on_own_threads(
         initial: &InitialState,
         journal: JournalHandle,
         clock: Clock,

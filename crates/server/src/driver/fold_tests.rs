@@ -20,7 +20,7 @@ async fn a_fold_drops_no_announcement_that_vms_may_not_have_read() {
     let mut journal = JournalHandle::in_directory(place.path().to_owned(), journal, AUDIT_RETENTION);
     let initial = InitialState::recovered(found, Readers::Absent);
     let clock = Clock::virtual_at(start().wall, Speed(0));
-    let context = context_of(&initial, clock);
+    let context = context_of(&initial, clock.clone());
     let (own, _) = mpsc::channel(1);
     let (_, stream) = initial.clusters(&journal).remove(0);
     let mut driver = Driver::new(ClusterId::DEFAULT, stream, context, own.downgrade());
@@ -34,14 +34,7 @@ async fn a_fold_drops_no_announcement_that_vms_may_not_have_read() {
     // Commits of other streams finish a fold.
     let shared = journal.of(Stream::Shared);
     for millis in 1..10 {
-        shared
-            .append(
-                &mut vec![Record::clock(Now::at_millis(millis))],
-                &[],
-                &crate::clock::Clock::virtual_at(Now::at_millis(1).wall, crate::clock::Speed(0)),
-            )
-            .await
-            .unwrap();
+        shared.append(&mut vec![Record::clock(Now::at_millis(millis))], &[], &clock).await.unwrap();
     }
     drop((driver, shared));
     journal.close();

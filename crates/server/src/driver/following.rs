@@ -30,11 +30,6 @@ pub(super) struct HeldBatches {
 }
 
 impl Driver {
-    /// Number of the last batch that the state contains.
-    pub(super) fn log_number(&self) -> u64 {
-        self.state.position().map_or(0, |position| position.number)
-    }
-
     /// The place of the copy in the log.
     pub(super) fn log_position(&self) -> forewarn_realm::StreamPosition {
         place(self.state.position().unwrap_or_default(), self.audit_end)
@@ -53,7 +48,7 @@ impl Driver {
     /// Copies a batch of the log. One that the state contains already is ignored; after a gap, the caller sends what is
     /// missing.
     pub(super) async fn follow(&mut self, logged: LoggedBatch) {
-        if self.runtime.role != Role::Follower || logged.number != self.log_number() + 1 {
+        if self.journal.role() != Role::Follower || logged.number != self.state.log_number() + 1 {
             return;
         }
         let announced = announced_at_end(&logged.records);
@@ -85,7 +80,7 @@ impl Driver {
 
     /// The owner has published everything up to that batch.
     pub(super) fn follow_publication(&mut self, number: u64) {
-        if self.runtime.role == Role::Follower && self.log_number() <= number {
+        if self.journal.role() == Role::Follower && self.state.log_number() <= number {
             self.unread.clear();
             self.show_held();
         }
@@ -138,30 +133,29 @@ impl Driver {
     /// that no VM may have read get their whole notice.
     pub(super) async fn begin_ownership(&mut self, ownership: NewOwnership) -> bool {
         let NewOwnership { log, number, clock } = ownership;
-        if self.runtime.role == Role::Owner || self.log_number() != number || self.journal.is_broken() {
+        if self.journal.role() == Role::Owner || self.state.log_number() != number || self.journal.is_broken()
+        {
             return false;
         }
         self.journal.set_log(StreamLog::Owned(log));
         self.context.clock = self.context.clock.continued_from(clock);
         self.recorded_clock = self.context.clock.now();
         self.show_held();
-        self.runtime.role = Role::Owner;
         self.restart_runtime();
         self.publish_all();
         self.resume().await;
-        self.runtime.role == Role::Owner
+        self.journal.role() == Role::Owner
     }
 
     /// Another server owns the cluster now. Decisions that are not in the log have not happened.
     pub(super) fn end_ownership(&mut self) {
-        if self.runtime.role == Role::Follower {
+        if self.journal.role() == Role::Follower {
             return;
         }
         tracing::info!(cluster = self.id.0, "another server owns the cluster");
         let undone = std::mem::take(&mut self.batch);
         (self.state, self.audit_end) = (Arc::clone(&self.logged.0), self.logged.1);
         undone.pending.reject(&ControlError::Elsewhere);
-        self.runtime.role = Role::Follower;
         self.journal.set_log(StreamLog::Followed);
         self.runtime.wake_impact_tasks();
         self.restart_runtime();
@@ -174,9 +168,9 @@ impl Driver {
     /// Forgets actions under way: they are those of the owner.
     fn restart_runtime(&mut self) {
         let now = self.context.clock.now().steady;
-        let ClusterRuntime { revision, role, scope, .. } = self.runtime;
+        let ClusterRuntime { revision, scope, .. } = self.runtime;
         self.runtime = ClusterRuntime::new(self.id, Arc::clone(&self.context.directory), now);
-        (self.runtime.revision, self.runtime.role, self.runtime.scope) = (revision, role, scope);
+        (self.runtime.revision, self.runtime.scope) = (revision, scope);
     }
 }
 

@@ -207,14 +207,14 @@ impl Driver {
         let rules = self.state.rules();
         let known = rules
             .maintenance(work)
-            .filter(|_| self.runtime.role == Role::Owner)
+            .filter(|_| self.journal.role() == Role::Owner)
             .filter(|known| !known.is_suspended(target));
         known.and_then(|known| known.action_on(target)).filter(|action| rules.barred_by(*action).is_none())
     }
 
     async fn handle_request(&mut self, request: Arc<ClusterRequest>, reply: ReplySender) {
         // The callers of refused requests may have gone; nothing has changed.
-        if self.runtime.role == Role::Follower {
+        if self.journal.role() == Role::Follower {
             return drop(reply.send(Err(ControlError::Elsewhere)));
         }
         if self.journal.is_broken() || self.journal.failure().is_some() {
@@ -304,7 +304,7 @@ impl Driver {
     /// Commits the batch: first durable, then published, answered and carried out. If the journal cannot be written,
     /// nothing of it happens.
     async fn commit(&mut self) {
-        if self.runtime.role == Role::Follower {
+        if self.journal.role() == Role::Follower {
             // It has decided nothing, and publishes what it follows.
             return self.replies.extend(std::mem::take(&mut self.batch).pending);
         }
@@ -395,7 +395,7 @@ impl Driver {
 
     /// Does the first thing that is due. Returns false if nothing is.
     fn step(&mut self, now: Now) -> bool {
-        let is_idle = self.runtime.role == Role::Follower
+        let is_idle = self.journal.role() == Role::Follower
             || self.readers == Readers::Absent
             || self.context.clock_hold.load(Ordering::Relaxed);
         if is_idle || self.journal.is_broken() || self.violation.is_some() {

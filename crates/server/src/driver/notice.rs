@@ -85,7 +85,7 @@ impl Driver {
     /// VMs can read documents from now on: announcements that none may have read before give a whole notice.
     pub(super) fn documents_became_readable(&mut self) {
         self.readers = Readers::Present;
-        if self.runtime.role == Role::Follower {
+        if self.journal.role() == Role::Follower {
             return;
         }
         // A broken journal names them when it is opened again.

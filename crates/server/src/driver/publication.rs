@@ -49,9 +49,9 @@ impl Driver {
     /// Publishes the state for readers.
     pub(super) fn publish_snapshot(&mut self) {
         if self.runtime.scope == RealmScope::Realm {
-            self.runtime.revision = realm_revision(self.log_number());
+            self.runtime.revision = realm_revision(self.state.log_number());
         }
-        let runtime = Arc::new(self.runtime.view(self.audit_end.number));
+        let runtime = Arc::new(self.runtime.view(self.journal.role(), self.audit_end.number));
         self.context.broadcasts.publish(|snapshot| snapshot.update_cluster(self.id, &self.state, &runtime));
     }
 }

@@ -28,7 +28,7 @@ impl Driver {
         let now = context.clock.now().steady;
         let mut runtime = ClusterRuntime::new(id, Arc::clone(&context.directory), now);
         runtime.revision = first_revision(*context.broadcasts.replacements.borrow());
-        (runtime.role, runtime.scope) = (journal.role(), journal.scope());
+        runtime.scope = journal.scope();
         let logged = (Arc::clone(&state), audit_end);
         let mut driver = Self {
             id,
@@ -57,7 +57,7 @@ impl Driver {
 
     /// Continues from the state of the journal: unfinished actions are carried out again, unused claims released.
     pub(super) async fn resume(&mut self) {
-        if self.runtime.role == Role::Follower {
+        if self.journal.role() == Role::Follower {
             return;
         }
         let now = self.context.clock.now();
@@ -163,7 +163,6 @@ impl Driver {
     /// Continues from the state of the journal that was opened again.
     pub(super) async fn reopen(&mut self, start: StreamStart<ClusterState>) {
         let StreamStart { state, journal, audit_end, unread, recorded } = start;
-        self.runtime.role = journal.role();
         self.logged = (Arc::clone(&state), audit_end);
         self.held = HeldBatches::default();
         (self.state, self.journal, self.recorded_clock) = (state, journal, recorded);

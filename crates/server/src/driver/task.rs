@@ -16,6 +16,7 @@ use crate::cluster_runtime::ClusterRuntime;
 use crate::clusters::ClusterLink;
 use crate::initial_state::StreamStart;
 use crate::message::ClusterMessage;
+use crate::role::Role;
 
 /// Messages that wait for a driver.
 const MESSAGES_WAITING_MAX: usize = 1_024;
@@ -45,7 +46,7 @@ pub(super) fn start_driver(
         Err(panic) => {
             report_failure(id, &link.failure, panic_text(&*panic));
             let runtime = ClusterRuntime::new(id, Arc::clone(directory), Steady::START);
-            let runtime = Arc::new(runtime.view(0));
+            let runtime = Arc::new(runtime.view(Role::Owner, 0));
             broadcasts.publish(|snapshot| snapshot.show_runtime(id, &runtime));
             return link;
         }

@@ -25,7 +25,9 @@ impl Driver {
         if self.stopping.is_some() {
             return STOPPING_POLL;
         }
-        if self.journal.is_broken() || self.readers == Readers::Absent || self.runtime.role == Role::Follower
+        if self.journal.is_broken()
+            || self.readers == Readers::Absent
+            || self.journal.role() == Role::Follower
         {
             return IDLE_SLEEP_MAX;
         }
@@ -40,7 +42,7 @@ impl Driver {
     /// Records the steady clock where it would otherwise stand still over a restart.
     pub(super) fn record_time_if_due(&mut self) {
         let clock = &self.context.clock;
-        if self.runtime.role == Role::Owner
+        if self.journal.role() == Role::Owner
             && self.journal.is_durable()
             && !self.journal.is_broken()
             && clock.kind() == ClockKind::Real

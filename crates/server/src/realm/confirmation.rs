@@ -69,14 +69,12 @@ impl Confirmations {
 /// Returns true if a snapshot contains the batches up to these numbers.
 fn contains(snapshot: &Snapshot, numbers: &StreamNumbers) -> bool {
     numbers.iter().all(|(stream, number)| {
-        let position = match stream {
-            Stream::Shared => snapshot.state.shared().position(),
+        match stream {
+            Stream::Shared => snapshot.state.shared().log_number() >= *number,
             // The shared state says which clusters there are.
-            Stream::Cluster(id) => match snapshot.state.cluster(*id) {
-                None => return true,
-                Some(cluster) => cluster.position(),
-            },
-        };
-        position.map_or(0, |position| position.number) >= *number
+            Stream::Cluster(id) => {
+                snapshot.state.cluster(*id).is_none_or(|cluster| cluster.log_number() >= *number)
+            }
+        }
     })
 }

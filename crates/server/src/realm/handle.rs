@@ -14,7 +14,6 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::confirmation::Confirmations;
-use crate::broadcasts::Broadcasts;
 use crate::clusters::ClusterLink;
 
 /// Longest wait for an owner, and pause between two attempts.
@@ -100,11 +99,6 @@ impl RealmHandle {
                 (!may_repeat).then_some(Err(ControlError::Unavailable))
             }
         }
-    }
-
-    /// Waits until the published state contains everything that was committed before this call.
-    pub(crate) async fn confirm(&self, broadcasts: &Broadcasts) -> Result<(), ControlError> {
-        self.confirmations.confirm(broadcasts).await
     }
 }
 

@@ -17,7 +17,7 @@ mod view;
 
 pub(crate) use confirmation::{Confirmations, StreamNumbers};
 pub(crate) use handle::RealmHandle;
-pub(crate) use join::{JoinedRealm, join};
+pub(crate) use join::{FORMAT, JoinedRealm, join};
 pub(crate) use peer_side::{HeartbeatSide, PeerSide};
 pub use plan::RealmPlan;
 pub(crate) use task::{RealmTask, stay_member};

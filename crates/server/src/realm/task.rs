@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use forewarn_control::{ClusterId, Stream};
+use forewarn_control::{ClusterId, ClusterState, Stream};
 use forewarn_lifecycle::Name;
 use forewarn_ownership::{ClockVerdict, ClusterStanding, ServerName, Uptime, attempts};
 use forewarn_peers::{Heartbeats, Peer, PeerClient, PeerIdentity, PeerLimits};
@@ -190,7 +190,7 @@ impl RealmTask {
         for (id, number) in &self.heads {
             let is_follower = snapshot.runtimes.get(id).is_some_and(|view| view.role == Role::Follower);
             let state = snapshot.state.cluster(*id).filter(|_| is_follower);
-            let at = state.map(|state| state.position().map_or(0, |position| position.number));
+            let at = state.map(ClusterState::log_number);
             let Some(at) = at.filter(|at| at < number) else {
                 self.lags.remove(id);
                 continue;

@@ -75,9 +75,8 @@ impl SharedView {
     pub(crate) fn own_heartbeat(&self) -> Heartbeat {
         let (now, wall) = (uptime(), crate::clock::wall());
         let snapshot = self.broadcasts.snapshot.load();
-        let number = |position: Option<forewarn_control::StreamPosition>| position.map_or(0, |at| at.number);
         let clusters = snapshot.state.clusters();
-        let numbers: BTreeMap<_, _> = clusters.map(|(id, state)| (id, number(state.position()))).collect();
+        let numbers: BTreeMap<_, _> = clusters.map(|(id, state)| (id, state.log_number())).collect();
         let view = self.lock();
         let answer = view.peers.own_answer(now, wall);
         let owned = view.driven.iter().map(|(id, term)| {

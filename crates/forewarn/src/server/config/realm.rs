@@ -39,7 +39,7 @@ pub(super) struct ServerTable {
     zone: Option<String>,
 }
 
-/// Without the endpoints: somebody may have written a password into a URL.
+/// Without the endpoints: a URL may contain a password.
 impl fmt::Debug for EngineTable {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.debug_struct("EngineTable").field("prefix", &self.prefix).finish_non_exhaustive()
