@@ -49,6 +49,7 @@ mod seen_entries;
 mod sessions;
 mod settings;
 mod stories;
+mod stream_numbers;
 mod tagged;
 #[cfg(test)]
 mod tests;

@@ -9,6 +9,9 @@ mod handle;
 mod join;
 mod peer_side;
 mod plan;
+#[cfg(test)]
+mod reports_tests;
+mod shared_copy;
 mod takeover;
 mod task;
 #[cfg(test)]
@@ -16,7 +19,7 @@ mod tests;
 mod view;
 
 pub(crate) use confirmation::{Confirmations, StreamNumbers};
-pub(crate) use handle::RealmHandle;
+pub(crate) use handle::{Owners, RealmHandle};
 pub(crate) use join::{FORMAT, JoinedRealm, join};
 pub(crate) use peer_side::{HeartbeatSide, PeerSide};
 pub use plan::RealmPlan;

@@ -14,21 +14,24 @@ use crate::hypervisor::Hypervisor;
 use crate::realm_secrets::{extension_secret, share_authority};
 use crate::tls::{Source, Tls};
 
-struct TestServer {
-    control: ControlHandle,
+pub(super) struct TestServer {
+    pub(super) control: ControlHandle,
     /// Its own way to the engine.
-    engine: SimulatedEngine,
+    pub(super) engine: SimulatedEngine,
     is_new: bool,
     directory: TempDir,
 }
 
-async fn server(engine: &SimulatedEngine, name: &str) -> TestServer {
+/// Prefix of the keys.
+pub(super) const KEYS: &str = "/forewarn/1/";
+
+pub(super) async fn server(engine: &SimulatedEngine, name: &str) -> TestServer {
     let directory = tempfile::tempdir().unwrap();
     let engine = engine.client();
     let plan = RealmPlan {
         name: Name::new(name).unwrap(),
         engine: Engine::Simulated(engine.clone()),
-        keys: Keyspace::new("/forewarn/1/").unwrap(),
+        keys: Keyspace::new(KEYS).unwrap(),
         listen: "127.0.0.1:0".parse().unwrap(),
         advertise: None,
         zone: None,
@@ -61,7 +64,7 @@ async fn servers_share_keys_of_extensions_and_the_authority_of_certificates() {
     two.control.stop().await;
 }
 
-fn host(name: &str) -> Command {
+pub(super) fn host(name: &str) -> Command {
     Command::AdmitHost { name: Name::new(name).unwrap(), zone: None, capacity: Size::NONE }
 }
 
@@ -69,7 +72,7 @@ fn hosts(control: &ControlHandle) -> usize {
     control.look(|state| state.cluster.hosts().count()).unwrap()
 }
 
-async fn until(what: &str, mut condition: impl FnMut() -> bool) {
+pub(super) async fn until(what: &str, mut condition: impl FnMut() -> bool) {
     for _ in 0..400 {
         if condition() {
             return;
