@@ -12,6 +12,7 @@ use forewarn_control::{AuditEntry, Chain, ENTRY_BYTES_MAX, Record, Stream};
 use forewarn_lifecycle::Now;
 
 use crate::audit_check::AuditCheck;
+use crate::audit_log::AuditView;
 use crate::audit_log_reader::AuditLogReader;
 use crate::audit_store::AuditStore;
 use crate::codec::{RECORD_BYTES_MAX, to_bytes};
@@ -35,6 +36,9 @@ use crate::reach::{self, Reach, ReachFile};
 use crate::recover::{OpenedJournal, Recovered, open_and_recover, remove_leftovers};
 use crate::stream_key::StreamKey;
 use crate::upgrade;
+
+/// Runs of entries that the rewrites of one batch may have left: each of them begins a new one.
+const RUNS_REPLACED_MAX: usize = 8;
 
 /// Handle of a journal in a directory.
 #[derive(Debug)]
@@ -65,7 +69,12 @@ impl Embedded {
         let mut audit = AuditStore::open(&directory, (audit, pending), (&connection, &headings))?;
         audit.pending().remove_leftovers(&connection).map_err(failed)?;
         let unknown = remove_leftovers(&connection, &headings, &recovered.state).map_err(failed)?;
-        let reach = ReachFile::open(&directory, recorded, &Reach::of(&headings.journal))?;
+        let hidden = match options.unread {
+            UnreadEntries::Shown => BTreeMap::new(),
+            UnreadEntries::Hidden => replaceable(&recovered, (&headings, audit.pending())),
+        };
+        let end = shown_reach(&headings, &audit.view(&connection), &hidden);
+        let reach = ReachFile::open(&directory, recorded, &end)?;
         let files = NamedFiles::of(&directory, audit.state())?;
         let (requests, inbox) = CommitterQueue::new();
         let requests = Arc::new(requests);
@@ -75,13 +84,9 @@ impl Embedded {
                 queue.send(CommitterRequest::FilingEnded);
             }
         }));
-        let hidden = match options.unread {
-            UnreadEntries::Shown => BTreeMap::new(),
-            UnreadEntries::Hidden => replaceable(&recovered, (&headings, audit.pending())),
-        };
         let work = CommitState::new((headings, audit), &unknown, (reach, files), options);
         let status = Arc::clone(work.status());
-        *lock(&status.hidden) = hidden;
+        (*lock(&status.hidden), *lock(&status.reach)) = (hidden, end);
         let committer = Committer::new(connection, directory, inbox, work);
         let thread = thread::Builder::new().name("forewarn-journal".to_owned());
         let thread = thread.spawn(move || committer.run());
@@ -266,9 +271,20 @@ fn replaceable(
     let streams = recovered.unread.iter().map(|(id, _)| StreamKey::from(Stream::Cluster(*id)));
     let shown_to = |stream: StreamKey| {
         let last = headings.get(stream)?.audit_chain.number;
-        Some((stream, pending.unfiled_tail(stream, last).saturating_sub(1)))
+        Some((stream, pending.unfiled_tail(stream, last, RUNS_REPLACED_MAX).saturating_sub(1)))
     };
     streams.filter_map(shown_to).collect()
+}
+
+/// The end of a journal without the entries that may still be replaced.
+fn shown_reach(headings: &Headings, view: &AuditView<'_>, hidden: &BTreeMap<StreamKey, u64>) -> Reach {
+    let end = Reach::of(&headings.journal);
+    let shown_to = view.shown_to(hidden);
+    if shown_to >= end.audit_chain.number {
+        return end;
+    }
+    let link = view.link_at(headings, shown_to).unwrap_or(headings.journal.audit_swept);
+    Reach { audit_chain: link, ..end }
 }
 
 /// Verifies that entries continue the first one. The committer verifies the first: hashing takes time, and others wait

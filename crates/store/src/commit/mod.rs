@@ -363,7 +363,7 @@ impl CommitState {
     fn hides_filed_entries(&self, hidden: &BTreeMap<StreamKey, u64>) -> bool {
         hidden.iter().any(|(stream, number)| {
             let last = self.headings.get(*stream).map_or(0, |heading| heading.audit_chain.number);
-            self.audit.pending().unfiled_tail(*stream, last) > number.saturating_add(1)
+            self.audit.pending().unfiled_tail(*stream, last, usize::MAX) > number.saturating_add(1)
         })
     }
 
