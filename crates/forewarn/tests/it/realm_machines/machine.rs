@@ -20,7 +20,7 @@ const GUEST_PORT: u16 = 8000;
 
 /// Sizes of the disks. A member of etcd reserves two files of 64 MB.
 const ETCD_DISK: &str = "256m";
-const SERVER_DISK: &str = "48m";
+const SERVER_DISK: &str = "192m";
 
 /// The library that changes the wall clock of a process.
 const FAKE_CLOCK: &str = "/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1";
