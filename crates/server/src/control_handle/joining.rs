@@ -52,6 +52,7 @@ impl ControlHandle {
         let clients = Arc::new(ArcSwap::default());
         let confirmed = realm.clone();
         let handle = RealmHandle {
+            realm: realm.clone(),
             own: plan.name.clone(),
             owners: owner,
             clients: Arc::clone(&clients),
@@ -117,6 +118,11 @@ impl ControlHandle {
     #[must_use]
     pub fn cluster_owner(&self, cluster: ClusterId) -> Option<Name> {
         self.parts.realm.as_ref()?.owners.borrow().get(&cluster).map(|owner| owner.server.clone())
+    }
+
+    /// The realm. None for a server of its own.
+    pub(crate) fn realm(&self) -> Option<&RealmHandle> {
+        self.parts.realm.as_ref()
     }
 
     /// Name of this server in its realm.

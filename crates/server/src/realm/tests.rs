@@ -8,8 +8,11 @@ use forewarn_realm::{Engine, Keyspace, SimulatedEngine};
 use tempfile::TempDir;
 
 use super::RealmPlan;
+use crate::api_listener::ApiListener;
 use crate::control_handle::ControlHandle;
 use crate::hypervisor::Hypervisor;
+use crate::realm_secrets::{extension_secret, share_authority};
+use crate::tls::{Source, Tls};
 
 struct TestServer {
     control: ControlHandle,
@@ -35,6 +38,27 @@ async fn server(engine: &SimulatedEngine, name: &str) -> TestServer {
     let (control, is_new) = joined.unwrap();
     control.documents_are_readable().await;
     TestServer { control, engine, is_new, directory }
+}
+
+/// promise: Z5
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn servers_share_keys_of_extensions_and_the_authority_of_certificates() {
+    let engine = SimulatedEngine::new();
+    let (one, two) = (server(&engine, "one").await, server(&engine, "two").await);
+    let mut secrets = Vec::new();
+    let mut authorities = Vec::new();
+    for server in [&one, &two] {
+        secrets.push(extension_secret(&server.control, "arm").await.unwrap().unwrap());
+        let directory = server.directory.path().join("tls");
+        let source = Source::SelfSigned { directory, names: Vec::new(), address: None };
+        let listener = ApiListener::Tls("127.0.0.1:0".parse().unwrap(), source.clone());
+        share_authority(&server.control, &[listener], &[]).await.unwrap();
+        authorities.push(Tls::open(source).unwrap().authority().unwrap());
+    }
+    assert_eq!((&secrets[0], &authorities[0]), (&secrets[1], &authorities[1]));
+    assert_ne!(extension_secret(&one.control, "other").await.unwrap().unwrap(), secrets[0]);
+    one.control.stop().await;
+    two.control.stop().await;
 }
 
 fn host(name: &str) -> Command {
