@@ -56,12 +56,12 @@ pub(crate) fn run(rounds: u32) -> Result<Outcome> {
     if let Readiness::Lacking(why) = prepare() {
         return Ok(Outcome::Skipped(why));
     }
-    let outcome = run_tests(cargo().env(ROUNDS_VARIABLE, rounds.to_string()), "realm_machines::")?;
+    let outcome = run_tests(cargo().env(ROUNDS_VARIABLE, rounds.to_string()), "realm_machines::rounds::")?;
     let Readiness::Ready = packages::prepare_python() else {
         return Ok(outcome.and(Outcome::Skipped("az was not run: no python3 with venv".to_owned())));
     };
     let clients = match AZURE_CLI.find_or_install() {
-        Ok(place) => run_tests(cargo().env("FOREWARN_AZ", place.join("bin/az")), "realm_clients::")?,
+        Ok(place) => run_tests(cargo().env("FOREWARN_AZ", place.join("bin/az")), "realm_machines::real_clients::")?,
         Err(problem) => Outcome::Skipped(format!("{problem:#}")),
     };
     Ok(outcome.and(clients))

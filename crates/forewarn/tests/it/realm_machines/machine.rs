@@ -131,6 +131,11 @@ impl Machine {
         command
     }
 
+    /// The process of a program.
+    pub(super) fn process(&self, role: Role) -> Option<Pid> {
+        self.processes[role.index()].as_ref().map(Pid::from_child)
+    }
+
     /// Starts a program that does not run.
     pub(super) fn start(&mut self, role: Role) {
         self.kill(role);

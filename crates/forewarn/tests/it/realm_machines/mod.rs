@@ -15,5 +15,6 @@ mod clients;
 mod faults;
 mod history;
 mod machine;
+mod real_clients;
 mod rounds;
 mod site;

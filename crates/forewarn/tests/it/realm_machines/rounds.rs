@@ -11,7 +11,7 @@ use forewarn_testkit::Random;
 use super::clients::{Clients, Record};
 use super::faults;
 use super::history::History;
-use super::site::MachineSite;
+use super::site::{MachineSite, spot_fleet};
 
 /// Rounds without a variable.
 const ROUNDS: u64 = 10;
@@ -26,7 +26,7 @@ fn variable(name: &str, default: u64) -> u64 {
 fn nothing_is_lost_early_or_done_twice_on_three_machines_under_faults() {
     let first = variable("FOREWARN_MACHINES_FIRST", 1);
     let rounds = variable("FOREWARN_MACHINES_ROUNDS", ROUNDS);
-    let mut site = MachineSite::start(&mut Random::new(first));
+    let mut site = MachineSite::start(&mut Random::new(first), spot_fleet());
     let record = Record::new();
     let guests = Clients::guests(&site, &record, first);
     for seed in first..first + rounds {
@@ -52,6 +52,7 @@ fn run_round(site: &mut MachineSite, record: &Record, seed: u64) {
     }
     let mut history = record.copy();
     let newest = history.writes.iter().filter_map(|write| write.answer?.entry).max().unwrap_or(0);
+    history.effects_before_logs = site.effects().len();
     history.logs = site.logs(newest);
     history.effects = site.effects();
     let mut violations = history.violations();

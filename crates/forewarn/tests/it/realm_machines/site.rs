@@ -28,17 +28,27 @@ const RECOVERY: Duration = Duration::from_secs(90);
 /// Pages of the audit log.
 const PAGE: usize = 1000;
 
+/// The fleet of a site, and the settings of its servers besides the usual ones.
+pub(super) struct SitePlan {
+    pub(super) fleet: String,
+    /// Machines that poll at [`Machine::guest_address`].
+    pub(super) guests: &'static [&'static str],
+    /// Settings of each server, with `ADDRESS` and `DIR`.
+    pub(super) settings: &'static str,
+}
+
 /// The machines, and a namespace for clients. The namespaces outlive what runs in them.
 pub(super) struct MachineSite {
     pub(super) machines: Vec<Machine>,
     pub(super) clients: Namespace,
-    _switch: Switch,
+    pub(super) switch: Switch,
     directory: TestDir,
+    plan: SitePlan,
 }
 
 impl MachineSite {
     /// Starts everything. The computers have run for different times.
-    pub(super) fn start(random: &mut Random) -> Self {
+    pub(super) fn start(random: &mut Random, plan: SitePlan) -> Self {
         let directory = TestDir::new();
         let switch = Switch::new();
         let machine = |number: usize| {
@@ -48,8 +58,8 @@ impl MachineSite {
         };
         let machines = (0..MACHINES).map(machine).collect();
         let clients = switch.attach(CLIENTS);
-        directory.write("fleet.toml", &fleet());
-        let mut site = Self { machines, clients, _switch: switch, directory };
+        directory.write("fleet.toml", &plan.fleet);
+        let mut site = Self { machines, clients, switch, directory, plan };
         site.configure();
         for role in [Role::Etcd, Role::Server] {
             site.machines.iter_mut().for_each(|machine| machine.start(role));
@@ -91,7 +101,7 @@ impl MachineSite {
             ];
             machine.set_command(Role::Etcd, words.map(str::to_owned).to_vec());
             let settings = directory.join("config.toml");
-            fs::write(&settings, settings_of(number, &directory)).unwrap();
+            fs::write(&settings, settings_of(&self.plan, number, &directory)).unwrap();
             let words = [&program[..], "serve", "--config", &settings.display().to_string()];
             machine.set_command(Role::Server, words.map(str::to_owned).to_vec());
         }
@@ -179,31 +189,33 @@ fn random_uptime(random: &mut Random) -> u64 {
 }
 
 /// One host, guests and spot machines.
-fn fleet() -> String {
+pub(super) fn spot_fleet() -> SitePlan {
     let machine = |name: &&str| {
         let spot = if SPOT.contains(name) { ", spot = 'deallocate'" } else { "" };
         format!("{{ name = '{name}', host = 'h1'{spot} }}")
     };
     let machines = GUESTS.iter().map(machine).collect::<Vec<_>>().join(", ");
-    format!("host = [{{ name = 'h1' }}]\nvm = [{machines}]\n")
+    let fleet = format!("host = [{{ name = 'h1' }}]\nvm = [{machines}]\n");
+    SitePlan { fleet, guests: &GUESTS, settings: "" }
 }
 
-fn settings_of(number: usize, directory: &Path) -> String {
+fn settings_of(plan: &SitePlan, number: usize, directory: &Path) -> String {
     let own = address(number);
     let endpoint = |number: usize| format!("'http://{}:{ETCD_PORT}'", address(number));
     // The own member first, as an operator would write it.
     let endpoints = (0..MACHINES).map(|other| endpoint((number + other) % MACHINES)).collect::<Vec<_>>();
-    let directory = directory.display();
     let driver = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/realm_machines/driver");
     let listener = |(guest, name): (usize, &&str)| {
         format!("[[metadata.listen]]\naddress = '{own}:{}'\nmachine = '{name}'\n", 8000 + guest)
     };
-    let listeners: String = GUESTS.iter().enumerate().map(listener).collect();
+    let listeners: String = plan.guests.iter().enumerate().map(listener).collect();
+    let more = plan.settings.replace("ADDRESS", &own).replace("DIR", &directory.display().to_string());
     format!(
-        "data_dir = '{directory}/server/data'\nfleet = '{directory}/../fleet.toml'\napi.socket = '{directory}/api.sock'\n\
+        "data_dir = '{0}/server/data'\nfleet = '{0}/../fleet.toml'\n[api]\nsocket = '{0}/api.sock'\n{more}\
          [driver]\nkind = 'program'\nprogram = '{driver}'\nshared = true\n{listeners}\
          [metadata.limits]\nenabled = false\n\
-         [engine]\nendpoints = [{}]\n[server]\nname = 's{number}'\nlisten = '{own}:{SERVER_PORT}'\n",
+         [engine]\nendpoints = [{1}]\n[server]\nname = 's{number}'\nlisten = '{own}:{SERVER_PORT}'\n",
+        directory.display(),
         endpoints.join(", ")
     )
 }

@@ -87,8 +87,7 @@ impl Operator {
             match ask(socket, &request) {
                 Ok(ApiAnswer { status: 200, body }) => {
                     let outcome: Value = serde_json::from_str(&body).expect("an outcome is JSON");
-                    // The request may have changed nothing: then it has no entry of its own.
-                    let entry = outcome["entry"].as_u64().filter(|_| outcome["changes"] != 0);
+                    let entry = outcome["entry"].as_u64();
                     let answer = Some(Acknowledgement { at: self.record.now(), entry });
                     self.record.write(|history| history.writes.push(Write { sent, answer, command }));
                     return true;

@@ -4,28 +4,32 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Effect, LogEntry};
 
-pub(super) fn check(effects: &[Effect], log: &[LogEntry]) -> Vec<String> {
+/// The first `before` effects happened before the log was read.
+pub(super) fn check(effects: &[Effect], before: usize, log: &[LogEntry]) -> Vec<String> {
     let mut found = Vec::new();
-    let (mut actions, mut done) = (BTreeSet::new(), BTreeMap::<&str, usize>::new());
-    for effect in effects {
+    let (mut actions, mut early, mut done) = (BTreeSet::new(), Counts::new(), Counts::new());
+    for (place, effect) in effects.iter().enumerate() {
         if !actions.insert(&effect.action) {
             found.push(format!("carried out twice: {effect:?}"));
         }
+        *early.entry(&effect.machine).or_default() += usize::from(place < before);
         *done.entry(&effect.machine).or_default() += 1;
     }
     let (started, completed) = (count(log, "started"), count(log, "completed"));
     for machine in done.keys().chain(started.keys()).collect::<BTreeSet<_>>() {
-        let number = |counts: &BTreeMap<&str, usize>| counts.get(machine).copied().unwrap_or(0);
-        let (started, done, completed) = (number(&started), number(&done), number(&completed));
-        if !(completed <= done && done <= started) {
+        let [started, early, done, completed] =
+            [&started, &early, &done, &completed].map(|counts| counts.get(machine).copied().unwrap_or(0));
+        if early > started || completed > done {
             found.push(format!("{machine}: {started} started, {done} carried out, {completed} completed"));
         }
     }
     found
 }
 
+type Counts<'a> = BTreeMap<&'a str, usize>;
+
 /// The number of entries of a kind that name each machine.
-fn count<'a>(log: &'a [LogEntry], kind: &str) -> BTreeMap<&'a str, usize> {
+fn count<'a>(log: &'a [LogEntry], kind: &str) -> Counts<'a> {
     let mut counts = BTreeMap::new();
     for entry in log.iter().filter(|entry| entry.kind == kind) {
         for machine in &entry.machines {

@@ -29,8 +29,10 @@ pub(crate) struct History {
     pub(crate) approvals: Vec<Approval>,
     /// The audit log of the cluster at the end, of each server.
     pub(crate) logs: Vec<Vec<LogEntry>>,
-    /// Actions that were carried out.
+    /// Actions that were carried out, read after the logs.
     pub(crate) effects: Vec<Effect>,
+    /// The number of them before the logs were read.
+    pub(crate) effects_before_logs: usize,
 }
 
 /// A request that changes something, perhaps sent several times with one key.
@@ -134,7 +136,7 @@ impl History {
         found.extend(writes::check(&self.writes, &self.approvals, log));
         found.extend(reads::check(self, log));
         found.extend(notices::check(self, log));
-        found.extend(actions::check(&self.effects, log));
+        found.extend(actions::check(&self.effects, self.effects_before_logs, log));
         found
     }
 

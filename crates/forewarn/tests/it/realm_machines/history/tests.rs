@@ -87,6 +87,7 @@ fn right() -> History {
         ],
         approvals: Vec::new(),
         effects: vec![Effect { action: "1".to_owned(), machine: "spot".to_owned() }],
+        effects_before_logs: 1,
         logs: vec![log; 3],
     }
 }
@@ -207,8 +208,15 @@ fn an_id_that_was_used_twice_is_found() {
 #[test]
 fn an_action_that_was_carried_out_twice_or_never_is_found() {
     rejected("carried out twice", |history| history.effects.push(history.effects[0].clone()));
-    rejected("2 carried out", |history| {
+    let another = |history: &mut History| {
         history.effects.push(Effect { action: "2".to_owned(), machine: "spot".to_owned() });
+    };
+    rejected("2 carried out", |history| {
+        another(history);
+        history.effects_before_logs = 2;
     });
+    let mut later = right();
+    another(&mut later);
+    assert_eq!(later.violations(), Vec::<String>::new(), "it has started after the log was read");
     rejected("0 carried out", |history| history.effects.clear());
 }
