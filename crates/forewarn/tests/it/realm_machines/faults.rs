@@ -66,11 +66,15 @@ impl fmt::Display for Fault {
     }
 }
 
-/// The faults of a round: one to three.
-pub(super) fn choose(random: &mut Random) -> Vec<Fault> {
-    let count = 1 + random.below(3);
-    let mut faults: Vec<_> = (0..count).map(|_| fault(random)).collect();
-    if random.below(ROUNDS_PER_LONGEST_STOP) == 0 {
+/// The faults of a round: one to three, the first of them of each kind in turn.
+pub(super) fn choose(seed: u64) -> Vec<Fault> {
+    let random = &mut Random::new(seed);
+    let mut faults = vec![fault(seed % KINDS, random)];
+    for _ in 0..random.below(3) {
+        let kind = random.below(KINDS);
+        faults.push(fault(kind, random));
+    }
+    if seed % ROUNDS_PER_LONGEST_STOP == 0 {
         let machine = random.index(MACHINES);
         let kind = FaultKind::Stop(roles(random));
         faults.push(Fault { begins: Duration::ZERO, lasts: LONGEST_STOP, machine, kind });
@@ -79,18 +83,24 @@ pub(super) fn choose(random: &mut Random) -> Vec<Fault> {
     faults
 }
 
-fn fault(random: &mut Random) -> Fault {
-    let kind = match random.below(10) {
-        0..3 => FaultKind::Kill(roles(random)),
-        3..5 => FaultKind::Stop(roles(random)),
-        5..8 => cut(random),
-        8 => FaultKind::Clock(clock_error(random)),
-        _ => FaultKind::FullDisk(ROLES[random.index(ROLES.len())]),
+/// The number of kinds of faults, of which some are more frequent.
+const KINDS: u64 = 8;
+
+fn fault(kind: u64, random: &mut Random) -> Fault {
+    let machine = random.index(MACHINES);
+    let kind = match kind {
+        0 | 1 => FaultKind::Kill(roles(random)),
+        2 => FaultKind::Stop(roles(random)),
+        3 => cut(machine, Direction::Inward, random),
+        4 => cut(machine, Direction::Both, random),
+        5 => FaultKind::Clock(clock_error(random)),
+        6 => FaultKind::FullDisk(Role::Etcd),
+        _ => FaultKind::FullDisk(Role::Server),
     };
     Fault {
         begins: Duration::from_millis(random.below(ACTIVE.as_millis() as u64 / 2)),
         lasts: Duration::from_millis(200 + random.below(5_000)),
-        machine: random.index(MACHINES),
+        machine,
         kind,
     }
 }
@@ -103,10 +113,12 @@ fn roles(random: &mut Random) -> Vec<Role> {
     }
 }
 
-fn cut(random: &mut Random) -> FaultKind {
-    let one = vec![random.index(MACHINES)];
-    let from = if random.coin() { one } else { (0..MACHINES).collect() };
-    let direction = if random.coin() { Direction::Inward } else { Direction::Both };
+/// Cuts a machine off from one other, or from both.
+fn cut(machine: usize, direction: Direction, random: &mut Random) -> FaultKind {
+    let mut from: Vec<_> = (0..MACHINES).filter(|other| *other != machine).collect();
+    if random.coin() {
+        from.remove(random.index(from.len()));
+    }
     let traffic = [Traffic::Servers, Traffic::Etcd, Traffic::All][random.index(3)];
     FaultKind::Cut { from, direction, traffic }
 }
@@ -170,7 +182,7 @@ fn filter(site: &MachineSite, faults: &[Fault], now: Duration) {
     let mut rules = vec![String::new(); MACHINES];
     for fault in faults.iter().filter(|fault| fault.is_active(now)) {
         let FaultKind::Cut { from, direction, traffic } = &fault.kind else { continue };
-        for other in from.iter().copied().filter(|other| *other != fault.machine) {
+        for other in from.iter().copied() {
             rules[fault.machine].push_str(&drop_from(other, *traffic));
             if *direction == Direction::Both {
                 rules[other].push_str(&drop_from(fault.machine, *traffic));

@@ -11,13 +11,15 @@
 use std::fs::{self, File};
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
 use forewarn_testkit::az::client;
+use forewarn_testkit::command::{clean_command, stdout_of};
 use forewarn_testkit::network::{METADATA, Namespace};
 use forewarn_testkit::{NEWEST, Random, approve, wait_until, wait_until_for};
+use rustix::process::{Signal, kill_process};
 use serde_json::Value;
 
 use super::clients::api::{ApiRequest, ask};
@@ -46,7 +48,6 @@ machine = [
 /// Certificates name the load balancer.
 const SETTINGS: &str = "\
 listen = 'ADDRESS:1339'
-first_token_file = 'DIR/first.token'
 [api.tls]
 self_signed = true
 names = ['10.78.0.100']
@@ -66,8 +67,8 @@ const AZ_DEADLINE: Duration = Duration::from_secs(180);
 /// Pacemaker calls its agent again and again; so many calls may fail after one another.
 const MONITORS: usize = 10;
 
-/// Time for which a guest polls before and after a server is killed.
-const POLLS_BEFORE: usize = 5;
+/// Polls of a guest before a server is killed, and after it.
+const POLLS: usize = 10;
 
 struct ClientSite {
     /// They end before the network.
@@ -75,6 +76,8 @@ struct ClientSite {
     nodes: Vec<Namespace>,
     site: MachineSite,
     files: tempfile::TempDir,
+    /// A token for clients that come over the network.
+    token: String,
 }
 
 /// A running haproxy.
@@ -140,7 +143,22 @@ impl ClientSite {
             .collect();
         let operators = [1339, 1340].map(|port| (format!("{BALANCER}:{port}"), port));
         balancers.push(Balancer::start(&site.clients, files.path().join("clients.cfg"), &operators));
-        let site = Self { balancers, nodes, site, files };
+        let socket = site.machines[0].api_socket();
+        let ca = ask(&socket, &ApiRequest::get("/ca.pem")).unwrap();
+        assert_eq!(ca.status, 200, "{ca:?}");
+        fs::write(files.path().join("ca.pem"), ca.body).unwrap();
+        let mut command = clean_command(crate::program());
+        command.args([
+            "--api",
+            &format!("unix:{}", socket.display()),
+            "token",
+            "create",
+            "az",
+            "--role",
+            "admin",
+        ]);
+        let token = stdout_of(&mut command).trim_end().to_owned();
+        let site = Self { balancers, nodes, site, files, token };
         for number in 0..GUESTS.len() {
             wait_until("a guest polls through its load balancer", || {
                 site.poll(number).status.success().then_some(())
@@ -214,21 +232,13 @@ impl ClientSite {
 
     /// A command of a user of Azure's command line, in the network of clients.
     fn az(&self, line: &str) -> Command {
-        let token = self.site.machines.iter().map(|machine| machine.directory().join("first.token"));
-        let token = token.into_iter().find(|file| file.exists()).expect("a server has the first token");
-        let token = fs::read_to_string(token).unwrap();
         let ca = self.files.path().join("ca.pem");
-        if !ca.exists() {
-            let answer = ask(&self.site.machines[0].api_socket(), &ApiRequest::get("/ca.pem")).unwrap();
-            assert_eq!(answer.status, 200, "{answer:?}");
-            fs::write(&ca, answer.body).unwrap();
-        }
         let script = format!("eval \"$(\"$FOREWARN\" az env)\" && exec \"$AZ\" {line}");
         let mut command = self.site.clients.command("sh");
         command.args(["-c", &script]).env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
         command.env("FOREWARN", crate::program()).env("AZ", client("FOREWARN_AZ"));
         command.env("FOREWARN_API", format!("https://{BALANCER}:1339")).env("FOREWARN_CA", &ca);
-        command.env("FOREWARN_TOKEN", token.trim_end()).env("AZURE_CORE_NO_COLOR", "true");
+        command.env("FOREWARN_TOKEN", &self.token).env("AZURE_CORE_NO_COLOR", "true");
         command.env("PYTHONDONTWRITEBYTECODE", "1");
         for name in ["HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME"] {
             command.env(name, self.files.path());
@@ -282,7 +292,7 @@ impl Drop for RunningAz {
 
 /// A number that no other part of the process has.
 fn unique() -> u32 {
-    static NEXT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
+    static NEXT: AtomicU32 = AtomicU32::new(0);
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
@@ -350,24 +360,31 @@ fn a_polling_guest_and_pacemakers_agent_keep_working_when_servers_are_killed() {
 
 /// Kills a server while a guest polls: every poll of curl succeeds, with its retries.
 fn kill_while_polling(site: &mut ClientSite, number: usize) {
-    let stop = AtomicBool::new(false);
-    let victim = &mut site.site.machines[number];
-    let pid = victim.process(Role::Server).expect("it runs");
+    let (stop, polls) = (AtomicBool::new(false), AtomicUsize::new(0));
+    let victim = site.site.machines[number].process(Role::Server).expect("it runs");
     let site = &*site;
+    let wait_for_polls = || {
+        let seen = polls.load(Ordering::Relaxed);
+        wait_until("the guest polls", || (polls.load(Ordering::Relaxed) >= seen + POLLS).then_some(()));
+    };
     thread::scope(|scope| {
-        let polls = scope.spawn(|| {
-            let mut count = 0;
-            while !stop.load(Ordering::Relaxed) || count < 2 * POLLS_BEFORE {
+        let polling = scope.spawn(|| {
+            while !stop.load(Ordering::Relaxed) {
                 let output = site.poll(SOLO);
                 assert!(output.status.success(), "{output:?}");
-                count += 1;
+                polls.fetch_add(1, Ordering::Relaxed);
             }
-            count
         });
-        println!("kill -9 of s{number}; the owner is s{}", site.owner());
-        rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
-        wait_until("another server is ready", || (site.spoken_to() != number).then_some(()));
+        wait_for_polls();
+        println!(
+            "kill -9 of s{number}; the owner is s{}, clients talk to s{}",
+            site.owner(),
+            site.spoken_to()
+        );
+        kill_process(victim, Signal::KILL).unwrap();
+        wait_for_polls();
         stop.store(true, Ordering::Relaxed);
-        println!("{} polls by curl, all answered", polls.join().expect("every poll succeeds"));
+        polling.join().expect("every poll succeeds");
     });
+    println!("{} polls by curl, all answered", polls.load(Ordering::Relaxed));
 }

@@ -1,4 +1,4 @@
-//! Rounds of faults. The machines stay from the first round to the last, so that notices end in later rounds.
+//! Rounds of faults. The machines stay for ten rounds, so that notices end in later rounds.
 //!
 //! `FOREWARN_MACHINES_FIRST` is the seed of the first round, and `FOREWARN_MACHINES_ROUNDS` the number of rounds.
 
@@ -16,6 +16,9 @@ use super::site::{MachineSite, spot_fleet};
 /// Rounds without a variable.
 const ROUNDS: u64 = 10;
 
+/// Rounds on the same machines.
+const ROUNDS_PER_SITE: usize = 10;
+
 fn variable(name: &str, default: u64) -> u64 {
     let text = std::env::var(name).ok();
     text.map_or(default, |text| text.parse().unwrap_or_else(|_| panic!("not a number: {name}={text}")))
@@ -26,19 +29,24 @@ fn variable(name: &str, default: u64) -> u64 {
 fn nothing_is_lost_early_or_done_twice_on_three_machines_under_faults() {
     let first = variable("FOREWARN_MACHINES_FIRST", 1);
     let rounds = variable("FOREWARN_MACHINES_ROUNDS", ROUNDS);
-    let mut site = MachineSite::start(&mut Random::new(first), spot_fleet());
+    let seeds: Vec<_> = (first..first + rounds).collect();
+    seeds.chunks(ROUNDS_PER_SITE).for_each(run_rounds);
+}
+
+fn run_rounds(seeds: &[u64]) {
+    let mut site = MachineSite::start(&mut Random::new(seeds[0]), spot_fleet());
     let record = Record::new();
-    let guests = Clients::guests(&site, &record, first);
-    for seed in first..first + rounds {
+    let guests = Clients::guests(&site, &record, seeds[0]);
+    for seed in seeds {
         let begin = Instant::now();
-        run_round(&mut site, &record, seed);
+        run_round(&mut site, &record, *seed);
         println!("round {seed}: {:.1} s", begin.elapsed().as_secs_f32());
     }
     guests.end();
 }
 
 fn run_round(site: &mut MachineSite, record: &Record, seed: u64) {
-    let faults = faults::choose(&mut Random::new(seed));
+    let faults = faults::choose(seed);
     faults.iter().for_each(|fault| println!("round {seed}: {fault}"));
     let operators = Clients::operators(site, record, (&format!("r{seed}"), seed));
     faults::carry_out(site, &faults);

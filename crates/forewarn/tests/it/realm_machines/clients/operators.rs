@@ -19,6 +19,9 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// The same after a request without an answer.
 const RETRY_PAUSE: Duration = Duration::from_millis(300);
 
+/// Hosts that an operator has at most: lists have to fit in a page.
+const HOSTS_MAX: usize = 20;
+
 /// Attempts of one write. An operator gives up after that.
 const ATTEMPTS: usize = 4;
 
@@ -52,6 +55,9 @@ impl Operator {
     }
 
     fn create_host(&mut self, is_over: &dyn Fn() -> bool) {
+        if self.hosts.len() >= HOSTS_MAX {
+            return self.remove_host(is_over);
+        }
         let name = format!("{}-{}", self.prefix, self.count);
         if self.write("admit_host", &name, is_over) {
             self.hosts.push(name);
