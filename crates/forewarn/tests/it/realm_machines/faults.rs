@@ -74,7 +74,7 @@ pub(super) fn choose(seed: u64) -> Vec<Fault> {
         let kind = random.below(KINDS);
         faults.push(fault(kind, random));
     }
-    if seed % ROUNDS_PER_LONGEST_STOP == 0 {
+    if seed.is_multiple_of(ROUNDS_PER_LONGEST_STOP) {
         let machine = random.index(MACHINES);
         let kind = FaultKind::Stop(roles(random));
         faults.push(Fault { begins: Duration::ZERO, lasts: LONGEST_STOP, machine, kind });
@@ -98,7 +98,7 @@ fn fault(kind: u64, random: &mut Random) -> Fault {
         _ => FaultKind::FullDisk(Role::Server),
     };
     Fault {
-        begins: Duration::from_millis(random.below(ACTIVE.as_millis() as u64 / 2)),
+        begins: Duration::from_millis(random.below(ACTIVE.as_secs() * 500)),
         lasts: Duration::from_millis(200 + random.below(5_000)),
         machine,
         kind,
@@ -170,6 +170,16 @@ impl Fault {
                 machine.restart_if_ended(*role);
             }
         }
+    }
+
+    /// True if the process of a server is killed or stopped.
+    pub(super) fn is_of_process(&self, server: usize) -> bool {
+        let is_server = |roles: &[Role]| roles.contains(&Role::Server);
+        let is_of_server = match &self.kind {
+            FaultKind::Kill(roles) | FaultKind::Stop(roles) => is_server(roles),
+            FaultKind::Cut { .. } | FaultKind::Clock(_) | FaultKind::FullDisk(_) => false,
+        };
+        is_of_server && self.machine == server
     }
 
     fn is_active(&self, now: Duration) -> bool {

@@ -48,6 +48,7 @@ fn run_rounds(seeds: &[u64]) {
 fn run_round(site: &mut MachineSite, record: &Record, seed: u64) {
     let faults = faults::choose(seed);
     faults.iter().for_each(|fault| println!("round {seed}: {fault}"));
+    let begin = record.now();
     let operators = Clients::operators(site, record, (&format!("r{seed}"), seed));
     faults::carry_out(site, &faults);
     operators.end();
@@ -64,6 +65,8 @@ fn run_round(site: &mut MachineSite, record: &Record, seed: u64) {
     history.logs = site.logs(newest);
     history.effects = site.effects();
     let mut violations = history.violations();
+    let is_well = |server: usize| !faults.iter().any(|fault| fault.is_of_process(server));
+    violations.extend(history.unanswered(begin, is_well));
     violations.extend(site.panics());
     if !violations.is_empty() {
         let kept = keep(site, &history, seed, &violations);

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::Record;
 use super::api::ask_metadata;
-use crate::realm_machines::history::{Approval, SeenEvent, Sighting, Since};
+use crate::realm_machines::history::{Approval, MissedPoll, SeenEvent, Sighting, Since};
 use crate::realm_machines::site::{GUESTS, MachineSite, SPOT};
 
 /// Pause between two polls of all guests.
@@ -19,7 +19,7 @@ const PAUSE: Duration = Duration::from_millis(40);
 /// A guest approves an event that it reads in one of so many polls.
 const APPROVALS: u64 = 25;
 
-/// Stale documents are marked with this status: the guest polls again.
+/// The status of a document.
 const OK: u16 = 200;
 
 pub(super) struct GuestPolls {
@@ -58,10 +58,11 @@ impl GuestPolls {
         let request = format!(
             "GET {NEWEST} HTTP/1.1\r\nHost: 169.254.169.254\r\nMetadata: true\r\nConnection: close\r\n\r\n"
         );
-        let Ok(answer) = ask_metadata(self.addresses[guest], &request) else { return };
-        if answer.status != OK {
-            return;
-        }
+        let answer = match ask_metadata(self.addresses[guest], &request) {
+            Ok(answer) if answer.status == OK => answer,
+            Ok(answer) => return self.miss(sent, format!("{answer:?}")),
+            Err(error) => return self.miss(sent, error.to_string()),
+        };
         let document = parse(&answer.body);
         let previous = self.last[guest].replace((sent, document.clone()));
         if previous.as_ref().is_none_or(|(_, before)| *before != document) {
@@ -83,6 +84,12 @@ impl GuestPolls {
         {
             self.approve(guest, &event.id);
         }
+    }
+
+    fn miss(&self, sent: Since, reason: String) {
+        let missed = MissedPoll { server: self.server, sent, reason };
+        self.record.write(|history| history.missed_polls.push(missed));
+        thread::sleep(PAUSE);
     }
 
     fn approve(&mut self, guest: usize, event: &str) {

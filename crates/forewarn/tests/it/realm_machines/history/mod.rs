@@ -25,6 +25,8 @@ pub(crate) struct History {
     pub(crate) log_reads: Vec<LogRead>,
     /// The documents of each guest at each server, in the order in which the guest has read them.
     pub(crate) sightings: Vec<Sighting>,
+    /// Polls without a document.
+    pub(crate) missed_polls: Vec<MissedPoll>,
     /// Approvals that were answered with success, and those of unknown result.
     pub(crate) approvals: Vec<Approval>,
     /// The audit log of the cluster at the end, of each server.
@@ -89,6 +91,14 @@ pub(crate) struct Sighting {
     pub(crate) events: Vec<SeenEvent>,
 }
 
+/// A poll that was not answered with a document.
+#[derive(Clone, Debug)]
+pub(crate) struct MissedPoll {
+    pub(crate) server: usize,
+    pub(crate) sent: Since,
+    pub(crate) reason: String,
+}
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SeenEvent {
     pub(crate) id: String,
@@ -138,6 +148,15 @@ impl History {
         found.extend(notices::check(self, log));
         found.extend(actions::check(&self.effects, self.effects_before_logs, log));
         found
+    }
+
+    /// Polls from a time on that a server has not answered, although nothing was wrong with its process.
+    pub(crate) fn unanswered(&self, from: Since, is_well: impl Fn(usize) -> bool) -> Vec<String> {
+        let missed = self.missed_polls.iter().filter(|poll| poll.sent >= from && is_well(poll.server));
+        let text = |poll: &MissedPoll| {
+            format!("s{} has not answered: {} (sent {:?})", poll.server, poll.reason, poll.sent)
+        };
+        missed.map(text).collect()
     }
 
     /// Every server has the same entries, and each number occurs once.

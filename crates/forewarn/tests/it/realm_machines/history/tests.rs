@@ -85,6 +85,7 @@ fn right() -> History {
             sighting(30_040, 30_090, 3, Some(true)),
             sighting(30_100, 30_150, 4, None),
         ],
+        missed_polls: Vec::new(),
         approvals: Vec::new(),
         effects: vec![Effect { action: "1".to_owned(), machine: "spot".to_owned() }],
         effects_before_logs: 1,
@@ -130,7 +131,7 @@ fn a_write_that_was_carried_out_twice_is_found() {
         history.logs.iter_mut().for_each(|log| log.push(requested(11, "admit_host", "a")));
     });
     rejected("two answers name the entry 1", |history| {
-        history.writes.push(write(11, 21, 1, "admit_host", "a"))
+        history.writes.push(write(11, 21, 1, "admit_host", "a"));
     });
 }
 
@@ -196,7 +197,7 @@ fn an_approval_that_was_lost_is_found() {
 #[test]
 fn an_id_that_was_used_twice_is_found() {
     let push = |history: &mut History, entry: LogEntry| {
-        history.logs.iter_mut().for_each(|log| log.push(entry.clone()))
+        history.logs.iter_mut().for_each(|log| log.push(entry.clone()));
     };
     rejected("announced twice", |history| push(history, about_event(11, "announced", None)));
     rejected("started twice", |history| push(history, about_event(11, "started", None)));
@@ -219,4 +220,13 @@ fn an_action_that_was_carried_out_twice_or_never_is_found() {
     another(&mut later);
     assert_eq!(later.violations(), Vec::<String>::new(), "it has started after the log was read");
     rejected("0 carried out", |history| history.effects.clear());
+}
+
+#[test]
+fn a_poll_that_a_running_server_has_not_answered_is_found() {
+    let mut history = right();
+    let missed = |server| MissedPoll { server, sent: at(50), reason: "timed out".to_owned() };
+    history.missed_polls = vec![missed(0), missed(1)];
+    assert_eq!(history.unanswered(at(50), |server| server == 1).len(), 1);
+    assert_eq!(history.unanswered(at(51), |_| true), Vec::<String>::new());
 }
