@@ -127,6 +127,8 @@ fn batch_error(error: &AppendError) -> BatchError {
         AppendError::Unchained(link) => BatchError::Unchained(*link),
         AppendError::OtherStream
         | AppendError::OtherEntry
+        | AppendError::Earlier
+        | AppendError::Memory
         | AppendError::Full
         | AppendError::Failed(_)
         | AppendError::Moved(_)

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use forewarn_control::{ClusterId, Stream};
-use forewarn_ownership::{BootId, ServerName, successor_clock};
+use forewarn_lifecycle::Steady;
+use forewarn_ownership::{BootId, HeadClock, ServerName, Uptime, successor_clock};
 use forewarn_realm::{NewStream, OwnedStream, ReadFrom, Realm, StreamPosition, TakeoverOutcome};
 use tokio::sync::Mutex;
 
 use super::join::FORMAT;
-use super::view::uptime;
 use crate::boot;
 use crate::clock::Clock;
 use crate::clusters::ClusterLink;
@@ -39,7 +39,7 @@ pub(crate) async fn take_over(takeover: Takeover) -> Result<Option<u64>, String>
             OwnedStream::create(&realm, stream, &own, new).await
         }
         Some(known) => {
-            let steady = successor_clock(&known.head.clock, boot::id().map(BootId), uptime());
+            let steady = continued(&known.head.clock, &clock);
             let time = stream_time(&clock.continued_from(steady));
             OwnedStream::take_over(&realm, stream, &own, &known, time).await
         }
@@ -56,8 +56,14 @@ pub(crate) async fn take_over(takeover: Takeover) -> Result<Option<u64>, String>
     let ownership = NewOwnership {
         log: Arc::new(Mutex::new(*owned)),
         number: head.number,
-        clock: successor_clock(&head.clock, boot::id().map(BootId), uptime()),
+        clock: continued(&head.clock, &clock),
     };
     let owns = link.call(|reply| ClusterMessage::Own { ownership, reply }).await.map_err(unavailable)?;
     if owns { Ok(Some(term)) } else { Err("the copy of the log is not complete".to_owned()) }
+}
+
+/// The steady time at which this server continues the clock of a stream.
+fn continued(head: &HeadClock, clock: &Clock) -> Steady {
+    let uptime = u64::try_from(clock.uptime().as_millis()).unwrap_or(u64::MAX);
+    successor_clock(head, boot::id().map(BootId), Uptime::from_millis(uptime))
 }

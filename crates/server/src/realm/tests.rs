@@ -2,15 +2,17 @@
 
 use std::time::Duration;
 
-use forewarn_control::ClusterId;
+use forewarn_control::{ClusterId, ControlError};
 use forewarn_lifecycle::{Command, Name, Size};
 use forewarn_realm::{Engine, Keyspace, SimulatedEngine};
 use tempfile::TempDir;
 
 use super::RealmPlan;
 use crate::api_listener::ApiListener;
+use crate::clock::ClockKind;
 use crate::control_handle::ControlHandle;
 use crate::hypervisor::Hypervisor;
+use crate::message::ClockCommand;
 use crate::realm_secrets::{extension_secret, share_authority};
 use crate::tls::{Source, Tls};
 
@@ -23,9 +25,19 @@ struct TestServer {
 }
 
 async fn server(engine: &SimulatedEngine, name: &str) -> TestServer {
+    server_at(engine, name, None).await.unwrap()
+}
+
+/// A server whose settings have a speed of the clock.
+async fn server_at(
+    engine: &SimulatedEngine,
+    name: &str,
+    clock_speed: Option<u32>,
+) -> Result<TestServer, String> {
     let directory = tempfile::tempdir().unwrap();
     let engine = engine.client();
     let plan = RealmPlan {
+        clock_speed,
         name: Name::new(name).unwrap(),
         engine: Engine::Simulated(engine.clone()),
         keys: Keyspace::new("/forewarn/1/").unwrap(),
@@ -35,9 +47,9 @@ async fn server(engine: &SimulatedEngine, name: &str) -> TestServer {
     };
     let keep = Duration::from_secs(86_400);
     let joined = ControlHandle::join_realm(directory.path(), plan, Hypervisor::simulated(), keep).await;
-    let (control, is_new) = joined.unwrap();
+    let (control, is_new) = joined.map_err(|error| error.to_string())?;
     control.documents_are_readable().await;
-    TestServer { control, engine, is_new, directory }
+    Ok(TestServer { control, engine, is_new, directory })
 }
 
 /// promise: Z5
@@ -177,4 +189,34 @@ async fn an_owner_that_loses_the_engine_is_fenced_and_follows() {
     for server in servers {
         server.control.stop().await;
     }
+}
+
+/// promise: N4
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_clock_of_a_realm_belongs_to_the_realm() {
+    let engine = SimulatedEngine::new();
+    let one = server_at(&engine, "one", Some(100)).await.unwrap();
+    let two = server(&engine, "two").await;
+    for other in [1, 60] {
+        let refused = server_at(&engine, "three", Some(other)).await.err().unwrap();
+        assert!(refused.contains("another speed than the settings: 100 instead of"), "{refused}");
+    }
+    let (first, second) = (one.control.clock(), two.control.clock());
+    let (before, between, after) = (first.now().wall, second.now().wall, first.now().wall);
+    assert!(before <= between && between <= after, "{before:?} {between:?} {after:?}");
+    assert!(matches!(second.kind(), ClockKind::Accelerated { .. }));
+    let set = two.control.drive(ClockCommand::Advance(Duration::from_secs(1))).await;
+    assert_eq!(set, Err(ControlError::RealClock), "it cannot be set");
+    // The cluster goes on with the time that has passed, and no more.
+    one.control.submit(host("h1")).await.unwrap();
+    one.control.stop().await;
+    let begin = first.now();
+    until("the other server decides", || {
+        two.control.cluster_owner(ClusterId::DEFAULT) == two.control.realm_name().cloned()
+    })
+    .await;
+    two.control.submit(host("h2")).await.unwrap();
+    let (now, end) = (two.control.look(|state| state.now).unwrap(), first.now());
+    assert!(now.steady >= begin.steady && now.wall <= end.wall, "{begin:?} {now:?} {end:?}");
+    two.control.stop().await;
 }
