@@ -9,7 +9,7 @@ use forewarn_control::{ControlState, Stream};
 use forewarn_lifecycle::{Name, Now, Seed};
 use forewarn_peers::{PeerIdentity, RealmAuthority};
 use forewarn_realm::{
-    AuditMode, Batch, CallTimes, Joined, NewStream, ReadFrom, Realm, RealmRecord, SharedCreation,
+    AuditMode, Batch, CallTimes, Joined, NewStream, ReadFrom, Realm, RealmRecord, ServerName, SharedCreation,
     SharedStream, StreamPosition, StreamStart,
 };
 use forewarn_store::{Journal, Options, Recovered};
@@ -66,6 +66,8 @@ pub(crate) async fn join(
     if let SharedCreation::Created(_) = SharedStream::create(&realm, new).await? {
         tracing::info!("realm created");
     }
+    // A drain ends with the process that it was ordered for.
+    realm.set_draining(&ServerName::from(plan.name.clone()), false).await?;
     let options = Options { audit_retention: audit_keep, ..Options::new(record.identity, now) };
     let (journal, found) = Journal::open(directory, &options)?;
     if found.identity != record.identity {

@@ -4,9 +4,11 @@
 //! about it. The owner writes a batch to the log of the realm (etcd), then into its journal, and then publishes, replies
 //! and acts. Other servers copy the batch from the log and publish it; they send requests about the cluster to the owner.
 
+mod administration;
 mod confirmation;
 mod handle;
 mod join;
+mod moves;
 mod peer_side;
 mod plan;
 mod takeover;
@@ -15,9 +17,11 @@ mod task;
 mod tests;
 mod view;
 
+pub(crate) use administration::{RealmAdmin, RealmAdminError};
 pub(crate) use confirmation::{Confirmations, StreamNumbers};
 pub(crate) use handle::RealmHandle;
 pub(crate) use join::{FORMAT, JoinedRealm, join};
+pub(crate) use moves::Moves;
 pub(crate) use peer_side::{HeartbeatSide, PeerSide};
 pub use plan::RealmPlan;
 pub(crate) use task::{RealmTask, stay_member};

@@ -22,12 +22,19 @@ pub(crate) struct Takeover {
     pub(crate) clock: Clock,
     pub(crate) cluster: ClusterId,
     pub(crate) link: ClusterLink,
+    /// Another server has given the cluster to this one.
+    pub(crate) is_given: bool,
 }
 
 /// Takes a cluster over. Returns the term, or None if another server was first.
 pub(crate) async fn take_over(takeover: Takeover) -> Result<Option<u64>, String> {
-    let Takeover { realm, own, clock, cluster, link } = takeover;
+    let Takeover { realm, own, clock, cluster, link, is_given } = takeover;
     let (stream, text) = (Stream::Cluster(cluster), |error: &dyn std::fmt::Display| error.to_string());
+    if is_given {
+        let outcome = OwnedStream::accept(&realm, stream, &own).await.map_err(|error| text(&error))?;
+        let TakeoverOutcome::Owned(owned) = outcome else { return Ok(None) };
+        return begin_ownership(*owned, &link).await.map(Some);
+    }
     let outcome = match realm.head(stream).await.map_err(|error| text(&error))? {
         None => {
             let new = NewStream {
@@ -45,6 +52,12 @@ pub(crate) async fn take_over(takeover: Takeover) -> Result<Option<u64>, String>
         }
     };
     let TakeoverOutcome::Owned(owned) = outcome.map_err(|error| text(&error))? else { return Ok(None) };
+    begin_ownership(*owned, &link).await.map(Some)
+}
+
+/// Completes the copy of a cluster that this server owns, and lets its driver decide. Returns the term.
+async fn begin_ownership(owned: OwnedStream, link: &ClusterLink) -> Result<u64, String> {
+    let text = |error: &dyn std::fmt::Display| error.to_string();
     let unavailable = |_| "the driver does not respond".to_owned();
     let at = link.call(|reply| ClusterMessage::Position { reply }).await.map_err(unavailable)?;
     let from = if at.number > 0 { ReadFrom::After(at) } else { ReadFrom::Beginning };
@@ -54,10 +67,10 @@ pub(crate) async fn take_over(takeover: Takeover) -> Result<Option<u64>, String>
     }
     let (head, term) = (owned.head().clone(), owned.head().term.0);
     let ownership = NewOwnership {
-        log: Arc::new(Mutex::new(*owned)),
+        log: Arc::new(Mutex::new(owned)),
         number: head.number,
         clock: successor_clock(&head.clock, boot::id().map(BootId), uptime()),
     };
     let owns = link.call(|reply| ClusterMessage::Own { ownership, reply }).await.map_err(unavailable)?;
-    if owns { Ok(Some(term)) } else { Err("the copy of the log is not complete".to_owned()) }
+    if owns { Ok(term) } else { Err("the copy of the log is not complete".to_owned()) }
 }
