@@ -21,7 +21,7 @@ use crate::initial_state::{InitialState, Readers};
 use crate::journal::JournalHandle;
 use crate::realm::{
     Confirmations, FORMAT, HeartbeatSide, JoinedRealm, Moves, PeerSide, RealmAdmin, RealmAdminError,
-    RealmHandle, RealmPlan, RealmTask, SharedView, StreamNumbers, join, stay_member,
+    RealmHandle, RealmPlan, RealmTask, RestoreWatch, SharedView, StreamNumbers, join, stay_member,
 };
 
 type RealmStartError = Box<dyn std::error::Error + Send + Sync>;
@@ -41,7 +41,7 @@ impl ControlHandle {
         let steady = u64::try_from(wall().millis()).unwrap_or(0);
         let clock = Clock::real(Steady::from_millis(steady));
         let joined = join(directory, &plan, (&clock, audit_keep)).await?;
-        let JoinedRealm { realm, is_new, identity, shared, journal, found, positions, .. } = joined;
+        let JoinedRealm { realm, is_new, identity, shared, journal, found, positions, restored } = joined;
         let journal = JournalHandle::in_directory(directory.to_owned(), journal, audit_keep).of_realm(shared);
         let initial = InitialState::recovered(found, Readers::Absent);
         let listener =
@@ -64,7 +64,15 @@ impl ControlHandle {
         let (context, clusters) = (parts.context.clone(), parts.clusters.clone());
         let view =
             SharedView::new(&plan.name, plan.engine.clone(), context.broadcasts.clone(), clusters.clone());
+        view.lock().restored = restored;
         let own = ServerName::from(plan.name.clone());
+        let watch = RestoreWatch {
+            realm: realm.clone(),
+            directory: directory.to_owned(),
+            view: view.clone(),
+            broadcasts: context.broadcasts.clone(),
+            clusters: clusters.clone(),
+        };
         let record = ServerRecord {
             address,
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -80,6 +88,7 @@ impl ControlHandle {
         runtime.spawn(async move {
             listener.serve(side, async move { drop(listening.wait_for(|stop| *stop).await) }).await;
         });
+        runtime.spawn(watch.run(stop()));
         runtime.spawn(stay_member(realm.clone(), own.clone(), record, stop()));
         let broadcasts = context.broadcasts.clone();
         let (known, managed) = (view.clone(), realm.clone());

@@ -21,6 +21,10 @@ use super::required_permit::RequiredPermit;
 use super::route::{Link, Route};
 use crate::realm::RealmAdminError;
 
+/// Path of the realm, and the beginning of the paths below it.
+pub(super) const REALM_PATH: &str = "/v1/realm";
+pub(super) const REALM_PATHS: &str = "/v1/realm/";
+
 const FIRST_NAME: &str = "$response.body#/items/0/name";
 const NAME: &str = "$response.body#/name";
 
@@ -85,7 +89,7 @@ fn servers() -> Vec<Route> {
 fn realm() -> Vec<Route> {
     vec![
         Route::get(
-            "/v1/realm",
+            REALM_PATH,
             "getRealm",
             "Get the realm: its servers, the members of its engine, its streams",
             show_realm,

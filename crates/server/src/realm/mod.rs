@@ -8,9 +8,12 @@ mod administration;
 mod confirmation;
 mod handle;
 mod join;
+#[cfg(test)]
+mod move_tests;
 mod moves;
 mod peer_side;
 mod plan;
+mod restore;
 mod takeover;
 mod task;
 #[cfg(test)]
@@ -24,5 +27,6 @@ pub(crate) use join::{FORMAT, JoinedRealm, join};
 pub(crate) use moves::Moves;
 pub(crate) use peer_side::{HeartbeatSide, PeerSide};
 pub use plan::RealmPlan;
+pub(crate) use restore::RestoreWatch;
 pub(crate) use task::{RealmTask, stay_member};
 pub(crate) use view::SharedView;

@@ -46,6 +46,11 @@ pub(crate) async fn take_over(takeover: Takeover) -> Result<Option<u64>, String>
             OwnedStream::create(&realm, stream, &own, new).await
         }
         Some(known) => {
+            let at =
+                link.call(|reply| ClusterMessage::Position { reply }).await.map_err(|error| text(&error))?;
+            if known.head.number < at.number {
+                return Err("the log ends before the copy of this server".to_owned());
+            }
             let steady = successor_clock(&known.head.clock, boot::id().map(BootId), uptime());
             let time = stream_time(&clock.continued_from(steady));
             OwnedStream::take_over(&realm, stream, &own, &known, time).await

@@ -127,6 +127,10 @@ impl RealmTask {
 
     /// Gives a batch to the driver of its stream.
     async fn pass_on(&mut self, batch: Box<Batch>) {
+        // It continues another history.
+        if self.view.lock().restored.is_some() {
+            return;
+        }
         match batch.stream {
             Stream::Shared => {
                 if let Some(shared) = self.context.shared.upgrade() {
