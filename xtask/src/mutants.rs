@@ -26,7 +26,7 @@ const TESTED_THEN: [&str; 2] = ["forewarn-control", "forewarn-story"];
 /// other work meanwhile.
 const SECONDS_PER_MUTANT: &str = "300";
 const TIMES_AS_LONG: &str = "5";
-/// The profile in the manifest of the workspace.
+/// The profile in the manifest of the workspace, and that of nextest.
 const PROFILE: &str = "mutants";
 /// Few, because the tests run once for every mutant.
 const PROPERTY_CASES: &str = "24";
@@ -252,7 +252,7 @@ fn try_mutants(
     command.args(chosen.arguments());
     command.args(jobs.map(|jobs| format!("--jobs={jobs}")));
     if has_nextest() {
-        command.arg("--test-tool=nextest");
+        command.arg("--test-tool=nextest").env("NEXTEST_PROFILE", PROFILE);
     }
     command.env("PROPTEST_CASES", PROPERTY_CASES);
     command.env("PROPTEST_MAX_SHRINK_ITERS", "0").env("PROPTEST_DISABLE_FAILURE_PERSISTENCE", "true");
