@@ -111,7 +111,7 @@ impl StreamLog {
         match owned.lock().await.hand_over(to, stream_time(clock)).await {
             Ok(MoveOutcome::Moved { to, .. }) => Ok(to),
             Ok(MoveOutcome::Fenced { .. }) => Err(CommitError::Fenced(CommitFate::NotApplied)),
-            Err(error) => Err(CommitError::NotCommitted(error.to_string())),
+            Err(error) => Err(owned_error(&error)),
         }
     }
 

@@ -114,7 +114,8 @@ pub(super) async fn list(
         AuditOrder::Oldest => Direction::OldestFirst,
     };
     let (since, until) = (since.map(|Moment(at)| at), until.map(|Moment(at)| at));
-    let (after, before) = (after.map(|AuditCursor(after)| after), before.map(|AuditCursor(before)| before));
+    let position = |cursor: Option<AuditCursor>| cursor.map(|one| one.position(&request.control)).transpose();
+    let (after, before) = (position(after)?, position(before)?);
     let limit = limit.into();
     let query = AuditQuery { since, until, after, before, direction, limit, ..AuditQuery::default() };
     let clusters = visibility.clusters(&request);
@@ -222,7 +223,7 @@ pub(super) async fn export(
     request: OperatorRequest,
     Query(part): Query<ExportQuery>,
 ) -> Result<impl IntoResponse, ApiProblem> {
-    let after = part.after.map(|AuditCursor(after)| after);
+    let after = part.after.map(|after| after.position(&request.control)).transpose()?;
     let first = request.control.read_audit_log(query(after, None)).await?;
     AuditCursor::check(after, first.end)?;
     let (lines, stream) = tokio::sync::mpsc::channel(PAGES_WAITING_MAX);

@@ -5,20 +5,41 @@
 
 use std::borrow::Cow;
 
+use forewarn_lifecycle::Name;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 
 use super::problem::{ApiProblem, ProblemKind};
+use crate::control_handle::ControlHandle;
 
 /// Digits of a position: every number of so many digits fits in a `u64`.
 pub(super) const POSITION_DIGITS_MAX: usize = 19;
 
-/// Position of an entry in the audit log.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+/// Separates a position from the name of the server whose log it is in.
+const SERVER: char = '@';
+
+/// Position of an entry in the audit log. In a realm it names its server: the logs of others have another order.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
-pub(super) struct AuditCursor(pub(super) u64);
+pub(super) struct AuditCursor {
+    position: u64,
+    server: Option<Name>,
+}
 
 impl AuditCursor {
+    /// The position in the log of this server. Rejects a cursor of another server of the realm.
+    pub(super) fn position(self, control: &ControlHandle) -> Result<u64, ApiProblem> {
+        match self.server.filter(|server| Some(server) != control.realm_name()) {
+            None => Ok(self.position),
+            Some(server) => Err(ApiProblem::new(
+                ProblemKind::NotFound,
+                format!(
+                    "the cursor is one of the server {server}\n  hint: ask that server, or begin without a cursor"
+                ),
+            )),
+        }
+    }
+
     /// Rejects a cursor beyond the end of the log: it was given by another one, such as the log before the data
     /// directory was restored from a copy.
     pub(super) fn check(cursor: Option<u64>, end: u64) -> Result<(), ApiProblem> {
@@ -33,9 +54,12 @@ impl AuditCursor {
         }
     }
 
-    /// The cursor as responses have it.
-    pub(super) fn text(position: u64) -> String {
-        position.to_string()
+    /// The cursor as responses of this server have it.
+    pub(super) fn text(position: u64, control: &ControlHandle) -> String {
+        match control.realm_name() {
+            Some(server) => format!("{position}{SERVER}{server}"),
+            None => position.to_string(),
+        }
     }
 }
 
@@ -49,7 +73,12 @@ impl TryFrom<String> for AuditCursor {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
-        parse_position(&text).map(Self).ok_or_else(|| {
+        let (position, server) = match text.split_once(SERVER) {
+            Some((position, server)) => (position, Name::new(server).ok().map(Some)),
+            None => (text.as_str(), Some(None)),
+        };
+        let cursor = parse_position(position).zip(server);
+        cursor.map(|(position, server)| Self { position, server }).ok_or_else(|| {
             format!("invalid cursor: {text:?}\n  hint: pass `next` or `head` of an earlier page as it is")
         })
     }
@@ -64,7 +93,7 @@ impl JsonSchema for AuditCursor {
         json_schema!({
             "description": "Opaque cursor of the audit log: `next` or `head` of a page. It is valid for the audit log of one server, for as long as that server keeps its data; entries that the retention has removed since are skipped.",
             "type": "string",
-            "pattern": "^[0-9]{1,19}$",
+            "pattern": "^[0-9]{1,19}(@.{1,64})?$",
         })
     }
 }
@@ -85,9 +114,12 @@ mod tests {
     #[test]
     fn a_cursor_is_read_as_it_was_written() {
         for position in [0, 1, 9_999_999_999_999_999_999] {
-            assert_eq!(AuditCursor::try_from(AuditCursor::text(position)), Ok(AuditCursor(position)));
+            let cursor = AuditCursor { position, server: None };
+            assert_eq!(AuditCursor::try_from(position.to_string()), Ok(cursor));
+            let cursor = AuditCursor { position, server: Some(Name::new("s1").unwrap()) };
+            assert_eq!(AuditCursor::try_from(format!("{position}@s1")), Ok(cursor));
         }
-        for wrong in ["", "-1", "+1", "1 ", "a", "10000000000000000000"] {
+        for wrong in ["", "-1", "+1", "1 ", "a", "10000000000000000000", "1@", "@s1", "1@a b"] {
             let refused = AuditCursor::try_from(wrong.to_owned()).unwrap_err();
             assert!(refused.contains("hint: "), "{refused}");
         }

@@ -98,7 +98,7 @@ pub(super) async fn read(
         AuditCursor::check(query.after.max(query.before), found.end)?;
         page.add(found);
     }
-    Ok(page.finish())
+    Ok(page.finish(control))
 }
 
 /// The visible entries of one query and its continuations.
@@ -191,13 +191,14 @@ impl MergedPage {
         });
     }
 
-    fn finish(self) -> AuditPage {
+    fn finish(self, control: &ControlHandle) -> AuditPage {
+        let text = |position| AuditCursor::text(position, control);
         let items = self.entries.into_iter().map(|logged| Arc::unwrap_or_clone(logged.entry)).collect();
         AuditPage {
             items,
-            next: self.bound.map(AuditCursor::text),
-            head: AuditCursor::text(self.head.unwrap_or(0)),
-            swept: Some(self.swept).filter(|swept| *swept > 0).map(AuditCursor::text),
+            next: self.bound.map(text),
+            head: text(self.head.unwrap_or(0)),
+            swept: Some(self.swept).filter(|swept| *swept > 0).map(text),
         }
     }
 }

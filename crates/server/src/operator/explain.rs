@@ -77,7 +77,7 @@ pub(super) async fn event(request: OperatorRequest, Path(id): Path<String>) -> J
 }
 
 /// Part of the history of a machine.
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 pub(super) struct HistoryQuery {
     /// Maximum number of entries.
     #[schemars(schema_with = "limits")]
@@ -122,9 +122,10 @@ pub(super) async fn machine(
         &request,
         subject,
         limit.into(),
-        (Direction::NewestFirst, before.map(|AuditCursor(before)| before)),
+        (Direction::NewestFirst, before.map(|before| before.position(&request.control)).transpose()?),
     )
     .await?;
+    let control = request.control.clone();
     let explain = move |state: &State<'_>| {
         let ExplanationQuery { visibility, permit, history, next, swept, .. } = &context;
         let found = find_machine(state.cluster, &name);
@@ -145,7 +146,7 @@ pub(super) async fn machine(
         };
         match (explanation, found) {
             (Some(explanation), _) => {
-                let next = next.map(AuditCursor::text);
+                let next = next.map(|next| AuditCursor::text(next, &control));
                 Ok(MachineExplanation { next, swept: *swept, ..explanation })
             }
             (None, Err(unknown)) => Err(unknown.into()),
