@@ -187,6 +187,12 @@ impl ControlHandle {
         self.parts.realm.as_ref()
     }
 
+    /// Lets the server take its journal for broken.
+    #[cfg(test)]
+    pub(crate) fn fail_journal(&self, reason: &str) {
+        self.parts.context.broadcasts.set_write_error(Some(reason.to_owned()));
+    }
+
     /// Polls that other servers of the realm have answered.
     #[cfg(test)]
     pub(crate) fn peer_polls(&self) -> &Arc<crate::peer_polls::PeerPolls> {

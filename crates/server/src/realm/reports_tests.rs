@@ -65,7 +65,7 @@ fn start_of(server: &TestServer) -> Steady {
     due.unwrap().expect("announced")
 }
 
-/// promise: V1
+/// promise: N3
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn notice_counts_from_the_moment_at_which_every_server_shows_the_event() {
     let engine = SimulatedEngine::new();
@@ -98,7 +98,7 @@ async fn notice_counts_from_the_moment_at_which_every_server_shows_the_event() {
     }
 }
 
-/// promise: V2
+/// promise: T2
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_poll_of_any_server_enrols_and_is_reported_to_the_owner() {
     let engine = SimulatedEngine::new();
@@ -125,7 +125,7 @@ async fn a_poll_of_any_server_enrols_and_is_reported_to_the_owner() {
     }
 }
 
-/// promise: V1
+/// promise: N4
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_head_has_the_clock_while_something_waits_and_no_batch_is_written() {
     let engine = SimulatedEngine::new();
@@ -149,7 +149,7 @@ async fn the_head_has_the_clock_while_something_waits_and_no_batch_is_written() 
     one.control.stop().await;
 }
 
-/// promise: V1
+/// promise: N4
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_successor_continues_from_the_clock_of_the_head() {
     let engine = SimulatedEngine::new();
@@ -181,4 +181,20 @@ async fn a_successor_continues_from_the_clock_of_the_head() {
     let passed = after.since(clock.steady);
     assert!(after >= clock.steady && passed <= begun.elapsed() + Duration::from_millis(5), "{passed:?}");
     next.control.stop().await;
+}
+
+/// promise: D3
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_cannot_write_its_journal_gives_its_clusters_to_others() {
+    let engine = SimulatedEngine::new();
+    let [broken, other] = pair(&engine).await;
+    broken.control.fail_journal("no space left");
+    until("another server owns the cluster", || {
+        other.control.cluster_owner(CLUSTER).as_ref() == other.control.realm_name()
+    })
+    .await;
+    other.control.submit(host("h2")).await.unwrap();
+    for server in [broken, other] {
+        server.control.stop().await;
+    }
 }
