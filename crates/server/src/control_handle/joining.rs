@@ -8,14 +8,13 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use forewarn_control::ClusterId;
 use forewarn_control::shared::SharedState;
-use forewarn_lifecycle::{Name, Steady};
+use forewarn_lifecycle::Name;
 use forewarn_ownership::ServerName;
 use forewarn_peers::{HeartbeatTimes, Heartbeats, ListenerLimits, PeerLimits, PeerListener};
 use forewarn_realm::{Follower, Realm, ServerRecord};
 use tokio::sync::watch;
 
 use super::ControlHandle;
-use crate::clock::{Clock, wall};
 use crate::hypervisor::Hypervisor;
 use crate::initial_state::{InitialState, Readers};
 use crate::journal::JournalHandle;
@@ -37,11 +36,9 @@ impl ControlHandle {
         hypervisor: Hypervisor,
         audit_keep: Duration,
     ) -> Result<(Self, bool), RealmStartError> {
-        // Steady clocks of servers are comparable at least: the shared stream has records of all of them.
-        let steady = u64::try_from(wall().millis()).unwrap_or(0);
-        let clock = Clock::real(Steady::from_millis(steady));
-        let joined = join(directory, &plan, (&clock, audit_keep)).await?;
-        let JoinedRealm { realm, is_new, identity, shared, journal, found, positions, restored } = joined;
+        let joined = join(directory, &plan, audit_keep).await?;
+        let JoinedRealm { realm, clock, is_new, identity, shared, journal, found, positions, restored } =
+            joined;
         let journal = JournalHandle::in_directory(directory.to_owned(), journal, audit_keep).of_realm(shared);
         let initial = InitialState::recovered(found, Readers::Absent);
         let listener =
@@ -53,6 +50,7 @@ impl ControlHandle {
         let confirmed = realm.clone();
         let admin = Arc::<OnceLock<RealmAdmin>>::default();
         let handle = RealmHandle {
+            realm: realm.clone(),
             own: plan.name.clone(),
             owners: owner.clone(),
             clients: Arc::clone(&clients),
@@ -154,6 +152,11 @@ impl ControlHandle {
     #[must_use]
     pub fn cluster_owner(&self, cluster: ClusterId) -> Option<Name> {
         self.parts.realm.as_ref()?.owners.borrow().get(&cluster).map(|owner| owner.server.clone())
+    }
+
+    /// The realm. None for a server of its own.
+    pub(crate) fn realm(&self) -> Option<&RealmHandle> {
+        self.parts.realm.as_ref()
     }
 
     /// Name of this server in its realm.

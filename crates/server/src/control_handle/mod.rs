@@ -411,7 +411,7 @@ impl ControlHandle {
         command: ClockCommand,
         context: RequestContext,
     ) -> Result<Now, ControlError> {
-        if self.parts.context.clock.kind() == ClockKind::Real {
+        if self.parts.context.clock.kind() != ClockKind::Virtual {
             return Err(ControlError::RealClock);
         }
         let _open = self.parts.gate.enter().await;

@@ -10,6 +10,7 @@ use forewarn_control::request::{ClusterRequest, IdempotencyKey, Reply, Request};
 use forewarn_control::{ClusterId, ControlError};
 use forewarn_lifecycle::Name;
 use forewarn_peers::{ForwardOutcome, PeerClient};
+use forewarn_realm::Realm;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -42,6 +43,7 @@ pub(crate) type PeerClients = Arc<ArcSwap<BTreeMap<Name, Arc<PeerClient>>>>;
 /// The realm, for requests and reads.
 #[derive(Clone)]
 pub(crate) struct RealmHandle {
+    pub(crate) realm: Realm,
     /// Name of this server.
     pub(crate) own: Name,
     pub(crate) owners: watch::Receiver<Arc<Owners>>,

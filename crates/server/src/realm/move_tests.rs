@@ -232,7 +232,7 @@ async fn an_engine_without_its_realm_is_refused() {
     one.control.submit(host("h1")).await.unwrap();
     one.control.stop().await;
     let empty = SimulatedEngine::new();
-    let joined = super::tests::try_join(&one.directory, &empty, "one").await;
+    let joined = super::tests::try_join(&one.directory, &empty, ("one", None)).await;
     let refused = joined.map(|_| ()).unwrap_err().to_string();
     assert!(refused.contains("the engine has no realm"), "{refused}");
     assert_eq!(empty.contents().len(), 0, "nothing was written");

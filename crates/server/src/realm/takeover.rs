@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use forewarn_control::{ClusterId, Stream};
-use forewarn_ownership::{BootId, ServerName, successor_clock};
+use forewarn_lifecycle::Steady;
+use forewarn_ownership::{BootId, HeadClock, ServerName, Uptime, successor_clock};
 use forewarn_realm::{NewStream, OwnedStream, ReadFrom, Realm, StreamPosition, TakeoverOutcome};
 use tokio::sync::Mutex;
 
 use super::join::FORMAT;
-use super::view::uptime;
 use crate::boot;
 use crate::clock::Clock;
 use crate::clusters::ClusterLink;
@@ -33,7 +33,7 @@ pub(crate) async fn take_over(takeover: Takeover) -> Result<Option<u64>, String>
     if is_given {
         let outcome = OwnedStream::accept(&realm, stream, &own).await.map_err(|error| text(&error))?;
         let TakeoverOutcome::Owned(owned) = outcome else { return Ok(None) };
-        return begin_ownership(*owned, &link).await.map(Some);
+        return begin_ownership(*owned, &link, &clock).await.map(Some);
     }
     let outcome = match realm.head(stream).await.map_err(|error| text(&error))? {
         None => {
@@ -51,17 +51,17 @@ pub(crate) async fn take_over(takeover: Takeover) -> Result<Option<u64>, String>
             if known.head.number < at.number {
                 return Err("the log ends before the copy of this server".to_owned());
             }
-            let steady = successor_clock(&known.head.clock, boot::id().map(BootId), uptime());
+            let steady = continued(&known.head.clock, &clock);
             let time = stream_time(&clock.continued_from(steady));
             OwnedStream::take_over(&realm, stream, &own, &known, time).await
         }
     };
     let TakeoverOutcome::Owned(owned) = outcome.map_err(|error| text(&error))? else { return Ok(None) };
-    begin_ownership(*owned, &link).await.map(Some)
+    begin_ownership(*owned, &link, &clock).await.map(Some)
 }
 
 /// Completes the copy of a cluster that this server owns, and lets its driver decide. Returns the term.
-async fn begin_ownership(owned: OwnedStream, link: &ClusterLink) -> Result<u64, String> {
+async fn begin_ownership(owned: OwnedStream, link: &ClusterLink, clock: &Clock) -> Result<u64, String> {
     let text = |error: &dyn std::fmt::Display| error.to_string();
     let unavailable = |_| "the driver does not respond".to_owned();
     let at = link.call(|reply| ClusterMessage::Position { reply }).await.map_err(unavailable)?;
@@ -74,8 +74,14 @@ async fn begin_ownership(owned: OwnedStream, link: &ClusterLink) -> Result<u64, 
     let ownership = NewOwnership {
         log: Arc::new(Mutex::new(owned)),
         number: head.number,
-        clock: successor_clock(&head.clock, boot::id().map(BootId), uptime()),
+        clock: continued(&head.clock, clock),
     };
     let owns = link.call(|reply| ClusterMessage::Own { ownership, reply }).await.map_err(unavailable)?;
     if owns { Ok(term) } else { Err("the copy of the log is not complete".to_owned()) }
+}
+
+/// The steady time at which this server continues the clock of a stream.
+fn continued(head: &HeadClock, clock: &Clock) -> Steady {
+    let uptime = u64::try_from(clock.uptime().as_millis()).unwrap_or(u64::MAX);
+    successor_clock(head, boot::id().map(BootId), Uptime::from_millis(uptime))
 }

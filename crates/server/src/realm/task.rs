@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use forewarn_control::{ClusterId, ClusterState, Stream};
 use forewarn_lifecycle::Name;
@@ -347,10 +347,12 @@ impl RealmTask {
             let (realm, own, clock) = (self.realm.clone(), self.own.clone(), self.context.clock.clone());
             let done = done.clone();
             tokio::spawn(async move {
+                let begin = Instant::now();
                 let term = take_over(Takeover { realm, own, clock, cluster, link, is_given }).await;
                 match &term {
                     Ok(Some(term)) => {
-                        tracing::info!(cluster = cluster.0, term, "this server owns the cluster");
+                        let took = begin.elapsed();
+                        tracing::info!(cluster = cluster.0, term, ?took, "this server owns the cluster");
                     }
                     Ok(None) => {}
                     Err(error) => tracing::warn!(cluster = cluster.0, error, "takeover failed; trying again"),
