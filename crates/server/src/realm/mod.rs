@@ -27,7 +27,7 @@ pub(crate) use administration::{RealmAdmin, RealmAdminError};
 pub(crate) use confirmation::{Confirmations, StreamNumbers};
 pub(crate) use handle::{Owners, RealmHandle};
 pub(crate) use join::{FORMAT, JoinedRealm, join};
-pub(crate) use moves::Moves;
+pub(crate) use moves::{Moves, RealmOrders};
 pub(crate) use peer_side::{HeartbeatSide, PeerSide};
 pub use plan::RealmPlan;
 pub(crate) use restore::RestoreWatch;

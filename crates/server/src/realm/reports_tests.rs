@@ -65,7 +65,7 @@ fn start_of(server: &TestServer) -> Steady {
     due.unwrap().expect("announced")
 }
 
-/// promise: N3
+/// promise: V1
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn notice_counts_from_the_moment_at_which_every_server_shows_the_event() {
     let engine = SimulatedEngine::new();
@@ -98,7 +98,7 @@ async fn notice_counts_from_the_moment_at_which_every_server_shows_the_event() {
     }
 }
 
-/// promise: T2
+/// promise: V2
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_poll_of_any_server_enrols_and_is_reported_to_the_owner() {
     let engine = SimulatedEngine::new();
@@ -125,7 +125,7 @@ async fn a_poll_of_any_server_enrols_and_is_reported_to_the_owner() {
     }
 }
 
-/// promise: N4
+/// promise: V1
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_head_has_the_clock_while_something_waits_and_no_batch_is_written() {
     let engine = SimulatedEngine::new();
@@ -149,7 +149,7 @@ async fn the_head_has_the_clock_while_something_waits_and_no_batch_is_written() 
     one.control.stop().await;
 }
 
-/// promise: N4
+/// promise: V1
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_successor_continues_from_the_clock_of_the_head() {
     let engine = SimulatedEngine::new();
@@ -183,7 +183,7 @@ async fn a_successor_continues_from_the_clock_of_the_head() {
     next.control.stop().await;
 }
 
-/// promise: D3
+/// promise: V4
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_that_cannot_write_its_journal_gives_its_clusters_to_others() {
     let engine = SimulatedEngine::new();
