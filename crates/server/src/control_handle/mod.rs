@@ -35,7 +35,7 @@ use crate::hypervisor::{HostWorker, Hypervisor};
 use crate::initial_state::InitialState;
 use crate::journal::JournalHandle;
 use crate::message::{ClockCommand, ClockMessage, ClusterMessage, SharedMessage};
-use crate::realm::RealmHandle;
+use crate::realm::{RealmAdmin, RealmHandle};
 use crate::rejections::RecentRejections;
 use crate::replacement::{ReplacementHooks, ServerState};
 use crate::snapshot::{Snapshot, State};
@@ -227,7 +227,7 @@ impl ControlHandle {
 
     /// Fails if the engine of the realm was restored from an older backup.
     pub(crate) fn check_engine(&self) -> Result<(), ControlError> {
-        let restored = self.realm_admin().ok().and_then(|admin| admin.restored());
+        let restored = self.realm_admin().ok().and_then(RealmAdmin::restored);
         restored.map_or(Ok(()), |reason| Err(ControlError::EngineRestored(reason)))
     }
 

@@ -63,7 +63,7 @@ async fn an_approved_event_starts_although_a_server_does_not_show_it() {
     let (mut driver, clock, _own) = owner(4).await;
     driver.unshown.add(1, BTreeSet::from([MaintenanceId(0)]));
     let tenant = driver.state.rules().tenant(TenantId(0)).unwrap();
-    let events = tenant.events().iter().map(|event| event.id()).collect();
+    let events = tenant.events().iter().map(forewarn_lifecycle::Event::id).collect();
     let approve = forewarn_lifecycle::Command::Approve {
         tenant: TenantId(0),
         events,

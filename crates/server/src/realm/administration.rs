@@ -14,8 +14,8 @@ use forewarn_realm::{EngineMember, Realm, RealmError, RealmRecord};
 use sha2::{Digest, Sha256};
 use tokio::sync::{oneshot, watch};
 
-use super::handle::Owners;
-use super::moves::{RealmOrder, RealmOrders};
+use super::owners::Owners;
+use super::pending_moves::{RealmOrder, RealmOrders};
 use super::view::{RealmView as KnownRealm, SharedView, uptime};
 use crate::broadcasts::Broadcasts;
 

@@ -16,6 +16,7 @@ use tokio::time::Instant;
 
 use super::administration::RealmAdmin;
 use super::confirmation::Confirmations;
+use super::owners::{ClusterOwner, Owners};
 use crate::clusters::ClusterLink;
 
 /// Longest wait for an owner, and pause between two attempts.
@@ -26,16 +27,6 @@ const ATTEMPT_PAUSE: Duration = Duration::from_millis(50);
 /// may be large.
 const VM_DECISION_WAIT: Duration = Duration::from_secs(2);
 const DECISION_WAIT: Duration = Duration::from_secs(30);
-
-/// The owner of a cluster, and the term of its ownership.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct ClusterOwner {
-    pub(crate) server: Name,
-    pub(crate) term: u64,
-}
-
-/// The owners of all clusters, as this server knows them.
-pub(crate) type Owners = BTreeMap<ClusterId, ClusterOwner>;
 
 /// Connections to the other servers.
 pub(crate) type PeerClients = Arc<ArcSwap<BTreeMap<Name, Arc<PeerClient>>>>;

@@ -11,7 +11,9 @@ mod join;
 #[cfg(test)]
 mod move_tests;
 mod moves;
+mod owners;
 mod peer_side;
+mod pending_moves;
 mod plan;
 #[cfg(test)]
 mod reports_tests;
@@ -25,10 +27,11 @@ mod view;
 
 pub(crate) use administration::{RealmAdmin, RealmAdminError};
 pub(crate) use confirmation::{Confirmations, StreamNumbers};
-pub(crate) use handle::{Owners, RealmHandle};
+pub(crate) use handle::RealmHandle;
 pub(crate) use join::{FORMAT, JoinedRealm, join};
-pub(crate) use moves::{Moves, RealmOrders};
+pub(crate) use owners::Owners;
 pub(crate) use peer_side::{HeartbeatSide, PeerSide};
+pub(crate) use pending_moves::{Moves, RealmOrders};
 pub use plan::RealmPlan;
 pub(crate) use restore::RestoreWatch;
 pub(crate) use task::{RealmTask, stay_member};

@@ -129,7 +129,7 @@ async fn a_server_that_stops_gives_its_clusters_away_first() {
     leaving.control.leave_realm().await;
     agreed_owner(&servers, |found| *found != first).await;
     assert_eq!(term(&servers[0]), before + 1);
-    assert_eq!(leaving.control.cluster_owner(ClusterId::DEFAULT).as_ref() == Some(&first), false);
+    assert_ne!(leaving.control.cluster_owner(ClusterId::DEFAULT), Some(first));
     leaving.control.stop().await;
     servers[0].control.submit(host("h2")).await.unwrap();
     stop_all(servers).await;

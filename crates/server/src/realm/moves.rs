@@ -6,105 +6,20 @@
 //!
 //! A move that is interrupted leaves one owner: the former one, the new one, or one that takes the cluster over.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use forewarn_control::{ClusterId, Stream};
 use forewarn_lifecycle::Name;
 use forewarn_ownership::{ClusterMove, OwnerRecord, ServerName, Term, Uptime, drain_moves, return_moves};
 use forewarn_peers::MovedStream;
-use tokio::sync::{mpsc, oneshot};
 
+use super::pending_moves::{MoveEnd, MoveEvent, RealmOrder};
 use super::task::RealmTask;
 use super::view::{RealmView, uptime};
 use crate::message::ClusterMessage;
 
 /// Milliseconds after which a move that has failed is tried again.
 const RETRY_MILLIS: u64 = 1_000;
-
-/// Moves that have ended and orders that wait for the task.
-const WAITING_MAX: usize = 1_024;
-
-/// An order to the task of a realm.
-pub(crate) enum RealmOrder {
-    /// Another server says that it has moved a cluster.
-    Moved(MovedStream),
-    /// The server stops: it gives all clusters away. Replied to once it has none, or no other server can take them.
-    Leave { reply: oneshot::Sender<()> },
-}
-
-/// The sender of orders to the task of a realm.
-pub(crate) type RealmOrders = mpsc::Sender<RealmOrder>;
-
-/// The end of a move.
-pub(crate) struct MoveEnd {
-    cluster: ClusterId,
-    to: ServerName,
-    /// None if this server has kept the cluster, or lost it.
-    owner: Option<OwnerRecord>,
-}
-
-/// Moves of clusters from this server, and to it.
-pub(crate) struct Moves {
-    orders: mpsc::Receiver<RealmOrder>,
-    ended: (mpsc::Sender<MoveEnd>, mpsc::Receiver<MoveEnd>),
-    /// Moves under way.
-    under_way: BTreeSet<ClusterId>,
-    /// Clusters that an operator has just assigned to another server.
-    ordered: BTreeSet<ClusterId>,
-    /// Clusters that another server has given to this one.
-    given: BTreeSet<ClusterId>,
-    /// Times before which moves that have failed are not tried again.
-    pauses: BTreeMap<ClusterId, Uptime>,
-    /// Callers that wait until this server has no clusters.
-    leaving: Vec<oneshot::Sender<()>>,
-}
-
-/// An event for the moves of a server.
-pub(crate) enum MoveEvent {
-    Order(RealmOrder),
-    End(MoveEnd),
-}
-
-impl Moves {
-    pub(crate) fn new() -> (Self, RealmOrders) {
-        let (sender, orders) = mpsc::channel(WAITING_MAX);
-        let moves = Self {
-            orders,
-            ended: mpsc::channel(WAITING_MAX),
-            under_way: BTreeSet::new(),
-            ordered: BTreeSet::new(),
-            given: BTreeSet::new(),
-            pauses: BTreeMap::new(),
-            leaving: Vec::new(),
-        };
-        (moves, sender)
-    }
-
-    /// Waits for the next event. May be dropped at any time without losing any.
-    pub(super) async fn next(&mut self) -> MoveEvent {
-        tokio::select! {
-            Some(end) = self.ended.1.recv() => MoveEvent::End(end),
-            Some(order) = self.orders.recv() => MoveEvent::Order(order),
-            else => std::future::pending().await,
-        }
-    }
-
-    /// Returns true if this server is giving the cluster away.
-    pub(super) fn is_under_way(&self, cluster: ClusterId) -> bool {
-        self.under_way.contains(&cluster)
-    }
-
-    /// Returns true if another server has given the cluster to this one.
-    pub(super) fn is_given(&self, cluster: ClusterId) -> bool {
-        self.given.contains(&cluster)
-    }
-
-    /// The same, once.
-    pub(super) fn take_given(&mut self, cluster: ClusterId) -> bool {
-        self.given.remove(&cluster)
-    }
-}
 
 impl RealmTask {
     /// Handles an event. Returns true if takeovers should be considered at once.

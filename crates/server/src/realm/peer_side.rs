@@ -8,7 +8,7 @@ use forewarn_peers::{
     HeartbeatReport, MovedStream, NotOwner, PeerHandler, ReceivedRequest, RejectedConnection, RequestAnswer,
 };
 
-use super::moves::{RealmOrder, RealmOrders};
+use super::pending_moves::{RealmOrder, RealmOrders};
 use super::view::SharedView;
 use crate::clusters::ClusterRegistry;
 

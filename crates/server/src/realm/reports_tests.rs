@@ -55,8 +55,9 @@ fn events(server: &TestServer) -> usize {
 }
 
 fn is_enrolled(server: &TestServer) -> bool {
-    let enrolled =
-        server.control.look(|state| state.cluster.tenant(TenantId(0)).map(|one| one.is_enrolled()));
+    let enrolled = server
+        .control
+        .look(|state| state.cluster.tenant(TenantId(0)).map(forewarn_lifecycle::Tenant::is_enrolled));
     enrolled.unwrap().unwrap_or(false)
 }
 

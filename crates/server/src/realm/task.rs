@@ -13,8 +13,9 @@ use forewarn_realm::{
 };
 use tokio::sync::{mpsc, oneshot, watch};
 
-use super::handle::{ClusterOwner, Owners, PeerClients};
-use super::moves::Moves;
+use super::handle::PeerClients;
+use super::owners::{ClusterOwner, Owners};
+use super::pending_moves::Moves;
 use super::shared_copy::{SharedCopy, send_missing_shared};
 use super::takeover::{Takeover, take_over};
 use super::view::{SharedView, uptime};

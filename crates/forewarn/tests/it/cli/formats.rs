@@ -13,7 +13,7 @@ use super::support::{Server, alone};
 const FORMATS: [&str; 5] = ["table", "wide", "json", "yaml", "name"];
 
 /// Commands that print no result, or one that has a format of its own, with the reason.
-const WITHOUT_FORMATS: [(&str, &str); 10] = [
+const WITHOUT_FORMATS: [(&str, &str); 11] = [
     ("dev", "a server: it prints its addresses and its log"),
     ("audit export", "writes a file of NDJSON"),
     ("state save", "writes a file of JSON"),
@@ -23,6 +23,7 @@ const WITHOUT_FORMATS: [(&str, &str); 10] = [
     ("completions", "prints a script for a shell"),
     ("man", "writes manual pages"),
     ("dashboard", "runs until Ctrl-C: see `a_script_gets_the_address_as_json_and_ctrl_c_ends_the_command`"),
+    ("realm dev", "a realm on this computer: it prints what happens, until Ctrl-C"),
     ("watch", "a stream: see `changes_are_followed_in_each_format`"),
 ];
 
