@@ -19,6 +19,7 @@ mod broadcasts;
 mod clients;
 mod clock;
 mod clock_driver;
+mod clock_hold;
 mod clock_policy;
 mod clock_watch;
 mod cluster_runtime;
@@ -39,9 +40,11 @@ mod journal;
 mod long_work;
 mod message;
 pub mod operator;
+mod peer_polls;
 mod publication;
 mod realm;
 mod realm_log;
+mod realm_secrets;
 mod rejections;
 mod replacement;
 mod resource_groups;
@@ -59,7 +62,7 @@ pub mod tls;
 mod webhooks;
 mod work_times;
 
-pub use forewarn_realm::{Engine, EtcdEngine, Keyspace};
+pub use forewarn_realm::{Engine, EtcdEngine, Keyspace, REALM_SPEED_MAX};
 
 pub use api_listener::{ApiListener, issue_token};
 pub use clients::{

@@ -9,7 +9,7 @@ use forewarn_control::request::{ClusterRequest, Reply, RequestContext, SharedReq
 use forewarn_control::shared::SharedState;
 use forewarn_control::{ClockChange, ClusterId, ClusterState, ControlError};
 use forewarn_lifecycle::{MaintenanceId, Now, Seed, Target, Timestamp};
-use forewarn_realm::Batch;
+use forewarn_realm::{Batch, OwnerRecord, ServerName};
 use forewarn_store::CopyError;
 use forewarn_types::{Moment, Span};
 use tokio::sync::oneshot;
@@ -69,6 +69,8 @@ pub(crate) enum ClusterMessage {
     Logged(Box<Batch>),
     /// The owner has published everything up to that batch.
     PublishedByOwner(u64),
+    /// Every other server of the realm has published everything up to that batch.
+    ShownByOthers(u64),
     /// This server owns the cluster.
     Own {
         ownership: NewOwnership,
@@ -81,6 +83,11 @@ pub(crate) enum ClusterMessage {
     },
     /// Another server owns the cluster.
     Disown,
+    /// This server gives the cluster to another one. Replied to with the new owner, or None if it stays or is lost.
+    HandOver {
+        to: ServerName,
+        reply: oneshot::Sender<Option<OwnerRecord>>,
+    },
     /// The journal was opened again.
     Reopened {
         start: StreamStart<ClusterState>,
@@ -110,6 +117,10 @@ pub(crate) enum SharedMessage {
     },
     /// The log of the realm has another batch.
     Logged(Box<Batch>),
+    /// Replied to with the place of the copy in the log.
+    Position {
+        reply: oneshot::Sender<forewarn_realm::StreamPosition>,
+    },
     /// Records that the clocks show this time.
     RecordClock {
         now: Now,

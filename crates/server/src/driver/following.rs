@@ -12,13 +12,13 @@ use std::sync::Arc;
 
 use forewarn_control::{Chain, ClusterEntry, ControlError, Entry, Record, Stream};
 use forewarn_lifecycle::MaintenanceId;
-use forewarn_realm::{AuditMode, Batch as LoggedBatch};
+use forewarn_realm::{AuditMode, Batch as LoggedBatch, OwnerRecord, ServerName};
 use forewarn_store::AppendError;
 
 use super::Driver;
 use super::batch::Batch;
 use crate::cluster_runtime::ClusterRuntime;
-use crate::realm_log::{NewOwnership, StreamLog, place};
+use crate::realm_log::{CommitError, NewOwnership, StreamLog, place};
 use crate::role::Role;
 
 /// Batches of the log that are applied and not published.
@@ -73,14 +73,18 @@ impl Driver {
         self.logged.1 = self.audit_end;
         self.held.batch.is_visible = true;
         self.unread = announced.into_iter().collect();
-        if self.unread.is_empty() {
+        self.remember_unshown(&self.unread.clone());
+        if self.unread.is_empty() || logged.number <= self.published_by_owner {
+            self.unread.clear();
             self.show_held();
         }
     }
 
     /// The owner has published everything up to that batch.
     pub(super) fn follow_publication(&mut self, number: u64) {
-        if self.journal.role() == Role::Follower && self.state.log_number() <= number {
+        self.published_by_owner = self.published_by_owner.max(number);
+        let is_held = self.journal.role() == Role::Follower && self.held.first_position.is_some();
+        if is_held && self.state.log_number() <= number {
             self.unread.clear();
             self.show_held();
         }
@@ -143,8 +147,33 @@ impl Driver {
         self.show_held();
         self.restart_runtime();
         self.publish_all();
+        self.remember_unshown_as_owner();
         self.resume().await;
         self.journal.role() == Role::Owner
+    }
+
+    /// Gives the cluster to another server, once everything that was decided is committed and published. Requests that
+    /// wait go there. None if this server keeps the cluster, or has lost it.
+    pub(super) async fn hand_over(&mut self, to: &ServerName) -> Option<OwnerRecord> {
+        self.commit().await;
+        std::mem::take(&mut self.replies).send();
+        if self.journal.role() == Role::Follower || self.journal.is_broken() {
+            return None;
+        }
+        match self.journal.hand_over(to, &self.context.clock).await {
+            Ok(owner) => {
+                self.end_ownership();
+                Some(owner)
+            }
+            Err(CommitError::Fenced(_)) => {
+                self.end_ownership();
+                None
+            }
+            Err(error @ (CommitError::Journal(_) | CommitError::Behind | CommitError::NotCommitted(_))) => {
+                tracing::warn!(cluster = self.id.0, %to, %error, "cannot give the cluster to another server");
+                None
+            }
+        }
     }
 
     /// Another server owns the cluster now. Decisions that are not in the log have not happened.
@@ -169,8 +198,9 @@ impl Driver {
     fn restart_runtime(&mut self) {
         let now = self.context.clock.now().steady;
         let ClusterRuntime { revision, scope, .. } = self.runtime;
+        let peer_polls = Some(Arc::clone(&self.context.peer_polls));
         self.runtime = ClusterRuntime::new(self.id, Arc::clone(&self.context.directory), now);
-        (self.runtime.revision, self.runtime.scope) = (revision, scope);
+        (self.runtime.revision, self.runtime.scope, self.runtime.peer_polls) = (revision, scope, peer_polls);
     }
 }
 

@@ -38,6 +38,7 @@ mod openapi;
 mod page;
 mod problem;
 mod reads;
+mod realm;
 mod rejection;
 mod required_permit;
 mod route;
@@ -49,6 +50,7 @@ mod seen_entries;
 mod sessions;
 mod settings;
 mod stories;
+mod stream_numbers;
 mod tagged;
 #[cfg(test)]
 mod tests;

@@ -4,10 +4,11 @@ use forewarn_control::ControlError;
 use forewarn_control::request::Request;
 use forewarn_lifecycle::Name;
 use forewarn_peers::{
-    AuditChunks, AuditQuery, ChunksBroken, HandlerUnavailable, Heartbeat, HeartbeatExchange, HeartbeatReport,
-    MovedStream, NotOwner, PeerHandler, ReceivedRequest, RejectedConnection, RequestAnswer,
+    AskedTenants, AuditChunks, AuditQuery, ChunksBroken, HandlerUnavailable, Heartbeat, HeartbeatExchange,
+    HeartbeatReport, MovedStream, NotOwner, PeerHandler, ReceivedRequest, RejectedConnection, RequestAnswer,
 };
 
+use super::moves::{RealmOrder, RealmOrders};
 use super::view::SharedView;
 use crate::clusters::ClusterRegistry;
 
@@ -15,6 +16,7 @@ use crate::clusters::ClusterRegistry;
 pub(crate) struct PeerSide {
     pub(crate) view: SharedView,
     pub(crate) clusters: ClusterRegistry,
+    pub(crate) orders: RealmOrders,
 }
 
 /// No lines.
@@ -29,9 +31,9 @@ impl AuditChunks for NoLines {
 impl PeerHandler for PeerSide {
     type Audit = NoLines;
 
-    async fn heartbeat(&self, _: &Name, heartbeat: Heartbeat) -> Heartbeat {
+    async fn heartbeat(&self, caller: &Name, heartbeat: Heartbeat) -> Heartbeat {
         self.view.follow_publications(&heartbeat);
-        self.view.own_heartbeat()
+        self.view.own_heartbeat(caller, &heartbeat.asked)
     }
 
     async fn request(&self, _: &Name, ReceivedRequest { request, .. }: ReceivedRequest) -> RequestAnswer {
@@ -54,7 +56,10 @@ impl PeerHandler for PeerSide {
         }
     }
 
-    async fn moved(&self, _: &Name, _: MovedStream) {}
+    async fn moved(&self, _: &Name, moved: MovedStream) {
+        // The engine says the same, a little later.
+        self.orders.try_send(RealmOrder::Moved(moved)).ok();
+    }
 
     async fn audit(&self, _: &Name, _: AuditQuery) -> Result<NoLines, HandlerUnavailable> {
         Err(HandlerUnavailable("this server gives no audit entries".to_owned()))
@@ -69,8 +74,8 @@ impl PeerHandler for PeerSide {
 pub(crate) struct HeartbeatSide(pub(crate) SharedView);
 
 impl HeartbeatExchange for HeartbeatSide {
-    fn heartbeat(&self, _: &Name) -> Heartbeat {
-        self.0.own_heartbeat()
+    fn heartbeat(&self, to: &Name) -> Heartbeat {
+        self.0.own_heartbeat(to, &AskedTenants::new())
     }
 
     fn report(&self, report: HeartbeatReport) {
