@@ -2,7 +2,7 @@
 
 use forewarn_control::{Fleet, HostEntry, NamedCommand, PolicyEntry, RolloutEntry, schema};
 use forewarn_lifecycle::{EventId, Name};
-use forewarn_types::Span;
+use forewarn_types::{EventKind, FaultAnswer, FaultedRequest, Moment, Span};
 use proptest::prelude::*;
 use proptest::string::string_regex;
 use schemars::{JsonSchema, schema_for};
@@ -46,6 +46,15 @@ proptest! {
     fn the_id_of_an_event_by_its_schema_is_read(text in texts::<schema::EventId>()) {
         prop_assert!(EventId::parse(&text).is_some(), "{}", text);
     }
+}
+
+/// Clients are generated from the schemas, and know the types by these names.
+#[test]
+fn types_that_are_texts_keep_the_names_of_their_schemas() {
+    let texts = [Span::schema_name(), Moment::schema_name(), EventKind::schema_name()];
+    assert_eq!(texts, ["Span", "Moment", "KindWord"]);
+    let faults = [FaultAnswer::schema_name(), FaultedRequest::schema_name()];
+    assert_eq!(faults, ["FaultAnswer", "FaultedRequest"]);
 }
 
 #[test]

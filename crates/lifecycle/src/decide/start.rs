@@ -205,12 +205,35 @@ impl Draft<'_> {
 
     /// The action on each machine that is still concerned; or a machine for which there is no host.
     fn actions(&mut self, plan: &Plan) -> Result<Vec<Action>, MachineId> {
-        let begun = self.moves.len();
-        let mut actions = Vec::new();
+        let moves = self.moves.len();
+        let (mut actions, mut busy) = (Vec::new(), Vec::new());
+        for part in &plan.parts {
+            match self.actions_of(plan, part, &mut actions) {
+                Ok(true) => busy.push((part.tenant, part.update_domain)),
+                Ok(false) => {}
+                Err(stuck) => {
+                    self.moves.truncate(moves);
+                    return Err(stuck);
+                }
+            }
+        }
+        self.add_steps_of_idle_hosts(plan, &mut actions);
+        if plan.cause.work_kind().is_some() {
+            self.begun.extend(busy);
+        }
+        Ok(actions)
+    }
+
+    /// Adds the actions of a part. Returns whether the part is in progress after the start: it ends at once if it has
+    /// nothing to do.
+    fn actions_of(&mut self, plan: &Plan, part: &Part, actions: &mut Vec<Action>) -> Result<bool, MachineId> {
         let cluster = self.cluster;
-        for id in plan.machines().filter(|id| cluster.concerns(&plan.cause, *id)) {
+        let (known, mut waits) = (actions.len(), false);
+        for id in part.machines.iter().copied().filter(|id| cluster.concerns(&plan.cause, *id)) {
             let Some(machine) = cluster.machine(id) else { continue };
-            if plan.cause.host_task().is_some_and(|task| task.needs_no_action(machine.power)) {
+            let task = plan.cause.host_task();
+            if task.is_some_and(|task| task.needs_no_action(machine.power)) {
+                waits |= task.is_some_and(|task| task.waits_aside(machine.power));
                 continue;
             }
             let Some(impact) = self.impact(plan, (id, machine)) else {
@@ -218,7 +241,6 @@ impl Draft<'_> {
                 if is_return(plan) {
                     continue;
                 }
-                self.moves.truncate(begun);
                 return Err(id);
             };
             if let Some(to) = impact.destination() {
@@ -229,11 +251,7 @@ impl Draft<'_> {
             let (target, boots) = (Target::Machine(id), machine.boots);
             actions.push(Action { maintenance: plan.id, target, impact, boots });
         }
-        self.add_steps_of_idle_hosts(plan, &mut actions);
-        if plan.cause.work_kind().is_some() {
-            self.begun.extend(plan.parts.iter().map(|part| (part.tenant, part.update_domain)));
-        }
-        Ok(actions)
+        Ok(waits || actions.len() > known)
     }
 
     /// The impact on one machine; `None` if it has to leave its host and no other host can take it.

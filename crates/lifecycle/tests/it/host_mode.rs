@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::bare::{TestRules, at, name};
+use crate::bare::{TestRules, approve_all, at, name};
 use forewarn_lifecycle::*;
 
 const HOST: HostId = HostId(0);
@@ -278,4 +278,49 @@ fn a_degraded_host_takes_no_machine_back() {
     bare.submit(Command::DegradeHost { host: HOST, fails_in: None }).unwrap();
     assert_eq!(exit(&mut bare, GuestReturn::Return), Err(Refusal::HostNotHealthy(name("h0"))));
     exit(&mut bare, GuestReturn::Stay).unwrap();
+}
+
+/// A machine of `web` on each of two hosts, in different update domains, and two more hosts.
+fn two_domains() -> (TestRules, TenantId) {
+    let mut bare = TestRules::with_hosts(4);
+    let web = bare.set("web", SetShape::AvailabilitySet);
+    bare.member(web, "a", at(0, 0)).unwrap();
+    bare.member(web, "b", at(1, 1)).unwrap();
+    bare.submit(Command::Enrol(web)).unwrap();
+    (bare, web)
+}
+
+fn degrade(bare: &mut TestRules, host: u32) {
+    bare.submit(Command::DegradeHost { host: HostId(host), fails_in: None }).unwrap();
+}
+
+/// promise: N2
+#[test]
+fn a_return_that_does_not_happen_delays_no_other_update_domain() {
+    let (mut bare, web) = two_domains();
+    enter(&mut bare, Leaving::Live, StepWish::Unchanged).unwrap();
+    bare.advance(NOTICE);
+    bare.complete_all();
+    exit(&mut bare, GuestReturn::Return).unwrap();
+    degrade(&mut bare, 0);
+    degrade(&mut bare, 1);
+    assert_eq!(bare.events(web).len(), 2, "the return, and the redeployment from the second host");
+    approve_all(&mut bare);
+    assert_eq!(bare.cluster.held().collect::<Vec<_>>(), []);
+    assert_eq!(targets(&bare).iter().map(|(target, _)| *target).collect::<Vec<_>>(), [machine(1)]);
+}
+
+/// promise: N2
+#[test]
+fn work_without_actions_delays_no_other_update_domain() {
+    let (mut bare, web) = two_domains();
+    enter(&mut bare, Leaving::Stop, StepWish::Unchanged).unwrap();
+    degrade(&mut bare, 1);
+    let stop = Command::ChangePower { machine: MachineId(0), change: PowerChange::Stop };
+    bare.submit(stop).unwrap();
+    bare.complete_all();
+    assert_eq!(bare.events(web).len(), 2, "the work on the first host, which has nothing to stop any more");
+    approve_all(&mut bare);
+    assert_eq!(bare.cluster.held().collect::<Vec<_>>(), []);
+    assert_eq!(targets(&bare).iter().map(|(target, _)| *target).collect::<Vec<_>>(), [machine(1)]);
 }
