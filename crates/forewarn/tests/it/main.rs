@@ -24,6 +24,7 @@ mod monitoring;
 mod plugins;
 mod pressure;
 mod realm;
+mod realm_snapshots;
 mod reset;
 mod secure;
 mod store;

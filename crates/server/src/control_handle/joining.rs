@@ -20,8 +20,8 @@ use crate::hypervisor::Hypervisor;
 use crate::initial_state::{InitialState, Readers};
 use crate::journal::JournalHandle;
 use crate::realm::{
-    Confirmations, FORMAT, HeartbeatSide, JoinedRealm, PeerSide, RealmHandle, RealmPlan, RealmTask,
-    SharedView, StreamNumbers, join, stay_member,
+    ArchiveKeeper, Confirmations, FORMAT, HeartbeatSide, JoinedRealm, LogKeeper, PeerSide, RealmHandle,
+    RealmPlan, RealmTask, SharedView, StreamNumbers, join, stay_member,
 };
 
 type RealmStartError = Box<dyn std::error::Error + Send + Sync>;
@@ -43,6 +43,7 @@ impl ControlHandle {
         let joined = join(directory, &plan, (&clock, audit_keep)).await?;
         let JoinedRealm { realm, is_new, identity, shared, journal, found, positions, .. } = joined;
         let journal = JournalHandle::in_directory(directory.to_owned(), journal, audit_keep).of_realm(shared);
+        let archive = journal.archive();
         let initial = InitialState::recovered(found, Readers::Absent);
         let listener =
             PeerListener::bind(plan.listen, Arc::clone(&identity), ListenerLimits::default()).await?;
@@ -70,7 +71,11 @@ impl ControlHandle {
             formats: vec![FORMAT],
             zone: plan.zone.clone(),
         };
-        let side = Arc::new(PeerSide { view: view.clone(), clusters: clusters.clone() });
+        let side = Arc::new(PeerSide {
+            view: view.clone(),
+            clusters: clusters.clone(),
+            broadcasts: context.broadcasts.clone(),
+        });
         let stop = || context.stop.subscribe();
         let runtime = &parts.runtime;
         let mut listening = stop();
@@ -81,6 +86,23 @@ impl ControlHandle {
         let (times, limits) = (HeartbeatTimes::default(), PeerLimits::default());
         let exchange = Arc::new(HeartbeatSide(view.clone()));
         let heartbeats = Heartbeats::new(Arc::clone(&identity), exchange, times, limits);
+        let archive_keeper = ArchiveKeeper {
+            realm: realm.clone(),
+            own: own.clone(),
+            view: view.clone(),
+            broadcasts: context.broadcasts.clone(),
+            clients: Arc::clone(&clients),
+            archive,
+        };
+        let log_keeper = LogKeeper {
+            realm: realm.clone(),
+            own: own.clone(),
+            view: view.clone(),
+            context: context.clone(),
+            clusters: clusters.clone(),
+            limits: plan.log_limits,
+            compacts: plan.compacts,
+        };
         let follower = Follower::new(&realm, positions);
         let (taking, early, is_current, heads, lags) = Default::default();
         let context = context.clone();
@@ -100,6 +122,8 @@ impl ControlHandle {
             lags,
             context,
         };
+        runtime.spawn(archive_keeper.run(stop()));
+        runtime.spawn(log_keeper.run(stop()));
         let stopped = parts.context.stop.subscribe();
         runtime.spawn(task.run(follower, stopped));
         Ok((control, is_new))

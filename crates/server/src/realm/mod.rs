@@ -4,20 +4,29 @@
 //! about it. The owner writes a batch to the log of the realm (etcd), then into its journal, and then publishes, replies
 //! and acts. Other servers copy the batch from the log and publish it; they send requests about the cluster to the owner.
 
+mod archive;
+mod archives;
+mod audit_lines;
 mod confirmation;
+mod content;
 mod handle;
 mod join;
+mod log_keeper;
 mod peer_side;
 mod plan;
+#[cfg(test)]
+mod stored_state_tests;
 mod takeover;
 mod task;
 #[cfg(test)]
 mod tests;
 mod view;
 
+pub(crate) use archive::ArchiveKeeper;
 pub(crate) use confirmation::{Confirmations, StreamNumbers};
 pub(crate) use handle::RealmHandle;
 pub(crate) use join::{FORMAT, JoinedRealm, join};
+pub(crate) use log_keeper::LogKeeper;
 pub(crate) use peer_side::{HeartbeatSide, PeerSide};
 pub use plan::RealmPlan;
 pub(crate) use task::{RealmTask, stay_member};

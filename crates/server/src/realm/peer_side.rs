@@ -4,30 +4,24 @@ use forewarn_control::ControlError;
 use forewarn_control::request::Request;
 use forewarn_lifecycle::Name;
 use forewarn_peers::{
-    AuditChunks, AuditQuery, ChunksBroken, HandlerUnavailable, Heartbeat, HeartbeatExchange, HeartbeatReport,
-    MovedStream, NotOwner, PeerHandler, ReceivedRequest, RejectedConnection, RequestAnswer,
+    AuditQuery, HandlerUnavailable, Heartbeat, HeartbeatExchange, HeartbeatReport, MovedStream, NotOwner,
+    PeerHandler, ReceivedRequest, RejectedConnection, RequestAnswer,
 };
 
+use super::audit_lines::ArchiveLines;
 use super::view::SharedView;
+use crate::broadcasts::Broadcasts;
 use crate::clusters::ClusterRegistry;
 
 /// Answers messages of other servers.
 pub(crate) struct PeerSide {
     pub(crate) view: SharedView,
     pub(crate) clusters: ClusterRegistry,
-}
-
-/// No lines.
-pub(crate) struct NoLines;
-
-impl AuditChunks for NoLines {
-    async fn next(&mut self) -> Result<Option<hyper::body::Bytes>, ChunksBroken> {
-        Ok(None)
-    }
+    pub(crate) broadcasts: Broadcasts,
 }
 
 impl PeerHandler for PeerSide {
-    type Audit = NoLines;
+    type Audit = ArchiveLines;
 
     async fn heartbeat(&self, _: &Name, heartbeat: Heartbeat) -> Heartbeat {
         self.view.follow_publications(&heartbeat);
@@ -56,8 +50,9 @@ impl PeerHandler for PeerSide {
 
     async fn moved(&self, _: &Name, _: MovedStream) {}
 
-    async fn audit(&self, _: &Name, _: AuditQuery) -> Result<NoLines, HandlerUnavailable> {
-        Err(HandlerUnavailable("this server gives no audit entries".to_owned()))
+    async fn audit(&self, _: &Name, query: AuditQuery) -> Result<ArchiveLines, HandlerUnavailable> {
+        let AuditQuery { stream, after } = query;
+        Ok(ArchiveLines { broadcasts: self.broadcasts.clone(), stream, after: Some(after) })
     }
 
     fn rejected(&self, connection: &RejectedConnection) {

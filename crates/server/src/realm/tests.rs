@@ -11,19 +11,29 @@ use super::RealmPlan;
 use crate::api_listener::ApiListener;
 use crate::control_handle::ControlHandle;
 use crate::hypervisor::Hypervisor;
+use crate::log_length::LogLimits;
 use crate::realm_secrets::{extension_secret, share_authority};
 use crate::tls::{Source, Tls};
 
-struct TestServer {
-    control: ControlHandle,
+pub(super) struct TestServer {
+    pub(super) control: ControlHandle,
     /// Its own way to the engine.
-    engine: SimulatedEngine,
+    pub(super) engine: SimulatedEngine,
     is_new: bool,
-    directory: TempDir,
+    pub(super) directory: TempDir,
 }
 
 async fn server(engine: &SimulatedEngine, name: &str) -> TestServer {
-    let directory = tempfile::tempdir().unwrap();
+    server_in(engine, name, LogLimits::default(), tempfile::tempdir().unwrap()).await
+}
+
+/// A server with the journal of a directory, and other limits of logs.
+pub(super) async fn server_in(
+    engine: &SimulatedEngine,
+    name: &str,
+    log_limits: LogLimits,
+    directory: TempDir,
+) -> TestServer {
     let engine = engine.client();
     let plan = RealmPlan {
         name: Name::new(name).unwrap(),
@@ -32,6 +42,8 @@ async fn server(engine: &SimulatedEngine, name: &str) -> TestServer {
         listen: "127.0.0.1:0".parse().unwrap(),
         advertise: None,
         zone: None,
+        log_limits,
+        compacts: true,
     };
     let keep = Duration::from_secs(86_400);
     let joined = ControlHandle::join_realm(directory.path(), plan, Hypervisor::simulated(), keep).await;
@@ -61,15 +73,15 @@ async fn servers_share_keys_of_extensions_and_the_authority_of_certificates() {
     two.control.stop().await;
 }
 
-fn host(name: &str) -> Command {
+pub(super) fn host(name: &str) -> Command {
     Command::AdmitHost { name: Name::new(name).unwrap(), zone: None, capacity: Size::NONE }
 }
 
-fn hosts(control: &ControlHandle) -> usize {
+pub(super) fn hosts(control: &ControlHandle) -> usize {
     control.look(|state| state.cluster.hosts().count()).unwrap()
 }
 
-async fn until(what: &str, mut condition: impl FnMut() -> bool) {
+pub(super) async fn until(what: &str, mut condition: impl FnMut() -> bool) {
     for _ in 0..400 {
         if condition() {
             return;
@@ -128,7 +140,7 @@ async fn another_server_takes_over() {
     }
 }
 
-fn names(control: &ControlHandle) -> Vec<String> {
+pub(super) fn names(control: &ControlHandle) -> Vec<String> {
     let names = control.look(|state| state.cluster.hosts().map(|(_, host)| host.name.to_string()).collect());
     names.unwrap()
 }

@@ -10,6 +10,7 @@ use forewarn_ownership::{ClusterStanding, HeartbeatAnswer, Peers, ServerName, Up
 use forewarn_peers::{Heartbeat, HeartbeatReport, OwnedStream, ServerDuty};
 use forewarn_realm::{Engine, OwnerRecord, ServerRecord};
 
+use super::archives::Archives;
 use crate::boot;
 use crate::broadcasts::Broadcasts;
 use crate::clusters::ClusterRegistry;
@@ -22,6 +23,7 @@ pub(crate) struct RealmView {
     pub(crate) servers: BTreeMap<ServerName, ServerRecord>,
     /// Clusters that this server drives, with its terms.
     pub(crate) driven: BTreeMap<ClusterId, u64>,
+    pub(crate) archives: Archives,
 }
 
 /// The view, as heartbeats and the task of the realm share it.
@@ -50,6 +52,7 @@ impl SharedView {
             standings: BTreeMap::new(),
             servers: BTreeMap::new(),
             driven: BTreeMap::new(),
+            archives: Archives::default(),
         };
         Self { view: Arc::new(Mutex::new(view)), own: own.clone(), engine, broadcasts, clusters }
     }
