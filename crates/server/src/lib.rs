@@ -61,7 +61,7 @@ pub mod tls;
 mod webhooks;
 mod work_times;
 
-pub use forewarn_realm::{Engine, EtcdEngine, Keyspace};
+pub use forewarn_realm::{Engine, EtcdEngine, Keyspace, REALM_SPEED_MAX};
 
 pub use api_listener::{ApiListener, issue_token};
 pub use clients::{

@@ -296,6 +296,7 @@ impl Service {
 
     /// Stops: accepts no more requests, answers the open ones, and ends within a few seconds.
     pub async fn stop(self) {
+        self.control.leave_realm().await;
         self.stop.send_replace(true);
         let threads = self.threads;
         let stopping = tokio::task::spawn_blocking(move || threads.stop());

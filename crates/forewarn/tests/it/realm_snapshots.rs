@@ -99,6 +99,7 @@ fn a_server_joins_after_the_log_was_shortened() {
     third.run(&["host", "create", "last"]);
     assert_eq!(names(&third, "host").len(), HOSTS + 2);
     drop(third);
-    let checked = places[2].command().args(["store", "check", &places[2].path("data")]).output().expect("it runs");
+    let checked =
+        places[2].command().args(["store", "check", &places[2].path("data")]).output().expect("it runs");
     assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stderr));
 }

@@ -2,7 +2,7 @@
 //! this server contains everything that was committed before.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
@@ -14,6 +14,7 @@ use forewarn_realm::Realm;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use super::administration::RealmAdmin;
 use super::confirmation::Confirmations;
 use crate::clusters::ClusterLink;
 
@@ -48,6 +49,8 @@ pub(crate) struct RealmHandle {
     pub(crate) owners: watch::Receiver<Arc<Owners>>,
     pub(crate) clients: PeerClients,
     pub(crate) confirmations: Confirmations,
+    /// Set before the server takes requests.
+    pub(crate) admin: Arc<OnceLock<RealmAdmin>>,
 }
 
 impl RealmHandle {

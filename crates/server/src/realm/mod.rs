@@ -4,6 +4,7 @@
 //! about it. The owner writes a batch to the log of the realm (etcd), then into its journal, and then publishes, replies
 //! and acts. Other servers copy the batch from the log and publish it; they send requests about the cluster to the owner.
 
+mod administration;
 mod archive;
 mod archives;
 mod audit_lines;
@@ -12,8 +13,12 @@ mod content;
 mod handle;
 mod join;
 mod log_keeper;
+#[cfg(test)]
+mod move_tests;
+mod moves;
 mod peer_side;
 mod plan;
+mod restore;
 #[cfg(test)]
 mod stored_state_tests;
 mod takeover;
@@ -22,12 +27,15 @@ mod task;
 mod tests;
 mod view;
 
+pub(crate) use administration::{RealmAdmin, RealmAdminError};
 pub(crate) use archive::ArchiveKeeper;
 pub(crate) use confirmation::{Confirmations, StreamNumbers};
 pub(crate) use handle::RealmHandle;
 pub(crate) use join::{FORMAT, JoinedRealm, join};
 pub(crate) use log_keeper::LogKeeper;
+pub(crate) use moves::Moves;
 pub(crate) use peer_side::{HeartbeatSide, PeerSide};
 pub use plan::RealmPlan;
+pub(crate) use restore::RestoreWatch;
 pub(crate) use task::{RealmTask, stay_member};
 pub(crate) use view::SharedView;

@@ -9,6 +9,7 @@ use forewarn_peers::{
 };
 
 use super::audit_lines::ArchiveLines;
+use super::moves::{RealmOrder, RealmOrders};
 use super::view::SharedView;
 use crate::broadcasts::Broadcasts;
 use crate::clusters::ClusterRegistry;
@@ -18,6 +19,7 @@ pub(crate) struct PeerSide {
     pub(crate) view: SharedView,
     pub(crate) clusters: ClusterRegistry,
     pub(crate) broadcasts: Broadcasts,
+    pub(crate) orders: RealmOrders,
 }
 
 impl PeerHandler for PeerSide {
@@ -48,7 +50,10 @@ impl PeerHandler for PeerSide {
         }
     }
 
-    async fn moved(&self, _: &Name, _: MovedStream) {}
+    async fn moved(&self, _: &Name, moved: MovedStream) {
+        // The engine says the same, a little later.
+        self.orders.try_send(RealmOrder::Moved(moved)).ok();
+    }
 
     async fn audit(&self, _: &Name, query: AuditQuery) -> Result<ArchiveLines, HandlerUnavailable> {
         let AuditQuery { stream, after } = query;

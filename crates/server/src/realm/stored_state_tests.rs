@@ -10,7 +10,7 @@ use forewarn_realm::{
 };
 use forewarn_store::{AuditQuery, check};
 
-use super::tests::{TestServer, host, hosts, names, server_in, until};
+use super::tests::{TestServer, host, hosts, names, server_with, until};
 use crate::control_handle::ControlHandle;
 use crate::log_length::LogLimits;
 
@@ -20,7 +20,7 @@ const CLUSTER: Stream = Stream::Cluster(ClusterId::DEFAULT);
 const LIMITS: LogLimits = LogLimits { batches: 20, bytes: 1 << 20 };
 
 async fn server(engine: &SimulatedEngine, name: &str) -> TestServer {
-    server_in(engine, name, LIMITS, tempfile::tempdir().unwrap()).await
+    server_with(tempfile::tempdir().unwrap(), engine, name, LIMITS).await
 }
 
 fn realm(engine: &SimulatedEngine) -> Realm {
@@ -121,7 +121,7 @@ async fn a_server_joins_from_stored_states_and_copies_older_audit_entries() {
     let TestServer { directory, control, .. } = three;
     drop(control);
     check(directory.path()).unwrap();
-    let again = server_in(&engine, "three", LIMITS, directory).await;
+    let again = server_with(directory, &engine, "three", LIMITS).await;
     add_hosts(&again.control, 70..71).await;
     assert_eq!(hosts(&again.control), 71);
     stop_and_check(vec![again, one, two]).await;
