@@ -94,7 +94,7 @@ impl JournalArchive {
         let (done, result) = oneshot::channel();
         // Their hashes are computed first.
         run_long_work(move || {
-            journal.fill_then(stream, before, &entries, |outcome| drop(done.send(outcome)))
+            journal.fill_then(stream, before, &entries, |outcome| drop(done.send(outcome)));
         })
         .await;
         result.await.unwrap_or(Err(AppendError::Closed))

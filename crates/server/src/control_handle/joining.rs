@@ -17,11 +17,11 @@ use tokio::sync::watch;
 use super::ControlHandle;
 use crate::hypervisor::Hypervisor;
 use crate::initial_state::{InitialState, Readers};
-use crate::journal::JournalHandle;
+use crate::journal::{JournalArchive, JournalHandle};
 use crate::realm::{
-    ArchiveKeeper, Confirmations, FORMAT, HeartbeatSide, JoinedRealm, LogKeeper, Moves, PeerSide, RealmAdmin,
-    RealmAdminError, RealmHandle, RealmPlan, RealmTask, RestoreWatch, SharedView, StreamNumbers, join,
-    stay_member,
+    ArchiveKeeper, Confirmations, FORMAT, HeartbeatSide, JoinedRealm, LogKeeper, Moves, PeerClients,
+    PeerSide, RealmAdmin, RealmAdminError, RealmHandle, RealmPlan, RealmTask, RestoreWatch, SharedView,
+    StreamNumbers, join, stay_member,
 };
 
 type RealmStartError = Box<dyn std::error::Error + Send + Sync>;
@@ -108,23 +108,7 @@ impl ControlHandle {
         let (times, limits) = (HeartbeatTimes::default(), PeerLimits::default());
         let exchange = Arc::new(HeartbeatSide(view.clone()));
         let heartbeats = Heartbeats::new(Arc::clone(&identity), exchange, times, limits);
-        let archive_keeper = ArchiveKeeper {
-            realm: realm.clone(),
-            own: own.clone(),
-            view: view.clone(),
-            broadcasts: context.broadcasts.clone(),
-            clients: Arc::clone(&clients),
-            archive,
-        };
-        let log_keeper = LogKeeper {
-            realm: realm.clone(),
-            own: own.clone(),
-            view: view.clone(),
-            context: context.clone(),
-            clusters: clusters.clone(),
-            limits: plan.log_limits,
-            compacts: plan.compacts,
-        };
+        control.keep_logs((&realm, &view), &clients, archive, &plan);
         let follower = Follower::new(&realm, positions);
         let (taking, early, is_current, heads, lags) = Default::default();
         let context = context.clone();
@@ -145,11 +129,40 @@ impl ControlHandle {
             lags,
             context,
         };
-        runtime.spawn(archive_keeper.run(stop()));
-        runtime.spawn(log_keeper.run(stop()));
         let stopped = parts.context.stop.subscribe();
         runtime.spawn(task.run(follower, stopped));
         Ok((control, is_new))
+    }
+
+    /// Starts to complete the archive of this server, and to keep the logs of the realm short.
+    fn keep_logs(
+        &self,
+        (realm, view): (&Realm, &SharedView),
+        clients: &PeerClients,
+        archive: JournalArchive,
+        plan: &RealmPlan,
+    ) {
+        let context = &self.parts.context;
+        let own = ServerName::from(plan.name.clone());
+        let archive_keeper = ArchiveKeeper {
+            realm: realm.clone(),
+            own: own.clone(),
+            view: view.clone(),
+            broadcasts: context.broadcasts.clone(),
+            clients: Arc::clone(clients),
+            archive,
+        };
+        let log_keeper = LogKeeper {
+            realm: realm.clone(),
+            own,
+            view: view.clone(),
+            context: context.clone(),
+            clusters: self.parts.clusters.clone(),
+            limits: plan.log_limits,
+            compacts: plan.compacts,
+        };
+        self.parts.runtime.spawn(archive_keeper.run(context.stop.subscribe()));
+        self.parts.runtime.spawn(log_keeper.run(context.stop.subscribe()));
     }
 
     /// The clusters that this server decides about: all of them outside of a realm.

@@ -29,7 +29,16 @@ pub(crate) async fn follow(realm: Realm, mut follower: Follower, changes: mpsc::
                 {
                     // Its removal comes next.
                     RealmError::NoStream(_) => Ok(None),
-                    error => {
+                    error @ (RealmError::Unavailable(_)
+                    | RealmError::Refused(_)
+                    | RealmError::Damaged { .. }
+                    | RealmError::Missing { .. }
+                    | RealmError::Deposed(_)
+                    | RealmError::Older { .. }
+                    | RealmError::Undecided(_)
+                    | RealmError::Protocol
+                    | RealmError::Limit(_)
+                    | RealmError::Random(_)) => {
                         // It is reported again.
                         follower.resume(stream, forewarn_realm::StreamPosition::default());
                         Err(error)

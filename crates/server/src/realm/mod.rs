@@ -30,7 +30,7 @@ mod view;
 pub(crate) use administration::{RealmAdmin, RealmAdminError};
 pub(crate) use archive::ArchiveKeeper;
 pub(crate) use confirmation::{Confirmations, StreamNumbers};
-pub(crate) use handle::RealmHandle;
+pub(crate) use handle::{PeerClients, RealmHandle};
 pub(crate) use join::{FORMAT, JoinedRealm, join};
 pub(crate) use log_keeper::LogKeeper;
 pub(crate) use moves::Moves;

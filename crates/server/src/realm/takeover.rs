@@ -68,7 +68,7 @@ async fn begin_ownership(owned: OwnedStream, link: &ClusterLink, clock: &Clock) 
     let at = link.call(|reply| ClusterMessage::Position { reply }).await.map_err(unavailable)?;
     let from = if at.number > 0 { ReadFrom::After(at) } else { ReadFrom::Beginning };
     let content = owned.read(from).await.map_err(|error| text(&error))?;
-    send_content(&link, content).await;
+    send_content(link, content).await;
     let (head, term) = (owned.head().clone(), owned.head().term.0);
     let ownership = NewOwnership {
         log: Arc::new(Mutex::new(owned)),

@@ -114,7 +114,7 @@ impl RealmTask {
             RealmChange::Draining { name, is_on } => self.view.lock().set_draining(name, is_on),
             RealmChange::Server { name, record } => self.handle_server(name, record),
             RealmChange::Archived { name, numbers } => {
-                self.view.lock().archives.record(name, numbers, uptime())
+                self.view.lock().archives.record(name, numbers, uptime());
             }
             RealmChange::Current(_) => self.is_current = true,
             RealmChange::Head { stream: Stream::Cluster(id), head } => {
