@@ -77,6 +77,8 @@ pub(crate) enum ClusterMessage {
     },
     /// The owner has published everything up to that batch.
     PublishedByOwner(u64),
+    /// Every other server of the realm has published everything up to that batch.
+    ShownByOthers(u64),
     /// This server owns the cluster.
     Own {
         ownership: NewOwnership,
@@ -138,6 +140,10 @@ pub(crate) enum SharedMessage {
         head: KnownHead,
         limits: LogLimits,
         reply: oneshot::Sender<Option<WrittenLog>>,
+    },
+    /// Replied to with the place of the copy in the log.
+    Position {
+        reply: oneshot::Sender<forewarn_realm::StreamPosition>,
     },
     /// Records that the clocks show this time.
     RecordClock {

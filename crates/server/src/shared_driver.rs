@@ -22,7 +22,7 @@ use crate::initial_state::StreamStart;
 use crate::journal::StreamJournal;
 use crate::log_length::{LogLimits, WrittenLog};
 use crate::message::{LoggedState, PendingReplies, ReplySender, SharedMessage};
-use crate::realm_log::{CommitError, realm_revision};
+use crate::realm_log::{CommitError, place, realm_revision};
 use crate::role::{RealmScope, Role};
 use crate::snapshot::Snapshot;
 
@@ -104,6 +104,13 @@ impl SharedDriver {
                         self.commit().await;
                         // The caller may have gone.
                         reply.send(self.written_log(head, &limits).await).ok();
+                    }
+                    SharedMessage::Position { reply } => {
+                        // The end of the audit log is that of the log.
+                        self.commit().await;
+                        let at = place(self.state.position().unwrap_or_default(), self.audit_end);
+                        // The caller may have gone.
+                        reply.send(at).ok();
                     }
                     SharedMessage::RecordClock { now, reply } => {
                         self.record(Record::clock(now));

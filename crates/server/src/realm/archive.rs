@@ -70,8 +70,11 @@ impl ArchiveKeeper {
     pub(crate) async fn run(self, mut stop: watch::Receiver<bool>) {
         let mut progress = Progress::default();
         loop {
-            self.fill(&mut progress).await;
-            self.record(&mut progress).await;
+            // An engine that was restored has another history.
+            if self.view.lock().restored.is_none() {
+                self.fill(&mut progress).await;
+                self.record(&mut progress).await;
+            }
             let stopped = stop.wait_for(|stop| *stop);
             if tokio::time::timeout(PAUSE, stopped).await.is_ok() {
                 return;

@@ -71,6 +71,10 @@ impl LogKeeper {
     }
 
     async fn look(&self, progress: &mut Progress) {
+        // The engine has another history: nothing of it is changed.
+        if self.view.lock().restored.is_some() {
+            return;
+        }
         let owned: Vec<_> = self.view.lock().driven.keys().copied().collect();
         for id in owned {
             self.tend_cluster(id, progress).await;

@@ -18,7 +18,10 @@ mod move_tests;
 mod moves;
 mod peer_side;
 mod plan;
+#[cfg(test)]
+mod reports_tests;
 mod restore;
+mod shared_copy;
 #[cfg(test)]
 mod stored_state_tests;
 mod takeover;
@@ -30,7 +33,7 @@ mod view;
 pub(crate) use administration::{RealmAdmin, RealmAdminError};
 pub(crate) use archive::ArchiveKeeper;
 pub(crate) use confirmation::{Confirmations, StreamNumbers};
-pub(crate) use handle::{PeerClients, RealmHandle};
+pub(crate) use handle::{Owners, PeerClients, RealmHandle};
 pub(crate) use join::{FORMAT, JoinedRealm, join};
 pub(crate) use log_keeper::LogKeeper;
 pub(crate) use moves::Moves;
