@@ -4,6 +4,7 @@ use bytes::Bytes;
 use forewarn_control::Stream;
 use forewarn_ownership::Revision;
 use forewarn_store::{StateReader, StreamState};
+use forewarn_types::Now;
 
 use crate::batch::{BATCH_BYTES_MAX, Batch, BatchHeading, LogValue};
 use crate::engine::{EngineError, KeySpan, ReadRequest};
@@ -41,6 +42,14 @@ pub struct StreamContent {
     pub start: StreamStart,
     /// Batches after the start, up to the head.
     pub batches: Vec<Batch>,
+}
+
+impl StreamContent {
+    /// The clocks of the head.
+    #[must_use]
+    pub fn clock(&self) -> Now {
+        Now { wall: self.head.head.details.wall, steady: self.head.head.clock.steady }
+    }
 }
 
 /// The state before the batches of a [`StreamContent`].

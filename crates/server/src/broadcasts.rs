@@ -29,6 +29,8 @@ pub(crate) struct Broadcasts {
     pub(crate) snapshot: Arc<ArcSwap<Snapshot>>,
     pub(crate) reader: Arc<ArcSwap<AuditLogReader>>,
     published: Arc<Mutex<PublishedPositions>>,
+    /// Position up to which entries may be missing that other servers of the realm have.
+    skipped: Arc<AtomicU64>,
 }
 
 /// Positions of the audit entries whose consequences are published: each driver publishes for itself.
@@ -59,6 +61,7 @@ impl Broadcasts {
             replacements: watch::Sender::new(0),
             snapshot: Arc::new(ArcSwap::from_pointee(snapshot)),
             published: Arc::default(),
+            skipped: Arc::default(),
         }
     }
 
@@ -114,6 +117,18 @@ impl Broadcasts {
     /// Sets or clears the reason why the journal cannot be written.
     pub(crate) fn set_write_error(&self, error: Option<String>) {
         self.write_error.send_replace(error);
+    }
+
+    /// Entries up to a position are missing, or published: they are not broadcast.
+    pub(crate) fn skip_entries(&self, position: u64) {
+        self.skipped.fetch_max(position, Ordering::AcqRel);
+        self.published_mut().set_up_to(position);
+        self.commits.send_modify(|commits| *commits += 1);
+    }
+
+    /// The last position of entries that were not broadcast.
+    pub(crate) fn skipped(&self) -> u64 {
+        self.skipped.load(Ordering::Acquire)
     }
 
     /// Broadcasts audit entries and a commit. The entries follow each other in the log.

@@ -10,17 +10,19 @@
 //! A driver holds the journal that it started with ([`StreamJournal`]). After a failure it cannot write before it gets
 //! the reopened journal together with the state that was replayed.
 
-use std::ops::Deref;
+use std::collections::BTreeMap;
+use std::ops::{Deref, RangeInclusive};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
 
-use forewarn_control::{AuditEntry, Record, Stream, StreamPosition};
+use arc_swap::ArcSwap;
+use forewarn_control::{AuditEntry, Chain, Record, Stream, StreamPosition};
 use forewarn_lifecycle::{Now, Seed};
-use forewarn_realm::{AuditMode, Batch, OwnerRecord, ServerName, SharedStream};
+use forewarn_realm::{AuditMode, Batch, OwnerRecord, ServerName, SharedStream, StreamContent};
 use forewarn_store::{
-    AUDIT_RETENTION, AppendError, Appended, AuditCheck, AuditLogReader, CopyError, IfMissing, Journal,
-    Options, Reach, RecentLog, Recovered, StreamState,
+    AUDIT_RETENTION, AppendError, Appended, AuditCheck, AuditLogReader, CopyError, IfMissing, InstalledState,
+    Journal, Options, Reach, RecentLog, Recovered, StreamState, UnreadEntries,
 };
 use tokio::sync::{Mutex, oneshot};
 
@@ -52,6 +54,8 @@ pub(crate) struct JournalHandle {
     reached: Option<Reach>,
     /// The shared stream of the realm, of which the journal is a copy.
     shared: Option<Arc<Mutex<SharedStream>>>,
+    /// The journal, for its archive.
+    archive: JournalArchive,
     #[cfg(test)]
     slow_disk: SlowDisk,
 }
@@ -67,6 +71,34 @@ pub(crate) struct StreamJournal {
     log: StreamLog,
     #[cfg(test)]
     slow_disk: SlowDisk,
+}
+
+/// The audit logs of the journal, for the task that fills in missing entries. It does not keep the journal open.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct JournalArchive(Arc<ArcSwap<Weak<OpenJournal>>>);
+
+impl JournalArchive {
+    /// Numbers of entries that are missing, by stream. None while the journal is not open.
+    pub(crate) fn missing_entries(&self) -> Option<BTreeMap<Stream, RangeInclusive<u64>>> {
+        Some(self.0.load().upgrade()?.missing_entries())
+    }
+
+    /// Writes the last entries of a stream that are missing.
+    pub(crate) async fn fill(
+        &self,
+        stream: Stream,
+        before: Chain,
+        entries: Vec<Arc<AuditEntry>>,
+    ) -> Result<Appended, AppendError> {
+        let journal = self.0.load().upgrade().ok_or(AppendError::Closed)?;
+        let (done, result) = oneshot::channel();
+        // Their hashes are computed first.
+        run_long_work(move || {
+            journal.fill_then(stream, before, &entries, |outcome| drop(done.send(outcome)));
+        })
+        .await;
+        result.await.unwrap_or(Err(AppendError::Closed))
+    }
 }
 
 /// A journal between its opening and its failure.
@@ -112,6 +144,16 @@ impl JournalHandle {
         Self { shared: Some(Arc::new(Mutex::new(shared))), ..self }
     }
 
+    /// The audit logs of the journal, also after it was opened again.
+    pub(crate) fn archive(&self) -> JournalArchive {
+        self.show_archive();
+        self.archive.clone()
+    }
+
+    fn show_archive(&self) {
+        self.archive.0.store(Arc::new(self.journal.as_ref().map(Arc::downgrade).unwrap_or_default()));
+    }
+
     #[cfg(test)]
     pub(crate) fn with_slow_disk(self, slow_disk: SlowDisk) -> Self {
         Self { slow_disk, ..self }
@@ -126,6 +168,7 @@ impl JournalHandle {
             audit_keep: AUDIT_RETENTION,
             reached: None,
             shared: None,
+            archive: JournalArchive::default(),
             #[cfg(test)]
             slow_disk: SlowDisk::default(),
         }
@@ -217,6 +260,7 @@ impl JournalHandle {
         match open(directory, options) {
             Ok((journal, found)) => {
                 self.journal = Some(OpenJournal::new(journal));
+                self.show_archive();
                 self.retry.pause = PAUSE_MIN;
                 Some(found)
             }
@@ -302,9 +346,22 @@ impl StreamJournal {
         self.log.hand_over(to, clock).await
     }
 
-    /// Batches of the shared stream that the journal lacks.
-    pub(crate) async fn missing_batches(&self) -> Result<Vec<Batch>, CommitError> {
-        self.log.missing_batches().await
+    /// Everything of the shared stream that the journal lacks.
+    pub(crate) async fn missing_content(&self) -> Result<Option<StreamContent>, CommitError> {
+        self.log.missing_content().await
+    }
+
+    /// The log of the realm.
+    pub(crate) fn log(&self) -> &StreamLog {
+        &self.log
+    }
+
+    /// Replaces everything of the stream by a later state of the log.
+    pub(crate) async fn install(&self, state: InstalledState) -> Result<Appended, AppendError> {
+        let journal = self.journal.as_ref().ok_or(AppendError::Closed)?;
+        let (done, result) = oneshot::channel();
+        journal.install_then(self.stream, state, move |outcome| drop(done.send(outcome)));
+        result.await.unwrap_or(Err(AppendError::Closed))
     }
 
     /// The servers that VMs may poll: others too, if the journal is a copy of the log of a realm.
@@ -420,7 +477,8 @@ impl StreamJournal {
 
 /// Opens a failed journal that is a copy of a log: nothing is written that the log has not.
 fn open_copy(directory: &Path, options: Options) -> Result<(Journal, Recovered), Box<dyn std::error::Error>> {
-    Ok(Journal::open(directory, &Options { missing: IfMissing::Refuse, ..options })?)
+    let (missing, unread) = (IfMissing::Refuse, UnreadEntries::Hidden);
+    Ok(Journal::open(directory, &Options { missing, unread, ..options })?)
 }
 
 /// Opens a failed journal and records the clocks, which may be later than any record.

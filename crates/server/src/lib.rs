@@ -37,6 +37,7 @@ mod impact_task;
 mod initial_state;
 mod instance;
 mod journal;
+mod log_length;
 mod long_work;
 mod message;
 pub mod operator;
@@ -77,6 +78,7 @@ pub use extension::{
 };
 pub use fleet_loading::{admit_fleet_if_empty, control_with_fleet};
 pub use hypervisor::{HostWorker, Hypervisor, MachineDriver, REMINDER};
+pub use log_length::LogLimits;
 pub use message::ClockCommand;
 pub use realm::RealmPlan;
 pub use rejections::{REJECTED_RESOURCES_MAX, RecentRejections};

@@ -9,13 +9,14 @@ use forewarn_control::request::{ClusterRequest, Reply, RequestContext, SharedReq
 use forewarn_control::shared::SharedState;
 use forewarn_control::{ClockChange, ClusterId, ClusterState, ControlError};
 use forewarn_lifecycle::{MaintenanceId, Now, Seed, Target, Timestamp};
-use forewarn_realm::{Batch, OwnerRecord, ServerName};
+use forewarn_realm::{Batch, KnownHead, OwnerRecord, ServerName, StreamContent};
 use forewarn_store::CopyError;
 use forewarn_types::{Moment, Span};
 use tokio::sync::oneshot;
 
 use crate::clock::Speed;
 use crate::initial_state::StreamStart;
+use crate::log_length::{LogLimits, WrittenLog};
 use crate::realm_log::NewOwnership;
 
 /// The sender of a reply to a request.
@@ -67,6 +68,13 @@ pub(crate) enum ClusterMessage {
     },
     /// The log of the realm has another batch.
     Logged(Box<Batch>),
+    /// The log of the realm has this state instead of its first batches.
+    Install(Box<LoggedState<ClusterState>>),
+    /// Replied to with the log if this server writes it, and the beginning of a stored state if it is long.
+    WrittenLog {
+        limits: LogLimits,
+        reply: oneshot::Sender<Option<WrittenLog>>,
+    },
     /// The owner has published everything up to that batch.
     PublishedByOwner(u64),
     /// Every other server of the realm has published everything up to that batch.
@@ -108,6 +116,14 @@ pub(crate) enum ClusterMessage {
     BreakChain,
 }
 
+/// A state of a stream that the log of a realm has.
+pub(crate) struct LoggedState<S> {
+    pub(crate) state: Arc<S>,
+    pub(crate) position: forewarn_realm::StreamPosition,
+    /// The clocks of the head.
+    pub(crate) clock: Now,
+}
+
 /// A message to the driver of the shared stream.
 pub(crate) enum SharedMessage {
     /// A request, replied to once its result is durable and published.
@@ -117,6 +133,14 @@ pub(crate) enum SharedMessage {
     },
     /// The log of the realm has another batch.
     Logged(Box<Batch>),
+    /// The log of the realm no longer has the batches that this server lacks: everything that it has instead.
+    Read(Box<StreamContent>),
+    /// Replied to with the log, and the beginning of a stored state if it is long and ends with this head.
+    WrittenLog {
+        head: KnownHead,
+        limits: LogLimits,
+        reply: oneshot::Sender<Option<WrittenLog>>,
+    },
     /// Replied to with the place of the copy in the log.
     Position {
         reply: oneshot::Sender<forewarn_realm::StreamPosition>,

@@ -6,8 +6,8 @@ use forewarn_control::{AuditEntry, Chain, Record, StreamPosition};
 use forewarn_lifecycle::Steady;
 use forewarn_ownership::{BootId, ClockAnchor, HeadClock};
 use forewarn_realm::{
-    AuditMode, Batch, CommitError as RealmCommitError, CommitFate, CommitOutcome, MoveOutcome, NewBatch,
-    OwnedStream, OwnerRecord, ServerName, SharedOutcome, SharedStream, StreamHead,
+    AuditMode, CommitError as RealmCommitError, CommitFate, CommitOutcome, MoveOutcome, NewBatch,
+    OwnedStream, OwnerRecord, ServerName, SharedOutcome, SharedStream, StreamContent, StreamHead,
     StreamPosition as LogPosition, StreamTime,
 };
 use forewarn_store::AppendError;
@@ -115,11 +115,11 @@ impl StreamLog {
         }
     }
 
-    /// Batches of the shared stream that the copy of this server lacks.
-    pub(crate) async fn missing_batches(&self) -> Result<Vec<Batch>, CommitError> {
-        let Self::Shared(shared) = self else { return Ok(Vec::new()) };
+    /// Everything of the shared stream that the copy of this server lacks.
+    pub(crate) async fn missing_content(&self) -> Result<Option<StreamContent>, CommitError> {
+        let Self::Shared(shared) = self else { return Ok(None) };
         let content = shared.lock().await.catch_up().await;
-        content.map(|content| content.batches).map_err(|error| CommitError::NotCommitted(error.to_string()))
+        content.map(Some).map_err(|error| CommitError::NotCommitted(error.to_string()))
     }
 }
 

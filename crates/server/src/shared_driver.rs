@@ -11,8 +11,8 @@ use forewarn_control::{
     Environment, Record, Stream, decide_shared,
 };
 use forewarn_lifecycle::{Now, Seed};
-use forewarn_realm::Batch as LoggedBatch;
-use forewarn_store::{AppendError, StreamState};
+use forewarn_realm::{Batch as LoggedBatch, KnownHead, StreamContent, StreamStart as RealmStart};
+use forewarn_store::{AppendError, InstalledState, StreamState};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::cluster_runtime::ClusterRuntime;
@@ -20,7 +20,8 @@ use crate::clusters::ClusterRegistry;
 use crate::driver::{DriverContext, first_revision, start_cluster};
 use crate::initial_state::StreamStart;
 use crate::journal::StreamJournal;
-use crate::message::{PendingReplies, ReplySender, SharedMessage};
+use crate::log_length::{LogLimits, WrittenLog};
+use crate::message::{LoggedState, PendingReplies, ReplySender, SharedMessage};
 use crate::realm_log::{CommitError, place, realm_revision};
 use crate::role::{RealmScope, Role};
 use crate::snapshot::Snapshot;
@@ -94,6 +95,15 @@ impl SharedDriver {
                         // Decisions before it are committed first, or again after it.
                         self.commit().await;
                         self.follow(*batch).await;
+                    }
+                    SharedMessage::Read(content) => {
+                        self.commit().await;
+                        self.follow_content(*content).await;
+                    }
+                    SharedMessage::WrittenLog { head, limits, reply } => {
+                        self.commit().await;
+                        // The caller may have gone.
+                        reply.send(self.written_log(head, &limits).await).ok();
                     }
                     SharedMessage::Position { reply } => {
                         // The end of the audit log is that of the log.
@@ -367,15 +377,60 @@ impl SharedDriver {
         self.publish_committed(copied.first_position, &effects, logged.entries);
     }
 
+    /// Copies everything that another read of the log has found: a state, if the log no longer has the batches before it.
+    async fn follow_content(&mut self, content: StreamContent) {
+        let clock = content.clock();
+        if let RealmStart::State(StreamState::Shared(state), position) = content.start {
+            self.install(LoggedState { state, position, clock }).await;
+        }
+        for batch in content.batches {
+            self.follow(batch).await;
+        }
+    }
+
+    /// Continues from a later state of the log. Clusters that have appeared or gone start or end.
+    async fn install(&mut self, LoggedState { state, position, clock }: LoggedState<SharedState>) {
+        if position.number <= self.state.log_number() {
+            return;
+        }
+        let (records, chain) = (position.records, position.chain);
+        let installed =
+            InstalledState { state: StreamState::Shared(Arc::clone(&state)), records, chain, clock };
+        match self.journal.install(installed).await {
+            Ok(installed) => self.context.broadcasts.skip_entries(installed.first_position - 1),
+            Err(error) => return self.handle_journal_failure(&error),
+        }
+        self.state = state;
+        (self.audit_end, self.audit_shown) = (position.chain, position.chain);
+        self.publish_snapshot();
+        let running = self.clusters.all();
+        let gone = running.keys().filter(|id| self.state.cluster_name(**id).is_none());
+        gone.for_each(|id| self.remove_cluster(*id));
+        let new: Vec<_> = self.state.clusters().map(|(id, _)| id).collect();
+        new.into_iter().filter(|id| !running.contains_key(id)).for_each(|id| self.start_cluster(id));
+        self.context.directory.names_changed();
+        self.context.broadcasts.commits.send_modify(|commits| *commits += 1);
+    }
+
+    /// The log, and the beginning of a stored state if it is long and ends with this head.
+    async fn written_log(&self, head: KnownHead, limits: &LogLimits) -> Option<WrittenLog> {
+        let number = self.state.log_number();
+        if self.journal.is_broken() || head.head.number != number {
+            return None;
+        }
+        let log = self.journal.log().clone();
+        log.follow_head(head).await;
+        let state = || StreamState::Shared(Arc::clone(&self.state));
+        let writing = log.begin_snapshot(limits, number, state).await;
+        Some(WrittenLog { log, clock: self.context.clock.clone(), writing })
+    }
+
     /// Decides the requests of a batch again, after the batches that another server has written first.
     async fn decide_again(&mut self, batch: SharedBatch) {
         self.roll_back();
-        match self.journal.missing_batches().await {
-            Ok(missing) => {
-                for logged in missing {
-                    self.follow(logged).await;
-                }
-            }
+        match self.journal.missing_content().await {
+            Ok(Some(missing)) => self.follow_content(missing).await,
+            Ok(None) => {}
             Err(error) => {
                 tracing::warn!(%error, "cannot read the shared stream");
                 return batch.reject();

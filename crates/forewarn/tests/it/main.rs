@@ -26,6 +26,7 @@ mod pressure;
 mod realm;
 mod realm_dev;
 mod realm_machines;
+mod realm_snapshots;
 mod reset;
 mod secure;
 mod store;

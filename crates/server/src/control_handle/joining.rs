@@ -17,11 +17,11 @@ use tokio::sync::watch;
 use super::ControlHandle;
 use crate::hypervisor::Hypervisor;
 use crate::initial_state::{InitialState, Readers};
-use crate::journal::JournalHandle;
+use crate::journal::{JournalArchive, JournalHandle};
 use crate::realm::{
-    Confirmations, FORMAT, HeartbeatSide, JoinedRealm, Moves, Owners, PeerSide, RealmAdmin, RealmAdminError,
-    RealmHandle, RealmOrders, RealmPlan, RealmTask, RestoreWatch, SharedView, StreamNumbers, join,
-    stay_member,
+    ArchiveKeeper, Confirmations, FORMAT, HeartbeatSide, JoinedRealm, LogKeeper, Moves, Owners, PeerClients,
+    PeerSide, RealmAdmin, RealmAdminError, RealmHandle, RealmOrders, RealmPlan, RealmTask, RestoreWatch,
+    SharedView, StreamNumbers, join, stay_member,
 };
 
 /// Changes of the owners of clusters: none outside of a realm.
@@ -58,6 +58,7 @@ impl ControlHandle {
         let JoinedRealm { realm, clock, is_new, identity, shared, journal, found, positions, restored } =
             joined;
         let journal = JournalHandle::in_directory(directory.to_owned(), journal, audit_keep).of_realm(shared);
+        let archive = journal.archive();
         let initial = InitialState::recovered(found, Readers::Absent);
         let listener =
             PeerListener::bind(plan.listen, Arc::clone(&identity), ListenerLimits::default()).await?;
@@ -82,7 +83,12 @@ impl ControlHandle {
         let own = ServerName::from(plan.name.clone());
         let (moves, orders) = Moves::new();
         control.start_administration(directory, &realm, &view, orders.clone());
-        let side = Arc::new(PeerSide { view: view.clone(), clusters: clusters.clone(), orders });
+        let side = Arc::new(PeerSide {
+            view: view.clone(),
+            clusters: clusters.clone(),
+            broadcasts: context.broadcasts.clone(),
+            orders,
+        });
         let stop = || context.stop.subscribe();
         let runtime = &parts.runtime;
         let mut listening = stop();
@@ -94,6 +100,7 @@ impl ControlHandle {
         let (times, limits) = (HeartbeatTimes::default(), PeerLimits::default());
         let exchange = Arc::new(HeartbeatSide(view.clone()));
         let heartbeats = Heartbeats::new(Arc::clone(&identity), exchange, times, limits);
+        control.keep_logs((&realm, &view), &clients, archive, &plan);
         let follower = Follower::new(&realm, positions);
         let (taking, early, is_current, heads, lags, shared_copy, shown) = Default::default();
         let context = context.clone();
@@ -136,6 +143,37 @@ impl ControlHandle {
         let (realm, view, directory) = (realm.clone(), view.clone(), directory.to_owned());
         let watch = RestoreWatch { realm, directory, view, broadcasts, clusters };
         self.parts.runtime.spawn(watch.run(self.parts.context.stop.subscribe()));
+    }
+
+    /// Starts to complete the archive of this server, and to keep the logs of the realm short.
+    fn keep_logs(
+        &self,
+        (realm, view): (&Realm, &SharedView),
+        clients: &PeerClients,
+        archive: JournalArchive,
+        plan: &RealmPlan,
+    ) {
+        let context = &self.parts.context;
+        let own = ServerName::from(plan.name.clone());
+        let archive_keeper = ArchiveKeeper {
+            realm: realm.clone(),
+            own: own.clone(),
+            view: view.clone(),
+            broadcasts: context.broadcasts.clone(),
+            clients: Arc::clone(clients),
+            archive,
+        };
+        let log_keeper = LogKeeper {
+            realm: realm.clone(),
+            own,
+            view: view.clone(),
+            context: context.clone(),
+            clusters: self.parts.clusters.clone(),
+            limits: plan.log_limits,
+            compacts: plan.compacts,
+        };
+        self.parts.runtime.spawn(archive_keeper.run(context.stop.subscribe()));
+        self.parts.runtime.spawn(log_keeper.run(context.stop.subscribe()));
     }
 
     /// The clusters that this server decides about: all of them outside of a realm.

@@ -73,6 +73,11 @@ impl ControlHandle {
         self.parts.context.broadcasts.published()
     }
 
+    /// The last position of audit entries that were not broadcast, because another server of the realm had them first.
+    pub(crate) fn skipped_position(&self) -> u64 {
+        self.parts.context.broadcasts.skipped()
+    }
+
     /// Reads the audit log, without the driver.
     ///
     /// # Errors

@@ -125,7 +125,12 @@ impl Driver {
         }
     }
 
-    fn handle_copy_error(&mut self, error: &AppendError) {
+    /// Returns true if batches of the log are applied and not published.
+    pub(super) fn holds_batches(&self) -> bool {
+        self.held.first_position.is_some()
+    }
+
+    pub(super) fn handle_copy_error(&mut self, error: &AppendError) {
         tracing::error!(cluster = self.id.0, %error, "cannot copy a batch of the log");
         if !self.journal.is_broken() {
             self.journal.give_up(error);
@@ -205,7 +210,7 @@ impl Driver {
 }
 
 /// Announcements that the last records of a batch name.
-fn announced_at_end(records: &[Record]) -> Vec<MaintenanceId> {
+pub(crate) fn announced_at_end(records: &[Record]) -> Vec<MaintenanceId> {
     let mut announced = Vec::new();
     for record in records {
         match &record.entry {

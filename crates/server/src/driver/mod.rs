@@ -11,6 +11,7 @@ mod context;
 #[cfg(test)]
 mod fold_tests;
 mod following;
+mod installing;
 #[cfg(test)]
 mod isolation_tests;
 mod notice;
@@ -49,6 +50,7 @@ use crate::role::Role;
 use batch::Batch;
 pub(crate) use context::DriverContext;
 use following::HeldBatches;
+pub(crate) use following::announced_at_end;
 pub(crate) use recovery::first_revision;
 use shown::UnshownBatches;
 pub(crate) use task::start_cluster;
@@ -97,7 +99,10 @@ pub(crate) struct Driver {
 /// would wait for it.
 impl Drop for Driver {
     fn drop(&mut self) {
-        self.journal.show_all_entries();
+        // The next batch of the log may replace those that a follower hides, also after a restart.
+        if self.journal.role() == Role::Owner || std::thread::panicking() {
+            self.journal.show_all_entries();
+        }
         if let Some((first_position, entries)) = self.durable.take() {
             self.context.broadcasts.publish_entries(first_position, entries);
         }
@@ -188,6 +193,11 @@ impl Driver {
                 self.batch.is_visible = true;
             }
             ClusterMessage::Logged(batch) => self.follow(*batch).await,
+            ClusterMessage::Install(state) => self.install(*state).await,
+            ClusterMessage::WrittenLog { limits, reply } => {
+                // The caller may have gone.
+                reply.send(self.written_log(&limits).await).ok();
+            }
             ClusterMessage::PublishedByOwner(number) => self.follow_publication(number),
             ClusterMessage::ShownByOthers(number) => self.shown_by_others(number),
             ClusterMessage::Own { ownership, reply } => {

@@ -10,14 +10,15 @@ use forewarn_lifecycle::{Name, Seed, Steady};
 use forewarn_peers::{PeerIdentity, RealmAuthority};
 use forewarn_realm::{
     AuditMode, Batch, CallTimes, Joined, NewStream, ReadFrom, Realm, RealmClock, RealmRecord,
-    RestoreEvidence, ServerName, SharedCreation, SharedStream, StreamPosition, StreamStart,
+    RestoreEvidence, ServerName, SharedCreation, SharedStream, StreamContent, StreamPosition, StreamStart,
 };
-use forewarn_store::{Journal, Options, Recovered};
+use forewarn_store::{InstalledState, Journal, Options, Recovered, StreamState, UnreadEntries};
 use forewarn_types::Moment;
 
 use super::RealmPlan;
 use super::restore::{compare, remember_id, remembered_id};
 use crate::clock::{Clock, Speed, wall};
+use crate::driver::announced_at_end;
 use crate::realm_log::{place, stream_time};
 
 /// The format in which records are written.
@@ -77,7 +78,8 @@ pub(crate) async fn join(
     }
     // A drain ends with the process that it was ordered for.
     realm.set_draining(&ServerName::from(plan.name.clone()), false).await?;
-    let options = Options { audit_retention: audit_keep, ..Options::new(record.identity, now) };
+    let (audit_retention, unread) = (audit_keep, UnreadEntries::Hidden);
+    let options = Options { audit_retention, unread, ..Options::new(record.identity, now) };
     let (journal, found) = Journal::open(directory, &options)?;
     if found.identity != record.identity {
         return Err("the data directory belongs to another server or realm\n  hint: use an empty one".into());
@@ -142,9 +144,11 @@ async fn catch_up(
     let known = positions(found);
     let mut state: ControlState = found.state.clone();
     let content = realm.read_stream(Stream::Shared, from(&known, Stream::Shared)).await?;
-    check_start(&content.start)?;
+    copy(journal, &content)?;
+    if let StreamStart::State(StreamState::Shared(shared), _) = &content.start {
+        state = ControlState::from_parts(Arc::clone(shared), []);
+    }
     for batch in &content.batches {
-        copy(journal, batch)?;
         batch.records.iter().for_each(|record| drop(state.apply(record)));
     }
     let shared_head = content.head;
@@ -154,18 +158,9 @@ async fn catch_up(
         if realm.head(stream).await?.is_none() {
             continue;
         }
-        let content = realm.read_stream(stream, from(&known, stream)).await?;
-        check_start(&content.start)?;
-        content.batches.iter().try_for_each(|batch| copy(journal, batch))?;
+        copy(journal, &realm.read_stream(stream, from(&known, stream)).await?)?;
     }
     Ok(shared_head)
-}
-
-fn check_start(start: &StreamStart) -> Result<(), JoinError> {
-    match start {
-        StreamStart::Initial | StreamStart::After(_) => Ok(()),
-        StreamStart::State(..) => Err("the log no longer has the batches that this server lacks".into()),
-    }
 }
 
 fn from(known: &BTreeMap<Stream, StreamPosition>, stream: Stream) -> ReadFrom {
@@ -175,9 +170,30 @@ fn from(known: &BTreeMap<Stream, StreamPosition>, stream: Stream) -> ReadFrom {
         .map_or(ReadFrom::Beginning, |position| ReadFrom::After(*position))
 }
 
-fn copy(journal: &Journal, batch: &Batch) -> Result<(), JoinError> {
+/// Copies everything that was read of a stream: a stored state, if the log no longer has the batches before it.
+fn copy(journal: &Journal, content: &StreamContent) -> Result<(), JoinError> {
+    let clock = content.clock();
+    match &content.start {
+        StreamStart::Initial | StreamStart::After(_) => {}
+        StreamStart::State(state, StreamPosition { number, records, chain }) => {
+            let (state, records, chain) = (state.clone(), *records, *chain);
+            journal.install(content.stream, InstalledState { state, records, chain, clock })?;
+            tracing::info!(stream = %content.stream, number, "continued from a stored state of the log");
+        }
+    }
+    content.batches.iter().try_for_each(|batch| copy_batch(journal, batch))
+}
+
+fn copy_batch(journal: &Journal, batch: &Batch) -> Result<(), JoinError> {
     match batch.mode {
-        AuditMode::Append => journal.append(batch.stream, &batch.records, &batch.entries)?,
+        AuditMode::Append => {
+            journal.show_all_entries(batch.stream);
+            if !announced_at_end(&batch.records).is_empty() {
+                // The next batch may replace them.
+                journal.hide_entries_after(batch.stream, batch.chain_before.number);
+            }
+            journal.append(batch.stream, &batch.records, &batch.entries)?
+        }
         AuditMode::Rewrite => journal.rewrite(batch.stream, &batch.records, &batch.entries)?,
     };
     Ok(())

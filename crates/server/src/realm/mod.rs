@@ -5,9 +5,14 @@
 //! and acts. Other servers copy the batch from the log and publish it; they send requests about the cluster to the owner.
 
 mod administration;
+mod archive;
+mod archives;
+mod audit_lines;
 mod confirmation;
+mod content;
 mod handle;
 mod join;
+mod log_keeper;
 #[cfg(test)]
 mod move_tests;
 mod moves;
@@ -19,6 +24,8 @@ mod plan;
 mod reports_tests;
 mod restore;
 mod shared_copy;
+#[cfg(test)]
+mod stored_state_tests;
 mod takeover;
 mod task;
 #[cfg(test)]
@@ -26,9 +33,11 @@ mod tests;
 mod view;
 
 pub(crate) use administration::{RealmAdmin, RealmAdminError};
+pub(crate) use archive::ArchiveKeeper;
 pub(crate) use confirmation::{Confirmations, StreamNumbers};
-pub(crate) use handle::RealmHandle;
+pub(crate) use handle::{PeerClients, RealmHandle};
 pub(crate) use join::{FORMAT, JoinedRealm, join};
+pub(crate) use log_keeper::LogKeeper;
 pub(crate) use owners::Owners;
 pub(crate) use peer_side::{HeartbeatSide, PeerSide};
 pub(crate) use pending_moves::{Moves, RealmOrders};

@@ -4,32 +4,26 @@ use forewarn_control::ControlError;
 use forewarn_control::request::Request;
 use forewarn_lifecycle::Name;
 use forewarn_peers::{
-    AskedTenants, AuditChunks, AuditQuery, ChunksBroken, HandlerUnavailable, Heartbeat, HeartbeatExchange,
-    HeartbeatReport, MovedStream, NotOwner, PeerHandler, ReceivedRequest, RejectedConnection, RequestAnswer,
+    AskedTenants, AuditQuery, HandlerUnavailable, Heartbeat, HeartbeatExchange, HeartbeatReport, MovedStream,
+    NotOwner, PeerHandler, ReceivedRequest, RejectedConnection, RequestAnswer,
 };
 
+use super::audit_lines::ArchiveLines;
 use super::pending_moves::{RealmOrder, RealmOrders};
 use super::view::SharedView;
+use crate::broadcasts::Broadcasts;
 use crate::clusters::ClusterRegistry;
 
 /// Answers messages of other servers.
 pub(crate) struct PeerSide {
     pub(crate) view: SharedView,
     pub(crate) clusters: ClusterRegistry,
+    pub(crate) broadcasts: Broadcasts,
     pub(crate) orders: RealmOrders,
 }
 
-/// No lines.
-pub(crate) struct NoLines;
-
-impl AuditChunks for NoLines {
-    async fn next(&mut self) -> Result<Option<hyper::body::Bytes>, ChunksBroken> {
-        Ok(None)
-    }
-}
-
 impl PeerHandler for PeerSide {
-    type Audit = NoLines;
+    type Audit = ArchiveLines;
 
     async fn heartbeat(&self, caller: &Name, heartbeat: Heartbeat) -> Heartbeat {
         self.view.follow_publications(&heartbeat);
@@ -61,8 +55,9 @@ impl PeerHandler for PeerSide {
         self.orders.try_send(RealmOrder::Moved(moved)).ok();
     }
 
-    async fn audit(&self, _: &Name, _: AuditQuery) -> Result<NoLines, HandlerUnavailable> {
-        Err(HandlerUnavailable("this server gives no audit entries".to_owned()))
+    async fn audit(&self, _: &Name, query: AuditQuery) -> Result<ArchiveLines, HandlerUnavailable> {
+        let AuditQuery { stream, after } = query;
+        Ok(ArchiveLines { broadcasts: self.broadcasts.clone(), stream, after: Some(after) })
     }
 
     fn rejected(&self, connection: &RejectedConnection) {

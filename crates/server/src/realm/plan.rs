@@ -5,6 +5,8 @@ use std::net::SocketAddr;
 use forewarn_lifecycle::Name;
 use forewarn_realm::{Engine, Keyspace};
 
+use crate::log_length::LogLimits;
+
 /// The place of a server in a realm.
 #[derive(Clone, Debug)]
 pub struct RealmPlan {
@@ -22,4 +24,8 @@ pub struct RealmPlan {
     pub clock_speed: Option<u32>,
     /// Zone of the server.
     pub zone: Option<String>,
+    /// Limits of the log of each stream, after which its state is stored.
+    pub log_limits: LogLimits,
+    /// The servers remove the history of the engine; otherwise the operator does.
+    pub compacts: bool,
 }

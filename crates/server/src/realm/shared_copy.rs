@@ -65,9 +65,8 @@ async fn send_from(
     driver: &mpsc::Sender<SharedMessage>,
     from: ReadFrom,
 ) -> Result<(), RealmError> {
-    for batch in realm.read_stream(Stream::Shared, from).await?.batches {
-        drop(driver.send(SharedMessage::Logged(Box::new(batch))).await);
-    }
+    let content = realm.read_stream(Stream::Shared, from).await?;
+    drop(driver.send(SharedMessage::Read(Box::new(content))).await);
     Ok(())
 }
 

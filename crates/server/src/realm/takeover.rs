@@ -8,6 +8,7 @@ use forewarn_ownership::{BootId, HeadClock, ServerName, Uptime, successor_clock}
 use forewarn_realm::{NewStream, OwnedStream, ReadFrom, Realm, StreamPosition, TakeoverOutcome};
 use tokio::sync::Mutex;
 
+use super::content::send_content;
 use super::join::FORMAT;
 use crate::boot;
 use crate::clock::Clock;
@@ -67,9 +68,7 @@ async fn begin_ownership(owned: OwnedStream, link: &ClusterLink, clock: &Clock) 
     let at = link.call(|reply| ClusterMessage::Position { reply }).await.map_err(unavailable)?;
     let from = if at.number > 0 { ReadFrom::After(at) } else { ReadFrom::Beginning };
     let content = owned.read(from).await.map_err(|error| text(&error))?;
-    for batch in content.batches {
-        link.messages.send(ClusterMessage::Logged(Box::new(batch))).await.map_err(|error| text(&error))?;
-    }
+    send_content(link, content).await;
     let (head, term) = (owned.head().clone(), owned.head().term.0);
     let ownership = NewOwnership {
         log: Arc::new(Mutex::new(owned)),

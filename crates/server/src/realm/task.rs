@@ -9,10 +9,11 @@ use forewarn_lifecycle::Name;
 use forewarn_ownership::{ClockVerdict, ClusterStanding, ServerName, Uptime, attempts};
 use forewarn_peers::{Heartbeats, Peer, PeerClient, PeerIdentity, PeerLimits};
 use forewarn_realm::{
-    Batch, Follower, LeaseId, OwnerRecord, ReadFrom, Realm, RealmChange, RealmError, ServerRecord, Term,
+    Batch, Follower, LeaseId, OwnerRecord, Realm, RealmChange, ServerRecord, StreamContent, Term,
 };
 use tokio::sync::{mpsc, oneshot, watch};
 
+use super::content::{FollowedChange, follow, send_content, send_missing};
 use super::handle::PeerClients;
 use super::owners::{ClusterOwner, Owners};
 use super::pending_moves::Moves;
@@ -31,7 +32,7 @@ const TICK: Duration = Duration::from_millis(50);
 const LEASE_RENEWAL: Duration = Duration::from_secs(1);
 
 /// Pause after the log could not be followed.
-const FOLLOWER_PAUSE: Duration = Duration::from_millis(100);
+pub(super) const FOLLOWER_PAUSE: Duration = Duration::from_millis(100);
 
 /// Milliseconds after which a copy that lacks batches is completed.
 const LAG_MILLIS_MAX: u64 = 1_000;
@@ -70,19 +71,20 @@ impl RealmTask {
     /// Runs until the server stops.
     pub(crate) async fn run(mut self, follower: Follower, mut stop: watch::Receiver<bool>) {
         let (changes, mut changed) = mpsc::channel(CHANGES_WAITING_MAX);
-        let following = tokio::spawn(follow(follower, changes));
+        let following = tokio::spawn(follow(self.realm.clone(), follower, changes));
         let (done, mut taken) = mpsc::channel::<(ClusterId, Option<u64>)>(CHANGES_WAITING_MAX);
         let mut tick = tokio::time::interval(TICK);
         loop {
             tokio::select! {
                 change = changed.recv() => match change {
-                    Some(change) => {
+                    Some(FollowedChange::Changed(change)) => {
                         let is_given = self.is_own(&change);
                         self.handle_change(change).await;
                         if is_given {
                             self.begin_takeovers(&done);
                         }
                     }
+                    Some(FollowedChange::Read(content)) => self.pass_content(content).await,
                     None => break,
                 },
                 Some((cluster, term)) = taken.recv() => self.handle_taken(cluster, term),
@@ -117,8 +119,8 @@ impl RealmTask {
             }
             RealmChange::Draining { name, is_on } => self.view.lock().set_draining(name, is_on),
             RealmChange::Server { name, record } => self.handle_server(name, record),
-            RealmChange::Behind { stream, .. } => {
-                tracing::error!(%stream, "log no longer has the batches that this server lacks");
+            RealmChange::Archived { name, numbers } => {
+                self.view.lock().archives.record(name, numbers, uptime());
             }
             RealmChange::Current(_) => self.is_current = true,
             RealmChange::Head { stream: Stream::Cluster(id), head } => {
@@ -127,7 +129,29 @@ impl RealmTask {
             RealmChange::Head { stream: Stream::Shared, head } => {
                 self.shared_copy.follow_head(head.head.number);
             }
-            RealmChange::Preferred { .. } | RealmChange::Removed(_) | RealmChange::Archived { .. } => {}
+            RealmChange::Preferred { .. } | RealmChange::Behind { .. } | RealmChange::Removed(_) => {}
+        }
+    }
+
+    /// Gives everything that the log has of a stream to its driver. One that does not exist yet reads it later.
+    async fn pass_content(&mut self, content: Box<StreamContent>) {
+        // It continues another history.
+        if self.view.lock().restored.is_some() {
+            return;
+        }
+        match content.stream {
+            Stream::Shared => {
+                if let Some(shared) = self.context.shared.upgrade() {
+                    // The driver ends with the process only.
+                    drop(shared.send(SharedMessage::Read(content)).await);
+                }
+            }
+            Stream::Cluster(id) => {
+                self.heads.insert(id, content.head.head.number);
+                if let Some(link) = self.clusters.get(id) {
+                    send_content(&link, *content).await;
+                }
+            }
         }
     }
 
@@ -284,10 +308,14 @@ impl RealmTask {
     fn handle_server(&self, name: ServerName, record: Option<ServerRecord>) {
         let mut view = self.view.lock();
         match record {
-            Some(record) => drop(view.servers.insert(name, record)),
+            Some(record) => {
+                view.archives.is_live(&name);
+                view.servers.insert(name, record);
+            }
             None => {
                 view.servers.remove(&name);
                 view.shown.remove(&name);
+                view.archives.is_gone(name, uptime());
             }
         }
         let members = view.servers.keys().cloned().collect();
@@ -401,38 +429,10 @@ impl RealmTask {
     }
 }
 
-/// Gives a driver the batches that it lacks.
-async fn send_missing(realm: &Realm, cluster: ClusterId, link: &ClusterLink) -> Result<(), RealmError> {
-    // A driver that has ended lacks nothing.
-    let Ok(at) = link.call(|reply| ClusterMessage::Position { reply }).await else { return Ok(()) };
-    let from = if at.number > 0 { ReadFrom::After(at) } else { ReadFrom::Beginning };
-    for batch in realm.read_stream(Stream::Cluster(cluster), from).await?.batches {
-        drop(link.messages.send(ClusterMessage::Logged(Box::new(batch))).await);
-    }
-    Ok(())
-}
-
 /// Waits until the server stops.
 async fn stopped(stop: &mut watch::Receiver<bool>) {
     // An error means that the sender is gone.
     drop(stop.wait_for(|stop| *stop).await);
-}
-
-/// Passes changes of the realm on. An engine that does not answer is tried again.
-async fn follow(mut follower: Follower, changes: mpsc::Sender<RealmChange>) {
-    loop {
-        match follower.next().await {
-            Ok(change) => {
-                if changes.send(change).await.is_err() {
-                    return;
-                }
-            }
-            Err(error) => {
-                tracing::warn!(%error, "cannot follow the log; trying again");
-                tokio::time::sleep(FOLLOWER_PAUSE).await;
-            }
-        }
-    }
 }
 
 /// Keeps the key of this server.

@@ -12,6 +12,7 @@ use crate::api_listener::ApiListener;
 use crate::clock::ClockKind;
 use crate::control_handle::ControlHandle;
 use crate::hypervisor::Hypervisor;
+use crate::log_length::LogLimits;
 use crate::message::ClockCommand;
 use crate::realm_secrets::{extension_secret, share_authority};
 use crate::tls::{Source, Tls};
@@ -55,6 +56,29 @@ pub(super) async fn try_join(
     engine: &SimulatedEngine,
     (name, clock_speed): (&str, Option<u32>),
 ) -> Result<(ControlHandle, bool), JoinError> {
+    try_join_with(directory, engine, (name, clock_speed), LogLimits::default()).await
+}
+
+/// A server with other limits of logs.
+pub(super) async fn server_with(
+    directory: TempDir,
+    engine: &SimulatedEngine,
+    name: &str,
+    log_limits: LogLimits,
+) -> TestServer {
+    let engine = engine.client();
+    let joined = try_join_with(&directory, &engine, (name, None), log_limits).await;
+    let (control, is_new) = joined.unwrap();
+    control.documents_are_readable().await;
+    TestServer { control, engine, is_new, directory }
+}
+
+async fn try_join_with(
+    directory: &TempDir,
+    engine: &SimulatedEngine,
+    (name, clock_speed): (&str, Option<u32>),
+    log_limits: LogLimits,
+) -> Result<(ControlHandle, bool), JoinError> {
     let plan = RealmPlan {
         clock_speed,
         name: Name::new(name).unwrap(),
@@ -63,6 +87,8 @@ pub(super) async fn try_join(
         listen: "127.0.0.1:0".parse().unwrap(),
         advertise: None,
         zone: None,
+        log_limits,
+        compacts: true,
     };
     let keep = Duration::from_secs(86_400);
     ControlHandle::join_realm(directory.path(), plan, Hypervisor::simulated(), keep).await

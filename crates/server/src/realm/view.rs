@@ -12,6 +12,7 @@ use forewarn_peers::{
 };
 use forewarn_realm::{Engine, OwnerRecord, RestoreEvidence, ServerRecord};
 
+use super::archives::Archives;
 use crate::boot;
 use crate::clusters::ClusterRegistry;
 use crate::driver::DriverContext;
@@ -24,6 +25,7 @@ pub(crate) struct RealmView {
     pub(crate) servers: BTreeMap<ServerName, ServerRecord>,
     /// Clusters that this server drives, with its terms.
     pub(crate) driven: BTreeMap<ClusterId, u64>,
+    pub(crate) archives: Archives,
     /// Numbers up to which other servers have published each cluster.
     pub(crate) shown: BTreeMap<ServerName, BTreeMap<ClusterId, u64>>,
     /// Servers that an operator drains.
@@ -100,6 +102,7 @@ impl SharedView {
             standings: BTreeMap::new(),
             servers: BTreeMap::new(),
             driven: BTreeMap::new(),
+            archives: Archives::default(),
             shown: BTreeMap::new(),
             draining: BTreeSet::new(),
             is_leaving: false,

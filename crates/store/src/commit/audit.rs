@@ -61,6 +61,14 @@ impl CommitState {
         }
     }
 
+    /// Returns true if entries may be hidden that were filed before.
+    pub(super) fn hides_filed_entries(&self, hidden: &BTreeMap<StreamKey, u64>) -> bool {
+        hidden.iter().any(|(stream, number)| {
+            let last = self.headings.get(*stream).map_or(0, |heading| heading.audit_chain.number);
+            self.audit.pending().unfiled_tail(*stream, last, usize::MAX) > number.saturating_add(1)
+        })
+    }
+
     /// The audit file, if it can be used. Waits until it is here.
     pub(crate) fn audit_file(&mut self) -> Option<&Connection> {
         self.wait_for_audit_file();

@@ -3,9 +3,9 @@
 use forewarn_control::Chain;
 use rusqlite::Transaction;
 
-use super::{CommitContent, CommitState, Written};
+use super::{AppendResult, CommitContent, CommitState, Written, rejected};
 use crate::audit_gap::AuditGap;
-use crate::committer_request::{Appended, Filling, Install, InstalledState};
+use crate::committer_request::{AppendReply, Appended, Filling, Install, InstalledState, PendingWrite};
 use crate::entry_run::Run;
 use crate::error::AppendError;
 use crate::fold::Folding;
@@ -138,5 +138,25 @@ impl CommitState {
         let gaps =
             self.headings.gaps().filter_map(|(key, gap)| Some((key.stream()?, (gap.first(), gap.last()))));
         *lock(&self.status.missing) = gaps.collect();
+    }
+}
+
+/// Adds the reply to a write that is refused as a whole, or written as a whole. An error of the disk ends the batch.
+pub(super) fn answer(
+    reply: AppendReply,
+    outcome: Result<Appended, AppendError>,
+    batch: &mut std::vec::IntoIter<PendingWrite>,
+    replies: &mut Vec<AppendResult>,
+) -> Result<(), AppendError> {
+    match outcome {
+        Err(error) if !error.is_of_the_append() => {
+            replies.push((reply, Err(AppendError::Closed)));
+            replies.extend(rejected(batch.collect(), &AppendError::Closed));
+            Err(error)
+        }
+        outcome => {
+            replies.push((reply, outcome));
+            Ok(())
+        }
     }
 }

@@ -3,7 +3,7 @@
 mod audit;
 mod install;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::ops::Bound;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -30,6 +30,7 @@ use crate::reach::{Reach, ReachFile};
 use crate::stream_key::StreamKey;
 
 pub(crate) use audit::FilingNeed;
+use install::answer;
 
 /// Interval between two checks of the files.
 pub(crate) const CHECK_INTERVAL: Duration = Duration::from_secs(1);
@@ -359,14 +360,6 @@ impl CommitState {
         }
     }
 
-    /// Returns true if entries may be hidden that were filed before.
-    fn hides_filed_entries(&self, hidden: &BTreeMap<StreamKey, u64>) -> bool {
-        hidden.iter().any(|(stream, number)| {
-            let last = self.headings.get(*stream).map_or(0, |heading| heading.audit_chain.number);
-            self.audit.pending().unfiled_tail(*stream, last, usize::MAX) > number.saturating_add(1)
-        })
-    }
-
     /// Verifies some audit entries when it is time.
     pub(crate) fn verify_if_due(&mut self) {
         if self.is_well() && !self.audit.is_lent() {
@@ -479,26 +472,6 @@ enum Written {
 
 /// The callback of an append, and the result for it if the commit succeeds.
 type AppendResult = (AppendReply, Result<Appended, AppendError>);
-
-/// Adds the reply to a write that is refused as a whole, or written as a whole. An error of the disk ends the batch.
-fn answer(
-    reply: AppendReply,
-    outcome: Result<Appended, AppendError>,
-    batch: &mut std::vec::IntoIter<PendingWrite>,
-    replies: &mut Vec<AppendResult>,
-) -> Result<(), AppendError> {
-    match outcome {
-        Err(error) if !error.is_of_the_append() => {
-            replies.push((reply, Err(AppendError::Closed)));
-            replies.extend(rejected(batch.collect(), &AppendError::Closed));
-            Err(error)
-        }
-        outcome => {
-            replies.push((reply, outcome));
-            Ok(())
-        }
-    }
-}
 
 fn rejected(batch: Vec<PendingWrite>, error: &AppendError) -> impl Iterator<Item = AppendResult> {
     let replies = batch.into_iter().filter_map(PendingWrite::into_reply);

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, bail};
 use forewarn_etcd::{ClientCertificate, EtcdClient, EtcdLogin, EtcdSettings, Url};
 use forewarn_peers::check_server_name;
-use forewarn_server::{Engine, EtcdEngine, Keyspace, REALM_SPEED_MAX, RealmPlan};
+use forewarn_server::{Engine, EtcdEngine, Keyspace, LogLimits, REALM_SPEED_MAX, RealmPlan};
 use forewarn_types::{Name, TcpAddress};
 use serde::Deserialize;
 
@@ -28,6 +28,13 @@ pub(super) struct EngineTable {
     user: Option<String>,
     password_file: Option<PathBuf>,
     clock_speed: Option<u32>,
+    #[serde(default = "compacts")]
+    compacts: bool,
+}
+
+/// The servers remove the history of etcd themselves.
+fn compacts() -> bool {
+    true
 }
 
 /// `[server]`: the place of this server among others.
@@ -75,6 +82,8 @@ impl Config {
             listen: server.listen.0,
             advertise: server.advertise.clone(),
             zone: server.zone.clone(),
+            log_limits: LogLimits::default(),
+            compacts: engine.compacts,
             clock_speed: engine.speed()?,
         }))
     }
@@ -221,6 +230,9 @@ mod tests {
             (plan.listen.to_string().as_str(), plan.advertise, plan.zone),
             ("10.0.0.5:1341", None, None)
         );
+        assert!(plan.compacts);
+        let text = format!("{ALONE}{ENGINE}compacts = false\n{SERVER}");
+        assert!(!realm(&text).unwrap().unwrap().compacts);
     }
 
     #[test]
