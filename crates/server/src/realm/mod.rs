@@ -6,11 +6,16 @@
 
 mod administration;
 mod confirmation;
+mod engine_check;
 mod handle;
 mod join;
+mod migration;
+#[cfg(test)]
+mod migration_tests;
 #[cfg(test)]
 mod move_tests;
 mod moves;
+mod own_name;
 mod peer_side;
 mod plan;
 #[cfg(test)]
@@ -25,9 +30,12 @@ mod view;
 
 pub(crate) use administration::{RealmAdmin, RealmAdminError};
 pub(crate) use confirmation::{Confirmations, StreamNumbers};
+pub use engine_check::UnsafeVersion;
 pub(crate) use handle::{Owners, RealmHandle};
 pub(crate) use join::{FORMAT, JoinedRealm, join};
+pub use migration::{MigrationError, MigrationReport, cancel_migration, migrate};
 pub(crate) use moves::{Moves, RealmOrders};
+pub(crate) use own_name::take_name;
 pub(crate) use peer_side::{HeartbeatSide, PeerSide};
 pub use plan::RealmPlan;
 pub(crate) use restore::RestoreWatch;

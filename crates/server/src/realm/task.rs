@@ -15,6 +15,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use super::handle::{ClusterOwner, Owners, PeerClients};
 use super::moves::Moves;
+use super::own_name::keep_name;
 use super::shared_copy::{SharedCopy, send_missing_shared};
 use super::takeover::{Takeover, take_over};
 use super::view::{SharedView, uptime};
@@ -439,40 +440,25 @@ pub(crate) async fn stay_member(
     realm: Realm,
     own: ServerName,
     record: ServerRecord,
+    first: LeaseId,
     mut stop: watch::Receiver<bool>,
 ) {
-    let mut lease = None;
+    let mut lease = Some(first);
     loop {
-        lease = match renew(&realm, &own, &record, lease).await {
+        let stopped = stop.wait_for(|stop| *stop);
+        if tokio::time::timeout(LEASE_RENEWAL, stopped).await.is_ok() {
+            break;
+        }
+        lease = match keep_name(&realm, &own, &record, lease).await {
             Ok(lease) => Some(lease),
             Err(error) => {
                 tracing::warn!(%error, "cannot renew the key of this server");
                 None
             }
         };
-        let stopped = stop.wait_for(|stop| *stop);
-        if tokio::time::timeout(LEASE_RENEWAL, stopped).await.is_ok() {
-            break;
-        }
     }
     if let Some(lease) = lease {
         // The lease ends by itself.
         drop(realm.revoke_lease(lease).await);
     }
-}
-
-async fn renew(
-    realm: &Realm,
-    own: &ServerName,
-    record: &ServerRecord,
-    lease: Option<LeaseId>,
-) -> Result<LeaseId, forewarn_realm::RealmError> {
-    if let Some(lease) = lease
-        && realm.keep_lease_alive(lease).await.is_ok()
-    {
-        return Ok(lease);
-    }
-    let lease = realm.grant_lease().await?;
-    realm.announce_server(own, record, lease).await?;
-    Ok(lease)
 }
