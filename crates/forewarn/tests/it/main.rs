@@ -26,6 +26,8 @@ mod pressure;
 mod realm;
 mod realm_dev;
 mod realm_machines;
+mod realm_names;
+mod realm_transfer;
 mod reset;
 mod secure;
 mod store;
