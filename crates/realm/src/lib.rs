@@ -52,6 +52,7 @@ mod realm;
 mod realm_key;
 mod records;
 mod seal;
+mod server_name;
 mod shared_stream;
 mod snapshot;
 mod takeover;
@@ -74,9 +75,12 @@ pub use owned_stream::{CommitOutcome, MoveOutcome, OwnedStream};
 pub use read::{CONTENT_BYTES_MAX, ReadFrom, StreamContent, StreamStart};
 pub use realm::{CallTimes, Realm, SERVER_LEASE_SECONDS, STREAMS_MAX};
 pub use realm_key::{EngineMemory, Joined, RestoreEvidence, SECRET_BYTES_MAX};
-pub use records::{ArchivedNumbers, REALM_SPEED_MAX, RealmClock, RealmRecord, ServerRecord};
+pub use records::{
+    ArchivedNumbers, REALM_SPEED_MAX, RealmClock, RealmCompleteness, RealmRecord, ServerRecord,
+};
+pub use server_name::AnnouncementOutcome;
 pub use shared_stream::{SharedCreation, SharedOutcome, SharedStream};
 pub use snapshot::{SnapshotProgress, SnapshotWriting};
 pub use takeover::{NewStream, TakeoverOutcome};
-pub use transfer::{ImportOutcome, RealmContent};
+pub use transfer::{CancelOutcome, ImportOutcome, RealmContent};
 pub use trim::TrimProgress;

@@ -14,7 +14,7 @@ use crate::engine::{
 };
 use crate::error::RealmError;
 use crate::keys::{KeyFamily, Keyspace, RealmKey};
-use crate::records::{ArchivedNumbers, JsonRecord, ServerRecord};
+use crate::records::{ArchivedNumbers, JsonRecord};
 
 /// Maximum number of streams of a realm: the shared one and all clusters.
 pub const STREAMS_MAX: u32 = 10_000;
@@ -165,19 +165,6 @@ impl Realm {
         let delete = EngineOperation::Delete(crate::engine::KeySpan::one(self.key(key)));
         let transaction = EngineTransaction { then: vec![delete], ..EngineTransaction::default() };
         Ok(self.repeat(&transaction).await?.revision)
-    }
-
-    /// Announces a live server. The key goes when the lease ends.
-    ///
-    /// # Errors
-    /// Fails if the engine is unavailable, or the lease has ended.
-    pub async fn announce_server(
-        &self,
-        name: &ServerName,
-        record: &ServerRecord,
-        lease: LeaseId,
-    ) -> Result<Revision, RealmError> {
-        self.put(&RealmKey::Server(name.clone()), record.to_json(), Some(lease)).await
     }
 
     /// Stores the numbers of the last batches on the disk of a server.

@@ -45,6 +45,29 @@ pub struct RealmRecord {
     /// The clock of a realm in a test. None: the real clock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock: Option<RealmClock>,
+    #[serde(default, skip_serializing_if = "RealmCompleteness::is_complete")]
+    pub completeness: RealmCompleteness,
+}
+
+/// The completeness of a realm: servers use a complete one only.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RealmCompleteness {
+    #[default]
+    Complete,
+    /// The realm is being made from a journal.
+    Importing,
+}
+
+impl RealmCompleteness {
+    /// Returns true if servers may use the realm.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        match self {
+            Self::Complete => true,
+            Self::Importing => false,
+        }
+    }
 }
 
 /// A live server, under `server/<name>`.
@@ -59,6 +82,9 @@ pub struct ServerRecord {
     /// Zone of the server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub zone: Option<String>,
+    /// Random number of its data directory: tells servers with one name apart.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instance: Option<Seed>,
 }
 
 /// The numbers of the last batches on the disk of a server, under `archived/<server>`.
@@ -182,9 +208,19 @@ mod tests {
         assert_stored(&owner, r#"{"server":"a-1","term":7}"#);
         assert_stored(&owner.server, r#"{"server":"a-1"}"#);
         let created = Moment(Timestamp::from_millis(1_767_225_600_000));
-        let realm = RealmRecord { identity: Seed([0; 16]), created, format: 1, restores: 0, clock: None };
+        let completeness = RealmCompleteness::Complete;
+        let realm = RealmRecord {
+            identity: Seed([0; 16]),
+            created,
+            format: 1,
+            restores: 0,
+            clock: None,
+            completeness,
+        };
         let text = r#"{"identity":"AAAAAAAAAAAAAAAAAAAAAA","created":"2026-01-01T00:00:00Z","format":1,"restores":0}"#;
         assert_stored(&realm, text);
+        let importing = RealmRecord { completeness: RealmCompleteness::Importing, ..realm };
+        assert_stored(&importing, &text.replace('}', r#","completeness":"importing"}"#));
         let clock = Some(RealmClock { origin: created, speed: 60 });
         let text = text.replace('}', r#","clock":{"origin":"2026-01-01T00:00:00Z","speed":60}}"#);
         assert_stored(&RealmRecord { clock, ..realm }, &text);
@@ -197,6 +233,7 @@ mod tests {
             version: "1".to_owned(),
             formats: vec![1],
             zone: Some("z".to_owned()),
+            instance: None,
         };
         assert_stored(&server, r#"{"address":"10.0.0.1:7","version":"1","formats":[1],"zone":"z"}"#);
         let streams = [(Stream::Shared, 4), (Stream::Cluster(ClusterId(3)), 9)].into();

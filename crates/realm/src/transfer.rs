@@ -2,23 +2,24 @@
 
 use std::collections::BTreeMap;
 
-use forewarn_control::{ClusterEntry, ClusterId, ControlState, Entry, Record, Stream};
+use forewarn_control::{
+    ClusterEntry, ClusterId, ControlState, Entry, Record, Stream, StreamPosition as PositionRecord,
+};
 use forewarn_ownership::{ClockAnchor, HeadClock, Revision, ServerName};
 use forewarn_store::{Recovered, StreamState};
-use forewarn_types::{MaintenanceId, Moment, Now};
+use forewarn_types::{MaintenanceId, Moment, Now, Seed};
 
 use crate::batch::AuditMode;
 use crate::commit::{NewBatch, unexpected};
-use crate::engine::{EngineError, EngineOperation, EngineTransaction};
+use crate::engine::{EngineError, EngineOperation, EngineTransaction, KeySpan};
 use crate::error::{CommitError, RealmError};
-use crate::head::{StreamPosition, StreamTime};
+use crate::head::{StreamHead, StreamPosition, StreamTime};
 use crate::keys::RealmKey;
 use crate::owned_stream::{CommitOutcome, OwnedStream};
 use crate::read::{READS_MAX, ReadFailure, ReadFrom, StreamContent, StreamStart};
 use crate::realm::Realm;
-use crate::realm_key::Joined;
-use crate::records::RealmRecord;
-use crate::shared_stream::{SharedCreation, SharedStream};
+use crate::records::{ArchivedNumbers, RealmCompleteness, RealmRecord};
+use crate::shared_stream::{SharedCreation, SharedOutcome, SharedStream};
 use crate::takeover::{NewStream, TakeoverOutcome};
 
 /// All streams of a realm at one revision.
@@ -35,6 +36,15 @@ pub enum ImportOutcome {
     Imported,
     /// The realm exists already: nothing was changed.
     Exists(RealmRecord),
+}
+
+/// The outcome of the cancellation of an import.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CancelOutcome {
+    /// The realm has nothing of the journal.
+    Cancelled,
+    /// The import is complete: servers may use the realm.
+    Complete,
 }
 
 impl StreamContent {
@@ -66,16 +76,26 @@ impl StreamContent {
 }
 
 impl RealmContent {
-    /// The state of all streams, and the highest value of each clock. None if there is no shared stream with a state.
+    /// Announcements at the ends of streams: no VM may have read them.
     #[must_use]
-    pub fn into_state(mut self) -> Option<(ControlState, Now)> {
+    pub fn unread(&self) -> Vec<(ClusterId, MaintenanceId)> {
+        let of_stream = |(stream, content): (&Stream, &StreamContent)| match stream {
+            Stream::Shared => Vec::new(),
+            Stream::Cluster(id) => content.unread().into_iter().map(|unread| (*id, unread)).collect(),
+        };
+        self.streams.iter().flat_map(of_stream).collect()
+    }
+
+    /// The state of all streams, and the highest value of each clock. `identity` is that of the realm, from which the
+    /// shared stream begins if it was created without a state. None if there is no shared stream.
+    #[must_use]
+    pub fn into_state(mut self, identity: Seed) -> Option<(ControlState, Now)> {
         let heads = self.streams.values().map(|content| &content.head.head);
         let wall = heads.clone().map(|head| head.details.wall).max()?;
         let steady = heads.map(|head| head.clock.steady).max()?;
         let shared = self.streams.remove(&Stream::Shared)?;
-        // Without a stored state, nobody knows the one with which it was created.
-        let StreamStart::State(stored, _) = shared.start.clone() else { return None };
-        let StreamState::Shared(shared) = shared.into_state(stored) else { return None };
+        let initial = StreamState::Shared(ControlState::new(identity).shared_arc());
+        let StreamState::Shared(shared) = shared.into_state(initial) else { return None };
         let ids: Vec<ClusterId> = shared.clusters().map(|(id, _)| id).collect();
         let mut clusters = Vec::new();
         for id in ids {
@@ -119,8 +139,8 @@ impl Realm {
     }
 
     /// Makes a realm from a journal that was opened from a directory, exactly as it is: states, ends of audit logs, and
-    /// clocks. The realm exists with its last step; until then, no server may be started. An interrupted import begins
-    /// anew. `server` becomes the owner of all clusters.
+    /// clocks. No server joins before the last step. An interrupted import of the same journal begins anew. The first
+    /// batch of each stream gives its place in the log; `server` becomes the owner of all clusters.
     ///
     /// # Errors
     /// Fails if the engine is unavailable or refuses it.
@@ -131,10 +151,19 @@ impl Realm {
         anchor: Option<ClockAnchor>,
         format: u32,
     ) -> Result<ImportOutcome, CommitError> {
-        if let Some(record) = self.empty_unless_created().await.map_err(CommitError::NotCommitted)? {
-            return Ok(ImportOutcome::Exists(record));
-        }
         let Recovered { state, identity, created, clock, .. } = recovered;
+        let importing = RealmRecord {
+            identity: *identity,
+            created: Moment(*created),
+            format,
+            restores: 0,
+            clock: None,
+            completeness: RealmCompleteness::Importing,
+        };
+        let begun = self.begin_import(importing).await.map_err(CommitError::NotCommitted)?;
+        if begun.identity != *identity || begun.completeness.is_complete() {
+            return Ok(ImportOutcome::Exists(begun));
+        }
         let clock_of_head = HeadClock { steady: clock.steady, anchor };
         let time = StreamTime { clock: clock_of_head, wall: clock.wall };
         let new = |stream: Stream, state: StreamState| {
@@ -148,16 +177,28 @@ impl Realm {
             let new = new(Stream::Cluster(id), StreamState::Cluster(cluster));
             self.import_cluster(id, new, server, recovered).await?;
         }
-        let shared = new(Stream::Shared, StreamState::Shared(state.shared_arc()));
-        match SharedStream::create(self, shared).await? {
-            SharedCreation::Created(_) => {}
-            SharedCreation::Exists(_) => return Err(unexpected()),
+        self.import_shared(new(Stream::Shared, StreamState::Shared(state.shared_arc())), *clock).await?;
+        // The directory of this server has everything before the first batches: they stay until it has them too.
+        let streams = state.clusters().map(|(id, _)| (Stream::Cluster(id), 0)).chain([(Stream::Shared, 0)]);
+        let archived = ArchivedNumbers { streams: streams.collect() };
+        self.record_archived(server, &archived).await.map_err(CommitError::NotCommitted)?;
+        let complete = RealmRecord { completeness: RealmCompleteness::Complete, ..importing };
+        if self.change_record(&begun, &complete).await.map_err(CommitError::NotCommitted)? {
+            Ok(ImportOutcome::Imported)
+        } else {
+            Err(unexpected())
         }
-        let record =
-            RealmRecord { identity: *identity, created: Moment(*created), format, restores: 0, clock: None };
-        match self.join(record).await.map_err(CommitError::NotCommitted)? {
-            Joined::Created(_) => Ok(ImportOutcome::Imported),
-            Joined::Found(record) => Ok(ImportOutcome::Exists(record)),
+    }
+
+    async fn import_shared(&self, new: NewStream, clock: Now) -> Result<(), CommitError> {
+        let time = new.time;
+        let SharedCreation::Created(mut shared) = SharedStream::create(self, new).await? else {
+            return Err(unexpected());
+        };
+        let records = first_records(clock, Stream::Shared, shared.head().ok_or_else(unexpected)?, &[]);
+        match shared.commit(&first_batch(records, time)).await? {
+            SharedOutcome::Committed { .. } => Ok(()),
+            SharedOutcome::Overtaken { .. } | SharedOutcome::Behind { .. } => Err(unexpected()),
         }
     }
 
@@ -173,23 +214,62 @@ impl Realm {
         let TakeoverOutcome::Owned(mut owned) = created else { return Err(unexpected()) };
         let unread = recovered.unread.iter().filter(|(of, _)| *of == id);
         let unread: Vec<_> = unread.map(|(_, announcement)| *announcement).collect();
-        let records: Vec<_> = Record::unread(recovered.clock, id, &unread).collect();
-        if records.is_empty() {
-            return Ok(());
-        }
-        let (entries, mode) = (Vec::new(), AuditMode::Append);
-        match owned.commit(&NewBatch { records, entries, mode, time }).await? {
+        let unread: Vec<_> = Record::unread(recovered.clock, id, &unread).collect();
+        let records = first_records(recovered.clock, Stream::Cluster(id), owned.head(), &unread);
+        match owned.commit(&first_batch(records, time)).await? {
             CommitOutcome::Committed { .. } => Ok(()),
             CommitOutcome::Fenced { .. } => Err(unexpected()),
         }
     }
 
-    /// Deletes what an interrupted import has left. Returns the record of the realm if it exists.
-    async fn empty_unless_created(&self) -> Result<Option<RealmRecord>, RealmError> {
+    /// Takes the realm for an import, unless it exists, and deletes what an interrupted import of the same journal has
+    /// left. Returns the record of the realm.
+    async fn begin_import(&self, importing: RealmRecord) -> Result<RealmRecord, RealmError> {
+        let record = self.join(importing).await?.into_value();
+        if record.identity != importing.identity || record.completeness.is_complete() {
+            return Ok(record);
+        }
         let key = self.key(&RealmKey::Realm);
-        let then = vec![EngineOperation::Delete(self.keys().all())];
-        let guarded = EngineTransaction::guarded(key, Revision::ABSENT);
-        self.repeat(&EngineTransaction { then, ..guarded }).await?;
-        self.record().await
+        let Some(entry) = self.get(&RealmKey::Realm).await? else { return Err(RealmError::Protocol) };
+        let all = self.keys().all();
+        let (before, after) = (KeySpan::between(all.first().clone(), key.clone()), all.after(&key));
+        let then = vec![EngineOperation::Delete(before), EngineOperation::Delete(after)];
+        let guarded = EngineTransaction::guarded(key, entry.mod_revision);
+        let emptied = self.repeat(&EngineTransaction { then, ..guarded }).await?;
+        if emptied.succeeded { Ok(record) } else { Err(RealmError::Protocol) }
     }
+
+    /// Deletes everything that an import of a journal with this identity has written, unless it is complete.
+    ///
+    /// # Errors
+    /// Fails if the engine is unavailable, or the value is damaged.
+    pub async fn cancel_import(&self, identity: Seed) -> Result<CancelOutcome, RealmError> {
+        let Some(entry) = self.get(&RealmKey::Realm).await? else { return Ok(CancelOutcome::Cancelled) };
+        let Some(record) = self.record().await? else { return Ok(CancelOutcome::Cancelled) };
+        if record.identity != identity {
+            // This journal has left nothing here.
+            return Ok(CancelOutcome::Cancelled);
+        }
+        if record.completeness.is_complete() {
+            return Ok(CancelOutcome::Complete);
+        }
+        let then = vec![EngineOperation::Delete(self.keys().all())];
+        let guarded = EngineTransaction::guarded(self.key(&RealmKey::Realm), entry.mod_revision);
+        self.repeat(&EngineTransaction { then, ..guarded }).await?;
+        match self.record().await? {
+            Some(record) if record.identity == identity => Ok(CancelOutcome::Complete),
+            Some(_) | None => Ok(CancelOutcome::Cancelled),
+        }
+    }
+}
+
+/// The records of the first batch of an imported stream: its place, and announcements that no VM may have read.
+fn first_records(now: Now, stream: Stream, head: &StreamHead, unread: &[Record]) -> Vec<Record> {
+    let records = head.details.records + 1 + unread.len() as u64;
+    let position = PositionRecord { number: head.number + 1, term: head.term.0, records };
+    std::iter::once(Record::positioned(now, stream, position)).chain(unread.iter().cloned()).collect()
+}
+
+fn first_batch(records: Vec<Record>, time: StreamTime) -> NewBatch {
+    NewBatch { records, entries: Vec::new(), mode: AuditMode::Append, time }
 }

@@ -4,6 +4,8 @@
 
 use std::time::Duration;
 
+use forewarn_control::ControlState;
+use forewarn_control::shared::Boot;
 use rustix::time::{ClockId, clock_gettime};
 
 /// File with the boot id on Linux.
@@ -23,6 +25,13 @@ pub(crate) fn elapsed() -> Duration {
 /// Id of this boot. None where it is unknown: then every start counts as another boot.
 pub(crate) fn id() -> Option<[u8; 16]> {
     parse(&std::fs::read_to_string(BOOT_ID).ok()?)
+}
+
+/// The boot of the computer that the streams have recorded last: the one by which the steady clock is latest.
+pub(crate) fn latest(state: &ControlState) -> Option<Boot> {
+    let of_clusters = state.clusters().filter_map(|(_, cluster)| cluster.boot());
+    let boots = state.shared().boot().into_iter().chain(of_clusters);
+    boots.max_by_key(|boot| boot.offset_millis)
 }
 
 fn parse(text: &str) -> Option<[u8; 16]> {

@@ -16,10 +16,7 @@ pub enum StartError {
     #[error(transparent)]
     Store(#[from] forewarn_store::OpenError),
     /// The realm cannot be joined.
-    #[error(
-        "cannot join the realm: {0}\n  hint: etcd must answer on one of engine.endpoints; data_dir must be empty or \
-         belong to this server"
-    )]
+    #[error("cannot join the realm: {}", with_hint(.0.as_ref()))]
     Realm(Box<dyn std::error::Error + Send + Sync>),
     /// The default cluster of a realm has no owner.
     #[error(
@@ -128,4 +125,14 @@ impl StartError {
             | Self::Threads(_) => None,
         }
     }
+}
+
+/// The text of an error with its hint, or with one that fits most errors.
+fn with_hint(error: &dyn std::error::Error) -> String {
+    let text = error.to_string();
+    if text.contains("\n  hint: ") {
+        return text;
+    }
+    let hint = "etcd must answer on one of engine.endpoints; data_dir must be empty or belong to this server";
+    format!("{text}\n  hint: {hint}")
 }

@@ -127,6 +127,8 @@ pub(crate) fn damage_of(error: OpenError) -> Result<String, OpenError> {
         | OpenError::Newer { .. }
         | OpenError::Exists(_)
         | OpenError::OfRealm(_)
+        | OpenError::Moving(_)
+        | OpenError::LossOfCopy(_)
         | OpenError::Full(_)
         | OpenError::Io { .. }) => Err(other),
     }

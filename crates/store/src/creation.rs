@@ -31,6 +31,15 @@ pub(crate) fn add_streams(headings: &mut Headings, state: &ControlState, begin: 
     }
 }
 
+/// Adds headings of the streams that have none.
+pub(crate) fn add_missing_streams(headings: &mut Headings, state: &ControlState) {
+    for (key, _) in states_of(state) {
+        if headings.get(key).is_none() {
+            headings.insert(key, StreamHeading::new(headings.journal.clock, Chain::default()));
+        }
+    }
+}
+
 /// Writes a state as the stored state of its streams, and records that name announcements that no VM has read.
 pub(crate) fn write_state(
     connection: &Connection,

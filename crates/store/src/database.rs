@@ -177,6 +177,18 @@ pub(crate) fn open_copy(path: &Path) -> Result<Connection, OpenError> {
     Ok(connection)
 }
 
+/// Opens a copy that nothing else uses, and that is useless if this process ends before it is complete.
+pub(crate) fn open_copy_to_write(path: &Path) -> Result<Connection, OpenError> {
+    let failed = |source| OpenError::database(path, source);
+    check_header(path, FileKind::Journal)?;
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags).map_err(failed)?;
+    let in_memory = connection.pragma_update_and_check(None, "journal_mode", "MEMORY", |_| Ok(()));
+    in_memory.map_err(failed)?;
+    connection.pragma_update(None, "synchronous", "OFF").map_err(failed)?;
+    Ok(connection)
+}
+
 /// Creates an empty journal or audit file under a name that is changed later: until then it needs no protection.
 pub(crate) fn create(path: &Path, kind: FileKind) -> Result<Connection, OpenError> {
     let failed = |source| OpenError::database(path, source);

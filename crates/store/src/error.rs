@@ -77,6 +77,18 @@ pub enum OpenError {
         .0.display()
     )]
     OfRealm(PathBuf),
+    /// The journal is moving into a realm.
+    #[error(
+        "the move of the journal into a realm is not complete: {path}\n  hint: repeat it: forewarn store migrate {path} --config FILE; to undo it, add --cancel",
+        path = .0.display()
+    )]
+    Moving(PathBuf),
+    /// The journal is the copy of a server in a realm: its loss is nothing to accept.
+    #[error(
+        "the journal is a copy of the log of several servers: {}\n  hint: move the directory away, and start the server with an empty one: it copies the log again",
+        .0.display()
+    )]
+    LossOfCopy(PathBuf),
     /// A journal already exists at the destination.
     #[error("a journal already exists: {}\n  hint: import into an empty directory", .0.display())]
     Exists(PathBuf),

@@ -45,6 +45,7 @@ mod old_journal;
 mod options;
 mod pending;
 mod reach;
+mod realm_mark;
 mod recent_log;
 mod recover;
 mod saved_state;
@@ -78,11 +79,12 @@ pub use error::{AppendError, CopyError, OpenError};
 pub use loss::{AcceptedLoss, LossKind, accept_loss};
 pub use options::{FILE_AFTER, FOLD_AFTER, IfMissing, LOG_BYTES, Options, UnreadEntries};
 pub use reach::Reach;
+pub use realm_mark::{InstanceId, RealmMark, RealmStage};
 pub use recent_log::RecentLog;
 pub use recover::Recovered;
 pub use saved_state::{SavedStateError, export_state, read_state};
 pub use stream_content::{BatchContent, STATE_CHUNK_BYTES_MAX, StateChunks, StateError, StateReader};
-pub use transfer::{CheckReport, CopyReport, check, check_copy, export, import};
+pub use transfer::{CheckReport, CopyReport, check, check_copy, export, import, replace_copied_state};
 
 /// A journal of records and audit entries. Its streams are written independently of each other.
 #[derive(Debug)]

@@ -26,6 +26,7 @@ use crate::heading::Headings;
 use crate::options::Options;
 use crate::pending::{FilingSlice, PendingEntries, write_run_entry};
 use crate::reach::{self, Reach, ReachFile};
+use crate::realm_mark::{RealmMark, RealmStage};
 use crate::recover::{OpenedJournal, open_and_recover, remove_leftovers};
 use crate::stream_key::StreamKey;
 use crate::upgrade;
@@ -62,6 +63,11 @@ pub enum LossKind {
 /// Fails if the journal is complete, in use, missing or damaged, or cannot be written.
 pub fn accept_loss(directory: &Path, options: &Options) -> Result<AcceptedLoss, OpenError> {
     let owned = Directory::with_journal(directory)?;
+    match RealmMark::read(directory)?.map(|mark| mark.stage) {
+        None => {}
+        Some(RealmStage::Moving) => return Err(OpenError::Moving(directory.to_owned())),
+        Some(RealmStage::Member) => return Err(OpenError::LossOfCopy(directory.to_owned())),
+    }
     let recorded = match reach::read(&owned) {
         Ok(Some(recorded)) => Ok(recorded.reach),
         Ok(None) => return Err(OpenError::Complete(directory.to_owned())),

@@ -68,6 +68,8 @@ pub fn read_state(bytes: &[u8]) -> Result<(ControlState, Seed, Now), SavedStateE
         | OpenError::OfRealm(_)
         | OpenError::Full(_)
         | OpenError::Io { .. }
+        | OpenError::Moving(_)
+        | OpenError::LossOfCopy(_)
         | OpenError::Database { .. } => SavedStateError::Damaged(error.to_string()),
     })?;
     Ok((state, identity, clock))

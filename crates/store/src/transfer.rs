@@ -10,7 +10,7 @@ use std::fs::File;
 use std::io::{self, BufReader, Read, Write};
 use std::path::Path;
 
-use forewarn_lifecycle::{Cluster, Now, Seed, Timestamp};
+use forewarn_lifecycle::{Cluster, MaintenanceId, Now, Seed, Timestamp};
 use rusqlite::Connection;
 
 use crate::audit_file::AuditFile;
@@ -18,7 +18,7 @@ use crate::audit_log::check_audit_log;
 use crate::audit_store::AuditStore;
 use crate::codec::seal::{self, SealLocation};
 use crate::codec::{RECORD_BYTES_MAX, stored_struct};
-use crate::creation::create;
+use crate::creation::{add_missing_streams, create, write_state};
 use crate::database::{self, CheckDepth, SyncMode, check_structure};
 use crate::error::OpenError;
 use crate::files::{Directory, read_header};
@@ -29,7 +29,7 @@ use crate::options::Options;
 use crate::pending::PendingEntries;
 use crate::reach;
 use crate::recover::{OpenedJournal, Recovered, open_and_recover, recover};
-use forewarn_control::ControlState;
+use forewarn_control::{ClusterId, ControlState};
 
 /// First line of an export, with its format.
 const FIRST_LINE: &[u8] = b"forewarn export 2\n";
@@ -127,6 +127,29 @@ pub fn check_copy(file: &Path) -> Result<CopyReport, OpenError> {
         tenants: count(&state, |cluster| cluster.tenants().count()),
         machines: count(&state, |cluster| cluster.machines().count()),
     })
+}
+
+/// Replaces the states in a copy of a running journal by others, of which the copy has the audit entries: those of all
+/// streams at one moment. `unread` names announcements that no VM may have read.
+///
+/// # Errors
+/// Fails if the file is no copy, is damaged, or cannot be written.
+pub fn replace_copied_state(
+    file: &Path,
+    state: &ControlState,
+    unread: &[(ClusterId, MaintenanceId)],
+) -> Result<(), OpenError> {
+    let failed = |source| OpenError::database(file, source);
+    let connection = database::open_copy_to_write(file)?;
+    let mut headings = Headings::read(&connection, file)?;
+    let transaction = connection.unchecked_transaction().map_err(failed)?;
+    let write = || {
+        add_missing_streams(&mut headings, state);
+        write_state(&transaction, &mut headings, state, unread)?;
+        transaction.commit()
+    };
+    write().map_err(failed)?;
+    connection.close().map_err(|(_, source)| failed(source))
 }
 
 /// Checks the audit file of a journal that no server uses, and files the entries that wait for it, as the next server

@@ -1,4 +1,4 @@
-//! Certificates and keys of the operator API.
+//! Certificates and keys: of the operator API, of Azure's, and for etcd.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -12,12 +12,16 @@ use super::report::DoctorReport;
 /// Mode bits that give access to other users.
 const OTHERS: u32 = 0o007;
 
-pub(super) fn check(report: &mut DoctorReport, source: &Source) {
+/// Effects of a certificate that cannot be used.
+pub(super) const NO_OPERATORS: &str = "operators cannot connect";
+pub(super) const NO_ENGINE: &str = "the server cannot connect to etcd";
+
+/// Checks a certificate; `why` is the effect if it cannot be used.
+pub(super) fn check(report: &mut DoctorReport, source: &Source, why: &'static str) {
     let Source::Files { certificate, key } = source else {
         return report.ok("certificate", "the server creates its own");
     };
     private(report, key);
-    let why = "operators cannot connect";
     let shown = certificate.display();
     let validity = match examine(source) {
         Ok(validity) => validity,
@@ -45,7 +49,7 @@ pub(super) fn check(report: &mut DoctorReport, source: &Source) {
             let days = left.as_secs() / 86_400;
             if left <= SOON {
                 let what = format!("the certificate expires in {days} days: {shown}");
-                return report.finding("certificate", what, "operators cannot connect after that", remedy);
+                return report.finding("certificate", what, why, remedy);
             }
             report.ok("certificate", format!("valid for {days} more days: {shown}"));
         }

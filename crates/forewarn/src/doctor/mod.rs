@@ -5,6 +5,7 @@
 
 mod clock;
 mod encryption;
+mod engine;
 mod network;
 mod processes;
 mod report;

@@ -15,6 +15,8 @@ pub(super) struct DoctorReport(Vec<(&'static str, CheckResult)>);
 #[derive(Debug, PartialEq, Eq)]
 enum CheckResult {
     Ok(String),
+    /// It works, and could be better.
+    Warning(String),
     Finding(Finding),
     /// The check has no result, for this reason.
     Unknown(String),
@@ -37,6 +39,10 @@ impl DoctorReport {
 
     pub(super) fn unknown(&mut self, check: &'static str, why: impl Into<String>) {
         self.0.push((check, CheckResult::Unknown(why.into())));
+    }
+
+    pub(super) fn warning(&mut self, check: &'static str, what: impl Into<String>) {
+        self.0.push((check, CheckResult::Warning(what.into())));
     }
 
     pub(super) fn finding(
@@ -77,6 +83,7 @@ impl DoctorReport {
     pub(super) fn json(&self) -> Value {
         let checks = self.0.iter().map(|(check, verdict)| match verdict {
             CheckResult::Ok(what) => json!({ "check": check, "result": "ok", "what": what }),
+            CheckResult::Warning(what) => json!({ "check": check, "result": "warning", "what": what }),
             CheckResult::Unknown(what) => json!({ "check": check, "result": "unknown", "what": what }),
             CheckResult::Finding(Finding { what, why, remedy }) => {
                 json!({ "check": check, "result": "finding", "what": what, "why": why, "remedy": remedy })
@@ -95,6 +102,7 @@ impl fmt::Display for DoctorReport {
         for (check, verdict) in &self.0 {
             match verdict {
                 CheckResult::Ok(what) => line(check, "ok", what)?,
+                CheckResult::Warning(what) => line(check, "warning", what)?,
                 CheckResult::Unknown(what) => line(check, "unknown", what)?,
                 CheckResult::Finding(Finding { what, why, remedy }) => {
                     line(check, "FINDING", &format!("{what}: {why}"))?;
@@ -114,6 +122,7 @@ mod tests {
     fn a_finding_has_its_effect_and_a_remedy() {
         let mut report = DoctorReport::default();
         report.ok("clock", "system time is plausible");
+        report.warning("etcd version", "outdated");
         report.unknown("journal", "locked");
         report.error(
             "driver",
@@ -125,11 +134,12 @@ mod tests {
             report.to_string(),
             "CHECK           RESULT   DETAILS\n\
              clock           ok       system time is plausible\n\
+             etcd version    warning  outdated\n\
              journal         unknown  locked\n\
              driver          FINDING  not executable: /h: no operation runs\n\
              \u{20}               remedy   chmod +x /h\n"
         );
         assert_eq!(report.findings(), 1);
-        assert_eq!(report.json()["checks"][2]["remedy"], "chmod +x /h");
+        assert_eq!(report.json()["checks"][3]["remedy"], "chmod +x /h");
     }
 }

@@ -6,8 +6,9 @@ use anyhow::Result;
 use forewarn_control::Fleet;
 use forewarn_server::{ApiListener, Hypervisor, MachineDriver, control_with_fleet};
 
+use super::encryption::NO_OPERATORS;
 use super::report::DoctorReport;
-use super::{clock, encryption, network, storage};
+use super::{clock, encryption, engine, network, storage};
 use crate::server::config::check_driver;
 use crate::server::serve::{SettingsParts, parts};
 use crate::server::with_fleet_line;
@@ -17,17 +18,21 @@ const NO_START: &str = "the server does not start";
 
 pub(super) fn check(report: &mut DoctorReport, file: &Path) {
     let remedy = format!("forewarn serve --check --config {}", file.display());
-    let SettingsParts { data_dir, settings, listeners, api, arm, driver, fleet } = match parts(file) {
-        Ok(parts) => parts,
-        Err(error) => {
-            clock::check(report, None);
-            return report.error("settings", &error, NO_START, &remedy);
-        }
-    };
+    let SettingsParts { data_dir, settings, listeners, api, arm, driver, fleet, realm, engine_certificate } =
+        match parts(file) {
+            Ok(parts) => parts,
+            Err(error) => {
+                clock::check(report, None);
+                return report.error("settings", &error, NO_START, &remedy);
+            }
+        };
     let data_dir = or_finding(report, data_dir, &remedy).flatten();
     clock::check(report, data_dir.as_deref());
     if let Some(directory) = &data_dir {
         storage::check(report, directory);
+    }
+    if let Some(realm) = or_finding(report, realm, &remedy).flatten() {
+        engine::check(report, &realm, engine_certificate.as_ref());
     }
     if let Some(listeners) = or_finding(report, listeners, &remedy) {
         network::check_metadata(report, &listeners);
@@ -36,13 +41,13 @@ pub(super) fn check(report: &mut DoctorReport, file: &Path) {
         for listener in &api {
             network::check_api(report, listener);
             if let ApiListener::Tls(_, source) = listener {
-                encryption::check(report, source);
+                encryption::check(report, source, NO_OPERATORS);
             }
         }
     }
     if let Some((address, source)) = or_finding(report, arm, &remedy).flatten().and_then(|arm| arm.listen) {
         network::check_arm(report, address);
-        encryption::check(report, &source);
+        encryption::check(report, &source, NO_OPERATORS);
     }
     if let Some(settings) = or_finding(report, settings, &remedy) {
         network::check_files(report, file, settings.connections.max);

@@ -9,8 +9,9 @@ use forewarn_cli_support::log::log_format;
 use forewarn_control::{Fleet, LookupError};
 use forewarn_metadata::{Identity, ListenAddress, Settings};
 use forewarn_server::State;
+use forewarn_server::tls::Source;
 use forewarn_server::{
-    ApiListener, ClockPlan, ControlHandle, Descriptors, Plan, Service, control_with_fleet,
+    ApiListener, ClockPlan, ControlHandle, Descriptors, Plan, RealmPlan, Service, control_with_fleet,
 };
 use serde_json::json;
 
@@ -120,6 +121,9 @@ pub(crate) struct SettingsParts {
     pub(crate) arm: Result<Option<ArmPlan>>,
     pub(crate) driver: Result<forewarn_server::Hypervisor>,
     pub(crate) fleet: Option<(PathBuf, Result<Fleet>)>,
+    pub(crate) realm: Result<Option<RealmPlan>>,
+    /// The certificate of this server for etcd.
+    pub(crate) engine_certificate: Option<Source>,
 }
 
 /// Reads a configuration file.
@@ -137,8 +141,26 @@ pub(crate) fn parts(file: &Path) -> Result<SettingsParts> {
         arm: config.arm(),
         driver: config.driver.driver(),
         fleet: config.fleet.clone().map(|file| (file.clone(), read_fleet(&file))),
+        realm: config.realm(),
+        engine_certificate: config.engine_certificate(),
         data_dir,
     })
+}
+
+/// The data directory and the realm of a configuration file.
+pub(crate) fn realm_settings(file: &Path) -> Result<(PathBuf, RealmPlan)> {
+    let text = read(file, CONFIG_BYTES_MAX);
+    let text = text.with_context(|| format!("cannot read the configuration: {}", file.display()))?;
+    let config =
+        Config::parse(&text).with_context(|| format!("invalid configuration: {}", file.display()))?;
+    let realm = config.realm().with_context(|| format!("in {}", file.display()))?;
+    match (config.data_dir()?, realm) {
+        (Some(directory), Some(realm)) => Ok((directory, realm)),
+        (None, _) | (_, None) => bail!(
+            "the configuration is that of a single server: {}\n  hint: add [engine] and [server]",
+            file.display()
+        ),
+    }
 }
 
 /// The plan of the server, checked as far as possible before it starts.

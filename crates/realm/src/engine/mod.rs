@@ -8,6 +8,7 @@ mod etcd;
 mod members;
 mod request;
 mod simulated;
+mod version;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -26,6 +27,7 @@ pub use simulated::{
     FaultRates, SIMULATED_OPERATIONS_MAX, SIMULATED_REQUEST_BYTES_MAX, SimulatedEngine, SimulatedFault,
     SimulatedWatch, WatchFault,
 };
+pub use version::{MemberVersion, VersionVerdict};
 
 /// An engine.
 #[derive(Clone, Debug)]

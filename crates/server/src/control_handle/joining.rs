@@ -12,6 +12,7 @@ use forewarn_lifecycle::Name;
 use forewarn_ownership::ServerName;
 use forewarn_peers::{HeartbeatTimes, Heartbeats, ListenerLimits, PeerLimits, PeerListener};
 use forewarn_realm::{Follower, Realm, ServerRecord};
+use forewarn_store::InstanceId;
 use tokio::sync::watch;
 
 use super::ControlHandle;
@@ -21,7 +22,7 @@ use crate::journal::{JournalArchive, JournalHandle};
 use crate::realm::{
     ArchiveKeeper, Confirmations, FORMAT, HeartbeatSide, JoinedRealm, LogKeeper, Moves, Owners, PeerClients,
     PeerSide, RealmAdmin, RealmAdminError, RealmHandle, RealmOrders, RealmPlan, RealmTask, RestoreWatch,
-    SharedView, StreamNumbers, join, stay_member,
+    SharedView, StreamNumbers, join, stay_member, take_name,
 };
 
 /// Changes of the owners of clusters: none outside of a realm.
@@ -55,8 +56,18 @@ impl ControlHandle {
         audit_keep: Duration,
     ) -> Result<(Self, bool), RealmStartError> {
         let joined = join(directory, &plan, audit_keep).await?;
-        let JoinedRealm { realm, clock, is_new, identity, shared, journal, found, positions, restored } =
-            joined;
+        let JoinedRealm {
+            realm,
+            clock,
+            is_new,
+            identity,
+            shared,
+            journal,
+            found,
+            positions,
+            restored,
+            instance,
+        } = joined;
         let journal = JournalHandle::in_directory(directory.to_owned(), journal, audit_keep).of_realm(shared);
         let archive = journal.archive();
         let initial = InitialState::recovered(found, Readers::Absent);
@@ -64,6 +75,9 @@ impl ControlHandle {
             PeerListener::bind(plan.listen, Arc::clone(&identity), ListenerLimits::default()).await?;
         let address =
             plan.advertise.clone().map_or_else(|| listener.address().map(|it| it.to_string()), Ok)?;
+        let own = ServerName::from(plan.name.clone());
+        let record = server_record(&plan, address, instance);
+        let lease = take_name(&realm, &own, &record).await?;
         let (owners, owner) = watch::channel(Arc::default());
         let clients = Arc::new(ArcSwap::default());
         let confirmed = realm.clone();
@@ -80,7 +94,6 @@ impl ControlHandle {
         let (context, clusters) = (parts.context.clone(), parts.clusters.clone());
         let view = SharedView::new(&plan.name, plan.engine.clone(), context.clone(), clusters.clone());
         view.lock().restored = restored;
-        let own = ServerName::from(plan.name.clone());
         let (moves, orders) = Moves::new();
         control.start_administration(directory, &realm, &view, orders.clone());
         let side = Arc::new(PeerSide {
@@ -95,8 +108,7 @@ impl ControlHandle {
         runtime.spawn(async move {
             listener.serve(side, async move { drop(listening.wait_for(|stop| *stop).await) }).await;
         });
-        let record = server_record(&plan, address);
-        runtime.spawn(stay_member(realm.clone(), own.clone(), record, stop()));
+        runtime.spawn(stay_member(realm.clone(), own.clone(), record, lease, stop()));
         let (times, limits) = (HeartbeatTimes::default(), PeerLimits::default());
         let exchange = Arc::new(HeartbeatSide(view.clone()));
         let heartbeats = Heartbeats::new(Arc::clone(&identity), exchange, times, limits);
@@ -245,9 +257,9 @@ impl ControlHandle {
 }
 
 /// The record of a server, for the others.
-fn server_record(plan: &RealmPlan, address: String) -> ServerRecord {
+fn server_record(plan: &RealmPlan, address: String, instance: InstanceId) -> ServerRecord {
     let (version, formats) = (env!("CARGO_PKG_VERSION").to_owned(), vec![FORMAT]);
-    ServerRecord { address, version, formats, zone: plan.zone.clone() }
+    ServerRecord { address, version, formats, zone: plan.zone.clone(), instance: Some(instance) }
 }
 
 /// Numbers of the last batches of all streams. None if the engine does not answer.

@@ -4,6 +4,7 @@
 //! commits and never wait for a driver. A request that was planned on a snapshot carries the revision of its cluster:
 //! if the cluster has changed, it is planned again.
 
+mod backing_up;
 mod cluster_changes;
 mod joining;
 mod opening;

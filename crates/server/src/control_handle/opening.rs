@@ -6,11 +6,11 @@ use std::path::Path;
 use std::time::Duration;
 
 use forewarn_control::ControlState;
-use forewarn_control::shared::Boot;
 use forewarn_lifecycle::{Now, Seed, Steady};
-use forewarn_store::{AUDIT_RETENTION, Journal, OpenError, Options};
+use forewarn_store::{AUDIT_RETENTION, Journal, OpenError, Options, RealmMark};
 
 use super::ControlHandle;
+use crate::boot;
 use crate::clock::{Clock, ClockPlan, wall, whole_second};
 use crate::hypervisor::Hypervisor;
 use crate::initial_state::{InitialState, Readers};
@@ -84,6 +84,7 @@ impl ControlHandle {
             ClockPlan::Real => Now { wall: wall(), steady: Steady::START },
             ClockPlan::Virtual { start, .. } => Now::at_millis(start.unwrap_or_else(whole_second).millis()),
         };
+        RealmMark::refuse(directory)?;
         let options = Options { audit_retention: audit_keep, ..Options::new(seed, start) };
         let (journal, found) = Journal::open(directory, &options)?;
         // Two servers would decide about the same clusters.
@@ -94,7 +95,7 @@ impl ControlHandle {
         if is_copy {
             return Err(OpenError::OfRealm(directory.to_owned()));
         }
-        let clock = Clock::resumed(clock, found.clock, latest_boot(&found.state));
+        let clock = Clock::resumed(clock, found.clock, boot::latest(&found.state));
         let journal = JournalHandle::in_directory(directory.to_owned(), journal, audit_keep);
         let initial = InitialState::recovered(found, readers);
         Self::on_own_threads(&initial, journal, clock, hypervisor, None).map_err(|source| OpenError::Io {
@@ -145,11 +146,4 @@ impl ControlHandle {
         self.parts.clusters.ask_all(|reply| ClusterMessage::DocumentsReadable { reply }).await;
         self.parts.context.finish_removals().await;
     }
-}
-
-/// The boot of the computer that the streams have recorded last: the one by which the steady clock is latest.
-fn latest_boot(state: &ControlState) -> Option<Boot> {
-    let of_clusters = state.clusters().filter_map(|(_, cluster)| cluster.boot());
-    let boots = state.shared().boot().into_iter().chain(of_clusters);
-    boots.max_by_key(|boot| boot.offset_millis)
 }

@@ -33,7 +33,7 @@ pub(super) async fn backup(request: OperatorRequest) -> Result<impl IntoResponse
         return Err(ApiProblem::conflict("no backup: the store is in memory\n  hint: --data-dir"));
     };
     let copy = TemporaryCopy(directory.join("backup.tmp"));
-    api.control.copy(copy.0.clone()).await.map_err(|problem| ApiProblem::conflict(problem.to_string()))?;
+    api.control.back_up(copy.0.clone()).await.map_err(|problem| ApiProblem::conflict(problem.to_string()))?;
     let file =
         std::fs::File::open(&copy.0).map_err(|problem| ApiProblem::unavailable(problem.to_string()))?;
     let (chunks, stream) = tokio::sync::mpsc::channel(CHUNKS_WAITING_MAX);

@@ -9,13 +9,19 @@ use forewarn_control::{ControlState, Stream};
 use forewarn_lifecycle::{Name, Seed, Steady};
 use forewarn_peers::{PeerIdentity, RealmAuthority};
 use forewarn_realm::{
-    AuditMode, Batch, CallTimes, Joined, NewStream, ReadFrom, Realm, RealmClock, RealmRecord,
-    RestoreEvidence, ServerName, SharedCreation, SharedStream, StreamContent, StreamPosition, StreamStart,
+    AuditMode, Batch, CallTimes, Joined, NewStream, ReadFrom, Realm, RealmClock, RealmCompleteness,
+    RealmRecord, RestoreEvidence, ServerName, SharedCreation, SharedStream, StreamContent, StreamPosition,
+    StreamStart,
 };
-use forewarn_store::{InstalledState, Journal, Options, Recovered, StreamState, UnreadEntries};
+use forewarn_store::{
+    InstalledState, InstanceId, Journal, OpenError, Options, RealmMark, RealmStage, Recovered, StreamState,
+    UnreadEntries,
+};
 use forewarn_types::Moment;
 
 use super::RealmPlan;
+use super::engine_check::refuse_unsafe_versions;
+use super::own_name::{instance, mark_member, wait_for_name};
 use super::restore::{compare, remember_id, remembered_id};
 use crate::clock::{Clock, Speed, wall};
 use crate::driver::announced_at_end;
@@ -43,6 +49,26 @@ pub(crate) struct JoinedRealm {
     pub(crate) positions: BTreeMap<Stream, StreamPosition>,
     /// Evidence that the engine was restored from an older backup.
     pub(crate) restored: Option<RestoreEvidence>,
+    /// The number of the data directory.
+    pub(crate) instance: InstanceId,
+}
+
+/// The origin of a journal that is a copy of the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum CopyOrigin {
+    /// Everything in it comes from the log.
+    Log,
+    /// The realm was made from it: the log continues it.
+    Journal,
+}
+
+impl CopyOrigin {
+    fn of(directory: &Path) -> Result<Self, OpenError> {
+        Ok(match RealmMark::read(directory)?.map(|mark| mark.stage) {
+            Some(RealmStage::Moving) => Self::Journal,
+            Some(RealmStage::Member) | None => Self::Log,
+        })
+    }
 }
 
 /// Joins a realm, or creates it.
@@ -52,14 +78,20 @@ pub(crate) async fn join(
     audit_keep: Duration,
 ) -> Result<JoinedRealm, JoinError> {
     let realm = Realm::new(plan.engine.clone(), plan.keys.clone(), CallTimes::default());
+    refuse_unsafe_versions(&plan.engine).await?;
     let known_id = remembered_id(directory)?;
-    if known_id.is_some() && realm.record().await?.is_none() {
-        return Err(NO_REALM.into());
+    if realm.record().await?.is_none() {
+        known_id.map_or_else(|| refuse_journal(directory), |_| Err(NO_REALM.into()))?;
     }
     let (record, is_new) = match realm.join(new_record(plan)?).await? {
         Joined::Created(record) => (record, true),
         Joined::Found(record) => (record, false),
     };
+    if !record.completeness.is_complete() {
+        return Err(IMPORTING.into());
+    }
+    let instance = instance(directory)?;
+    wait_for_name(&realm, &plan.name.clone().into(), instance).await?;
     let clock = clock(&record, plan)?;
     let now = clock.now();
     let secret = RealmAuthority::create(SystemTime::now())?;
@@ -82,7 +114,7 @@ pub(crate) async fn join(
     let options = Options { audit_retention, unread, ..Options::new(record.identity, now) };
     let (journal, found) = Journal::open(directory, &options)?;
     if found.identity != record.identity {
-        return Err("the data directory belongs to another server or realm\n  hint: use an empty one".into());
+        return Err(FOREIGN.into());
     }
     let (restored, cluster_id) = compare(&realm, known_id, &found.state).await?;
     let (journal, found, head) = match restored {
@@ -91,7 +123,8 @@ pub(crate) async fn join(
             (journal, found, realm.head(Stream::Shared).await?.ok_or(NO_REALM)?)
         }
         None => {
-            let head = catch_up(&realm, &journal, &found).await?;
+            let head = catch_up(&realm, &journal, &found, CopyOrigin::of(directory)?).await?;
+            mark_member(directory, record.identity, instance)?;
             journal.close()?;
             drop(journal);
             let (journal, found) = Journal::open(directory, &options)?;
@@ -100,8 +133,32 @@ pub(crate) async fn join(
         }
     };
     let (shared, positions) = (SharedStream::at(&realm, head), positions(&found));
-    Ok(JoinedRealm { realm, clock, is_new, identity, shared, journal, found, positions, restored })
+    Ok(JoinedRealm { realm, clock, is_new, identity, shared, journal, found, positions, restored, instance })
 }
+
+/// Refuses a directory with a journal: a realm that does not exist yet begins without one.
+fn refuse_journal(directory: &Path) -> Result<(), JoinError> {
+    if !directory.join("journal.db").try_exists()? {
+        return Ok(());
+    }
+    let shown = directory.display();
+    Err(match RealmMark::read(directory)?.map(|mark| mark.stage) {
+        None => format!(
+            "the data directory belongs to a single server: {shown}\n  hint: move its journal into the realm: forewarn store migrate {shown} --config FILE"
+        ),
+        Some(RealmStage::Moving) => OpenError::Moving(directory.to_owned()).to_string(),
+        Some(RealmStage::Member) => NO_REALM.to_owned(),
+    }
+    .into())
+}
+
+/// The error for the journal of another server.
+const FOREIGN: &str = "the data directory belongs to another server or realm\n  \
+    hint: use an empty one; `forewarn store migrate` moves the journal of a server into a realm that does not exist yet";
+
+/// The error for a realm that is not complete.
+const IMPORTING: &str = "a journal is being moved into the realm\n  \
+    hint: wait for the end of `forewarn store migrate`, or repeat it if it was interrupted";
 
 /// The error for an engine that has lost its realm.
 const NO_REALM: &str = "the engine has no realm, and this server was part of one\n  \
@@ -113,7 +170,8 @@ fn new_record(plan: &RealmPlan) -> Result<RealmRecord, JoinError> {
     let created = Moment(wall());
     let speed = plan.clock_speed.filter(|speed| *speed > 1);
     let clock = speed.map(|speed| RealmClock { origin: created, speed });
-    Ok(RealmRecord { identity: Seed(identity), created, format: FORMAT, restores: 0, clock })
+    let (identity, completeness) = (Seed(identity), RealmCompleteness::Complete);
+    Ok(RealmRecord { identity, created, format: FORMAT, restores: 0, clock, completeness })
 }
 
 /// The clock of a realm, the same on all its servers.
@@ -136,12 +194,17 @@ fn clock(record: &RealmRecord, plan: &RealmPlan) -> Result<Clock, JoinError> {
 }
 
 /// Copies everything that the journal lacks: the shared stream first, which names the clusters. Returns its head.
-async fn catch_up(
+pub(super) async fn catch_up(
     realm: &Realm,
     journal: &Journal,
     found: &Recovered,
+    origin: CopyOrigin,
 ) -> Result<forewarn_realm::KnownHead, JoinError> {
-    let known = positions(found);
+    let mut known = positions(found);
+    match origin {
+        CopyOrigin::Log => {}
+        CopyOrigin::Journal => known.extend(first_positions(found, &known)),
+    }
     let mut state: ControlState = found.state.clone();
     let content = realm.read_stream(Stream::Shared, from(&known, Stream::Shared)).await?;
     copy(journal, &content)?;
@@ -164,10 +227,7 @@ async fn catch_up(
 }
 
 fn from(known: &BTreeMap<Stream, StreamPosition>, stream: Stream) -> ReadFrom {
-    known
-        .get(&stream)
-        .filter(|position| position.number > 0)
-        .map_or(ReadFrom::Beginning, |position| ReadFrom::After(*position))
+    known.get(&stream).map_or(ReadFrom::Beginning, |position| ReadFrom::After(*position))
 }
 
 /// Copies everything that was read of a stream: a stored state, if the log no longer has the batches before it.
@@ -199,14 +259,28 @@ fn copy_batch(journal: &Journal, batch: &Batch) -> Result<(), JoinError> {
     Ok(())
 }
 
-/// The place of a journal in each stream.
+/// The place of a journal in each stream of which it has batches.
 fn positions(found: &Recovered) -> BTreeMap<Stream, StreamPosition> {
     let chain = |stream| found.audit_ends.get(&stream).copied().unwrap_or_default();
     let place = |stream, position: Option<forewarn_control::StreamPosition>| {
-        position.map(|at| (stream, place(at, chain(stream))))
+        let at = position.filter(|at| at.number > 0)?;
+        Some((stream, place(at, chain(stream))))
     };
     let shared = place(Stream::Shared, found.state.shared().position());
     let clusters = found.state.clusters();
     let clusters = clusters.filter_map(|(id, state)| place(Stream::Cluster(id), state.position()));
     shared.into_iter().chain(clusters).collect()
+}
+
+/// The place before the first batch, of a journal that the log of the realm continues.
+fn first_positions(
+    found: &Recovered,
+    known: &BTreeMap<Stream, StreamPosition>,
+) -> BTreeMap<Stream, StreamPosition> {
+    let first = |(stream, records): (&Stream, &u64)| {
+        let chain = found.audit_ends.get(stream).copied().unwrap_or_default();
+        (*stream, StreamPosition { number: 0, records: *records, chain })
+    };
+    let streams = found.record_ends.iter().filter(|(stream, _)| !known.contains_key(stream));
+    streams.map(first).collect()
 }

@@ -15,6 +15,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use super::content::{FollowedChange, follow, send_content, send_missing};
 use super::handle::PeerClients;
+use super::own_name::keep_name;
 use super::owners::{ClusterOwner, Owners};
 use super::pending_moves::Moves;
 use super::shared_copy::{SharedCopy, send_missing_shared};
@@ -440,40 +441,25 @@ pub(crate) async fn stay_member(
     realm: Realm,
     own: ServerName,
     record: ServerRecord,
+    first: LeaseId,
     mut stop: watch::Receiver<bool>,
 ) {
-    let mut lease = None;
+    let mut lease = Some(first);
     loop {
-        lease = match renew(&realm, &own, &record, lease).await {
+        let stopped = stop.wait_for(|stop| *stop);
+        if tokio::time::timeout(LEASE_RENEWAL, stopped).await.is_ok() {
+            break;
+        }
+        lease = match keep_name(&realm, &own, &record, lease).await {
             Ok(lease) => Some(lease),
             Err(error) => {
                 tracing::warn!(%error, "cannot renew the key of this server");
                 None
             }
         };
-        let stopped = stop.wait_for(|stop| *stop);
-        if tokio::time::timeout(LEASE_RENEWAL, stopped).await.is_ok() {
-            break;
-        }
     }
     if let Some(lease) = lease {
         // The lease ends by itself.
         drop(realm.revoke_lease(lease).await);
     }
-}
-
-async fn renew(
-    realm: &Realm,
-    own: &ServerName,
-    record: &ServerRecord,
-    lease: Option<LeaseId>,
-) -> Result<LeaseId, forewarn_realm::RealmError> {
-    if let Some(lease) = lease
-        && realm.keep_lease_alive(lease).await.is_ok()
-    {
-        return Ok(lease);
-    }
-    let lease = realm.grant_lease().await?;
-    realm.announce_server(own, record, lease).await?;
-    Ok(lease)
 }

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, bail};
 use forewarn_etcd::{ClientCertificate, EtcdClient, EtcdLogin, EtcdSettings, Url};
 use forewarn_peers::check_server_name;
+use forewarn_server::tls::Source;
 use forewarn_server::{Engine, EtcdEngine, Keyspace, LogLimits, REALM_SPEED_MAX, RealmPlan};
 use forewarn_types::{Name, TcpAddress};
 use serde::Deserialize;
@@ -86,6 +87,15 @@ impl Config {
             compacts: engine.compacts,
             clock_speed: engine.speed()?,
         }))
+    }
+}
+
+impl Config {
+    /// The certificate of this server for etcd.
+    pub(in super::super) fn engine_certificate(&self) -> Option<Source> {
+        let engine = self.engine.as_ref()?;
+        let (certificate, key) = engine.certificate.clone().zip(engine.key.clone())?;
+        Some(Source::Files { certificate, key })
     }
 }
 

@@ -2,6 +2,7 @@
 #![allow(clippy::panic, clippy::unwrap_used, reason = "a test may be blunt")]
 
 mod disks;
+mod engine;
 mod place;
 mod running;
 

@@ -39,6 +39,12 @@ impl Said {
         self.all().iter().filter_map(|check| check["check"].as_str().map(str::to_owned)).collect()
     }
 
+    /// The results of a check.
+    pub(crate) fn results(&self, check: &str) -> Vec<&str> {
+        let of_check = self.all().iter().filter(|one| one["check"] == check);
+        of_check.filter_map(|one| one["result"].as_str()).collect()
+    }
+
     pub(crate) fn findings(&self) -> Vec<&Value> {
         self.all().iter().filter(|check| check["result"] == "finding").collect()
     }

@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use forewarn_control::Stream;
 use forewarn_realm::{
-    ArchivedNumbers, Batch, Follower, KnownHead, OwnerRecord, ReadFrom, Realm, RealmChange, ServerName,
-    ServerRecord, position_of,
+    AnnouncementOutcome, ArchivedNumbers, Batch, Follower, KnownHead, OwnerRecord, ReadFrom, Realm,
+    RealmChange, ServerName, ServerRecord, position_of,
 };
+use forewarn_types::Seed;
 use tokio::time::timeout;
 
 use crate::engines::TestEngine;
@@ -177,9 +178,17 @@ pub async fn small_keys_are_followed(engine: &TestEngine) {
         version: "1".to_owned(),
         formats: vec![1],
         zone: None,
+        instance: Some(Seed([1; 16])),
     };
     let lease = realm.grant_lease().await.unwrap();
     realm.announce_server(&name, &record, lease).await.unwrap();
+    // A restart of the same server is no other one.
+    let again = realm.announce_server(&name, &record, lease).await.unwrap();
+    assert!(matches!(again, AnnouncementOutcome::Announced(_)), "{again:?}");
+    let other = ServerRecord { instance: Some(Seed([2; 16])), ..record.clone() };
+    let refused = realm.announce_server(&name, &other, lease).await.unwrap();
+    assert_eq!(refused, AnnouncementOutcome::Taken(record.clone()));
+    assert_eq!(realm.server(&name).await.unwrap().as_ref(), Some(&record));
     let mut replica = Replica::new(&engine.realm());
     let found = Some(record.clone());
     replica.follow_until("a server", |one| one.servers.get(&name) == Some(&found)).await;

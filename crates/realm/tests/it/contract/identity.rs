@@ -1,7 +1,7 @@
 //! The realm key, secrets, and engines that were restored.
 
 use forewarn_control::Stream;
-use forewarn_realm::{EngineMemory, Joined, RealmRecord, RestoreEvidence};
+use forewarn_realm::{EngineMemory, Joined, RealmCompleteness, RealmRecord, RestoreEvidence};
 use forewarn_types::{Moment, Name, Seed, Timestamp};
 
 use crate::engines::TestEngine;
@@ -9,7 +9,14 @@ use crate::world::{World, cluster};
 
 fn record(number: u8) -> RealmRecord {
     let created = Moment(Timestamp::from_millis(1_767_225_600_000));
-    RealmRecord { identity: Seed([number; 16]), created, format: 1, restores: 0, clock: None }
+    RealmRecord {
+        identity: Seed([number; 16]),
+        created,
+        format: 1,
+        restores: 0,
+        clock: None,
+        completeness: RealmCompleteness::Complete,
+    }
 }
 
 pub async fn one_server_creates_the_realm(engine: &TestEngine) {

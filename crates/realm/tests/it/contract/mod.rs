@@ -60,6 +60,7 @@ contracts! {
     snapshots::a_trim_deletes_what_the_state_covers,
     snapshots::a_removed_stream_leaves_nothing,
     transfer::a_journal_becomes_a_realm_as_it_was,
+    transfer::an_import_that_is_not_complete_can_be_cancelled,
     transfer::a_replica_finds_its_place_in_the_log,
 }
 

@@ -4,8 +4,12 @@ use std::sync::Arc;
 
 use forewarn_control::{AuditEntry, Chain, ClusterEntry, ClusterId, Record, Stream};
 use forewarn_lifecycle::{MaintenanceId, Now};
-use forewarn_realm::{ImportOutcome, ReadFrom, RealmKey, StreamPosition, StreamStart};
+use forewarn_realm::{
+    CancelOutcome, ImportOutcome, ReadFrom, Realm, RealmCompleteness, RealmKey, RealmRecord, StreamPosition,
+    StreamStart,
+};
 use forewarn_store::{Journal, Options, Recovered};
+use forewarn_types::{Moment, Seed};
 use tempfile::TempDir;
 
 use crate::engines::{TestEngine, put};
@@ -36,15 +40,42 @@ fn journal(directory: &TempDir) {
     journal.close().unwrap();
 }
 
+/// Leaves what an import has written when it is interrupted before its last step.
+async fn interrupt_import(realm: &Realm, recovered: &Recovered) {
+    let (identity, created) = (recovered.identity, Moment(recovered.created));
+    let completeness = RealmCompleteness::Importing;
+    let importing = RealmRecord { identity, created, format: 1, restores: 0, clock: None, completeness };
+    realm.join(importing).await.unwrap();
+    drop(World::new(cluster(9)).create(realm, "a").await);
+}
+
+pub async fn an_import_that_is_not_complete_can_be_cancelled(engine: &TestEngine) {
+    let directory = TempDir::new().unwrap();
+    journal(&directory);
+    let recovered = recovered(&directory);
+    let realm = engine.realm();
+    interrupt_import(&realm, &recovered).await;
+    // The journal of another server neither goes on with it nor cancels it.
+    let other = Recovered { identity: Seed([9; 16]), ..self::recovered(&directory) };
+    let refused = realm.import(&other, &server("b"), None, 1).await.unwrap();
+    assert!(matches!(refused, ImportOutcome::Exists(record) if record.identity == recovered.identity));
+    assert_eq!(realm.cancel_import(other.identity).await.unwrap(), CancelOutcome::Cancelled);
+    assert!(realm.head(cluster(9)).await.unwrap().is_some());
+    for _ in 0..2 {
+        assert_eq!(realm.cancel_import(recovered.identity).await.unwrap(), CancelOutcome::Cancelled);
+        assert!(realm.record().await.unwrap().is_none() && realm.heads().await.unwrap().heads.is_empty());
+    }
+}
+
 pub async fn a_journal_becomes_a_realm_as_it_was(engine: &TestEngine) {
     let directory = TempDir::new().unwrap();
     journal(&directory);
     let recovered = recovered(&directory);
     let realm = engine.realm();
-    // An import that was interrupted.
-    drop(World::new(cluster(9)).create(&realm, "a").await);
+    interrupt_import(&realm, &recovered).await;
     let imported = realm.import(&recovered, &server("a"), None, 1).await.unwrap();
     assert_eq!(imported, ImportOutcome::Imported);
+    assert_eq!(realm.cancel_import(recovered.identity).await.unwrap(), CancelOutcome::Complete);
     let content = realm.read_all().await.unwrap();
     assert_eq!(content.streams.len(), 4);
     assert_eq!(content.streams[&cluster(1)].unread(), [MaintenanceId(7)]);
@@ -56,14 +87,28 @@ pub async fn a_journal_becomes_a_realm_as_it_was(engine: &TestEngine) {
             chain: recovered.audit_ends[stream],
         };
         assert!(matches!(content.start, StreamStart::State(_, at) if at == position));
+        // The copy of the journal goes on with the first batch, which gives its place.
+        let after = realm.read_stream(*stream, ReadFrom::After(position)).await.unwrap();
+        assert_eq!((after.start, &after.batches), (StreamStart::After(position), &content.batches));
+        assert_eq!((content.batches.len(), content.head.head.number), (1, 1));
     }
-    let (state, clock) = content.into_state().unwrap();
-    assert_eq!((state, clock), (recovered.state.clone(), recovered.clock));
+    let mut copied = recovered.state.clone();
+    let batches = content.streams.values().flat_map(|content| &content.batches);
+    batches.flat_map(|batch| &batch.records).for_each(|record| drop(copied.apply(record)));
+    assert_eq!(copied.shared().log_number(), 1);
+    assert!(copied.clusters().all(|(_, cluster)| cluster.log_number() == 1));
+    let placed = content.streams[&cluster(0)].batches[0].records.clone();
+    assert_eq!(content.unread(), [(ClusterId(1), MaintenanceId(7))]);
+    let (state, clock) = content.into_state(recovered.identity).unwrap();
+    assert_eq!((state, clock), (copied, recovered.clock));
     let record = realm.record().await.unwrap().unwrap();
     assert_eq!((record.identity, record.created.0), (recovered.identity, recovered.created));
+    assert!(record.completeness.is_complete());
     // Streams go on where the journal has ended.
     let mut world = World::new(cluster(0));
     drop(world.batch(4, 3));
+    drop(world.batch_of(placed, 0));
+    world.records += 1;
     world.forward(5_000);
     let mut owned = world.take_over(&realm, "b").await;
     world.commit(&mut owned, 1, 1).await;

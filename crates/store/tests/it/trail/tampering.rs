@@ -50,6 +50,8 @@ fn tampered(sql: &str) -> (Option<String>, String) {
         | OpenError::Newer { .. }
         | OpenError::Exists(_)
         | OpenError::OfRealm(_)
+        | OpenError::Moving(_)
+        | OpenError::LossOfCopy(_)
         | OpenError::Full(_)
         | OpenError::Io { .. }
         | OpenError::Database { .. }

@@ -1,5 +1,7 @@
 //! `forewarn store`: the data directory of a stopped server.
 
+mod migrate;
+
 use std::fs;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -10,6 +12,8 @@ use forewarn_lifecycle::{Now, Timestamp};
 use forewarn_store::{AcceptedLoss, CheckReport, LossKind, Options, accept_loss, check, export, import};
 use forewarn_types::Moment;
 use serde_json::{Value, json};
+
+use migrate::{MigrateArgs, move_into_realm, plan_for};
 
 use crate::new_file::create_private;
 use crate::operator::{GlobalOptions, OutputFormat, names, print, print_data};
@@ -36,13 +40,21 @@ pub(crate) enum Command {
     /// Changes after the export are lost. Therefore events get new ids, documents get new incarnations, and the brake
     /// is on until
     /// `forewarn brake off`.
-    #[command(before_help = "Example:\n  forewarn store import forewarn.export /var/lib/forewarn")]
+    #[command(before_help = "\
+Examples:
+  forewarn store import forewarn.export /var/lib/forewarn
+  forewarn store import forewarn.export /var/lib/forewarn --config /etc/forewarn/serve.toml   create a realm")]
     Import {
         /// Export or backup file
         file: PathBuf,
         /// New data directory; must not exist, or be empty
         directory: PathBuf,
+        /// Configuration file of the first server of a new realm, with `[engine]` and `[server]`; creates the realm,
+        /// too [default: a single server]
+        #[arg(long, value_name = "FILE")]
+        config: Option<PathBuf>,
     },
+    Migrate(MigrateArgs),
     /// Accept the loss of commits, so that the server starts again
     ///
     /// A server does not start if its journal lacks acknowledged commits. Restore the missing `journal.db-wal` if
@@ -69,9 +81,15 @@ pub(crate) fn run(command: &Command, options: &GlobalOptions) -> Result<()> {
             Ok(export(directory, &mut BufWriter::new(io::stdout().lock()))?)
         }
         Command::Export { directory, file } => export_to(directory, file),
-        Command::Import { file, directory } => {
+        Command::Import { file, directory, config } => {
+            let plan = config.as_deref().map(|config| plan_for(directory, config)).transpose()?;
             import(file, directory, &new_options()?)?;
             let shown = directory.display();
+            if let Some(plan) = &plan {
+                move_into_realm(directory, plan).inspect_err(|_| {
+                    eprintln!("{shown} is ready, and the realm does not exist yet: `forewarn store migrate` makes it.");
+                })?;
+            }
             eprintln!(
                 "{shown} is ready. The brake is on: start the server, check its state, then run `forewarn brake off`.\n\
                  It must belong to the user of the server: `chown -R forewarn: {shown}` for the service of the package.\n\
@@ -80,6 +98,7 @@ pub(crate) fn run(command: &Command, options: &GlobalOptions) -> Result<()> {
             );
             Ok(())
         }
+        Command::Migrate(arguments) => migrate::run(arguments, options),
         Command::AcceptLoss { directory } => {
             let AcceptedLoss { what, kind, waiting, .. } = accept_loss(directory, &new_options()?)?;
             eprintln!("{} is usable again, without the lost data: {what}.", directory.display());
