@@ -17,8 +17,8 @@ use crate::tools::{CARGO_DENY, PROGRAM_TESTS, has_nextest, run_ignored};
 use crate::unpacked::NEWER_ETCD;
 use crate::words::{Usage, Words};
 use crate::{
-    agent, api, azure, bench, breakages, dashboard, docs, fuzz, libvirt, monitoring, mutants, plugins, tidy,
-    tree, units,
+    agent, api, azure, bench, breakages, dashboard, docs, fuzz, libvirt, monitoring, mutants, plugins,
+    simulator, tidy, tree, units,
 };
 
 /// Enough for a rate that is right to within two percent or so; all of them take most of a day.
@@ -133,6 +133,9 @@ fn long(steps: &mut Steps) {
         let effort = Effort::Seconds(FUZZ_SECONDS_IN_LONG_RUN);
         steps.run(&format!("random fuzz: {target}"), || fuzz::run(Some(target), effort));
     }
+    for part in simulator::Part::all() {
+        steps.run(&format!("simulator, {part}"), || simulator::run_part(part));
+    }
     steps.run("more power cuts", || cut_power(POWER_CUTS_IN_LONG_RUN));
     steps.run("package to give", || deb::run(Build::Release));
     steps.run("site", docs::build);
@@ -188,7 +191,9 @@ fn run_tests(environment: &[(&str, &str)]) -> Result<Outcome> {
 
 /// Whether a variable changes the amount or the seed of a test.
 fn is_of_tests(name: &str) -> bool {
-    ["PROPTEST_", "FOREWARN_KILL_", "FOREWARN_POWER_"].iter().any(|prefix| name.starts_with(prefix))
+    ["PROPTEST_", "FOREWARN_KILL_", "FOREWARN_POWER_", "FOREWARN_SIM_"]
+        .iter()
+        .any(|prefix| name.starts_with(prefix))
 }
 
 /// A seed that no earlier run had.

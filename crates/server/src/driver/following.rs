@@ -78,9 +78,10 @@ impl Driver {
         }
     }
 
-    /// The owner has published everything up to that batch.
+    /// The owner has published its state after that batch. An earlier batch is not shown: it may contain times that the
+    /// owner has moved in a later one.
     pub(super) fn follow_publication(&mut self, number: u64) {
-        if self.journal.role() == Role::Follower && self.state.log_number() <= number {
+        if self.journal.role() == Role::Follower && self.state.log_number() == number {
             self.unread.clear();
             self.show_held();
         }
