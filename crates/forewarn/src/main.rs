@@ -15,12 +15,14 @@ mod doctor;
 #[cfg(test)]
 mod documented;
 mod driver;
+mod etcd_version;
 mod event_pattern;
 mod exit_code;
 mod findings;
 mod machine_url;
 mod new_file;
 mod operator;
+mod realm_dev;
 mod requested_events;
 mod server;
 mod server_lookup;
@@ -60,6 +62,11 @@ enum Command {
     Store {
         #[command(subcommand)]
         command: store::Command,
+    },
+    /// Several servers on one etcd
+    Realm {
+        #[command(subcommand)]
+        command: realm_dev::Command,
     },
     Doctor(doctor::DoctorArgs),
     Conformance(conformance::ConformanceArgs),
@@ -115,6 +122,7 @@ fn main() -> ExitCode {
         },
         Command::Story { command } => story::run(&command, &options),
         Command::Store { command } => store::run(&command, &options),
+        Command::Realm { command } => realm_dev::run(&command, &options),
         Command::Doctor(arguments) => doctor::command(&arguments, &options),
         Command::Conformance(arguments) => conformance::command(&arguments, &options),
         Command::Driver { command } => driver::run(&command, &options),

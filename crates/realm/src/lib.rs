@@ -74,7 +74,7 @@ pub use owned_stream::{CommitOutcome, MoveOutcome, OwnedStream};
 pub use read::{CONTENT_BYTES_MAX, ReadFrom, StreamContent, StreamStart};
 pub use realm::{CallTimes, Realm, SERVER_LEASE_SECONDS, STREAMS_MAX};
 pub use realm_key::{EngineMemory, Joined, RestoreEvidence, SECRET_BYTES_MAX};
-pub use records::{ArchivedNumbers, RealmRecord, ServerRecord};
+pub use records::{ArchivedNumbers, REALM_SPEED_MAX, RealmClock, RealmRecord, ServerRecord};
 pub use shared_stream::{SharedCreation, SharedOutcome, SharedStream};
 pub use snapshot::{SnapshotProgress, SnapshotWriting};
 pub use takeover::{NewStream, TakeoverOutcome};

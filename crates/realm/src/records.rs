@@ -16,8 +16,20 @@ const RECORD_BYTES_MAX: usize = 256 << 10;
 /// Maximum bytes of an address, a version or a zone.
 const TEXT_BYTES_MAX: usize = 1_000;
 
+/// Maximum speed of the clock of a realm: faster ones leave no time to commit within a notice.
+pub const REALM_SPEED_MAX: u32 = 1_000;
+
 /// Maximum number of formats that a server names.
 const FORMATS_MAX: usize = 100;
+
+/// An accelerated clock: `origin + (now - origin) × speed` on every server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RealmClock {
+    /// The time at which it agreed with the real clock.
+    pub origin: Moment,
+    /// Seconds per second.
+    pub speed: u32,
+}
 
 /// The identity of a realm, under `realm`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,6 +42,9 @@ pub struct RealmRecord {
     pub format: u32,
     /// Number of restores that an operator has accepted.
     pub restores: u64,
+    /// The clock of a realm in a test. None: the real clock.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock: Option<RealmClock>,
 }
 
 /// A live server, under `server/<name>`.
@@ -87,7 +102,13 @@ impl JsonRecord for RealmRecord {
     }
 
     fn from_json(value: &[u8]) -> Result<Self, Malformed> {
-        read(value, "realm")
+        let record: Self = read(value, "realm")?;
+        match record.clock {
+            Some(clock) if !(1..=REALM_SPEED_MAX).contains(&clock.speed) => {
+                Err(Malformed::Impossible("realm"))
+            }
+            Some(_) | None => Ok(record),
+        }
     }
 }
 
@@ -161,9 +182,16 @@ mod tests {
         assert_stored(&owner, r#"{"server":"a-1","term":7}"#);
         assert_stored(&owner.server, r#"{"server":"a-1"}"#);
         let created = Moment(Timestamp::from_millis(1_767_225_600_000));
-        let realm = RealmRecord { identity: Seed([0; 16]), created, format: 1, restores: 0 };
+        let realm = RealmRecord { identity: Seed([0; 16]), created, format: 1, restores: 0, clock: None };
         let text = r#"{"identity":"AAAAAAAAAAAAAAAAAAAAAA","created":"2026-01-01T00:00:00Z","format":1,"restores":0}"#;
         assert_stored(&realm, text);
+        let clock = Some(RealmClock { origin: created, speed: 60 });
+        let text = text.replace('}', r#","clock":{"origin":"2026-01-01T00:00:00Z","speed":60}}"#);
+        assert_stored(&RealmRecord { clock, ..realm }, &text);
+        for speed in [0, REALM_SPEED_MAX + 1] {
+            let wrong = text.replace(":60}", &format!(":{speed}}}"));
+            assert_eq!(RealmRecord::from_json(wrong.as_bytes()), Err(Malformed::Impossible("realm")));
+        }
         let server = ServerRecord {
             address: "10.0.0.1:7".to_owned(),
             version: "1".to_owned(),

@@ -153,7 +153,8 @@ impl Realm {
             SharedCreation::Created(_) => {}
             SharedCreation::Exists(_) => return Err(unexpected()),
         }
-        let record = RealmRecord { identity: *identity, created: Moment(*created), format, restores: 0 };
+        let record =
+            RealmRecord { identity: *identity, created: Moment(*created), format, restores: 0, clock: None };
         match self.join(record).await.map_err(CommitError::NotCommitted)? {
             Joined::Created(_) => Ok(ImportOutcome::Imported),
             Joined::Found(record) => Ok(ImportOutcome::Exists(record)),

@@ -1,7 +1,8 @@
-//! The clock: real, or virtual.
+//! The clock: real, accelerated, or virtual.
 //!
 //! A virtual clock runs at a chosen speed, can be frozen, and can be set forward; both clocks of the rules are then
-//! one. A reader takes the time without a lock.
+//! one. An accelerated clock is that of a realm in tests: a function of the real clocks, so that all servers agree. A
+//! reader takes the time without a lock.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -19,6 +20,10 @@ pub const CLOCK_END: Timestamp = Timestamp::from_millis(253_086_768_000_000);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClockKind {
     Real,
+    /// Real clocks times a speed: the wall clock counts from `origin`, which is the same on all servers of a realm.
+    Accelerated {
+        origin: Timestamp,
+    },
     /// A clock that an operator sets.
     Virtual,
 }
@@ -64,6 +69,14 @@ impl Clock {
     pub fn real(steady: Steady) -> Self {
         let stood = Now { wall: wall(), steady };
         Self::new(ClockKind::Real, stood, Speed(1))
+    }
+
+    /// The clock of a realm whose clock is accelerated since `origin`; the steady clock starts with the time of day.
+    #[must_use]
+    pub fn accelerated(origin: Timestamp, speed: Speed) -> Self {
+        let wall = accelerated(wall(), origin, speed);
+        let steady = Steady::from_millis(u64::try_from(wall.millis()).unwrap_or(0));
+        Self::new(ClockKind::Accelerated { origin }, Now { wall, steady }, speed)
     }
 
     /// A virtual clock with a time and a speed.
@@ -113,6 +126,11 @@ impl Clock {
             ClockKind::Real => {
                 Now { wall: wall(), steady: shifted(face.stood.steady.plus(elapsed), self.shift) }
             }
+            ClockKind::Accelerated { origin } => {
+                let steady = face.stood.steady.plus(elapsed.saturating_mul(face.speed.0));
+                let wall = accelerated(wall(), origin, face.speed);
+                Now { wall, steady: shifted(steady, self.shift) }
+            }
             ClockKind::Virtual => {
                 let left = CLOCK_END.since(face.stood.wall);
                 later(face.stood, elapsed.saturating_mul(face.speed.0).min(left))
@@ -138,14 +156,27 @@ impl Clock {
         self.face.load().speed
     }
 
+    /// Uptime of the computer as the steady clock counts it: the base of [`Self::boot`].
+    pub(crate) fn uptime(&self) -> Duration {
+        self.counted(boot::elapsed())
+    }
+
+    /// A span of real time, on the steady clock.
+    fn counted(&self, real: Duration) -> Duration {
+        match self.kind {
+            ClockKind::Real | ClockKind::Virtual => real,
+            ClockKind::Accelerated { .. } => real.saturating_mul(self.speed().0),
+        }
+    }
+
     /// Offset of the steady clock in this boot. None for a virtual clock, or if the boot id is unknown.
     pub(crate) fn boot(&self) -> Option<Boot> {
         match self.kind {
-            ClockKind::Real => {
+            ClockKind::Real | ClockKind::Accelerated { .. } => {
                 let Face { stood, since, .. } = **self.face.load();
                 let id = boot::id()?;
                 let steady = shifted(stood.steady, self.shift).millis();
-                let since = u64::try_from(since.as_millis()).ok()?;
+                let since = u64::try_from(self.counted(since).as_millis()).ok()?;
                 Some(Boot { id, offset_millis: i64::try_from(i128::from(steady) - i128::from(since)).ok()? })
             }
             ClockKind::Virtual => None,
@@ -177,6 +208,14 @@ fn resumed(shown: Steady, kept: Option<Boot>, id: Option<[u8; 16]>, elapsed: Dur
 /// A time of the steady clock of the process, as a view with a shift shows it.
 pub(crate) fn shifted(steady: Steady, shift: i64) -> Steady {
     Steady::from_millis(steady.millis().saturating_add_signed(shift))
+}
+
+/// The time of an accelerated clock at a real one: `origin + (real - origin) × speed`, within the range of a clock.
+fn accelerated(real: Timestamp, origin: Timestamp, speed: Speed) -> Timestamp {
+    let passed = i128::from(real.millis()) - i128::from(origin.millis());
+    let millis = i128::from(origin.millis()) + passed * i128::from(speed.0);
+    let end = i128::from(CLOCK_END.millis());
+    Timestamp::from_millis(i64::try_from(millis.clamp(0, end)).unwrap_or(0))
 }
 
 /// Both clocks, later by `span`.
@@ -266,5 +305,52 @@ mod tests {
         assert!(
             clock.now().steady >= Steady::from_millis(77) && clock.now().wall.millis() > 1_700_000_000_000
         );
+    }
+
+    /// promise: N4
+    #[test]
+    fn an_accelerated_clock_is_a_function_of_the_real_one() {
+        let (origin, at) = (Timestamp::from_millis(1_000_000), Timestamp::from_millis);
+        assert_eq!(accelerated(at(1_000_000), origin, Speed(60)), origin);
+        assert_eq!(accelerated(at(1_002_000), origin, Speed(60)), at(1_120_000));
+        assert_eq!(
+            accelerated(at(999_000), origin, Speed(60)),
+            at(940_000),
+            "a clock behind that of the creator"
+        );
+        assert_eq!(accelerated(at(i64::MAX), origin, Speed(1_000)), CLOCK_END);
+        assert_eq!(accelerated(at(0), origin, Speed(1_000)), at(0));
+        let clock = Clock::accelerated(wall(), Speed(1_000));
+        let (before, real) = (clock.now(), boot::elapsed());
+        while boot::elapsed() < real + Duration::from_millis(5) {
+            std::thread::yield_now();
+        }
+        let after = clock.now();
+        assert!(after.steady.since(before.steady) >= Duration::from_secs(5), "{before:?} {after:?}");
+        assert_eq!(clock.real_time_for(Duration::from_secs(60)), Some(Duration::from_millis(61)));
+    }
+
+    /// The successor on the same computer counts the time that has passed, and no more.
+    /// promise: N4
+    #[test]
+    fn the_boot_of_an_accelerated_clock_gives_its_steady_time() {
+        for speed in [1, 60, 1_000] {
+            let clock = Clock::accelerated(wall(), Speed(speed));
+            let clock = clock.continued_from(Steady::from_millis(77_000));
+            let Some(boot) = clock.boot() else { return };
+            let counted = |uptime: Duration| {
+                let millis = i128::try_from(uptime.as_millis()).unwrap() + i128::from(boot.offset_millis);
+                u64::try_from(millis).unwrap()
+            };
+            // Milliseconds of real time are rounded before they are multiplied.
+            let rounding = 2 * u64::from(speed);
+            let before = counted(clock.uptime());
+            let shown = clock.now().steady.millis();
+            let after = counted(clock.uptime());
+            assert!(
+                before <= shown + rounding && shown <= after + rounding,
+                "{speed}: {before} {shown} {after}"
+            );
+        }
     }
 }

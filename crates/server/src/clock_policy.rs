@@ -26,14 +26,14 @@ pub(crate) fn to_record_ahead(clock: &Clock, recorded: Now) -> Option<Now> {
             let is_due = later(now, ahead / 2).steady > recorded.steady && !ahead.is_zero();
             is_due.then(|| later(now, ahead))
         }
-        ClockKind::Real => None,
+        ClockKind::Real | ClockKind::Accelerated { .. } => None,
     }
 }
 
-/// The time to record of a real clock, in a cluster in which something waits on it: it would otherwise stand still over
+/// The time to record of a clock that is not virtual, in a cluster in which something waits on it: it would otherwise stand still over
 /// a restart.
 pub(crate) fn to_record_in_cluster(
-    now: Now,
+    clock: &Clock,
     recorded: Now,
     scope: RealmScope,
     state: &ClusterState,
@@ -42,6 +42,8 @@ pub(crate) fn to_record_in_cluster(
         RealmScope::Alone => RECORD_INTERVAL,
         RealmScope::Realm => REALM_RECORD_INTERVAL,
     };
+    // Real time: a record is a commit, however fast the clock is.
+    let (now, interval) = (clock.now(), interval.saturating_mul(clock.speed().0));
     let is_due = now.steady.since(recorded.steady) >= interval;
     (is_due && is_busy(state)).then_some(now)
 }

@@ -4,9 +4,10 @@
 
 use std::time::Duration;
 
-use forewarn_lifecycle::Now;
+use forewarn_lifecycle::{Now, Steady};
 
-use crate::clock::{Clock, ClockKind};
+use crate::boot;
+use crate::clock::{Clock, ClockKind, wall};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ClockStep {
@@ -28,12 +29,13 @@ const PAUSE_MAX: Duration = Duration::from_secs(10);
 pub(crate) struct ClockWatch(Option<Now>);
 
 impl ClockWatch {
-    /// Checks a real clock and logs a step. Returns true if there was one.
+    /// Checks the system clock and logs a step. Returns true if there was one.
     pub(crate) fn report(&mut self, clock: &Clock) -> bool {
         if clock.kind() == ClockKind::Virtual {
             return false;
         }
-        match self.check(clock.now()) {
+        let uptime = u64::try_from(boot::elapsed().as_millis()).unwrap_or(u64::MAX);
+        match self.check(Now { wall: wall(), steady: Steady::from_millis(uptime) }) {
             ClockStep::None => return false,
             ClockStep::Forward(step) => tracing::warn!(?step, "system clock was set forward"),
             ClockStep::Back(step) => tracing::warn!(?step, "system clock was set back"),
@@ -63,7 +65,7 @@ impl ClockWatch {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use forewarn_lifecycle::{Steady, Timestamp};
+    use forewarn_lifecycle::Timestamp;
 
     fn now(wall: i64, steady: u64) -> Now {
         Now { wall: Timestamp::from_millis(wall * 1_000), steady: Steady::from_millis(steady * 1_000) }

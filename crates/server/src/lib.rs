@@ -42,6 +42,7 @@ pub mod operator;
 mod publication;
 mod realm;
 mod realm_log;
+mod realm_secrets;
 mod rejections;
 mod replacement;
 mod resource_groups;
@@ -59,7 +60,7 @@ pub mod tls;
 mod webhooks;
 mod work_times;
 
-pub use forewarn_realm::{Engine, EtcdEngine, Keyspace};
+pub use forewarn_realm::{Engine, EtcdEngine, Keyspace, REALM_SPEED_MAX};
 
 pub use api_listener::{ApiListener, issue_token};
 pub use clients::{

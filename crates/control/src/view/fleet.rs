@@ -158,8 +158,8 @@ pub struct EventView {
 pub struct ClockView {
     /// Time on the clock.
     pub now: Moment,
-    #[schemars(extend("enum" = ["real", "virtual"]))]
-    /// `real` or `virtual`.
+    #[schemars(extend("enum" = ["real", "accelerated", "virtual"]))]
+    /// `real`, `virtual`, or `accelerated`: that of several servers in a test, which cannot be set.
     pub kind: String,
     /// Virtual seconds per second; 0 if frozen.
     pub speed: u32,

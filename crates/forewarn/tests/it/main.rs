@@ -24,6 +24,8 @@ mod monitoring;
 mod plugins;
 mod pressure;
 mod realm;
+mod realm_dev;
+mod realm_machines;
 mod reset;
 mod secure;
 mod store;

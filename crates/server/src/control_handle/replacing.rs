@@ -79,7 +79,7 @@ impl ControlHandle {
 
     fn check_replaceable(&self) -> Result<(), ReplaceError> {
         match (self.clock().kind(), self.parts.is_durable) {
-            (ClockKind::Real, _) => Err(ReplaceError::RealClock),
+            (ClockKind::Real | ClockKind::Accelerated { .. }, _) => Err(ReplaceError::RealClock),
             (ClockKind::Virtual, true) => Err(ReplaceError::Durable),
             (ClockKind::Virtual, false) => Ok(()),
         }

@@ -45,10 +45,10 @@ impl Driver {
         if self.journal.role() == Role::Owner
             && self.journal.is_durable()
             && !self.journal.is_broken()
-            && clock.kind() == ClockKind::Real
+            && clock.kind() != ClockKind::Virtual
         {
             let now = clock_policy::to_record_in_cluster(
-                clock.now(),
+                clock,
                 self.recorded_clock,
                 self.runtime.scope,
                 &self.state,

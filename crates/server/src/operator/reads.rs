@@ -186,6 +186,7 @@ pub(super) async fn preview(request: OperatorRequest, body: Bytes) -> JsonResult
 pub(super) async fn clock(request: OperatorRequest) -> JsonResult<ClockView> {
     let kind = match request.control.clock().kind() {
         ClockKind::Real => "real",
+        ClockKind::Accelerated { .. } => "accelerated",
         ClockKind::Virtual => "virtual",
     };
     let Speed(speed) = request.control.clock().speed();

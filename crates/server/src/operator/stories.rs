@@ -212,7 +212,7 @@ async fn run(request: OperatorRequest, body: Bytes) -> JsonResult<StoryRunView> 
 fn check_server(request: &OperatorRequest) -> Result<(), ApiProblem> {
     match request.api.control.clock().kind() {
         ClockKind::Virtual => Ok(()),
-        ClockKind::Real => Err(ApiProblem::conflict(
+        ClockKind::Real | ClockKind::Accelerated { .. } => Err(ApiProblem::conflict(
             "only a server for development runs stories\n  hint: `forewarn story run FILE` runs them without a server",
         )),
     }

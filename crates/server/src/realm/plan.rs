@@ -17,6 +17,9 @@ pub struct RealmPlan {
     pub listen: SocketAddr,
     /// Address by which other servers reach this one; default: the listener.
     pub advertise: Option<String>,
+    /// Speed of the clock, for tests: a new realm gets it, and an existing one must have it. None: that of the realm, or
+    /// the real clock.
+    pub clock_speed: Option<u32>,
     /// Zone of the server.
     pub zone: Option<String>,
 }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, bail};
 use forewarn_etcd::{ClientCertificate, EtcdClient, EtcdLogin, EtcdSettings, Url};
 use forewarn_peers::check_server_name;
-use forewarn_server::{Engine, EtcdEngine, Keyspace, RealmPlan};
+use forewarn_server::{Engine, EtcdEngine, Keyspace, REALM_SPEED_MAX, RealmPlan};
 use forewarn_types::{Name, TcpAddress};
 use serde::Deserialize;
 
@@ -27,6 +27,7 @@ pub(super) struct EngineTable {
     key: Option<PathBuf>,
     user: Option<String>,
     password_file: Option<PathBuf>,
+    clock_speed: Option<u32>,
 }
 
 /// `[server]`: the place of this server among others.
@@ -74,6 +75,7 @@ impl Config {
             listen: server.listen.0,
             advertise: server.advertise.clone(),
             zone: server.zone.clone(),
+            clock_speed: engine.speed()?,
         }))
     }
 }
@@ -131,6 +133,15 @@ impl EngineTable {
             );
         }
         Ok(Some(EtcdLogin::new(user.as_str(), password)))
+    }
+
+    fn speed(&self) -> Result<Option<u32>> {
+        match self.clock_speed {
+            Some(wrong) if !(1..=REALM_SPEED_MAX).contains(&wrong) => bail!(
+                "invalid engine.clock_speed: {wrong}\n  hint: a whole number from 1 to {REALM_SPEED_MAX}; only tests need one"
+            ),
+            speed => Ok(speed),
+        }
     }
 
     fn keys(&self) -> Result<Keyspace> {
@@ -229,6 +240,10 @@ mod tests {
         ] {
             let problem = problem(&wrong);
             assert!(problem.contains(expected) && problem.contains("\n  hint: "), "{expected}: {problem}");
+        }
+        for speed in [0, 1_001] {
+            let problem = problem(&both.replace("[server]", &format!("clock_speed = {speed}\n[server]")));
+            assert!(problem.contains(&format!("invalid engine.clock_speed: {speed}\n  hint: ")), "{problem}");
         }
         for unknown in
             [format!("{both}colour = 'red'\n"), both.replace("[server]", "colour = 'red'\n[server]")]

@@ -9,7 +9,7 @@ use crate::world::{World, cluster};
 
 fn record(number: u8) -> RealmRecord {
     let created = Moment(Timestamp::from_millis(1_767_225_600_000));
-    RealmRecord { identity: Seed([number; 16]), created, format: 1, restores: 0 }
+    RealmRecord { identity: Seed([number; 16]), created, format: 1, restores: 0, clock: None }
 }
 
 pub async fn one_server_creates_the_realm(engine: &TestEngine) {
