@@ -11,8 +11,8 @@ use crate::checks::AnsweredRequest;
 use crate::context::Context;
 use crate::fleet::FleetMachine;
 use crate::message::{Document, Message, Node, ReadAnswer, RequestAnswer, Ticket};
+use crate::names::{SERVERS, name_of};
 use crate::random::Random;
-use crate::server::SERVERS;
 
 /// Time after which a client sends its request again, in milliseconds.
 const PATIENCE_MILLIS: u64 = 4_000;
@@ -115,10 +115,7 @@ impl Operator {
         let (from, ticket, cluster) = (Node::Operator(index), outstanding.ticket, outstanding.cluster);
         let (words, sends) = (&outstanding.words, outstanding.sends);
         context.story.add(context.now, &format!("operator {index}"), || {
-            format!(
-                "sends {words} to cluster {cluster} through {}, time {sends}",
-                crate::server::name_of(place)
-            )
+            format!("sends {words} to cluster {cluster} through {}, time {sends}", name_of(place))
         });
         let message = match &outstanding.request {
             Some(request) => Message::Request { from, ticket, cluster, request: Arc::clone(request) },

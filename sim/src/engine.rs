@@ -40,6 +40,16 @@ pub(crate) struct LogBatch {
 }
 
 impl LogBatch {
+    /// Adds the entries of the batch to an audit log.
+    pub(crate) fn extend_audit(&self, log: &mut Vec<Arc<AuditEntry>>) {
+        if self.mode == AuditMode::Rewrite
+            && let Some(first) = self.entries.first()
+        {
+            log.retain(|entry| entry.number < first.number);
+        }
+        log.extend(self.entries.iter().cloned());
+    }
+
     /// True if the batch ends with announcements that no VM may have read.
     pub(crate) fn announces(&self) -> bool {
         let last = self.records.last().map(|record| &record.entry);

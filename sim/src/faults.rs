@@ -3,8 +3,8 @@
 use forewarn_control::ClusterId;
 
 use crate::message::Node;
+use crate::names::SERVERS;
 use crate::random::Random;
-use crate::server::SERVERS;
 
 /// A fault, or an act of an operator that changes owners.
 #[derive(Clone, Debug)]

@@ -24,11 +24,13 @@ mod fleet;
 mod host_clock;
 mod hypervisor;
 mod message;
+mod names;
 mod network;
 mod omission;
 mod random;
 pub mod seeds;
 mod server;
+mod story;
 mod world;
 
 use std::collections::BTreeMap;

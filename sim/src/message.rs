@@ -24,6 +24,9 @@ pub(crate) enum Node {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Ticket(pub(crate) u64);
 
+/// A request of a client at the server that accepted it.
+pub(crate) type FrontKey = (Node, Ticket);
+
 /// The answer to a request.
 #[derive(Clone, Debug)]
 pub(crate) enum RequestAnswer {

@@ -11,17 +11,19 @@ use forewarn_ownership::BootId;
 
 use crate::checks::Checks;
 use crate::clients::{Guest, Operator};
-use crate::context::{Context, Story};
+use crate::context::Context;
 use crate::engine::Engine;
 use crate::faults::{Fault, schedule};
 use crate::fleet::Fleet;
 use crate::host_clock::HostClock;
 use crate::hypervisor::Hypervisor;
 use crate::message::{Message, Node};
+use crate::names::{SERVERS, name_of};
 use crate::network::Network;
 use crate::omission::Omission;
 use crate::random::Random;
-use crate::server::{InitialStates, SERVERS, Server, name_of};
+use crate::server::{InitialStates, Server};
+use crate::story::Story;
 
 /// Interval of the tasks of a server, in milliseconds.
 const TICK_MILLIS: u64 = 50;
@@ -68,7 +70,7 @@ pub(crate) struct World {
 }
 
 impl World {
-    pub(crate) fn new(seed: u64, omission: Option<Omission>, is_told: bool) -> Self {
+    pub(crate) fn new(seed: u64, omission: Option<Omission>, is_written: bool) -> Self {
         let mut random = Random::new(seed);
         let clusters = u32::try_from(random.between(1, 4)).unwrap_or(1);
         let fleet = Fleet::new(&mut random, clusters);
@@ -99,7 +101,7 @@ impl World {
             last_id: 0,
             omission,
             checks: Checks::new(&fleet),
-            story: Story::told(is_told),
+            story: Story::new(is_written),
             engine: Engine::new(fleet.clusters.keys().copied()),
             network: Network::new(random.branch()),
             servers,
@@ -152,7 +154,8 @@ impl World {
                 return;
             }
             if self.has_ended() {
-                return self.checks.finish(self.now, &self.engine, &self.servers);
+                let copies: Vec<_> = self.servers.iter().map(Server::copies).collect();
+                return self.checks.finish(self.now, &self.engine, &copies);
             }
             if self.now > self.end_of_faults + REST_MILLIS {
                 let what = self.unfinished();

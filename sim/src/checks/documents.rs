@@ -6,8 +6,8 @@ use std::sync::Arc;
 use forewarn_control::{ClusterId, ClusterState};
 use forewarn_lifecycle::{EventId, Tenant, TenantId, Timestamp};
 
-use crate::context::Story;
-use crate::server::name_of;
+use crate::names::name_of;
+use crate::story::Story;
 
 /// An event as a document shows it: its id, its time if it has not started.
 type ShownEvents = Vec<(EventId, Option<Timestamp>)>;

@@ -1,6 +1,6 @@
 //! The log of a cluster: numbers, terms, starts, and the promises of the rules.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use forewarn_control::{AuditEntry, AuditVerifier, ClusterEntry, ClusterId, ClusterState, Entry, Record};
@@ -9,12 +9,11 @@ use forewarn_lifecycle::{
     Target,
 };
 use forewarn_observer::observer::Observer;
-use forewarn_ownership::BatchId;
+use forewarn_ownership::{BatchId, ServerName};
 
-use crate::context::Story;
-use crate::engine::{Engine, Written};
+use crate::engine::{Engine, Payload, Written};
 use crate::fleet::InitialCluster;
-use crate::server::{Server, extend_audit};
+use crate::story::Story;
 
 pub(crate) struct ObservedLog {
     initial: Arc<ClusterState>,
@@ -27,6 +26,13 @@ pub(crate) struct ObservedLog {
     works: BTreeSet<MaintenanceId>,
     actions: BTreeSet<ActionName>,
     audit: Vec<Arc<AuditEntry>>,
+}
+
+/// The copies of a server on disk, and the states that it shows.
+pub(crate) struct ServerCopies<'a> {
+    pub(crate) server: &'a ServerName,
+    pub(crate) logs: &'a BTreeMap<ClusterId, Vec<Payload>>,
+    pub(crate) states: BTreeMap<ClusterId, &'a ClusterState>,
 }
 
 /// The start of some work.
@@ -155,7 +161,7 @@ impl ObservedLog {
             return Err(format!("batch {number} of cluster {cluster} has term {term} after {}", self.term));
         }
         (self.number, self.term) = (*number, *term);
-        extend_audit(&mut self.audit, payload);
+        payload.extend_audit(&mut self.audit);
         let mut starts = Vec::new();
         for record in &payload.records {
             if let Err(what) = self.check_ids(record) {
@@ -238,7 +244,7 @@ impl ObservedLog {
         &self,
         cluster: ClusterId,
         engine: &Engine,
-        servers: &[Server],
+        copies: &[ServerCopies<'_>],
     ) -> Vec<String> {
         let mut broken = Vec::new();
         let Some(keys) = engine.stream(cluster) else { return broken };
@@ -252,20 +258,16 @@ impl ObservedLog {
                 state.apply(*id, record.now, entry);
             }
         }
-        for server in servers {
-            let journal = server.journals.get(&cluster);
-            let is_copy = journal.is_some_and(|journal| {
-                journal.len() == log.len() && journal.iter().zip(&log).all(|(one, other)| same(one, other))
+        for ServerCopies { server, logs, states } in copies {
+            let copy = logs.get(&cluster);
+            let is_copy = copy.is_some_and(|copy| {
+                copy.len() == log.len() && copy.iter().zip(&log).all(|(one, other)| same(one, other))
             });
             if !is_copy {
-                broken.push(format!("the copy of cluster {cluster} on {} is not the log", server.name));
+                broken.push(format!("the copy of cluster {cluster} on {server} is not the log"));
             }
-            let driver = server.process.as_ref().and_then(|process| process.drivers.get(&cluster));
-            if driver.is_none_or(|driver| *driver.published != state) {
-                broken.push(format!(
-                    "the state of cluster {cluster} on {} is not that of the log",
-                    server.name
-                ));
+            if states.get(&cluster).is_none_or(|shown| **shown != state) {
+                broken.push(format!("the state of cluster {cluster} on {server} is not that of the log"));
             }
         }
         broken

@@ -12,15 +12,15 @@ use forewarn_control::{Chain, ClusterId, ClusterState};
 use forewarn_lifecycle::{ActionName, EventId};
 use forewarn_ownership::BatchId;
 
-use crate::context::Story;
 use crate::engine::{Engine, Written};
 use crate::fleet::Fleet;
-use crate::server::Server;
+use crate::story::Story;
 
 use documents::Documents;
 pub(crate) use history::AnsweredRequest;
 use history::History;
 use log::ObservedLog;
+pub(crate) use log::ServerCopies;
 
 /// The observer.
 #[derive(Default)]
@@ -151,7 +151,7 @@ impl Checks {
     }
 
     /// The checks after the end: the history of clients, and the copies of all servers.
-    pub(crate) fn finish(&mut self, now: u64, engine: &Engine, servers: &[Server]) {
+    pub(crate) fn finish(&mut self, now: u64, engine: &Engine, copies: &[ServerCopies<'_>]) {
         let mut broken = Vec::new();
         for (cluster, batch) in &self.disclaimed {
             if self.logs.get(cluster).is_some_and(|log| log.has_batch(*batch)) {
@@ -164,7 +164,7 @@ impl Checks {
             broken.extend(log.broken_promises());
             broken.extend(log.check_chain(*cluster));
             broken.extend(self.history.check(*cluster, log.audit()));
-            broken.extend(log.check_copies(*cluster, engine, servers));
+            broken.extend(log.check_copies(*cluster, engine, copies));
         }
         broken.into_iter().for_each(|what| self.fail(now, what));
     }

@@ -6,32 +6,15 @@ use std::time::Duration;
 use forewarn_control::notice::MovedTimes;
 use forewarn_control::{Record, Stream, StreamPosition};
 use forewarn_lifecycle::{MaintenanceId, Now};
-use forewarn_ownership::{Answer, BatchFate, BatchId, Commit, OwnerRecord, StreamWriter, WriterStep};
+use forewarn_ownership::{Answer, BatchFate, Commit, OwnerRecord, StreamWriter, WriterStep};
 
-use super::driver::{Batch, Driver, Local, Role};
+use super::batch::{Batch, CommitStage, PendingCommit};
+use super::driver::{Driver, Local, Role};
 use crate::context::Context;
-use crate::engine::{AuditMode, HeadDetails, LogBatch, Payload, StreamAnswer, StreamHead};
+use crate::engine::{AuditMode, HeadDetails, LogBatch, StreamAnswer, StreamHead};
 use crate::message::{Message, Node, RequestAnswer};
+use crate::names::{index_of, name_of};
 use crate::omission::Omission;
-
-/// A batch whose commit is in flight.
-pub(crate) struct PendingCommit {
-    batch: Batch,
-    unread: Vec<MaintenanceId>,
-    began: Now,
-    margin: Duration,
-    stage: CommitStage,
-    id: BatchId,
-    /// The writer before the commit, for the omission of rule 2.
-    before: Box<StreamWriter<HeadDetails, Payload>>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum CommitStage {
-    First,
-    /// The batch is in the log, and moves times of announcements before they are shown.
-    MovesTimes,
-}
 
 impl Driver {
     /// Begins the commit of everything that is decided.
@@ -97,7 +80,7 @@ impl Driver {
         self.call = None;
         let cluster = self.id;
         context.story.add(context.now, local.name.as_str(), || {
-            format!("sends batch {number} of cluster {cluster}: {}", words(stage))
+            format!("sends batch {number} of cluster {cluster}: {}", stage.as_str())
         });
     }
 
@@ -268,28 +251,21 @@ impl Driver {
         let batch = context.new_batch_id();
         let Role::Owner(ownership) = &mut self.role else { return false };
         let clock = ownership.clock.head_clock(local.clock.uptime(context.now));
-        let name = super::name_of(to);
+        let name = name_of(to);
         let begun = ownership.writer.begin_move(name, batch, clock).is_ok();
         ownership.is_moving = begun;
         let cluster = self.id;
-        context.story.add(context.now, local.name.as_str(), || {
-            format!("moves cluster {cluster} to {}", super::name_of(to))
-        });
+        context
+            .story
+            .add(context.now, local.name.as_str(), || format!("moves cluster {cluster} to {}", name_of(to)));
         begun
     }
 
     fn give_away(&mut self, local: &Local<'_>, context: &mut Context<'_>, to: &OwnerRecord) {
         context.checks.count("moves");
         self.end_ownership(local, context);
-        if let Some(index) = super::index_of(&to.server) {
+        if let Some(index) = index_of(&to.server) {
             context.send(Node::Server(index), Message::Moved { cluster: self.id });
         }
-    }
-}
-
-fn words(stage: CommitStage) -> &'static str {
-    match stage {
-        CommitStage::First => "decisions",
-        CommitStage::MovesTimes => "later times of announcements",
     }
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use forewarn_control::request::{ClusterRequest, Reply};
 use forewarn_control::{
-    AuditEntry, Chain, ClusterId, ClusterState, ControlError, Effect, Entry, Environment, Fencing,
-    HypervisorKind, Record, decide_in_cluster,
+    Chain, ClusterId, ClusterState, ControlError, Effect, Entry, Environment, Fencing, HypervisorKind,
+    Record, decide_in_cluster,
 };
 use forewarn_lifecycle::simulator::{self, Completion};
 use forewarn_lifecycle::{Action, Command, Exposure, MaintenanceId, Now, Steady, Target, TenantId};
@@ -18,7 +18,7 @@ use crate::host_clock::HostClock;
 use crate::message::{Message, Node, Order, RequestAnswer};
 use crate::omission::Omission;
 
-use super::commit::PendingCommit;
+use super::batch::{Batch, PendingCommit, ReplyTo};
 
 /// Time after which an order without a result is sent again, in milliseconds.
 const ORDER_MILLIS: u64 = 2_000;
@@ -26,13 +26,6 @@ const ORDER_MILLIS: u64 = 2_000;
 const RECORD_MILLIS: u64 = 5_000;
 /// Steps that are due at one instant: beyond it, the rules do not settle.
 const STEPS_MAX: usize = 10_000;
-
-/// The recipient of a reply: a server, and the number of its attempt.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct ReplyTo {
-    pub(crate) server: usize,
-    pub(crate) attempt: u64,
-}
 
 /// The parts of a server that its drivers use.
 pub(crate) struct Local<'a> {
@@ -44,43 +37,6 @@ pub(crate) struct Local<'a> {
     pub(crate) journal: &'a mut Vec<Payload>,
     /// The wall clock differs from those of the other servers: nothing starts.
     pub(crate) is_clock_held: bool,
-}
-
-/// Decisions that are not in the log yet.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Batch {
-    pub(crate) records: Vec<Record>,
-    pub(crate) audit: Vec<Arc<AuditEntry>>,
-    pub(crate) actions: Vec<Action>,
-    pub(crate) announced: BTreeSet<MaintenanceId>,
-    pub(crate) pending: Vec<(ReplyTo, Result<Reply, ControlError>)>,
-}
-
-impl Batch {
-    pub(crate) fn is_empty(&self) -> bool {
-        self.records.is_empty() && self.audit.is_empty()
-    }
-
-    pub(crate) fn add(&mut self, effect: &Effect) {
-        match effect {
-            Effect::Announced(_, work) => drop(self.announced.insert(*work)),
-            Effect::Perform(_, action) => self.actions.push(*action),
-            // The whole state is published after each commit.
-            Effect::Publish(..)
-            | Effect::Unpublish(..)
-            | Effect::MachineChanged(..)
-            | Effect::MachineGone(..)
-            | Effect::ClusterCreated(_)
-            | Effect::ClusterChanged(_)
-            | Effect::ClusterGone(_)
-            | Effect::ClaimsChanged(_)
-            | Effect::ClusterClosed(_)
-            | Effect::Jam(..)
-            | Effect::WorkPlanned(_)
-            | Effect::WorkFailed(..)
-            | Effect::WorkFinished(_) => {}
-        }
-    }
 }
 
 /// The part of a server in a cluster.

@@ -10,7 +10,7 @@ use forewarn_ownership::{StreamClock, StreamWriter};
 
 use super::driver::{Driver, Local, Ownership, Role};
 use crate::context::Context;
-use crate::engine::{AuditMode, HeadDetails, LogBatch, Payload};
+use crate::engine::{HeadDetails, LogBatch, Payload};
 use crate::omission::Omission;
 
 impl Driver {
@@ -102,14 +102,4 @@ pub(crate) fn announced_at_end(records: &[Record]) -> BTreeSet<MaintenanceId> {
         }
     }
     announced
-}
-
-/// Adds the entries of a batch to an audit log.
-pub(crate) fn extend_audit(log: &mut Vec<Arc<forewarn_control::AuditEntry>>, batch: &LogBatch) {
-    if batch.mode == AuditMode::Rewrite
-        && let Some(first) = batch.entries.first()
-    {
-        log.retain(|entry| entry.number < first.number);
-    }
-    log.extend(batch.entries.iter().cloned());
 }

@@ -7,12 +7,13 @@ use forewarn_control::ClusterId;
 use forewarn_control::request::ClusterRequest;
 use forewarn_lifecycle::{Command, MachineId, MaintenanceId, Report, Target};
 
-use super::driver::ReplyTo;
+use super::Server;
+use super::batch::ReplyTo;
 use super::realm::CallPurpose;
-use super::{Server, index_of};
 use crate::context::Context;
 use crate::engine::EngineView;
-use crate::message::{Document, DocumentEvent, Message, Node, ReadAnswer, RequestAnswer, Ticket};
+use crate::message::{Document, DocumentEvent, FrontKey, Message, Node, ReadAnswer, RequestAnswer, Ticket};
+use crate::names::index_of;
 
 /// Longest wait for an owner, pause between two attempts, and longest wait for the answer of an owner.
 const OWNER_MILLIS: u64 = 3_000;
@@ -22,8 +23,6 @@ const ATTEMPT_MILLIS: u64 = 2_000;
 const READ_MILLIS: u64 = 3_000;
 
 /// A request of a client at the server that accepted it.
-pub(crate) type FrontKey = (Node, Ticket);
-
 pub(super) struct Front {
     cluster: ClusterId,
     request: Arc<ClusterRequest>,

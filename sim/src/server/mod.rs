@@ -1,5 +1,6 @@
 //! A server: its computer, its process, and its copy of the logs on disk.
 
+mod batch;
 mod commit;
 mod driver;
 mod following;
@@ -13,30 +14,19 @@ use std::sync::Arc;
 use forewarn_control::{Chain, ClusterId, ClusterState, Entry};
 use forewarn_ownership::{BootId, ClusterStanding, Peers, ServerName};
 
-pub(crate) use driver::{Driver, Local, ReplyTo};
-pub(crate) use following::extend_audit;
+use batch::ReplyTo;
+pub(crate) use driver::{Driver, Local};
 use following::{announced_at_end, end_of_audit};
-use front::{Front, FrontKey, PendingRead};
+use front::{Front, PendingRead};
 use realm::CallPurpose;
 
+use crate::checks::ServerCopies;
 use crate::context::Context;
 use crate::engine::{EngineCall, EngineView, Payload};
 use crate::host_clock::HostClock;
-use crate::message::{Message, Node};
+use crate::message::{FrontKey, Message, Node};
+use crate::names::name_of;
 use crate::omission::Omission;
-
-/// The number of servers.
-pub(crate) const SERVERS: usize = 3;
-
-const NAMES: [&str; SERVERS] = ["alpha", "beta", "gamma"];
-
-pub(crate) fn name_of(index: usize) -> ServerName {
-    ServerName::new(NAMES[index % SERVERS]).expect("a good name")
-}
-
-pub(crate) fn index_of(name: &ServerName) -> Option<usize> {
-    NAMES.iter().position(|known| *known == name.as_str())
-}
 
 /// The states of clusters before the first batch, and the ends of their audit logs.
 pub(crate) type InitialStates = BTreeMap<ClusterId, (Arc<ClusterState>, Chain)>;
@@ -163,6 +153,13 @@ impl Server {
             process.drivers.insert(*id, driver);
         }
         context.story.add(context.now, self.name.as_str(), || "serves".to_owned());
+    }
+
+    /// The copies on disk, and the states that the server shows.
+    pub(crate) fn copies(&self) -> ServerCopies<'_> {
+        let drivers = self.process.iter().flat_map(|process| &process.drivers);
+        let states = drivers.map(|(id, driver)| (*id, driver.published.as_ref())).collect();
+        ServerCopies { server: &self.name, logs: &self.journals, states }
     }
 
     /// One interval of the server's own tasks.

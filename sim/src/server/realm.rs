@@ -5,11 +5,11 @@ use std::sync::Arc;
 use forewarn_control::ClusterId;
 use forewarn_ownership::{Answer, ClusterStanding, HEARTBEAT_MILLIS, ServerDuty, Uptime, drain_moves};
 
-use super::front::FrontKey;
-use super::{Driver, SERVERS, Server, index_of, name_of};
+use super::{Driver, Server};
 use crate::context::Context;
 use crate::engine::{EngineAnswer, EngineCall, EngineView};
-use crate::message::{Message, Node, ServerReport};
+use crate::message::{FrontKey, Message, Node, ServerReport};
+use crate::names::{SERVERS, index_of, name_of};
 
 /// Interval of the renewal of the lease.
 pub(super) const LEASE_RENEWAL_MILLIS: u64 = 1_000;
