@@ -114,7 +114,7 @@ impl Operator {
         outstanding.next_send = context.now + PATIENCE_MILLIS;
         let (from, ticket, cluster) = (Node::Operator(index), outstanding.ticket, outstanding.cluster);
         let (words, sends) = (&outstanding.words, outstanding.sends);
-        context.story.add(context.now, &format!("operator {index}"), || {
+        context.step_log.add(context.now, &format!("operator {index}"), || {
             format!("sends {words} to cluster {cluster} through {}, time {sends}", name_of(place))
         });
         let message = match &outstanding.request {
@@ -194,7 +194,7 @@ impl Operator {
             }
         };
         let entry = outcome.as_ref().and_then(|outcome| outcome.entry);
-        context.story.add(context.now, &format!("operator {}", self.index), || {
+        context.step_log.add(context.now, &format!("operator {}", self.index), || {
             format!("gets the answer to {}: {answer:?}", outstanding.words).chars().take(180).collect()
         });
         context.checks.answered(AnsweredRequest {

@@ -8,7 +8,7 @@ use forewarn_ownership::BatchId;
 use crate::checks::Checks;
 use crate::message::{Message, Node};
 use crate::omission::Omission;
-use crate::story::Story;
+use crate::step_log::StepLog;
 
 /// The surroundings of one step.
 pub(crate) struct Context<'a> {
@@ -17,7 +17,7 @@ pub(crate) struct Context<'a> {
     pub(crate) omission: Option<Omission>,
     pub(crate) shared: &'a Arc<SharedState>,
     pub(crate) checks: &'a mut Checks,
-    pub(crate) story: &'a mut Story,
+    pub(crate) step_log: &'a mut StepLog,
     pub(crate) last_id: &'a mut u64,
     pub(crate) out: Vec<(Node, Message)>,
 }

@@ -51,7 +51,7 @@ impl Hypervisor {
             return None;
         }
         let (cluster, work, target) = (order.cluster, order.action.maintenance, order.action.target);
-        context.story.add(context.now, "hypervisor", || {
+        context.step_log.add(context.now, "hypervisor", || {
             format!(
                 "carries out {:?} of work {} in cluster {cluster}: {target:?}",
                 order.action.impact, work.0

@@ -30,7 +30,7 @@ mod omission;
 mod random;
 pub mod seeds;
 mod server;
-mod story;
+mod step_log;
 mod world;
 
 use std::collections::BTreeMap;

@@ -23,7 +23,7 @@ use crate::network::Network;
 use crate::omission::Omission;
 use crate::random::Random;
 use crate::server::{InitialStates, Server};
-use crate::story::Story;
+use crate::step_log::StepLog;
 
 /// Interval of the tasks of a server, in milliseconds.
 const TICK_MILLIS: u64 = 50;
@@ -53,7 +53,7 @@ pub(crate) struct World {
     omission: Option<Omission>,
     shared: Arc<SharedState>,
     checks: Checks,
-    story: Story,
+    step_log: StepLog,
     engine: Engine,
     network: Network,
     servers: Vec<Server>,
@@ -101,7 +101,7 @@ impl World {
             last_id: 0,
             omission,
             checks: Checks::new(&fleet),
-            story: Story::new(is_written),
+            step_log: StepLog::new(is_written),
             engine: Engine::new(fleet.clusters.keys().copied()),
             network: Network::new(random.branch()),
             servers,
@@ -235,7 +235,7 @@ impl World {
             omission: self.omission,
             shared: &self.shared,
             checks: &mut self.checks,
-            story: &mut self.story,
+            step_log: &mut self.step_log,
             last_id: &mut self.last_id,
             out: Vec::new(),
         };
@@ -329,7 +329,7 @@ impl World {
         let (answer, written) = self.engine.execute(self.now, call, self.omission);
         self.send(Node::Engine, Node::Server(server), Message::Answer { id, answer });
         if let Some(written) = written {
-            self.checks.written(self.now, &written, &mut self.story);
+            self.checks.written(self.now, &written, &mut self.step_log);
             if written.payload.announces() {
                 self.ambush(server);
             }
@@ -352,7 +352,7 @@ impl World {
 
     fn happen(&mut self, fault: Fault) {
         let (now, shown) = (self.now, format!("{fault:?}"));
-        self.story.add(now, "fault", || shown);
+        self.step_log.add(now, "fault", || shown);
         self.checks.count("faults");
         match fault {
             Fault::Crash { server, millis, lost_batches, reboots } => {
@@ -394,7 +394,7 @@ impl World {
     /// Everything works from now on, all clocks agree, and guests approve events with a long notice.
     fn end_faults(&mut self) {
         self.is_faulty = false;
-        self.story.add(self.now, "fault", || "all faults end".to_owned());
+        self.step_log.add(self.now, "fault", || "all faults end".to_owned());
         self.network.recover();
         (self.paused_until, self.ambushes) = ([0; SERVERS], [None; SERVERS]);
         (self.engine_down_until, self.engine_slow_until) = (0, 0);
@@ -408,7 +408,7 @@ impl World {
 
     pub(crate) fn into_result(self) -> (Option<String>, BTreeMap<&'static str, u64>, Vec<String>) {
         let violation = self.checks.violation().cloned();
-        (violation, self.checks.seen, self.story.into_lines())
+        (violation, self.checks.seen, self.step_log.into_lines())
     }
 }
 

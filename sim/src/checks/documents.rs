@@ -7,7 +7,7 @@ use forewarn_control::{ClusterId, ClusterState};
 use forewarn_lifecycle::{EventId, Tenant, TenantId, Timestamp};
 
 use crate::names::name_of;
-use crate::story::Story;
+use crate::step_log::StepLog;
 
 /// An event as a document shows it: its id, its time if it has not started.
 type ShownEvents = Vec<(EventId, Option<Timestamp>)>;
@@ -33,7 +33,7 @@ impl Documents {
         now: u64,
         (server, cluster): (usize, ClusterId),
         state: &Arc<ClusterState>,
-        story: &mut Story,
+        step_log: &mut StepLog,
     ) -> Result<(), String> {
         let former = self.last.insert((server, cluster), Arc::clone(state));
         if former.is_some_and(|former| Arc::ptr_eq(&former, state)) {
@@ -48,7 +48,7 @@ impl Documents {
                 ));
             }
             *shown = tenant.incarnation;
-            self.show_events((now, server, cluster), state, (id, tenant), story)?;
+            self.show_events((now, server, cluster), state, (id, tenant), step_log)?;
         }
         Ok(())
     }
@@ -58,7 +58,7 @@ impl Documents {
         (now, server, cluster): (u64, usize, ClusterId),
         state: &ClusterState,
         (id, tenant): (TenantId, &Tenant),
-        story: &mut Story,
+        step_log: &mut StepLog,
     ) -> Result<(), String> {
         let mut events = ShownEvents::new();
         for event in tenant.events() {
@@ -66,7 +66,7 @@ impl Documents {
             let time = plan.map(|plan| plan.not_before).filter(|_| event.is_scheduled());
             events.push((event.id(), time));
             self.readable.entry(event.id()).or_insert_with(|| {
-                story.add(now, name_of(server).as_str(), || {
+                step_log.add(now, name_of(server).as_str(), || {
                     let kind = event.announcement.kind.as_str();
                     format!(
                         "shows {kind} of tenant {id} in cluster {cluster} for the first time: {}",

@@ -13,7 +13,7 @@ use forewarn_ownership::{BatchId, ServerName};
 
 use crate::engine::{Engine, Payload, Written};
 use crate::fleet::InitialCluster;
-use crate::story::Story;
+use crate::step_log::StepLog;
 
 pub(crate) struct ObservedLog {
     initial: Arc<ClusterState>,
@@ -145,7 +145,7 @@ impl ObservedLog {
         &mut self,
         now: u64,
         written: &Written,
-        story: &mut Story,
+        step_log: &mut StepLog,
     ) -> Result<Vec<ObservedStart>, String> {
         let Written { cluster, number, batch, payload, term } = written;
         if *number != self.number + 1 {
@@ -170,7 +170,7 @@ impl ObservedLog {
             self.observe(record, &mut starts);
         }
         for start in &starts {
-            story.add(now, "log", || {
+            step_log.add(now, "log", || {
                 format!(
                     "cluster {cluster}, batch {number}: work {} starts, {}",
                     start.work.0,

@@ -14,7 +14,7 @@ use forewarn_ownership::BatchId;
 
 use crate::engine::{Engine, Written};
 use crate::fleet::Fleet;
-use crate::story::Story;
+use crate::step_log::StepLog;
 
 use documents::Documents;
 pub(crate) use history::AnsweredRequest;
@@ -63,18 +63,18 @@ impl Checks {
         now: u64,
         (server, cluster): (usize, ClusterId),
         state: &Arc<ClusterState>,
-        story: &mut Story,
+        step_log: &mut StepLog,
     ) {
-        if let Err(what) = self.documents.show(now, (server, cluster), state, story) {
+        if let Err(what) = self.documents.show(now, (server, cluster), state, step_log) {
             self.fail(now, what);
         }
     }
 
     /// The engine has written a batch.
-    pub(crate) fn written(&mut self, now: u64, written: &Written, story: &mut Story) {
+    pub(crate) fn written(&mut self, now: u64, written: &Written, step_log: &mut StepLog) {
         self.count("batches");
         let Some(log) = self.logs.get_mut(&written.cluster) else { return };
-        let starts = match log.append(now, written, story) {
+        let starts = match log.append(now, written, step_log) {
             Ok(starts) => starts,
             Err(what) => return self.fail(now, what),
         };

@@ -79,7 +79,7 @@ impl Driver {
         ownership.commit = Some(PendingCommit { batch, unread, began, margin, stage, id, before });
         self.call = None;
         let cluster = self.id;
-        context.story.add(context.now, local.name.as_str(), || {
+        context.step_log.add(context.now, local.name.as_str(), || {
             format!("sends batch {number} of cluster {cluster}: {}", stage.as_str())
         });
     }
@@ -102,7 +102,7 @@ impl Driver {
                 if let (Some(commit), Some(payload)) = (commit, payload) {
                     local.journal.push(payload);
                     let cluster = self.id;
-                    context.story.add(context.now, local.name.as_str(), || {
+                    context.step_log.add(context.now, local.name.as_str(), || {
                         format!("batch {number} of cluster {cluster} is durable")
                     });
                     self.complete(local, context, commit);
@@ -183,7 +183,7 @@ impl Driver {
         self.was_fenced = true;
         let cluster = self.id;
         context
-            .story
+            .step_log
             .add(context.now, local.name.as_str(), || format!("is fenced in cluster {cluster}: {fate:?}"));
         self.end_ownership(local, context);
     }
@@ -256,7 +256,7 @@ impl Driver {
         ownership.is_moving = begun;
         let cluster = self.id;
         context
-            .story
+            .step_log
             .add(context.now, local.name.as_str(), || format!("moves cluster {cluster} to {}", name_of(to)));
         begun
     }

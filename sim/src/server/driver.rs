@@ -280,7 +280,7 @@ impl Driver {
     pub(crate) fn publish(&mut self, local: &Local<'_>, context: &mut Context<'_>) {
         (self.published, self.has_documents) = (Arc::clone(&self.state), true);
         self.audit_shown = self.audit_end;
-        context.checks.published(context.now, (local.server, self.id), &self.published, context.story);
+        context.checks.published(context.now, (local.server, self.id), &self.published, context.step_log);
     }
 
     /// VMs can read announcements of which it is unknown since when: their starts wait.
@@ -343,7 +343,7 @@ impl Driver {
         (self.call, self.move_to) = (None, None);
         self.orders.clear();
         self.refuse_inbox();
-        context.story.add(context.now, local.name.as_str(), || format!("follows cluster {}", self.id));
+        context.step_log.add(context.now, local.name.as_str(), || format!("follows cluster {}", self.id));
         if !self.is_held {
             self.publish(local, context);
         }

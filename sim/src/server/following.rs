@@ -63,7 +63,7 @@ impl Driver {
     ) {
         let term = writer.head().term;
         context.checks.count("takeovers");
-        context.story.add(context.now, local.name.as_str(), || {
+        context.step_log.add(context.now, local.name.as_str(), || {
             format!("owns cluster {} in term {term}, after batch {}", self.id, self.state.log_number())
         });
         self.role = Role::Owner(Box::new(Ownership { writer, clock, commit: None, is_moving: false }));

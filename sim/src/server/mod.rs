@@ -106,7 +106,7 @@ impl Server {
             reads: Vec::new(),
             is_clock_held: false,
         });
-        context.story.add(context.now, self.name.as_str(), || "starts".to_owned());
+        context.step_log.add(context.now, self.name.as_str(), || "starts".to_owned());
     }
 
     /// The process ends, and the computer may start again. The last batches of each copy may be lost.
@@ -118,7 +118,7 @@ impl Server {
         if let Some(boot) = reboot {
             self.clock.reboot(context.now, boot);
         }
-        context.story.add(context.now, self.name.as_str(), || {
+        context.step_log.add(context.now, self.name.as_str(), || {
             format!(
                 "crashes, without the last {lost_batches} batches of its copies, reboot: {}",
                 reboot.is_some()
@@ -148,11 +148,11 @@ impl Server {
                 (driver.has_documents, driver.is_held) = (true, false);
             }
             if driver.has_documents {
-                context.checks.published(context.now, (self.index, *id), &driver.published, context.story);
+                context.checks.published(context.now, (self.index, *id), &driver.published, context.step_log);
             }
             process.drivers.insert(*id, driver);
         }
-        context.story.add(context.now, self.name.as_str(), || "serves".to_owned());
+        context.step_log.add(context.now, self.name.as_str(), || "serves".to_owned());
     }
 
     /// The copies on disk, and the states that the server shows.

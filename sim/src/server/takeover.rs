@@ -35,7 +35,7 @@ impl Server {
             let cluster = attempt.cluster;
             let id = self.look(context, CallPurpose::Head(cluster));
             self.set_stage(cluster, TakeoverStage::Head, id);
-            context.story.add(context.now, self.name.as_str(), || {
+            context.step_log.add(context.now, self.name.as_str(), || {
                 let reason = match attempt.reason {
                     AttemptReason::Unowned => "it has no owner".to_owned(),
                     AttemptReason::Restarted => "the owner key names this server".to_owned(),
@@ -191,7 +191,7 @@ fn take_driver_answer(
     };
     driver.call = None;
     if answer == Answer::NoAnswer {
-        context.story.add(context.now, local.name.as_str(), || "sends its takeover again".to_owned());
+        context.step_log.add(context.now, local.name.as_str(), || "sends its takeover again".to_owned());
     }
     match takeover.answer(answer) {
         TakeoverStep::Won(writer) => {

@@ -11,6 +11,8 @@ mod context;
 mod fold_tests;
 mod following;
 #[cfg(test)]
+mod following_tests;
+#[cfg(test)]
 mod isolation_tests;
 mod notice;
 mod publication;

@@ -2,11 +2,11 @@
 
 /// The steps of a simulation in words, if they are wanted.
 #[derive(Debug, Default)]
-pub(crate) struct Story {
+pub(crate) struct StepLog {
     lines: Option<Vec<String>>,
 }
 
-impl Story {
+impl StepLog {
     pub(crate) fn new(is_wanted: bool) -> Self {
         Self { lines: is_wanted.then(Vec::new) }
     }
