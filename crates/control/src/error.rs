@@ -110,7 +110,7 @@ pub enum ControlError {
     /// The engine of the realm has lost acknowledged commits: no server owns anything.
     #[error(
         "the engine was restored from an older backup: {0}\n  \
-         hint: `forewarn realm show`; `forewarn realm accept-restore` goes on with the restored state"
+         hint: restore etcd from a newer backup, or import one into another realm; `forewarn realm show` has the evidence"
     )]
     EngineRestored(String),
     /// Nothing can be written now, or the server is stopping.

@@ -63,11 +63,9 @@ enum Command {
         #[command(subcommand)]
         command: store::Command,
     },
-    /// Several servers on one etcd
-    Realm {
-        #[command(subcommand)]
-        command: realm_dev::Command,
-    },
+    /// Show or change a realm: several servers on one etcd; or try one on this computer
+    #[command(subcommand)]
+    Realm(RealmCommand),
     Doctor(doctor::DoctorArgs),
     Conformance(conformance::ConformanceArgs),
     /// Check driver programs
@@ -99,6 +97,15 @@ enum Command {
     },
 }
 
+/// Commands about a realm.
+#[derive(Subcommand)]
+enum RealmCommand {
+    #[command(flatten)]
+    Trial(realm_dev::Command),
+    #[command(flatten)]
+    Operator(operator::RealmCommand),
+}
+
 impl Command {
     /// Returns true if the result is that of tests, which other programs read as JUnit XML.
     fn reports_tests(&self) -> bool {
@@ -122,7 +129,8 @@ fn main() -> ExitCode {
         },
         Command::Story { command } => story::run(&command, &options),
         Command::Store { command } => store::run(&command, &options),
-        Command::Realm { command } => realm_dev::run(&command, &options),
+        Command::Realm(RealmCommand::Trial(command)) => realm_dev::run(&command, &options),
+        Command::Realm(RealmCommand::Operator(command)) => operator::run_realm(&options, &command),
         Command::Doctor(arguments) => doctor::command(&arguments, &options),
         Command::Conformance(arguments) => conformance::command(&arguments, &options),
         Command::Driver { command } => driver::run(&command, &options),

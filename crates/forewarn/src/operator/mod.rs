@@ -64,6 +64,7 @@ pub(crate) use forewarn_cli_support::output::{DataFormat, OutputFormat};
 pub(crate) use forewarn_cli_support::visible::visible;
 use forewarn_cli_support::{table, visible};
 pub(crate) use names::names;
+pub(crate) use realm::Command as RealmCommand;
 use session::Session;
 pub(crate) use session::{print, print_data};
 
@@ -279,9 +280,6 @@ pub(crate) enum Command {
     /// Manage the servers of a realm: list, drain, forget
     #[command(subcommand)]
     Server(realm_server::Command),
-    /// Show or change the realm: several servers on one etcd
-    #[command(subcommand)]
-    Realm(realm::Command),
     /// Manage API tokens
     #[command(subcommand)]
     Token(token::Command),
@@ -343,7 +341,6 @@ pub(crate) fn run(options: &GlobalOptions, command: Command) -> Result<()> {
         Command::Settings(command) => settings::run(&session, &command),
         Command::Cluster(command) => cluster::run(&session, &command),
         Command::Server(command) => realm_server::run(&session, &command),
-        Command::Realm(command) => realm::run(&session, &command),
         Command::Token(command) => token::run(&session, command),
         Command::Webhook(command) => webhook::run(&session, command),
         Command::Fault(command) => fault::run(&session, command),
@@ -358,6 +355,11 @@ pub(crate) fn run(options: &GlobalOptions, command: Command) -> Result<()> {
         Command::Health(arguments) => health::run(options, &arguments),
         Command::Backup { file } => backup::run(&session, &file),
     }
+}
+
+/// Commands about the realm of a running server.
+pub(crate) fn run_realm(options: &GlobalOptions, command: &RealmCommand) -> Result<()> {
+    realm::run(&Session::new(options)?, command)
 }
 
 /// A name from the command line; not empty.

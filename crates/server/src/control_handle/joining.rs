@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
@@ -19,9 +19,27 @@ use crate::hypervisor::Hypervisor;
 use crate::initial_state::{InitialState, Readers};
 use crate::journal::JournalHandle;
 use crate::realm::{
-    Confirmations, FORMAT, HeartbeatSide, JoinedRealm, Moves, PeerSide, RealmAdmin, RealmAdminError,
-    RealmHandle, RealmPlan, RealmTask, RestoreWatch, SharedView, StreamNumbers, join, stay_member,
+    Confirmations, FORMAT, HeartbeatSide, JoinedRealm, Moves, Owners, PeerSide, RealmAdmin, RealmAdminError,
+    RealmHandle, RealmOrders, RealmPlan, RealmTask, RestoreWatch, SharedView, StreamNumbers, join,
+    stay_member,
 };
+
+/// Changes of the owners of clusters: none outside of a realm.
+pub(crate) struct OwnershipChanges(Option<watch::Receiver<Arc<Owners>>>);
+
+impl OwnershipChanges {
+    /// Waits for the next change.
+    pub(crate) async fn changed(&mut self) {
+        let has_changed = match &mut self.0 {
+            Some(owners) => owners.changed().await.is_ok(),
+            None => false,
+        };
+        if !has_changed {
+            // There is no realm, or its task has ended: nothing changes any more.
+            std::future::pending::<()>().await;
+        }
+    }
+}
 
 type RealmStartError = Box<dyn std::error::Error + Send + Sync>;
 
@@ -48,61 +66,36 @@ impl ControlHandle {
         let (owners, owner) = watch::channel(Arc::default());
         let clients = Arc::new(ArcSwap::default());
         let confirmed = realm.clone();
-        let admin = Arc::<OnceLock<RealmAdmin>>::default();
         let handle = RealmHandle {
             realm: realm.clone(),
             own: plan.name.clone(),
-            owners: owner.clone(),
+            owners: owner,
             clients: Arc::clone(&clients),
             confirmations: Confirmations::start(move || read_numbers(confirmed.clone())),
-            admin: Arc::clone(&admin),
+            admin: Arc::default(),
         };
         let control = Self::on_own_threads(&initial, journal, clock, hypervisor, Some(handle))?;
         let parts = &control.parts;
         let (context, clusters) = (parts.context.clone(), parts.clusters.clone());
-        let view =
-            SharedView::new(&plan.name, plan.engine.clone(), context.broadcasts.clone(), clusters.clone());
+        let view = SharedView::new(&plan.name, plan.engine.clone(), context.clone(), clusters.clone());
         view.lock().restored = restored;
         let own = ServerName::from(plan.name.clone());
-        let watch = RestoreWatch {
-            realm: realm.clone(),
-            directory: directory.to_owned(),
-            view: view.clone(),
-            broadcasts: context.broadcasts.clone(),
-            clusters: clusters.clone(),
-        };
-        let record = ServerRecord {
-            address,
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            formats: vec![FORMAT],
-            zone: plan.zone.clone(),
-        };
         let (moves, orders) = Moves::new();
-        let side = PeerSide { view: view.clone(), clusters: clusters.clone(), orders: orders.clone() };
-        let side = Arc::new(side);
+        control.start_administration(directory, &realm, &view, orders.clone());
+        let side = Arc::new(PeerSide { view: view.clone(), clusters: clusters.clone(), orders });
         let stop = || context.stop.subscribe();
         let runtime = &parts.runtime;
         let mut listening = stop();
         runtime.spawn(async move {
             listener.serve(side, async move { drop(listening.wait_for(|stop| *stop).await) }).await;
         });
-        runtime.spawn(watch.run(stop()));
+        let record = server_record(&plan, address);
         runtime.spawn(stay_member(realm.clone(), own.clone(), record, stop()));
-        let broadcasts = context.broadcasts.clone();
-        let (known, managed) = (view.clone(), realm.clone());
-        admin.get_or_init(|| RealmAdmin {
-            realm: managed,
-            own: own.clone(),
-            view: known,
-            orders,
-            owners: owner,
-            broadcasts,
-        });
         let (times, limits) = (HeartbeatTimes::default(), PeerLimits::default());
         let exchange = Arc::new(HeartbeatSide(view.clone()));
         let heartbeats = Heartbeats::new(Arc::clone(&identity), exchange, times, limits);
         let follower = Follower::new(&realm, positions);
-        let (taking, early, is_current, heads, lags) = Default::default();
+        let (taking, early, is_current, heads, lags, shared_copy, shown) = Default::default();
         let context = context.clone();
         let task = RealmTask {
             realm,
@@ -119,11 +112,30 @@ impl ControlHandle {
             early,
             heads,
             lags,
+            shared_copy,
+            shown,
             context,
         };
         let stopped = parts.context.stop.subscribe();
         runtime.spawn(task.run(follower, stopped));
         Ok((control, is_new))
+    }
+
+    /// Lets operators administer the realm, and watches for an engine that was restored.
+    fn start_administration(&self, directory: &Path, realm: &Realm, view: &SharedView, orders: RealmOrders) {
+        let Some(handle) = &self.parts.realm else { return };
+        let (broadcasts, clusters) = (self.parts.context.broadcasts.clone(), self.parts.clusters.clone());
+        handle.admin.get_or_init(|| RealmAdmin {
+            realm: realm.clone(),
+            own: ServerName::from(handle.own.clone()),
+            view: view.clone(),
+            orders,
+            owners: handle.owners.clone(),
+            broadcasts: broadcasts.clone(),
+        });
+        let (realm, view, directory) = (realm.clone(), view.clone(), directory.to_owned());
+        let watch = RestoreWatch { realm, directory, view, broadcasts, clusters };
+        self.parts.runtime.spawn(watch.run(self.parts.context.stop.subscribe()));
     }
 
     /// The clusters that this server decides about: all of them outside of a realm.
@@ -154,9 +166,31 @@ impl ControlHandle {
         self.parts.realm.as_ref()?.owners.borrow().get(&cluster).map(|owner| owner.server.clone())
     }
 
+    /// Changes of the owners of clusters.
+    pub(crate) fn ownership(&self) -> OwnershipChanges {
+        OwnershipChanges(self.parts.realm.as_ref().map(|realm| realm.owners.clone()))
+    }
+
+    /// The number of servers of the realm, with this one.
+    pub(crate) fn server_count(&self) -> usize {
+        self.parts.realm.as_ref().map_or(1, |realm| realm.clients.load().len() + 1)
+    }
+
     /// The realm. None for a server of its own.
     pub(crate) fn realm(&self) -> Option<&RealmHandle> {
         self.parts.realm.as_ref()
+    }
+
+    /// Polls that other servers of the realm have answered.
+    #[cfg(test)]
+    pub(crate) fn peer_polls(&self) -> &Arc<crate::peer_polls::PeerPolls> {
+        &self.parts.context.peer_polls
+    }
+
+    /// Milliseconds by which the wall clock is ahead of those of the other servers, while nothing starts because of that.
+    #[must_use]
+    pub fn clock_hold(&self) -> Option<i64> {
+        self.parts.context.clock_hold.by_millis()
     }
 
     /// Name of this server in its realm.
@@ -164,6 +198,12 @@ impl ControlHandle {
     pub fn realm_name(&self) -> Option<&Name> {
         self.parts.realm.as_ref().map(|realm| &realm.own)
     }
+}
+
+/// The record of a server, for the others.
+fn server_record(plan: &RealmPlan, address: String) -> ServerRecord {
+    let (version, formats) = (env!("CARGO_PKG_VERSION").to_owned(), vec![FORMAT]);
+    ServerRecord { address, version, formats, zone: plan.zone.clone() }
 }
 
 /// Numbers of the last batches of all streams. None if the engine does not answer.

@@ -83,29 +83,21 @@ pub(crate) async fn join(
         return Err("the data directory belongs to another server or realm\n  hint: use an empty one".into());
     }
     let (restored, cluster_id) = compare(&realm, known_id, &found.state).await?;
-    if let Some(evidence) = restored {
-        tracing::error!(%evidence, "engine was restored from an older backup; this server owns nothing");
-        let head = realm.head(Stream::Shared).await?.ok_or(NO_REALM)?;
-        let (shared, positions) = (SharedStream::at(&realm, head), positions(&found));
-        return Ok(JoinedRealm {
-            realm,
-            clock,
-            is_new,
-            identity,
-            shared,
-            journal,
-            found,
-            positions,
-            restored,
-        });
-    }
-    let shared_head = catch_up(&realm, &journal, &found).await?;
-    journal.close()?;
-    drop(journal);
-    let (journal, found) = Journal::open(directory, &options)?;
-    remember_id(directory, cluster_id)?;
-    let positions = positions(&found);
-    let shared = SharedStream::at(&realm, shared_head);
+    let (journal, found, head) = match restored {
+        Some(evidence) => {
+            tracing::error!(%evidence, "engine was restored from an older backup; this server owns nothing");
+            (journal, found, realm.head(Stream::Shared).await?.ok_or(NO_REALM)?)
+        }
+        None => {
+            let head = catch_up(&realm, &journal, &found).await?;
+            journal.close()?;
+            drop(journal);
+            let (journal, found) = Journal::open(directory, &options)?;
+            remember_id(directory, cluster_id)?;
+            (journal, found, head)
+        }
+    };
+    let (shared, positions) = (SharedStream::at(&realm, head), positions(&found));
     Ok(JoinedRealm { realm, clock, is_new, identity, shared, journal, found, positions, restored })
 }
 

@@ -1,5 +1,5 @@
-//! Detection of an engine that was restored from an older backup. No server owns anything then, until an operator
-//! accepts the restore: decisions that were acknowledged are missing in the log.
+//! Detection of an engine that was restored from an older backup. No server owns anything then: decisions that were
+//! acknowledged are missing in the log.
 //!
 //! A server remembers the id of the cluster of its engine in its data directory, and compares the numbers of its copy
 //! with the heads of the log: when it joins, and all the time.
@@ -120,10 +120,7 @@ impl RestoreWatch {
 
     /// Owns nothing any more.
     fn halt(&self, evidence: RestoreEvidence) {
-        tracing::error!(
-            %evidence,
-            "engine was restored from an older backup; this server owns nothing until `forewarn realm accept-restore`"
-        );
+        tracing::error!(%evidence, "engine was restored from an older backup; this server owns nothing");
         let mut view = self.view.lock();
         view.restored = Some(evidence);
         view.driven.clear();

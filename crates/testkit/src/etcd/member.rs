@@ -82,6 +82,18 @@ impl EtcdMember {
         self.is_stopped = false;
     }
 
+    /// Copies the data of a member that does not run.
+    pub(super) fn copy_data(&self) {
+        copy_directory(&self.directory.join("data"), &self.directory.join("copy"));
+    }
+
+    /// Replaces the data of a member that does not run by the copy.
+    pub(super) fn restore_data(&self) {
+        let data = self.directory.join("data");
+        fs::remove_dir_all(&data).unwrap();
+        copy_directory(&self.directory.join("copy"), &data);
+    }
+
     fn log_file(&self) -> PathBuf {
         self.directory.join("log")
     }
@@ -168,6 +180,21 @@ impl EtcdMember {
 impl Drop for EtcdMember {
     fn drop(&mut self) {
         self.kill();
+    }
+}
+
+fn copy_directory(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    // Members accept no data that others can read.
+    fs::set_permissions(to, fs::metadata(from).unwrap().permissions()).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy_directory(&entry.path(), &target);
+        } else {
+            fs::copy(entry.path(), target).unwrap();
+        }
     }
 }
 

@@ -159,6 +159,23 @@ impl EtcdCluster {
         wait_until("the member of etcd knows a leader", || self.members[member].has_leader().then_some(()));
     }
 
+    /// Keeps a copy of the data of all members, for [`Self::restore`]. They do not run meanwhile.
+    pub fn back_up(&mut self) {
+        self.replace_data(EtcdMember::copy_data);
+    }
+
+    /// Starts all members with the data of [`Self::back_up`].
+    pub fn restore(&mut self) {
+        self.replace_data(EtcdMember::restore_data);
+    }
+
+    fn replace_data(&mut self, change: impl Fn(&EtcdMember)) {
+        self.members.iter_mut().for_each(EtcdMember::kill);
+        self.members.iter().for_each(change);
+        self.members.iter_mut().for_each(EtcdMember::start);
+        (0..self.members.len()).for_each(|member| self.wait_for_leader(member));
+    }
+
     /// Waits until a member knows a leader.
     pub fn wait_for_leader(&self, member: usize) {
         wait_until("the member of etcd knows a leader", || self.members[member].has_leader().then_some(()));
