@@ -25,6 +25,7 @@ mod plugins;
 mod ports;
 mod progress;
 mod properties;
+mod simulator;
 mod steps;
 mod suite;
 mod texts;
@@ -91,6 +92,9 @@ cargo xtask <command>
   fuzz [TARGET]     fuzz every parser of untrusted bytes, or one of them
         [--seconds N] for each target, from a random seed [default: 60]
         [--fixed]     use the seed and number of runs of the test command: the same inputs each time
+  sim               run seeds of the simulator: three servers of a realm, with faults
+        [--seeds N]   run N seeds [default: 500]
+        [--from SEED] run seeds from SEED on [default: 1, after those of sim/seeds.txt]
   mutants           mutate the rules and count the mutants that the tests catch
         [--sample N]  try about N mutants, spread evenly
         [--shard K/N] try the K-th of N parts, counted from 0
@@ -147,6 +151,7 @@ fn run(mut words: Words) -> Result<Outcome> {
         "tidy" => tidy::command(words),
         "texts" => texts::command(words),
         "bench" => bench::command(words),
+        "sim" => simulator::command(words),
         "fuzz" => fuzz::command(words),
         "mutants" => mutants::command(words),
         "break" => breakages::command(words),

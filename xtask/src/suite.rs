@@ -18,7 +18,7 @@ use crate::unpacked::NEWER_ETCD;
 use crate::words::{Usage, Words};
 use crate::{
     agent, api, azure, bench, breakages, dashboard, docs, fuzz, libvirt, machines, monitoring, mutants,
-    plugins, properties, tidy, tree, units,
+    plugins, properties, simulator, tidy, tree, units,
 };
 
 /// Enough for a rate that is right to within two percent or so; all of them take most of a day.
@@ -137,6 +137,9 @@ fn long(steps: &mut Steps) {
         let effort = Effort::Seconds(FUZZ_SECONDS_IN_LONG_RUN);
         steps.run(&format!("random fuzz: {target}"), || fuzz::run(Some(target), effort));
     }
+    for part in simulator::Part::all() {
+        steps.run(&format!("simulator, {part}"), || simulator::run_part(part));
+    }
     for first in (1..=machines::ROUNDS_IN_LONG_RUN).step_by(machines::ROUNDS_IN_PART as usize) {
         let last = first + machines::ROUNDS_IN_PART - 1;
         let step = format!("several machines, rounds {first} to {last}");
@@ -211,7 +214,7 @@ fn run_tests(packages: &[&str], profile: &str, environment: &[(&str, &str)]) -> 
 
 /// Whether a variable changes the amount or the seed of a test.
 fn is_of_tests(name: &str) -> bool {
-    ["PROPTEST_", "FOREWARN_KILL_", "FOREWARN_POWER_", "FOREWARN_MACHINES_"]
+    ["PROPTEST_", "FOREWARN_KILL_", "FOREWARN_POWER_", "FOREWARN_MACHINES_", "FOREWARN_SIM_"]
         .iter()
         .any(|prefix| name.starts_with(prefix))
 }

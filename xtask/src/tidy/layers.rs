@@ -6,7 +6,7 @@ use super::manifests::{Package, compiled_into};
 
 /// Every package, lowest layer first. A package depends on packages of lower layers only; those that only its tests
 /// need are free.
-pub(super) const LAYERS: [&[&str]; 10] = [
+pub(super) const LAYERS: [&[&str]; 11] = [
     &["types", "url", "processes", "cli-support", "reports", "dashboard"],
     &["lifecycle", "imds", "http-client", "ownership", "etcd"],
     &["control", "hypervisor", "metadata", "agent-core", "client", "conformance"],
@@ -18,6 +18,8 @@ pub(super) const LAYERS: [&[&str]; 10] = [
     &["bench", "fuzz", "xtask"],
     // Helpers for tests: a dependency of tests only.
     &["observer", "testkit"],
+    // A tool of developers, which observes.
+    &["sim"],
 ];
 
 /// Packages that must not be compiled into another, not even by way of a third.

@@ -74,17 +74,18 @@ impl Driver {
         self.held.batch.is_visible = true;
         self.unread = announced.into_iter().collect();
         self.remember_unshown(&self.unread.clone());
-        if self.unread.is_empty() || logged.number <= self.published_by_owner {
+        if self.unread.is_empty() || logged.number == self.published_by_owner {
             self.unread.clear();
             self.show_held();
         }
     }
 
-    /// The owner has published everything up to that batch.
+    /// The owner has published its state after that batch. An earlier batch is not shown: it may contain times that the
+    /// owner has moved in a later one.
     pub(super) fn follow_publication(&mut self, number: u64) {
         self.published_by_owner = self.published_by_owner.max(number);
         let is_held = self.journal.role() == Role::Follower && self.held.first_position.is_some();
-        if is_held && self.state.log_number() <= number {
+        if is_held && self.state.log_number() == number {
             self.unread.clear();
             self.show_held();
         }

@@ -13,6 +13,8 @@ mod fold_tests;
 mod following;
 mod installing;
 #[cfg(test)]
+mod following_tests;
+#[cfg(test)]
 mod isolation_tests;
 mod notice;
 mod publication;
@@ -89,7 +91,7 @@ pub(crate) struct Driver {
     logged: (Arc<ClusterState>, Chain),
     /// Announcements that another server may not show.
     unshown: UnshownBatches,
-    /// The owner has published everything up to this batch.
+    /// The last batch after which the owner has published its state.
     published_by_owner: u64,
     /// The audit log says that nothing starts for the sake of the clock.
     is_hold_noted: bool,

@@ -1,0 +1,85 @@
+//! Batches of the log that a follower shows, or does not show yet.
+
+use std::time::Duration;
+
+use forewarn_control::{Chain, ClusterId, Record, Stream, StreamPosition};
+use forewarn_lifecycle::{Command, Exposure, MaintenanceId, Now, Seed, Timestamp};
+use forewarn_ownership::{BatchId, Term};
+use forewarn_realm::{AuditMode, Batch};
+use forewarn_store::{AUDIT_RETENTION, Journal, Options};
+use tokio::sync::mpsc;
+
+use super::Driver;
+use super::tests::{context_of, solo_restart, start};
+use crate::clock::{Clock, Speed};
+use crate::initial_state::{InitialState, Readers};
+use crate::journal::JournalHandle;
+use crate::realm_log::StreamLog;
+
+const ID: ClusterId = ClusterId::DEFAULT;
+const WORK: MaintenanceId = MaintenanceId(0);
+
+/// A batch of an owner that decides commands, and does not know if VMs have read its announcements.
+fn batch(rules: &mut forewarn_lifecycle::Cluster, number: u64, now: Now, commands: &[Command]) -> Batch {
+    let position = StreamPosition { number, term: 1, records: number * 10 };
+    let mut records = vec![Record::positioned(now, Stream::Cluster(ID), position)];
+    for command in commands {
+        for change in rules.decide(now, command).unwrap() {
+            rules.evolve(now, &change);
+            records.push(Record::rules(now, ID, change));
+        }
+    }
+    records.extend(Record::unread(now, ID, &[WORK]));
+    Batch {
+        stream: Stream::Cluster(ID),
+        number,
+        term: Term(1),
+        id: BatchId([7; 16]),
+        records_before: 0,
+        mode: AuditMode::Append,
+        chain_before: Chain::default(),
+        records,
+        entries: Vec::new(),
+    }
+}
+
+impl Driver {
+    /// The time of the event as VMs read it.
+    fn shown_time(&self) -> Option<Timestamp> {
+        let snapshot = self.context.broadcasts.snapshot.load();
+        let work = snapshot.state.cluster(ID).unwrap().rules().maintenance(WORK)?;
+        Some(work.plan.not_before)
+    }
+}
+
+/// promise: N5
+#[tokio::test]
+async fn a_follower_shows_no_time_that_the_owner_has_moved_before_it_was_shown() {
+    let place = tempfile::tempdir().unwrap();
+    let options = Options::new(Seed([5; 16]), Now::at_millis(0));
+    let (journal, found) = Journal::open(place.path(), &options).unwrap();
+    let mut journal = JournalHandle::in_directory(place.path().to_owned(), journal, AUDIT_RETENTION);
+    let initial = InitialState::recovered(found, Readers::Present);
+    let context = context_of(&initial, Clock::virtual_at(start().wall, Speed(0)));
+    let (own, _) = mpsc::channel(1);
+    let (_, stream) = initial.clusters(&journal).remove(0);
+    let mut driver = Driver::new(ID, stream, context, own.downgrade());
+    driver.journal.set_log(StreamLog::Followed);
+
+    let (mut rules, later) = (driver.state.rules().clone(), start().plus(Duration::from_secs(20)));
+    let announced = batch(&mut rules, 1, start(), &solo_restart());
+    let exposure = Exposure::Unread { margin: Duration::ZERO };
+    let ensure = Command::EnsureNotice { maintenances: vec![WORK], exposure };
+    let moved = batch(&mut rules, 2, later, &[ensure]);
+    let time = rules.maintenance(WORK).unwrap().plan.not_before;
+
+    driver.follow(announced).await;
+    assert_eq!(driver.shown_time(), None);
+    // The owner has shown its state after the second batch, and never the one after the first.
+    driver.follow_publication(2);
+    assert_eq!(driver.shown_time(), None);
+    driver.follow(moved).await;
+    assert_eq!(driver.shown_time(), Some(time));
+    assert!(time >= later.wall.plus(Duration::from_mins(15)));
+    journal.close();
+}
