@@ -15,6 +15,7 @@ mod environments;
 mod fuzz;
 mod installs;
 mod libvirt;
+mod machines;
 mod markdown;
 mod monitoring;
 mod mutants;
@@ -57,6 +58,10 @@ cargo xtask <command>
   dashboard         run the tests of the dashboard in Chromium; a step of test. --pictures instead takes the pictures of
                     the guide, and of every page in every state, in target/dashboard/review
   libvirt           run the virsh driver with a libvirtd and guests of its own; a step of test
+  machines          run three servers on etcd, each in its own network, under faults, and check every answer; run az,
+                    Pacemaker's agent and curl while a server is killed; a step of test
+        [--rounds N]  the number of rounds [default: 10]
+        [--first N]   only rounds, from this seed on [default: 1, and the clients]
   disks             test the journal with power cuts, full disks and damaged files; steps of test
   costs             count instructions and allocations of commands, joining VMs and polls with valgrind; a step of test
   monitoring        check the alerts and the dashboard with promtool, and run the tests of the alerts; a step of test
@@ -133,6 +138,7 @@ fn run(mut words: Words) -> Result<Outcome> {
         "plugins" => words.done().and_then(|()| plugins::command()),
         "dashboard" => dashboard::command(words),
         "libvirt" => words.done().and_then(|()| libvirt::command()),
+        "machines" => machines::command(words),
         "disks" => words.done().and_then(|()| suite::run_disks()),
         "costs" => words.done().and_then(|()| suite::count_costs()),
         "monitoring" => words.done().and_then(|()| monitoring::check()),

@@ -17,8 +17,8 @@ use crate::tools::{CARGO_DENY, PROGRAM_TESTS, has_nextest, run_ignored};
 use crate::unpacked::NEWER_ETCD;
 use crate::words::{Usage, Words};
 use crate::{
-    agent, api, azure, bench, breakages, dashboard, docs, fuzz, libvirt, monitoring, mutants, plugins, tidy,
-    tree, units,
+    agent, api, azure, bench, breakages, dashboard, docs, fuzz, libvirt, machines, monitoring, mutants,
+    plugins, tidy, tree, units,
 };
 
 /// Enough for a rate that is right to within two percent or so; all of them take most of a day.
@@ -105,6 +105,7 @@ fn usual(steps: &mut Steps) {
     steps.run("plugins", plugins::command);
     steps.run("dashboard", dashboard::test);
     steps.run("libvirt", libvirt::command);
+    steps.run("several machines", || machines::run(machines::ROUNDS));
     steps.run("portable", agent::check_portable);
     steps.run("power cuts", || cut_power(POWER_CUTS));
     steps.run("full disks", fill_disks);
@@ -132,6 +133,11 @@ fn long(steps: &mut Steps) {
     for (target, _) in fuzz::RUNS {
         let effort = Effort::Seconds(FUZZ_SECONDS_IN_LONG_RUN);
         steps.run(&format!("random fuzz: {target}"), || fuzz::run(Some(target), effort));
+    }
+    for first in (1..=machines::ROUNDS_IN_LONG_RUN).step_by(machines::ROUNDS_IN_PART as usize) {
+        let last = first + machines::ROUNDS_IN_PART - 1;
+        let step = format!("several machines, rounds {first} to {last}");
+        steps.run(&step, || machines::run_rounds(first, machines::ROUNDS_IN_PART));
     }
     steps.run("more power cuts", || cut_power(POWER_CUTS_IN_LONG_RUN));
     steps.run("package to give", || deb::run(Build::Release));
@@ -188,7 +194,9 @@ fn run_tests(environment: &[(&str, &str)]) -> Result<Outcome> {
 
 /// Whether a variable changes the amount or the seed of a test.
 fn is_of_tests(name: &str) -> bool {
-    ["PROPTEST_", "FOREWARN_KILL_", "FOREWARN_POWER_"].iter().any(|prefix| name.starts_with(prefix))
+    ["PROPTEST_", "FOREWARN_KILL_", "FOREWARN_POWER_", "FOREWARN_MACHINES_"]
+        .iter()
+        .any(|prefix| name.starts_with(prefix))
 }
 
 /// A seed that no earlier run had.

@@ -107,6 +107,12 @@ pub enum ControlError {
     /// The cluster has changed since the request was planned: plan it again.
     #[error("the cluster has changed in the meantime; try again")]
     Outdated,
+    /// The engine of the realm has lost acknowledged commits: no server owns anything.
+    #[error(
+        "the engine was restored from an older backup: {0}\n  \
+         hint: `forewarn realm show`; `forewarn realm accept-restore` goes on with the restored state"
+    )]
+    EngineRestored(String),
     /// Nothing can be written now, or the server is stopping.
     #[error("not available now; try again")]
     Unavailable,

@@ -1,8 +1,8 @@
 //! Assignment of clusters to servers.
 //!
 //! A rendezvous hash of cluster and server name gives each cluster an order of the servers. A server that joins or
-//! leaves changes no other part of the order. Clusters change their server only by a takeover, a drain, a move, or the
-//! first assignment; a server that joins gets none by itself.
+//! leaves changes no other part of the order. Clusters change their server only by a takeover, a drain, a move, the
+//! return of a server that an operator prefers, or the first assignment; any other server that joins gets none by itself.
 
 use std::collections::BTreeSet;
 use std::hash::Hasher;
@@ -152,6 +152,22 @@ pub fn balance_moves(
     let mut moves = moves_to_first(&peers.live(now), owned);
     moves.retain(|one| one.to != *peers.own());
     moves
+}
+
+/// The moves of a server after which clusters are back at the servers that an operator prefers. A server that has just
+/// started or returned gets none yet.
+#[must_use]
+pub fn return_moves(
+    peers: &Peers,
+    now: Uptime,
+    owned: impl IntoIterator<Item = (ClusterId, Option<ServerName>)>,
+) -> Vec<ClusterMove> {
+    let settled = peers.settled(now);
+    let back = |(cluster, preferred): (ClusterId, Option<ServerName>)| {
+        let to = preferred.filter(|server| server != peers.own() && settled.contains(server))?;
+        Some(ClusterMove { cluster, to })
+    };
+    owned.into_iter().filter_map(back).collect()
 }
 
 fn moves_to_first(

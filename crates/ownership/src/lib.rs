@@ -44,7 +44,7 @@ mod writer;
 
 pub use assignment::{
     ATTEMPT_INTERVAL_MILLIS, Attempt, AttemptReason, ClusterMove, ClusterStanding, attempts, balance_moves,
-    drain_moves, order,
+    drain_moves, order, return_moves,
 };
 pub use clock::{ClockAnchor, HeadClock, REFRESH_MILLIS, StreamClock, StreamTimers, successor_clock};
 pub use ids::{BatchId, BootId, Revision, ServerName, Term, Uptime};

@@ -72,9 +72,14 @@ impl Peers {
     /// there are no others.
     #[must_use]
     pub fn candidates(&self, now: Uptime) -> BTreeSet<ServerName> {
-        let settled = self.presences(now).filter(|(_, present_millis)| *present_millis >= RETURN_MILLIS);
-        let settled: BTreeSet<_> = settled.map(|(name, _)| name.clone()).collect();
+        let settled = self.settled(now);
         if settled.is_empty() { self.live(now) } else { settled }
+    }
+
+    /// The live servers that have started or returned some time ago.
+    pub(crate) fn settled(&self, now: Uptime) -> BTreeSet<ServerName> {
+        let settled = self.presences(now).filter(|(_, present_millis)| *present_millis >= RETURN_MILLIS);
+        settled.map(|(name, _)| name.clone()).collect()
     }
 
     /// True if this server may take a stream from a server because it is silent. Otherwise two servers that cannot

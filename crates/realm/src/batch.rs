@@ -103,6 +103,13 @@ pub(crate) struct LogValue {
     content: Bytes,
 }
 
+impl EncodedBatch {
+    /// Bytes of all its values.
+    pub(crate) fn bytes(&self) -> usize {
+        self.log.len() + self.parts.iter().map(|(_, part)| part.len()).sum::<usize>()
+    }
+}
+
 impl Batch {
     /// The audit chain after its last entry.
     ///
@@ -127,6 +134,8 @@ fn batch_error(error: &AppendError) -> BatchError {
         AppendError::Unchained(link) => BatchError::Unchained(*link),
         AppendError::OtherStream
         | AppendError::OtherEntry
+        | AppendError::Earlier
+        | AppendError::Memory
         | AppendError::Full
         | AppendError::Failed(_)
         | AppendError::Moved(_)

@@ -11,6 +11,7 @@
 //!   P part/<stream>/<term>/<number>.<batch>/<i>   part of a large batch
 //!   P snapshot/<stream>/<term>.<base>.<id>/<i>    part of a state
 //!   P archived/<server>                           numbers on the disk of a server
+//!   P draining/<server>                           a server that gives its streams away
 //! ```
 //!
 //! Numbers have a fixed width, so that keys sort by number. Parts and snapshots carry an id, so that servers that write
@@ -80,6 +81,8 @@ pub enum RealmKey {
     Snapshot(Stream, SnapshotId, u32),
     /// The numbers of batches on the disk of a server.
     Archived(ServerName),
+    /// An operator's order to a server to give its streams away.
+    Draining(ServerName),
 }
 
 /// The key of a part of a large batch.
@@ -102,6 +105,7 @@ pub(crate) enum KeyFamily {
     Preferred,
     Head,
     Archived,
+    Draining,
 }
 
 impl Keyspace {
@@ -149,7 +153,7 @@ impl Keyspace {
         let between = |first: &str, end: &str| {
             KeySpan::between(format!("{}{first}", self.prefix), format!("{}{end}", self.prefix))
         };
-        // Archives, heads, logs, owners; then preferences, the realm, secrets, servers.
+        // Archives, drains, heads, logs, owners; then preferences, the realm, secrets, servers.
         [between("archived/", "part/"), between("preferred/", "snapshot/")]
     }
 
@@ -161,6 +165,7 @@ impl Keyspace {
             KeyFamily::Preferred => "preferred",
             KeyFamily::Head => "head",
             KeyFamily::Archived => "archived",
+            KeyFamily::Draining => "draining",
         };
         KeySpan::prefix(&format!("{}{name}/", self.prefix))
     }
@@ -233,6 +238,7 @@ impl fmt::Display for RealmKey {
             }
             Self::Snapshot(stream, id, part) => write!(out, "snapshot/{stream}/{id}/{part:06}"),
             Self::Archived(name) => write!(out, "archived/{name}"),
+            Self::Draining(name) => write!(out, "draining/{name}"),
         }
     }
 }
@@ -278,6 +284,7 @@ impl RealmKey {
                 Self::Snapshot(stream, id, part(words.next()?)?)
             }
             "archived" => Self::Archived(ServerName::new(words.next()?).ok()?),
+            "draining" => Self::Draining(ServerName::new(words.next()?).ok()?),
             _ => return None,
         };
         words.next().is_none().then_some(key)
@@ -343,6 +350,7 @@ mod tests {
             part,
             snapshot,
             names().prop_map(|name| RealmKey::Archived(name.into())),
+            names().prop_map(|name| RealmKey::Draining(name.into())),
         ]
     }
 

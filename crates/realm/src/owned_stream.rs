@@ -12,11 +12,9 @@ use crate::commit::{
     AnswerEvidence, CommitFate, NewBatch, details_after, engine_transaction, fate, fresh_id, send,
     shown_head, unexpected, write_parts,
 };
-use crate::engine::{EngineOperation, EngineTransaction, KeySpan};
 use crate::entry_tail::EntryTail;
 use crate::error::{CommitError, RealmError};
 use crate::head::{HeadDetails, KnownHead, SnapshotRef, StreamHead, StreamTime};
-use crate::keys::RealmKey;
 use crate::read::{ReadFrom, StreamContent};
 use crate::realm::{Attempts, Realm};
 use crate::snapshot::SnapshotWriting;
@@ -31,6 +29,8 @@ pub struct OwnedStream {
     stream: Stream,
     writer: Writer,
     tail: EntryTail,
+    /// Bytes of batches that this server has committed since the last stored state.
+    logged_bytes: usize,
 }
 
 /// The outcome of a commit to an owned stream.
@@ -70,7 +70,7 @@ pub enum MoveOutcome {
 impl OwnedStream {
     pub(crate) fn new(realm: &Realm, stream: Stream, writer: Writer) -> Self {
         let tail = EntryTail::at(writer.head().details.chain);
-        Self { realm: realm.clone(), stream, writer, tail }
+        Self { realm: realm.clone(), stream, writer, tail, logged_bytes: 0 }
     }
 
     #[must_use]
@@ -88,6 +88,12 @@ impl OwnedStream {
     #[must_use]
     pub fn known_head(&self) -> KnownHead {
         KnownHead { revision: self.writer.revision(), head: Box::new(self.writer.head().clone()) }
+    }
+
+    /// Bytes of batches that this server has committed since the last stored state.
+    #[must_use]
+    pub fn logged_bytes(&self) -> usize {
+        self.logged_bytes
     }
 
     /// Reads the content of the stream.
@@ -111,11 +117,13 @@ impl OwnedStream {
         if !write_parts(&self.realm, self.stream, self.writer.revision(), &encoded).await? {
             return self.deposed().await;
         }
+        let bytes = encoded.bytes();
         let payload = Some(encoded.log);
         self.writer.begin(Commit { batch, payload, details, clock })?;
         let outcome = self.settle().await?;
         if let CommitOutcome::Committed { .. } = outcome {
             self.tail.add(&heading, &new.entries);
+            self.logged_bytes = self.logged_bytes.saturating_add(bytes);
         }
         Ok(outcome)
     }
@@ -154,7 +162,9 @@ impl OwnedStream {
         let HeadDetails { wall, .. } = self.head().details;
         let wall = wall.max(time.wall);
         let details = HeadDetails { snapshot: Some(snapshot), wall, ..self.head().details.clone() };
-        self.change_head(details, time).await
+        let outcome = self.change_head(details, time).await?;
+        self.logged_bytes = 0;
+        Ok(outcome)
     }
 
     /// Deletes some batches up to a number, as far as the stored state covers them, and states that it has replaced.
@@ -185,17 +195,7 @@ impl OwnedStream {
     /// # Errors
     /// Fails if the engine is unavailable. It may be removed then: see [`Realm::delete_leftovers`].
     pub async fn remove(self) -> Result<bool, RealmError> {
-        let key = |key| self.realm.key(&key);
-        let head = key(RealmKey::Head(self.stream));
-        let keys = [head.clone(), key(RealmKey::Owner(self.stream)), key(RealmKey::Preferred(self.stream))];
-        let then = keys.map(|key| EngineOperation::Delete(KeySpan::one(key))).to_vec();
-        let guarded = EngineTransaction::guarded(head.clone(), self.writer.revision());
-        let otherwise = vec![EngineOperation::get(head)];
-        let answer = self.realm.repeat(&EngineTransaction { then, otherwise, ..guarded }).await?;
-        if !answer.succeeded && answer.reads.iter().any(|found| !found.is_empty()) {
-            return Ok(false);
-        }
-        self.realm.delete_leftovers(self.stream).await
+        self.realm.remove_stream(self.stream, &self.known_head()).await
     }
 
     async fn change_head(

@@ -1,5 +1,6 @@
 //! The handle of a realm: an engine, the keys in it, and the time limits of calls.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -12,7 +13,7 @@ use crate::engine::{
     TransactionAnswer,
 };
 use crate::error::RealmError;
-use crate::keys::{Keyspace, RealmKey};
+use crate::keys::{KeyFamily, Keyspace, RealmKey};
 use crate::records::{ArchivedNumbers, JsonRecord, ServerRecord};
 
 /// Maximum number of streams of a realm: the shared one and all clusters.
@@ -197,6 +198,30 @@ impl Realm {
     /// Fails if the engine is unavailable.
     pub async fn forget_archive(&self, name: &ServerName) -> Result<Revision, RealmError> {
         self.delete(&RealmKey::Archived(name.clone())).await
+    }
+
+    /// The servers that have an archive, with the numbers of the last batches on their disks.
+    ///
+    /// # Errors
+    /// Fails if the engine is unavailable.
+    pub async fn archives(&self) -> Result<BTreeMap<ServerName, ArchivedNumbers>, RealmError> {
+        let request = ReadRequest::new(self.keys.family(KeyFamily::Archived)).limit(STREAMS_MAX);
+        let entries = self.read(&request).await?.entries;
+        let archive = |entry: KeyValue| {
+            let Some(RealmKey::Archived(name)) = self.keys.parse(&entry.key) else { return None };
+            // A value that this program cannot read belongs to a server all the same.
+            Some((name, ArchivedNumbers::from_json(&entry.value).unwrap_or_default()))
+        };
+        Ok(entries.into_iter().filter_map(archive).collect())
+    }
+
+    /// Orders a server to give its streams away and to take none, or ends that order.
+    ///
+    /// # Errors
+    /// Fails if the engine is unavailable.
+    pub async fn set_draining(&self, name: &ServerName, is_on: bool) -> Result<Revision, RealmError> {
+        let key = RealmKey::Draining(name.clone());
+        if is_on { self.put(&key, name.to_json(), None).await } else { self.delete(&key).await }
     }
 
     /// Sets or removes the preferred owner of a stream.

@@ -100,6 +100,23 @@ impl Realm {
         Ok(if answer.succeeded { TrimProgress::Goes } else { TrimProgress::Outdated })
     }
 
+    /// Removes a stream whose head is known: head, owner, log and states. Returns false if its head is another one.
+    ///
+    /// # Errors
+    /// Fails if the engine is unavailable. It may be removed then: see [`Self::delete_leftovers`].
+    pub async fn remove_stream(&self, stream: Stream, known: &KnownHead) -> Result<bool, RealmError> {
+        let head = self.key(&RealmKey::Head(stream));
+        let keys = [head.clone(), self.key(&RealmKey::Owner(stream)), self.key(&RealmKey::Preferred(stream))];
+        let then = keys.map(|key| EngineOperation::Delete(KeySpan::one(key))).to_vec();
+        let guarded = EngineTransaction::guarded(head.clone(), known.revision);
+        let otherwise = vec![EngineOperation::get(head)];
+        let answer = self.repeat(&EngineTransaction { then, otherwise, ..guarded }).await?;
+        if !answer.succeeded && answer.reads.iter().any(|found| !found.is_empty()) {
+            return Ok(false);
+        }
+        self.delete_leftovers(stream).await
+    }
+
     /// Deletes everything that is left of a stream without a head. Returns false if the stream exists.
     ///
     /// # Errors

@@ -57,9 +57,14 @@ impl ApiListener {
 
     /// Loads its certificates. None without TLS.
     pub(crate) fn certificates(&self) -> Result<Option<Arc<Tls>>, TlsError> {
+        self.certificate_source().map(|source| Tls::open(source.clone())).transpose()
+    }
+
+    /// The source of its certificates. None without TLS.
+    pub(crate) fn certificate_source(&self) -> Option<&Source> {
         match self {
-            Self::Tls(_, source) => Tls::open(source.clone()).map(Some),
-            Self::Open(_) | Self::Tokens(_) | Self::Unix(_) => Ok(None),
+            Self::Tls(_, source) => Some(source),
+            Self::Open(_) | Self::Tokens(_) | Self::Unix(_) => None,
         }
     }
 

@@ -124,6 +124,7 @@ fn refused(error: &ControlError) -> ApprovalError {
         | ControlError::Outdated
         | ControlError::Unclaimed
         | ControlError::ClusterFailed(_)
+        | ControlError::EngineRestored(_)
         | ControlError::Unavailable => ApprovalError::Unavailable,
     }
 }

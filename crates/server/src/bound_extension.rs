@@ -47,8 +47,8 @@ pub(crate) struct OpenExtension {
 }
 
 impl BoundExtension {
-    /// Binds the address of an extension and prepares its API.
-    pub(crate) fn bind(extension: HttpExtension) -> Result<Self, StartError> {
+    /// Binds the address of an extension and prepares its API, with its secret in a realm.
+    pub(crate) fn bind(extension: HttpExtension, secret: Option<&[u8]>) -> Result<Self, StartError> {
         let HttpExtension { name, clients, listen, hosts, refusals, api } = extension;
         let bound = match listen {
             None => None,
@@ -61,7 +61,7 @@ impl BoundExtension {
         let listener = bound
             .as_ref()
             .map(|(bound, tls)| TlsListener { port: bound.address.port(), tls: Arc::clone(tls) });
-        let routes = api.open(listener).map_err(StartError::Extension)?;
+        let routes = api.open(listener, secret).map_err(StartError::Extension)?;
         Ok(Self { name, host_names: HostNames::new(hosts), refusals, routes, bound })
     }
 
@@ -132,7 +132,11 @@ mod tests {
     struct TestApi;
 
     impl ExtensionApi for TestApi {
-        fn open(self: Box<Self>, _: Option<TlsListener>) -> Result<ExtensionRoutesRef, ExtensionError> {
+        fn open(
+            self: Box<Self>,
+            _: Option<TlsListener>,
+            _: Option<&[u8]>,
+        ) -> Result<ExtensionRoutesRef, ExtensionError> {
             Ok(Arc::new(*self))
         }
     }
@@ -160,7 +164,7 @@ mod tests {
 
     #[tokio::test]
     async fn an_operator_listener_hands_an_extension_its_paths() {
-        let extension = BoundExtension::bind(extension()).unwrap();
+        let extension = BoundExtension::bind(extension(), None).unwrap();
         assert_eq!(extension.url(), None);
         let clock = Clock::virtual_at(Timestamp::from_millis(0), Speed(0));
         let (control, host_names) = (ControlHandle::simulated(Seed([0; 16]), clock), HostNames::default());
@@ -180,7 +184,8 @@ mod tests {
         let source = Source::SelfSigned { directory, names: Vec::new(), address: None };
         let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let address = taken.local_addr().unwrap();
-        let bound = BoundExtension::bind(HttpExtension { listen: Some((address, source)), ..extension() });
+        let bound = HttpExtension { listen: Some((address, source)), ..extension() };
+        let bound = BoundExtension::bind(bound, None);
         let problem = bound.err().map(|problem| problem.to_string());
         assert_eq!(problem, Some(format!("cannot listen for tests: {address}")));
     }

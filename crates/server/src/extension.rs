@@ -42,11 +42,16 @@ pub struct ExtensionSettings {
 
 /// An API that is not open yet.
 pub trait ExtensionApi: Debug + Send {
-    /// Prepares the API. The journal is open, and the address of its own listener is bound.
+    /// Prepares the API. The journal is open, and the address of its own listener is bound. `secret` is a random secret
+    /// that all servers of a realm share; there is none outside of a realm.
     ///
     /// # Errors
     /// Returns an error if the API cannot be served; the server does not start then.
-    fn open(self: Box<Self>, listener: Option<TlsListener>) -> Result<ExtensionRoutesRef, ExtensionError>;
+    fn open(
+        self: Box<Self>,
+        listener: Option<TlsListener>,
+        secret: Option<&[u8]>,
+    ) -> Result<ExtensionRoutesRef, ExtensionError>;
 }
 
 /// Routes of an extension.

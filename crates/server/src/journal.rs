@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use forewarn_control::{AuditEntry, Record, Stream, StreamPosition};
 use forewarn_lifecycle::{Now, Seed};
-use forewarn_realm::{AuditMode, Batch, SharedStream};
+use forewarn_realm::{AuditMode, Batch, OwnerRecord, ServerName, SharedStream};
 use forewarn_store::{
     AUDIT_RETENTION, AppendError, Appended, AuditCheck, AuditLogReader, CopyError, IfMissing, Journal,
     Options, Reach, RecentLog, Recovered, StreamState,
@@ -290,6 +290,11 @@ impl StreamJournal {
     /// The place of the next batch in the log of a realm, with so many records. None outside of one.
     pub(crate) async fn next_position(&self, records: usize) -> Option<StreamPosition> {
         self.log.next_position(records).await
+    }
+
+    /// Gives the stream to another server of the realm.
+    pub(crate) async fn hand_over(&self, to: &ServerName, clock: &Clock) -> Result<OwnerRecord, CommitError> {
+        self.log.hand_over(to, clock).await
     }
 
     /// Batches of the shared stream that the journal lacks.

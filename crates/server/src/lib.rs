@@ -42,6 +42,7 @@ pub mod operator;
 mod publication;
 mod realm;
 mod realm_log;
+mod realm_secrets;
 mod rejections;
 mod replacement;
 mod resource_groups;

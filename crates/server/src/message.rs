@@ -9,7 +9,7 @@ use forewarn_control::request::{ClusterRequest, Reply, RequestContext, SharedReq
 use forewarn_control::shared::SharedState;
 use forewarn_control::{ClockChange, ClusterId, ClusterState, ControlError};
 use forewarn_lifecycle::{MaintenanceId, Now, Seed, Target, Timestamp};
-use forewarn_realm::Batch;
+use forewarn_realm::{Batch, OwnerRecord, ServerName};
 use forewarn_store::CopyError;
 use forewarn_types::{Moment, Span};
 use tokio::sync::oneshot;
@@ -81,6 +81,11 @@ pub(crate) enum ClusterMessage {
     },
     /// Another server owns the cluster.
     Disown,
+    /// This server gives the cluster to another one. Replied to with the new owner, or None if it stays or is lost.
+    HandOver {
+        to: ServerName,
+        reply: oneshot::Sender<Option<OwnerRecord>>,
+    },
     /// The journal was opened again.
     Reopened {
         start: StreamStart<ClusterState>,

@@ -6,8 +6,8 @@ use forewarn_control::{AuditEntry, Chain, Record, StreamPosition};
 use forewarn_lifecycle::Steady;
 use forewarn_ownership::{BootId, ClockAnchor, HeadClock};
 use forewarn_realm::{
-    AuditMode, Batch, CommitFate, CommitOutcome, NewBatch, OwnedStream, SharedOutcome, SharedStream,
-    StreamHead, StreamPosition as LogPosition, StreamTime,
+    AuditMode, Batch, CommitFate, CommitOutcome, MoveOutcome, NewBatch, OwnedStream, OwnerRecord, ServerName,
+    SharedOutcome, SharedStream, StreamHead, StreamPosition as LogPosition, StreamTime,
 };
 use forewarn_store::AppendError;
 use tokio::sync::Mutex;
@@ -91,6 +91,16 @@ impl StreamLog {
                 Ok(SharedOutcome::Behind { .. }) => Err(CommitError::Behind),
                 Err(error) => Err(CommitError::NotCommitted(error.to_string())),
             },
+        }
+    }
+
+    /// Gives the stream to another server, and waits until the outcome is known.
+    pub(crate) async fn hand_over(&self, to: &ServerName, clock: &Clock) -> Result<OwnerRecord, CommitError> {
+        let Self::Owned(owned) = self else { return Err(CommitError::Fenced(CommitFate::NotApplied)) };
+        match owned.lock().await.hand_over(to, stream_time(clock)).await {
+            Ok(MoveOutcome::Moved { to, .. }) => Ok(to),
+            Ok(MoveOutcome::Fenced { .. }) => Err(CommitError::Fenced(CommitFate::NotApplied)),
+            Err(error) => Err(CommitError::NotCommitted(error.to_string())),
         }
     }
 

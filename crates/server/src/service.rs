@@ -32,6 +32,7 @@ use crate::fleet_loading::{load_fleet, load_realm_fleet};
 use crate::hypervisor::{Hypervisor, MachineDriver};
 use crate::operator::{self, HostNames};
 use crate::realm::RealmPlan;
+use crate::realm_secrets::{extension_secret, share_authority};
 use crate::start_error::StartError;
 use crate::stream_thread::StreamThread;
 use crate::telemetry::Telemetry;
@@ -185,8 +186,8 @@ impl Service {
             Threads::start(&endpoint, plan.threads, metadata_listeners).map_err(StartError::Threads)?;
         control.documents_are_readable().await;
         let (stop, stopped) = watch::channel(false);
-        let extensions = plan.extensions.into_iter().map(BoundExtension::bind);
-        let extensions = extensions.collect::<Result<Vec<_>, _>>()?;
+        share_authority(&control, &plan.api, &plan.extensions).await?;
+        let extensions = bind_extensions(&control, plan.extensions).await?;
         let about = ServerView {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             mode: plan.mode.to_owned(),
@@ -295,6 +296,7 @@ impl Service {
 
     /// Stops: accepts no more requests, answers the open ones, and ends within a few seconds.
     pub async fn stop(self) {
+        self.control.leave_realm().await;
         self.stop.send_replace(true);
         let threads = self.threads;
         let stopping = tokio::task::spawn_blocking(move || threads.stop());
@@ -387,6 +389,18 @@ impl OperatorListeners<'_> {
         }
         Ok((opened, tls))
     }
+}
+
+async fn bind_extensions(
+    control: &ControlHandle,
+    extensions: Vec<HttpExtension>,
+) -> Result<Vec<BoundExtension>, StartError> {
+    let mut bound = Vec::with_capacity(extensions.len());
+    for extension in extensions {
+        let secret = extension_secret(control, extension.name).await?;
+        bound.push(BoundExtension::bind(extension, secret.as_deref())?);
+    }
+    Ok(bound)
 }
 
 fn open(

@@ -339,6 +339,8 @@ impl AuditStore {
             | AppendError::OtherStream
             | AppendError::Unchained(_)
             | AppendError::OtherEntry
+            | AppendError::Earlier
+            | AppendError::Memory
             | AppendError::Closed) => Err(other),
         }
     }
@@ -390,27 +392,27 @@ impl AuditStore {
         Ok((file, PendingEntries::read(journal, &self.journal_path)?))
     }
 
-    /// Files and settles everything: nothing is hidden any more.
+    /// Files and settles everything that is not hidden. `hidden` has the last number that readers see, by stream: later
+    /// ones may still be replaced when the journal is opened again.
     pub(crate) fn finish(
         &mut self,
         journal: &Connection,
-        swept: u64,
+        (hidden, swept): (&BTreeMap<StreamKey, u64>, u64),
         check_names: impl FnOnce() -> Result<(), AppendError>,
     ) -> Result<(), AppendError> {
-        let hidden = BTreeMap::new();
         self.wait_for_file()?;
-        while self.can_file(&hidden, 1) {
-            self.begin_filing(journal, (&hidden, swept), SweptEntries::Keep, None)?;
+        while self.can_file(hidden, 1) {
+            self.begin_filing(journal, (hidden, swept), SweptEntries::Keep, None)?;
             self.wait_for_file()?;
         }
         while self.can_remove(swept, 1) {
-            self.begin_filing(journal, (&hidden, swept), SweptEntries::Remove, None)?;
+            self.begin_filing(journal, (hidden, swept), SweptEntries::Remove, None)?;
             self.wait_for_file()?;
         }
         // What is in a file without a name is lost with the process.
         check_names()?;
         let settlement = Some(LogAfterCheckpoint::Emptied);
-        self.begin_filing(journal, (&hidden, swept), SweptEntries::Keep, settlement)?;
+        self.begin_filing(journal, (hidden, swept), SweptEntries::Keep, settlement)?;
         self.wait_for_file()
     }
 
@@ -551,7 +553,7 @@ mod tests {
         assert_eq!((store.damage(), store.health.clone()), (None, FilingHealth::Files));
         assert_eq!((store.pending.unfiled(), store.pending.unsettled()), (5, 0), "all are compared");
         file(&mut store);
-        store.finish(&journal, 0, || Ok(())).unwrap();
+        store.finish(&journal, (&hidden, 0), || Ok(())).unwrap();
         assert_eq!((store.damage(), store.pending.unfiled()), (None, 0));
         // Settled entries are not filed again.
         store.pause("the disk is away");

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
 
 use forewarn_control::shared::SharedState;
-use forewarn_control::{AuditEntry, ClusterState, Entry, Record, StateRow, Stream};
+use forewarn_control::{AuditEntry, Chain, ClusterState, Entry, Record, StateRow, Stream};
 use forewarn_lifecycle::Now;
 
 use crate::audit_log::{AuditQuery, ReadError, ReadReply};
@@ -105,6 +105,41 @@ pub(crate) enum PendingWrite {
     Fold { stream: StreamKey, state: StreamState },
     /// Removes the records and rows of a stream.
     Forget { stream: StreamKey },
+    /// Replaces everything of a stream by a later state.
+    Install(Install),
+    /// Writes audit entries that were missing.
+    Fill(Filling),
+}
+
+/// A state of a stream at a later place than this journal has, and the callback for the outcome.
+pub(crate) struct Install {
+    pub(crate) stream: StreamKey,
+    pub(crate) state: InstalledState,
+    pub(crate) reply: AppendReply,
+}
+
+/// A state of a stream that another journal has, at one place of the stream.
+#[derive(Clone, Debug)]
+pub struct InstalledState {
+    pub state: StreamState,
+    /// Number of records of the stream up to it.
+    pub records: u64,
+    /// End of the audit log at that state. Entries before it may be missing in this journal.
+    pub chain: Chain,
+    /// The clocks at that state.
+    pub clock: Now,
+}
+
+/// The last entries of a gap, and the callback for the outcome.
+pub(crate) struct Filling {
+    pub(crate) stream: StreamKey,
+    /// The entry before them.
+    pub(crate) before: Chain,
+    /// The last of them.
+    pub(crate) end: Chain,
+    /// Entries, and each as a line.
+    pub(crate) entries: Vec<(Arc<AuditEntry>, String)>,
+    pub(crate) reply: AppendReply,
 }
 
 /// Records of a stream with their audit entries, and the callback for the outcome.
@@ -215,16 +250,20 @@ fn slice_of<T>(rest: &[T], length: impl Fn(&T) -> usize) -> &[T] {
 impl PendingWrite {
     pub(crate) fn stream(&self) -> StreamKey {
         match self {
-            Self::Append(Append { stream, .. }) | Self::Fold { stream, .. } | Self::Forget { stream } => {
-                *stream
-            }
+            Self::Append(Append { stream, .. })
+            | Self::Fold { stream, .. }
+            | Self::Forget { stream }
+            | Self::Install(Install { stream, .. })
+            | Self::Fill(Filling { stream, .. }) => *stream,
         }
     }
 
     /// The callback, if it has one.
     pub(crate) fn into_reply(self) -> Option<AppendReply> {
         match self {
-            Self::Append(Append { reply, .. }) => Some(reply),
+            Self::Append(Append { reply, .. })
+            | Self::Install(Install { reply, .. })
+            | Self::Fill(Filling { reply, .. }) => Some(reply),
             Self::Fold { .. } | Self::Forget { .. } => None,
         }
     }
@@ -232,7 +271,8 @@ impl PendingWrite {
     pub(crate) fn bytes(&self) -> usize {
         match self {
             Self::Append(append) => append.bytes(),
-            Self::Fold { .. } | Self::Forget { .. } => 0,
+            Self::Fill(filling) => filling.entries.iter().map(|(_, line)| line.len()).sum(),
+            Self::Fold { .. } | Self::Forget { .. } | Self::Install(_) => 0,
         }
     }
 
@@ -240,7 +280,7 @@ impl PendingWrite {
     pub(crate) fn is_large(&self) -> bool {
         match self {
             Self::Append(append) => append.is_large(),
-            Self::Fold { .. } | Self::Forget { .. } => false,
+            Self::Fold { .. } | Self::Forget { .. } | Self::Install(_) | Self::Fill(_) => false,
         }
     }
 
@@ -248,7 +288,9 @@ impl PendingWrite {
     pub(crate) fn as_large_append(&mut self) -> Option<&mut Append> {
         match self {
             Self::Append(append) if append.is_large() => Some(append),
-            Self::Append(_) | Self::Fold { .. } | Self::Forget { .. } => None,
+            Self::Append(_) | Self::Fold { .. } | Self::Forget { .. } | Self::Install(_) | Self::Fill(_) => {
+                None
+            }
         }
     }
 }

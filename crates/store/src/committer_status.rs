@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 use std::sync::atomic::AtomicU64;
 
+use forewarn_control::Stream;
+
 use crate::audit_check::AuditCheck;
 use crate::error::AppendError;
 use crate::heading::JournalHeading;
@@ -24,6 +26,8 @@ pub(crate) struct CommitterStatus {
     /// Last number that readers see, of streams with hidden entries.
     pub(crate) hidden: Mutex<BTreeMap<StreamKey, u64>>,
     pub(crate) audit_check: Mutex<AuditCheck>,
+    /// First and last number of the newest entries that are missing, by stream.
+    pub(crate) missing: Mutex<BTreeMap<Stream, (u64, u64)>>,
 }
 
 impl CommitterStatus {
@@ -36,6 +40,7 @@ impl CommitterStatus {
             failure: Mutex::new(None),
             hidden: Mutex::default(),
             audit_check: Mutex::default(),
+            missing: Mutex::default(),
         }
     }
 }

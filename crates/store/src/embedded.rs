@@ -1,5 +1,7 @@
 //! A journal in a directory: opens it, and sends requests to its committer.
 
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc;
@@ -10,14 +12,15 @@ use forewarn_control::{AuditEntry, Chain, ENTRY_BYTES_MAX, Record, Stream};
 use forewarn_lifecycle::Now;
 
 use crate::audit_check::AuditCheck;
+use crate::audit_log::AuditView;
 use crate::audit_log_reader::AuditLogReader;
 use crate::audit_store::AuditStore;
 use crate::codec::{RECORD_BYTES_MAX, to_bytes};
 use crate::commit::CommitState;
 use crate::committer::Committer;
 use crate::committer_request::{
-    Append, AppendCallback, AppendReply, Appended, AuditWrite, CommitterQueue, CommitterRequest,
-    PendingWrite, StreamState, check_stream,
+    Append, AppendCallback, AppendReply, Appended, AuditWrite, CommitterQueue, CommitterRequest, Filling,
+    Install, InstalledState, PendingWrite, StreamState, check_stream,
 };
 use crate::committer_status::CommitterStatus;
 use crate::creation::create_empty;
@@ -25,12 +28,17 @@ use crate::database::CheckDepth;
 use crate::error::{AppendError, CopyError, OpenError};
 use crate::filer::Filer;
 use crate::files::{Directory, NamedFiles};
-use crate::heading::later;
+use crate::heading::{Headings, later};
 use crate::lock::lock;
-use crate::options::{IfMissing, Options};
+use crate::options::{IfMissing, Options, UnreadEntries};
+use crate::pending::PendingEntries;
 use crate::reach::{self, Reach, ReachFile};
 use crate::recover::{OpenedJournal, Recovered, open_and_recover, remove_leftovers};
+use crate::stream_key::StreamKey;
 use crate::upgrade;
+
+/// Runs of entries that the rewrites of one batch may have left: each of them begins a new one.
+const RUNS_REPLACED_MAX: usize = 8;
 
 /// Handle of a journal in a directory.
 #[derive(Debug)]
@@ -61,7 +69,12 @@ impl Embedded {
         let mut audit = AuditStore::open(&directory, (audit, pending), (&connection, &headings))?;
         audit.pending().remove_leftovers(&connection).map_err(failed)?;
         let unknown = remove_leftovers(&connection, &headings, &recovered.state).map_err(failed)?;
-        let reach = ReachFile::open(&directory, recorded, &Reach::of(&headings.journal))?;
+        let hidden = match options.unread {
+            UnreadEntries::Shown => BTreeMap::new(),
+            UnreadEntries::Hidden => replaceable(&recovered, (&headings, audit.pending())),
+        };
+        let end = shown_reach(&headings, &audit.view(&connection), &hidden);
+        let reach = ReachFile::open(&directory, recorded, &end)?;
         let files = NamedFiles::of(&directory, audit.state())?;
         let (requests, inbox) = CommitterQueue::new();
         let requests = Arc::new(requests);
@@ -73,6 +86,7 @@ impl Embedded {
         }));
         let work = CommitState::new((headings, audit), &unknown, (reach, files), options);
         let status = Arc::clone(work.status());
+        (*lock(&status.hidden), *lock(&status.reach)) = (hidden, end);
         let committer = Committer::new(connection, directory, inbox, work);
         let thread = thread::Builder::new().name("forewarn-journal".to_owned());
         let thread = thread.spawn(move || committer.run());
@@ -123,8 +137,38 @@ impl Embedded {
         }
     }
 
+    pub(crate) fn install_then(&self, stream: Stream, state: InstalledState, done: AppendCallback) {
+        let (stream, reply) = (stream.into(), AppendReply::new(done));
+        self.write(PendingWrite::Install(Install { stream, state, reply }));
+    }
+
+    pub(crate) fn fill_then(
+        &self,
+        stream: Stream,
+        before: Chain,
+        entries: &[Arc<AuditEntry>],
+        done: AppendCallback,
+    ) {
+        let reply = AppendReply::new(done);
+        match encode(stream, &[], entries)
+            .and_then(|(_, entries, _)| Ok((end_after(before, &entries)?, entries)))
+        {
+            Ok((end, entries)) => {
+                let stream = stream.into();
+                self.write(PendingWrite::Fill(Filling { stream, before, end, entries, reply }));
+            }
+            Err(error) => reply.send(Err(error)),
+        }
+    }
+
+    pub(crate) fn missing_entries(&self) -> BTreeMap<Stream, RangeInclusive<u64>> {
+        let missing = lock(&self.status.missing);
+        missing.iter().map(|(stream, (first, last))| (*stream, *first..=*last)).collect()
+    }
+
     pub(crate) fn hide_entries_after(&self, stream: Stream, number: u64) {
-        lock(&self.status.hidden).insert(stream.into(), number);
+        let mut hidden = lock(&self.status.hidden);
+        hidden.entry(stream.into()).and_modify(|last| *last = number.min(*last)).or_insert(number);
     }
 
     pub(crate) fn show_all_entries(&self, stream: Stream) {
@@ -207,7 +251,41 @@ impl Drop for Embedded {
     }
 }
 
+/// The chain after entries that continue another one. All but the first are verified.
+fn end_after(before: Chain, entries: &[(Arc<AuditEntry>, String)]) -> Result<Chain, AppendError> {
+    let (Some((first, line)), Some((last, _))) = (entries.first(), entries.last()) else {
+        return Err(AppendError::OtherEntry);
+    };
+    let mut chain = before;
+    chain.verify_line(first, line)?;
+    Ok(Chain::at(last)?)
+}
+
 type EncodedAppend = (Vec<Vec<u8>>, Vec<(Arc<AuditEntry>, String)>, Option<Now>);
+
+/// The last number that readers see, of streams that end with announcements which no VM may have read.
+fn replaceable(
+    recovered: &Recovered,
+    (headings, pending): (&Headings, &PendingEntries),
+) -> BTreeMap<StreamKey, u64> {
+    let streams = recovered.unread.iter().map(|(id, _)| StreamKey::from(Stream::Cluster(*id)));
+    let shown_to = |stream: StreamKey| {
+        let last = headings.get(stream)?.audit_chain.number;
+        Some((stream, pending.unfiled_tail(stream, last, RUNS_REPLACED_MAX).saturating_sub(1)))
+    };
+    streams.filter_map(shown_to).collect()
+}
+
+/// The end of a journal without the entries that may still be replaced.
+fn shown_reach(headings: &Headings, view: &AuditView<'_>, hidden: &BTreeMap<StreamKey, u64>) -> Reach {
+    let end = Reach::of(&headings.journal);
+    let shown_to = view.shown_to(hidden);
+    if shown_to >= end.audit_chain.number {
+        return end;
+    }
+    let link = view.link_at(headings, shown_to).unwrap_or(headings.journal.audit_swept);
+    Reach { audit_chain: link, ..end }
+}
 
 /// Verifies that entries continue the first one. The committer verifies the first: hashing takes time, and others wait
 /// for the committer.

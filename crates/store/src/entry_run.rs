@@ -23,6 +23,11 @@ impl Run {
         Self { stream, first, spans }
     }
 
+    /// Entries at these groups of positions.
+    pub(crate) fn at_spans(stream: StreamKey, first: u64, spans: Vec<(u64, u64)>) -> Self {
+        Self { stream, first, spans }
+    }
+
     /// First position, and count, of each group of entries with consecutive positions.
     pub(crate) fn spans(&self) -> &[(u64, u64)] {
         &self.spans

@@ -126,6 +126,12 @@ pub enum AppendError {
     /// An audit entry would replace one with another number or other subjects.
     #[error("an audit entry would replace another one")]
     OtherEntry,
+    /// A state is not later than the journal, or the stream is gone.
+    #[error("a state is older than the journal")]
+    Earlier,
+    /// The journal is in memory, and is not a copy of another one.
+    #[error("a journal in memory has no copy of a log")]
+    Memory,
     /// An earlier append has failed, or the journal was closed.
     #[error("the journal is closed: open it again")]
     Closed,
@@ -136,7 +142,12 @@ impl AppendError {
     #[must_use]
     pub fn is_of_the_append(&self) -> bool {
         match self {
-            Self::TooLarge(_) | Self::OtherStream | Self::Unchained(_) | Self::OtherEntry => true,
+            Self::TooLarge(_)
+            | Self::OtherStream
+            | Self::Unchained(_)
+            | Self::OtherEntry
+            | Self::Earlier
+            | Self::Memory => true,
             Self::Full | Self::Failed(_) | Self::Moved(_) | Self::Closed => false,
         }
     }

@@ -7,8 +7,9 @@ use forewarn_control::Chain;
 use forewarn_lifecycle::{Now, Seed, Timestamp};
 use rusqlite::{Connection, params};
 
+use crate::audit_gap::AuditGap;
 use crate::codec::seal::{self, SealLocation};
-use crate::codec::stored_struct;
+use crate::codec::{Malformed, Reader, Stored, Writer, stored_struct};
 use crate::error::OpenError;
 use crate::stream_key::StreamKey;
 
@@ -52,12 +53,41 @@ pub(crate) struct StreamHeading {
     pub(crate) audit_chain: Chain,
     /// Last audit entry that was swept: verification begins after it.
     pub(crate) swept: Chain,
+    /// Audit entries that are missing, in their order.
+    pub(crate) gaps: Vec<AuditGap>,
 }
 
 stored_struct! {
     JournalHeading { identity, created, clock, records, streams, audit_end, audit_swept }
-    StreamHeading { clock, last, base, generation, chunks, rows, begin, audit_chain, swept }
     Chain { number, hash }
+}
+
+/// Gaps follow only if there are any: most journals have none.
+impl Stored for StreamHeading {
+    fn write(&self, out: &mut Writer) {
+        let Self { clock, last, base, generation, chunks, rows, begin, audit_chain, swept, gaps } = self;
+        clock.write(out);
+        [last, base, generation, chunks, rows].into_iter().for_each(|number| number.write(out));
+        [begin, audit_chain, swept].into_iter().for_each(|chain| chain.write(out));
+        if !gaps.is_empty() {
+            gaps.write(out);
+        }
+    }
+
+    fn read(input: &mut Reader<'_>) -> Result<Self, Malformed> {
+        Ok(Self {
+            clock: Stored::read(input)?,
+            last: Stored::read(input)?,
+            base: Stored::read(input)?,
+            generation: Stored::read(input)?,
+            chunks: Stored::read(input)?,
+            rows: Stored::read(input)?,
+            begin: Stored::read(input)?,
+            audit_chain: Stored::read(input)?,
+            swept: Stored::read(input)?,
+            gaps: if input.left() > 0 { Stored::read(input)? } else { Vec::new() },
+        })
+    }
 }
 
 /// All headings of a journal.
@@ -67,6 +97,19 @@ pub(crate) struct Headings {
     streams: BTreeMap<StreamKey, StreamHeading>,
     /// Headings that are not written yet.
     changed: BTreeSet<StreamKey>,
+    /// Streams whose headings may have gaps.
+    gapped: BTreeSet<StreamKey>,
+}
+
+/// Entries with consecutive positions that are missing.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct MissingEntries<'a> {
+    pub(crate) stream: StreamKey,
+    pub(crate) gap: &'a AuditGap,
+    /// The first position.
+    pub(crate) first: u64,
+    /// The last position.
+    pub(crate) last: u64,
 }
 
 impl JournalHeading {
@@ -81,7 +124,25 @@ impl StreamHeading {
     /// The heading of a stream without records, whose audit log begins there.
     pub(crate) fn new(clock: Now, begin: Chain) -> Self {
         let (last, base, generation, chunks, rows) = (0, 0, 0, 0, 0);
-        Self { clock, last, base, generation, chunks, rows, begin, audit_chain: begin, swept: begin }
+        let (audit_chain, swept, gaps) = (begin, begin, Vec::new());
+        Self { clock, last, base, generation, chunks, rows, begin, audit_chain, swept, gaps }
+    }
+
+    /// The chain before an entry: the end of the gap before it, or the one that was found.
+    pub(crate) fn chain_before(&self, number: u64, found: Chain) -> Chain {
+        let gap = self.gaps.iter().find(|gap| gap.last().checked_add(1) == Some(number));
+        gap.map_or(found, |gap| gap.end)
+    }
+
+    /// The gap that lacks an entry.
+    pub(crate) fn gap_of(&self, number: u64) -> Option<&AuditGap> {
+        self.gaps.iter().find(|gap| gap.has_number(number))
+    }
+
+    /// Takes note that entries up to one are swept.
+    pub(crate) fn sweep(&mut self, swept: Chain) {
+        self.swept = swept;
+        self.gaps.retain(|gap| gap.last() > swept.number);
     }
 
     /// Drops the stored state and all records. The next generation may be the one of an unfinished fold.
@@ -108,7 +169,7 @@ pub(crate) fn later(one: Now, other: Now) -> Now {
 
 impl Headings {
     pub(crate) fn new(journal: JournalHeading) -> Self {
-        Self { journal, streams: BTreeMap::new(), changed: BTreeSet::new() }
+        Self { journal, streams: BTreeMap::new(), changed: BTreeSet::new(), gapped: BTreeSet::new() }
     }
 
     pub(crate) fn read(connection: &Connection, path: &Path) -> Result<Self, OpenError> {
@@ -128,8 +189,11 @@ impl Headings {
         while let Some(row) = rows.next().map_err(failed)? {
             let key = StreamKey::from_column(row.get(0).map_err(failed)?);
             let content: Vec<u8> = row.get(1).map_err(failed)?;
-            let heading = seal::open(SealLocation::StreamHead(key), &content)
+            let heading: StreamHeading = seal::open(SealLocation::StreamHead(key), &content)
                 .map_err(|error| OpenError::damaged(path, format!("the heading of {key}: {error}")))?;
+            if !heading.gaps.is_empty() {
+                headings.gapped.insert(key);
+            }
             headings.streams.insert(key, heading);
         }
         if headings.streams.len() as u64 != headings.journal.streams {
@@ -159,11 +223,36 @@ impl Headings {
         self.streams.iter().map(|(key, heading)| (*key, heading))
     }
 
+    /// The gap that lacks the entry at a position, its stream, and the last position of those that are missing around it.
+    pub(crate) fn gap_at(&self, position: u64) -> Option<MissingEntries<'_>> {
+        self.gaps().find_map(|(stream, gap)| {
+            let (first, last) = gap.span_at(position)?;
+            Some(MissingEntries { stream, gap, first, last })
+        })
+    }
+
+    /// First position and count of each group of entries that are missing.
+    pub(crate) fn missing_spans(&self) -> Vec<(u64, u64)> {
+        self.gaps().flat_map(|(_, gap)| gap.run.spans().iter().copied()).collect()
+    }
+
+    /// All gaps, with their streams.
+    pub(crate) fn gaps(&self) -> impl Iterator<Item = (StreamKey, &AuditGap)> {
+        let headings = self.gapped.iter().filter_map(|key| Some((*key, self.streams.get(key)?)));
+        headings.flat_map(|(key, heading)| heading.gaps.iter().map(move |gap| (key, gap)))
+    }
+
+    /// Adds a gap at the end of the audit log of a stream.
+    pub(crate) fn add_gap(&mut self, key: StreamKey, gap: AuditGap) {
+        self.gapped.insert(key);
+        self.get_mut(key).gaps.push(gap);
+    }
+
     /// Records that all audit entries are gone. The next ones continue the chains.
     pub(crate) fn drop_audit_log(&mut self) {
         self.journal.audit_swept = self.journal.audit_end;
         for (key, heading) in &mut self.streams {
-            heading.swept = heading.audit_chain;
+            heading.sweep(heading.audit_chain);
             self.changed.insert(*key);
         }
     }
@@ -187,6 +276,7 @@ impl Headings {
     /// Removes the heading of a stream of which nothing is left.
     pub(crate) fn remove(&mut self, connection: &Connection, key: StreamKey) -> rusqlite::Result<()> {
         self.streams.remove(&key);
+        self.gapped.remove(&key);
         self.changed.remove(&key);
         connection.prepare_cached("DELETE FROM stream WHERE stream = ?1")?.execute(params![key.column()])?;
         Ok(())

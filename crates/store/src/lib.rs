@@ -18,6 +18,7 @@
 
 mod audit_check;
 mod audit_file;
+mod audit_gap;
 mod audit_log;
 mod audit_log_reader;
 mod audit_store;
@@ -52,11 +53,13 @@ mod stream_key;
 mod transfer;
 mod upgrade;
 
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 
-use forewarn_control::{AuditEntry, Record, Stream};
+use forewarn_control::{AuditEntry, Chain, Record, Stream};
 
 use audit_log::RecentEntries;
 use committer_request::{AuditWrite, check_stream};
@@ -68,12 +71,12 @@ pub use audit_log::{
 };
 pub use audit_log_reader::AuditLogReader;
 pub use codec::{Malformed, record_from_content, record_from_stored, record_to_stored};
-pub use committer_request::{Appended, StreamState};
+pub use committer_request::{Appended, InstalledState, StreamState};
 pub use database::SyncMode;
 pub use embedded::Embedded;
 pub use error::{AppendError, CopyError, OpenError};
 pub use loss::{AcceptedLoss, LossKind, accept_loss};
-pub use options::{FILE_AFTER, FOLD_AFTER, IfMissing, LOG_BYTES, Options};
+pub use options::{FILE_AFTER, FOLD_AFTER, IfMissing, LOG_BYTES, Options, UnreadEntries};
 pub use reach::Reach;
 pub use recent_log::RecentLog;
 pub use recover::Recovered;
@@ -216,6 +219,71 @@ impl Journal {
         match self {
             Self::Memory(memory) => done(memory.append(stream, content, mode)),
             Self::Embedded(embedded) => embedded.append_then(stream, content, mode, Box::new(done)),
+        }
+    }
+
+    /// Replaces everything of a stream by a state that another journal has, at a later place of the stream, all or
+    /// nothing. Audit entries in between are missing from then on ([`Self::missing_entries`]); later ones are appended.
+    /// `done` is called like that of [`Self::append_then`].
+    pub fn install_then(
+        &self,
+        stream: Stream,
+        state: InstalledState,
+        done: impl FnOnce(Result<Appended, AppendError>) + Send + 'static,
+    ) {
+        match self {
+            Self::Memory(_) => done(Err(AppendError::Memory)),
+            Self::Embedded(embedded) => embedded.install_then(stream, state, Box::new(done)),
+        }
+    }
+
+    /// Installs a state, and waits until it is durable.
+    ///
+    /// # Errors
+    /// Fails if it could not be written, or is not later than the journal.
+    pub fn install(&self, stream: Stream, state: InstalledState) -> Result<Appended, AppendError> {
+        let (sender, receiver) = mpsc::sync_channel(1);
+        self.install_then(stream, state, move |outcome| drop(sender.send(outcome)));
+        receiver.recv().unwrap_or(Err(AppendError::Closed))
+    }
+
+    /// Writes audit entries that are missing: the last ones of their stream, in their order, after the entry `before`.
+    /// Their hashes lead to one that is known, or nothing is written. `done` is called like that of
+    /// [`Self::append_then`].
+    pub fn fill_then(
+        &self,
+        stream: Stream,
+        before: Chain,
+        entries: &[Arc<AuditEntry>],
+        done: impl FnOnce(Result<Appended, AppendError>) + Send + 'static,
+    ) {
+        match self {
+            Self::Memory(_) => done(Err(AppendError::Memory)),
+            Self::Embedded(embedded) => embedded.fill_then(stream, before, entries, Box::new(done)),
+        }
+    }
+
+    /// Writes audit entries that are missing, and waits until they are durable.
+    ///
+    /// # Errors
+    /// Fails if they could not be written, or are not the last ones that are missing.
+    pub fn fill(
+        &self,
+        stream: Stream,
+        before: Chain,
+        entries: &[Arc<AuditEntry>],
+    ) -> Result<Appended, AppendError> {
+        let (sender, receiver) = mpsc::sync_channel(1);
+        self.fill_then(stream, before, entries, move |outcome| drop(sender.send(outcome)));
+        receiver.recv().unwrap_or(Err(AppendError::Closed))
+    }
+
+    /// Numbers of audit entries that are missing because a state was installed, by stream: the newest of each.
+    #[must_use]
+    pub fn missing_entries(&self) -> BTreeMap<Stream, RangeInclusive<u64>> {
+        match self {
+            Self::Memory(_) => BTreeMap::new(),
+            Self::Embedded(embedded) => embedded.missing_entries(),
         }
     }
 

@@ -72,7 +72,18 @@ pub(crate) fn read_headings(connection: &Connection, path: &Path) -> Result<Head
     (journal.audit_end, journal.audit_swept) = (audit_chain, swept);
     let mut headings = Headings::new(journal);
     let begin = Chain::default();
-    let common = StreamHeading { clock, last, base, generation, chunks, rows, begin, audit_chain, swept };
+    let common = StreamHeading {
+        clock,
+        last,
+        base,
+        generation,
+        chunks,
+        rows,
+        begin,
+        audit_chain,
+        swept,
+        gaps: Vec::new(),
+    };
     headings.insert(StreamKey::COMMON, common);
     Ok(headings)
 }

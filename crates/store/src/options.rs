@@ -26,6 +26,17 @@ pub enum IfMissing {
     Refuse,
 }
 
+/// Treatment of the last audit entries of a stream that ends with announcements which no VM may have read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum UnreadEntries {
+    /// Readers see them: no rewrite follows.
+    #[default]
+    Shown,
+    /// The journal is a copy of a log: the next batch of the log may replace them. Readers see them after
+    /// [`crate::Journal::show_all_entries`].
+    Hidden,
+}
+
 /// Options for opening a journal.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
@@ -46,6 +57,8 @@ pub struct Options {
     pub audit_retention: Duration,
     /// End of the journal when this process last had it open: the journal must not end before.
     pub reached: Option<Reach>,
+    /// Treatment of entries that a rewrite may replace.
+    pub unread: UnreadEntries,
 }
 
 impl Options {
@@ -55,6 +68,7 @@ impl Options {
         let (missing, sync) = (IfMissing::Create, SyncMode::EachCommit);
         let (fold_after, log_bytes, audit_retention) = (FOLD_AFTER, LOG_BYTES, AUDIT_RETENTION);
         let file_after = FILE_AFTER;
-        Self { seed, now, missing, fold_after, log_bytes, file_after, sync, audit_retention, reached: None }
+        let (reached, unread) = (None, UnreadEntries::Shown);
+        Self { seed, now, missing, fold_after, log_bytes, file_after, sync, audit_retention, reached, unread }
     }
 }

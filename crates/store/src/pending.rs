@@ -284,10 +284,19 @@ impl PendingEntries {
         self.fileable(hidden).filter_map(first).any(|first| first <= position)
     }
 
-    /// The number of the first entry of a stream that is not filed.
-    pub(crate) fn first_unfiled(&self, stream: StreamKey) -> Option<u64> {
-        let of_stream = self.runs.values().filter(|one| one.run.stream == stream);
-        of_stream.map(|one| one.next).min()
+    /// The number of the first entry of a stream such that neither it nor any later one, up to the last one, is filed. Looks
+    /// at that many runs.
+    pub(crate) fn unfiled_tail(&self, stream: StreamKey, last: u64, runs: usize) -> u64 {
+        let mut first = last.saturating_add(1);
+        let ends_before = |one: &&PendingRun, first| one.run.stream == stream && one.run.end() == first;
+        for _ in 0..runs {
+            let Some(one) = self.runs.values().find(|one| ends_before(one, first)) else { break };
+            first = one.next;
+            if one.next > one.run.first {
+                break;
+            }
+        }
+        first
     }
 
     /// Takes the entries of a slice out of the memory, or reads them or the first of them with about that many bytes.

@@ -143,7 +143,9 @@ fn check_audit_file(
     check_structure(structure, &path, CheckDepth::Thorough).map_err(of_audit_file)?;
     audit.damage().map_or(Ok(()), |what| Err(damaged(what)))?;
     let swept = headings.journal.audit_swept.number;
-    audit.finish(journal, swept, || Ok(())).map_err(|error| damaged(&error.to_string()))?;
+    audit
+        .finish(journal, (&BTreeMap::new(), swept), || Ok(()))
+        .map_err(|error| damaged(&error.to_string()))?;
     audit.damage().map_or(Ok(()), |what| Err(damaged(what)))?;
     let file = audit.file().map_err(|what| damaged(&what.to_string()))?;
     check_audit_log(file, &path, headings).map_err(of_audit_file)

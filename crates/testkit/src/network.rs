@@ -10,8 +10,12 @@
 //! Needs root. Whatever a test leaves behind goes when its namespaces go.
 
 use std::ffi::OsStr;
+use std::fs::File;
+use std::os::fd::AsFd as _;
 use std::process::{self, Command};
 use std::sync::atomic::{AtomicU32, Ordering};
+
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 use crate::command::stdout_of;
 
@@ -26,6 +30,9 @@ pub struct Network {
     host: Namespace,
     machines: Vec<Namespace>,
 }
+
+/// Machines on one network, each of which reaches every other directly.
+pub struct Switch(Namespace);
 
 /// A network namespace of our own.
 pub struct Namespace(String);
@@ -48,6 +55,26 @@ impl Network {
 
     pub fn machine(&self, number: usize) -> &Namespace {
         &self.machines[number]
+    }
+}
+
+impl Switch {
+    pub fn new() -> Self {
+        let namespace = Namespace::new("switch");
+        namespace.ip(&["link", "add", "bridge", "type", "bridge"]);
+        namespace.ip(&["link", "set", "bridge", "up"]);
+        Self(namespace)
+    }
+
+    /// A machine with an address, such as `10.78.0.1/24`.
+    pub fn attach(&self, address: &str) -> Namespace {
+        let machine = Namespace::new("machine");
+        let link = format!("port{}", COUNTER.fetch_add(1, Ordering::Relaxed));
+        self.0.ip(&["link", "add", &link, "type", "veth", "peer", "name", "eth0", "netns", &machine.0]);
+        self.0.ip(&["link", "set", &link, "master", "bridge", "up"]);
+        machine.ip(&["addr", "add", address, "dev", "eth0"]);
+        machine.ip(&["link", "set", "eth0", "up"]);
+        machine
     }
 }
 
@@ -101,9 +128,25 @@ impl Namespace {
         command
     }
 
+    /// A way in for threads of this process.
+    pub fn entrance(&self) -> NamespaceEntrance {
+        NamespaceEntrance(File::open(format!("/run/netns/{}", self.0)).expect("the namespace exists"))
+    }
+
     /// What a line for the shell prints in here.
     pub fn shell(&self, line: &str) -> String {
         stdout_of(self.command("sh").args(["-c", line]))
+    }
+}
+
+/// The file of a network namespace.
+pub struct NamespaceEntrance(File);
+
+impl NamespaceEntrance {
+    /// Moves the calling thread into the namespace: its new connections begin there.
+    pub fn enter(&self) {
+        let kind = Some(LinkNameSpaceType::Network);
+        move_into_link_name_space(self.0.as_fd(), kind).expect("only root may");
     }
 }
 

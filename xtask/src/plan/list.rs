@@ -8,6 +8,7 @@ use crate::environments::{
     PYTEST, SCHEMATHESIS,
 };
 use crate::libvirt;
+use crate::machines::MACHINE_PROGRAMS;
 use crate::packages::{
     self, AGENT_PROGRAMS, BROWSER, KUBECTL, NODE, PROGRAMS, REAL_CLIENTS, SYSTEMD_ANALYZE, TRACER,
 };
@@ -78,6 +79,7 @@ fn debian_packages() -> (Vec<&'static str>, Steps) {
         ("plugins", [packages::missing_python(), packages::missing_programs(&NODE)].concat()),
         ("dashboard", packages::missing_programs(&BROWSER)),
         ("libvirt", packages::missing(&libvirt::INSTALLED)),
+        ("several machines", packages::missing(&MACHINE_PROGRAMS)),
         ("power cuts", strace.clone()),
         ("full disks", strace),
         ("costs", packages::missing_programs(&VALGRIND)),

@@ -34,6 +34,7 @@ pub(crate) fn of_problem(problem: &ControlError) -> ArmError {
         ControlError::Outdated
         | ControlError::Unclaimed
         | ControlError::ClusterFailed(_)
+        | ControlError::EngineRestored(_)
         | ControlError::Unavailable
         | ControlError::Elsewhere => ArmError::new(503, "ServiceUnavailable", text),
     }

@@ -31,7 +31,8 @@ pub struct ArmPlan {
     pub hosts: OwnHosts,
     /// Credentials that clients need.
     pub credentials: Credentials,
-    /// Directory of the key that signs tokens; none: the key is lost with the process.
+    /// Directory of the key that signs tokens; none: the key is lost with the process. The servers of a realm share a
+    /// key.
     pub key_dir: Option<PathBuf>,
     /// Directory id (`tid`) in tokens.
     pub directory: String,
@@ -59,19 +60,29 @@ impl ArmPlan {
         }
     }
 
-    /// The login of all listeners. Reads the key that signs tokens, or makes one.
-    pub(super) fn login(&self, listener: Option<TlsListener>) -> std::io::Result<Login> {
-        let signer = match &self.key_dir {
-            Some(directory) => Signer::kept_in(directory)?,
-            None => Signer::forgetful()?,
+    /// The login of all listeners. Tokens are signed with the key of the realm; outside of one, with the stored key, or a
+    /// new one.
+    pub(super) fn login(
+        &self,
+        listener: Option<TlsListener>,
+        secret: Option<&[u8]>,
+    ) -> std::io::Result<Login> {
+        let signer = match (secret, &self.key_dir) {
+            (Some(secret), _) => Signer::of_realm(secret),
+            (None, Some(directory)) => Signer::kept_in(directory)?,
+            (None, None) => Signer::forgetful()?,
         };
         Ok(Login { directory: self.directory.clone(), credentials: self.credentials, signer, listener })
     }
 }
 
 impl ExtensionApi for ArmPlan {
-    fn open(self: Box<Self>, listener: Option<TlsListener>) -> Result<ExtensionRoutesRef, ExtensionError> {
-        Ok(Arc::new(ArmRoutes(Arc::new(self.login(listener).map_err(SigningKeyError)?))))
+    fn open(
+        self: Box<Self>,
+        listener: Option<TlsListener>,
+        secret: Option<&[u8]>,
+    ) -> Result<ExtensionRoutesRef, ExtensionError> {
+        Ok(Arc::new(ArmRoutes(Arc::new(self.login(listener, secret).map_err(SigningKeyError)?))))
     }
 }
 

@@ -1,8 +1,8 @@
-//! Access tokens: JSON web tokens that this server signs, and that only this server verifies.
+//! Access tokens: JSON web tokens that this server signs, and that only this server verifies, or another one of its realm.
 //!
 //! ```text
 //!   header.claims.signature      signature = HMAC-SHA256 with the key of the operator's token behind it
-//!                                that key  = HMAC-SHA256 of the hash of that token, with the key of the server
+//!                                that key  = HMAC-SHA256 of the hash of that token, with the key of the server or realm
 //! ```
 //!
 //! A signed token is valid as long as the operator's token is: that one is looked up at every request. Neither another
@@ -93,6 +93,11 @@ impl Signer {
             }
             Err(error) => Err(error),
         }
+    }
+
+    /// A signer with the secret of a realm: a token of one server is valid on all of them.
+    pub(crate) fn of_realm(secret: &[u8]) -> Self {
+        Self::with(secret)
     }
 
     fn with(key: &[u8]) -> Self {
@@ -262,6 +267,19 @@ mod tests {
         for wrong in ["", ".", "..", "a.b.c", parts[1], &unsigned, &forged, &text[..text.len() - 1], &long] {
             assert_eq!(admit(&shared, wrong), Err(TokenError::Invalid), "{wrong}");
         }
+    }
+
+    /// promise: Z5
+    #[test]
+    fn a_token_of_one_server_of_a_realm_is_valid_on_the_others() {
+        let (shared, now) = (shared_with("secret", None), SystemTime::now());
+        let text = signed(&Signer::of_realm(&[5; KEY_BYTES]), &shared, Purpose::Access, now);
+        let admit = |key: u8| {
+            let signer = Signer::of_realm(&[key; KEY_BYTES]);
+            signer.admit(&shared, &text, Purpose::Access, (now, WALL)).map(|token| token.number)
+        };
+        assert!(admit(5).is_ok());
+        assert_eq!(admit(6), Err(TokenError::Invalid), "another realm");
     }
 
     proptest! {

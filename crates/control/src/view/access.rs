@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::command::enrolment::EnrolmentWord;
 use crate::command::named::{FailureWord, UnenrolledWord};
 use crate::command::schema;
+use crate::view::realm::ClusterOwnerView;
 use forewarn_types::{Moment, Span, list};
 
 /// A cluster.
@@ -25,6 +26,9 @@ pub struct ClusterView {
     /// The reason why the cluster takes no requests: its driver has failed. Absent if it works.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
+    /// The owner in a realm. Absent outside of a realm.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<ClusterOwnerView>,
 }
 
 /// A new cluster.
@@ -184,7 +188,7 @@ pub fn cluster_view(name: &Name, cluster: &Cluster, sees: Option<&dyn Fn(TenantI
     };
     let (tenants, machines) = (count(tenants), count(machines));
     let (name, brake) = (name.to_string(), cluster.brake().into());
-    ClusterView { name, hosts, tenants, machines, brake, failure: None }
+    ClusterView { name, hosts, tenants, machines, brake, failure: None, owner: None }
 }
 
 /// View of the settings of a cluster.

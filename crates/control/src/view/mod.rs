@@ -11,6 +11,7 @@ pub(crate) mod fleet;
 pub mod host_mode;
 pub(crate) mod outcome;
 pub(crate) mod pick;
+pub(crate) mod realm;
 pub(crate) mod rollout;
 pub(crate) mod sets;
 pub(crate) mod start;
@@ -32,6 +33,10 @@ pub use fleet::{
 pub use host_mode::MaintenanceModeView;
 pub use outcome::{Outcome, outcome};
 pub use pick::{pick_machine, pick_tenant};
+pub use realm::{
+    ClusterMoveRequest, ClusterOwnerView, DrainChange, DrainWord, EngineMemberView, FormatChange,
+    RealmServerView, RealmView, ServerStateWord, StreamView,
+};
 pub use rollout::{AwayView, RolloutView, rollout_view};
 pub use sets::{
     InstanceView, MachineSetSummary, MachineSetView, MemberView, ScaleSetSummary, ScaleSetView,

@@ -55,6 +55,7 @@ fn kind_of_option(path: &[&str], option: &str) -> Option<NameKind> {
         (_, "tenant" | "enrolled") => Some(NameKind::Tenant),
         (_, "host" | "hosts") | (["rollout", _], "add" | "remove") => Some(NameKind::Host),
         (_, "cluster") => Some(NameKind::Cluster),
+        (["cluster", "move"], "to") => Some(NameKind::Server),
         (_, "machine") => Some(NameKind::Machine),
         (_, "webhook") => Some(NameKind::Webhook),
         (_, "rollout") => Some(NameKind::Rollout),
@@ -80,6 +81,7 @@ fn kind_of_positional(path: &[&str], place: usize) -> Option<NameKind> {
         (["event", _], 1) => Some(NameKind::Event),
         (["rollout", _], 1) => Some(NameKind::Rollout),
         (["cluster", _], 1) => Some(NameKind::Cluster),
+        (["server", _], 1) => Some(NameKind::Server),
         (["token", _], 1) => Some(NameKind::Token),
         (["webhook", _], 1) => Some(NameKind::Webhook),
         (["fault", "show" | "delete"], 1) => Some(NameKind::Fault),
@@ -94,7 +96,7 @@ mod tests {
     use super::*;
     use crate::Cli;
 
-    const NOUNS: [&str; 12] = [
+    const NOUNS: [&str; 13] = [
         "vm",
         "host",
         "tenant",
@@ -104,6 +106,7 @@ mod tests {
         "event",
         "rollout",
         "cluster",
+        "server",
         "token",
         "webhook",
         "fault",
@@ -156,6 +159,7 @@ mod tests {
             (&["event", "ls"], "tenant", Some(NameKind::Tenant)),
             (&[], "cluster", Some(NameKind::Cluster)),
             (&["rollout", "set"], "add", Some(NameKind::Host)),
+            (&["cluster", "move"], "to", Some(NameKind::Server)),
             (&["audit", "ls"], "event", Some(NameKind::Event)),
             (&["wait"], "event", None),
             (&["driver", "check"], "host", None),

@@ -32,6 +32,7 @@ pub(super) enum NameKind {
     Event,
     Rollout,
     Cluster,
+    Server,
     Token,
     Webhook,
     Fault,
@@ -57,6 +58,7 @@ impl NameKind {
             Self::Event => "/v1/events",
             Self::Rollout => "/v1/rollouts",
             Self::Cluster => "/v1/clusters",
+            Self::Server => "/v1/servers",
             Self::Token => "/v1/tokens",
             Self::Webhook => "/v1/webhooks",
             Self::Fault => "/v1/faults",
@@ -65,7 +67,7 @@ impl NameKind {
 
     fn is_of_cluster(self) -> bool {
         match self {
-            Self::Cluster | Self::Token | Self::Webhook => false,
+            Self::Cluster | Self::Server | Self::Token | Self::Webhook => false,
             Self::Machine
             | Self::Host
             | Self::Tenant
@@ -102,6 +104,7 @@ impl NameKind {
             | Self::AvailabilitySet
             | Self::CloudService
             | Self::Cluster
+            | Self::Server
             | Self::Token
             | Self::Webhook => texts(items, "name"),
         };

@@ -2,7 +2,9 @@
 
 use anyhow::Result;
 use clap::Subcommand;
-use forewarn_control::{BrakeWord, ClusterChange, ClusterView, NewCluster, Outcome};
+use forewarn_control::{
+    BrakeWord, ClusterChange, ClusterMoveRequest, ClusterOwnerView, ClusterView, NewCluster, Outcome,
+};
 use forewarn_http_client::Method;
 
 use super::sentences::Wording;
@@ -38,6 +40,15 @@ pub(crate) enum Command {
         /// New name
         new: Name,
     },
+    /// Move a cluster to a server of the realm, which is preferred from now on
+    #[command(before_help = "Example:\n  forewarn cluster move west --to a2")]
+    Move {
+        /// Cluster
+        name: Name,
+        /// Server that should own the cluster
+        #[arg(long, value_name = "SERVER")]
+        to: Name,
+    },
     /// Delete empty clusters, and tokens that are limited to them
     #[command(alias = "rm")]
     Delete {
@@ -67,6 +78,14 @@ pub(super) fn run(session: &Session, command: &Command) -> Result<()> {
             };
             session.present(response, sentence(wording))
         }
+        Command::Move { name, to: Name(to) } => {
+            let body = ClusterMoveRequest { to: to.clone() };
+            let response = session.post(&format!("{}/move", path(name)), &body)?;
+            session.present(response, |owner: ClusterOwnerView| {
+                let server = owner.server.unwrap_or_default();
+                Ok(format!("Cluster {} is owned by {server} (term {}).\n", name.0, owner.term))
+            })
+        }
         Command::Delete { names } => names.iter().try_for_each(|name| {
             let response = session.change(Method::DELETE, &path(name), None::<&()>)?;
             session.present(response, sentence(Wording::deletion("cluster", &name.0)))
@@ -82,12 +101,14 @@ fn sentence(wording: Wording) -> impl FnOnce(Outcome) -> Result<String> {
     move |outcome| Ok(sentences::outcome(&outcome, &wording))
 }
 
-/// The column of failures is only there if a cluster has failed.
+/// The column of failures is only there if a cluster has failed, those of the owner only in a realm.
 fn table(clusters: &[ClusterView], width: Width) -> String {
     let has_failed = clusters.iter().any(|cluster| cluster.failure.is_some());
     let failure = has_failed.then_some("failure");
-    let headings: Vec<_> =
-        ["name", "hosts", "tenants", "machines", "brake"].into_iter().chain(failure).collect();
+    let has_owners = clusters.iter().any(|cluster| cluster.owner.is_some());
+    let owner = if has_owners { &["owner", "term"][..] } else { &[] };
+    let headings = ["name", "hosts", "tenants", "machines", "brake"].into_iter();
+    let headings: Vec<_> = headings.chain(owner.iter().copied()).chain(failure).collect();
     let dropped = ["hosts", "tenants", "machines", "brake"];
     let mut table = Table::new(width, &headings).dropping(&dropped);
     for cluster in clusters {
@@ -99,7 +120,8 @@ fn table(clusters: &[ClusterView], width: Width) -> String {
             brake(cluster.brake).to_owned(),
         ];
         let failure = has_failed.then(|| cluster.failure.as_deref().map(flat).unwrap_or_default());
-        table.row(cells.into_iter().chain(failure));
+        let owner = has_owners.then(|| owner_cells(cluster.owner.as_ref()));
+        table.row(cells.into_iter().chain(owner.into_iter().flatten()).chain(failure));
     }
     table.to_string()
 }
@@ -114,7 +136,20 @@ fn facts(cluster: ClusterView) -> String {
         ("brake", brake(cluster.brake).to_owned()),
     ];
     let failure = cluster.failure.map(|failure| ("failure", flat(&failure)));
-    Table::facts(facts.into_iter().chain(failure)).to_string()
+    let owner = cluster.owner.map(|owner| {
+        let none = || "-".to_owned();
+        [
+            ("owner", owner.server.unwrap_or_else(none)),
+            ("term", owner.term.to_string()),
+            ("preferred", owner.preferred.unwrap_or_else(none)),
+        ]
+    });
+    Table::facts(facts.into_iter().chain(owner.into_iter().flatten()).chain(failure)).to_string()
+}
+
+fn owner_cells(owner: Option<&ClusterOwnerView>) -> [String; 2] {
+    let server = owner.and_then(|owner| owner.server.clone());
+    [server.unwrap_or_default(), owner.map(|owner| owner.term.to_string()).unwrap_or_default()]
 }
 
 fn hosts(cluster: &ClusterView) -> String {
@@ -143,6 +178,23 @@ mod tests {
              default  10     6        14        off\n\
              west     -      0        0         on: no event starts\n"
         );
+    }
+
+    #[test]
+    fn a_cluster_of_a_realm_has_an_owner() {
+        let json = r#"[{"name":"default","hosts":1,"tenants":1,"machines":2,"brake":"off",
+                        "owner":{"server":"a1","term":3,"preferred":"a2"}},
+                       {"name":"west","hosts":0,"tenants":0,"machines":0,"brake":"off",
+                        "owner":{"server":null,"term":0,"preferred":null}}]"#;
+        let clusters: Vec<ClusterView> = serde_json::from_str(json).unwrap();
+        assert_eq!(
+            table(&clusters, Width::USUAL),
+            "NAME     HOSTS  TENANTS  MACHINES  BRAKE  OWNER  TERM\n\
+             default  1      1        2         off    a1     3\n\
+             west     0      0        0         off    -      0\n"
+        );
+        let shown = clusters.into_iter().map(facts).next().unwrap();
+        assert!(shown.ends_with("owner      a1\nterm       3\npreferred  a2\n"), "{shown}");
     }
 
     #[test]

@@ -26,6 +26,8 @@ mod interruption;
 mod machine_sets;
 mod names;
 mod progress;
+mod realm;
+mod realm_server;
 mod rollout;
 mod rollout_progress;
 mod scaleset;
@@ -274,6 +276,12 @@ pub(crate) enum Command {
     /// Manage clusters: independent groups of hosts and tenants
     #[command(subcommand)]
     Cluster(cluster::Command),
+    /// Manage the servers of a realm: list, drain, forget
+    #[command(subcommand)]
+    Server(realm_server::Command),
+    /// Show or change the realm: several servers on one etcd
+    #[command(subcommand)]
+    Realm(realm::Command),
     /// Manage API tokens
     #[command(subcommand)]
     Token(token::Command),
@@ -334,6 +342,8 @@ pub(crate) fn run(options: &GlobalOptions, command: Command) -> Result<()> {
         Command::Brake(command) => rollout::brake(&session, command),
         Command::Settings(command) => settings::run(&session, &command),
         Command::Cluster(command) => cluster::run(&session, &command),
+        Command::Server(command) => realm_server::run(&session, &command),
+        Command::Realm(command) => realm::run(&session, &command),
         Command::Token(command) => token::run(&session, command),
         Command::Webhook(command) => webhook::run(&session, command),
         Command::Fault(command) => fault::run(&session, command),

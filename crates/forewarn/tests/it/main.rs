@@ -25,6 +25,7 @@ mod plugins;
 mod pressure;
 mod realm;
 mod realm_dev;
+mod realm_machines;
 mod reset;
 mod secure;
 mod store;

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use forewarn_ownership::{
-    ATTEMPT_INTERVAL_MILLIS, Attempt, AttemptReason, ClusterStanding, HEARTBEAT_MILLIS, OwnerRecord,
-    RETURN_MILLIS, SILENCE_MILLIS, ServerDuty, ServerName, SuspicionReason, Term, attempts, balance_moves,
-    drain_moves, order,
+    ATTEMPT_INTERVAL_MILLIS, Attempt, AttemptReason, ClusterMove, ClusterStanding, HEARTBEAT_MILLIS,
+    OwnerRecord, RETURN_MILLIS, SILENCE_MILLIS, ServerDuty, ServerName, SuspicionReason, Term, attempts,
+    balance_moves, drain_moves, order, return_moves,
 };
 use forewarn_types::ClusterId;
 use proptest::prelude::*;
@@ -168,6 +168,25 @@ fn a_server_that_joined_gets_its_share_when_an_operator_wants_it() {
     assert_eq!(moves.len(), expected);
     assert!(moves.iter().all(|one| one.to == first(&one.cluster)));
     assert!((20..=55).contains(&expected), "about two thirds: {expected}");
+}
+
+#[test]
+fn a_cluster_returns_to_the_server_that_an_operator_prefers() {
+    let mut net = HeartbeatNet::settled(3);
+    let owned = [(ClusterId(0), Some(server(1))), (ClusterId(1), Some(server(0))), (ClusterId(2), None)];
+    let moves = |net: &HeartbeatNet| return_moves(&net.servers[0], net.uptime(0), owned.clone());
+    assert_eq!(moves(&net), [ClusterMove { cluster: ClusterId(0), to: server(1) }]);
+    net.set_duty(1, ServerDuty::Draining);
+    net.run(HEARTBEAT_MILLIS);
+    assert_eq!(moves(&net), []);
+    net.set_duty(1, ServerDuty::Active);
+    // It restarts, or another server has taken its clusters over.
+    let returned = net.uptime(1);
+    net.servers[1].fenced(returned);
+    net.run(RETURN_MILLIS - HEARTBEAT_MILLIS);
+    assert_eq!(moves(&net), []);
+    net.run(2 * HEARTBEAT_MILLIS);
+    assert_eq!(moves(&net).len(), 1);
 }
 
 /// Servers of two versions must agree.

@@ -5,6 +5,7 @@
 
 mod error;
 mod etcd;
+mod members;
 mod request;
 mod simulated;
 
@@ -16,6 +17,7 @@ use forewarn_ownership::Revision;
 
 pub use error::{EngineError, EngineRefusal};
 pub use etcd::{EtcdEngine, EtcdWatch};
+pub use members::{EngineMember, EngineMemberStatus};
 pub use request::{
     EngineOperation, EngineStatus, EngineTransaction, Guard, KeyEvent, KeyPage, KeySpan, KeyValue, LeaseId,
     ReadContent, ReadRequest, TransactionAnswer,

@@ -1,4 +1,4 @@
-//! The small keys of a realm: owners, preferences, servers, archives.
+//! The small keys of a realm: owners, preferences, servers, archives, drains.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -22,10 +22,16 @@ pub(super) struct FoundKeys {
     pub(super) others: BTreeMap<RealmKey, (Revision, RealmChange)>,
 }
 
-/// Reads all heads, owners, preferences, servers and archives by one call.
+/// Reads all heads, owners, preferences, servers, archives and drains by one call.
 pub(super) async fn read(realm: &Realm) -> Result<FoundKeys, RealmError> {
-    let families =
-        [KeyFamily::Head, KeyFamily::Owner, KeyFamily::Preferred, KeyFamily::Server, KeyFamily::Archived];
+    let families = [
+        KeyFamily::Head,
+        KeyFamily::Owner,
+        KeyFamily::Preferred,
+        KeyFamily::Server,
+        KeyFamily::Archived,
+        KeyFamily::Draining,
+    ];
     let then = families.map(|family| {
         EngineOperation::Read(ReadRequest::new(realm.keys().family(family)).limit(STREAMS_MAX))
     });
@@ -51,6 +57,7 @@ fn change(key: &RealmKey, value: Option<&Bytes>) -> Option<RealmChange> {
         RealmKey::Preferred(stream) => Some(RealmChange::Preferred { stream, server: parsed(value) }),
         RealmKey::Server(name) => Some(RealmChange::Server { name, record: parsed(value) }),
         RealmKey::Archived(name) => Some(RealmChange::Archived { name, numbers: parsed(value) }),
+        RealmKey::Draining(name) => Some(RealmChange::Draining { name, is_on: value.is_some() }),
         RealmKey::Realm
         | RealmKey::Secret(_)
         | RealmKey::Head(_)

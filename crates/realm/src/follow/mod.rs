@@ -68,6 +68,8 @@ pub enum RealmChange {
     Server { name: ServerName, record: Option<ServerRecord> },
     /// Numbers of batches on the disk of a server. None: it was removed.
     Archived { name: ServerName, numbers: Option<ArchivedNumbers> },
+    /// An operator's order to a server to give its streams away, or its end.
+    Draining { name: ServerName, is_on: bool },
     /// Everything that the engine had at this revision was given out.
     Current(Revision),
 }
@@ -155,7 +157,8 @@ impl Follower {
             key @ (RealmKey::Owner(_)
             | RealmKey::Preferred(_)
             | RealmKey::Server(_)
-            | RealmKey::Archived(_)) => {
+            | RealmKey::Archived(_)
+            | RealmKey::Draining(_)) => {
                 self.listing.take(key, event, &mut self.queue);
                 Ok(())
             }

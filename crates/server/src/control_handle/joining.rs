@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
@@ -19,8 +19,8 @@ use crate::hypervisor::Hypervisor;
 use crate::initial_state::{InitialState, Readers};
 use crate::journal::JournalHandle;
 use crate::realm::{
-    Confirmations, FORMAT, HeartbeatSide, JoinedRealm, PeerSide, RealmHandle, RealmPlan, RealmTask,
-    SharedView, StreamNumbers, join, stay_member,
+    Confirmations, FORMAT, HeartbeatSide, JoinedRealm, Moves, PeerSide, RealmAdmin, RealmAdminError,
+    RealmHandle, RealmPlan, RealmTask, RestoreWatch, SharedView, StreamNumbers, join, stay_member,
 };
 
 type RealmStartError = Box<dyn std::error::Error + Send + Sync>;
@@ -37,7 +37,8 @@ impl ControlHandle {
         audit_keep: Duration,
     ) -> Result<(Self, bool), RealmStartError> {
         let joined = join(directory, &plan, audit_keep).await?;
-        let JoinedRealm { realm, clock, is_new, identity, shared, journal, found, positions, .. } = joined;
+        let JoinedRealm { realm, clock, is_new, identity, shared, journal, found, positions, restored } =
+            joined;
         let journal = JournalHandle::in_directory(directory.to_owned(), journal, audit_keep).of_realm(shared);
         let initial = InitialState::recovered(found, Readers::Absent);
         let listener =
@@ -47,32 +48,56 @@ impl ControlHandle {
         let (owners, owner) = watch::channel(Arc::default());
         let clients = Arc::new(ArcSwap::default());
         let confirmed = realm.clone();
+        let admin = Arc::<OnceLock<RealmAdmin>>::default();
         let handle = RealmHandle {
+            realm: realm.clone(),
             own: plan.name.clone(),
-            owners: owner,
+            owners: owner.clone(),
             clients: Arc::clone(&clients),
             confirmations: Confirmations::start(move || read_numbers(confirmed.clone())),
+            admin: Arc::clone(&admin),
         };
         let control = Self::on_own_threads(&initial, journal, clock, hypervisor, Some(handle))?;
         let parts = &control.parts;
         let (context, clusters) = (parts.context.clone(), parts.clusters.clone());
         let view =
             SharedView::new(&plan.name, plan.engine.clone(), context.broadcasts.clone(), clusters.clone());
+        view.lock().restored = restored;
         let own = ServerName::from(plan.name.clone());
+        let watch = RestoreWatch {
+            realm: realm.clone(),
+            directory: directory.to_owned(),
+            view: view.clone(),
+            broadcasts: context.broadcasts.clone(),
+            clusters: clusters.clone(),
+        };
         let record = ServerRecord {
             address,
             version: env!("CARGO_PKG_VERSION").to_owned(),
             formats: vec![FORMAT],
             zone: plan.zone.clone(),
         };
-        let side = Arc::new(PeerSide { view: view.clone(), clusters: clusters.clone() });
+        let (moves, orders) = Moves::new();
+        let side = PeerSide { view: view.clone(), clusters: clusters.clone(), orders: orders.clone() };
+        let side = Arc::new(side);
         let stop = || context.stop.subscribe();
         let runtime = &parts.runtime;
         let mut listening = stop();
         runtime.spawn(async move {
             listener.serve(side, async move { drop(listening.wait_for(|stop| *stop).await) }).await;
         });
+        runtime.spawn(watch.run(stop()));
         runtime.spawn(stay_member(realm.clone(), own.clone(), record, stop()));
+        let broadcasts = context.broadcasts.clone();
+        let (known, managed) = (view.clone(), realm.clone());
+        admin.get_or_init(|| RealmAdmin {
+            realm: managed,
+            own: own.clone(),
+            view: known,
+            orders,
+            owners: owner,
+            broadcasts,
+        });
         let (times, limits) = (HeartbeatTimes::default(), PeerLimits::default());
         let exchange = Arc::new(HeartbeatSide(view.clone()));
         let heartbeats = Heartbeats::new(Arc::clone(&identity), exchange, times, limits);
@@ -88,6 +113,7 @@ impl ControlHandle {
             identity,
             heartbeats,
             clusters,
+            moves,
             taking,
             is_current,
             early,
@@ -109,10 +135,28 @@ impl ControlHandle {
         }
     }
 
+    /// Administration of the realm.
+    pub(crate) fn realm_admin(&self) -> Result<&RealmAdmin, RealmAdminError> {
+        let realm = self.parts.realm.as_ref();
+        realm.and_then(|realm| realm.admin.get()).ok_or(RealmAdminError::NoRealm)
+    }
+
+    /// Gives all clusters to other servers of the realm, as far as that is possible in a few seconds: the server stops.
+    pub(crate) async fn leave_realm(&self) {
+        if let Ok(admin) = self.realm_admin() {
+            admin.leave().await;
+        }
+    }
+
     /// The owner of a cluster in the realm, as this server knows it.
     #[must_use]
     pub fn cluster_owner(&self, cluster: ClusterId) -> Option<Name> {
         self.parts.realm.as_ref()?.owners.borrow().get(&cluster).map(|owner| owner.server.clone())
+    }
+
+    /// The realm. None for a server of its own.
+    pub(crate) fn realm(&self) -> Option<&RealmHandle> {
+        self.parts.realm.as_ref()
     }
 
     /// Name of this server in its realm.

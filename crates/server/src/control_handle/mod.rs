@@ -195,6 +195,7 @@ impl ControlHandle {
     /// Returns an error if the request is rejected, or the journal cannot be written.
     pub async fn request(&self, request: Request) -> Result<Reply, ControlError> {
         let open = self.parts.gate.enter().await;
+        self.check_engine()?;
         match request {
             Request::Cluster(id, request) => match &self.parts.realm {
                 None => self.link(id)?.request(request).await,
@@ -217,10 +218,17 @@ impl ControlHandle {
     /// # Errors
     /// Returns an error if that cannot be known now: the engine of the realm does not answer.
     pub async fn confirm_reads(&self) -> Result<(), ControlError> {
+        self.check_engine()?;
         match &self.parts.realm {
             None => Ok(()),
             Some(realm) => realm.confirmations.confirm(&self.parts.context.broadcasts).await,
         }
+    }
+
+    /// Fails if the engine of the realm was restored from an older backup.
+    pub(crate) fn check_engine(&self) -> Result<(), ControlError> {
+        let restored = self.realm_admin().ok().and_then(|admin| admin.restored());
+        restored.map_or(Ok(()), |reason| Err(ControlError::EngineRestored(reason)))
     }
 
     fn link(&self, id: ClusterId) -> Result<ClusterLink, ControlError> {

@@ -12,13 +12,13 @@ use std::sync::Arc;
 
 use forewarn_control::{Chain, ClusterEntry, ControlError, Entry, Record, Stream};
 use forewarn_lifecycle::MaintenanceId;
-use forewarn_realm::{AuditMode, Batch as LoggedBatch};
+use forewarn_realm::{AuditMode, Batch as LoggedBatch, OwnerRecord, ServerName};
 use forewarn_store::AppendError;
 
 use super::Driver;
 use super::batch::Batch;
 use crate::cluster_runtime::ClusterRuntime;
-use crate::realm_log::{NewOwnership, StreamLog, place};
+use crate::realm_log::{CommitError, NewOwnership, StreamLog, place};
 use crate::role::Role;
 
 /// Batches of the log that are applied and not published.
@@ -145,6 +145,30 @@ impl Driver {
         self.publish_all();
         self.resume().await;
         self.journal.role() == Role::Owner
+    }
+
+    /// Gives the cluster to another server, once everything that was decided is committed and published. Requests that
+    /// wait go there. None if this server keeps the cluster, or has lost it.
+    pub(super) async fn hand_over(&mut self, to: &ServerName) -> Option<OwnerRecord> {
+        self.commit().await;
+        std::mem::take(&mut self.replies).send();
+        if self.journal.role() == Role::Follower || self.journal.is_broken() {
+            return None;
+        }
+        match self.journal.hand_over(to, &self.context.clock).await {
+            Ok(owner) => {
+                self.end_ownership();
+                Some(owner)
+            }
+            Err(CommitError::Fenced(_)) => {
+                self.end_ownership();
+                None
+            }
+            Err(error @ (CommitError::Journal(_) | CommitError::Behind | CommitError::NotCommitted(_))) => {
+                tracing::warn!(cluster = self.id.0, %to, %error, "cannot give the cluster to another server");
+                None
+            }
+        }
     }
 
     /// Another server owns the cluster now. Decisions that are not in the log have not happened.

@@ -186,6 +186,8 @@ impl Driver {
             }
             ClusterMessage::Position { reply } => drop(reply.send(self.log_position())),
             ClusterMessage::Disown => self.end_ownership(),
+            // The task of the realm may have ended.
+            ClusterMessage::HandOver { to, reply } => drop(reply.send(self.hand_over(&to).await)),
             ClusterMessage::Reopened { start, reply } => {
                 self.reopen(start).await;
                 reply.send(()).ok();

@@ -21,6 +21,7 @@ use super::page::{Cursor, Page, PageResponse};
 use super::problem::ApiProblem;
 use super::tagged::{Tagged, tag};
 use super::token::{Secret, hash};
+use crate::control_handle::ControlHandle;
 use crate::snapshot::State;
 use forewarn_control::ControlError;
 use forewarn_control::Permit;
@@ -28,12 +29,15 @@ use forewarn_control::request::Administration;
 
 pub(super) type OutcomeResult = Result<Json<Outcome>, ApiProblem>;
 
-/// A cluster, restricted to the tenants of the permit, and the reason why it takes no requests.
-fn visible_cluster(state: &State<'_>, permit: &Permit, failure: Option<String>) -> ClusterView {
+/// A cluster, restricted to the tenants of the permit, the reason why it takes no requests, and its owner.
+fn visible_cluster(state: &State<'_>, permit: &Permit, control: &ControlHandle) -> ClusterView {
     let sees = |tenant: TenantId| permit.sees(state.cluster, tenant);
     let only: Option<&dyn Fn(TenantId) -> bool> =
         if permit.scope.tenants.is_all() { None } else { Some(&sees) };
-    ClusterView { failure, ..cluster_view(state.name, state.cluster, only) }
+    // Callers that are limited to some tenants see no servers.
+    let admin = control.realm_admin().ok().filter(|_| permit.scope.tenants.is_all());
+    let (failure, owner) = (control.failure(), admin.map(|admin| admin.owner(state.id)));
+    ClusterView { failure, owner, ..cluster_view(state.name, state.cluster, only) }
 }
 
 pub(super) async fn clusters(
@@ -48,7 +52,7 @@ pub(super) async fn clusters(
     for id in reached.take(page.wanted()) {
         let permit = Arc::clone(&request.permit);
         let control = request.control.of(id);
-        match control.look(|state| visible_cluster(state, &permit, control.failure())) {
+        match control.look(|state| visible_cluster(state, &permit, &control)) {
             Ok(view) => views.push((Cursor(id.0.into()), view)),
             // The cluster was removed meanwhile.
             Err(ControlError::NoSuchCluster) => {}
@@ -67,7 +71,7 @@ pub(super) async fn cluster(
     let id = shared.cluster_named(&name).filter(|id| request.permit.reaches(*id)).ok_or_else(none)?;
     let permit = Arc::clone(&request.permit);
     let control = request.control.of(id);
-    Ok(request.tagged(control.look(|state| visible_cluster(state, &permit, control.failure()))?))
+    Ok(request.tagged(control.look(|state| visible_cluster(state, &permit, &control))?))
 }
 
 pub(super) async fn create_cluster(request: OperatorRequest, body: Bytes) -> OutcomeResult {
@@ -104,7 +108,7 @@ async fn administer_cluster(
     let none = || no_cluster(Some(cluster), &request.permit, &request.control.shared());
     let command = make(Name::new(cluster).map_err(|_| none())?);
     let control = request.control.named(cluster).unwrap_or_else(|_| request.control.clone());
-    let tag = |state: &State<'_>| Some(tag(&visible_cluster(state, &request.permit, control.failure())));
+    let tag = |state: &State<'_>| Some(tag(&visible_cluster(state, &request.permit, &control)));
     match request.administer_if(&control, command, body, tag).await? {
         Ok(outcome) => Ok(Json(outcome)),
         Err(ControlError::NoSuchCluster) => Err(none()),

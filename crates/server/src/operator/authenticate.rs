@@ -16,6 +16,7 @@ use axum::response::{IntoResponse, Response};
 
 use super::dashboard::{SESSION_PATH, is_file, is_own_page, session_of};
 use super::problem::{ApiProblem, ProblemKind};
+use super::realm::{REALM_PATH, REALM_PATHS};
 use super::sessions::{OpenSession, Sessions};
 use super::token::{self, TokenError};
 use super::{Access, rejection};
@@ -70,6 +71,8 @@ pub(super) async fn check(
     let admitted = match refuse(&request, &authenticator.names) {
         Some(problem) => Err(problem),
         None if authenticator.is_public(request.uri().path()) => admit(&request, &authenticator),
+        // The realm is described from the copy of this server if its engine was restored.
+        None if authenticator.is_of_restored(request.uri().path()) => admit(&request, &authenticator),
         None => match authenticator.control.confirm_reads().await {
             Ok(()) => admit(&request, &authenticator),
             Err(error) => Err(error.into()),
@@ -132,6 +135,11 @@ fn foreign_name(request: &Request, names: &HostNames) -> Option<ForeignRequest> 
 }
 
 impl Authenticator {
+    /// Returns true if the engine of the realm was restored, and a path is about the realm.
+    fn is_of_restored(&self, path: &str) -> bool {
+        (path == REALM_PATH || path.starts_with(REALM_PATHS)) && self.control.check_engine().is_err()
+    }
+
     /// Returns true if a path needs no token: the dashboard is static, and a login presents its token in the body.
     fn is_public(&self, path: &str) -> bool {
         self.public_paths.contains(&path) || is_file(path) || path == SESSION_PATH

@@ -15,6 +15,7 @@ pub(super) async fn healthz() -> &'static str {
 }
 
 pub(super) async fn readyz(State(api): State<Api>) -> Result<&'static str, ApiProblem> {
+    api.control.check_engine()?;
     let response = tokio::time::timeout(DRIVER_TIMEOUT, api.control.responds()).await;
     match (api.control.write_error(), response) {
         (Some(error), _) => Err(ApiProblem::unavailable(error)),

@@ -38,6 +38,7 @@ mod openapi;
 mod page;
 mod problem;
 mod reads;
+mod realm;
 mod rejection;
 mod required_permit;
 mod route;

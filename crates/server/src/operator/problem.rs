@@ -343,6 +343,7 @@ impl From<ControlError> for ApiProblem {
             ControlError::ClusterFailed(_) => ProblemKind::ClusterFailed,
             ControlError::Outdated
             | ControlError::Unclaimed
+            | ControlError::EngineRestored(_)
             | ControlError::Unavailable
             | ControlError::Elsewhere => ProblemKind::Unavailable,
         };

@@ -2,7 +2,7 @@
 //! this server contains everything that was committed before.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
@@ -10,9 +10,11 @@ use forewarn_control::request::{ClusterRequest, IdempotencyKey, Reply, Request};
 use forewarn_control::{ClusterId, ControlError};
 use forewarn_lifecycle::Name;
 use forewarn_peers::{ForwardOutcome, PeerClient};
+use forewarn_realm::Realm;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use super::administration::RealmAdmin;
 use super::confirmation::Confirmations;
 use crate::clusters::ClusterLink;
 
@@ -41,11 +43,14 @@ pub(crate) type PeerClients = Arc<ArcSwap<BTreeMap<Name, Arc<PeerClient>>>>;
 /// The realm, for requests and reads.
 #[derive(Clone)]
 pub(crate) struct RealmHandle {
+    pub(crate) realm: Realm,
     /// Name of this server.
     pub(crate) own: Name,
     pub(crate) owners: watch::Receiver<Arc<Owners>>,
     pub(crate) clients: PeerClients,
     pub(crate) confirmations: Confirmations,
+    /// Set before the server takes requests.
+    pub(crate) admin: Arc<OnceLock<RealmAdmin>>,
 }
 
 impl RealmHandle {

@@ -9,13 +9,14 @@ use forewarn_control::{ControlState, Stream};
 use forewarn_lifecycle::{Name, Seed, Steady};
 use forewarn_peers::{PeerIdentity, RealmAuthority};
 use forewarn_realm::{
-    AuditMode, Batch, CallTimes, Joined, NewStream, ReadFrom, Realm, RealmClock, RealmRecord, SharedCreation,
-    SharedStream, StreamPosition, StreamStart,
+    AuditMode, Batch, CallTimes, Joined, NewStream, ReadFrom, Realm, RealmClock, RealmRecord,
+    RestoreEvidence, ServerName, SharedCreation, SharedStream, StreamPosition, StreamStart,
 };
 use forewarn_store::{Journal, Options, Recovered};
 use forewarn_types::Moment;
 
 use super::RealmPlan;
+use super::restore::{compare, remember_id, remembered_id};
 use crate::clock::{Clock, Speed, wall};
 use crate::realm_log::{place, stream_time};
 
@@ -39,6 +40,8 @@ pub(crate) struct JoinedRealm {
     pub(crate) found: Recovered,
     /// The place of the journal in each stream.
     pub(crate) positions: BTreeMap<Stream, StreamPosition>,
+    /// Evidence that the engine was restored from an older backup.
+    pub(crate) restored: Option<RestoreEvidence>,
 }
 
 /// Joins a realm, or creates it.
@@ -48,6 +51,10 @@ pub(crate) async fn join(
     audit_keep: Duration,
 ) -> Result<JoinedRealm, JoinError> {
     let realm = Realm::new(plan.engine.clone(), plan.keys.clone(), CallTimes::default());
+    let known_id = remembered_id(directory)?;
+    if known_id.is_some() && realm.record().await?.is_none() {
+        return Err(NO_REALM.into());
+    }
     let (record, is_new) = match realm.join(new_record(plan)?).await? {
         Joined::Created(record) => (record, true),
         Joined::Found(record) => (record, false),
@@ -68,19 +75,33 @@ pub(crate) async fn join(
     if let SharedCreation::Created(_) = SharedStream::create(&realm, new).await? {
         tracing::info!("realm created");
     }
+    // A drain ends with the process that it was ordered for.
+    realm.set_draining(&ServerName::from(plan.name.clone()), false).await?;
     let options = Options { audit_retention: audit_keep, ..Options::new(record.identity, now) };
     let (journal, found) = Journal::open(directory, &options)?;
     if found.identity != record.identity {
         return Err("the data directory belongs to another server or realm\n  hint: use an empty one".into());
     }
+    let (restored, cluster_id) = compare(&realm, known_id, &found.state).await?;
+    if let Some(evidence) = restored {
+        tracing::error!(%evidence, "engine was restored from an older backup; this server owns nothing");
+        let head = realm.head(Stream::Shared).await?.ok_or(NO_REALM)?;
+        let (shared, positions) = (SharedStream::at(&realm, head), positions(&found));
+        return Ok(JoinedRealm { realm, clock, is_new, identity, shared, journal, found, positions, restored });
+    }
     let shared_head = catch_up(&realm, &journal, &found).await?;
     journal.close()?;
     drop(journal);
     let (journal, found) = Journal::open(directory, &options)?;
+    remember_id(directory, cluster_id)?;
     let positions = positions(&found);
     let shared = SharedStream::at(&realm, shared_head);
-    Ok(JoinedRealm { realm, clock, is_new, identity, shared, journal, found, positions })
+    Ok(JoinedRealm { realm, clock, is_new, identity, shared, journal, found, positions, restored })
 }
+
+/// The error for an engine that has lost its realm.
+const NO_REALM: &str = "the engine has no realm, and this server was part of one\n  \
+    hint: restore the engine from a backup, or use an empty data directory";
 
 fn new_record(plan: &RealmPlan) -> Result<RealmRecord, JoinError> {
     let mut identity = [0; 16];

@@ -8,6 +8,7 @@ use forewarn_peers::{
     MovedStream, NotOwner, PeerHandler, ReceivedRequest, RejectedConnection, RequestAnswer,
 };
 
+use super::moves::{RealmOrder, RealmOrders};
 use super::view::SharedView;
 use crate::clusters::ClusterRegistry;
 
@@ -15,6 +16,7 @@ use crate::clusters::ClusterRegistry;
 pub(crate) struct PeerSide {
     pub(crate) view: SharedView,
     pub(crate) clusters: ClusterRegistry,
+    pub(crate) orders: RealmOrders,
 }
 
 /// No lines.
@@ -54,7 +56,10 @@ impl PeerHandler for PeerSide {
         }
     }
 
-    async fn moved(&self, _: &Name, _: MovedStream) {}
+    async fn moved(&self, _: &Name, moved: MovedStream) {
+        // The engine says the same, a little later.
+        self.orders.try_send(RealmOrder::Moved(moved)).ok();
+    }
 
     async fn audit(&self, _: &Name, _: AuditQuery) -> Result<NoLines, HandlerUnavailable> {
         Err(HandlerUnavailable("this server gives no audit entries".to_owned()))

@@ -22,12 +22,19 @@ pub(crate) struct Takeover {
     pub(crate) clock: Clock,
     pub(crate) cluster: ClusterId,
     pub(crate) link: ClusterLink,
+    /// Another server has given the cluster to this one.
+    pub(crate) is_given: bool,
 }
 
 /// Takes a cluster over. Returns the term, or None if another server was first.
 pub(crate) async fn take_over(takeover: Takeover) -> Result<Option<u64>, String> {
-    let Takeover { realm, own, clock, cluster, link } = takeover;
+    let Takeover { realm, own, clock, cluster, link, is_given } = takeover;
     let (stream, text) = (Stream::Cluster(cluster), |error: &dyn std::fmt::Display| error.to_string());
+    if is_given {
+        let outcome = OwnedStream::accept(&realm, stream, &own).await.map_err(|error| text(&error))?;
+        let TakeoverOutcome::Owned(owned) = outcome else { return Ok(None) };
+        return begin_ownership(*owned, &link, &clock).await.map(Some);
+    }
     let outcome = match realm.head(stream).await.map_err(|error| text(&error))? {
         None => {
             let new = NewStream {
@@ -39,12 +46,23 @@ pub(crate) async fn take_over(takeover: Takeover) -> Result<Option<u64>, String>
             OwnedStream::create(&realm, stream, &own, new).await
         }
         Some(known) => {
+            let at =
+                link.call(|reply| ClusterMessage::Position { reply }).await.map_err(|error| text(&error))?;
+            if known.head.number < at.number {
+                return Err("the log ends before the copy of this server".to_owned());
+            }
             let steady = continued(&known.head.clock, &clock);
             let time = stream_time(&clock.continued_from(steady));
             OwnedStream::take_over(&realm, stream, &own, &known, time).await
         }
     };
     let TakeoverOutcome::Owned(owned) = outcome.map_err(|error| text(&error))? else { return Ok(None) };
+    begin_ownership(*owned, &link, &clock).await.map(Some)
+}
+
+/// Completes the copy of a cluster that this server owns, and lets its driver decide. Returns the term.
+async fn begin_ownership(owned: OwnedStream, link: &ClusterLink, clock: &Clock) -> Result<u64, String> {
+    let text = |error: &dyn std::fmt::Display| error.to_string();
     let unavailable = |_| "the driver does not respond".to_owned();
     let at = link.call(|reply| ClusterMessage::Position { reply }).await.map_err(unavailable)?;
     let from = if at.number > 0 { ReadFrom::After(at) } else { ReadFrom::Beginning };
@@ -54,12 +72,12 @@ pub(crate) async fn take_over(takeover: Takeover) -> Result<Option<u64>, String>
     }
     let (head, term) = (owned.head().clone(), owned.head().term.0);
     let ownership = NewOwnership {
-        log: Arc::new(Mutex::new(*owned)),
+        log: Arc::new(Mutex::new(owned)),
         number: head.number,
-        clock: continued(&head.clock, &clock),
+        clock: continued(&head.clock, clock),
     };
     let owns = link.call(|reply| ClusterMessage::Own { ownership, reply }).await.map_err(unavailable)?;
-    if owns { Ok(Some(term)) } else { Err("the copy of the log is not complete".to_owned()) }
+    if owns { Ok(term) } else { Err("the copy of the log is not complete".to_owned()) }
 }
 
 /// The steady time at which this server continues the clock of a stream.

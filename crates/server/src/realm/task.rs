@@ -10,11 +10,12 @@ use forewarn_lifecycle::Name;
 use forewarn_ownership::{ClockVerdict, ClusterStanding, ServerName, Uptime, attempts};
 use forewarn_peers::{Heartbeats, Peer, PeerClient, PeerIdentity, PeerLimits};
 use forewarn_realm::{
-    Batch, Follower, LeaseId, OwnerRecord, ReadFrom, Realm, RealmChange, RealmError, ServerRecord,
+    Batch, Follower, LeaseId, OwnerRecord, ReadFrom, Realm, RealmChange, RealmError, ServerRecord, Term,
 };
 use tokio::sync::{mpsc, watch};
 
 use super::handle::{ClusterOwner, Owners, PeerClients};
+use super::moves::Moves;
 use super::takeover::{Takeover, take_over};
 use super::view::{SharedView, uptime};
 use crate::clusters::{ClusterLink, ClusterRegistry};
@@ -48,6 +49,7 @@ pub(crate) struct RealmTask {
     pub(crate) heartbeats: Heartbeats,
     pub(crate) context: DriverContext,
     pub(crate) clusters: ClusterRegistry,
+    pub(crate) moves: Moves,
     /// Takeovers under way.
     pub(crate) taking: BTreeSet<ClusterId>,
     /// The follower has given out everything that the engine had when it began: owners and servers are known.
@@ -70,20 +72,19 @@ impl RealmTask {
         loop {
             tokio::select! {
                 change = changed.recv() => match change {
-                    Some(change) => self.handle_change(change).await,
+                    Some(change) => {
+                        let is_given = self.is_own(&change);
+                        self.handle_change(change).await;
+                        if is_given {
+                            self.begin_takeovers(&done);
+                        }
+                    }
                     None => break,
                 },
-                Some((cluster, term)) = taken.recv() => {
-                    self.taking.remove(&cluster);
-                    match term {
-                        Some(term) if self.view.owner(cluster).is_some_and(|owner| owner.term.0 > term) => {
-                            self.follow_again(cluster);
-                        }
-                        Some(term) => {
-                            self.view.lock().driven.insert(cluster, term);
-                            self.publish_owners();
-                        }
-                        None => {}
+                Some((cluster, term)) = taken.recv() => self.handle_taken(cluster, term),
+                event = self.moves.next() => {
+                    if self.handle_move(event) {
+                        self.begin_takeovers(&done);
                     }
                 }
                 _ = tick.tick() => {
@@ -93,6 +94,7 @@ impl RealmTask {
                     self.send_early().await;
                     self.complete_copies();
                     self.begin_takeovers(&done);
+                    self.begin_moves();
                 }
                 () = stopped(&mut stop) => break,
             }
@@ -105,8 +107,9 @@ impl RealmTask {
             RealmChange::Batch(batch) => self.pass_on(batch).await,
             RealmChange::Owner { stream, owner } => self.handle_owner(stream, owner),
             RealmChange::Preferred { stream: Stream::Cluster(id), server } => {
-                self.standing(id, |standing| standing.preferred = server);
+                self.handle_preference(id, server);
             }
+            RealmChange::Draining { name, is_on } => self.view.lock().set_draining(name, is_on),
             RealmChange::Server { name, record } => self.handle_server(name, record),
             RealmChange::Behind { stream, .. } => {
                 tracing::error!(%stream, "log no longer has the batches that this server lacks");
@@ -124,6 +127,10 @@ impl RealmTask {
 
     /// Gives a batch to the driver of its stream.
     async fn pass_on(&mut self, batch: Box<Batch>) {
+        // It continues another history.
+        if self.view.lock().restored.is_some() {
+            return;
+        }
         match batch.stream {
             Stream::Shared => {
                 if let Some(shared) = self.context.shared.upgrade() {
@@ -150,7 +157,7 @@ impl RealmTask {
         }
     }
 
-    fn standing(&self, id: ClusterId, change: impl FnOnce(&mut ClusterStanding)) {
+    pub(super) fn standing(&self, id: ClusterId, change: impl FnOnce(&mut ClusterStanding)) {
         let mut view = self.view.lock();
         let new = || ClusterStanding { cluster: id, owner: None, since: uptime(), preferred: None };
         change(view.standings.entry(id).or_insert_with(new));
@@ -159,11 +166,11 @@ impl RealmTask {
     fn handle_owner(&mut self, stream: Stream, owner: Option<OwnerRecord>) {
         let Stream::Cluster(id) = stream else { return };
         let foreign_term = owner.as_ref().filter(|owner| owner.server != self.own).map(|owner| owner.term.0);
-        self.standing(id, |standing| {
-            if standing.owner != owner {
-                (standing.owner, standing.since) = (owner, uptime());
-            }
-        });
+        self.follow_given(id, owner.as_ref());
+        match owner {
+            Some(owner) => self.note_owner(id, owner),
+            None => self.standing(id, |standing| (standing.owner, standing.since) = (None, uptime())),
+        }
         // An owner before this one may be reported late.
         let mut view = self.view.lock();
         let is_lost = view.driven.get(&id).is_some_and(|own| foreign_term.is_some_and(|term| term > *own));
@@ -174,6 +181,23 @@ impl RealmTask {
         if let Some(link) = self.clusters.get(id).filter(|_| is_lost) {
             link.post(ClusterMessage::Disown);
         }
+        self.publish_owners();
+    }
+
+    /// Returns true if a change makes this server the owner of a stream.
+    fn is_own(&self, change: &RealmChange) -> bool {
+        matches!(change, RealmChange::Owner { owner: Some(owner), .. } if owner.server == self.own)
+    }
+
+    /// A takeover has ended, with the term of this server if it owns the cluster.
+    fn handle_taken(&mut self, cluster: ClusterId, term: Option<u64>) {
+        self.taking.remove(&cluster);
+        let Some(term) = term else { return };
+        if self.view.owner(cluster).is_some_and(|owner| owner.term.0 > term) {
+            return self.follow_again(cluster);
+        }
+        self.view.lock().driven.insert(cluster, term);
+        self.note_owner(cluster, OwnerRecord { server: self.own.clone(), term: Term(term) });
         self.publish_owners();
     }
 
@@ -219,7 +243,7 @@ impl RealmTask {
     }
 
     /// Publishes the owners of clusters. This server counts as an owner once its driver decides.
-    fn publish_owners(&self) {
+    pub(super) fn publish_owners(&self) {
         let view = self.view.lock();
         let owners = view.standings.iter().filter_map(|(id, standing)| {
             let owner = standing.owner.as_ref()?;
@@ -281,7 +305,8 @@ impl RealmTask {
         let snapshot = self.context.broadcasts.snapshot.load();
         let decides = |id: &ClusterId| snapshot.runtimes.get(id).is_some_and(|view| view.role == Role::Owner);
         let mut view = self.view.lock();
-        let lost: Vec<_> = view.driven.keys().filter(|id| !decides(id)).copied().collect();
+        let is_lost = |id: &&ClusterId| !decides(id) && !self.moves.is_under_way(**id);
+        let lost: Vec<_> = view.driven.keys().filter(is_lost).copied().collect();
         for id in &lost {
             view.driven.remove(id);
             view.peers.fenced(uptime());
@@ -294,32 +319,36 @@ impl RealmTask {
 
     fn begin_takeovers(&mut self, done: &mpsc::Sender<(ClusterId, Option<u64>)>) {
         // Before, every cluster seems to have no owner.
-        if !self.is_current {
+        if !self.is_current || self.view.lock().restored.is_some() {
             return;
         }
         let snapshot = self.context.broadcasts.snapshot.load();
         snapshot.state.clusters().for_each(|(id, _)| self.standing(id, |_| {}));
         let now = uptime();
-        let due: Vec<_> = {
+        let due = {
             let view = self.view.lock();
             let is_open = |standing: &&ClusterStanding| {
                 let id = standing.cluster;
                 !view.driven.contains_key(&id)
                     && !self.taking.contains(&id)
+                    && !self.moves.is_under_way(id)
                     && snapshot.state.cluster(id).is_some()
             };
             let attempts = attempts(&view.peers, now, view.standings.values().filter(is_open));
-            attempts.into_iter().filter(|attempt| attempt.at <= now).collect()
+            let due = attempts.into_iter().filter(|attempt| attempt.at <= now);
+            let given = view.standings.values().filter(is_open).map(|standing| standing.cluster);
+            let given = given.filter(|id| self.moves.is_given(*id));
+            due.map(|attempt| attempt.cluster).chain(given).collect::<BTreeSet<_>>()
         };
-        for attempt in due {
-            let cluster = attempt.cluster;
+        for cluster in due {
             let Some(link) = self.clusters.get(cluster) else { continue };
             self.taking.insert(cluster);
+            let is_given = self.moves.take_given(cluster);
             let (realm, own, clock) = (self.realm.clone(), self.own.clone(), self.context.clock.clone());
             let done = done.clone();
             tokio::spawn(async move {
                 let begin = Instant::now();
-                let term = take_over(Takeover { realm, own, clock, cluster, link }).await;
+                let term = take_over(Takeover { realm, own, clock, cluster, link, is_given }).await;
                 match &term {
                     Ok(Some(term)) => {
                         let took = begin.elapsed();

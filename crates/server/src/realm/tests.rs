@@ -8,31 +8,50 @@ use forewarn_realm::{Engine, Keyspace, SimulatedEngine};
 use tempfile::TempDir;
 
 use super::RealmPlan;
+use crate::api_listener::ApiListener;
 use crate::clock::ClockKind;
 use crate::control_handle::ControlHandle;
 use crate::hypervisor::Hypervisor;
 use crate::message::ClockCommand;
+use crate::realm_secrets::{extension_secret, share_authority};
+use crate::tls::{Source, Tls};
 
-struct TestServer {
-    control: ControlHandle,
+pub(super) struct TestServer {
+    pub(super) control: ControlHandle,
     /// Its own way to the engine.
-    engine: SimulatedEngine,
+    pub(super) engine: SimulatedEngine,
     is_new: bool,
+    pub(super) directory: TempDir,
+}
+
+pub(super) async fn server(engine: &SimulatedEngine, name: &str) -> TestServer {
+    server_in(tempfile::tempdir().unwrap(), engine, name).await
+}
+
+/// A server on the data of a former one.
+pub(super) async fn server_in(directory: TempDir, engine: &SimulatedEngine, name: &str) -> TestServer {
+    started(directory, engine, (name, None)).await.unwrap()
+}
+
+type JoinError = Box<dyn std::error::Error + Send + Sync>;
+
+/// A server whose settings may have a speed of the clock.
+async fn started(
     directory: TempDir,
-}
-
-async fn server(engine: &SimulatedEngine, name: &str) -> TestServer {
-    server_at(engine, name, None).await.unwrap()
-}
-
-/// A server whose settings have a speed of the clock.
-async fn server_at(
     engine: &SimulatedEngine,
-    name: &str,
-    clock_speed: Option<u32>,
-) -> Result<TestServer, String> {
-    let directory = tempfile::tempdir().unwrap();
+    (name, clock_speed): (&str, Option<u32>),
+) -> Result<TestServer, JoinError> {
     let engine = engine.client();
+    let (control, is_new) = try_join(&directory, &engine, (name, clock_speed)).await?;
+    control.documents_are_readable().await;
+    Ok(TestServer { control, engine, is_new, directory })
+}
+
+pub(super) async fn try_join(
+    directory: &TempDir,
+    engine: &SimulatedEngine,
+    (name, clock_speed): (&str, Option<u32>),
+) -> Result<(ControlHandle, bool), JoinError> {
     let plan = RealmPlan {
         clock_speed,
         name: Name::new(name).unwrap(),
@@ -43,21 +62,39 @@ async fn server_at(
         zone: None,
     };
     let keep = Duration::from_secs(86_400);
-    let joined = ControlHandle::join_realm(directory.path(), plan, Hypervisor::simulated(), keep).await;
-    let (control, is_new) = joined.map_err(|error| error.to_string())?;
-    control.documents_are_readable().await;
-    Ok(TestServer { control, engine, is_new, directory })
+    ControlHandle::join_realm(directory.path(), plan, Hypervisor::simulated(), keep).await
 }
 
-fn host(name: &str) -> Command {
+/// promise: Z5
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn servers_share_keys_of_extensions_and_the_authority_of_certificates() {
+    let engine = SimulatedEngine::new();
+    let (one, two) = (server(&engine, "one").await, server(&engine, "two").await);
+    let mut secrets = Vec::new();
+    let mut authorities = Vec::new();
+    for server in [&one, &two] {
+        secrets.push(extension_secret(&server.control, "arm").await.unwrap().unwrap());
+        let directory = server.directory.path().join("tls");
+        let source = Source::SelfSigned { directory, names: Vec::new(), address: None };
+        let listener = ApiListener::Tls("127.0.0.1:0".parse().unwrap(), source.clone());
+        share_authority(&server.control, &[listener], &[]).await.unwrap();
+        authorities.push(Tls::open(source).unwrap().authority().unwrap());
+    }
+    assert_eq!((&secrets[0], &authorities[0]), (&secrets[1], &authorities[1]));
+    assert_ne!(extension_secret(&one.control, "other").await.unwrap().unwrap(), secrets[0]);
+    one.control.stop().await;
+    two.control.stop().await;
+}
+
+pub(super) fn host(name: &str) -> Command {
     Command::AdmitHost { name: Name::new(name).unwrap(), zone: None, capacity: Size::NONE }
 }
 
-fn hosts(control: &ControlHandle) -> usize {
+pub(super) fn hosts(control: &ControlHandle) -> usize {
     control.look(|state| state.cluster.hosts().count()).unwrap()
 }
 
-async fn until(what: &str, mut condition: impl FnMut() -> bool) {
+pub(super) async fn until(what: &str, mut condition: impl FnMut() -> bool) {
     for _ in 0..400 {
         if condition() {
             return;
@@ -116,7 +153,7 @@ async fn another_server_takes_over() {
     }
 }
 
-fn names(control: &ControlHandle) -> Vec<String> {
+pub(super) fn names(control: &ControlHandle) -> Vec<String> {
     let names = control.look(|state| state.cluster.hosts().map(|(_, host)| host.name.to_string()).collect());
     names.unwrap()
 }
@@ -171,10 +208,11 @@ async fn an_owner_that_loses_the_engine_is_fenced_and_follows() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_clock_of_a_realm_belongs_to_the_realm() {
     let engine = SimulatedEngine::new();
-    let one = server_at(&engine, "one", Some(100)).await.unwrap();
+    let place = || tempfile::tempdir().unwrap();
+    let one = started(place(), &engine, ("one", Some(100))).await.unwrap();
     let two = server(&engine, "two").await;
     for other in [1, 60] {
-        let refused = server_at(&engine, "three", Some(other)).await.err().unwrap();
+        let refused = started(place(), &engine, ("three", Some(other))).await.err().unwrap().to_string();
         assert!(refused.contains("another speed than the settings: 100 instead of"), "{refused}");
     }
     let (first, second) = (one.control.clock(), two.control.clock());

@@ -1,6 +1,6 @@
 //! The realm as this server sees it: other servers, owners, heads.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use forewarn_control::{ClusterId, Stream};
 use forewarn_lifecycle::{Name, Timestamp};
 use forewarn_ownership::{ClusterStanding, HeartbeatAnswer, Peers, ServerName, Uptime};
 use forewarn_peers::{Heartbeat, HeartbeatReport, OwnedStream, ServerDuty};
-use forewarn_realm::{Engine, OwnerRecord, ServerRecord};
+use forewarn_realm::{Engine, OwnerRecord, RestoreEvidence, ServerRecord};
 
 use crate::boot;
 use crate::broadcasts::Broadcasts;
@@ -22,6 +22,50 @@ pub(crate) struct RealmView {
     pub(crate) servers: BTreeMap<ServerName, ServerRecord>,
     /// Clusters that this server drives, with its terms.
     pub(crate) driven: BTreeMap<ClusterId, u64>,
+    /// Servers that an operator drains.
+    pub(crate) draining: BTreeSet<ServerName>,
+    /// This server stops, and takes nothing.
+    is_leaving: bool,
+    /// Last heartbeats of the other servers.
+    pub(crate) heard: BTreeMap<ServerName, LastHeartbeat>,
+    /// Evidence that the engine was restored from an older backup: nothing is owned.
+    pub(crate) restored: Option<RestoreEvidence>,
+}
+
+/// The last heartbeat of a server.
+pub(crate) struct LastHeartbeat {
+    pub(crate) at: Uptime,
+    /// Milliseconds by which its wall clock was ahead of the one of this server.
+    pub(crate) clock_ahead_millis: i64,
+    pub(crate) heartbeat: Heartbeat,
+}
+
+impl RealmView {
+    /// Takes note of an operator's order to a server, or its end.
+    pub(crate) fn set_draining(&mut self, name: ServerName, is_on: bool) {
+        if is_on {
+            self.draining.insert(name)
+        } else {
+            self.draining.remove(&name)
+        };
+        self.set_duty();
+    }
+
+    /// Takes nothing more: the server stops.
+    pub(crate) fn leave(&mut self) {
+        self.is_leaving = true;
+        self.set_duty();
+    }
+
+    /// Returns true if this server gives its clusters away.
+    pub(crate) fn is_draining(&self) -> bool {
+        self.is_leaving || self.draining.contains(self.peers.own())
+    }
+
+    fn set_duty(&mut self) {
+        let duty = if self.is_draining() { ServerDuty::Draining } else { ServerDuty::Active };
+        self.peers.set_duty(duty_of(duty));
+    }
 }
 
 /// The view, as heartbeats and the task of the realm share it.
@@ -50,6 +94,10 @@ impl SharedView {
             standings: BTreeMap::new(),
             servers: BTreeMap::new(),
             driven: BTreeMap::new(),
+            draining: BTreeSet::new(),
+            is_leaving: false,
+            heard: BTreeMap::new(),
+            restored: None,
         };
         Self { view: Arc::new(Mutex::new(view)), own: own.clone(), engine, broadcasts, clusters }
     }
@@ -89,7 +137,7 @@ impl SharedView {
             sent: forewarn_lifecycle::Steady::from_millis(now.millis()),
             wall,
             present_millis: answer.present_millis,
-            duty: ServerDuty::Active,
+            duty: if view.is_draining() { ServerDuty::Draining } else { ServerDuty::Active },
             engine_age_millis: Some(answer.engine_silent_millis),
             silent_millis: answer
                 .silences
@@ -108,7 +156,14 @@ impl SharedView {
         self.follow_publications(&heartbeat);
         let answer = answer_of(&heartbeat);
         let round_trip = millis(returned.round_trip);
-        self.lock().peers.heard(uptime(), &ServerName::from(report.peer), round_trip, answer);
+        let (now, peer) = (uptime(), ServerName::from(report.peer));
+        // The other server has read its clock at about half of the round trip.
+        let passed = i64::try_from(round_trip / 2).unwrap_or(i64::MAX);
+        let theirs = heartbeat.wall.millis().saturating_add(passed);
+        let clock_ahead_millis = theirs.saturating_sub(crate::clock::wall().millis());
+        let mut view = self.lock();
+        view.peers.heard(now, &peer, round_trip, answer);
+        view.heard.insert(peer, LastHeartbeat { at: now, clock_ahead_millis, heartbeat });
     }
 
     /// Tells the drivers of clusters how far their owner has published them.
@@ -123,16 +178,20 @@ impl SharedView {
     }
 }
 
+fn duty_of(duty: ServerDuty) -> forewarn_ownership::ServerDuty {
+    match duty {
+        ServerDuty::Active => forewarn_ownership::ServerDuty::Active,
+        ServerDuty::Draining => forewarn_ownership::ServerDuty::Draining,
+    }
+}
+
 fn answer_of(heartbeat: &Heartbeat) -> HeartbeatAnswer {
     let silences = heartbeat.silent_millis.iter();
     HeartbeatAnswer {
         engine_silent_millis: heartbeat.engine_age_millis.unwrap_or(u64::MAX),
         present_millis: heartbeat.present_millis,
         wall: Timestamp::from_millis(heartbeat.wall.millis()),
-        duty: match heartbeat.duty {
-            ServerDuty::Active => forewarn_ownership::ServerDuty::Active,
-            ServerDuty::Draining => forewarn_ownership::ServerDuty::Draining,
-        },
+        duty: duty_of(heartbeat.duty),
         silences: silences.map(|(name, silent)| (ServerName::from(name.clone()), *silent)).collect(),
     }
 }

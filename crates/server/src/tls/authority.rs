@@ -23,7 +23,7 @@ use super::{Pair, TlsError, certificates};
 pub const AUTHORITY_FILE: &str = "ca.pem";
 
 /// File name of its key.
-const KEY_FILE: &str = "ca-key.pem";
+pub(super) const KEY_FILE: &str = "ca-key.pem";
 
 /// Lock of the process that creates an authority; others wait, and find one.
 const LOCK_FILE: &str = "lock";
@@ -43,7 +43,7 @@ const BACKDATED: Duration = Duration::from_hours(1);
 /// File with the host name.
 const HOST_NAME: &str = "/proc/sys/kernel/hostname";
 
-type AuthorityError = Box<dyn std::error::Error + Send + Sync>;
+pub(super) type AuthorityError = Box<dyn std::error::Error + Send + Sync>;
 
 /// Issues a certificate for names by the authority in a directory, which is created if needed. Returns the time to
 /// renew it.
@@ -77,15 +77,12 @@ fn leaf(authority: KeyPair, names: &[String], now: SystemTime) -> Result<Pair, A
 }
 
 /// Loads or creates the key of the authority.
-fn authority(directory: &Path) -> Result<KeyPair, AuthorityError> {
+pub(super) fn authority(directory: &Path) -> Result<KeyPair, AuthorityError> {
     if let Some(key) = existing(directory)? {
         return Ok(key);
     }
     fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
-    let mut options = fs::OpenOptions::new();
-    let lock =
-        options.write(true).create(true).truncate(false).mode(0o600).open(directory.join(LOCK_FILE))?;
-    lock.lock()?;
+    let _lock = lock(directory)?;
     if let Some(key) = existing(directory)? {
         return Ok(key);
     }
@@ -94,6 +91,15 @@ fn authority(directory: &Path) -> Result<KeyPair, AuthorityError> {
     write_whole(&directory.join(KEY_FILE), &key.serialize_pem(), 0o600)?;
     write_whole(&directory.join(AUTHORITY_FILE), &certificate.pem(), 0o644)?;
     Ok(key)
+}
+
+/// Waits for the lock of a directory, which is released with the file.
+pub(super) fn lock(directory: &Path) -> Result<fs::File, AuthorityError> {
+    let mut options = fs::OpenOptions::new();
+    let lock =
+        options.write(true).create(true).truncate(false).mode(0o600).open(directory.join(LOCK_FILE))?;
+    lock.lock()?;
+    Ok(lock)
 }
 
 /// The key of an existing authority. The certificate is written last: where it is, its key is too.

@@ -10,6 +10,7 @@
 //! older; the cryptography is ring's. Client certificates are not requested: operators have tokens.
 
 mod authority;
+mod authority_files;
 mod handshake;
 mod validity;
 
@@ -28,6 +29,7 @@ use tokio_rustls::rustls::crypto::{CryptoProvider, ring};
 
 pub use authority::AUTHORITY_FILE;
 pub use authority::write_whole;
+pub(crate) use authority_files::AuthorityFiles;
 pub(crate) use handshake::shake_hands;
 pub use validity::Validity;
 

@@ -39,7 +39,10 @@ impl AuditEnds {
 /// has lost commits. Reads a few entries.
 pub(crate) fn compare_ends(view: &AuditView<'_>, headings: &Headings) -> AuditEnds {
     let (swept, end) = (headings.journal.audit_swept.number, headings.journal.audit_end.number);
-    let filed = filed_range(&view.pending().spans(), swept, end);
+    let mut elsewhere = view.pending().spans();
+    elsewhere.extend(headings.missing_spans());
+    elsewhere.sort_unstable();
+    let filed = filed_range(&elsewhere, swept, end);
     let Some(file) = view.file() else {
         let lost = |(first, last)| AuditEnds::Lost(format!("it has audit entries {first} to {last}"));
         return filed.map_or(AuditEnds::Present, lost);
@@ -108,16 +111,16 @@ fn find_end(file: &Connection, end: End, position: u64) -> rusqlite::Result<Opti
     Ok(found.map(i64::cast_unsigned))
 }
 
-/// The first and the last position that must be in the audit file: those at the ends that are not in the journal, whose
-/// groups are given in their order.
-fn filed_range(pending: &[(u64, u64)], swept: u64, end: u64) -> Option<(u64, u64)> {
+/// The first and the last position that must be in the audit file: those at the ends that are neither in the journal nor
+/// missing, whose groups are given in their order.
+fn filed_range(elsewhere: &[(u64, u64)], swept: u64, end: u64) -> Option<(u64, u64)> {
     let (mut first, mut last) = (swept + 1, end);
-    for (position, count) in pending {
+    for (position, count) in elsewhere {
         if *position <= first {
             first = first.max(position + count);
         }
     }
-    for (position, count) in pending.iter().rev() {
+    for (position, count) in elsewhere.iter().rev() {
         if position + count > last {
             last = last.min(position - 1);
         }
@@ -135,7 +138,7 @@ pub(crate) fn check_audit_log(
     let failed = |source| OpenError::database(path, source);
     let damaged = |what: String| OpenError::damaged(path, what);
     let mut chains: BTreeMap<_, _> = headings.streams().map(|(key, heading)| (key, heading.swept)).collect();
-    let (mut expected, mut subjects) = (headings.journal.audit_swept.number, 0);
+    let (mut expected, mut subjects, mut entries) = (headings.journal.audit_swept.number, 0, 0);
     // Entries that are swept may still be there.
     let sql = "SELECT position, stream, number, at, content FROM trail WHERE position > ?1 \
                ORDER BY position";
@@ -144,12 +147,15 @@ pub(crate) fn check_audit_log(
     let mut rows = statement.query(params![swept.cast_signed()]).map_err(failed)?;
     while let Some(row) = rows.next().map_err(failed)? {
         let row = AuditRow::from_row(row).map_err(failed)?;
-        expected += 1;
+        expected = after_missing(headings, expected + 1);
         if row.position != expected {
             let found = row.position;
             return Err(damaged(format!("audit entry {expected} is missing: entry {found} comes next")));
         }
+        entries += 1;
         let chain = chains.get(&row.stream).copied();
+        let chain = chain.zip(headings.get(row.stream));
+        let chain = chain.map(|(chain, heading)| heading.chain_before(row.number, chain));
         let (after, keys) = check_row(connection, &row, chain).map_err(failed)?.map_err(damaged)?;
         let Some(chain) = chains.get_mut(&row.stream) else {
             return Err(damaged(format!("audit entry {} is of an unknown stream", row.position)));
@@ -163,7 +169,15 @@ pub(crate) fn check_audit_log(
     if listed.cast_unsigned() != subjects {
         return Err(damaged("the index of the audit log has entries that do not exist".to_owned()));
     }
-    Ok(expected - headings.journal.audit_swept.number)
+    Ok(entries)
+}
+
+/// The first position from one on at which an entry is not known to be missing.
+fn after_missing(headings: &Headings, mut position: u64) -> u64 {
+    while let Some(missing) = headings.gap_at(position) {
+        position = missing.last + 1;
+    }
+    position
 }
 
 /// Verifies an entry, that it continues a chain if there is one, and its index. Returns the chain after it, and the
@@ -196,7 +210,8 @@ pub(super) fn check_row(
 pub(super) fn check_chains(headings: &Headings, chains: &BTreeMap<StreamKey, Chain>) -> Result<(), String> {
     let common = headings.get(StreamKey::COMMON).map_or_else(Chain::default, |common| common.audit_chain);
     for (key, heading) in headings.streams() {
-        if chains.get(&key) != Some(&heading.audit_chain) {
+        let end = heading.audit_chain.number.saturating_add(1);
+        if chains.get(&key).map(|chain| heading.chain_before(end, *chain)) != Some(heading.audit_chain) {
             return Err(format!(
                 "the audit log of {key} does not end with entry {}",
                 heading.audit_chain.number

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use rusqlite::Connection;
 
-use super::search::{StoredRange, range, search};
+use super::search::{SearchStep, StoredRange, range, search};
 use super::stream_log::StreamLog;
 use super::subject_finder::SubjectFinder;
 use super::table::{ROWS_PER_QUERY_MAX, candidate, hours, read_present};
-use super::{AuditBatch, AuditQuery, ReadError};
+use super::{AuditBatch, AuditQuery, Direction, ReadError};
 use crate::heading::Headings;
 use crate::stream_key::StreamKey;
 
@@ -39,5 +39,21 @@ pub(crate) fn read_page(
     }
     let mut finder = SubjectFinder::new(connection, query.direction, &query.groups);
     let look = |position| candidate(query, &read_present(connection, position)?);
-    search(query, stored, range, ROWS_PER_QUERY_MAX, |position| finder.next(position), look)
+    let step = |position| match finder.next(position)? {
+        SearchStep::At(found) => Ok(past_missing(headings, query.direction, found)),
+        other @ (SearchStep::End | SearchStep::LimitReached(_)) => Ok(other),
+    };
+    search(query, stored, range, ROWS_PER_QUERY_MAX, step, look)
+}
+
+/// The next position at which an entry is there.
+fn past_missing(headings: &Headings, direction: Direction, mut position: u64) -> SearchStep {
+    while let Some(missing) = headings.gap_at(position) {
+        position = match direction {
+            Direction::OldestFirst => missing.last.saturating_add(1),
+            Direction::NewestFirst if missing.first <= 1 => return SearchStep::End,
+            Direction::NewestFirst => missing.first - 1,
+        };
+    }
+    SearchStep::At(position)
 }

@@ -15,6 +15,7 @@ use super::search::{Candidate, SearchStep, StoredRange, range, search};
 use super::subject_finder::SubjectFinder;
 use super::table::{AuditRow, ROWS_PER_QUERY_MAX, candidate, hours, position_of, read_present};
 use super::{AuditBatch, AuditQuery, Direction, ReadError};
+use crate::audit_gap::AuditGap;
 use crate::heading::Headings;
 use crate::stream_key::StreamKey;
 
@@ -28,18 +29,20 @@ pub(super) struct StreamLog<'a> {
     /// Last number of the common log; positions are the same up to it.
     begin: u64,
     stored: StoredRange,
+    /// Entries that are missing.
+    gaps: &'a [AuditGap],
 }
 
 impl<'a> StreamLog<'a> {
     /// `shown_to` is the last number that readers see, if entries after it are hidden.
     pub(super) fn open(
         connection: &'a Connection,
-        headings: &Headings,
+        headings: &'a Headings,
         stream: Stream,
         shown_to: Option<u64>,
     ) -> Self {
         let Some(heading) = headings.get(stream.into()) else {
-            return Self { connection, stream, begin: 0, stored: StoredRange::new(0, 0, 0) };
+            return Self { connection, stream, begin: 0, stored: StoredRange::new(0, 0, 0), gaps: &[] };
         };
         let begin = heading.begin.number;
         let swept = if heading.swept.number > begin {
@@ -49,7 +52,7 @@ impl<'a> StreamLog<'a> {
         };
         let last = heading.audit_chain.number;
         let stored = StoredRange::new(swept, last, shown_to.unwrap_or(u64::MAX));
-        Self { connection, stream, begin, stored }
+        Self { connection, stream, begin, stored, gaps: &heading.gaps }
     }
 
     pub(super) fn read_page(&self, query: &AuditQuery) -> Result<AuditBatch, ReadError> {
@@ -80,7 +83,10 @@ impl<'a> StreamLog<'a> {
             return Ok(number);
         }
         let position = position_of(self.connection, self.stream.into(), number)?;
-        position.ok_or_else(|| ReadError::Damaged(format!("audit entry {number} of a stream is missing")))
+        let reserved = || self.gaps.iter().find_map(|gap| gap.run.position(number));
+        position
+            .or_else(reserved)
+            .ok_or_else(|| ReadError::Damaged(format!("audit entry {number} of a stream is missing")))
     }
 
     /// The number of the last entry at or before a position.
@@ -108,7 +114,7 @@ impl<'a> StreamLog<'a> {
         number: u64,
     ) -> Result<SearchStep, ReadError> {
         if query.groups.is_empty() && (number > self.begin || self.stream == Stream::Shared) {
-            return Ok(SearchStep::At(number));
+            return Ok(self.past_missing(query.direction, number));
         }
         let mut position = self.position(number)?;
         loop {
@@ -133,6 +139,18 @@ impl<'a> StreamLog<'a> {
                 SearchStep::End => return Ok(SearchStep::End),
             };
         }
+    }
+
+    /// The next number of an entry that is there.
+    fn past_missing(&self, direction: Direction, mut number: u64) -> SearchStep {
+        while let Some(gap) = self.gaps.iter().find(|gap| gap.has_number(number)) {
+            number = match direction {
+                Direction::OldestFirst => gap.last().saturating_add(1),
+                Direction::NewestFirst if gap.first() <= 1 => return SearchStep::End,
+                Direction::NewestFirst => gap.first() - 1,
+            };
+        }
+        SearchStep::At(number)
     }
 
     /// The number with which a search resumes that was interrupted at a position.

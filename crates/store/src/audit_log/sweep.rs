@@ -10,8 +10,8 @@ use forewarn_control::{AuditEntry, Chain};
 use forewarn_lifecycle::Timestamp;
 use rusqlite::{Connection, params};
 
-use super::table::{hour_of, read_row};
-use crate::heading::Headings;
+use super::table::{hour_of, read_row, read_rows};
+use crate::heading::{Headings, MissingEntries};
 
 /// Entries that one commit sweeps, in addition to as many as were written since the last one.
 const ENTRIES_PER_COMMIT: u64 = 16;
@@ -66,6 +66,12 @@ impl AuditSweeper {
         }
         for swept in 0..count {
             let position = headings.journal.audit_swept.number + 1;
+            if headings.gap_at(position).is_some() {
+                if !self.sweep_missing(audit, headings, position) {
+                    return swept;
+                }
+                continue;
+            }
             // A damaged entry stays: it is evidence, and entries after it cannot be verified without it.
             let Ok(Some(row)) = read_row(audit, position) else { return swept };
             self.due = row.at.plus(self.keep);
@@ -77,10 +83,27 @@ impl AuditSweeper {
             if headings.get(row.stream).is_none() {
                 return swept;
             }
-            headings.get_mut(row.stream).swept = link;
+            headings.get_mut(row.stream).sweep(link);
             headings.journal.audit_swept = Chain { number: position, ..link };
         }
         count
+    }
+
+    /// Sweeps missing entries from a position on, once the entry after them has expired: they are older. Returns false if
+    /// it has not, or others of the gap come later: it may still be filled.
+    fn sweep_missing(&mut self, audit: &Connection, headings: &mut Headings, position: u64) -> bool {
+        let Some(MissingEntries { stream, gap, last, .. }) = headings.gap_at(position) else { return false };
+        let link = gap.end;
+        let is_end = gap.run.position(link.number) == Some(last);
+        let next = read_rows(audit, (last, headings.journal.audit_end.number), (1, usize::MAX));
+        let Some(next) = next.ok().and_then(|rows| rows.into_iter().next()) else { return false };
+        self.due = next.at.plus(self.keep);
+        if !is_end || self.now < self.due {
+            return false;
+        }
+        headings.get_mut(stream).sweep(link);
+        headings.journal.audit_swept = Chain { number: last, ..link };
+        true
     }
 }
 

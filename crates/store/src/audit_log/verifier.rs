@@ -75,6 +75,11 @@ impl AuditVerifier {
         let to = last.min(pass.at + ENTRIES_PER_SLICE);
         while pass.at < to && bytes < BYTES_PER_SLICE {
             pass.at += 1;
+            if let Some(missing) = headings.gap_at(pass.at) {
+                pass.chains.insert(missing.stream, Some(missing.gap.end));
+                pass.at = missing.last.min(last);
+                continue;
+            }
             match check_next(connection, headings, &mut pass) {
                 Ok(size) => (slice.entries, bytes) = (slice.entries + 1, bytes + size),
                 Err(what) => slice.damage.push(what),
@@ -106,7 +111,8 @@ fn check_next(connection: &Connection, headings: &Headings, pass: &mut Pass) -> 
     // A stream that is younger than the pass has its whole log.
     let known = pass.chains.entry(row.stream).or_insert(Some(heading.begin));
     // After damage, the next sound entry of the stream begins anew.
-    let (after, _) = check_row(connection, &row, known.take()).map_err(failed)??;
+    let chain = known.take().map(|chain| heading.chain_before(row.number, chain));
+    let (after, _) = check_row(connection, &row, chain).map_err(failed)??;
     *known = Some(after);
     Ok(row.content_bytes())
 }

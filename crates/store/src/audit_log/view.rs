@@ -113,15 +113,25 @@ impl<'a> AuditView<'a> {
         match ends {
             None => Ok((heading.audit_chain, positions)),
             Some((first, last)) if last == heading.audit_chain.number => {
-                let before = if first == heading.swept.number + 1 {
-                    heading.swept
-                } else {
-                    let before = self.numbered(stream, first - 1).map_err(failed)?;
-                    Chain::at(&before.ok_or(AppendError::OtherEntry)?)?
-                };
-                Ok((before, positions))
+                let before = self.chain_at((stream, heading), first - 1).map_err(failed)?;
+                Ok((before.ok_or(AppendError::OtherEntry)?, positions))
             }
             Some(_) => Err(AppendError::OtherEntry),
         }
+    }
+
+    /// The chain at an entry of a stream; `None` if it is not known.
+    pub(crate) fn chain_at(
+        &self,
+        (stream, heading): (StreamKey, &StreamHeading),
+        number: u64,
+    ) -> rusqlite::Result<Option<Chain>> {
+        if number == heading.swept.number {
+            return Ok(Some(heading.swept));
+        }
+        if let Some(gap) = heading.gap_of(number) {
+            return Ok(Some(gap.end).filter(|end| end.number == number));
+        }
+        Ok(self.numbered(stream, number)?.and_then(|entry| Chain::at(&entry).ok()))
     }
 }

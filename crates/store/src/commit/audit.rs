@@ -196,10 +196,10 @@ impl CommitState {
         Ok(())
     }
 
-    /// Files everything that waits, and removes it from the journal.
+    /// Files everything that waits and is not hidden, and removes it from the journal.
     pub(super) fn file_all(&mut self, connection: &Connection) -> Result<(), AppendError> {
-        let swept = self.swept_for_good;
-        self.audit.finish(connection, swept, || self.files.check_audit())?;
+        let (hidden, swept) = (self.hidden(), self.swept_for_good);
+        self.audit.finish(connection, (&hidden, swept), || self.files.check_audit())?;
         let mut remove = || {
             let transaction = connection.unchecked_transaction()?;
             self.audit.pending_mut().remove_settled(&transaction, u64::MAX)?;

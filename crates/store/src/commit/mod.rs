@@ -1,6 +1,7 @@
 //! Commits: one transaction with the writes of many streams.
 
 mod audit;
+mod install;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -110,6 +111,7 @@ impl CommitState {
         unknown.iter().for_each(|stream| state.forget(*stream));
         let streams: Vec<_> = state.headings.streams().map(|(key, _)| key).collect();
         state.publish_status(streams);
+        state.publish_gaps();
         state
     }
 
@@ -203,6 +205,14 @@ impl CommitState {
                 PendingWrite::Forget { stream } => {
                     content.written = Written::Something;
                     self.forget(stream);
+                }
+                PendingWrite::Install(mut install) => {
+                    let installed = self.install(&transaction, &mut install, &mut content);
+                    answer(install.reply, installed, &mut batch, replies)?;
+                }
+                PendingWrite::Fill(mut filling) => {
+                    let filled = self.fill(&transaction, &mut filling, &mut content);
+                    answer(filling.reply, filled, &mut batch, replies)?;
                 }
             }
         }
@@ -353,8 +363,7 @@ impl CommitState {
     fn hides_filed_entries(&self, hidden: &BTreeMap<StreamKey, u64>) -> bool {
         hidden.iter().any(|(stream, number)| {
             let last = self.headings.get(*stream).map_or(0, |heading| heading.audit_chain.number);
-            let first = self.audit.pending().first_unfiled(*stream).unwrap_or(last + 1);
-            first > number.saturating_add(1)
+            self.audit.pending().unfiled_tail(*stream, last, usize::MAX) > number.saturating_add(1)
         })
     }
 
@@ -470,6 +479,26 @@ enum Written {
 
 /// The callback of an append, and the result for it if the commit succeeds.
 type AppendResult = (AppendReply, Result<Appended, AppendError>);
+
+/// Adds the reply to a write that is refused as a whole, or written as a whole. An error of the disk ends the batch.
+fn answer(
+    reply: AppendReply,
+    outcome: Result<Appended, AppendError>,
+    batch: &mut std::vec::IntoIter<PendingWrite>,
+    replies: &mut Vec<AppendResult>,
+) -> Result<(), AppendError> {
+    match outcome {
+        Err(error) if !error.is_of_the_append() => {
+            replies.push((reply, Err(AppendError::Closed)));
+            replies.extend(rejected(batch.collect(), &AppendError::Closed));
+            Err(error)
+        }
+        outcome => {
+            replies.push((reply, outcome));
+            Ok(())
+        }
+    }
+}
 
 fn rejected(batch: Vec<PendingWrite>, error: &AppendError) -> impl Iterator<Item = AppendResult> {
     let replies = batch.into_iter().filter_map(PendingWrite::into_reply);

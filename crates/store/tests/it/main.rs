@@ -5,6 +5,7 @@
 mod durability;
 mod embedded;
 mod filing;
+mod installing;
 mod stored;
 mod stored_settings;
 mod streams;

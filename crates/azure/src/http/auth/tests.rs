@@ -38,7 +38,7 @@ impl TestServer {
             key_dir: None,
             directory: DIRECTORY.to_owned(),
         };
-        let login = Arc::new(plan.login(Some(TlsListener { port: PORT, tls })).unwrap());
+        let login = Arc::new(plan.login(Some(TlsListener { port: PORT, tls }), None).unwrap());
         let names =
             HostNames::new(OwnHosts { names: vec!["forewarn.internal".to_owned()], ..OwnHosts::default() });
         let own = ExtensionMount::Own { host_names: names.clone() };
@@ -272,7 +272,7 @@ async fn without_a_tls_listener_no_client_is_redirected() {
         key_dir: None,
         directory: DIRECTORY.to_owned(),
     };
-    let login = Arc::new(plan.login(None).unwrap());
+    let login = Arc::new(plan.login(None, None).unwrap());
     let access = Access::Open("anyone");
     let mount = ExtensionMount::Operators { scheme: Scheme::Http, access, host_names: HostNames::default() };
     let endpoint = ArmEndpoint::new(&server.control, mount, &login);

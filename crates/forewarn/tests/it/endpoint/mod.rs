@@ -35,6 +35,6 @@ mod instance;
 mod kinds;
 mod names;
 #[cfg(target_os = "linux")]
-mod real_clients;
+pub(crate) mod real_clients;
 mod recorded;
 mod settings;

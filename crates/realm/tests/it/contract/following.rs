@@ -25,6 +25,7 @@ pub struct Replica {
     pub servers: BTreeMap<ServerName, Option<ServerRecord>>,
     pub preferred: BTreeMap<Stream, Option<ServerName>>,
     pub archived: BTreeMap<ServerName, Option<ArchivedNumbers>>,
+    pub draining: BTreeMap<ServerName, bool>,
     pub behind: Vec<Stream>,
     pub removed: Vec<Stream>,
     pub current: u32,
@@ -40,6 +41,7 @@ impl Replica {
             servers: BTreeMap::new(),
             preferred: BTreeMap::new(),
             archived: BTreeMap::new(),
+            draining: BTreeMap::new(),
             behind: Vec::new(),
             removed: Vec::new(),
             current: 0,
@@ -64,6 +66,7 @@ impl Replica {
             RealmChange::Preferred { stream, server } => drop(self.preferred.insert(stream, server)),
             RealmChange::Server { name, record } => drop(self.servers.insert(name, record)),
             RealmChange::Archived { name, numbers } => drop(self.archived.insert(name, numbers)),
+            RealmChange::Draining { name, is_on } => drop(self.draining.insert(name, is_on)),
             RealmChange::Current(_) => self.current += 1,
         }
     }
@@ -184,8 +187,11 @@ pub async fn small_keys_are_followed(engine: &TestEngine) {
     realm.set_preferred(stream, Some(&name)).await.unwrap();
     let numbers = ArchivedNumbers { streams: [(stream, 4)].into() };
     realm.record_archived(&name, &numbers).await.unwrap();
-    let expected = Some(numbers);
+    let expected = Some(numbers.clone());
     replica.follow_until("an archive", |one| one.archived.get(&name) == Some(&expected)).await;
+    assert_eq!(realm.archives().await.unwrap(), [(name.clone(), numbers)].into());
+    realm.set_draining(&name, true).await.unwrap();
+    replica.follow_until("a drain", |one| one.draining.get(&name) == Some(&true)).await;
     let preferred = Some(name.clone());
     replica.follow_until("a preference", |one| one.preferred.get(&stream) == Some(&preferred)).await;
     realm.revoke_lease(lease).await.unwrap();
@@ -194,6 +200,8 @@ pub async fn small_keys_are_followed(engine: &TestEngine) {
     assert!(realm.announce_server(&name, &record, lease).await.is_err());
     realm.set_preferred(stream, None).await.unwrap();
     realm.forget_archive(&name).await.unwrap();
+    realm.set_draining(&name, false).await.unwrap();
+    replica.follow_until("no drain", |one| one.draining.get(&name) == Some(&false)).await;
     replica.follow_until("no archive", |one| one.archived.get(&name) == Some(&None)).await;
     replica.follow_until("no preference", |one| one.preferred.get(&stream) == Some(&None)).await;
 }

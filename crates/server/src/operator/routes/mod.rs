@@ -16,7 +16,7 @@ mod server;
 mod work;
 
 use super::route::Route;
-use super::{faults, machine_sets, scalesets, stories, webhooks};
+use super::{faults, machine_sets, realm, scalesets, stories, webhooks};
 
 /// All routes, in the order of the reference page.
 pub(super) fn routes() -> Vec<Route> {
@@ -38,6 +38,7 @@ pub(super) fn routes() -> Vec<Route> {
         server::caller(),
         access::routes(),
         webhooks::routes(),
+        realm::routes(),
         faults::routes(),
         stories::routes(),
     ];

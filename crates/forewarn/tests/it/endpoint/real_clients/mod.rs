@@ -5,7 +5,7 @@
 //! `cargo xtask test` installs what they need and asks for them, or says why it cannot.
 
 mod curl;
-mod pacemaker;
+pub(crate) mod pacemaker;
 mod python;
 
 use std::ffi::OsStr;

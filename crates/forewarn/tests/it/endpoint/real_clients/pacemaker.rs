@@ -28,6 +28,7 @@
 
 use std::ffi::OsString;
 use std::fs;
+use std::ops::Deref;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
@@ -36,8 +37,9 @@ use tempfile::TempDir;
 
 use super::{Centre, DB_0, DB_1};
 use forewarn_testkit::command::stdout_of;
+use forewarn_testkit::network::Namespace;
 
-const AGENT: &str = "azure-events-az";
+pub(crate) const AGENT: &str = "azure-events-az";
 const OLDER_AGENT: &str = "azure-events";
 
 /// What an agent notes of a node, after its own name.
@@ -50,32 +52,73 @@ const HEALTH: &str = "#health-azure";
 /// A cluster of two nodes: `node-a` is `db-0`, `node-b` is `db-1`.
 struct Cluster {
     centre: Centre,
+    nodes: PacemakerNodes,
+}
+
+/// An agent on the nodes of a cluster that is made of files.
+pub(crate) struct PacemakerNodes {
     files: TempDir,
     agent: &'static str,
     program: PathBuf,
 }
 
-impl Cluster {
-    fn of(centre: Centre, agent: &'static str) -> Self {
+impl PacemakerNodes {
+    /// The nodes `node-a` and `node-b`.
+    pub(crate) fn of_two(agent: &'static str) -> Self {
         let files = TempDir::new().unwrap();
         fs::write(files.path().join("nodes"), "1 node-a member\n2 node-b member\n").unwrap();
         let listed = stdout_of(Command::new("dpkg").args(["-L", "resource-agents"]));
         let program = listed.lines().find(|line| line.ends_with(&format!("/heartbeat/{agent}")));
         let program = program.expect("resource-agents has the agent").into();
-        Self { centre, files, agent, program }
+        Self { files, agent, program }
     }
 
-    /// One call of `monitor`, as Pacemaker would make it on that node.
-    fn try_monitor(&self, machine: usize, node: &str) -> ExitStatus {
+    /// One call of `monitor`, as Pacemaker would make it on that node, in its network.
+    pub(crate) fn try_monitor(&self, network: &Namespace, node: &str) -> ExitStatus {
         // The agent asks the kernel for the name of its host: it gets one of its own.
         let script = "echo \"$0\" >/proc/sys/kernel/hostname && exec \"$1\" monitor";
-        let mut command = self.centre.command(machine, "unshare");
+        let mut command = network.command("unshare");
         command.args(["--uts", "sh", "-c", script, node]).arg(&self.program);
         command.env("PATH", path()).env("CLUSTER", self.files.path());
         command.env("OCF_ROOT", "/usr/lib/ocf").env("OCF_RESOURCE_INSTANCE", "events");
         command.env("HA_debug", "1").env("HA_LOGFILE", self.files.path().join("agent.log"));
         command.env("OCF_RESKEY_CRM_meta_interval", "10000");
         command.output().expect("the agent starts").status
+    }
+
+    /// An attribute of a node; nothing, if it is not set.
+    pub(crate) fn attribute(&self, node: &str, name: &str) -> Option<String> {
+        let text = fs::read_to_string(self.files.path().join(node).join(name)).ok()?;
+        Some(text.trim_end().to_owned())
+    }
+
+    /// What the agent has noted of a node.
+    fn note(&self, node: &str, name: &str) -> Option<String> {
+        self.attribute(node, &format!("{}_{name}", self.agent))
+    }
+
+    pub(crate) fn states(&self) -> [String; 2] {
+        ["node-a", "node-b"].map(|node| self.note(node, NODE_STATE).unwrap_or_default())
+    }
+
+    /// A resource on the node is about to do something, or is done with it.
+    fn set_operation(&self, node: &str, word: &str) {
+        let line = format!("disk (ocf::heartbeat:Filesystem): Started: disk_start_0 (node={node}): {word}\n");
+        fs::write(self.files.path().join(format!("{node}.operations")), line).unwrap();
+    }
+
+    pub(crate) fn read(&self, file: impl AsRef<Path>) -> String {
+        fs::read_to_string(self.files.path().join(file)).unwrap_or_default()
+    }
+}
+
+impl Cluster {
+    fn of(centre: Centre, agent: &'static str) -> Self {
+        Self { centre, nodes: PacemakerNodes::of_two(agent) }
+    }
+
+    fn try_monitor(&self, machine: usize, node: &str) -> ExitStatus {
+        self.nodes.try_monitor(self.centre.network.machine(machine), node)
     }
 
     fn monitor(&self, machine: usize, node: &str) {
@@ -91,33 +134,16 @@ impl Cluster {
         self.monitor(DB_1, "node-b");
     }
 
-    /// An attribute of a node; nothing, if it is not set.
-    fn attribute(&self, node: &str, name: &str) -> Option<String> {
-        let text = fs::read_to_string(self.files.path().join(node).join(name)).ok()?;
-        Some(text.trim_end().to_owned())
-    }
-
-    /// What the agent has noted of a node.
-    fn note(&self, node: &str, name: &str) -> Option<String> {
-        self.attribute(node, &format!("{}_{name}", self.agent))
-    }
-
-    fn states(&self) -> [String; 2] {
-        ["node-a", "node-b"].map(|node| self.note(node, NODE_STATE).unwrap_or_default())
-    }
-
-    /// A resource on the node is about to do something, or is done with it.
-    fn set_operation(&self, node: &str, word: &str) {
-        let line = format!("disk (ocf::heartbeat:Filesystem): Started: disk_start_0 (node={node}): {word}\n");
-        fs::write(self.files.path().join(format!("{node}.operations")), line).unwrap();
-    }
-
-    fn read(&self, file: impl AsRef<Path>) -> String {
-        fs::read_to_string(self.files.path().join(file)).unwrap_or_default()
-    }
-
     fn event_status(&self, machine: &str) -> String {
         self.centre.event_status(machine)
+    }
+}
+
+impl Deref for Cluster {
+    type Target = PacemakerNodes;
+
+    fn deref(&self) -> &PacemakerNodes {
+        &self.nodes
     }
 }
 

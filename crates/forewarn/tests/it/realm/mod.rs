@@ -1,6 +1,8 @@
 //! Several servers on one etcd: any of them answers, one that is lost is replaced, and nothing that was acknowledged is lost.
 
-use std::collections::BTreeSet;
+mod commands;
+pub(crate) mod site;
+
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,14 +10,10 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use forewarn_testkit::etcd::EtcdCluster;
-use forewarn_testkit::raw_http::{self, NEWEST, RawResponse, approve};
+use forewarn_testkit::raw_http::{self, NEWEST, approve};
 use forewarn_testkit::{SOLO_FLEET, ServeDir, TestServer, wait_until};
-use serde_json::Value;
 
-const SERVERS: usize = 3;
-
-/// The number of writes before a fault, and after it.
-const WRITES: usize = 10;
+use site::{RealmSite, SERVERS, create, document, event, has_solo, poll, settings};
 
 /// Time of writing before an owner is lost, and after it is replaced.
 const WRITING: Duration = Duration::from_secs(1);
@@ -25,154 +23,6 @@ const POLL_PAUSE: Duration = Duration::from_millis(20);
 
 /// Longer than a poll may take.
 const SLOW_POLL: Duration = Duration::from_secs(5);
-
-/// Servers on one etcd, each with its own directory.
-struct RealmSite {
-    servers: Vec<Option<TestServer>>,
-    places: Vec<ServeDir>,
-    etcd: EtcdCluster,
-    /// Names of hosts whose creation was acknowledged.
-    acknowledged: BTreeSet<String>,
-    /// The same of machines, each of which has its own tenant.
-    machines: BTreeSet<String>,
-}
-
-impl RealmSite {
-    /// None without etcd.
-    fn start() -> Option<Self> {
-        let etcd = EtcdCluster::start(3)?;
-        let place = |_| ServeDir::new(crate::program(), SOLO_FLEET);
-        let places = (0..SERVERS).map(place).collect();
-        let servers = (0..SERVERS).map(|_| None).collect();
-        let mut site =
-            Self { servers, places, etcd, acknowledged: BTreeSet::new(), machines: BTreeSet::new() };
-        (0..SERVERS).for_each(|number| site.start_server(number));
-        wait_until("every server has the fleet", || {
-            site.running().all(|(_, server)| has_solo(server)).then_some(())
-        });
-        Some(site)
-    }
-
-    fn start_server(&mut self, number: usize) {
-        let settings = settings(&self.etcd, number, "api.socket = 'DIR/api.sock'");
-        self.servers[number] = Some(self.places[number].start(&settings));
-    }
-
-    fn server(&self, number: usize) -> &TestServer {
-        self.servers[number].as_ref().expect("it runs")
-    }
-
-    fn running(&self) -> impl Iterator<Item = (usize, &TestServer)> {
-        self.servers.iter().enumerate().filter_map(|(number, server)| Some((number, server.as_ref()?)))
-    }
-
-    /// The server that has become the owner of the default cluster last, as the logs say.
-    fn owner(&self) -> usize {
-        wait_until("a server owns the cluster", || {
-            let term = |(number, server): (usize, &TestServer)| Some((last_term(&server.log())?, number));
-            self.running().filter_map(term).max().map(|(_, number)| number)
-        })
-    }
-
-    /// Creates a host through a server, which has to succeed in the end.
-    fn create_host(&mut self, through: usize, name: &str) {
-        create(self.server(through), &["host", "create", name]);
-        self.acknowledged.insert(name.to_owned());
-    }
-
-    /// Creates a machine with its own tenant.
-    fn create_machine(&mut self, through: usize, name: &str) {
-        create(self.server(through), &["vm", "create", name, "--host", "h1"]);
-        self.machines.insert(name.to_owned());
-    }
-
-    fn create_objects(&mut self, prefix: &str) {
-        for number in 0..WRITES {
-            let servers: Vec<_> = self.running().map(|(server, _)| server).collect();
-            let through = servers[number % servers.len()];
-            self.create_host(through, &format!("{prefix}{number}"));
-            if number % 3 == 0 {
-                self.create_machine(through, &format!("{prefix}{number}"));
-            }
-        }
-    }
-
-    /// Everything that was acknowledged is there once, on every server, and nothing else.
-    fn check_all(&self) {
-        for (number, server) in self.running() {
-            for (list, initial, acknowledged) in
-                [("host", "h1", &self.acknowledged), ("vm", "solo", &self.machines)]
-            {
-                let mut expected: Vec<_> = acknowledged.iter().map(String::as_str).chain([initial]).collect();
-                expected.sort_unstable();
-                assert_eq!(names(server, list), expected, "{list} on server {number}");
-            }
-        }
-    }
-
-    /// The time until a write through each running server has succeeded.
-    fn write_through_all(&mut self, prefix: &str) -> Duration {
-        let begin = Instant::now();
-        let servers: Vec<_> = self.running().map(|(server, _)| server).collect();
-        for server in servers {
-            self.create_host(server, &format!("{prefix}-through-s{server}"));
-        }
-        begin.elapsed()
-    }
-}
-
-/// The settings of a server with a number.
-fn settings(etcd: &EtcdCluster, number: usize, api: &str) -> String {
-    let endpoints = etcd.endpoints().iter().map(|url| format!("'{url}'")).collect::<Vec<_>>().join(", ");
-    format!(
-        "data_dir = 'DIR/data'\nfleet = 'DIR/fleet.toml'\n{api}\ndriver.kind = 'simulated'\n\
-         [[metadata.listen]]\naddress = '127.0.0.1:0'\nmachine = 'solo'\n[metadata.limits]\nenabled = false\n\
-         [engine]\nendpoints = [{endpoints}]\n[server]\nname = 's{number}'\nlisten = '127.0.0.1:0'\n"
-    )
-}
-
-fn has_solo(server: &TestServer) -> bool {
-    poll(server.metadata()).status() == 200
-}
-
-fn poll(at: SocketAddr) -> RawResponse {
-    raw_http::ask(at, &raw_http::get(NEWEST)).expect("the server answers")
-}
-
-fn document(server: &TestServer) -> Value {
-    let answer = poll(server.metadata());
-    assert_eq!(answer.status(), 200, "{answer:?}");
-    serde_json::from_str(&answer.body).expect("a document is JSON")
-}
-
-fn event(server: &TestServer) -> Option<(String, String)> {
-    let document = document(server);
-    let text = |key: &str| document["Events"][0][key].as_str().map(str::to_owned);
-    Some((text("EventId")?, text("EventStatus")?))
-}
-
-/// The names of all hosts or machines, sorted.
-fn names(server: &TestServer, list: &str) -> Vec<String> {
-    let list = server.json(&[list, "ls"]);
-    let list = list.as_array().or_else(|| list["items"].as_array()).expect("a list");
-    let mut names: Vec<_> = list.iter().map(|one| one["name"].as_str().expect("a name").to_owned()).collect();
-    names.sort_unstable();
-    names
-}
-
-/// Repeats a command until it has succeeded.
-fn create(server: &TestServer, words: &[&str]) {
-    let mut attempts = 0;
-    wait_until("a write succeeds", || {
-        attempts += 1;
-        let output = server.try_run(words);
-        let error = String::from_utf8_lossy(&output.stderr).into_owned();
-        let exists = error.contains("already");
-        assert!(!exists || attempts > 1, "a write was carried out twice: {words:?}: {error}");
-        // An earlier attempt may have succeeded without an answer.
-        (output.status.success() || exists).then_some(())
-    });
-}
 
 /// Creates hosts until it is told to stop. Returns their names and the longest time between two of them.
 fn write_until(server: &TestServer, prefix: &str, stop: &AtomicBool) -> (Vec<String>, Duration) {
@@ -185,13 +35,6 @@ fn write_until(server: &TestServer, prefix: &str, stop: &AtomicBool) -> (Vec<Str
         last = Instant::now();
     }
     (names, longest)
-}
-
-/// The term of the last ownership in a log.
-fn last_term(log: &str) -> Option<u64> {
-    let lines = log.lines().filter(|line| line.contains("this server owns the cluster"));
-    let term = |line: &str| line.split("term=").nth(1)?.split_whitespace().next()?.parse().ok();
-    lines.filter_map(term).max()
 }
 
 /// A machine that polls a server all the time.

@@ -1,0 +1,239 @@
+//! Moves and drains of servers in one process, on a simulated engine; an engine that was restored.
+
+use forewarn_control::{ClusterId, ControlError, ServerStateWord};
+use forewarn_lifecycle::Name;
+use forewarn_realm::{ArchivedNumbers, ServerName, SimulatedEngine};
+
+use super::tests::{TestServer, host, hosts, names, server, server_in, until};
+
+/// Waits until all servers say the same owner, and returns it.
+async fn agreed_owner(servers: &[TestServer], is_wanted: impl Fn(&Name) -> bool) -> Name {
+    let owner =
+        |server: &TestServer| server.control.cluster_owner(ClusterId::DEFAULT).filter(|one| is_wanted(one));
+    until("an owner", || {
+        let owners: Vec<_> = servers.iter().map(owner).collect();
+        owners[0].is_some() && owners.iter().all(|one| *one == owners[0])
+    })
+    .await;
+    owner(&servers[0]).unwrap()
+}
+
+async fn three_servers(engine: &SimulatedEngine) -> Vec<TestServer> {
+    let mut servers = Vec::new();
+    for name in ["one", "two", "three"] {
+        servers.push(server(engine, name).await);
+    }
+    let others = &servers;
+    until("every server hears the others", || {
+        others.iter().all(|server| {
+            let admin = server.control.realm_admin().unwrap();
+            admin.view.lock().peers.live(super::view::uptime()).len() == others.len()
+        })
+    })
+    .await;
+    servers
+}
+
+async fn stop_all(servers: Vec<TestServer>) {
+    for server in servers {
+        server.control.stop().await;
+    }
+}
+
+fn term(server: &TestServer) -> u64 {
+    server.control.realm_admin().unwrap().owner(ClusterId::DEFAULT).term
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_cluster_moves_without_a_takeover_and_loses_nothing() {
+    let engine = SimulatedEngine::new();
+    let servers = three_servers(&engine).await;
+    servers[0].control.submit(host("before")).await.unwrap();
+    let first = agreed_owner(&servers, |_| true).await;
+    let (mut owner, mut expected) = (first, vec!["before".to_owned()]);
+    for turn in 0..6 {
+        let to = Name::new(["one", "two", "three"].into_iter().find(|name| *name != owner.as_str()).unwrap())
+            .unwrap();
+        let before = term(&servers[0]);
+        // Requests through every server while the cluster moves.
+        let requests: Vec<_> = servers
+            .iter()
+            .enumerate()
+            .map(|(number, server)| {
+                let (control, name) = (server.control.clone(), format!("during-{turn}-{number}"));
+                expected.push(name.clone());
+                tokio::spawn(async move { control.submit(host(&name)).await })
+            })
+            .collect();
+        let admin = servers[turn % 3].control.realm_admin().unwrap();
+        let moved = admin.move_cluster(ClusterId::DEFAULT, to.as_str()).await.unwrap();
+        assert_eq!(
+            (moved.server.as_deref(), moved.preferred.as_deref()),
+            (Some(to.as_str()), Some(to.as_str()))
+        );
+        for request in requests {
+            request.await.unwrap().unwrap();
+        }
+        owner = agreed_owner(&servers, |found| *found == to).await;
+        assert_eq!(term(&servers[0]), before + 1, "a move changes the term once");
+    }
+    expected.sort();
+    for server in &servers {
+        server.control.confirm_reads().await.unwrap();
+        let mut found = names(&server.control);
+        found.sort();
+        assert_eq!(found, expected);
+    }
+    stop_all(servers).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_drained_server_gives_its_clusters_away_and_takes_none() {
+    let engine = SimulatedEngine::new();
+    let servers = three_servers(&engine).await;
+    servers[0].control.submit(host("h1")).await.unwrap();
+    let first = agreed_owner(&servers, |_| true).await;
+    let admin = servers[0].control.realm_admin().unwrap();
+    let drained = admin.set_draining(first.as_str(), true).await.unwrap();
+    assert_eq!(drained.state, ServerStateWord::Draining);
+    let second = agreed_owner(&servers, |found| *found != first).await;
+    let refused = admin.move_cluster(ClusterId::DEFAULT, first.as_str()).await.unwrap_err();
+    assert!(refused.to_string().contains("cannot own clusters now"), "{refused}");
+    // It answers, and takes requests for the owner.
+    let by_name =
+        |name: &Name| servers.iter().find(|server| server.control.realm_name() == Some(name)).unwrap();
+    by_name(&first).control.submit(host("h2")).await.unwrap();
+    admin.set_draining(second.as_str(), true).await.unwrap();
+    let third = agreed_owner(&servers, |found| *found != first && *found != second).await;
+    // No other server may own it: it stays.
+    admin.set_draining(third.as_str(), true).await.unwrap();
+    by_name(&second).control.submit(host("h3")).await.unwrap();
+    assert_eq!(agreed_owner(&servers, |_| true).await, third);
+    admin.set_draining(first.as_str(), false).await.unwrap();
+    assert_eq!(agreed_owner(&servers, |found| *found != third).await, first);
+    by_name(&third).control.confirm_reads().await.unwrap();
+    assert_eq!(hosts(&by_name(&third).control), 3);
+    stop_all(servers).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_stops_gives_its_clusters_away_first() {
+    let engine = SimulatedEngine::new();
+    let mut servers = three_servers(&engine).await;
+    servers[0].control.submit(host("h1")).await.unwrap();
+    let first = agreed_owner(&servers, |_| true).await;
+    let before = term(&servers[0]);
+    let at = servers.iter().position(|server| server.control.realm_name() == Some(&first)).unwrap();
+    let leaving = servers.remove(at);
+    leaving.control.leave_realm().await;
+    agreed_owner(&servers, |found| *found != first).await;
+    assert_eq!(term(&servers[0]), before + 1);
+    assert_eq!(leaving.control.cluster_owner(ClusterId::DEFAULT).as_ref() == Some(&first), false);
+    leaving.control.stop().await;
+    servers[0].control.submit(host("h2")).await.unwrap();
+    stop_all(servers).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_move_to_a_server_that_is_cut_off_ends_with_one_owner() {
+    let engine = SimulatedEngine::new();
+    let servers = three_servers(&engine).await;
+    servers[0].control.submit(host("h1")).await.unwrap();
+    let owner = agreed_owner(&servers, |_| true).await;
+    let (to, others): (Vec<_>, Vec<_>) = servers
+        .iter()
+        .filter(|server| server.control.realm_name() != Some(&owner))
+        .enumerate()
+        .partition(|(at, _)| *at == 0);
+    let (to, other) = (to[0].1, others[0].1);
+    let name = to.control.realm_name().unwrap().clone();
+    // It becomes the owner, and cannot accept.
+    to.engine.cut();
+    let admin = other.control.realm_admin().unwrap();
+    drop(admin.move_cluster(ClusterId::DEFAULT, name.as_str()).await);
+    other.control.submit(host("h2")).await.unwrap();
+    to.engine.heal();
+    until("the copy is complete", || hosts(&to.control) == 2).await;
+    to.control.submit(host("h3")).await.unwrap();
+    for server in &servers {
+        server.control.confirm_reads().await.unwrap();
+        assert_eq!(hosts(&server.control), 3);
+    }
+    stop_all(servers).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn servers_are_listed_and_those_that_are_gone_are_forgotten() {
+    let engine = SimulatedEngine::new();
+    let mut servers = three_servers(&engine).await;
+    servers[0].control.submit(host("h1")).await.unwrap();
+    let owner = agreed_owner(&servers, |_| true).await;
+    let admin = servers[0].control.realm_admin().unwrap();
+    let listed = admin.servers().await.unwrap();
+    assert_eq!(listed.iter().map(|one| one.name.as_str()).collect::<Vec<_>>(), ["one", "three", "two"]);
+    assert!(listed.iter().all(|one| one.state == ServerStateWord::Active && one.formats == [super::FORMAT]));
+    assert!(listed.iter().all(|one| (one.clusters == ["default"]) == (one.name == owner.as_str())));
+    let refused = admin.forget_server("two").await.unwrap_err().to_string();
+    assert!(refused.contains("is a member of the realm"), "{refused}");
+    let unknown = admin.server("twoo").await.unwrap_err().to_string();
+    assert_eq!(unknown, "no such server: twoo\n  hint: did you mean two?");
+    let at =
+        servers.iter().position(|server| server.control.realm_name().unwrap().as_str() == "two").unwrap();
+    let two = ServerName::new("two").unwrap();
+    admin.realm.record_archived(&two, &ArchivedNumbers::default()).await.unwrap();
+    let gone = servers.remove(at);
+    gone.control.stop().await;
+    let admin = servers[0].control.realm_admin().unwrap();
+    until("the server is gone", || !admin.view.lock().servers.contains_key(&two)).await;
+    assert_eq!(admin.server("two").await.unwrap().state, ServerStateWord::Gone);
+    let refused = admin.set_format(1).await.unwrap_err().to_string();
+    assert!(refused.contains("forewarn server delete two"), "{refused}");
+    admin.forget_server("two").await.unwrap();
+    assert_eq!(admin.servers().await.unwrap().len(), 2);
+    assert_eq!(admin.set_format(1).await.unwrap().format, 1);
+    let refused = admin.set_format(2).await.unwrap_err().to_string();
+    assert!(refused.contains("does not read format 2: it reads 1"), "{refused}");
+    let realm = admin.describe().await.unwrap();
+    assert_eq!(realm.streams.keys().collect::<Vec<_>>(), ["cluster-0", "shared"]);
+    assert_eq!((realm.format, realm.restores, realm.restored), (1, 0, None));
+    stop_all(servers).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_finds_a_restored_engine_owns_nothing() {
+    let engine = SimulatedEngine::new();
+    let one = server(&engine, "one").await;
+    one.control.submit(host("h1")).await.unwrap();
+    let backup = engine.restored();
+    one.control.submit(host("h2")).await.unwrap();
+    one.control.stop().await;
+    let mut directory = one.directory;
+    // By the id of the engine, and without it by the end of the log.
+    for expected in ["another cluster id", "ends with batch"] {
+        let again = server_in(directory, &backup, "one").await;
+        assert_eq!(hosts(&again.control), 2, "the copy is still shown");
+        let refused = again.control.submit(host("h3")).await.unwrap_err();
+        assert!(matches!(&refused, ControlError::EngineRestored(why) if why.contains(expected)), "{refused}");
+        assert!(matches!(again.control.confirm_reads().await, Err(ControlError::EngineRestored(_))));
+        let realm = again.control.realm_admin().unwrap().describe().await.unwrap();
+        assert!(realm.restored.is_some_and(|why| why.contains(expected)));
+        assert_eq!(again.control.owned_clusters(&again.control.shared()).len(), 0);
+        again.control.stop().await;
+        directory = again.directory;
+        // The second time, there is none.
+        drop(std::fs::remove_file(directory.path().join("engine.json")));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_engine_without_its_realm_is_refused() {
+    let engine = SimulatedEngine::new();
+    let one = server(&engine, "one").await;
+    one.control.submit(host("h1")).await.unwrap();
+    one.control.stop().await;
+    let empty = SimulatedEngine::new();
+    let joined = super::tests::try_join(&one.directory, &empty, ("one", None)).await;
+    let refused = joined.map(|_| ()).unwrap_err().to_string();
+    assert!(refused.contains("the engine has no realm"), "{refused}");
+    assert_eq!(empty.contents().len(), 0, "nothing was written");
+}

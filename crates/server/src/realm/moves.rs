@@ -1,0 +1,252 @@
+//! Moves of clusters to other servers: ordered by an operator, by a drain, or before this server stops.
+//!
+//! ```text
+//!   former owner: commits, writes owner and head for the new one, forwards requests ──moved──▶ new owner: accepts
+//! ```
+//!
+//! A move that is interrupted leaves one owner: the former one, the new one, or one that takes the cluster over.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use forewarn_control::{ClusterId, Stream};
+use forewarn_lifecycle::Name;
+use forewarn_ownership::{ClusterMove, OwnerRecord, ServerName, Term, Uptime, drain_moves, return_moves};
+use forewarn_peers::MovedStream;
+use tokio::sync::{mpsc, oneshot};
+
+use super::task::RealmTask;
+use super::view::{RealmView, uptime};
+use crate::message::ClusterMessage;
+
+/// Milliseconds after which a move that has failed is tried again.
+const RETRY_MILLIS: u64 = 1_000;
+
+/// Moves that have ended and orders that wait for the task.
+const WAITING_MAX: usize = 1_024;
+
+/// An order to the task of a realm.
+pub(crate) enum RealmOrder {
+    /// Another server says that it has moved a cluster.
+    Moved(MovedStream),
+    /// The server stops: it gives all clusters away. Replied to once it has none, or no other server can take them.
+    Leave { reply: oneshot::Sender<()> },
+}
+
+/// The sender of orders to the task of a realm.
+pub(crate) type RealmOrders = mpsc::Sender<RealmOrder>;
+
+/// The end of a move.
+pub(crate) struct MoveEnd {
+    cluster: ClusterId,
+    to: ServerName,
+    /// None if this server has kept the cluster, or lost it.
+    owner: Option<OwnerRecord>,
+}
+
+/// Moves of clusters from this server, and to it.
+pub(crate) struct Moves {
+    orders: mpsc::Receiver<RealmOrder>,
+    ended: (mpsc::Sender<MoveEnd>, mpsc::Receiver<MoveEnd>),
+    /// Moves under way.
+    under_way: BTreeSet<ClusterId>,
+    /// Clusters that an operator has just assigned to another server.
+    ordered: BTreeSet<ClusterId>,
+    /// Clusters that another server has given to this one.
+    given: BTreeSet<ClusterId>,
+    /// Times before which moves that have failed are not tried again.
+    pauses: BTreeMap<ClusterId, Uptime>,
+    /// Callers that wait until this server has no clusters.
+    leaving: Vec<oneshot::Sender<()>>,
+}
+
+/// An event for the moves of a server.
+pub(crate) enum MoveEvent {
+    Order(RealmOrder),
+    End(MoveEnd),
+}
+
+impl Moves {
+    pub(crate) fn new() -> (Self, RealmOrders) {
+        let (sender, orders) = mpsc::channel(WAITING_MAX);
+        let moves = Self {
+            orders,
+            ended: mpsc::channel(WAITING_MAX),
+            under_way: BTreeSet::new(),
+            ordered: BTreeSet::new(),
+            given: BTreeSet::new(),
+            pauses: BTreeMap::new(),
+            leaving: Vec::new(),
+        };
+        (moves, sender)
+    }
+
+    /// Waits for the next event. May be dropped at any time without losing any.
+    pub(super) async fn next(&mut self) -> MoveEvent {
+        tokio::select! {
+            Some(end) = self.ended.1.recv() => MoveEvent::End(end),
+            Some(order) = self.orders.recv() => MoveEvent::Order(order),
+            else => std::future::pending().await,
+        }
+    }
+
+    /// Returns true if this server is giving the cluster away.
+    pub(super) fn is_under_way(&self, cluster: ClusterId) -> bool {
+        self.under_way.contains(&cluster)
+    }
+
+    /// Returns true if another server has given the cluster to this one.
+    pub(super) fn is_given(&self, cluster: ClusterId) -> bool {
+        self.given.contains(&cluster)
+    }
+
+    /// The same, once.
+    pub(super) fn take_given(&mut self, cluster: ClusterId) -> bool {
+        self.given.remove(&cluster)
+    }
+}
+
+impl RealmTask {
+    /// Handles an event. Returns true if takeovers should be considered at once.
+    pub(super) fn handle_move(&mut self, event: MoveEvent) -> bool {
+        match event {
+            MoveEvent::Order(RealmOrder::Moved(MovedStream { stream, to, .. })) => {
+                let Stream::Cluster(id) = stream else { return false };
+                // The message only saves time: the engine says who owns the cluster.
+                let is_new = ServerName::from(to) == self.own && !self.view.lock().driven.contains_key(&id);
+                is_new && self.moves.given.insert(id)
+            }
+            MoveEvent::Order(RealmOrder::Leave { reply }) => {
+                self.view.lock().leave();
+                self.moves.leaving.push(reply);
+                self.begin_moves();
+                false
+            }
+            MoveEvent::End(end) => {
+                self.finish_move(end);
+                false
+            }
+        }
+    }
+
+    /// An operator prefers another owner, or none.
+    pub(super) fn handle_preference(&mut self, id: ClusterId, server: Option<ServerName>) {
+        // Earlier orders were carried out, or the server was lost: its clusters return later.
+        if self.is_current && server.as_ref().is_some_and(|server| *server != self.own) {
+            self.moves.ordered.insert(id);
+            self.moves.pauses.remove(&id);
+        } else {
+            self.moves.ordered.remove(&id);
+        }
+        self.standing(id, |standing| standing.preferred = server);
+        self.begin_moves();
+    }
+
+    /// A new owner of a cluster is known.
+    pub(super) fn follow_given(&mut self, id: ClusterId, owner: Option<&OwnerRecord>) {
+        // Before, the owner is a former process of this name.
+        let is_given = self.is_current && owner.is_some_and(|owner| owner.server == self.own);
+        if is_given && !self.taking.contains(&id) && !self.view.lock().driven.contains_key(&id) {
+            self.moves.given.insert(id);
+        } else {
+            self.moves.given.remove(&id);
+        }
+        if owner.is_some_and(|owner| owner.server != self.own) {
+            self.moves.ordered.remove(&id);
+        }
+    }
+
+    /// Begins the moves that are wanted now.
+    pub(super) fn begin_moves(&mut self) {
+        let now = uptime();
+        let moves = self.wanted_moves(&self.view.lock(), now);
+        for ClusterMove { cluster, to } in moves {
+            let Some(link) = self.clusters.get(cluster) else { continue };
+            self.moves.under_way.insert(cluster);
+            let ended = self.moves.ended.0.clone();
+            tokio::spawn(async move {
+                let target = to.clone();
+                let handed = link.call(|reply| ClusterMessage::HandOver { to: target, reply }).await;
+                // A driver that has ended owns nothing. The task may have ended.
+                ended.send(MoveEnd { cluster, to, owner: handed.ok().flatten() }).await.ok();
+            });
+        }
+        self.answer_leaving(now);
+    }
+
+    fn wanted_moves(&self, view: &RealmView, now: Uptime) -> Vec<ClusterMove> {
+        if !view.peers.reaches_engine(now) || view.restored.is_some() {
+            return Vec::new();
+        }
+        let is_due = |id: &ClusterId| {
+            !self.moves.is_under_way(*id) && self.moves.pauses.get(id).is_none_or(|until| *until <= now)
+        };
+        let preferred = |id: &ClusterId| view.standings.get(id).and_then(|one| one.preferred.clone());
+        let owned = view.driven.keys().filter(|id| is_due(id)).map(|id| (*id, preferred(id)));
+        if view.is_draining() {
+            return drain_moves(&view.peers, now, owned);
+        }
+        let live = view.peers.live(now);
+        let (ordered, others): (Vec<_>, Vec<_>) = owned.partition(|(id, _)| self.moves.ordered.contains(id));
+        let ordered = ordered.into_iter().filter_map(|(cluster, to)| {
+            Some(ClusterMove { cluster, to: to.filter(|to| live.contains(to))? })
+        });
+        ordered.chain(return_moves(&view.peers, now, others)).collect()
+    }
+
+    fn finish_move(&mut self, end: MoveEnd) {
+        let MoveEnd { cluster, to, owner } = end;
+        self.moves.under_way.remove(&cluster);
+        let Some(owner) = owner else {
+            self.moves.pauses.insert(cluster, uptime().plus(RETRY_MILLIS));
+            return;
+        };
+        tracing::info!(cluster = cluster.0, %to, term = owner.term.0, "cluster moved to another server");
+        self.moves.ordered.remove(&cluster);
+        let Term(term) = owner.term;
+        self.view.lock().driven.remove(&cluster);
+        self.note_owner(cluster, owner);
+        self.publish_owners();
+        self.notify_new_owner(cluster, &to, term);
+        self.answer_leaving(uptime());
+    }
+
+    /// Tells a server that it owns a cluster. It learns it from the engine too.
+    fn notify_new_owner(&self, cluster: ClusterId, to: &ServerName, term: u64) {
+        let Ok(to) = Name::new(to.as_str()) else { return };
+        let Some(client) = self.clients.load().get(&to).map(Arc::clone) else { return };
+        tokio::spawn(async move {
+            let moved = MovedStream { stream: Stream::Cluster(cluster), term, to };
+            if let Err(error) = client.moved(&moved).await {
+                tracing::warn!(cluster = cluster.0, to = %moved.to, %error, "cannot notify the new owner");
+            }
+        });
+    }
+
+    /// Answers callers that wait until this server has no clusters, or cannot give them away.
+    fn answer_leaving(&mut self, now: Uptime) {
+        if self.moves.leaving.is_empty() || !self.moves.under_way.is_empty() {
+            return;
+        }
+        let view = self.view.lock();
+        let owned = view.driven.keys().map(|id| (*id, None));
+        let is_over = view.driven.is_empty()
+            || !view.peers.reaches_engine(now)
+            || drain_moves(&view.peers, now, owned).is_empty();
+        drop(view);
+        if is_over {
+            // The callers may have gone.
+            self.moves.leaving.drain(..).for_each(|reply| reply.send(()).unwrap_or_default());
+        }
+    }
+
+    /// Takes note of an owner, unless a later one is known.
+    pub(super) fn note_owner(&self, id: ClusterId, owner: OwnerRecord) {
+        self.standing(id, |standing| {
+            let is_newer = standing.owner.as_ref().is_none_or(|known| known.term < owner.term);
+            if is_newer {
+                (standing.owner, standing.since) = (Some(owner), uptime());
+            }
+        });
+    }
+}
