@@ -61,7 +61,9 @@ pub(crate) fn run(rounds: u32) -> Result<Outcome> {
         return Ok(outcome.and(Outcome::Skipped("az was not run: no python3 with venv".to_owned())));
     };
     let clients = match AZURE_CLI.find_or_install() {
-        Ok(place) => run_tests(cargo().env("FOREWARN_AZ", place.join("bin/az")), "realm_machines::real_clients::")?,
+        Ok(place) => {
+            run_tests(cargo().env("FOREWARN_AZ", place.join("bin/az")), "realm_machines::real_clients::")?
+        }
         Err(problem) => Outcome::Skipped(format!("{problem:#}")),
     };
     Ok(outcome.and(clients))

@@ -87,7 +87,17 @@ pub(crate) async fn join(
         tracing::error!(%evidence, "engine was restored from an older backup; this server owns nothing");
         let head = realm.head(Stream::Shared).await?.ok_or(NO_REALM)?;
         let (shared, positions) = (SharedStream::at(&realm, head), positions(&found));
-        return Ok(JoinedRealm { realm, clock, is_new, identity, shared, journal, found, positions, restored });
+        return Ok(JoinedRealm {
+            realm,
+            clock,
+            is_new,
+            identity,
+            shared,
+            journal,
+            found,
+            positions,
+            restored,
+        });
     }
     let shared_head = catch_up(&realm, &journal, &found).await?;
     journal.close()?;
