@@ -24,6 +24,7 @@ mod plan;
 mod plugins;
 mod ports;
 mod progress;
+mod properties;
 mod steps;
 mod suite;
 mod texts;

@@ -22,10 +22,11 @@ const TESTED_FIRST: [&str; 3] = MUTATED;
 /// longer to build.
 const TESTED_THEN: [&str; 2] = ["forewarn-control", "forewarn-story"];
 /// Seconds for the tests of a mutant: this, or five times as long as without a change, whichever is more. A fixed time
-/// would make a slow computer take every mutant for one that is noticed.
-const SECONDS_PER_MUTANT: &str = "60";
+/// would make a slow computer take every mutant for one that is noticed, and so would a short one if the computer gets
+/// other work meanwhile.
+const SECONDS_PER_MUTANT: &str = "300";
 const TIMES_AS_LONG: &str = "5";
-/// The profile in the manifest of the workspace.
+/// The profile in the manifest of the workspace, and that of nextest.
 const PROFILE: &str = "mutants";
 /// Few, because the tests run once for every mutant.
 const PROPERTY_CASES: &str = "24";
@@ -73,8 +74,9 @@ impl fmt::Display for Part {
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Results {
     caught: usize,
-    timeout: usize,
     unviable: usize,
+    /// Those whose tests were stopped, by name.
+    timeout: Vec<String>,
     missed: Vec<String>,
 }
 
@@ -250,7 +252,7 @@ fn try_mutants(
     command.args(chosen.arguments());
     command.args(jobs.map(|jobs| format!("--jobs={jobs}")));
     if has_nextest() {
-        command.arg("--test-tool=nextest");
+        command.arg("--test-tool=nextest").env("NEXTEST_PROFILE", PROFILE);
     }
     command.env("PROPTEST_CASES", PROPERTY_CASES);
     command.env("PROPTEST_MAX_SHRINK_ITERS", "0").env("PROPTEST_DISABLE_FAILURE_PERSISTENCE", "true");
@@ -274,8 +276,8 @@ impl Results {
 
     fn add(&mut self, other: Self) {
         self.caught += other.caught;
-        self.timeout += other.timeout;
         self.unviable += other.unviable;
+        self.timeout.extend(other.timeout);
         self.missed.extend(other.missed);
     }
 
@@ -286,7 +288,7 @@ impl Results {
             let Some(name) = outcome["scenario"]["Mutant"]["name"].as_str() else { continue };
             match outcome["summary"].as_str() {
                 Some("CaughtMutant") => results.caught += 1,
-                Some("Timeout") => results.timeout += 1,
+                Some("Timeout") => results.timeout.push(name.to_owned()),
                 Some("Unviable") => results.unviable += 1,
                 Some("MissedMutant") => results.missed.push(name.to_owned()),
                 Some(_) | None => bail!("unknown outcome: {}", outcome["summary"]),
@@ -297,9 +299,12 @@ impl Results {
 
     /// A test that no longer ends has noticed, too.
     fn judge(&self, explained: &str) -> Outcome {
-        let (noticed, missed) = (self.caught + self.timeout, self.missed.len());
-        let (caught, timeout, unviable) = (self.caught, self.timeout, self.unviable);
+        let (timeout, missed) = (self.timeout.len(), self.missed.len());
+        let (caught, unviable, noticed) = (self.caught, self.unviable, self.caught + timeout);
         println!("caught {caught}, missed {missed}, timeout {timeout}, unviable {unviable}");
+        for timeout in &self.timeout {
+            println!("stopped, because its tests took too long: {timeout}");
+        }
         for missed in self.missed.iter().filter(|missed| !is_explained(missed, explained)) {
             println!("missed, and not explained in {EXPLAINED}: {missed}");
         }
@@ -368,10 +373,11 @@ mod tests {
         {"scenario": {"Mutant": {"name": "crates/a/src/b.rs:9:6: x"}}, "summary": "Unviable"}]}"#;
 
     #[test]
-    fn outcomes_are_counted_and_missed_ones_named() {
+    fn outcomes_are_counted_and_doubtful_ones_named() {
         let results = Results::parse(OUTCOMES).unwrap();
         let missed = vec!["crates/a/src/b.rs:7:5: replace f with ()".to_owned()];
-        assert_eq!(results, Results { caught: 1, timeout: 1, unviable: 1, missed });
+        let timeout = vec!["crates/a/src/b.rs:9:5: x".to_owned()];
+        assert_eq!(results, Results { caught: 1, unviable: 1, timeout, missed });
         assert_eq!(results.judge(""), Outcome::Failed("66.66 % noticed".to_owned()));
         assert!(is_explained(&results.missed[0], "- `src/b.rs: replace f with ()` makes no difference"));
         assert!(!is_explained(&results.missed[0], "src/c.rs: replace f with ()"));

@@ -18,7 +18,7 @@ use crate::unpacked::NEWER_ETCD;
 use crate::words::{Usage, Words};
 use crate::{
     agent, api, azure, bench, breakages, dashboard, docs, fuzz, libvirt, machines, monitoring, mutants,
-    plugins, tidy, tree, units,
+    plugins, properties, tidy, tree, units,
 };
 
 /// Enough for a rate that is right to within two percent or so; all of them take most of a day.
@@ -26,6 +26,12 @@ const MUTANTS_IN_LONG_RUN: usize = 300;
 /// Seconds for each target of random fuzzing.
 const FUZZ_SECONDS_IN_LONG_RUN: u32 = 600;
 const PROPERTY_CASES_IN_LONG_RUN: &str = "4096";
+
+/// Packages whose properties only compute. They are built for speed: thousands of cases take minutes instead of hours.
+const RULES: [&str; 3] = ["forewarn-control", "forewarn-lifecycle", "forewarn-story"];
+/// The profile in the manifest of the workspace.
+const PROPERTIES_PROFILE: &str = "properties";
+const USUAL_PROFILE: &str = "test";
 
 /// The seed of property tests: the usual run tries the same cases each time.
 const PROPERTY_SEED: &str = "1";
@@ -97,7 +103,7 @@ fn usual(steps: &mut Steps) {
         run_cargo(&["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"])
     });
     steps.run("programs", find_programs);
-    steps.run("tests", || run_tests(&[]));
+    steps.run("tests", || run_tests(&["--workspace"], USUAL_PROFILE, &[]));
     steps.run("real clients", run_real_clients);
     steps.run("api", api::command);
     steps.run("azure", azure::command);
@@ -121,15 +127,12 @@ fn usual(steps: &mut Steps) {
 
 fn long(steps: &mut Steps) {
     let seed = random_seed().to_string();
-    steps.run("properties", || {
-        eprintln!("PROPTEST_RNG_SEED={seed} FOREWARN_KILL_SEED={seed}");
-        run_tests(&[
-            ("PROPTEST_CASES", PROPERTY_CASES_IN_LONG_RUN),
-            ("PROPTEST_RNG_SEED", &seed),
-            ("FOREWARN_KILL_ROUNDS", KILL_ROUNDS_IN_LONG_RUN),
-            ("FOREWARN_KILL_SEED", &seed),
-        ])
-    });
+    match properties::packages() {
+        Ok(packages) => packages.iter().for_each(|package| {
+            steps.run(&format!("properties: {package}"), || try_properties(package, &seed));
+        }),
+        Err(problem) => steps.run("properties", || Err(problem)),
+    }
     for (target, _) in fuzz::RUNS {
         let effort = Effort::Seconds(FUZZ_SECONDS_IN_LONG_RUN);
         steps.run(&format!("random fuzz: {target}"), || fuzz::run(Some(target), effort));
@@ -156,6 +159,20 @@ fn long(steps: &mut Steps) {
     steps.run("cost of the dashboard", bench::measure_dashboard);
 }
 
+/// The tests of a package with more cases. They are steps of their own, so that none is repeated when the run is resumed;
+/// the tests of packages without properties would try nothing that they have not tried before.
+fn try_properties(package: &str, seed: &str) -> Result<Outcome> {
+    eprintln!("PROPTEST_RNG_SEED={seed} FOREWARN_KILL_SEED={seed}");
+    let environment = [
+        ("PROPTEST_CASES", PROPERTY_CASES_IN_LONG_RUN),
+        ("PROPTEST_RNG_SEED", seed),
+        ("FOREWARN_KILL_ROUNDS", KILL_ROUNDS_IN_LONG_RUN),
+        ("FOREWARN_KILL_SEED", seed),
+    ];
+    let profile = if RULES.contains(&package) { PROPERTIES_PROFILE } else { USUAL_PROFILE };
+    run_tests(&["--package", package], profile, &environment)
+}
+
 /// What tests run besides cargo. Without it, the tests that need it say that they were skipped.
 fn find_programs() -> Result<Outcome> {
     let programs = match packages::prepare_programs(&PROGRAMS) {
@@ -174,11 +191,11 @@ fn run_cargo(words: &[&str]) -> Result<Outcome> {
 }
 
 /// With nextest where it is installed: it runs the tests of all packages side by side.
-fn run_tests(environment: &[(&str, &str)]) -> Result<Outcome> {
+fn run_tests(packages: &[&str], profile: &str, environment: &[(&str, &str)]) -> Result<Outcome> {
     let words: &[_] = if has_nextest() {
-        &["nextest", "run", "--workspace", "--locked", "--no-fail-fast"]
+        &["nextest", "run", "--locked", "--no-fail-fast", "--cargo-profile", profile]
     } else {
-        &["test", "--workspace", "--locked", "--all-targets", "--no-fail-fast"]
+        &["test", "--locked", "--all-targets", "--no-fail-fast", "--profile", profile]
     };
     let mut tests = cargo();
     // A variable of the caller's would make the promises weaker than they read, or one run unlike the next.
@@ -189,7 +206,7 @@ fn run_tests(environment: &[(&str, &str)]) -> Result<Outcome> {
     if let Some(etcd) = NEWER_ETCD.find() {
         tests.env("FOREWARN_ETCD_NEW", etcd);
     }
-    status(tests.current_dir(tree::root()?).args(words))
+    status(tests.current_dir(tree::root()?).args(words).args(packages))
 }
 
 /// Whether a variable changes the amount or the seed of a test.

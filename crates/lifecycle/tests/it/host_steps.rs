@@ -104,6 +104,24 @@ fn a_host_restarts_while_its_machines_are_stopped() {
     );
 }
 
+#[test]
+fn the_part_of_a_tenant_ends_if_none_of_its_machines_aside_returns() {
+    let mut bare = TestRules::with_hosts(1);
+    let tenant = bare.set("web", SetShape::AvailabilitySet);
+    bare.member(tenant, "a", at(0, 0)).unwrap();
+    bare.member(tenant, "b", at(0, 0)).unwrap();
+    start(&mut bare, HostWork::Restart, &[0]);
+    done(&mut bare, machine(0));
+    done(&mut bare, machine(1));
+    let maintenance = MaintenanceId(0);
+    let action = |target, impact| Action { maintenance, target, impact, boots: 0 };
+    let released = |actions: &[Action]| bare.cluster.parts_released(maintenance, HOST, actions);
+    assert_eq!(released(&[]), [tenant].into());
+    assert_eq!(released(&[action(returning(0), START)]), [].into(), "one of the two returns");
+    let step = Impact::OnHost(HostOperation::Reboot);
+    assert_eq!(released(&[action(Target::Host(HOST), step)]), [].into(), "the step begins again");
+}
+
 /// promise: E1
 #[test]
 fn a_host_without_running_machines_has_its_step_at_once() {

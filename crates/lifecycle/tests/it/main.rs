@@ -4,6 +4,7 @@
 
 mod arrivals;
 mod bare;
+mod budgets;
 mod capacity;
 mod enrolment_rule;
 mod fencing;
