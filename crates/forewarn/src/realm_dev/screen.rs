@@ -83,7 +83,7 @@ impl Screen {
         self.print(&text)
     }
 
-    /// What the user may try.
+    /// Prints commands that the user may try.
     pub(super) fn ready(&mut self, site: &RealmSite, board: &RealmBoard, speed: u32) -> Result<()> {
         let text = match self.kind {
             ScreenKind::Terminal | ScreenKind::Lines => greeting(site, board, speed),
