@@ -48,8 +48,14 @@ pub use handler::{
 };
 pub use heartbeats::{HeartbeatExchange, HeartbeatReport, HeartbeatReturn, HeartbeatTimes, Heartbeats};
 pub use identity::PeerIdentity;
-pub use limits::{AUDIT_LINE_BYTES_MAX, HEARTBEAT_BYTES_MAX, ListenerLimits, PeerLimits, REQUEST_BYTES_MAX};
+pub use limits::{
+    AUDIT_LINE_BYTES_MAX, HEARTBEAT_BYTES_MAX, ListenerLimits, POLL_QUESTIONS_MAX, PeerLimits,
+    REQUEST_BYTES_MAX,
+};
 pub use listener::PeerListener;
-pub use message::{AuditQuery, Heartbeat, MovedStream, NotOwner, OwnedStream, ReceivedRequest, ServerDuty};
+pub use message::{
+    AskedTenants, AuditQuery, HeardTenants, Heartbeat, MovedStream, NotOwner, OwnedStream, ReceivedRequest,
+    ServerDuty,
+};
 pub use peer::Peer;
 pub use peer_client::PeerClient;

@@ -8,6 +8,9 @@ pub const REQUEST_BYTES_MAX: usize = 32 * 1024 * 1024;
 /// Maximum bytes of a heartbeat.
 pub const HEARTBEAT_BYTES_MAX: usize = 1024 * 1024;
 
+/// Maximum tenants whose last polls a heartbeat asks about.
+pub const POLL_QUESTIONS_MAX: usize = 2_000;
+
 /// Maximum bytes of other messages.
 pub(crate) const SMALL_BYTES_MAX: usize = 64 * 1024;
 

@@ -3,11 +3,11 @@
 //! A request and its answer are exact: anything unknown in them is rejected. A heartbeat is lenient: a server of another
 //! release may add members, and an upgrade must not silence its heartbeats.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use forewarn_control::Stream;
 use forewarn_control::request::Request;
-use forewarn_types::{Name, Steady, Timestamp};
+use forewarn_types::{Name, Steady, TenantId, Timestamp};
 use serde::{Deserialize, Serialize};
 
 pub(crate) const HELLO: &str = "/peer/v1/hello";
@@ -40,7 +40,19 @@ pub struct Heartbeat {
     pub followed: BTreeMap<Stream, u64>,
     /// Streams that the sender owns.
     pub owned: BTreeMap<Stream, OwnedStream>,
+    /// Tenants whose last polls the sender wants to know, at most [`crate::POLL_QUESTIONS_MAX`].
+    #[serde(default)]
+    pub asked: AskedTenants,
+    /// Milliseconds since tenants that the receiver has asked about last polled the sender, or since the sender started.
+    #[serde(default)]
+    pub heard: HeardTenants,
 }
+
+/// Tenants of clusters whose last polls a server wants to know.
+pub type AskedTenants = BTreeMap<Stream, BTreeSet<TenantId>>;
+
+/// Milliseconds since the last polls of tenants of clusters.
+pub type HeardTenants = BTreeMap<Stream, BTreeMap<TenantId, u64>>;
 
 /// The willingness of a server to own streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -179,12 +191,18 @@ mod tests {
             silent_millis: BTreeMap::from([(name("b"), 250)]),
             followed: BTreeMap::from([(Stream::Shared, 1), (Stream::Cluster(ClusterId(3)), 9)]),
             owned: BTreeMap::from([(Stream::Cluster(ClusterId(3)), OwnedStream { term: 2, published: 9 })]),
+            asked: BTreeMap::from([(Stream::Cluster(ClusterId(3)), BTreeSet::from([TenantId(4)]))]),
+            heard: BTreeMap::from([(Stream::Cluster(ClusterId(3)), BTreeMap::from([(TenantId(5), 250)]))]),
         };
         let mut json = serde_json::to_value(&heartbeat).unwrap();
         assert_eq!(json["followed"], json!({ "shared": 1, "cluster-3": 9 }));
         assert_eq!(serde_json::from_value::<Heartbeat>(json.clone()).unwrap(), heartbeat);
         json["more"] = json!(1);
-        assert_eq!(serde_json::from_value::<Heartbeat>(json).unwrap(), heartbeat);
+        assert_eq!(serde_json::from_value::<Heartbeat>(json.clone()).unwrap(), heartbeat);
+        let members = json.as_object_mut().unwrap();
+        members.retain(|name, _| name != "asked" && name != "heard");
+        let older = serde_json::from_value::<Heartbeat>(json).unwrap();
+        assert!(older.asked.is_empty() && older.heard.is_empty());
     }
 
     #[test]

@@ -2,14 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use forewarn_control::{ClusterId, Effect, RecentOutcomes};
+use forewarn_lifecycle::limits::SILENCE_MAX;
 use forewarn_lifecycle::simulator::{Completion, Environment};
 use forewarn_lifecycle::{MachineId, MaintenanceId, Now, SimulatedMachines, Steady, Target, TenantId};
 use forewarn_metadata::Directory;
 use tokio::sync::Notify;
 
 use crate::message::ImpactEnd;
+use crate::peer_polls::PeerPolls;
 use crate::publication::ClusterPublication;
 use crate::role::{RealmScope, Role};
 use crate::snapshot::ClusterRuntimeView;
@@ -30,7 +33,13 @@ pub(crate) struct ClusterRuntime {
     /// Number of decisions that have changed the cluster.
     pub(crate) revision: u64,
     pub(crate) scope: RealmScope,
+    /// Polls that other servers of the realm have answered.
+    pub(crate) peer_polls: Option<Arc<PeerPolls>>,
+    id: ClusterId,
 }
+
+/// Time until a tenant that seems silent is examined again, while other servers have not said when it polled them.
+const SILENCE_RETRY: Duration = Duration::from_mins(1);
 
 impl ClusterRuntime {
     /// The runtime state of a cluster whose driver starts now.
@@ -45,6 +54,8 @@ impl ClusterRuntime {
             times: WorkTimes::default(),
             revision: 0,
             scope: RealmScope::Alone,
+            peer_polls: None,
+            id,
         }
     }
 
@@ -101,10 +112,15 @@ impl Environment for ClusterRuntime {
     }
 
     fn last_heard(&self, tenant: TenantId, now: Now) -> Option<Steady> {
-        match self.scope {
-            RealmScope::Alone => Some(self.publication.last_request(tenant)),
-            // Another server may have been polled.
-            RealmScope::Realm => Some(now.steady),
-        }
+        let own = self.publication.last_request(tenant);
+        let others = match (self.scope, &self.peer_polls) {
+            (RealmScope::Realm, Some(polls)) if now.steady.since(own) >= SILENCE_MAX => {
+                let ago =
+                    polls.last_poll(self.id, tenant).unwrap_or(SILENCE_MAX.saturating_sub(SILENCE_RETRY));
+                now.steady.minus(ago)
+            }
+            (RealmScope::Alone | RealmScope::Realm, _) => own,
+        };
+        Some(own.max(others))
     }
 }

@@ -279,6 +279,11 @@ impl StreamJournal {
         Ok(self.append_here(records, audit).await?)
     }
 
+    /// Writes the clock into the head of the stream in the log of a realm.
+    pub(crate) async fn refresh_clock(&self, clock: &Clock) -> Result<(), CommitError> {
+        self.log.refresh_clock(clock).await
+    }
+
     /// The part of this server in the stream.
     pub(crate) fn role(&self) -> Role {
         match self.log {

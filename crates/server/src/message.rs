@@ -69,6 +69,8 @@ pub(crate) enum ClusterMessage {
     Logged(Box<Batch>),
     /// The owner has published everything up to that batch.
     PublishedByOwner(u64),
+    /// Every other server of the realm has published everything up to that batch.
+    ShownByOthers(u64),
     /// This server owns the cluster.
     Own {
         ownership: NewOwnership,
@@ -115,6 +117,10 @@ pub(crate) enum SharedMessage {
     },
     /// The log of the realm has another batch.
     Logged(Box<Batch>),
+    /// Replied to with the place of the copy in the log.
+    Position {
+        reply: oneshot::Sender<forewarn_realm::StreamPosition>,
+    },
     /// Records that the clocks show this time.
     RecordClock {
         now: Now,

@@ -6,8 +6,9 @@ use forewarn_control::{AuditEntry, Chain, Record, StreamPosition};
 use forewarn_lifecycle::Steady;
 use forewarn_ownership::{BootId, ClockAnchor, HeadClock};
 use forewarn_realm::{
-    AuditMode, Batch, CommitFate, CommitOutcome, MoveOutcome, NewBatch, OwnedStream, OwnerRecord, ServerName,
-    SharedOutcome, SharedStream, StreamHead, StreamPosition as LogPosition, StreamTime,
+    AuditMode, Batch, CommitError as RealmCommitError, CommitFate, CommitOutcome, MoveOutcome, NewBatch,
+    OwnedStream, OwnerRecord, ServerName, SharedOutcome, SharedStream, StreamHead,
+    StreamPosition as LogPosition, StreamTime,
 };
 use forewarn_store::AppendError;
 use tokio::sync::Mutex;
@@ -84,13 +85,23 @@ impl StreamLog {
             Self::Owned(owned) => match owned.lock().await.commit(&new()).await {
                 Ok(CommitOutcome::Committed { .. }) => Ok(()),
                 Ok(CommitOutcome::Fenced { fate, .. }) => Err(CommitError::Fenced(fate)),
-                Err(error) => Err(CommitError::NotCommitted(error.to_string())),
+                Err(error) => Err(owned_error(&error)),
             },
             Self::Shared(shared) => match shared.lock().await.commit(&new()).await {
                 Ok(SharedOutcome::Committed { .. } | SharedOutcome::Overtaken { .. }) => Ok(()),
                 Ok(SharedOutcome::Behind { .. }) => Err(CommitError::Behind),
                 Err(error) => Err(CommitError::NotCommitted(error.to_string())),
             },
+        }
+    }
+
+    /// Writes the clock into the head of a stream that this server owns, so that another server continues from there.
+    pub(crate) async fn refresh_clock(&self, clock: &Clock) -> Result<(), CommitError> {
+        let Self::Owned(owned) = self else { return Ok(()) };
+        match owned.lock().await.refresh_clock(stream_time(clock)).await {
+            Ok(CommitOutcome::Committed { .. }) => Ok(()),
+            Ok(CommitOutcome::Fenced { fate, .. }) => Err(CommitError::Fenced(fate)),
+            Err(error) => Err(owned_error(&error)),
         }
     }
 
@@ -109,6 +120,18 @@ impl StreamLog {
         let Self::Shared(shared) = self else { return Ok(Vec::new()) };
         let content = shared.lock().await.catch_up().await;
         content.map(|content| content.batches).map_err(|error| CommitError::NotCommitted(error.to_string()))
+    }
+}
+
+/// The error of a commit to a stream that this server owns. Without an outcome, the stream has to be read again: it is
+/// given up, and taken over anew.
+fn owned_error(error: &RealmCommitError) -> CommitError {
+    match error {
+        RealmCommitError::Unknown(_) => CommitError::Fenced(CommitFate::Unknown),
+        RealmCommitError::Batch(_)
+        | RealmCommitError::NotTheLastEntries
+        | RealmCommitError::Begin(_)
+        | RealmCommitError::NotCommitted(_) => CommitError::NotCommitted(error.to_string()),
     }
 }
 

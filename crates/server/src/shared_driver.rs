@@ -21,7 +21,7 @@ use crate::driver::{DriverContext, first_revision, start_cluster};
 use crate::initial_state::StreamStart;
 use crate::journal::StreamJournal;
 use crate::message::{PendingReplies, ReplySender, SharedMessage};
-use crate::realm_log::{CommitError, realm_revision};
+use crate::realm_log::{CommitError, place, realm_revision};
 use crate::role::{RealmScope, Role};
 use crate::snapshot::Snapshot;
 
@@ -94,6 +94,13 @@ impl SharedDriver {
                         // Decisions before it are committed first, or again after it.
                         self.commit().await;
                         self.follow(*batch).await;
+                    }
+                    SharedMessage::Position { reply } => {
+                        // The end of the audit log is that of the log.
+                        self.commit().await;
+                        let at = place(self.state.position().unwrap_or_default(), self.audit_end);
+                        // The caller may have gone.
+                        reply.send(at).ok();
                     }
                     SharedMessage::RecordClock { now, reply } => {
                         self.record(Record::clock(now));

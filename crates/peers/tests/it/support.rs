@@ -8,10 +8,10 @@ use std::time::{Duration, SystemTime};
 use forewarn_control::{ClusterId, ControlError, Stream};
 use forewarn_http_client::Bytes;
 use forewarn_peers::{
-    AuditChunks, AuditQuery, ChunksBroken, HandlerUnavailable, Heartbeat, HeartbeatExchange, HeartbeatReport,
-    HeartbeatTimes, Heartbeats, ListenerLimits, MovedStream, OwnedStream, Peer, PeerClient, PeerHandler,
-    PeerIdentity, PeerLimits, PeerListener, RealmAuthority, ReceivedRequest, RejectedConnection,
-    RequestAnswer, ServerDuty,
+    AskedTenants, AuditChunks, AuditQuery, ChunksBroken, HandlerUnavailable, HeardTenants, Heartbeat,
+    HeartbeatExchange, HeartbeatReport, HeartbeatTimes, Heartbeats, ListenerLimits, MovedStream, OwnedStream,
+    Peer, PeerClient, PeerHandler, PeerIdentity, PeerLimits, PeerListener, RealmAuthority, ReceivedRequest,
+    RejectedConnection, RequestAnswer, ServerDuty,
 };
 use forewarn_types::{Name, Steady, Timestamp};
 use tokio::sync::watch;
@@ -116,6 +116,8 @@ impl TestHandler {
             silent_millis: BTreeMap::from([(name("z"), 1_000)]),
             followed: BTreeMap::from([(Stream::Shared, 7), (stream, 9)]),
             owned: BTreeMap::from([(stream, OwnedStream { term: 2, published: 9 })]),
+            asked: AskedTenants::new(),
+            heard: HeardTenants::new(),
         }
     }
 

@@ -19,12 +19,29 @@ use crate::hypervisor::Hypervisor;
 use crate::initial_state::{InitialState, Readers};
 use crate::journal::JournalHandle;
 use crate::realm::{
-    Confirmations, FORMAT, HeartbeatSide, JoinedRealm, Moves, PeerSide, RealmAdmin, RealmAdminError,
+    Confirmations, FORMAT, HeartbeatSide, JoinedRealm, Moves, Owners, PeerSide, RealmAdmin, RealmAdminError,
     RealmHandle, RealmPlan, RealmTask, RestoreWatch, SharedView, StreamNumbers, join, stay_member,
 };
 
 /// Time without an answer of the engine after which a server is not ready: it renews its key every second.
 const ENGINE_SILENCE_MAX: Duration = Duration::from_secs(3);
+
+/// Changes of the owners of clusters: none outside of a realm.
+pub(crate) struct OwnershipChanges(Option<watch::Receiver<Arc<Owners>>>);
+
+impl OwnershipChanges {
+    /// Waits for the next change.
+    pub(crate) async fn changed(&mut self) {
+        let has_changed = match &mut self.0 {
+            Some(owners) => owners.changed().await.is_ok(),
+            None => false,
+        };
+        if !has_changed {
+            // There is no realm, or its task has ended: nothing changes any more.
+            std::future::pending::<()>().await;
+        }
+    }
+}
 
 type RealmStartError = Box<dyn std::error::Error + Send + Sync>;
 
@@ -63,8 +80,7 @@ impl ControlHandle {
         let control = Self::on_own_threads(&initial, journal, clock, hypervisor, Some(handle))?;
         let parts = &control.parts;
         let (context, clusters) = (parts.context.clone(), parts.clusters.clone());
-        let view =
-            SharedView::new(&plan.name, plan.engine.clone(), context.broadcasts.clone(), clusters.clone());
+        let view = SharedView::new(&plan.name, plan.engine.clone(), context.clone(), clusters.clone());
         view.lock().restored = restored;
         let own = ServerName::from(plan.name.clone());
         let watch = RestoreWatch {
@@ -105,7 +121,7 @@ impl ControlHandle {
         let exchange = Arc::new(HeartbeatSide(view.clone()));
         let heartbeats = Heartbeats::new(Arc::clone(&identity), exchange, times, limits);
         let follower = Follower::new(&realm, positions);
-        let (taking, early, is_current, heads, lags) = Default::default();
+        let (taking, early, is_current, heads, lags, shared_copy, shown) = Default::default();
         let context = context.clone();
         let task = RealmTask {
             realm,
@@ -122,6 +138,8 @@ impl ControlHandle {
             early,
             heads,
             lags,
+            shared_copy,
+            shown,
             context,
         };
         let stopped = parts.context.stop.subscribe();
@@ -164,9 +182,31 @@ impl ControlHandle {
         self.parts.realm.as_ref()?.owners.borrow().get(&cluster).map(|owner| owner.server.clone())
     }
 
+    /// Changes of the owners of clusters.
+    pub(crate) fn ownership(&self) -> OwnershipChanges {
+        OwnershipChanges(self.parts.realm.as_ref().map(|realm| realm.owners.clone()))
+    }
+
+    /// The number of servers of the realm, with this one.
+    pub(crate) fn server_count(&self) -> usize {
+        self.parts.realm.as_ref().map_or(1, |realm| realm.clients.load().len() + 1)
+    }
+
     /// The realm. None for a server of its own.
     pub(crate) fn realm(&self) -> Option<&RealmHandle> {
         self.parts.realm.as_ref()
+    }
+
+    /// Polls that other servers of the realm have answered.
+    #[cfg(test)]
+    pub(crate) fn peer_polls(&self) -> &Arc<crate::peer_polls::PeerPolls> {
+        &self.parts.context.peer_polls
+    }
+
+    /// Milliseconds by which the wall clock is ahead of those of the other servers, while nothing starts because of that.
+    #[must_use]
+    pub fn clock_hold(&self) -> Option<i64> {
+        self.parts.context.clock_hold.by_millis()
     }
 
     /// Name of this server in its realm.

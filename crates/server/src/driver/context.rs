@@ -11,10 +11,12 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::broadcasts::Broadcasts;
 use crate::clock::Clock;
+use crate::clock_hold::ClockHold;
 use crate::gate::Gate;
 use crate::hypervisor::Hypervisor;
 use crate::initial_state::Readers;
 use crate::message::SharedMessage;
+use crate::peer_polls::PeerPolls;
 
 /// Everything that the drivers of a server share.
 #[derive(Clone)]
@@ -33,7 +35,9 @@ pub(crate) struct DriverContext {
     pub(crate) clock_gate: Gate,
     readers: Arc<AtomicBool>,
     /// The wall clock of this server differs from those of the other servers of the realm: nothing starts.
-    pub(crate) clock_hold: Arc<AtomicBool>,
+    pub(crate) clock_hold: ClockHold,
+    /// Polls that other servers of the realm have answered.
+    pub(crate) peer_polls: Arc<PeerPolls>,
 }
 
 impl DriverContext {
@@ -54,7 +58,8 @@ impl DriverContext {
             shared,
             stop: watch::Sender::new(false),
             readers: Arc::new(AtomicBool::new(readers == Readers::Present)),
-            clock_hold: Arc::default(),
+            clock_hold: ClockHold::default(),
+            peer_polls: Arc::default(),
         }
     }
 

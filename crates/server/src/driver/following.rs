@@ -73,14 +73,18 @@ impl Driver {
         self.logged.1 = self.audit_end;
         self.held.batch.is_visible = true;
         self.unread = announced.into_iter().collect();
-        if self.unread.is_empty() {
+        self.remember_unshown(&self.unread.clone());
+        if self.unread.is_empty() || logged.number <= self.published_by_owner {
+            self.unread.clear();
             self.show_held();
         }
     }
 
     /// The owner has published everything up to that batch.
     pub(super) fn follow_publication(&mut self, number: u64) {
-        if self.journal.role() == Role::Follower && self.state.log_number() <= number {
+        self.published_by_owner = self.published_by_owner.max(number);
+        let is_held = self.journal.role() == Role::Follower && self.held.first_position.is_some();
+        if is_held && self.state.log_number() <= number {
             self.unread.clear();
             self.show_held();
         }
@@ -143,6 +147,7 @@ impl Driver {
         self.show_held();
         self.restart_runtime();
         self.publish_all();
+        self.remember_unshown_as_owner();
         self.resume().await;
         self.journal.role() == Role::Owner
     }
@@ -193,8 +198,9 @@ impl Driver {
     fn restart_runtime(&mut self) {
         let now = self.context.clock.now().steady;
         let ClusterRuntime { revision, scope, .. } = self.runtime;
+        let peer_polls = Some(Arc::clone(&self.context.peer_polls));
         self.runtime = ClusterRuntime::new(self.id, Arc::clone(&self.context.directory), now);
-        (self.runtime.revision, self.runtime.scope) = (revision, scope);
+        (self.runtime.revision, self.runtime.scope, self.runtime.peer_polls) = (revision, scope, peer_polls);
     }
 }
 

@@ -6,6 +6,7 @@
 
 mod batch;
 mod claims;
+mod clock_hold;
 mod context;
 #[cfg(test)]
 mod fold_tests;
@@ -14,7 +15,10 @@ mod following;
 mod isolation_tests;
 mod notice;
 mod publication;
+#[cfg(test)]
+mod realm_tests;
 mod recovery;
+mod shown;
 mod task;
 #[cfg(test)]
 mod tests;
@@ -22,7 +26,6 @@ mod time;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use forewarn_control::request::{ClusterRequest, Reply};
@@ -47,6 +50,7 @@ use batch::Batch;
 pub(crate) use context::DriverContext;
 use following::HeldBatches;
 pub(crate) use recovery::first_revision;
+use shown::UnshownBatches;
 pub(crate) use task::start_cluster;
 #[cfg(test)]
 pub(crate) use tests::SlowDisk;
@@ -81,6 +85,12 @@ pub(crate) struct Driver {
     held: HeldBatches,
     /// The state after the last append, and the end of its audit log.
     logged: (Arc<ClusterState>, Chain),
+    /// Announcements that another server may not show.
+    unshown: UnshownBatches,
+    /// The owner has published everything up to this batch.
+    published_by_owner: u64,
+    /// The audit log says that nothing starts for the sake of the clock.
+    is_hold_noted: bool,
 }
 
 /// A driver that fails between a commit and its publication leaves no gap in the audit log: readers of all clusters
@@ -126,7 +136,7 @@ impl Driver {
                 () = sleep => {}
             }
             let _clock_stands = self.context.clock_gate.enter().await;
-            self.record_time_if_due();
+            self.record_time_if_due().await;
             self.follow_readers();
             for message in messages.drain(..) {
                 self.handle(message).await;
@@ -179,6 +189,7 @@ impl Driver {
             }
             ClusterMessage::Logged(batch) => self.follow(*batch).await,
             ClusterMessage::PublishedByOwner(number) => self.follow_publication(number),
+            ClusterMessage::ShownByOthers(number) => self.shown_by_others(number),
             ClusterMessage::Own { ownership, reply } => {
                 let owns = self.begin_ownership(ownership).await;
                 // The caller may have gone.
@@ -329,6 +340,7 @@ impl Driver {
             }
             let began = batch.decided.unwrap_or(readable);
             batch.actions.into_iter().for_each(|action| self.perform(began, action));
+            self.remember_unshown(&batch.announced);
             self.after_publication(batch.announced, readable);
             if batch.records.len() >= MANY_RECORDS_MIN {
                 drop_in_background((batch.records, batch.audit));
@@ -385,7 +397,11 @@ impl Driver {
 
     /// Does everything that is due at a time, and commits it.
     async fn settle(&mut self, now: Now) {
+        self.note_clock_hold(now);
         self.commit().await;
+        if self.hold_unshown(now) {
+            self.commit().await;
+        }
         while self.step(now) {
             self.commit().await;
         }
@@ -399,7 +415,7 @@ impl Driver {
     fn step(&mut self, now: Now) -> bool {
         let is_idle = self.journal.role() == Role::Follower
             || self.readers == Readers::Absent
-            || self.context.clock_hold.load(Ordering::Relaxed);
+            || self.context.clock_hold.is_held();
         if is_idle || self.journal.is_broken() || self.violation.is_some() {
             return false;
         }

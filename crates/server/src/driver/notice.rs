@@ -22,6 +22,7 @@ use super::batch::Batch;
 use super::{Driver, Role};
 use crate::initial_state::Readers;
 use crate::realm_log::CommitError;
+use crate::role::RealmScope;
 
 /// Commits that take longer than this are worth a warning.
 const COMMIT_USUAL_MAX: Duration = Duration::from_secs(1);
@@ -45,6 +46,10 @@ impl Driver {
             self.journal.append(&mut batch.records, &batch.audit, &clock).await?.first_position;
         self.durable = Some((first_position, batch.audit.clone()));
         self.logged = (Arc::clone(&self.state), self.audit_end);
+        if self.runtime.scope == RealmScope::Realm {
+            // The commit has written it into the head.
+            self.recorded_clock = began;
+        }
         let mut margin = Duration::ZERO;
         loop {
             let now = clock.now();
@@ -96,19 +101,28 @@ impl Driver {
     }
 
     fn hold_starts(&mut self, now: Now, announced: BTreeSet<MaintenanceId>) {
+        let starts = self.extend_notice(now, announced);
+        if starts > 0 {
+            tracing::warn!(starts, "starts delayed: VMs may not have read their events");
+        }
+    }
+
+    /// Lets the starts of announcements wait for their minimum notice from now on. Returns the number of those that would
+    /// have been earlier.
+    pub(super) fn extend_notice(&mut self, now: Now, announced: BTreeSet<MaintenanceId>) -> usize {
         if announced.is_empty() {
-            return;
+            return 0;
         }
         let (maintenances, exposure) = (announced.into_iter().collect(), Exposure::PerhapsRead);
         let command = Command::EnsureNotice { maintenances, exposure };
         match self.decide(now, &ClusterRequest::Rules(command)) {
-            Ok(Reply::Decided(decided)) if !decided.changes.is_empty() => {
-                let starts = decided.changes.len();
-                tracing::warn!(starts, "starts delayed: VMs may not have read their events");
-            }
-            Ok(_) => {}
+            Ok(Reply::Decided(decided)) => decided.changes.len(),
+            Ok(_) => 0,
             // The cluster may be closed, with nothing in it.
-            Err(error) => tracing::debug!(%error, "cannot extend the notice"),
+            Err(error) => {
+                tracing::debug!(%error, "cannot extend the notice");
+                0
+            }
         }
     }
 }

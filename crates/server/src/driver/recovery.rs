@@ -9,6 +9,7 @@ use tokio::sync::mpsc;
 
 use super::batch::Batch;
 use super::following::HeldBatches;
+use super::shown::UnshownBatches;
 use super::{Driver, DriverContext, Role};
 use crate::cluster_runtime::ClusterRuntime;
 use crate::initial_state::{Readers, StreamStart};
@@ -29,6 +30,7 @@ impl Driver {
         let mut runtime = ClusterRuntime::new(id, Arc::clone(&context.directory), now);
         runtime.revision = first_revision(*context.broadcasts.replacements.borrow());
         runtime.scope = journal.scope();
+        runtime.peer_polls = Some(Arc::clone(&context.peer_polls));
         let logged = (Arc::clone(&state), audit_end);
         let mut driver = Self {
             id,
@@ -50,6 +52,9 @@ impl Driver {
             durable: None,
             held: HeldBatches::default(),
             logged,
+            unshown: UnshownBatches::default(),
+            published_by_owner: 0,
+            is_hold_noted: false,
         };
         driver.publish_all();
         driver

@@ -136,7 +136,7 @@ async fn a_read_does_not_wait_for_a_commit_that_hangs() {
 }
 
 /// A driver of the default cluster in memory that the test steps, and the last sender to it.
-fn driver_on(clock: Clock, disk: SlowDisk) -> (Driver, mpsc::Sender<ClusterMessage>) {
+pub(super) fn driver_on(clock: Clock, disk: SlowDisk) -> (Driver, mpsc::Sender<ClusterMessage>) {
     let (journal, seed) = (JournalHandle::in_memory().with_slow_disk(disk), Seed([5; 16]));
     let found = InitialState::new(ControlState::new(seed), seed);
     let context = context_of(&found, clock);

@@ -9,6 +9,8 @@ use super::{Driver, Role};
 use crate::clock::ClockKind;
 use crate::clock_policy;
 use crate::initial_state::Readers;
+use crate::realm_log::CommitError;
+use crate::role::RealmScope;
 
 /// Interval between checks of driver programs while the server stops.
 const STOPPING_POLL: Duration = Duration::from_millis(50);
@@ -39,8 +41,9 @@ impl Driver {
         }
     }
 
-    /// Records the steady clock where it would otherwise stand still over a restart.
-    pub(super) fn record_time_if_due(&mut self) {
+    /// Records the steady clock where it would otherwise stand still over a restart. In a realm, the head has it: another
+    /// server continues from there.
+    pub(super) async fn record_time_if_due(&mut self) {
         let clock = &self.context.clock;
         if self.journal.role() == Role::Owner
             && self.journal.is_durable()
@@ -53,7 +56,22 @@ impl Driver {
                 self.runtime.scope,
                 &self.state,
             );
-            now.into_iter().for_each(|now| self.record_clock(now));
+            match (now, self.runtime.scope) {
+                (None, _) => {}
+                (Some(now), RealmScope::Alone) => self.record_clock(now),
+                (Some(now), RealmScope::Realm) => self.refresh_head(now).await,
+            }
+        }
+    }
+
+    async fn refresh_head(&mut self, now: Now) {
+        self.recorded_clock = now;
+        match self.journal.refresh_clock(&self.context.clock).await {
+            Ok(()) => {}
+            Err(CommitError::Fenced(_)) => self.end_ownership(),
+            Err(error @ (CommitError::Journal(_) | CommitError::Behind | CommitError::NotCommitted(_))) => {
+                tracing::warn!(cluster = self.id.0, %error, "cannot record the clock");
+            }
         }
     }
 

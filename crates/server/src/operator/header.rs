@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::seen_entries::SeenEntries;
+use super::stream_numbers::StreamNumbers;
 
 /// A request header that some route takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,7 +64,9 @@ impl Header {
                 let tags = text(r#"^(W/)?"[!#-~]*"([ \t]*,[ \t]*(W/)?"[!#-~]*")*$"#);
                 json!({ "anyOf": [{ "type": "string", "const": "*" }, tags] })
             }
-            Self::LastEventId => text(r"^[0-9]{1,19}(\+[0-9]{1,19}(,[0-9]{1,19}){0,63})?$"),
+            Self::LastEventId => text(
+                r"^([0-9]{1,19}(\+[0-9]{1,19}(,[0-9]{1,19}){0,63})?|(s|[0-9]{1,10}):[0-9]{1,19}(,[0-9]{1,10}:[0-9]{1,19}){0,511})$",
+            ),
         }
     }
 
@@ -75,7 +78,7 @@ impl Header {
                     && value.bytes().all(|byte| byte.is_ascii_graphic())
             }
             Self::IfMatch | Self::IfNoneMatch => value == "*" || tags(value).is_some(),
-            Self::LastEventId => SeenEntries::parse(value).is_some(),
+            Self::LastEventId => SeenEntries::parse(value).is_some() || StreamNumbers::parse(value).is_some(),
         }
     }
 }
@@ -123,7 +126,7 @@ mod tests {
             (Header::IdempotencyKey, ["a", "~!", &longest], ["", "a b", &format!("{longest}k")]),
             (Header::IfMatch, ["*", "\"a\"", "W/\"a\", \"b\""], ["", "a", "*, \"a\""]),
             (Header::IfNoneMatch, ["*", "\"a\"", "\"\""], ["", "0", "\"a"]),
-            (Header::LastEventId, ["00", "4+6,7", "9999999999999999999"], ["", "4+", "10000000000000000000"]),
+            (Header::LastEventId, ["00", "4+6,7", "s:45,0:12"], ["", "4+", "10000000000000000000"]),
         ] {
             assert!(right.iter().all(|value| header.admits(value)), "{header:?}");
             assert!(!wrong.iter().any(|value| header.admits(value)), "{header:?}");

@@ -6,6 +6,7 @@ use axum::extract::State;
 
 use super::Api;
 use super::problem::ApiProblem;
+use crate::clock_hold::ClockHold;
 
 /// Deadline of the response of the driver of the shared stream.
 const DRIVER_TIMEOUT: Duration = Duration::from_secs(1);
@@ -23,7 +24,10 @@ pub(super) async fn readyz(State(api): State<Api>) -> Result<&'static str, ApiPr
     let response = tokio::time::timeout(DRIVER_TIMEOUT, api.control.responds()).await;
     match (api.control.write_error(), response) {
         (Some(error), _) => Err(ApiProblem::unavailable(error)),
-        (None, Ok(Ok(()))) => Ok("ready\n"),
+        (None, Ok(Ok(()))) => match api.control.clock_hold() {
+            Some(by_millis) => Err(ApiProblem::unavailable(ClockHold::text(by_millis))),
+            None => Ok("ready\n"),
+        },
         (None, Ok(Err(error))) => Err(error.into()),
         (None, Err(_)) => Err(ApiProblem::unavailable("the driver does not respond")),
     }

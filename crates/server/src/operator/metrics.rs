@@ -34,6 +34,7 @@ pub(super) struct Metrics {
     unfenced: Gauge,
     clock: Gauge,
     clock_steps: Counter,
+    clock_held: Gauge,
     writable: Gauge,
     failed_clusters: Gauge,
     audit: AuditMetrics,
@@ -91,6 +92,12 @@ impl Metrics {
             "Steps of the system clock and suspensions of the server",
             clock_steps.clone(),
         );
+        let clock_held = Gauge::default();
+        registry.register(
+            "clock_held",
+            "1 if nothing starts because the clock differs from those of the other servers, else 0",
+            clock_held.clone(),
+        );
         registry.register("writable", "1 if the journal can be written, else 0", writable.clone());
         registry.register(
             "clock_seconds",
@@ -110,6 +117,7 @@ impl Metrics {
             unfenced,
             clock,
             clock_steps,
+            clock_held,
             writable,
             failed_clusters,
             audit: AuditMetrics::new(registry),
@@ -196,5 +204,6 @@ pub(super) async fn metrics(State(api): State<Api>) -> impl IntoResponse {
     let failed = i64::try_from(api.control.failed_clusters().len()).unwrap_or(i64::MAX);
     api.metrics.failed_clusters.set(failed);
     api.metrics.clock_steps.inner().store(api.control.clock_steps(), Ordering::Relaxed);
+    api.metrics.clock_held.set(i64::from(api.control.clock_hold().is_some()));
     ([(header::CONTENT_TYPE, Telemetry::CONTENT_TYPE)], api.telemetry.encode())
 }

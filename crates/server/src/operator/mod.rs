@@ -50,6 +50,7 @@ mod seen_entries;
 mod sessions;
 mod settings;
 mod stories;
+mod stream_numbers;
 mod tagged;
 #[cfg(test)]
 mod tests;

@@ -13,7 +13,10 @@ mod move_tests;
 mod moves;
 mod peer_side;
 mod plan;
+#[cfg(test)]
+mod reports_tests;
 mod restore;
+mod shared_copy;
 mod takeover;
 mod task;
 #[cfg(test)]
@@ -22,7 +25,7 @@ mod view;
 
 pub(crate) use administration::{RealmAdmin, RealmAdminError};
 pub(crate) use confirmation::{Confirmations, StreamNumbers};
-pub(crate) use handle::RealmHandle;
+pub(crate) use handle::{Owners, RealmHandle};
 pub(crate) use join::{FORMAT, JoinedRealm, join};
 pub(crate) use moves::Moves;
 pub(crate) use peer_side::{HeartbeatSide, PeerSide};

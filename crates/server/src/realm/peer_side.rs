@@ -4,8 +4,8 @@ use forewarn_control::ControlError;
 use forewarn_control::request::Request;
 use forewarn_lifecycle::Name;
 use forewarn_peers::{
-    AuditChunks, AuditQuery, ChunksBroken, HandlerUnavailable, Heartbeat, HeartbeatExchange, HeartbeatReport,
-    MovedStream, NotOwner, PeerHandler, ReceivedRequest, RejectedConnection, RequestAnswer,
+    AskedTenants, AuditChunks, AuditQuery, ChunksBroken, HandlerUnavailable, Heartbeat, HeartbeatExchange,
+    HeartbeatReport, MovedStream, NotOwner, PeerHandler, ReceivedRequest, RejectedConnection, RequestAnswer,
 };
 
 use super::moves::{RealmOrder, RealmOrders};
@@ -31,9 +31,9 @@ impl AuditChunks for NoLines {
 impl PeerHandler for PeerSide {
     type Audit = NoLines;
 
-    async fn heartbeat(&self, _: &Name, heartbeat: Heartbeat) -> Heartbeat {
+    async fn heartbeat(&self, caller: &Name, heartbeat: Heartbeat) -> Heartbeat {
         self.view.follow_publications(&heartbeat);
-        self.view.own_heartbeat()
+        self.view.own_heartbeat(caller, &heartbeat.asked)
     }
 
     async fn request(&self, _: &Name, ReceivedRequest { request, .. }: ReceivedRequest) -> RequestAnswer {
@@ -74,8 +74,8 @@ impl PeerHandler for PeerSide {
 pub(crate) struct HeartbeatSide(pub(crate) SharedView);
 
 impl HeartbeatExchange for HeartbeatSide {
-    fn heartbeat(&self, _: &Name) -> Heartbeat {
-        self.0.own_heartbeat()
+    fn heartbeat(&self, to: &Name) -> Heartbeat {
+        self.0.own_heartbeat(to, &AskedTenants::new())
     }
 
     fn report(&self, report: HeartbeatReport) {

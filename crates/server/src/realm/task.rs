@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use forewarn_control::{ClusterId, ClusterState, Stream};
@@ -12,10 +11,11 @@ use forewarn_peers::{Heartbeats, Peer, PeerClient, PeerIdentity, PeerLimits};
 use forewarn_realm::{
     Batch, Follower, LeaseId, OwnerRecord, ReadFrom, Realm, RealmChange, RealmError, ServerRecord, Term,
 };
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 
 use super::handle::{ClusterOwner, Owners, PeerClients};
 use super::moves::Moves;
+use super::shared_copy::{SharedCopy, send_missing_shared};
 use super::takeover::{Takeover, take_over};
 use super::view::{SharedView, uptime};
 use crate::clusters::{ClusterLink, ClusterRegistry};
@@ -60,6 +60,9 @@ pub(crate) struct RealmTask {
     pub(crate) heads: BTreeMap<ClusterId, u64>,
     /// Copies that lack batches: the number that they stand at, and since when.
     pub(crate) lags: BTreeMap<ClusterId, (u64, Uptime)>,
+    pub(crate) shared_copy: SharedCopy,
+    /// Numbers up to which every other server has published each cluster, as its driver knows them.
+    pub(crate) shown: BTreeMap<ClusterId, u64>,
 }
 
 impl RealmTask {
@@ -93,6 +96,8 @@ impl RealmTask {
                     self.forget_lost();
                     self.send_early().await;
                     self.complete_copies();
+                    self.complete_shared_copy();
+                    self.send_shown();
                     self.begin_takeovers(&done);
                     self.begin_moves();
                 }
@@ -118,10 +123,10 @@ impl RealmTask {
             RealmChange::Head { stream: Stream::Cluster(id), head } => {
                 self.heads.insert(id, head.head.number);
             }
-            RealmChange::Preferred { .. }
-            | RealmChange::Head { .. }
-            | RealmChange::Removed(_)
-            | RealmChange::Archived { .. } => {}
+            RealmChange::Head { stream: Stream::Shared, head } => {
+                self.shared_copy.follow_head(head.head.number);
+            }
+            RealmChange::Preferred { .. } | RealmChange::Removed(_) | RealmChange::Archived { .. } => {}
         }
     }
 
@@ -231,6 +236,25 @@ impl RealmTask {
         }
     }
 
+    fn complete_shared_copy(&mut self) {
+        let at = self.context.broadcasts.shared().log_number();
+        if self.shared_copy.is_stuck(at, uptime())
+            && let Some(driver) = self.context.shared.upgrade()
+        {
+            tokio::spawn(send_missing_shared(self.realm.clone(), driver));
+        }
+    }
+
+    /// Tells drivers how far every other server has published their clusters.
+    fn send_shown(&mut self) {
+        for (id, number) in self.view.shown_by_others() {
+            if let Some(link) = self.clusters.get(id).filter(|_| self.shown.get(&id) != Some(&number)) {
+                link.post(ClusterMessage::ShownByOthers(number));
+                self.shown.insert(id, number);
+            }
+        }
+    }
+
     /// Gives a driver the batches that its copy lacks.
     fn complete_copy(&self, cluster: ClusterId, link: ClusterLink) {
         let realm = self.realm.clone();
@@ -260,7 +284,10 @@ impl RealmTask {
         let mut view = self.view.lock();
         match record {
             Some(record) => drop(view.servers.insert(name, record)),
-            None => drop(view.servers.remove(&name)),
+            None => {
+                view.servers.remove(&name);
+                view.shown.remove(&name);
+            }
         }
         let members = view.servers.keys().cloned().collect();
         view.peers.set_members(uptime(), &members);
@@ -270,6 +297,7 @@ impl RealmTask {
         };
         let peers: Vec<_> = peers.filter_map(peer).collect();
         drop(view);
+        self.context.peer_polls.set_others(peers.iter().map(|peer| peer.name.clone()).collect());
         let known = self.clients.load();
         let client = |peer: &Peer| {
             let same = known.get(&peer.name).filter(|client| client.peer() == peer).cloned();
@@ -284,19 +312,26 @@ impl RealmTask {
     /// Holds all starts while the wall clock of this server differs from those of the others.
     fn check_clock(&self) {
         let verdict = self.view.lock().peers.clock_verdict(uptime(), crate::clock::wall());
-        let is_held = matches!(verdict, ClockVerdict::Hold { .. });
-        let was_held = self.context.clock_hold.swap(is_held, Ordering::Relaxed);
-        match verdict {
-            ClockVerdict::Hold { by_millis } if !was_held => {
+        let held = match verdict {
+            ClockVerdict::Hold { by_millis } => Some(by_millis),
+            ClockVerdict::Agrees => None,
+        };
+        if !self.context.clock_hold.set(held) {
+            return;
+        }
+        match held {
+            Some(by_millis) => {
                 tracing::error!(
                     by_millis,
                     "clock differs from those of the other servers; nothing starts here"
                 );
             }
-            ClockVerdict::Agrees if was_held => {
-                tracing::info!("clock agrees with those of the other servers");
-            }
-            ClockVerdict::Hold { .. } | ClockVerdict::Agrees => {}
+            None => tracing::info!("clock agrees with those of the other servers"),
+        }
+        // Drivers write it into their audit logs.
+        for link in self.clusters.all().values() {
+            let (reply, _) = oneshot::channel();
+            link.post(ClusterMessage::Settle { reply });
         }
     }
 
@@ -318,8 +353,9 @@ impl RealmTask {
     }
 
     fn begin_takeovers(&mut self, done: &mpsc::Sender<(ClusterId, Option<u64>)>) {
-        // Before, every cluster seems to have no owner.
-        if !self.is_current || self.view.lock().restored.is_some() {
+        // Before, every cluster seems to have no owner. A driver without a journal could not own it.
+        let may_own = self.is_current && self.view.is_writable() && self.view.lock().restored.is_none();
+        if !may_own {
             return;
         }
         let snapshot = self.context.broadcasts.snapshot.load();

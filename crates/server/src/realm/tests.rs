@@ -24,6 +24,9 @@ pub(super) struct TestServer {
     pub(super) directory: TempDir,
 }
 
+/// Prefix of the keys.
+pub(super) const KEYS: &str = "/forewarn/1/";
+
 pub(super) async fn server(engine: &SimulatedEngine, name: &str) -> TestServer {
     server_in(tempfile::tempdir().unwrap(), engine, name).await
 }
@@ -56,7 +59,7 @@ pub(super) async fn try_join(
         clock_speed,
         name: Name::new(name).unwrap(),
         engine: Engine::Simulated(engine.clone()),
-        keys: Keyspace::new("/forewarn/1/").unwrap(),
+        keys: Keyspace::new(KEYS).unwrap(),
         listen: "127.0.0.1:0".parse().unwrap(),
         advertise: None,
         zone: None,

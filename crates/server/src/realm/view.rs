@@ -5,14 +5,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use forewarn_control::{ClusterId, Stream};
-use forewarn_lifecycle::{Name, Timestamp};
+use forewarn_lifecycle::{Name, Steady, Timestamp};
 use forewarn_ownership::{ClusterStanding, HeartbeatAnswer, Peers, ServerName, Uptime};
-use forewarn_peers::{Heartbeat, HeartbeatReport, OwnedStream, ServerDuty};
+use forewarn_peers::{
+    AskedTenants, HeardTenants, Heartbeat, HeartbeatReport, OwnedStream, POLL_QUESTIONS_MAX, ServerDuty,
+};
 use forewarn_realm::{Engine, OwnerRecord, RestoreEvidence, ServerRecord};
 
 use crate::boot;
-use crate::broadcasts::Broadcasts;
 use crate::clusters::ClusterRegistry;
+use crate::driver::DriverContext;
 use crate::message::ClusterMessage;
 
 /// The realm as this server sees it.
@@ -22,6 +24,8 @@ pub(crate) struct RealmView {
     pub(crate) servers: BTreeMap<ServerName, ServerRecord>,
     /// Clusters that this server drives, with its terms.
     pub(crate) driven: BTreeMap<ClusterId, u64>,
+    /// Numbers up to which other servers have published each cluster.
+    pub(crate) shown: BTreeMap<ServerName, BTreeMap<ClusterId, u64>>,
     /// Servers that an operator drains.
     pub(crate) draining: BTreeSet<ServerName>,
     /// This server stops, and takes nothing.
@@ -74,8 +78,10 @@ pub(crate) struct SharedView {
     view: Arc<Mutex<RealmView>>,
     own: Name,
     engine: Engine,
-    broadcasts: Broadcasts,
+    context: DriverContext,
     clusters: ClusterRegistry,
+    /// Polls before this time are unknown.
+    started: Steady,
 }
 
 /// Time since the computer started.
@@ -88,18 +94,20 @@ fn millis(span: Duration) -> u64 {
 }
 
 impl SharedView {
-    pub(crate) fn new(own: &Name, engine: Engine, broadcasts: Broadcasts, clusters: ClusterRegistry) -> Self {
+    pub(crate) fn new(own: &Name, engine: Engine, context: DriverContext, clusters: ClusterRegistry) -> Self {
         let view = RealmView {
             peers: Peers::new(ServerName::from(own.clone()), uptime()),
             standings: BTreeMap::new(),
             servers: BTreeMap::new(),
             driven: BTreeMap::new(),
+            shown: BTreeMap::new(),
             draining: BTreeSet::new(),
             is_leaving: false,
             heard: BTreeMap::new(),
             restored: None,
         };
-        Self { view: Arc::new(Mutex::new(view)), own: own.clone(), engine, broadcasts, clusters }
+        let view = Arc::new(Mutex::new(view));
+        Self { view, own: own.clone(), engine, started: context.clock.now().steady, context, clusters }
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, RealmView> {
@@ -119,10 +127,10 @@ impl SharedView {
         self.lock().standings.get(&cluster)?.owner.clone()
     }
 
-    /// The state of this server for others.
-    pub(crate) fn own_heartbeat(&self) -> Heartbeat {
+    /// The state of this server for another one, with questions for it and answers to its questions.
+    pub(crate) fn own_heartbeat(&self, to: &Name, asked: &AskedTenants) -> Heartbeat {
         let (now, wall) = (uptime(), crate::clock::wall());
-        let snapshot = self.broadcasts.snapshot.load();
+        let snapshot = self.context.broadcasts.snapshot.load();
         let clusters = snapshot.state.clusters();
         let numbers: BTreeMap<_, _> = clusters.map(|(id, state)| (id, state.log_number())).collect();
         let view = self.lock();
@@ -134,11 +142,12 @@ impl SharedView {
         let followed = numbers.iter().map(|(id, number)| (Stream::Cluster(*id), *number));
         Heartbeat {
             from: self.own.clone(),
-            sent: forewarn_lifecycle::Steady::from_millis(now.millis()),
+            sent: Steady::from_millis(now.millis()),
             wall,
             present_millis: answer.present_millis,
             duty: if view.is_draining() { ServerDuty::Draining } else { ServerDuty::Active },
-            engine_age_millis: Some(answer.engine_silent_millis),
+            // A server that cannot write its journal commits nothing: another one takes its clusters over.
+            engine_age_millis: self.is_writable().then_some(answer.engine_silent_millis),
             silent_millis: answer
                 .silences
                 .into_iter()
@@ -146,13 +155,36 @@ impl SharedView {
                 .collect(),
             followed: followed.collect(),
             owned: owned.collect(),
+            asked: self.context.peer_polls.questions_for(to),
+            heard: self.polls_of(asked),
         }
+    }
+
+    /// The time since the last poll of tenants at this server.
+    fn polls_of(&self, asked: &AskedTenants) -> HeardTenants {
+        let (now, directory) = (self.context.clock.now().steady, &self.context.directory);
+        let mut heard = HeardTenants::new();
+        let tenants =
+            asked.iter().flat_map(|(stream, tenants)| tenants.iter().map(|tenant| (*stream, *tenant)));
+        for (stream, tenant) in tenants.take(POLL_QUESTIONS_MAX) {
+            let Stream::Cluster(cluster) = stream else { continue };
+            let polled = directory.known_document(cluster, tenant).map(|slot| slot.last_request());
+            let last = polled.unwrap_or(self.started).max(self.started);
+            heard.entry(stream).or_default().insert(tenant, millis(now.since(last)));
+        }
+        heard
+    }
+
+    /// Returns false if the journal of this server has failed.
+    pub(crate) fn is_writable(&self) -> bool {
+        self.context.broadcasts.write_error.borrow().is_none()
     }
 
     /// Takes note of the result of a heartbeat.
     pub(crate) fn report(&self, report: HeartbeatReport) {
         let Ok(returned) = report.answer else { return };
         let heartbeat = returned.heartbeat;
+        self.context.peer_polls.answered(&report.peer, &heartbeat.heard);
         self.follow_publications(&heartbeat);
         let answer = answer_of(&heartbeat);
         let round_trip = millis(returned.round_trip);
@@ -168,6 +200,7 @@ impl SharedView {
 
     /// Tells the drivers of clusters how far their owner has published them.
     pub(crate) fn follow_publications(&self, heartbeat: &Heartbeat) {
+        self.follow_shown(heartbeat);
         for (stream, owned) in &heartbeat.owned {
             let Stream::Cluster(id) = stream else { continue };
             let is_owner = self.owner(*id).is_some_and(|owner| owner.term.0 == owned.term);
@@ -175,6 +208,28 @@ impl SharedView {
                 link.post(ClusterMessage::PublishedByOwner(owned.published));
             }
         }
+    }
+}
+
+impl SharedView {
+    /// Takes note of the batches that another server has published.
+    fn follow_shown(&self, heartbeat: &Heartbeat) {
+        let shown = heartbeat.followed.iter().filter_map(|(stream, number)| match stream {
+            Stream::Cluster(id) => Some((*id, *number)),
+            Stream::Shared => None,
+        });
+        let (name, shown) = (ServerName::from(heartbeat.from.clone()), shown.collect());
+        self.lock().shown.insert(name, shown);
+    }
+
+    /// The numbers up to which every other server that has a key has published each cluster.
+    pub(crate) fn shown_by_others(&self) -> Vec<(ClusterId, u64)> {
+        let view = self.lock();
+        let own = view.peers.own();
+        let others = || view.servers.keys().filter(|name| *name != own);
+        let shown = |name, id| view.shown.get(name).and_then(|shown| shown.get(id)).copied().unwrap_or(0);
+        let all = view.standings.keys();
+        all.map(|id| (*id, others().map(|name| shown(name, id)).min().unwrap_or(u64::MAX))).collect()
     }
 }
 

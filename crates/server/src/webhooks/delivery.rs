@@ -405,9 +405,10 @@ impl Delivery {
         *ready_at = (*ready_at).max(Some(Instant::now() + interval));
     }
 
-    /// Least time between two messages.
+    /// Least time between two messages. The servers of a realm share the rate: each of them may own clusters.
     fn interval(&self) -> Option<Duration> {
-        Some(Duration::from_mins(1) / self.per_minute?.max(1))
+        let servers = u32::try_from(self.webhooks.control.server_count()).unwrap_or(u32::MAX);
+        Some((Duration::from_mins(1) / self.per_minute?.max(1)).saturating_mul(servers))
     }
 
     /// Waits, or until a test succeeds.

@@ -263,6 +263,7 @@ impl WebhookSupervisor {
 
 async fn run(webhooks: Arc<WebhooksShared>, mut stop: watch::Receiver<bool>) {
     let (mut entries, mut commits) = (webhooks.control.entries(), webhooks.control.commits());
+    let mut owners = webhooks.control.ownership();
     let (replaced, mut replacements) = watch::channel(0_u64);
     webhooks.control.on_replaced(move || replaced.send_modify(|count| *count += 1));
     let mut deliveries = Deliveries::default();
@@ -294,6 +295,8 @@ async fn run(webhooks: Arc<WebhooksShared>, mut stop: watch::Receiver<bool>) {
                 Err(RecvError::Closed) => break,
             },
             changed = commits.changed() => if changed.is_err() { break },
+            // This server may have become the owner of a cluster, or may no longer be.
+            () = owners.changed() => {}
             _ = replacements.changed() => replacements.mark_changed(),
             // An error means that the sender is gone: the server stops.
             _ = stop.wait_for(|stop| *stop) => break,

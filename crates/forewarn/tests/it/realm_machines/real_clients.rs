@@ -22,7 +22,7 @@ use forewarn_testkit::{NEWEST, Random, approve, wait_until, wait_until_for};
 use rustix::process::{Signal, kill_process};
 use serde_json::Value;
 
-use super::clients::api::{ApiRequest, ask};
+use super::clients::api::{ApiRequest, ask_patiently};
 use super::machine::{Machine, Role, address};
 use super::site::{MACHINES, MachineSite, SitePlan};
 use crate::endpoint::real_clients::pacemaker::{AGENT, PacemakerNodes};
@@ -144,7 +144,7 @@ impl ClientSite {
         let operators = [1339, 1340].map(|port| (format!("{BALANCER}:{port}"), port));
         balancers.push(Balancer::start(&site.clients, files.path().join("clients.cfg"), &operators));
         let socket = site.machines[0].api_socket();
-        let ca = ask(&socket, &ApiRequest::get("/ca.pem")).unwrap();
+        let ca = ask_patiently(&socket, &ApiRequest::get("/ca.pem")).unwrap();
         assert_eq!(ca.status, 200, "{ca:?}");
         fs::write(files.path().join("ca.pem"), ca.body).unwrap();
         let mut command = clean_command(crate::program());
@@ -207,7 +207,8 @@ impl ClientSite {
     /// The server to which load balancers send connections: the first that is ready.
     fn spoken_to(&self) -> usize {
         let is_ready = |machine: &Machine| {
-            ask(&machine.api_socket(), &ApiRequest::get("/readyz")).is_ok_and(|answer| answer.status == 200)
+            ask_patiently(&machine.api_socket(), &ApiRequest::get("/readyz"))
+                .is_ok_and(|answer| answer.status == 200)
         };
         wait_until("a server is ready", || self.site.machines.iter().position(is_ready))
     }
@@ -226,7 +227,7 @@ impl ClientSite {
             ApiRequest::keyed_command("restart", machine, &format!("restart-{machine}-{}", unique()));
         wait_until("a restart is accepted", || {
             let socket = self.site.machines[self.spoken_to()].api_socket();
-            ask(&socket, &request).is_ok_and(|answer| answer.status == 200).then_some(())
+            ask_patiently(&socket, &request).is_ok_and(|answer| answer.status == 200).then_some(())
         });
     }
 

@@ -10,7 +10,7 @@ use forewarn_testkit::Random;
 
 use super::clients::{Clients, Record};
 use super::faults;
-use super::history::History;
+use super::history::{History, Since};
 use super::site::{MachineSite, spot_fleet};
 
 /// Rounds without a variable.
@@ -52,6 +52,7 @@ fn run_round(site: &mut MachineSite, record: &Record, seed: u64) {
     let operators = Clients::operators(site, record, (&format!("r{seed}"), seed));
     faults::carry_out(site, &faults);
     operators.end();
+    let end = Instant::now();
     let healed =
         std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| site.heal(&format!("round-{seed}"))));
     if let Err(problem) = healed {
@@ -59,6 +60,7 @@ fn run_round(site: &mut MachineSite, record: &Record, seed: u64) {
         eprintln!("round {seed}: no recovery; logs: {}", kept.display());
         std::panic::resume_unwind(problem);
     }
+    let recovery = end.elapsed().as_secs_f32();
     let mut history = record.copy();
     let newest = history.writes.iter().filter_map(|write| write.answer?.entry).max().unwrap_or(0);
     history.effects_before_logs = site.effects().len();
@@ -77,7 +79,20 @@ fn run_round(site: &mut MachineSite, record: &Record, seed: u64) {
             kept.display()
         );
     }
-    println!("round {seed}: {}", summary(&history));
+    let gap = longest_gap(&history, begin).as_secs_f32();
+    println!(
+        "round {seed}: longest time without a write {gap:.1} s, recovered in {recovery:.1} s; {}",
+        summary(&history)
+    );
+}
+
+/// The longest time between the answers to two writes, from a time on.
+fn longest_gap(history: &History, from: Since) -> Since {
+    let mut answers: Vec<_> = history.writes.iter().filter_map(|write| Some(write.answer?.at)).collect();
+    answers.retain(|at| *at >= from);
+    answers.sort_unstable();
+    let gaps = answers.windows(2).map(|two| two[1] - two[0]);
+    gaps.max().unwrap_or_default()
 }
 
 fn summary(history: &History) -> String {

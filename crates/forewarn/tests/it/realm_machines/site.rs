@@ -9,7 +9,7 @@ use forewarn_testkit::programs::find;
 use forewarn_testkit::{Random, TestDir, wait_until_for};
 use serde_json::Value;
 
-use super::clients::api::{ApiRequest, ask};
+use super::clients::api::{ApiRequest, ask, ask_patiently};
 use super::history::{Effect, LogEntry, WriteCommand};
 use super::machine::{ETCD_PEER_PORT, ETCD_PORT, Machine, ROLES, Role, SERVER_PORT, address};
 
@@ -226,7 +226,8 @@ fn read_log(socket: &Path) -> Option<Vec<LogEntry>> {
     let mut after = String::new();
     loop {
         let target = format!("/v1/audit?cluster=default&order=oldest&limit={PAGE}{after}");
-        let answer = ask(socket, &ApiRequest::get(&target)).ok().filter(|answer| answer.status == 200)?;
+        let answer =
+            ask_patiently(socket, &ApiRequest::get(&target)).ok().filter(|answer| answer.status == 200)?;
         let page: Value = serde_json::from_str(&answer.body).expect("a page is JSON");
         let items = page["items"].as_array().expect("a list");
         // The shared stream has numbers of its own.

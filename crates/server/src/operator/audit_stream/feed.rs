@@ -41,6 +41,8 @@ pub(crate) struct AuditFeed {
     state: Mutex<FeedState>,
     /// Number of replacements of the audit log: streams of a former log end.
     restarts: AtomicU64,
+    /// True once the server stops.
+    stopped: watch::Sender<bool>,
 }
 
 /// Metrics of the streams.
@@ -81,6 +83,7 @@ impl AuditFeed {
             metrics,
             state: Mutex::new(state),
             restarts: AtomicU64::default(),
+            stopped: watch::Sender::new(false),
         });
         let restarted = Arc::downgrade(&feed);
         feed.control.on_replaced(move || restarted.upgrade().iter().for_each(|feed| feed.restart()));
@@ -128,8 +131,14 @@ impl AuditFeed {
             };
             tokio::time::sleep(PAUSE_PER_CLIENT.saturating_mul(woken)).await;
         }
+        self.stopped.send_replace(true);
         let waiting = self.state().close();
         wake(waiting);
+    }
+
+    /// Becomes true once the server stops.
+    pub(super) fn stopped(&self) -> watch::Receiver<bool> {
+        self.stopped.subscribe()
     }
 
     /// Distributes all published entries. Returns the number of clients that it woke.
@@ -168,7 +177,7 @@ impl AuditFeed {
     }
 
     /// A value that changes when a token is revoked: the number of tokens, and that of the next one.
-    fn tokens(&self) -> (usize, u32) {
+    pub(super) fn tokens(&self) -> (usize, u32) {
         let shared = self.control.shared();
         (shared.tokens().count(), shared.next_token())
     }

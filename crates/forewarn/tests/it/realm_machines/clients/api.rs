@@ -7,8 +7,11 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
-/// Time in which an answer has to come. A server that is stopped does not answer.
-const ANSWER_TIME: Duration = Duration::from_secs(6);
+/// Time after which an operator tries another server. One that is stopped does not answer.
+const ANSWER_TIME: Duration = Duration::from_secs(2);
+
+/// Time for long answers.
+const LONG_ANSWER_TIME: Duration = Duration::from_secs(30);
 
 /// The same for a guest: longer than a running server needs on a busy computer.
 const POLL_TIME: Duration = Duration::from_secs(10);
@@ -57,9 +60,18 @@ impl ApiRequest {
 
 /// Sends a request of an operator to a server.
 pub(crate) fn ask(socket: &Path, request: &ApiRequest) -> io::Result<ApiAnswer> {
+    ask_for(ANSWER_TIME, socket, request)
+}
+
+/// The same for a long answer.
+pub(crate) fn ask_patiently(socket: &Path, request: &ApiRequest) -> io::Result<ApiAnswer> {
+    ask_for(LONG_ANSWER_TIME, socket, request)
+}
+
+fn ask_for(time: Duration, socket: &Path, request: &ApiRequest) -> io::Result<ApiAnswer> {
     let stream = UnixStream::connect(socket)?;
-    stream.set_read_timeout(Some(ANSWER_TIME))?;
-    stream.set_write_timeout(Some(ANSWER_TIME))?;
+    stream.set_read_timeout(Some(time))?;
+    stream.set_write_timeout(Some(time))?;
     exchange(stream, &request.bytes)
 }
 

@@ -99,10 +99,13 @@ impl GuestPolls {
             "POST {NEWEST} HTTP/1.1\r\nHost: 169.254.169.254\r\nMetadata: true\r\nConnection: close\r\n\
              Content-Length: {length}\r\n\r\n{body}"
         );
-        let is_acknowledged =
-            ask_metadata(self.addresses[guest], &request).is_ok_and(|answer| answer.status == OK);
-        let approval = Approval { event: event.to_owned(), is_acknowledged };
+        // The history may be read before the answer comes.
+        let approval = Approval { event: event.to_owned(), is_acknowledged: false };
         self.record.write(|history| history.approvals.push(approval));
+        if ask_metadata(self.addresses[guest], &request).is_ok_and(|answer| answer.status == OK) {
+            let approval = Approval { event: event.to_owned(), is_acknowledged: true };
+            self.record.write(|history| history.approvals.push(approval));
+        }
     }
 }
 

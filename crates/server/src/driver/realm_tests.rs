@@ -1,0 +1,113 @@
+//! The driver of an owner in a realm: what it waits for from the other servers.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use forewarn_control::{ClusterId, Stream};
+use forewarn_lifecycle::limits::SILENCE_MAX;
+use forewarn_lifecycle::{Event, MaintenanceId, Name, Tenant, TenantId};
+use tokio::sync::mpsc;
+
+use super::Driver;
+use super::tests::{SlowDisk, driver_on, solo_restart, start};
+use crate::clock::{Clock, Speed, later};
+use crate::message::ClusterMessage;
+use crate::role::RealmScope;
+
+const NOTICE: Duration = Duration::from_mins(15);
+
+/// An owner whose first commands are done.
+async fn owner(commands: usize) -> (Driver, Clock, mpsc::Sender<ClusterMessage>) {
+    let clock = Clock::virtual_at(start().wall, Speed(0));
+    let (mut driver, own) = driver_on(clock.clone(), SlowDisk::default());
+    driver.runtime.scope = RealmScope::Realm;
+    for command in solo_restart().into_iter().take(commands) {
+        drop(driver.submit(command).await);
+    }
+    driver.settle(clock.now()).await;
+    (driver, clock, own)
+}
+
+async fn pass(driver: &mut Driver, clock: &Clock, span: Duration) {
+    clock.set(later(clock.now(), span), Speed(0));
+    driver.settle(clock.now()).await;
+}
+
+fn is_scheduled(driver: &Driver) -> bool {
+    let tenant = driver.state.rules().tenant(TenantId(0)).unwrap();
+    tenant.events().iter().any(Event::is_scheduled)
+}
+
+/// promise: V1
+#[tokio::test]
+async fn an_event_that_a_live_server_does_not_show_does_not_start() {
+    let (mut driver, clock, _own) = owner(4).await;
+    let announced: BTreeSet<_> = driver.state.rules().maintenances().map(|one| one.plan.id).collect();
+    assert_eq!(announced.len(), 1);
+    driver.unshown.add(1, announced);
+    for _ in 0..3 {
+        pass(&mut driver, &clock, NOTICE).await;
+        assert!(is_scheduled(&driver), "a server does not show it");
+    }
+    driver.handle(ClusterMessage::ShownByOthers(1)).await;
+    driver.settle(clock.now()).await;
+    pass(&mut driver, &clock, NOTICE - Duration::from_secs(1)).await;
+    assert!(is_scheduled(&driver), "VMs of that server have not had their notice");
+    pass(&mut driver, &clock, Duration::from_secs(1)).await;
+    assert!(!is_scheduled(&driver));
+}
+
+/// promise: V1
+#[tokio::test]
+async fn an_approved_event_starts_although_a_server_does_not_show_it() {
+    let (mut driver, clock, _own) = owner(4).await;
+    driver.unshown.add(1, BTreeSet::from([MaintenanceId(0)]));
+    let tenant = driver.state.rules().tenant(TenantId(0)).unwrap();
+    let events = tenant.events().iter().map(|event| event.id()).collect();
+    let approve = forewarn_lifecycle::Command::Approve {
+        tenant: TenantId(0),
+        events,
+        by: forewarn_lifecycle::Approver::Machine(forewarn_lifecycle::MachineId(0)),
+    };
+    drop(driver.submit(approve).await);
+    driver.settle(clock.now()).await;
+    assert!(!is_scheduled(&driver));
+}
+
+fn is_enrolled(driver: &Driver) -> bool {
+    driver.state.rules().tenant(TenantId(0)).is_some_and(Tenant::is_enrolled)
+}
+
+fn answer(driver: &Driver, server: &str, ago: Duration) {
+    let millis = u64::try_from(ago.as_millis()).unwrap();
+    let heard =
+        BTreeMap::from([(Stream::Cluster(ClusterId::DEFAULT), BTreeMap::from([(TenantId(0), millis)]))]);
+    driver.context.peer_polls.answered(&Name::new(server).unwrap(), &heard);
+}
+
+/// promise: V2
+#[tokio::test]
+async fn a_tenant_is_unenrolled_once_every_server_knows_that_it_is_silent() {
+    let minute = Duration::from_mins(1);
+    let (mut driver, clock, _own) = owner(3).await;
+    let others = ["b", "c"].map(|name| Name::new(name).unwrap());
+    driver.context.peer_polls.set_others(others.into_iter().collect());
+    pass(&mut driver, &clock, SILENCE_MAX).await;
+    assert!(is_enrolled(&driver), "the others have not been asked yet");
+    answer(&driver, "b", SILENCE_MAX);
+    pass(&mut driver, &clock, minute).await;
+    assert!(is_enrolled(&driver), "one of them does not answer");
+    answer(&driver, "b", SILENCE_MAX);
+    answer(&driver, "c", minute);
+    pass(&mut driver, &clock, minute).await;
+    assert!(is_enrolled(&driver), "it has polled another server");
+    pass(&mut driver, &clock, SILENCE_MAX - 2 * minute).await;
+    assert!(is_enrolled(&driver), "its silence counts from that poll");
+    pass(&mut driver, &clock, 2 * minute).await;
+    for server in ["b", "c"] {
+        answer(&driver, server, SILENCE_MAX);
+    }
+    assert!(is_enrolled(&driver));
+    pass(&mut driver, &clock, minute).await;
+    assert!(!is_enrolled(&driver), "no server has been polled");
+}
