@@ -193,14 +193,25 @@ fn a_realm_is_set_up_as_the_guide_says() {
 fn check_realm_settings(settings: &str) {
     let place = TempDir::new().unwrap();
     let root = place.path().display().to_string();
-    let settings =
-        settings.replace("\"/var/lib", &format!("\"{root}")).replace("\"/run", &format!("\"{root}"));
-    let settings = settings.replace("\"/etc/forewarn", &format!("\"{root}"));
-    fs::create_dir_all(place.path().join("tls")).unwrap();
+    let mut settings = settings.to_owned();
+    for (usual, own) in [("/var/lib", "data"), ("/run", "run"), ("/etc/forewarn", ".")] {
+        settings = settings.replace(&format!("\"{usual}/"), &format!("\"{root}/{own}/"));
+    }
+    for directory in ["data", "run/forewarn", "tls"] {
+        fs::create_dir_all(place.path().join(directory)).unwrap();
+    }
     fs::write(place.path().join("fleet.toml"), forewarn_testkit::SOLO_FLEET).unwrap();
-    let pair = forewarn_testkit::tls::Authority::new("authority of a test").leaf(&["forewarn.internal"]);
-    for (file, text) in [("api.pem", &pair.certificate), ("api-key.pem", &pair.key)] {
-        fs::write(place.path().join("tls").join(file), text).unwrap();
+    let authority = forewarn_testkit::tls::Authority::new("authority of a test");
+    let pair = authority.leaf(&["forewarn.internal"]);
+    let own = authority.pem();
+    for (name, text) in [
+        ("api.pem", &pair.certificate),
+        ("api-key.pem", &pair.key),
+        ("etcd.pem", &pair.certificate),
+        ("etcd-key.pem", &pair.key),
+        ("etcd-ca.pem", &own),
+    ] {
+        fs::write(place.path().join("tls").join(name), text).unwrap();
     }
     let file = place.path().join("serve.toml");
     fs::write(&file, &settings).unwrap();
