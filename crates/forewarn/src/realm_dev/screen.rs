@@ -10,7 +10,7 @@ use forewarn_cli_support::table::Width;
 use serde_json::{Value, json};
 
 use super::board::{BoardChange, RealmBoard, seconds};
-use super::process::ProcessRole;
+use super::process::{ProcessRole, RealmProcess};
 use super::site::RealmSite;
 use crate::operator::{DataFormat, OutputFormat, visible};
 
@@ -83,7 +83,7 @@ impl Screen {
         self.print(&text)
     }
 
-    /// What the user may try.
+    /// Prints commands that the user may try.
     pub(super) fn ready(&mut self, site: &RealmSite, board: &RealmBoard, speed: u32) -> Result<()> {
         let text = match self.kind {
             ScreenKind::Terminal | ScreenKind::Lines => greeting(site, board, speed),
@@ -162,7 +162,7 @@ fn greeting(site: &RealmSite, board: &RealmBoard, speed: u32) -> String {
 fn ready_value(site: &RealmSite, speed: u32) -> Value {
     let servers = site.servers.iter().map(|server| {
         json!({
-            "name": server.name, "pid": site.process(&server.name).and_then(|process| process.pid()),
+            "name": server.name, "pid": site.process(&server.name).and_then(RealmProcess::pid),
             "api": format!("unix:{}", server.socket.display()), "metadata": server.metadata,
         })
     });

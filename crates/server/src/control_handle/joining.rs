@@ -25,6 +25,9 @@ use crate::realm::{
     SharedView, StreamNumbers, join, stay_member, take_name,
 };
 
+/// Time without an answer of the engine after which a server is not ready: it renews its key every second.
+const ENGINE_SILENCE_MAX: Duration = Duration::from_secs(3);
+
 /// Changes of the owners of clusters: none outside of a realm.
 pub(crate) struct OwnershipChanges(Option<watch::Receiver<Arc<Owners>>>);
 
@@ -201,6 +204,13 @@ impl ControlHandle {
     pub(crate) fn realm_admin(&self) -> Result<&RealmAdmin, RealmAdminError> {
         let realm = self.parts.realm.as_ref();
         realm.and_then(|realm| realm.admin.get()).ok_or(RealmAdminError::NoRealm)
+    }
+
+    /// The time since the engine of the realm has answered this server, if that is too long ago: operators get no
+    /// answers then. None outside of a realm.
+    pub(crate) fn engine_silence(&self) -> Option<Duration> {
+        let silence = self.realm_admin().ok()?.realm.engine().silent_for();
+        (silence > ENGINE_SILENCE_MAX).then_some(silence)
     }
 
     /// Gives all clusters to other servers of the realm, as far as that is possible in a few seconds: the server stops.

@@ -17,6 +17,10 @@ pub(super) async fn healthz() -> &'static str {
 
 pub(super) async fn readyz(State(api): State<Api>) -> Result<&'static str, ApiProblem> {
     api.control.check_engine()?;
+    if let Some(silence) = api.control.engine_silence() {
+        let seconds = silence.as_secs();
+        return Err(ApiProblem::unavailable(format!("etcd has not answered this server for {seconds} s")));
+    }
     let response = tokio::time::timeout(DRIVER_TIMEOUT, api.control.responds()).await;
     match (api.control.write_error(), response) {
         (Some(error), _) => Err(ApiProblem::unavailable(error)),

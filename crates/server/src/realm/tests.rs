@@ -213,9 +213,12 @@ async fn an_owner_that_loses_the_engine_is_fenced_and_follows() {
     .await;
     servers[0].control.submit(host("after")).await.unwrap();
     assert!(cut.control.confirm_reads().await.is_err(), "it does not know what was committed");
+    until("the server is not ready", || cut.control.engine_silence().is_some()).await;
+    assert_eq!(servers[0].control.engine_silence(), None, "the others are");
     cut.engine.heal();
     let acknowledged = lost.await.unwrap().is_ok();
     until("the copy is complete", || names(&cut.control).contains(&"after".to_owned())).await;
+    until("the server is ready again", || cut.control.engine_silence().is_none()).await;
     let mut expected = vec!["before".to_owned(), "after".to_owned()];
     expected.extend(acknowledged.then(|| "during".to_owned()));
     expected.sort();
