@@ -78,6 +78,7 @@ cargo xtask <command>
   bench metadata    measure the cost of a poll, compared with nginx sending the same bytes; two minutes
   bench hostile     measure how much a hostile VM slows down the others; two minutes
   bench agent       measure the resources and the latency of an agent; four minutes
+  bench realm       measure three servers on three members of etcd: gaps, commits, takeovers, an outage; ten minutes
   bench streams     measure durable commands in several clusters, also beside an apply of a large fleet; four minutes
         [--base FILE] compare with that build of forewarn, in turn
         [--machines N] [--added M]  the large fleet, and the machines that join it [default: 100000, 10000]

@@ -63,7 +63,7 @@ enum Command {
         #[command(subcommand)]
         command: store::Command,
     },
-    /// Several servers on one etcd
+    /// Show, change or try a realm: several servers on one etcd
     Realm {
         #[command(subcommand)]
         command: realm_dev::Command,
@@ -122,7 +122,7 @@ fn main() -> ExitCode {
         },
         Command::Story { command } => story::run(&command, &options),
         Command::Store { command } => store::run(&command, &options),
-        Command::Realm { command } => realm_dev::run(&command, &options),
+        Command::Realm { command } => realm_dev::run(command, &options),
         Command::Doctor(arguments) => doctor::command(&arguments, &options),
         Command::Conformance(arguments) => conformance::command(&arguments, &options),
         Command::Driver { command } => driver::run(&command, &options),

@@ -7,6 +7,7 @@ mod fleet;
 mod hostile;
 mod metadata;
 pub(crate) mod poll_cost;
+mod realm;
 mod results;
 mod rollout;
 mod story;
@@ -48,10 +49,11 @@ pub(crate) fn command(mut words: Words) -> Result<Outcome> {
         Some("agent") => agent::run(Keep::read(words)?),
         Some("streams") => streams::command(words),
         Some("fleet") => fleet::command(words),
+        Some("realm") => realm::command(words),
         Some("dashboard") => dashboard::run(Keep::read(words)?),
         Some(other) => Err(Usage::unknown(other).into()),
         None => {
-            let hint = "cargo xtask bench core, rollout, story, metadata, hostile, agent, streams, fleet, or dashboard";
+            let hint = "cargo xtask bench core, rollout, story, metadata, hostile, agent, streams, fleet, realm, or dashboard";
             Err(Usage::new(&format!("no benchmark named\n  hint: {hint}")).into())
         }
     }

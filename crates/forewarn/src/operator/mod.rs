@@ -64,6 +64,7 @@ pub(crate) use forewarn_cli_support::output::{DataFormat, OutputFormat};
 pub(crate) use forewarn_cli_support::visible::visible;
 use forewarn_cli_support::{table, visible};
 pub(crate) use names::names;
+pub(crate) use realm::Command as RealmCommand;
 use session::Session;
 pub(crate) use session::{print, print_data};
 
@@ -279,9 +280,9 @@ pub(crate) enum Command {
     /// Manage the servers of a realm: list, drain, forget
     #[command(subcommand)]
     Server(realm_server::Command),
-    /// Show or change the realm: several servers on one etcd
-    #[command(subcommand)]
-    Realm(realm::Command),
+    /// `forewarn realm` has commands without a server, too.
+    #[command(skip)]
+    Realm(RealmCommand),
     /// Manage API tokens
     #[command(subcommand)]
     Token(token::Command),

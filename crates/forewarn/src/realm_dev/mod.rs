@@ -30,7 +30,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep};
 
-use crate::operator::GlobalOptions;
+use crate::operator::{self, GlobalOptions, RealmCommand};
 use board::{BoardChange, OwnerView, RealmBoard};
 use etcd_program::EtcdProgram;
 use observation::EtcdReader;
@@ -53,6 +53,8 @@ const EVENTS_MAX: usize = 1_000;
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
+    #[command(flatten)]
+    Operator(RealmCommand),
     Dev(RealmDevArgs),
 }
 
@@ -104,9 +106,11 @@ fn parse_restart(text: &str) -> Result<Duration, String> {
     forewarn_types::parse_duration(text).ok_or_else(|| "not a duration: write 5s or 1m".to_owned())
 }
 
-pub(crate) fn run(command: &Command, options: &GlobalOptions) -> Result<()> {
+/// `forewarn realm`: commands for a running realm, and a realm for one person.
+pub(crate) fn run(command: Command, options: &GlobalOptions) -> Result<()> {
     match command {
-        Command::Dev(arguments) => dev(arguments, options),
+        Command::Operator(command) => operator::run(options, operator::Command::Realm(command)),
+        Command::Dev(arguments) => dev(&arguments, options),
     }
 }
 

@@ -10,7 +10,7 @@ use forewarn_cli_support::table::Width;
 use serde_json::{Value, json};
 
 use super::board::{BoardChange, RealmBoard, seconds};
-use super::process::ProcessRole;
+use super::process::{ProcessRole, RealmProcess};
 use super::site::RealmSite;
 use crate::operator::{DataFormat, OutputFormat, visible};
 
@@ -162,7 +162,7 @@ fn greeting(site: &RealmSite, board: &RealmBoard, speed: u32) -> String {
 fn ready_value(site: &RealmSite, speed: u32) -> Value {
     let servers = site.servers.iter().map(|server| {
         json!({
-            "name": server.name, "pid": site.process(&server.name).and_then(|process| process.pid()),
+            "name": server.name, "pid": site.process(&server.name).and_then(RealmProcess::pid),
             "api": format!("unix:{}", server.socket.display()), "metadata": server.metadata,
         })
     });

@@ -197,7 +197,7 @@ fn free_ports(number: usize) -> Result<Vec<u16>> {
     let mut bytes = [0; 2];
     getrandom::fill(&mut bytes).context("cannot get random bytes from the operating system")?;
     let first = u16::from_le_bytes(bytes) % PORTS;
-    let candidates = (0..PORTS).map(|step| PORT_FIRST + (u32::from(first) + u32::from(step)) as u16 % PORTS);
+    let candidates = (first..PORTS).chain(0..first).map(|port| PORT_FIRST + port);
     let free = candidates.filter(|port| TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).is_ok());
     let ports: Vec<_> = free.take(number).collect();
     if ports.len() < number {

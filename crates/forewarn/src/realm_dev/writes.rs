@@ -83,7 +83,7 @@ impl ClusterWriter {
         for number in 0_u64.. {
             let tags = json!({ "write": number.to_string() });
             let body = json!({ "command": "describe", "machine": MACHINE, "tags": tags });
-            while let Some(socket) = sockets.next() {
+            for socket in sockets.by_ref() {
                 if matches!(attempt(socket, &path, &body).await, Ok(200..=299)) {
                     break;
                 }

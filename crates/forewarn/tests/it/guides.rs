@@ -160,6 +160,68 @@ fn recipes_are_shown_as_they_are() {
     }
 }
 
+/// The guide shows the files of `deploy/realm` as they are, a server accepts its settings, and its commands exist.
+/// promise: X2
+#[test]
+fn a_realm_is_set_up_as_the_guide_says() {
+    let deploy = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/realm");
+    let guide = fs::read_to_string(guides().join("from-one-server-to-three.md")).unwrap();
+    for file in deploy.read_dir().unwrap().map(|entry| entry.unwrap().path()) {
+        let name = file.file_name().unwrap().to_str().unwrap();
+        assert!(guide.contains(&format!("](../../deploy/realm/{name})")), "not in the guide: {name}");
+    }
+    let text = |name: &str| fs::read_to_string(deploy.join(name)).unwrap();
+    let settings = text("serve.toml");
+    for (language, shown) in [("toml", &settings), ("haproxy", &text("haproxy.cfg"))] {
+        assert!(
+            guide.contains(&format!("```{language}\n{shown}```\n")),
+            "the guide shows another file: {language}"
+        );
+    }
+    let compose = text("compose.yaml");
+    let inline = compose.split("    content: |\n").skip(1).map(|block| {
+        let lines = block.lines().take_while(|line| line.starts_with("      "));
+        lines.map(|line| format!("{}\n", line.trim_start())).collect::<String>()
+    });
+    let all: Vec<_> = inline.chain([settings]).collect();
+    assert_eq!(all.len(), 4);
+    all.iter().for_each(|settings| check_realm_settings(settings));
+    check_commands(&guide);
+}
+
+/// `forewarn serve --check` accepts settings, with directories and files that exist here.
+fn check_realm_settings(settings: &str) {
+    let place = TempDir::new().unwrap();
+    let root = place.path().display().to_string();
+    let settings =
+        settings.replace("\"/var/lib", &format!("\"{root}")).replace("\"/run", &format!("\"{root}"));
+    let settings = settings.replace("\"/etc/forewarn", &format!("\"{root}"));
+    fs::create_dir_all(place.path().join("tls")).unwrap();
+    fs::write(place.path().join("fleet.toml"), forewarn_testkit::SOLO_FLEET).unwrap();
+    let pair = forewarn_testkit::tls::Authority::new("authority of a test").leaf(&["forewarn.internal"]);
+    for (file, text) in [("api.pem", &pair.certificate), ("api-key.pem", &pair.key)] {
+        fs::write(place.path().join("tls").join(file), text).unwrap();
+    }
+    let file = place.path().join("serve.toml");
+    fs::write(&file, &settings).unwrap();
+    let output =
+        Command::new(crate::program()).args(["serve", "--check", "--config"]).arg(&file).output().unwrap();
+    assert!(output.status.success(), "{settings}\n{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// Every command of the program in a guide has a help text.
+fn check_commands(guide: &str) {
+    let blocks = guide.split("```console\n").skip(1).map(|block| block.split("```").next().unwrap());
+    let lines =
+        blocks.flat_map(str::lines).filter_map(|line| line.strip_prefix("# ").or(line.strip_prefix("$ ")));
+    let commands: Vec<_> = lines.filter_map(|line| line.strip_prefix("forewarn ")).collect();
+    assert!(commands.len() >= 10, "{commands:?}");
+    for command in commands {
+        let output = Command::new(crate::program()).args(command.split(' ')).arg("--help").output().unwrap();
+        assert!(output.status.success(), "{command}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+}
+
 #[test]
 #[ignore = "needs az; `cargo xtask azure` installs it"]
 fn terminate_notification_goes_as_the_guide_says() {

@@ -97,7 +97,7 @@ fn kill(process: i32) {
 /// promise: X2
 #[test]
 fn a_killed_owner_is_replaced_and_nothing_is_left_at_the_end() {
-    let Some(mut realm) = RunningRealm::start(&["--speed", "100"]) else { return };
+    let Some(mut realm) = RunningRealm::start(&["--speed", "300"]) else { return };
     assert_eq!(realm.processes().len(), 6, "three members and three servers");
     let (owner, process) = realm.owner();
     kill(process);
@@ -118,12 +118,12 @@ fn a_killed_owner_is_replaced_and_nothing_is_left_at_the_end() {
         let mut command = clean_command(crate::program());
         run_with_input(command.args(["--api", &api]).args(words), "")
     };
-    // A notice of 15 minutes takes nine seconds.
+    // A notice of 15 minutes takes three seconds.
     let restart = run(&["vm", "restart", "solo"]);
     assert_eq!(restart.code, Some(0), "{restart:?}");
     wait_until("the restart is over", || run(&["event", "ls", "-o", "name"]).out.is_empty().then_some(()));
     let clock: Value = serde_json::from_str(&run(&["clock", "show", "--json"]).out).unwrap();
-    assert_eq!((text(&clock["kind"]), clock["speed"].as_u64()), ("accelerated".to_owned(), Some(100)));
+    assert_eq!((text(&clock["kind"]), clock["speed"].as_u64()), ("accelerated".to_owned(), Some(300)));
     let advance = run(&["clock", "advance", "1m"]);
     assert_eq!(advance.code, Some(1), "{advance:?}");
     assert!(realm.seen.iter().all(|event| event["kind"] != "started"), "nothing starts again by itself");
