@@ -131,6 +131,8 @@ impl MachineSite {
                         machine.restart_if_ended(role);
                     }
                 }
+                let panics = self.panics();
+                assert!(panics.is_empty(), "{panics:#?}");
                 let socket = self.machines[number].api_socket();
                 ask(&socket, &request).is_ok_and(|answer| answer.status == 200).then_some(())
             });
