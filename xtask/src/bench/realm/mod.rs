@@ -140,7 +140,7 @@ impl RealmOptions {
                     options.program = Some(words.value(&word, file, "a build of crates/forewarn")?);
                 }
                 "--only" => {
-                    let text = |text: &str| Some(text.to_owned());
+                    let text = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
                     options.only = words.value(&word, text, "a part of the name of a figure")?;
                 }
                 _ => return Err(Usage::unknown(&word).into()),
