@@ -66,7 +66,7 @@ pub(super) fn check(report: &mut DoctorReport, plan: &RealmPlan, certificate: Op
 /// The status of each member that answers.
 async fn statuses(report: &mut DoctorReport, client: &EtcdClient) -> Vec<(String, MemberStatus)> {
     let mut statuses = Vec::new();
-    let names: Vec<_> = client.endpoints().map(|url| url.redacted_to_host()).collect();
+    let names: Vec<_> = client.endpoints().map(forewarn_etcd::Url::redacted_to_host).collect();
     for (number, name) in names.into_iter().enumerate() {
         match client.status(number).await {
             Ok(status) if status.leader.is_none() => {

@@ -10,7 +10,7 @@ use forewarn_control::ClusterId;
 use forewarn_control::shared::SharedState;
 use forewarn_lifecycle::Name;
 use forewarn_ownership::ServerName;
-use forewarn_peers::{HeartbeatTimes, Heartbeats, ListenerLimits, PeerLimits, PeerListener};
+use forewarn_peers::{HeartbeatTimes, Heartbeats, ListenerLimits, PeerIdentity, PeerLimits, PeerListener};
 use forewarn_realm::{Follower, Realm, ServerRecord};
 use forewarn_store::InstanceId;
 use tokio::sync::watch;
@@ -59,21 +59,11 @@ impl ControlHandle {
         audit_keep: Duration,
     ) -> Result<(Self, bool), RealmStartError> {
         let joined = join(directory, &plan, audit_keep).await?;
-        let JoinedRealm {
-            realm,
-            clock,
-            is_new,
-            identity,
-            shared,
-            journal,
-            found,
-            positions,
-            restored,
-            instance,
-        } = joined;
-        let journal = JournalHandle::in_directory(directory.to_owned(), journal, audit_keep).of_realm(shared);
+        let JoinedRealm { realm, clock, is_new, identity, positions, restored, instance, .. } = joined;
+        let journal = JournalHandle::in_directory(directory.to_owned(), joined.journal, audit_keep);
+        let journal = journal.of_realm(joined.shared);
         let archive = journal.archive();
-        let initial = InitialState::recovered(found, Readers::Absent);
+        let initial = InitialState::recovered(joined.found, Readers::Absent);
         let listener =
             PeerListener::bind(plan.listen, Arc::clone(&identity), ListenerLimits::default()).await?;
         let address =
@@ -99,26 +89,13 @@ impl ControlHandle {
         view.lock().restored = restored;
         let (moves, orders) = Moves::new();
         control.start_administration(directory, &realm, &view, orders.clone());
-        let side = Arc::new(PeerSide {
-            view: view.clone(),
-            clusters: clusters.clone(),
-            broadcasts: context.broadcasts.clone(),
-            orders,
-        });
-        let stop = || context.stop.subscribe();
+        let heartbeats = control.meet_peers(&view, listener, &identity, orders);
         let runtime = &parts.runtime;
-        let mut listening = stop();
-        runtime.spawn(async move {
-            listener.serve(side, async move { drop(listening.wait_for(|stop| *stop).await) }).await;
-        });
-        runtime.spawn(stay_member(realm.clone(), own.clone(), record, lease, stop()));
-        let (times, limits) = (HeartbeatTimes::default(), PeerLimits::default());
-        let exchange = Arc::new(HeartbeatSide(view.clone()));
-        let heartbeats = Heartbeats::new(Arc::clone(&identity), exchange, times, limits);
+        let stayed = stay_member(realm.clone(), own.clone(), record, lease, context.stop.subscribe());
+        runtime.spawn(stayed);
         control.keep_logs((&realm, &view), &clients, archive, &plan);
         let follower = Follower::new(&realm, positions);
         let (taking, early, is_current, heads, lags, shared_copy, shown) = Default::default();
-        let context = context.clone();
         let task = RealmTask {
             realm,
             own,
@@ -141,6 +118,26 @@ impl ControlHandle {
         let stopped = parts.context.stop.subscribe();
         runtime.spawn(task.run(follower, stopped));
         Ok((control, is_new))
+    }
+
+    /// Answers the messages of other servers, and prepares heartbeats to them.
+    fn meet_peers(
+        &self,
+        view: &SharedView,
+        listener: PeerListener,
+        identity: &Arc<PeerIdentity>,
+        orders: RealmOrders,
+    ) -> Heartbeats {
+        let (context, clusters) = (&self.parts.context, self.parts.clusters.clone());
+        let broadcasts = context.broadcasts.clone();
+        let side = Arc::new(PeerSide { view: view.clone(), clusters, broadcasts, orders });
+        let mut stop = context.stop.subscribe();
+        self.parts.runtime.spawn(async move {
+            listener.serve(side, async move { drop(stop.wait_for(|stop| *stop).await) }).await;
+        });
+        let (times, limits) = (HeartbeatTimes::default(), PeerLimits::default());
+        let exchange = Arc::new(HeartbeatSide(view.clone()));
+        Heartbeats::new(Arc::clone(identity), exchange, times, limits)
     }
 
     /// Lets operators administer the realm, and watches for an engine that was restored.

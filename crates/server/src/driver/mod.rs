@@ -11,9 +11,9 @@ mod context;
 #[cfg(test)]
 mod fold_tests;
 mod following;
-mod installing;
 #[cfg(test)]
 mod following_tests;
+mod installing;
 #[cfg(test)]
 mod isolation_tests;
 mod notice;

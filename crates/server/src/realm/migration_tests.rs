@@ -12,6 +12,7 @@ use super::{MigrationError, RealmPlan, cancel_migration, migrate};
 use crate::clock::{ClockPlan, wall};
 use crate::control_handle::ControlHandle;
 use crate::hypervisor::Hypervisor;
+use crate::log_length::LogLimits;
 
 const SEED: Seed = Seed([3; 16]);
 
@@ -24,6 +25,8 @@ fn plan(engine: &SimulatedEngine) -> RealmPlan {
         advertise: None,
         zone: None,
         clock_speed: None,
+        log_limits: LogLimits::default(),
+        compacts: true,
     }
 }
 
