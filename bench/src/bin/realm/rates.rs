@@ -8,7 +8,7 @@ use forewarn_bench::http::Connection;
 use forewarn_bench::{LoadResult, blocks};
 use serde_json::{Value, json};
 
-use crate::site::{COUNT, Site, wait};
+use crate::site::{COUNT, Part, Site, wait};
 
 /// Time of a measurement of commits.
 const COMMITTING: Duration = Duration::from_secs(10);
@@ -115,7 +115,7 @@ pub(crate) fn outage(site: &Site, seconds: u32) -> LoadResult<Value> {
     for server in 0..COUNT {
         wait("the event is shown", || shown_event(site, server).ok()?.map(drop))?;
     }
-    site.members.iter().for_each(|member| member.kill());
+    site.members.iter().for_each(Part::kill);
     let (begin, mut polls, mut failed, mut started) = (Instant::now(), 0_u64, 0_u64, 0_u64);
     while begin.elapsed() < Duration::from_secs(seconds.into()) {
         for server in 0..COUNT {
@@ -128,7 +128,7 @@ pub(crate) fn outage(site: &Site, seconds: u32) -> LoadResult<Value> {
         }
         std::thread::sleep(Duration::from_millis(10));
     }
-    site.members.iter().try_for_each(|member| member.start())?;
+    site.members.iter().try_for_each(Part::start)?;
     for server in 0..COUNT {
         wait("the event starts and ends afterwards", || {
             shown_event(site, server).ok()?.is_none().then_some(())

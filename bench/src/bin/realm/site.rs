@@ -227,12 +227,12 @@ impl Site {
 fn last_ownership(log: &str, cluster: u32) -> Option<(u64, Duration)> {
     let wanted = format!("cluster={cluster}");
     let lines = log.lines().filter(|line| line.contains("this server owns the cluster"));
-    let owned = lines.filter_map(|line| {
+    let mut owned = lines.filter_map(|line| {
         let field = |name: &str| line.split_whitespace().find_map(|word| word.strip_prefix(name));
         line.split_whitespace().any(|word| word == wanted).then_some(())?;
         Some((field("term=")?.parse().ok()?, duration(field("took=")?)?))
     });
-    owned.last()
+    owned.next_back()
 }
 
 /// A duration as the log shows it: `1.5ms`, `2s`, `730µs`.

@@ -43,9 +43,9 @@ impl RunningRealm {
 
     /// The server that owns the default cluster, as the realm has printed it.
     fn owner(&self) -> (String, i32) {
-        let owners =
+        let mut owners =
             self.seen.iter().filter(|event| event["kind"] == "owner" && event["cluster"] == "default");
-        let owner = owners.last().expect("an owner");
+        let owner = owners.next_back().expect("an owner");
         (text(&owner["name"]), pid(&owner["pid"]))
     }
 
@@ -133,8 +133,8 @@ fn a_killed_owner_is_replaced_and_nothing_is_left_at_the_end() {
 #[test]
 fn a_killed_member_of_etcd_comes_back_if_that_is_wanted() {
     let Some(mut realm) = RunningRealm::start(&["--servers", "1", "--restart", "1s"]) else { return };
-    let leaders = realm.seen.iter().filter(|event| event["kind"] == "leader");
-    let leader = text(&leaders.last().expect("a leader")["name"]);
+    let mut leaders = realm.seen.iter().filter(|event| event["kind"] == "leader");
+    let leader = text(&leaders.next_back().expect("a leader")["name"]);
     let members = realm.ready()["etcd"].as_array().unwrap().clone();
     let member = members.iter().find(|member| text(&member["name"]) == leader).unwrap();
     kill(pid(&member["pid"]));

@@ -71,7 +71,7 @@ fn entries(server: &TestServer) -> Vec<String> {
     lines
 }
 
-/// promise: D6
+/// promise: D5
 #[test]
 fn a_server_joins_after_the_log_was_shortened() {
     let Some(etcd) = EtcdCluster::start(3) else { return };

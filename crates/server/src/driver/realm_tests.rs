@@ -38,7 +38,7 @@ fn is_scheduled(driver: &Driver) -> bool {
     tenant.events().iter().any(Event::is_scheduled)
 }
 
-/// promise: V1
+/// promise: N3
 #[tokio::test]
 async fn an_event_that_a_live_server_does_not_show_does_not_start() {
     let (mut driver, clock, _own) = owner(4).await;
@@ -57,7 +57,7 @@ async fn an_event_that_a_live_server_does_not_show_does_not_start() {
     assert!(!is_scheduled(&driver));
 }
 
-/// promise: V1
+/// promise: N3
 #[tokio::test]
 async fn an_approved_event_starts_although_a_server_does_not_show_it() {
     let (mut driver, clock, _own) = owner(4).await;
@@ -85,7 +85,7 @@ fn answer(driver: &Driver, server: &str, ago: Duration) {
     driver.context.peer_polls.answered(&Name::new(server).unwrap(), &heard);
 }
 
-/// promise: V2
+/// promise: T2
 #[tokio::test]
 async fn a_tenant_is_unenrolled_once_every_server_knows_that_it_is_silent() {
     let minute = Duration::from_mins(1);
@@ -112,7 +112,7 @@ async fn a_tenant_is_unenrolled_once_every_server_knows_that_it_is_silent() {
     assert!(!is_enrolled(&driver), "no server has been polled");
 }
 
-/// promise: V1
+/// promise: N3
 #[tokio::test]
 async fn a_server_whose_clock_differs_starts_nothing_and_says_so() {
     let (mut driver, clock, _own) = owner(4).await;

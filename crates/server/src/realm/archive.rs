@@ -48,7 +48,7 @@ pub(crate) struct ArchiveKeeper {
 
 /// Results of former rounds.
 #[derive(Default)]
-struct Progress {
+struct ArchiveProgress {
     recorded: Option<(ArchivedNumbers, Instant)>,
     /// Streams of which no other server has the missing entries, and since when that is known.
     unavailable: BTreeMap<Stream, Instant>,
@@ -68,7 +68,7 @@ enum Copied {
 impl ArchiveKeeper {
     /// Runs until the server stops.
     pub(crate) async fn run(self, mut stop: watch::Receiver<bool>) {
-        let mut progress = Progress::default();
+        let mut progress = ArchiveProgress::default();
         loop {
             // An engine that was restored has another history.
             if self.view.lock().restored.is_none() {
@@ -83,7 +83,7 @@ impl ArchiveKeeper {
     }
 
     /// Copies some entries that are missing, the newest first.
-    async fn fill(&self, progress: &mut Progress) {
+    async fn fill(&self, progress: &mut ArchiveProgress) {
         for _ in 0..BLOCKS_PER_ROUND {
             let Some(missing) = self.archive.missing_entries() else { return };
             progress.unavailable.retain(|stream, _| missing.contains_key(stream));
@@ -118,7 +118,7 @@ impl ArchiveKeeper {
     }
 
     /// Returns true if there has been no other server for a while. At the start, the others are not known yet.
-    fn is_alone(&self, progress: &mut Progress) -> bool {
+    fn is_alone(&self, progress: &mut ArchiveProgress) -> bool {
         if self.view.lock().archives.expects_others(&self.own, uptime()) {
             progress.alone_since = None;
             return false;
@@ -148,7 +148,7 @@ impl ArchiveKeeper {
 
     /// Records the numbers on the disk, if they have changed. A stream whose older entries are still to be copied counts
     /// as it was before: the log must not forget what this server relies on others for.
-    async fn record(&self, progress: &mut Progress) {
+    async fn record(&self, progress: &mut ArchiveProgress) {
         let due = progress.recorded.as_ref().is_none_or(|(_, at)| at.elapsed() >= RECORD_INTERVAL);
         let Some(missing) = self.archive.missing_entries().filter(|_| due) else { return };
         let former = progress.recorded.as_ref().map(|(numbers, _)| numbers);

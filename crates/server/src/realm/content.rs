@@ -1,5 +1,7 @@
 //! Everything of the log that the copy of this server lacks: batches, or a stored state with the batches after it.
 
+use std::time::Duration;
+
 use forewarn_control::{ClusterId, Stream};
 use forewarn_realm::{
     Follower, ReadFrom, Realm, RealmChange, RealmError, StreamContent, StreamStart, position_of,
@@ -7,9 +9,11 @@ use forewarn_realm::{
 use forewarn_store::StreamState;
 use tokio::sync::mpsc;
 
-use super::task::FOLLOWER_PAUSE;
 use crate::clusters::ClusterLink;
 use crate::message::{ClusterMessage, LoggedState};
+
+/// Pause after the log could not be followed.
+pub(super) const FOLLOWER_PAUSE: Duration = Duration::from_millis(100);
 
 /// A change of the realm, as the task of the realm gets it.
 pub(crate) enum FollowedChange {

@@ -47,7 +47,7 @@ pub(crate) struct LogKeeper {
 
 /// Work that was done before.
 #[derive(Default)]
-struct Progress {
+struct KeepingProgress {
     /// Numbers up to which logs were trimmed.
     trimmed: BTreeMap<Stream, u64>,
     /// A revision of the engine, and when it was read.
@@ -59,7 +59,7 @@ struct Progress {
 impl LogKeeper {
     /// Runs until the server stops.
     pub(crate) async fn run(self, mut stop: watch::Receiver<bool>) {
-        let mut progress = Progress::default();
+        let mut progress = KeepingProgress::default();
         loop {
             let stopped = stop.wait_for(|stop| *stop);
             if tokio::time::timeout(TICK, stopped).await.is_ok() {
@@ -70,7 +70,7 @@ impl LogKeeper {
         }
     }
 
-    async fn look(&self, progress: &mut Progress) {
+    async fn look(&self, progress: &mut KeepingProgress) {
         // The engine has another history: nothing of it is changed.
         if self.view.lock().restored.is_some() {
             return;
@@ -81,7 +81,10 @@ impl LogKeeper {
         }
         let is_first = self.view.lock().servers.keys().next() == Some(&self.own);
         if !is_first {
-            *progress = Progress { trimmed: std::mem::take(&mut progress.trimmed), ..Progress::default() };
+            *progress = KeepingProgress {
+                trimmed: std::mem::take(&mut progress.trimmed),
+                ..KeepingProgress::default()
+            };
             return;
         }
         if let Err(error) = self.tend_realm(progress).await {
@@ -89,7 +92,7 @@ impl LogKeeper {
         }
     }
 
-    async fn tend_cluster(&self, id: ClusterId, progress: &mut Progress) {
+    async fn tend_cluster(&self, id: ClusterId, progress: &mut KeepingProgress) {
         let Some(link) = self.clusters.get(id) else { return };
         let limits = self.limits;
         let asked = link.call(|reply| ClusterMessage::WrittenLog { limits, reply }).await;
@@ -99,7 +102,7 @@ impl LogKeeper {
     }
 
     /// The shared stream, and everything that belongs to no stream.
-    async fn tend_realm(&self, progress: &mut Progress) -> Result<(), RealmError> {
+    async fn tend_realm(&self, progress: &mut KeepingProgress) -> Result<(), RealmError> {
         let Some(head) = self.realm.head(Stream::Shared).await? else { return Ok(()) };
         if let Some(shared) = self.context.shared.upgrade() {
             let (reply, written) = oneshot::channel();
@@ -127,7 +130,7 @@ impl LogKeeper {
     }
 
     /// Stores the state of a long log, and deletes batches that are no longer needed.
-    async fn tend(&self, stream: Stream, written: WrittenLog, progress: &mut Progress) {
+    async fn tend(&self, stream: Stream, written: WrittenLog, progress: &mut KeepingProgress) {
         let WrittenLog { log, clock, writing } = written;
         if let Some(writing) = writing {
             self.store(stream, (&log, &clock), writing).await;

@@ -44,7 +44,7 @@ fn term(server: &TestServer) -> u64 {
     server.control.realm_admin().unwrap().owner(ClusterId::DEFAULT).term
 }
 
-/// promise: V5
+/// promise: C7
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_cluster_moves_without_a_takeover_and_loses_nothing() {
     let engine = SimulatedEngine::new();
@@ -135,7 +135,7 @@ async fn a_server_that_stops_gives_its_clusters_away_first() {
     stop_all(servers).await;
 }
 
-/// promise: V5
+/// promise: C7
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_move_to_a_server_that_is_cut_off_ends_with_one_owner() {
     let engine = SimulatedEngine::new();
@@ -201,7 +201,7 @@ async fn servers_are_listed_and_those_that_are_gone_are_forgotten() {
     stop_all(servers).await;
 }
 
-/// promise: V6
+/// promise: D4
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_that_finds_a_restored_engine_owns_nothing() {
     let engine = SimulatedEngine::new();

@@ -66,7 +66,7 @@ fn start_of(server: &TestServer) -> Steady {
     due.unwrap().expect("announced")
 }
 
-/// promise: V1
+/// promise: N3
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn notice_counts_from_the_moment_at_which_every_server_shows_the_event() {
     let engine = SimulatedEngine::new();
@@ -99,7 +99,7 @@ async fn notice_counts_from_the_moment_at_which_every_server_shows_the_event() {
     }
 }
 
-/// promise: V2
+/// promise: T2
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_poll_of_any_server_enrols_and_is_reported_to_the_owner() {
     let engine = SimulatedEngine::new();
@@ -126,7 +126,7 @@ async fn a_poll_of_any_server_enrols_and_is_reported_to_the_owner() {
     }
 }
 
-/// promise: V1
+/// promise: N3
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_head_has_the_clock_while_something_waits_and_no_batch_is_written() {
     let engine = SimulatedEngine::new();
@@ -150,7 +150,7 @@ async fn the_head_has_the_clock_while_something_waits_and_no_batch_is_written() 
     one.control.stop().await;
 }
 
-/// promise: V1
+/// promise: N3
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_successor_continues_from_the_clock_of_the_head() {
     let engine = SimulatedEngine::new();
@@ -184,7 +184,7 @@ async fn a_successor_continues_from_the_clock_of_the_head() {
     next.control.stop().await;
 }
 
-/// promise: V4
+/// promise: D3
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_that_cannot_write_its_journal_gives_its_clusters_to_others() {
     let engine = SimulatedEngine::new();

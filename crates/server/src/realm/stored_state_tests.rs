@@ -93,7 +93,7 @@ async fn stop_and_check(servers: Vec<TestServer>) {
     }
 }
 
-/// promise: D6
+/// promise: D5
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_joins_from_stored_states_and_copies_older_audit_entries() {
     let engine = SimulatedEngine::new();
@@ -127,7 +127,7 @@ async fn a_server_joins_from_stored_states_and_copies_older_audit_entries() {
     stop_and_check(vec![again, one, two]).await;
 }
 
-/// promise: D6
+/// promise: D5
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_that_was_cut_off_goes_on_from_a_stored_state() {
     let engine = SimulatedEngine::new();
@@ -163,7 +163,7 @@ async fn a_server_that_was_cut_off_goes_on_from_a_stored_state() {
     stop_and_check(servers).await;
 }
 
-/// promise: D6
+/// promise: D5
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_is_left_of_a_removed_cluster() {
     let engine = SimulatedEngine::new();

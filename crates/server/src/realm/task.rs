@@ -13,7 +13,7 @@ use forewarn_realm::{
 };
 use tokio::sync::{mpsc, oneshot, watch};
 
-use super::content::{FollowedChange, follow, send_content, send_missing};
+use super::content::{FOLLOWER_PAUSE, FollowedChange, follow, send_content, send_missing};
 use super::handle::PeerClients;
 use super::own_name::keep_name;
 use super::owners::{ClusterOwner, Owners};
@@ -31,9 +31,6 @@ const TICK: Duration = Duration::from_millis(50);
 
 /// Interval of the renewal of the lease.
 const LEASE_RENEWAL: Duration = Duration::from_secs(1);
-
-/// Pause after the log could not be followed.
-pub(super) const FOLLOWER_PAUSE: Duration = Duration::from_millis(100);
 
 /// Milliseconds after which a copy that lacks batches is completed.
 const LAG_MILLIS_MAX: u64 = 1_000;

@@ -141,7 +141,7 @@ fn assert_found(journal: &Journal, expected: &[u64]) {
     assert_eq!(numbers, of_host);
 }
 
-/// promise: D6
+/// promise: D5
 #[test]
 fn a_state_is_installed_and_older_audit_entries_come_later() {
     let directory = tempfile::tempdir().unwrap();
@@ -185,7 +185,7 @@ fn a_state_is_installed_and_older_audit_entries_come_later() {
     assert_eq!(check(directory.path()).unwrap().entries_kept, 63 + 5);
 }
 
-/// promise: D6
+/// promise: D5
 #[test]
 fn entries_that_do_not_lead_to_the_installed_state_are_refused() {
     let directory = tempfile::tempdir().unwrap();
@@ -217,7 +217,7 @@ fn entries_that_do_not_lead_to_the_installed_state_are_refused() {
     check(directory.path()).unwrap();
 }
 
-/// promise: D6
+/// promise: D5
 #[test]
 fn missing_entries_that_would_be_too_old_are_swept() {
     let directory = tempfile::tempdir().unwrap();
@@ -292,7 +292,7 @@ fn a_copy_that_was_killed_between_an_announcement_and_its_rewrite_goes_on() {
     }
 }
 
-/// promise: D6
+/// promise: D5
 #[test]
 fn entries_that_were_rewritten_elsewhere_count_as_missing() {
     let directory = tempfile::tempdir().unwrap();

@@ -96,7 +96,7 @@ impl WatchingClient {
     }
 }
 
-/// promise: V3
+/// promise: C5
 #[test]
 fn an_event_stream_goes_on_at_another_server_without_a_gap_or_a_repetition() {
     let Some(mut site) = RealmSite::start() else { return };
@@ -125,7 +125,7 @@ fn an_event_stream_goes_on_at_another_server_without_a_gap_or_a_repetition() {
     assert!(client.count >= 4 * SERVERS && client.numbers.len() >= 2);
 }
 
-/// promise: V3
+/// promise: W2
 #[test]
 fn a_webhook_gets_its_messages_after_the_owner_is_killed() {
     let Some(mut site) = RealmSite::start() else { return };
@@ -146,7 +146,7 @@ fn a_webhook_gets_its_messages_after_the_owner_is_killed() {
     wait_until("the next owner reports it", || has("Started").then_some(()));
 }
 
-/// promise: V4
+/// promise: D3
 #[test]
 fn without_etcd_operators_get_503_and_machines_get_their_documents() {
     let Some(mut site) = RealmSite::start() else { return };

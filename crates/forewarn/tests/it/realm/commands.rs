@@ -74,7 +74,7 @@ fn refused(server: &TestServer, words: &[&str]) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// promise: V5
+/// promise: C7
 #[test]
 fn a_cluster_moves_while_requests_go_on() {
     let Some(mut site) = RealmSite::start() else { return };
@@ -102,7 +102,7 @@ fn a_cluster_moves_while_requests_go_on() {
     assert!(shown.contains(&format!("preferred  {now}")), "{shown}");
 }
 
-/// promise: V5
+/// promise: C7
 #[test]
 fn a_server_is_drained_and_used_again() {
     let Some(mut site) = RealmSite::start() else { return };
@@ -139,7 +139,7 @@ fn a_server_is_drained_and_used_again() {
     site.check_all();
 }
 
-/// promise: V5
+/// promise: C7
 #[test]
 fn a_server_that_is_stopped_gives_its_clusters_away() {
     let Some(mut site) = RealmSite::start() else { return };
@@ -209,7 +209,7 @@ fn a_realm_is_described_on_every_server() {
     assert!(table.starts_with("NAME") && table.contains("OWNER"), "{table}");
 }
 
-/// promise: V6
+/// promise: D4
 #[test]
 fn a_restored_etcd_is_detected_and_machines_keep_their_documents() {
     let Some(mut site) = RealmSite::start() else { return };

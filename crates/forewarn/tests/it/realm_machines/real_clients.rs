@@ -298,7 +298,7 @@ fn unique() -> u32 {
 }
 
 /// `az vm restart` waits for its operation while one server after the other is killed; the login stays valid.
-/// promise: V7
+/// promise: D1
 #[test]
 #[ignore = "needs root, packages and az; `cargo xtask machines` runs it"]
 fn az_keeps_working_when_servers_are_killed() {
@@ -322,7 +322,7 @@ fn az_keeps_working_when_servers_are_killed() {
 }
 
 /// A guest polls, and Pacemaker's agent moves everything away, approves and comes back, while servers are killed.
-/// promise: V7
+/// promise: D1
 #[test]
 #[ignore = "needs root and packages; `cargo xtask machines` runs it"]
 fn a_polling_guest_and_pacemakers_agent_keep_working_when_servers_are_killed() {

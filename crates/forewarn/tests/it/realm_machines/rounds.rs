@@ -24,7 +24,7 @@ fn variable(name: &str, default: u64) -> u64 {
     text.map_or(default, |text| text.parse().unwrap_or_else(|_| panic!("not a number: {name}={text}")))
 }
 
-/// promise: V7
+/// promise: D1
 #[test]
 #[ignore = "needs root and packages; `cargo xtask machines` runs it"]
 fn nothing_is_lost_early_or_done_twice_on_three_machines_under_faults() {
