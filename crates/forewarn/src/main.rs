@@ -15,7 +15,6 @@ mod doctor;
 #[cfg(test)]
 mod documented;
 mod driver;
-mod etcd_version;
 mod event_pattern;
 mod exit_code;
 mod findings;

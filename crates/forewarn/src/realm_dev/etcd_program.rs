@@ -5,9 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
+use forewarn_server::VersionVerdict;
 use rustix::fs::{Access, access};
-
-use crate::etcd_version::EtcdVersion;
 
 /// The line of `etcd --version` with the version begins with it.
 const VERSION_LINE: &str = "etcd Version: ";
@@ -16,7 +15,7 @@ const VERSION_LINE: &str = "etcd Version: ";
 #[derive(Clone, Debug)]
 pub(super) struct EtcdProgram {
     pub(super) path: PathBuf,
-    pub(super) version: EtcdVersion,
+    pub(super) version: String,
 }
 
 impl EtcdProgram {
@@ -30,14 +29,14 @@ impl EtcdProgram {
             )?,
         };
         let version = version_of(&path)?;
-        if let Some(obstacle) = version.obstacle() {
-            bail!(
-                "{} is etcd {version}: {obstacle}\n  hint: install 3.5.6 or newer, or 3.4.22 or newer; --etcd PROGRAM \
-                 names another one",
+        match VersionVerdict::of(&version) {
+            VersionVerdict::Good | VersionVerdict::Outdated => Ok(Self { path, version }),
+            VersionVerdict::LosesData | VersionVerdict::Unknown => bail!(
+                "{} is etcd {version}, which is known to lose data, or too old\n  hint: install 3.5.6 or newer, or \
+                 3.4.22 or newer; --etcd PROGRAM names another one",
                 path.display()
-            );
+            ),
         }
-        Ok(Self { path, version })
     }
 }
 
@@ -47,7 +46,7 @@ fn on_path() -> Option<PathBuf> {
     env::split_paths(&paths).map(|directory| directory.join("etcd")).find(is_program)
 }
 
-fn version_of(path: &Path) -> Result<EtcdVersion> {
+fn version_of(path: &Path) -> Result<String> {
     let mut command = Command::new(path);
     super::process::clear_etcd_settings(&mut command);
     let output = command.arg("--version").stdin(Stdio::null()).output();
@@ -56,5 +55,5 @@ fn version_of(path: &Path) -> Result<EtcdVersion> {
     let version = text.lines().find_map(|line| line.strip_prefix(VERSION_LINE));
     let version =
         version.with_context(|| format!("{} --version names no version of etcd", path.display()))?;
-    Ok(version.trim().parse()?)
+    Ok(version.trim().to_owned())
 }
