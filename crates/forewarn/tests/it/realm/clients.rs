@@ -138,7 +138,7 @@ fn a_webhook_gets_its_messages_after_the_owner_is_killed() {
     let has = |status: &str| shorts(&receiver.taken()).iter().any(|one| one.contains(status));
     wait_until("the event is reported", || has("Scheduled").then_some(()));
     site.servers[owner].take().expect("it runs").kill();
-    let (id, _) = event(site.server(other)).expect("an event");
+    let (id, _) = wait_until("another server shows the event", || event(site.server(other)));
     wait_until("the event is approved", || {
         let answer = raw_http::ask(site.server(other).metadata(), &raw_http::post(NEWEST, &approve(&[&id])));
         let answer = answer.expect("it answers");
