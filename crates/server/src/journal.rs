@@ -346,6 +346,11 @@ impl StreamJournal {
         self.log.hand_over(to, clock).await
     }
 
+    /// Number of the last batch of the shared stream after which this server would write. None for other streams.
+    pub(crate) async fn shared_number(&self) -> Option<u64> {
+        self.log.shared_number().await
+    }
+
     /// Everything of the shared stream that the journal lacks.
     pub(crate) async fn missing_content(&self) -> Result<Option<StreamContent>, CommitError> {
         self.log.missing_content().await

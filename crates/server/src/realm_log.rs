@@ -115,6 +115,12 @@ impl StreamLog {
         }
     }
 
+    /// Number of the last batch of the shared stream after which this server would write. None for other streams.
+    pub(crate) async fn shared_number(&self) -> Option<u64> {
+        let Self::Shared(shared) = self else { return None };
+        shared.lock().await.head().map(|head| head.number)
+    }
+
     /// Everything of the shared stream that the copy of this server lacks.
     pub(crate) async fn missing_content(&self) -> Result<Option<StreamContent>, CommitError> {
         let Self::Shared(shared) = self else { return Ok(None) };

@@ -1,6 +1,7 @@
 //! The driver of the shared stream: names of clusters, tokens, webhooks and claims. It starts and ends the drivers of
 //! clusters, and never waits for one of them.
 
+use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -189,6 +190,16 @@ impl SharedDriver {
         let mut batch = std::mem::take(&mut self.batch);
         if batch.records.is_empty() && batch.audit.is_empty() {
             return batch.finish();
+        }
+        match self.journal.shared_number().await.map(|number| number.cmp(&self.state.log_number())) {
+            // Batches of other servers have arrived and are applied: the place of the next one is behind them.
+            Some(Ordering::Less) => return Box::pin(self.decide_again(batch)).await,
+            // The copy lacks a batch, because the journal had failed. It is completed first.
+            Some(Ordering::Greater) => {
+                self.roll_back();
+                return batch.reject();
+            }
+            Some(Ordering::Equal) | None => {}
         }
         self.add_position(&mut batch).await;
         match self.journal.append(&mut batch.records, &batch.audit, &self.context.clock).await {

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use forewarn_control::request::{Administration, RequestContext};
 use forewarn_control::{ClusterId, ControlError};
 use forewarn_lifecycle::{Command, Name, Size};
 use forewarn_realm::{Engine, Keyspace, SimulatedEngine};
@@ -265,4 +266,24 @@ async fn the_clock_of_a_realm_belongs_to_the_realm() {
     let (now, end) = (two.control.look(|state| state.now).unwrap(), first.now());
     assert!(now.steady >= begin.steady && now.wall <= end.wall, "{begin:?} {now:?} {end:?}");
     two.control.stop().await;
+}
+
+/// promise: V3
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn servers_write_the_shared_stream_in_turn() {
+    let engine = SimulatedEngine::new();
+    let servers = [server(&engine, "one").await, server(&engine, "two").await];
+    for turn in 0..6 {
+        let name = Name::new(&format!("c{turn}")).unwrap();
+        let create = Administration::CreateCluster(name);
+        servers[turn % 2].control.administer(create, RequestContext::default()).await.unwrap();
+        // The batch arrives at the other server before that one writes.
+        for server in &servers {
+            until("every server has the cluster", || server.control.shared().clusters().count() == turn + 2)
+                .await;
+        }
+    }
+    for server in servers {
+        server.control.stop().await;
+    }
 }

@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-use forewarn_testkit::raw_http::{self, approve};
+use forewarn_testkit::raw_http::{self, NEWEST, approve};
 use forewarn_testkit::wait_until;
 use forewarn_testkit::webhook_receiver::{WebhookReceiver, add, shorts};
 use serde_json::Value;
@@ -138,9 +138,10 @@ fn a_webhook_gets_its_messages_after_the_owner_is_killed() {
     let has = |status: &str| shorts(&receiver.taken()).iter().any(|one| one.contains(status));
     wait_until("the event is reported", || has("Scheduled").then_some(()));
     site.servers[owner].take().expect("it runs").kill();
-    let (id, _) = event(site.server(other)).expect("an event");
+    let (id, _) = wait_until("another server shows the event", || event(site.server(other)));
     wait_until("the event is approved", || {
-        let answer = raw_http::ask(site.server(other).metadata(), &approve(&[&id])).expect("it answers");
+        let answer = raw_http::ask(site.server(other).metadata(), &raw_http::post(NEWEST, &approve(&[&id])));
+        let answer = answer.expect("it answers");
         (answer.status() == 200).then_some(())
     });
     wait_until("the next owner reports it", || has("Started").then_some(()));
