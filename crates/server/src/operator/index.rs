@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::context::OperatorRequest;
+use super::realm::is_of_a_realm;
 
 /// Path of the index.
 pub(super) const PATH: &str = "/v1";
@@ -26,7 +27,8 @@ pub(super) struct IndexView {
 
 /// The index. Its links come from the route table, and their permits are checked for the caller.
 pub(super) async fn index(request: OperatorRequest) -> Json<IndexView> {
-    let is_link = |path: &str| path != PATH && !path.contains('{');
+    let is_available = |path: &str| request.control.realm_name().is_some() || !is_of_a_realm(path);
+    let is_link = |path: &str| path != PATH && !path.contains('{') && is_available(path);
     let paths = request.api.readable_paths();
     let readable = paths
         .into_iter()

@@ -25,8 +25,15 @@ use crate::realm::RealmAdminError;
 pub(super) const REALM_PATH: &str = "/v1/realm";
 pub(super) const REALM_PATHS: &str = "/v1/realm/";
 
+const SERVERS_PATH: &str = "/v1/servers";
+
 const FIRST_NAME: &str = "$response.body#/items/0/name";
 const NAME: &str = "$response.body#/name";
+
+/// Returns true for reads that every server outside of a realm refuses.
+pub(super) fn is_of_a_realm(path: &str) -> bool {
+    [REALM_PATH, SERVERS_PATH].contains(&path)
+}
 
 pub(super) fn routes() -> Vec<Route> {
     let routes = servers().into_iter().chain(realm());
@@ -38,7 +45,7 @@ fn servers() -> Vec<Route> {
     let drain = json!({ "drain": "on" });
     vec![
         Route::get(
-            "/v1/servers",
+            SERVERS_PATH,
             "listServers",
             "List the servers of the realm with their clusters and heartbeats",
             list_servers,

@@ -13,12 +13,13 @@ use super::support::{Server, alone};
 const FORMATS: [&str; 5] = ["table", "wide", "json", "yaml", "name"];
 
 /// Commands that print no result, or one that has a format of its own, with the reason.
-const WITHOUT_FORMATS: [(&str, &str); 11] = [
+const WITHOUT_FORMATS: [(&str, &str); 12] = [
     ("dev", "a server: it prints its addresses and its log"),
     ("audit export", "writes a file of NDJSON"),
     ("state save", "writes a file of JSON"),
     ("store export", "writes a file for `store import`"),
     ("store import", "writes a data directory"),
+    ("store migrate", "moves a data directory into a realm"),
     ("store accept-loss", "repairs a data directory"),
     ("completions", "prints a script for a shell"),
     ("man", "writes manual pages"),
