@@ -58,7 +58,9 @@ impl RealmMark {
         let path = file(directory);
         let bytes = match fs::read(&path) {
             Ok(bytes) => bytes,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+                return Ok(None);
+            }
             Err(error) => return Err(OpenError::io("read the mark of the realm", &path)(error)),
         };
         let mark = parse(&bytes);
