@@ -59,6 +59,8 @@ pub struct Peers {
     pub(crate) others: BTreeMap<ServerName, Peer>,
     /// Former members, and the time at which each of them was missing first.
     pub(crate) former: BTreeMap<ServerName, Uptime>,
+    /// Servers that an operator drains: their next heartbeat may say so later than the engine.
+    draining: BTreeSet<ServerName>,
 }
 
 /// Contact of this server with the engine.
@@ -98,6 +100,7 @@ impl Peers {
             engine: None,
             others: BTreeMap::new(),
             former: BTreeMap::new(),
+            draining: BTreeSet::new(),
         }
     }
 
@@ -136,6 +139,21 @@ impl Peers {
     /// Sets the willingness of this server to own streams.
     pub fn set_duty(&mut self, duty: ServerDuty) {
         self.duty = duty;
+    }
+
+    /// Returns true if an operator drains that server.
+    #[must_use]
+    pub fn drains(&self, server: &ServerName) -> bool {
+        self.draining.contains(server)
+    }
+
+    /// Takes note that an operator drains a server, or ends that.
+    pub fn set_draining(&mut self, server: ServerName, is_on: bool) {
+        if is_on {
+            self.draining.insert(server);
+        } else {
+            self.draining.remove(&server);
+        }
     }
 
     /// Takes note of the servers that have a membership key.

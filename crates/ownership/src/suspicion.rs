@@ -103,7 +103,8 @@ impl Peers {
         let heartbeat = peer.fresh(now)?;
         let answer = &heartbeat.answer;
         let reaches = answer.engine_silent_millis < ENGINE_SILENCE_MILLIS;
-        let may_own = reaches && answer.duty == ServerDuty::Active && self.suspicion(name, now).is_none();
+        let is_active = answer.duty == ServerDuty::Active && !self.drains(name);
+        let may_own = reaches && is_active && self.suspicion(name, now).is_none();
         may_own.then(|| answer.present_millis.saturating_add(now.since(heartbeat.arrived)))
     }
 

@@ -158,6 +158,20 @@ fn a_drained_server_gives_each_cluster_to_the_next_in_the_order() {
 }
 
 #[test]
+fn a_server_that_is_drained_gets_nothing_before_its_heartbeat_says_so() {
+    let mut net = HeartbeatNet::settled(3);
+    net.servers[0].set_draining(server(1), true);
+    let to = |net: &HeartbeatNet| {
+        let owned = (0..20).map(|cluster| (ClusterId(cluster), Some(server(1))));
+        let moves = drain_moves(&net.servers[0], net.uptime(0), owned);
+        moves.into_iter().map(|one| one.to).collect::<BTreeSet<_>>()
+    };
+    assert_eq!(to(&net), [server(2)].into());
+    net.servers[0].set_draining(server(1), false);
+    assert_eq!(to(&net), [server(1)].into());
+}
+
+#[test]
 fn a_server_that_joined_gets_its_share_when_an_operator_wants_it() {
     let net = HeartbeatNet::settled(3);
     let servers = [0, 1, 2].map(server);

@@ -88,7 +88,7 @@ impl RealmAdmin {
         let heard = view.heard.get(name).filter(|_| record.is_some());
         let age = heard.map(|heard| now.since(heard.at));
         let own_heartbeat = own.then(|| view.peers.own_answer(now, Timestamp::from_millis(0)));
-        let drains = view.draining.contains(name)
+        let drains = view.peers.drains(name)
             || heard.is_some_and(|heard| heard.heartbeat.duty == ServerDuty::Draining)
             || own && view.is_draining();
         let state = match (record, drains) {

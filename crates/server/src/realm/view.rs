@@ -1,6 +1,6 @@
 //! The realm as this server sees it: other servers, owners, heads.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -28,8 +28,6 @@ pub(crate) struct RealmView {
     pub(crate) archives: Archives,
     /// Numbers up to which other servers have published each cluster.
     pub(crate) shown: BTreeMap<ServerName, BTreeMap<ClusterId, u64>>,
-    /// Servers that an operator drains.
-    pub(crate) draining: BTreeSet<ServerName>,
     /// This server stops, and takes nothing.
     is_leaving: bool,
     /// Last heartbeats of the other servers.
@@ -49,11 +47,7 @@ pub(crate) struct LastHeartbeat {
 impl RealmView {
     /// Takes note of an operator's order to a server, or its end.
     pub(crate) fn set_draining(&mut self, name: ServerName, is_on: bool) {
-        if is_on {
-            self.draining.insert(name)
-        } else {
-            self.draining.remove(&name)
-        };
+        self.peers.set_draining(name, is_on);
         self.set_duty();
     }
 
@@ -65,7 +59,7 @@ impl RealmView {
 
     /// Returns true if this server gives its clusters away.
     pub(crate) fn is_draining(&self) -> bool {
-        self.is_leaving || self.draining.contains(self.peers.own())
+        self.is_leaving || self.peers.drains(self.peers.own())
     }
 
     fn set_duty(&mut self) {
@@ -104,7 +98,6 @@ impl SharedView {
             driven: BTreeMap::new(),
             archives: Archives::default(),
             shown: BTreeMap::new(),
-            draining: BTreeSet::new(),
             is_leaving: false,
             heard: BTreeMap::new(),
             restored: None,
