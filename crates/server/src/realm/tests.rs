@@ -268,7 +268,7 @@ async fn the_clock_of_a_realm_belongs_to_the_realm() {
     two.control.stop().await;
 }
 
-/// promise: V3
+/// promise: D1
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn servers_write_the_shared_stream_in_turn() {
     let engine = SimulatedEngine::new();
