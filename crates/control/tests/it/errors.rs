@@ -200,6 +200,7 @@ fn control_errors() -> Vec<ControlError> {
         E::ClusterFailed(text()),
         E::NoSuchCluster,
         E::Elsewhere,
+        E::EngineRestored(text()),
         E::ShownOnce(name()),
         E::NotPretending,
         E::RealClock,
