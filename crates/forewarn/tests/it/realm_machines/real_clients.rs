@@ -334,8 +334,11 @@ fn a_polling_guest_and_pacemakers_agent_keep_working_when_servers_are_killed() {
         let hold = site.site.machines[0].directory().parent().expect("a site").join("hold");
         fs::write(&hold, "").unwrap();
         site.restart("db-0");
-        site.monitor(&cluster, NODE_A);
-        assert_eq!(cluster.states()[NODE_A], "STOPPING");
+        // The server that the agent asks may show the event a moment later than the one that has accepted the restart.
+        wait_until("the agent sees the event", || {
+            site.monitor(&cluster, NODE_A);
+            (cluster.states()[NODE_A] == "STOPPING").then_some(())
+        });
         let number = victim(&site);
         kill_while_polling(&mut site, number);
         wait_until("the agent approves", || {
