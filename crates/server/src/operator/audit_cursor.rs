@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 
 use forewarn_lifecycle::Name;
+use forewarn_peers::check_server_name;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 
@@ -69,12 +70,16 @@ pub(super) fn parse_position(text: &str) -> Option<u64> {
     text.parse().ok().filter(|_| is_number)
 }
 
+fn server_name(text: &str) -> Option<Name> {
+    Name::new(text).ok().filter(|name| check_server_name(name).is_ok())
+}
+
 impl TryFrom<String> for AuditCursor {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
         let (position, server) = match text.split_once(SERVER) {
-            Some((position, server)) => (position, Name::new(server).ok().map(Some)),
+            Some((position, server)) => (position, server_name(server).map(Some)),
             None => (text.as_str(), Some(None)),
         };
         let cursor = parse_position(position).zip(server);
@@ -93,7 +98,7 @@ impl JsonSchema for AuditCursor {
         json_schema!({
             "description": "Opaque cursor of the audit log: `next` or `head` of a page. It is valid for the audit log of one server, for as long as that server keeps its data; entries that the retention has removed since are skipped.",
             "type": "string",
-            "pattern": "^[0-9]{1,19}(@.{1,64})?$",
+            "pattern": "^[0-9]{1,19}(@[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)?$",
         })
     }
 }
@@ -119,7 +124,8 @@ mod tests {
             let cursor = AuditCursor { position, server: Some(Name::new("s1").unwrap()) };
             assert_eq!(AuditCursor::try_from(format!("{position}@s1")), Ok(cursor));
         }
-        for wrong in ["", "-1", "+1", "1 ", "a", "10000000000000000000", "1@", "@s1", "1@a b"] {
+        for wrong in ["", "-1", "+1", "1 ", "a", "10000000000000000000", "1@", "@s1", "1@a b", "1@S1", "1@-a"]
+        {
             let refused = AuditCursor::try_from(wrong.to_owned()).unwrap_err();
             assert!(refused.contains("hint: "), "{refused}");
         }
