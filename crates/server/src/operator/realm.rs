@@ -9,6 +9,7 @@ use forewarn_control::{
     ClusterMoveRequest, ClusterOwnerView, DrainChange, DrainWord, FormatChange, Items, RealmServerView,
     RealmView,
 };
+use serde_json::json;
 
 use super::body::read;
 use super::context::{OperatorRequest, no_cluster};
@@ -17,7 +18,7 @@ use super::problem::ApiProblem;
 use super::problem::ProblemKind::{self, Refused, Unavailable};
 use super::reads::JsonResult;
 use super::required_permit::RequiredPermit;
-use super::route::Route;
+use super::route::{Link, Route};
 use crate::realm::RealmAdminError;
 
 /// Path of the realm, and the beginning of the paths below it.
@@ -25,6 +26,9 @@ pub(super) const REALM_PATH: &str = "/v1/realm";
 pub(super) const REALM_PATHS: &str = "/v1/realm/";
 
 const SERVERS_PATH: &str = "/v1/servers";
+
+const FIRST_NAME: &str = "$response.body#/items/0/name";
+const NAME: &str = "$response.body#/name";
 
 /// Returns true for reads that every server outside of a realm refuses.
 pub(super) fn is_of_a_realm(path: &str) -> bool {
@@ -38,6 +42,7 @@ pub(super) fn routes() -> Vec<Route> {
 
 fn servers() -> Vec<Route> {
     let (viewer, operator) = (RequiredPermit::Server(Role::Viewer), RequiredPermit::Server(Role::Operator));
+    let drain = json!({ "drain": "on" });
     vec![
         Route::get(
             SERVERS_PATH,
@@ -47,11 +52,14 @@ fn servers() -> Vec<Route> {
         )
         .requires(viewer)
         .query::<Paging>()
-        .json::<Items<RealmServerView>>(),
+        .json::<Items<RealmServerView>>()
+        .link(Link::next_page("listServers"))
+        .link(Link::to("getRealmServer", "One item of the list.").with("name", FIRST_NAME)),
         Route::get("/v1/servers/{name}", "getRealmServer", "Get a server of the realm", show_server)
             .requires(viewer)
             .path_parameter::<Name>("name")
-            .json::<RealmServerView>(),
+            .json::<RealmServerView>()
+            .link(Link::to("drainServer", "Drain it.").with("name", NAME).sending(drain)),
         Route::put::<DrainChange, _, _>(
             "/v1/servers/{name}/drain",
             "drainServer",
@@ -94,7 +102,8 @@ fn realm() -> Vec<Route> {
             show_realm,
         )
         .requires(RequiredPermit::Server(Role::Viewer))
-        .json::<RealmView>(),
+        .json::<RealmView>()
+        .link(Link::to("listServers", "Its servers.")),
         Route::put::<FormatChange, _, _>(
             "/v1/realm/format",
             "setFormat",
