@@ -40,7 +40,7 @@ use crate::clients::EndlessBody;
 use crate::snapshot::State;
 pub(crate) use feed::{AuditFeed, StreamMetrics};
 use filter::EntryFilter;
-use realm_stream::RealmStream;
+use realm_stream::{RealmStream, current_numbers};
 use stream::AuditStream;
 
 /// Filter of the stream.
@@ -69,8 +69,10 @@ pub(super) async fn watch(
     let last_seen = last_seen(&headers)?;
     let is_in_realm = request.control.realm_name().is_some();
     let numbers = match &last_seen {
-        Some(LastSeen::Numbers(numbers)) => Some(Some(numbers.clone())),
-        None if is_in_realm && request.control.shared().clusters().count() < STREAMS_MAX => Some(None),
+        Some(LastSeen::Numbers(numbers)) => Some(numbers.clone()),
+        None if is_in_realm && request.control.shared().clusters().count() < STREAMS_MAX => {
+            Some(current_numbers(&request.control).await?)
+        }
         Some(LastSeen::Positions(_)) | None => None,
     };
     if let Some(numbers) = numbers {

@@ -4,6 +4,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::ops::Deref;
 use std::process::Command;
+use std::time::Instant;
 
 use forewarn_testkit::{DEADLINE, RunningCommand};
 use serde_json::Value;
@@ -87,17 +88,33 @@ pub(crate) fn connect(at: SocketAddr) -> TcpStream {
     stream
 }
 
-/// Reads a stream until it contains that.
+/// Reads a stream until it contains that. The comments of a stream without events do not prolong the time.
 pub(crate) fn read_until(stream: &mut impl Read, wanted: &str) -> String {
+    let begin = Instant::now();
     let mut text = String::new();
     let mut piece = [0; 4096];
     while !text.contains(wanted) {
+        assert!(begin.elapsed() < DEADLINE, "{wanted:?} does not arrive after {text}");
         match stream.read(&mut piece).unwrap_or_else(|error| panic!("{wanted:?}: {error} after {text}")) {
             0 => panic!("{wanted:?}: the stream has ended after {text}"),
             bytes => text += &String::from_utf8_lossy(&piece[..bytes]),
         }
     }
     text
+}
+
+/// Reads a stream to its end. The comments of a stream without events do not prolong the time.
+pub(crate) fn read_rest(stream: &mut impl Read) {
+    let begin = Instant::now();
+    let mut text = String::new();
+    let mut piece = [0; 4096];
+    loop {
+        assert!(begin.elapsed() < DEADLINE, "the stream does not end after {text}");
+        match stream.read(&mut piece).unwrap_or_else(|error| panic!("{error} after {text}")) {
+            0 => break,
+            bytes => text += &String::from_utf8_lossy(&piece[..bytes]),
+        }
+    }
 }
 
 /// A running `forewarn dashboard`, with the browser of its user.

@@ -1,12 +1,12 @@
 //! `forewarn dashboard` between the browser and any server: sockets, TLS with a token, streams and large bodies.
 
-use std::io::{Read, Write};
+use std::io::Write;
 use std::process::Command;
 
 use forewarn_testkit::{TestServer, clean_command, wait_until};
 use serde_json::{Value, json};
 
-use super::place::{Ask, Dashboard, MARK, read_until};
+use super::place::{Ask, Dashboard, MARK, read_rest, read_until};
 use crate::access::place::Place;
 
 /// Opens `/v1/watch` through the dashboard; gives the stream after its head.
@@ -104,8 +104,7 @@ fn the_dashboard_of_a_context_uses_its_token_and_shows_it_to_nobody() {
     assert_eq!((over.status, &problem["type"]), (401, &json!("/problems/dashboard-session")));
     assert!(problem["detail"].as_str().unwrap().contains("no longer accepts the token"), "{problem}");
     assert!(problem["hint"].as_str().unwrap().contains("Ctrl-C"), "{problem}");
-    let mut rest = Vec::new();
-    stream.read_to_end(&mut rest).unwrap();
+    read_rest(&mut stream);
     dashboard.running.hear("Dashboard of https://127.0.0.1:");
     let ended = dashboard.running.interrupted();
     assert!(ended.code == Some(0) && !ended.err.contains(secret) && !ended.out.contains(secret), "{ended:?}");

@@ -52,26 +52,19 @@ struct RealmReader {
 struct StreamOver;
 
 impl RealmStream {
-    /// A stream for a client that has these entries; without them, from the entries that come now.
+    /// A stream for a client that has these entries.
     pub(super) fn start(
         control: &ControlHandle,
         feed: Arc<AuditFeed>,
         filter: EntryFilter,
-        seen: Option<StreamNumbers>,
+        seen: StreamNumbers,
     ) -> Self {
         let (sender, chunks) = mpsc::channel(CHUNKS_MAX);
         feed.metrics.streams.inc();
         let (control, reader_feed) = (control.clone(), Arc::clone(&feed));
-        tokio::spawn(async move {
-            let seen = match seen {
-                Some(seen) => Ok(seen),
-                None => current_numbers(&control).await,
-            };
-            if let Ok(seen) = seen {
-                // The client reconnects.
-                drop(RealmReader { control, feed: reader_feed, filter, seen, chunks: sender }.run().await);
-            }
-        });
+        let reader = RealmReader { control, feed: reader_feed, filter, seen, chunks: sender };
+        // The client reconnects after an error.
+        tokio::spawn(async move { drop(reader.run().await) });
         Self { chunks, feed }
     }
 }
@@ -186,8 +179,8 @@ impl RealmReader {
     }
 }
 
-/// The numbers of the last entries of all streams.
-async fn current_numbers(control: &ControlHandle) -> Result<StreamNumbers, StreamOver> {
+/// The numbers of the last entries of all streams, for a client that wants the entries that come now.
+pub(super) async fn current_numbers(control: &ControlHandle) -> Result<StreamNumbers, ReadError> {
     let snapshot = control.snapshot();
     let mut seen = StreamNumbers::default();
     for (id, _) in snapshot.state.clusters() {
@@ -200,7 +193,7 @@ async fn current_numbers(control: &ControlHandle) -> Result<StreamNumbers, Strea
         limit: 0,
         ..AuditQuery::default()
     };
-    seen.set(LogStream::Shared, read(control, newest).await?.head);
+    seen.set(LogStream::Shared, control.read_audit_log(newest).await?.head);
     Ok(seen)
 }
 

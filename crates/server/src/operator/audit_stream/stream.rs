@@ -28,7 +28,7 @@ use super::log_pages::LogPage;
 pub(super) struct AuditStream {
     feed: Arc<AuditFeed>,
     filter: Arc<EntryFilter>,
-    /// The examined entries, while the client is in no group. None: all entries up to now.
+    /// The examined entries, while the client is in no group.
     seen: Option<SeenEntries>,
     origin: IdOrigin,
     /// Replacements of the audit log before the stream.
@@ -51,7 +51,8 @@ enum Step {
 type ReadingPage = Pin<Box<dyn Future<Output = Result<Arc<LogPage>, ReadError>> + Send>>;
 
 impl AuditStream {
-    /// A stream for a client that has these entries; without them, from the entries that come now.
+    /// A stream for a client that has these entries; without them, from the entries that come now: a client that has the
+    /// head of the response misses nothing that it causes.
     pub(super) fn new(
         feed: Arc<AuditFeed>,
         filter: EntryFilter,
@@ -59,13 +60,13 @@ impl AuditStream {
     ) -> Self {
         feed.metrics.streams.inc();
         let restarts = feed.restarts();
+        let seen = Some(seen.unwrap_or_else(|| feed.current_state().seen().clone()));
         Self { feed, filter: Arc::new(filter), seen, origin, restarts, step: Step::Greeting }
     }
 
     /// The first id lets a client resume from here even if no entry follows.
     fn greeting(&mut self) -> Bytes {
-        let feed = &self.feed;
-        let seen = self.seen.get_or_insert_with(|| feed.current_state().seen().clone());
+        let seen = self.seen.get_or_insert_default();
         let mut text = format!("id: {seen}\n: listening\n\n").into_bytes();
         match self.origin {
             IdOrigin::ThisLog => {}

@@ -123,6 +123,16 @@ fn a_client_that_comes_back_keeps_what_it_has_beyond_a_hidden_entry() {
 
 /// promise: C5
 #[tokio::test]
+async fn entries_between_the_request_and_the_first_read_of_the_response_are_sent() {
+    let control = control(4).await;
+    let (feed, _stop) = running_feed(&control);
+    let mut stream = stream(&feed, None);
+    add_entries(&control, 2).await;
+    assert_eq!(ids_to(&mut stream, "6").await, ["4", "5", "6"]);
+}
+
+/// promise: C5
+#[tokio::test]
 async fn a_client_of_another_log_is_told_that_it_has_missed_entries() {
     let control = control(4).await;
     let begin = (Some(seen("4")), IdOrigin::AnotherLog);
