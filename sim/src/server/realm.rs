@@ -141,9 +141,9 @@ impl Server {
                 }
                 (standing.owner, standing.since) = (stream.owner.clone(), uptime);
             }
-            let foreign = stream.owner.as_ref().filter(|owner| owner.server != self.name);
+            // It may be this server again: others had the cluster in between, and gave it back.
             let own = process.drivers.get(id).and_then(Driver::owned_term);
-            if own.is_some_and(|own| foreign.is_some_and(|owner| owner.term.0 > own)) {
+            if own.is_some_and(|own| stream.owner.as_ref().is_some_and(|owner| owner.term.0 > own)) {
                 lost.push(*id);
             }
         }

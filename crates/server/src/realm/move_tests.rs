@@ -1,8 +1,11 @@
 //! Moves and drains of servers in one process, on a simulated engine; an engine that was restored.
 
-use forewarn_control::{ClusterId, ControlError, ServerStateWord};
+use forewarn_control::{ClusterId, ControlError, ServerStateWord, Stream};
 use forewarn_lifecycle::Name;
-use forewarn_realm::{ArchivedNumbers, ServerName, SimulatedEngine};
+use forewarn_realm::{
+    ArchivedNumbers, CallTimes, Engine, Keyspace, MoveOutcome, OwnedStream, Realm, ServerName, SimulatedEngine,
+    StreamTime, TakeoverOutcome,
+};
 
 use super::tests::{TestServer, host, hosts, names, server, server_in, until};
 
@@ -162,6 +165,40 @@ async fn a_move_to_a_server_that_is_cut_off_ends_with_one_owner() {
         assert_eq!(hosts(&server.control), 3);
     }
     stop_all(servers).await;
+}
+
+/// promise: C7
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_owner_that_gets_its_cluster_back_while_it_is_cut_off_decides_again() {
+    let engine = SimulatedEngine::new();
+    let one = server(&engine, "one").await;
+    one.control.submit(host("h1")).await.unwrap();
+    let (stream, own) = (Stream::Cluster(ClusterId::DEFAULT), ServerName::new("one").unwrap());
+    // It misses that another server takes the cluster over and gives it back: only the last owner is in the engine.
+    one.engine.cut();
+    let other = Realm::new(
+        Engine::Simulated(engine.client()),
+        Keyspace::new(super::tests::KEYS).unwrap(),
+        CallTimes::default(),
+    );
+    let known = other.head(stream).await.unwrap().unwrap();
+    let time = StreamTime { clock: known.head.clock, wall: known.head.details.wall };
+    let two = ServerName::new("two").unwrap();
+    let outcome = OwnedStream::take_over(&other, stream, &two, &known, time).await.unwrap();
+    let TakeoverOutcome::Owned(mut taken) = outcome else { panic!("the head has changed") };
+    let moved = taken.hand_over(&own, time).await.unwrap();
+    let MoveOutcome::Moved { revision, .. } = moved else { panic!("{moved:?}") };
+    other.compact(revision).await.unwrap();
+    let term = taken.head().term.0;
+    one.engine.heal();
+    until("the server has the cluster again", || {
+        let admin = one.control.realm_admin().unwrap();
+        admin.view.lock().driven.get(&ClusterId::DEFAULT).is_some_and(|driven| *driven >= term)
+    })
+    .await;
+    one.control.submit(host("h2")).await.unwrap();
+    assert_eq!(hosts(&one.control), 2);
+    one.control.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -193,21 +193,22 @@ impl RealmTask {
 
     fn handle_owner(&mut self, stream: Stream, owner: Option<OwnerRecord>) {
         let Stream::Cluster(id) = stream else { return };
-        let foreign_term = owner.as_ref().filter(|owner| owner.server != self.own).map(|owner| owner.term.0);
-        self.follow_given(id, owner.as_ref());
-        match owner {
-            Some(owner) => self.note_owner(id, owner),
-            None => self.standing(id, |standing| (standing.owner, standing.since) = (None, uptime())),
-        }
-        // An owner before this one may be reported late.
+        // An owner before this one may be reported late. A later one may be this server again: others had the cluster
+        // in between, and gave it back.
         let mut view = self.view.lock();
-        let is_lost = view.driven.get(&id).is_some_and(|own| foreign_term.is_some_and(|term| term > *own));
+        let term = owner.as_ref().map(|owner| owner.term.0);
+        let is_lost = view.driven.get(&id).is_some_and(|own| term.is_some_and(|term| term > *own));
         if is_lost {
             view.driven.remove(&id);
         }
         drop(view);
         if let Some(link) = self.clusters.get(id).filter(|_| is_lost) {
             link.post(ClusterMessage::Disown);
+        }
+        self.follow_given(id, owner.as_ref());
+        match owner {
+            Some(owner) => self.note_owner(id, owner),
+            None => self.standing(id, |standing| (standing.owner, standing.since) = (None, uptime())),
         }
         self.publish_owners();
     }
