@@ -188,6 +188,22 @@ impl ControlHandle {
         self.parts.runtime.spawn(log_keeper.run(context.stop.subscribe()));
     }
 
+    /// Waits until VMs may read the documents of every cluster: their times are final. If that takes too long, VMs read
+    /// them all the same.
+    pub(crate) async fn announcements_are_settled(&self) {
+        let unsettled = &self.parts.context.unsettled;
+        let clusters = unsettled.clusters().len();
+        if clusters > 0 {
+            tracing::info!(clusters, "waiting until owners show their last announcements");
+        }
+        for cluster in unsettled.settled().await {
+            tracing::warn!(
+                cluster = cluster.0,
+                "its owner has not confirmed the last announcements; showing them"
+            );
+        }
+    }
+
     /// The clusters that this server decides about: all of them outside of a realm.
     pub(crate) fn owned_clusters(&self, shared: &SharedState) -> BTreeSet<ClusterId> {
         let all = shared.clusters().map(|(id, _)| id);
@@ -242,6 +258,12 @@ impl ControlHandle {
     #[cfg(test)]
     pub(crate) fn fail_journal(&self, reason: &str) {
         self.parts.context.broadcasts.set_write_error(Some(reason.to_owned()));
+    }
+
+    /// Clusters whose last announcements are not settled.
+    #[cfg(test)]
+    pub(crate) fn unsettled_clusters(&self) -> Vec<ClusterId> {
+        self.parts.context.unsettled.clusters()
     }
 
     /// Polls that other servers of the realm have answered.

@@ -30,6 +30,8 @@ mod reports_tests;
 mod restore;
 mod shared_copy;
 #[cfg(test)]
+mod start_tests;
+#[cfg(test)]
 mod stored_state_tests;
 mod takeover;
 mod task;
