@@ -74,12 +74,13 @@ impl ControlHandle {
         let (owners, owner) = watch::channel(Arc::default());
         let clients = Arc::new(ArcSwap::default());
         let confirmed = realm.clone();
+        let confirmations = Confirmations::start(move || read_numbers(confirmed.clone()));
         let handle = RealmHandle {
             realm: realm.clone(),
             own: plan.name.clone(),
             owners: owner,
             clients: Arc::clone(&clients),
-            confirmations: Confirmations::start(move || read_numbers(confirmed.clone())),
+            confirmations: confirmations.clone(),
             admin: Arc::default(),
         };
         let control = Self::on_own_threads(&initial, journal, clock, hypervisor, Some(handle))?;
@@ -89,7 +90,8 @@ impl ControlHandle {
         view.lock().restored = restored;
         let (moves, orders) = Moves::new();
         control.start_administration(directory, &realm, &view, orders.clone());
-        let heartbeats = control.meet_peers(&view, listener, &identity, orders);
+        let peers = (view.clone(), orders, confirmations);
+        let heartbeats = control.meet_peers(peers, listener, &identity);
         let runtime = &parts.runtime;
         let stayed = stay_member(realm.clone(), own.clone(), record, lease, context.stop.subscribe());
         runtime.spawn(stayed);
@@ -123,20 +125,19 @@ impl ControlHandle {
     /// Answers the messages of other servers, and prepares heartbeats to them.
     fn meet_peers(
         &self,
-        view: &SharedView,
+        (view, orders, confirmations): (SharedView, RealmOrders, Confirmations),
         listener: PeerListener,
         identity: &Arc<PeerIdentity>,
-        orders: RealmOrders,
     ) -> Heartbeats {
         let (context, clusters) = (&self.parts.context, self.parts.clusters.clone());
         let broadcasts = context.broadcasts.clone();
-        let side = Arc::new(PeerSide { view: view.clone(), clusters, broadcasts, orders });
+        let side = Arc::new(PeerSide { view: view.clone(), clusters, broadcasts, orders, confirmations });
         let mut stop = context.stop.subscribe();
         self.parts.runtime.spawn(async move {
             listener.serve(side, async move { drop(stop.wait_for(|stop| *stop).await) }).await;
         });
         let (times, limits) = (HeartbeatTimes::default(), PeerLimits::default());
-        let exchange = Arc::new(HeartbeatSide(view.clone()));
+        let exchange = Arc::new(HeartbeatSide(view));
         Heartbeats::new(Arc::clone(identity), exchange, times, limits)
     }
 
