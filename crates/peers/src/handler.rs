@@ -9,6 +9,7 @@ use forewarn_control::request::Reply;
 use forewarn_types::Name;
 use hyper::body::Bytes;
 
+use crate::audit_search::{AuditSearch, FoundEntries};
 use crate::message::{AuditQuery, Heartbeat, MovedStream, NotOwner, ReceivedRequest};
 
 /// Answers messages of other servers. `caller` is the name in the certificate of the caller.
@@ -32,6 +33,13 @@ pub trait PeerHandler: Send + Sync + 'static {
         caller: &Name,
         query: AuditQuery,
     ) -> impl Future<Output = Result<Self::Audit, HandlerUnavailable>> + Send;
+
+    /// Searches the audit log of this server, once it contains everything that was committed before.
+    fn search(
+        &self,
+        caller: &Name,
+        search: AuditSearch,
+    ) -> impl Future<Output = Result<FoundEntries, HandlerUnavailable>> + Send;
 
     /// Notes a connection that was rejected, for the log and for metrics.
     fn rejected(&self, connection: &RejectedConnection) {

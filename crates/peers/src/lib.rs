@@ -9,6 +9,7 @@
 //!                    POST /peer/v1/request
 //!                    POST /peer/v1/moved
 //!                    GET  /peer/v1/audit?stream=&after=
+//!                    POST /peer/v1/audit/search
 //! ```
 //!
 //! This crate has the transport and the messages. It does not decide which server is suspected or owns a stream, and
@@ -17,6 +18,7 @@
 #![warn(missing_docs)]
 
 mod audit_lines;
+mod audit_search;
 mod authority;
 mod bodies;
 mod caller_verifier;
@@ -38,6 +40,7 @@ mod routes;
 mod socket;
 
 pub use audit_lines::AuditLines;
+pub use audit_search::{AuditSearch, EntryOrder, FoundEntries};
 pub use authority::{CERTIFICATE_LIFE, RealmAuthority};
 pub use certified_name::{BadServerName, check_server_name};
 pub use credentials::{CertificateError, CredentialFiles, Credentials};

@@ -11,6 +11,9 @@ pub const HEARTBEAT_BYTES_MAX: usize = 1024 * 1024;
 /// Maximum tenants whose last polls a heartbeat asks about.
 pub const POLL_QUESTIONS_MAX: usize = 2_000;
 
+/// Maximum bytes of a query of the audit log.
+pub(crate) const SEARCH_BYTES_MAX: usize = 1024 * 1024;
+
 /// Maximum bytes of other messages.
 pub(crate) const SMALL_BYTES_MAX: usize = 64 * 1024;
 
@@ -38,6 +41,10 @@ pub struct PeerLimits {
     pub queue: Duration,
     /// Maximum requests in flight, each on a connection of its own.
     pub in_flight: usize,
+    /// Maximum time from the sending of a query of the audit log to the end of its answer.
+    pub search: Duration,
+    /// Maximum queries of the audit log in flight, besides requests: these do not wait for them.
+    pub searches: usize,
     /// Time after which an unused connection is closed. The listener must keep it for longer.
     pub idle: Duration,
 }
@@ -70,6 +77,8 @@ impl Default for PeerLimits {
             piece: Duration::from_secs(30),
             queue: Duration::from_secs(3),
             in_flight: 8,
+            search: Duration::from_secs(10),
+            searches: 4,
             idle: Duration::from_secs(10),
         }
     }

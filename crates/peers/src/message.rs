@@ -15,6 +15,7 @@ pub(crate) const HEARTBEAT: &str = "/peer/v1/heartbeat";
 pub(crate) const REQUEST: &str = "/peer/v1/request";
 pub(crate) const MOVED: &str = "/peer/v1/moved";
 pub(crate) const AUDIT: &str = "/peer/v1/audit";
+pub(crate) const SEARCH: &str = "/peer/v1/audit/search";
 
 /// The number of servers that a forwarded request passes: it is never forwarded again.
 const HOPS: u8 = 1;
@@ -36,7 +37,7 @@ pub struct Heartbeat {
     pub engine_age_millis: Option<u64>,
     /// Milliseconds since the sender last heard from each other server.
     pub silent_millis: BTreeMap<Name, u64>,
-    /// Number up to which the sender has applied and published each stream.
+    /// Number up to which the sender has published each stream. Empty as long as it has no listeners for VMs.
     pub followed: BTreeMap<Stream, u64>,
     /// Streams that the sender owns.
     pub owned: BTreeMap<Stream, OwnedStream>,

@@ -8,13 +8,16 @@ use hyper::StatusCode;
 use hyper::body::Bytes;
 
 use crate::audit_lines::AuditLines;
+use crate::audit_search::{AuditSearch, FoundEntries};
 use crate::bodies::{decode, encode, read_body};
 use crate::connection::{OutgoingMessage, SendFailure, WholeAnswer};
 use crate::error::PeerError;
 use crate::forwarding::ForwardOutcome;
 use crate::identity::PeerIdentity;
-use crate::limits::{PeerLimits, REQUEST_BYTES_MAX, SMALL_BYTES_MAX};
-use crate::message::{AuditQuery, MOVED, MovedStream, NotOwner, OutgoingRequest, REQUEST, RejectedMessage};
+use crate::limits::{PeerLimits, REQUEST_BYTES_MAX, SEARCH_BYTES_MAX, SMALL_BYTES_MAX};
+use crate::message::{
+    AuditQuery, MOVED, MovedStream, NotOwner, OutgoingRequest, REQUEST, RejectedMessage, SEARCH,
+};
 use crate::peer::Peer;
 use crate::pool::ConnectionPool;
 
@@ -22,13 +25,17 @@ use crate::pool::ConnectionPool;
 #[derive(Debug)]
 pub struct PeerClient {
     pool: ConnectionPool,
+    /// Connections for queries of the audit log.
+    searches: ConnectionPool,
 }
 
 impl PeerClient {
     /// A client. It connects when it is used.
     #[must_use]
     pub fn new(peer: Peer, identity: Arc<PeerIdentity>, limits: PeerLimits) -> Self {
-        Self { pool: ConnectionPool::new(peer, identity, limits) }
+        let search_limits = PeerLimits { answer: limits.search, in_flight: limits.searches, ..limits };
+        let searches = ConnectionPool::new(peer.clone(), Arc::clone(&identity), search_limits);
+        Self { pool: ConnectionPool::new(peer, identity, limits), searches }
     }
 
     /// The other server.
@@ -40,6 +47,7 @@ impl PeerClient {
     /// Closes connections that are not in use.
     pub fn disconnect(&self) {
         self.pool.disconnect();
+        self.searches.disconnect();
     }
 
     /// Forwards a request to the server, which is believed to own its stream in that term.
@@ -82,6 +90,23 @@ impl PeerClient {
         let body = read_body(response.into_body(), SMALL_BYTES_MAX, limits.answer).await;
         let body = body.map_err(|unread| unread.into_error(SMALL_BYTES_MAX, limits.answer))?;
         Err(rejection(WholeAnswer { status: status.as_u16(), body }).await)
+    }
+
+    /// Searches the audit log of the server.
+    ///
+    /// # Errors
+    /// Fails if the server cannot be reached, cannot read its log now, or does not answer in time.
+    pub async fn search(&self, search: &AuditSearch) -> Result<FoundEntries, PeerError> {
+        let body = encode(search).map_err(PeerError::InvalidAnswer)?;
+        if body.len() > SEARCH_BYTES_MAX {
+            return Err(PeerError::TooLarge { bytes: body.len(), max: SEARCH_BYTES_MAX });
+        }
+        let answer = self.searches.exchange(&OutgoingMessage::post(SEARCH, body), REQUEST_BYTES_MAX).await;
+        let answer = answer.map_err(SendFailure::into_error)?;
+        if answer.status != StatusCode::OK.as_u16() {
+            return Err(rejection(answer).await);
+        }
+        decode(answer.body).await.map_err(PeerError::InvalidAnswer)
     }
 }
 

@@ -13,12 +13,15 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::time::timeout;
 
+use crate::audit_search::AuditSearch;
 use crate::bodies::{AnswerBody, UnreadBody, decode, encode, encode_apart, read_body};
 use crate::handler::{PeerHandler, RequestAnswer};
-use crate::limits::{HEARTBEAT_BYTES_MAX, ListenerLimits, REQUEST_BYTES_MAX, SMALL_BYTES_MAX};
+use crate::limits::{
+    HEARTBEAT_BYTES_MAX, ListenerLimits, REQUEST_BYTES_MAX, SEARCH_BYTES_MAX, SMALL_BYTES_MAX,
+};
 use crate::message::{
     AUDIT, AuditQuery, HEARTBEAT, HELLO, Heartbeat, Hello, IncomingRequest, MOVED, MovedStream, REQUEST,
-    RejectedMessage,
+    RejectedMessage, SEARCH,
 };
 
 /// The state of a connection: its handler, and both servers.
@@ -50,7 +53,8 @@ impl<H: PeerHandler> Routes<H> {
             (REQUEST, &Method::POST) => self.request(body).await,
             (MOVED, &Method::POST) => self.moved(body).await,
             (AUDIT, &Method::GET) => self.audit(head.uri.query().unwrap_or_default()).await,
-            (HELLO | HEARTBEAT | REQUEST | MOVED | AUDIT, _) => {
+            (SEARCH, &Method::POST) => self.search(body).await,
+            (HELLO | HEARTBEAT | REQUEST | MOVED | AUDIT | SEARCH, _) => {
                 Err(Rejection::new(StatusCode::METHOD_NOT_ALLOWED, "another method is needed"))
             }
             (_, _) => Err(Rejection::new(StatusCode::NOT_FOUND, "no such message")),
@@ -103,6 +107,15 @@ impl<H: PeerHandler> Routes<H> {
         let chunks =
             begun.map_err(|reason| Rejection::new(StatusCode::SERVICE_UNAVAILABLE, reason.to_string()))?;
         Ok(Response::new(AnswerBody::lines(chunks, self.limits.piece)))
+    }
+
+    async fn search(&self, body: Incoming) -> Result<Answer, Rejection> {
+        let search: AuditSearch = self.read(body, SEARCH_BYTES_MAX).await?;
+        let found = timeout(self.limits.handler, self.handler.search(&self.caller, search)).await;
+        let found = found.map_err(|_| Rejection::too_late())?;
+        let found =
+            found.map_err(|reason| Rejection::new(StatusCode::SERVICE_UNAVAILABLE, reason.to_string()))?;
+        json_bytes(StatusCode::OK, encode_apart(found).await)
     }
 
     async fn read<T: DeserializeOwned + Send + 'static>(

@@ -8,7 +8,7 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use forewarn_control::AuditEntry;
 use forewarn_control::shared::SharedState;
-use forewarn_store::{AuditCheck, AuditLogReader, AuditQuery, LoggedEntry, ReadError};
+use forewarn_store::{AuditBatch, AuditCheck, AuditLogReader, AuditQuery, LoggedEntry, ReadError};
 use tokio::sync::{broadcast, oneshot, watch};
 
 use crate::snapshot::Snapshot;
@@ -112,6 +112,14 @@ impl Broadcasts {
     /// Replaces the reader of the audit log.
     pub(crate) fn set_audit_reader(&self, reader: AuditLogReader) {
         self.reader.store(Arc::new(reader));
+    }
+
+    /// Reads the audit log.
+    pub(crate) async fn read_audit_log(&self, query: AuditQuery) -> Result<AuditBatch, ReadError> {
+        let (reply, result) = oneshot::channel();
+        // The caller may have gone.
+        self.reader.load().read_then(query, move |page| drop(reply.send(page)));
+        result.await.unwrap_or(Err(ReadError::Closed))
     }
 
     /// Sets or clears the reason why the journal cannot be written.

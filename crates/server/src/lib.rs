@@ -60,6 +60,7 @@ mod stream_thread;
 mod supervisor;
 mod telemetry;
 pub mod tls;
+mod unsettled;
 mod webhooks;
 mod work_times;
 

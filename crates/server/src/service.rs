@@ -154,6 +154,7 @@ async fn open_control(plan: &Plan) -> Result<ControlHandle, StartError> {
         let joined = ControlHandle::join_realm(data_dir, realm, hypervisor, keep).await;
         let (control, is_new) = joined.map_err(StartError::Realm)?;
         load_realm_fleet(&control, &plan.fleet, data_dir, is_new).await?;
+        control.announcements_are_settled().await;
         return Ok(control);
     }
     let control = match data_dir {

@@ -173,6 +173,14 @@ impl Snapshot {
         }
     }
 
+    /// Sets the part of this server in a cluster. Nothing else changes.
+    pub(crate) fn set_role(&mut self, id: ClusterId, role: Role) {
+        if let Some(runtime) = self.runtimes.get(&id) {
+            let runtime = ClusterRuntimeView { role, ..ClusterRuntimeView::clone(runtime) };
+            self.runtimes.insert(id, Arc::new(runtime));
+        }
+    }
+
     /// Removes a cluster.
     pub(crate) fn remove_cluster(&mut self, id: ClusterId) {
         self.state = self.state.without_cluster(id);

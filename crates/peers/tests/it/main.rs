@@ -10,6 +10,7 @@ mod limits;
 mod raw_client;
 mod renewal;
 mod requests;
+mod searches;
 mod stopping;
 #[allow(unreachable_pub, reason = "shared by the modules of this test")]
 mod support;

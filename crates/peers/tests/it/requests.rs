@@ -29,7 +29,7 @@ fn commands(commands: Vec<NamedCommand>) -> Arc<Request> {
     Arc::new(Request::Cluster(ClusterId::DEFAULT, batch))
 }
 
-fn admission() -> Arc<Request> {
+pub(crate) fn admission() -> Arc<Request> {
     let hosts =
         (0..100).map(|number| command(json!({ "command": "admit_host", "name": format!("h{number}") })));
     commands(hosts.collect())

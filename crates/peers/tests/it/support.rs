@@ -8,10 +8,10 @@ use std::time::{Duration, SystemTime};
 use forewarn_control::{ClusterId, ControlError, Stream};
 use forewarn_http_client::Bytes;
 use forewarn_peers::{
-    AskedTenants, AuditChunks, AuditQuery, ChunksBroken, HandlerUnavailable, HeardTenants, Heartbeat,
-    HeartbeatExchange, HeartbeatReport, HeartbeatTimes, Heartbeats, ListenerLimits, MovedStream, OwnedStream,
-    Peer, PeerClient, PeerHandler, PeerIdentity, PeerLimits, PeerListener, RealmAuthority, ReceivedRequest,
-    RejectedConnection, RequestAnswer, ServerDuty,
+    AskedTenants, AuditChunks, AuditQuery, AuditSearch, ChunksBroken, FoundEntries, HandlerUnavailable,
+    HeardTenants, Heartbeat, HeartbeatExchange, HeartbeatReport, HeartbeatTimes, Heartbeats, ListenerLimits,
+    MovedStream, OwnedStream, Peer, PeerClient, PeerHandler, PeerIdentity, PeerLimits, PeerListener,
+    RealmAuthority, ReceivedRequest, RejectedConnection, RequestAnswer, ServerDuty,
 };
 use forewarn_types::{Name, Steady, Timestamp};
 use tokio::sync::watch;
@@ -80,6 +80,11 @@ pub struct TestHandler {
     pub rejections: Notes<RejectedConnection>,
     /// Results of heartbeats that this server sends.
     pub reports: Notes<HeartbeatReport>,
+    /// While true, queries of the audit log are not answered.
+    pub holds_searches: watch::Sender<bool>,
+    pub searches: Notes<AuditSearch>,
+    /// The answer to queries of the audit log.
+    pub found: Mutex<Option<FoundEntries>>,
     /// The chunks of the next query of audit entries.
     pub chunks: Mutex<Option<VecDeque<Result<Bytes, ChunksBroken>>>>,
 }
@@ -99,6 +104,9 @@ impl TestHandler {
             moves: Notes::default(),
             rejections: Notes::default(),
             reports: Notes::default(),
+            holds_searches: watch::Sender::new(false),
+            searches: Notes::default(),
+            found: Mutex::default(),
             chunks: Mutex::default(),
         }
     }
@@ -156,6 +164,12 @@ impl PeerHandler for TestHandler {
 
     async fn moved(&self, caller: &Name, moved: MovedStream) {
         self.moves.add((caller.clone(), moved));
+    }
+
+    async fn search(&self, _: &Name, search: AuditSearch) -> Result<FoundEntries, HandlerUnavailable> {
+        self.searches.add(search);
+        released(&self.holds_searches).await;
+        self.found.lock().unwrap().clone().ok_or_else(|| HandlerUnavailable("the log is closed".to_owned()))
     }
 
     async fn audit(&self, _: &Name, query: AuditQuery) -> Result<TestChunks, HandlerUnavailable> {

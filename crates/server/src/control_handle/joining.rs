@@ -74,12 +74,13 @@ impl ControlHandle {
         let (owners, owner) = watch::channel(Arc::default());
         let clients = Arc::new(ArcSwap::default());
         let confirmed = realm.clone();
+        let confirmations = Confirmations::start(move || read_numbers(confirmed.clone()));
         let handle = RealmHandle {
             realm: realm.clone(),
             own: plan.name.clone(),
             owners: owner,
             clients: Arc::clone(&clients),
-            confirmations: Confirmations::start(move || read_numbers(confirmed.clone())),
+            confirmations: confirmations.clone(),
             admin: Arc::default(),
         };
         let control = Self::on_own_threads(&initial, journal, clock, hypervisor, Some(handle))?;
@@ -89,7 +90,8 @@ impl ControlHandle {
         view.lock().restored = restored;
         let (moves, orders) = Moves::new();
         control.start_administration(directory, &realm, &view, orders.clone());
-        let heartbeats = control.meet_peers(&view, listener, &identity, orders);
+        let peers = (view.clone(), orders, confirmations);
+        let heartbeats = control.meet_peers(peers, listener, &identity);
         let runtime = &parts.runtime;
         let stayed = stay_member(realm.clone(), own.clone(), record, lease, context.stop.subscribe());
         runtime.spawn(stayed);
@@ -123,20 +125,19 @@ impl ControlHandle {
     /// Answers the messages of other servers, and prepares heartbeats to them.
     fn meet_peers(
         &self,
-        view: &SharedView,
+        (view, orders, confirmations): (SharedView, RealmOrders, Confirmations),
         listener: PeerListener,
         identity: &Arc<PeerIdentity>,
-        orders: RealmOrders,
     ) -> Heartbeats {
         let (context, clusters) = (&self.parts.context, self.parts.clusters.clone());
         let broadcasts = context.broadcasts.clone();
-        let side = Arc::new(PeerSide { view: view.clone(), clusters, broadcasts, orders });
+        let side = Arc::new(PeerSide { view: view.clone(), clusters, broadcasts, orders, confirmations });
         let mut stop = context.stop.subscribe();
         self.parts.runtime.spawn(async move {
             listener.serve(side, async move { drop(stop.wait_for(|stop| *stop).await) }).await;
         });
         let (times, limits) = (HeartbeatTimes::default(), PeerLimits::default());
-        let exchange = Arc::new(HeartbeatSide(view.clone()));
+        let exchange = Arc::new(HeartbeatSide(view));
         Heartbeats::new(Arc::clone(identity), exchange, times, limits)
     }
 
@@ -186,6 +187,22 @@ impl ControlHandle {
         };
         self.parts.runtime.spawn(archive_keeper.run(context.stop.subscribe()));
         self.parts.runtime.spawn(log_keeper.run(context.stop.subscribe()));
+    }
+
+    /// Waits until VMs may read the documents of every cluster: their times are final. If that takes too long, VMs read
+    /// them all the same.
+    pub(crate) async fn announcements_are_settled(&self) {
+        let unsettled = &self.parts.context.unsettled;
+        let clusters = unsettled.clusters().len();
+        if clusters > 0 {
+            tracing::info!(clusters, "waiting until owners show their last announcements");
+        }
+        for cluster in unsettled.settled().await {
+            tracing::warn!(
+                cluster = cluster.0,
+                "its owner has not confirmed the last announcements; showing them"
+            );
+        }
     }
 
     /// The clusters that this server decides about: all of them outside of a realm.
@@ -242,6 +259,12 @@ impl ControlHandle {
     #[cfg(test)]
     pub(crate) fn fail_journal(&self, reason: &str) {
         self.parts.context.broadcasts.set_write_error(Some(reason.to_owned()));
+    }
+
+    /// Clusters whose last announcements are not settled.
+    #[cfg(test)]
+    pub(crate) fn unsettled_clusters(&self) -> Vec<ClusterId> {
+        self.parts.context.unsettled.clusters()
     }
 
     /// Polls that other servers of the realm have answered.

@@ -10,7 +10,7 @@ use forewarn_metadata::{Caller, CallerId};
 #[cfg(test)]
 use forewarn_store::AuditLogReader;
 use forewarn_store::{AuditBatch, AuditQuery, LoggedEntry, ReadError};
-use tokio::sync::{broadcast, oneshot, watch};
+use tokio::sync::{broadcast, watch};
 
 use super::ControlHandle;
 use crate::snapshot::{Snapshot, State};
@@ -83,10 +83,7 @@ impl ControlHandle {
     /// # Errors
     /// Returns an error if it cannot be read now.
     pub async fn read_audit_log(&self, query: AuditQuery) -> Result<AuditBatch, ReadError> {
-        let (reply, result) = oneshot::channel();
-        // The caller may have gone.
-        self.parts.context.broadcasts.reader.load().read_then(query, move |page| drop(reply.send(page)));
-        result.await.unwrap_or(Err(ReadError::Closed))
+        self.parts.context.broadcasts.read_audit_log(query).await
     }
 
     /// A number that grows with every commit.

@@ -17,6 +17,7 @@ use crate::hypervisor::Hypervisor;
 use crate::initial_state::Readers;
 use crate::message::SharedMessage;
 use crate::peer_polls::PeerPolls;
+use crate::unsettled::UnsettledClusters;
 
 /// Everything that the drivers of a server share.
 #[derive(Clone)]
@@ -38,6 +39,8 @@ pub(crate) struct DriverContext {
     pub(crate) clock_hold: ClockHold,
     /// Polls that other servers of the realm have answered.
     pub(crate) peer_polls: Arc<PeerPolls>,
+    /// Clusters whose owners may still move times that this server would show.
+    pub(crate) unsettled: UnsettledClusters,
 }
 
 impl DriverContext {
@@ -60,6 +63,7 @@ impl DriverContext {
             readers: Arc::new(AtomicBool::new(readers == Readers::Present)),
             clock_hold: ClockHold::default(),
             peer_polls: Arc::default(),
+            unsettled: UnsettledClusters::default(),
         }
     }
 

@@ -6,11 +6,15 @@
 //! ```
 //!
 //! A batch with announcements is shown once the owner has shown it, or the next batch follows: the owner may still move
-//! their times, in announcements that no VM has read.
+//! their times, in announcements that no VM has read. A server that starts shows everything that it has copied before,
+//! but VMs cannot read it until the last announcements are settled ([`UnsettledClusters`]).
+//!
+//! [`UnsettledClusters`]: crate::unsettled::UnsettledClusters
 
+use std::cmp::Ordering;
 use std::sync::Arc;
 
-use forewarn_control::{Chain, ClusterEntry, ControlError, Entry, Record, Stream};
+use forewarn_control::{Chain, ClusterEntry, ClusterState, ControlError, Entry, Record, Stream};
 use forewarn_lifecycle::MaintenanceId;
 use forewarn_realm::{AuditMode, Batch as LoggedBatch, OwnerRecord, ServerName};
 use forewarn_store::AppendError;
@@ -27,6 +31,8 @@ pub(super) struct HeldBatches {
     batch: Batch,
     /// Position of the first entry in the audit log of this server.
     first_position: Option<u64>,
+    /// The journal was opened again, and had them: the whole state is published with them.
+    were_reopened: bool,
 }
 
 impl Driver {
@@ -84,10 +90,41 @@ impl Driver {
     /// owner has moved in a later one.
     pub(super) fn follow_publication(&mut self, number: u64) {
         self.published_by_owner = self.published_by_owner.max(number);
-        let is_held = self.journal.role() == Role::Follower && self.held.first_position.is_some();
+        if self.journal.role() == Role::Owner {
+            return;
+        }
+        match self.unsettled.map(|last| number.cmp(&last)) {
+            Some(Ordering::Less) => self.context.unsettled.add(self.id),
+            Some(Ordering::Equal) => self.settle_start(),
+            // The next batch is on its way: it may have moved times.
+            Some(Ordering::Greater) | None => {}
+        }
+        let is_held = self.holds_batches() || !self.unread.is_empty();
         if is_held && self.state.log_number() == number {
             self.unread.clear();
             self.show_held();
+        }
+    }
+
+    /// The times that this server has published since its start are final.
+    pub(super) fn settle_start(&mut self) {
+        if self.unsettled.take().is_some() {
+            self.context.unsettled.settle(self.id);
+        }
+    }
+
+    /// Publishes the state of the journal that was opened again. It may end with announcements that the owner has not
+    /// shown: these are held, as if they had just been copied.
+    pub(super) fn publish_reopened(&mut self) {
+        let snapshot = self.context.broadcasts.snapshot.load();
+        let published = snapshot.state.cluster(self.id).map(ClusterState::log_number);
+        let is_shown = self.unread.is_empty() || published == Some(self.state.log_number());
+        self.held = HeldBatches::default();
+        if self.journal.role() == Role::Owner || is_shown {
+            self.publish_all();
+        } else {
+            self.held.were_reopened = true;
+            self.context.broadcasts.publish(|snapshot| snapshot.set_role(self.id, Role::Follower));
         }
     }
 
@@ -97,13 +134,13 @@ impl Driver {
         let Some((first_position, audit)) = self.durable.take() else { return };
         let Batch { changes, work, announced, .. } = batch;
         let batch = Batch { audit, changes, work, is_visible: true, ..Batch::default() };
-        self.held = HeldBatches { batch, first_position: Some(first_position) };
+        self.held = HeldBatches { batch, first_position: Some(first_position), were_reopened: false };
         self.unread.extend(announced);
     }
 
     /// Publishes the batches that an owner holds after a failed commit. Their events get their whole notice from now on.
     pub(super) fn show_held_as_owner(&mut self) {
-        if self.held.first_position.is_none() {
+        if !self.holds_batches() {
             return;
         }
         let unread = std::mem::take(&mut self.unread);
@@ -113,8 +150,11 @@ impl Driver {
 
     /// Publishes the batches that are held.
     fn show_held(&mut self) {
-        let HeldBatches { mut batch, first_position } = std::mem::take(&mut self.held);
+        let HeldBatches { mut batch, first_position, were_reopened } = std::mem::take(&mut self.held);
         batch.actions.clear();
+        if were_reopened {
+            self.publish_all();
+        }
         self.publish_batch(&mut batch);
         self.journal.show_all_entries();
         self.audit_shown = self.audit_end;
@@ -124,11 +164,12 @@ impl Driver {
         if self.unread.is_empty() {
             self.fold_if_wanted();
         }
+        self.settle_start();
     }
 
     /// Returns true if batches of the log are applied and not published.
     pub(super) fn holds_batches(&self) -> bool {
-        self.held.first_position.is_some()
+        self.held.first_position.is_some() || self.held.were_reopened
     }
 
     pub(super) fn handle_copy_error(&mut self, error: &AppendError) {
@@ -195,7 +236,7 @@ impl Driver {
         self.runtime.wake_impact_tasks();
         self.restart_runtime();
         // Announcements that are held are not shown yet.
-        if self.held.first_position.is_none() {
+        if !self.holds_batches() {
             self.publish_snapshot();
         }
     }

@@ -36,6 +36,7 @@ impl Driver {
         self.unread.clear();
         self.durable = None;
         self.publish_all();
+        self.settle_start();
         self.journal.show_all_entries();
         self.context.broadcasts.skip_entries(first_position - 1);
     }

@@ -57,7 +57,7 @@ pub(crate) use recovery::first_revision;
 use shown::UnshownBatches;
 pub(crate) use task::start_cluster;
 #[cfg(test)]
-pub(crate) use tests::SlowDisk;
+pub(crate) use tests::{SlowDisk, solo_restart};
 
 pub(crate) struct Driver {
     id: ClusterId,
@@ -93,6 +93,8 @@ pub(crate) struct Driver {
     unshown: UnshownBatches,
     /// The last batch after which the owner has published its state.
     published_by_owner: u64,
+    /// The last batch at the start, whose announcements the owner may not have shown.
+    unsettled: Option<u64>,
     /// The audit log says that nothing starts for the sake of the clock.
     is_hold_noted: bool,
 }
@@ -108,6 +110,8 @@ impl Drop for Driver {
         if let Some((first_position, entries)) = self.durable.take() {
             self.context.broadcasts.publish_entries(first_position, entries);
         }
+        // The cluster was removed, or has failed.
+        self.settle_start();
     }
 }
 

@@ -54,10 +54,22 @@ impl Driver {
             logged,
             unshown: UnshownBatches::default(),
             published_by_owner: 0,
+            unsettled: None,
             is_hold_noted: false,
         };
         driver.publish_all();
+        driver.note_start_of_follower();
         driver
+    }
+
+    /// Notes announcements at the end of the copy, of which it is unknown if their owner has shown them, and which servers
+    /// do.
+    fn note_start_of_follower(&mut self) {
+        if self.journal.role() == Role::Follower && !self.unread.is_empty() {
+            self.unsettled = Some(self.state.log_number());
+            self.context.unsettled.add(self.id);
+            self.remember_unshown(&self.unread.clone());
+        }
     }
 
     /// Continues from the state of the journal: unfinished actions are carried out again, unused claims released.
@@ -169,13 +181,12 @@ impl Driver {
     pub(super) async fn reopen(&mut self, start: StreamStart<ClusterState>) {
         let StreamStart { state, journal, audit_end, unread, recorded } = start;
         self.logged = (Arc::clone(&state), audit_end);
-        self.held = HeldBatches::default();
         (self.state, self.journal, self.recorded_clock) = (state, journal, recorded);
         (self.audit_end, self.audit_shown) = (audit_end, audit_end);
         self.unread = unread.into_iter().collect();
         std::mem::take(&mut self.batch).pending.reject(&ControlError::Unavailable);
         self.durable = None;
-        self.publish_all();
+        self.publish_reopened();
         // It may fail again at once.
         self.resume().await;
     }

@@ -270,7 +270,7 @@ fn on_first_host() -> Placement {
 }
 
 /// One host, one enrolled machine, and its restart.
-pub(super) fn solo_restart() -> [Command; 4] {
+pub(crate) fn solo_restart() -> [Command; 4] {
     let name = |text| Name::new(text).expect("a name");
     let placement = on_first_host();
     let (priority, profile, policy) = (Priority::Regular, Profile::default(), Policy::default());

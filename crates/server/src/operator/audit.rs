@@ -16,12 +16,12 @@ use serde::{Deserialize, Serialize};
 use tokio_stream::wrappers::ReceiverStream;
 
 use super::audit_cursor::AuditCursor;
+use super::audit_log::AuditLog;
 use super::audit_pages::{self, AuditConditions, ObjectCondition};
 use super::context::OperatorRequest;
 use super::problem::{ApiProblem, ProblemKind};
 use super::visibility::Visibility;
 use super::while_valid::{WhileValid, revoked};
-use crate::control_handle::ControlHandle;
 use crate::snapshot::State;
 use forewarn_control::{Denied, Permit};
 
@@ -114,12 +114,11 @@ pub(super) async fn list(
         AuditOrder::Oldest => Direction::OldestFirst,
     };
     let (since, until) = (since.map(|Moment(at)| at), until.map(|Moment(at)| at));
-    let position = |cursor: Option<AuditCursor>| cursor.map(|one| one.position(&request.control)).transpose();
-    let (after, before) = (position(after)?, position(before)?);
+    let (log, [after, before]) = AuditLog::of_cursors(&request.control, [after, before])?;
     let limit = limit.into();
     let query = AuditQuery { since, until, after, before, direction, limit, ..AuditQuery::default() };
     let clusters = visibility.clusters(&request);
-    Ok(Json(audit_pages::read(&request.control, (&visibility, &clusters), &conditions, query).await?))
+    Ok(Json(audit_pages::read(&log, (&visibility, &clusters), &conditions, query).await?))
 }
 
 impl AuditFilter {
@@ -223,13 +222,13 @@ pub(super) async fn export(
     request: OperatorRequest,
     Query(part): Query<ExportQuery>,
 ) -> Result<impl IntoResponse, ApiProblem> {
-    let after = part.after.map(|after| after.position(&request.control)).transpose()?;
-    let first = request.control.read_audit_log(query(after, None)).await?;
+    let (log, [after]) = AuditLog::of_cursors(&request.control, [part.after])?;
+    let first = log.read(query(after, None)).await?;
     AuditCursor::check(after, first.end)?;
     let (lines, stream) = tokio::sync::mpsc::channel(PAGES_WAITING_MAX);
     let only = request.named.as_ref().map(|_| Stream::Cluster(request.cluster_id()));
     check_exportable(&request.permit, only, &first)?;
-    let export = AuditExport { control: request.control.clone(), only, lines };
+    let export = AuditExport { log, only, lines };
     tokio::spawn(async move { export.send(first).await });
     let stream = WhileValid::new(&request, ReceiverStream::new(stream)).or_error(Err(revoked()));
     Ok(([(header::CONTENT_TYPE, NDJSON)], Body::from_stream(stream)))
@@ -268,7 +267,7 @@ fn query(after: Option<u64>, before: Option<u64>) -> AuditQuery {
 
 /// An export that is being sent.
 struct AuditExport {
-    control: ControlHandle,
+    log: AuditLog,
     /// The only stream, besides the common log. None: all.
     only: Option<Stream>,
     lines: tokio::sync::mpsc::Sender<std::io::Result<Bytes>>,
@@ -298,7 +297,7 @@ impl AuditExport {
                 return;
             }
             let Some(next) = page.next else { return };
-            page = match self.control.read_audit_log(query(Some(next), Some(end))).await {
+            page = match self.log.read(query(Some(next), Some(end))).await {
                 Ok(page) => page,
                 Err(error) => return drop(self.lines.send(Err(std::io::Error::other(error))).await),
             };

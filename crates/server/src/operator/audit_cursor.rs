@@ -1,7 +1,8 @@
 //! Cursors of the audit log: positions of entries, opaque to clients.
 //!
 //! Entries of all clusters have one order, that of their commits. The number of an entry counts within its cluster, so
-//! it is no place in that order.
+//! it is no place in that order. In a realm, each server has an order of its own, and every server takes the cursors of
+//! the others: it asks the server that the cursor names.
 
 use std::borrow::Cow;
 
@@ -28,17 +29,26 @@ pub(super) struct AuditCursor {
 }
 
 impl AuditCursor {
-    /// The position in the log of this server. Rejects a cursor of another server of the realm.
-    pub(super) fn position(self, control: &ControlHandle) -> Result<u64, ApiProblem> {
-        match self.server.filter(|server| Some(server) != control.realm_name()) {
-            None => Ok(self.position),
-            Some(server) => Err(ApiProblem::new(
-                ProblemKind::NotFound,
-                format!(
-                    "the cursor is one of the server {server}\n  hint: ask that server, or begin without a cursor"
-                ),
-            )),
+    /// The position in the log of its server.
+    pub(super) fn position(&self) -> u64 {
+        self.position
+    }
+
+    /// The other server of the realm that has given the cursor. None if this server has. Outside of a realm there are no
+    /// others.
+    pub(super) fn other_server(&self, control: &ControlHandle) -> Result<Option<&Name>, ApiProblem> {
+        let other = self.server.as_ref().filter(|server| Some(*server) != control.realm_name());
+        match (other, control.realm_name()) {
+            (Some(server), None) => Err(Self::of_gone_server(server)),
+            (other, _) => Ok(other),
         }
+    }
+
+    /// The problem with a cursor of a server that the realm no longer has.
+    pub(super) fn of_gone_server(server: &Name) -> ApiProblem {
+        ApiProblem::not_found(format!(
+            "the server of the cursor is gone or unknown: {server}\n  hint: begin without a cursor"
+        ))
     }
 
     /// Rejects a cursor beyond the end of the log: it was given by another one, such as the log before the data
@@ -55,9 +65,9 @@ impl AuditCursor {
         }
     }
 
-    /// The cursor as responses of this server have it.
-    pub(super) fn text(position: u64, control: &ControlHandle) -> String {
-        match control.realm_name() {
+    /// The cursor as responses have it, with the server of a realm.
+    pub(super) fn text(position: u64, server: Option<&Name>) -> String {
+        match server {
             Some(server) => format!("{position}{SERVER}{server}"),
             None => position.to_string(),
         }
@@ -96,7 +106,7 @@ impl JsonSchema for AuditCursor {
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
-            "description": "Opaque cursor of the audit log: `next` or `head` of a page. It is valid for the audit log of one server, for as long as that server keeps its data; entries that the retention has removed since are skipped.",
+            "description": "Opaque cursor of the audit log: `next` or `head` of a page. It is valid for as long as the server that has given it keeps its data. Every server of a realm takes it; while that server does not answer, the response is a 503. Entries that the retention has removed since are skipped.",
             "type": "string",
             "pattern": "^[0-9]{1,19}(@[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)?$",
         })

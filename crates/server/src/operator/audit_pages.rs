@@ -16,9 +16,9 @@ use forewarn_control::{AuditPage, Subject};
 use forewarn_store::{AuditBatch, AuditQuery, Direction, LoggedEntry, SUBJECTS_PER_QUERY_MAX};
 
 use super::audit_cursor::AuditCursor;
+use super::audit_log::AuditLog;
 use super::problem::ApiProblem;
 use super::visibility::Visibility;
-use crate::control_handle::ControlHandle;
 
 /// Queries per page, if it needs no more to ask for all clusters: the work of each is limited. A page may be short
 /// although more entries follow.
@@ -84,7 +84,7 @@ impl AuditConditions {
 
 /// Reads a page: queries until it is full, the log is exhausted, or the work limit is reached.
 pub(super) async fn read(
-    control: &ControlHandle,
+    log: &AuditLog,
     (visibility, clusters): (&Visibility, &[String]),
     conditions: &AuditConditions,
     query: AuditQuery,
@@ -94,16 +94,16 @@ pub(super) async fn read(
     let mut page = MergedPage::new(query.direction, query.limit);
     for groups in queries {
         let remaining = page.remaining(AuditQuery { groups, ..query.clone() });
-        let found = search(control, visibility, remaining, budget).await?;
+        let found = search(log, visibility, remaining, budget).await?;
         AuditCursor::check(query.after.max(query.before), found.end)?;
         page.add(found);
     }
-    Ok(page.finish(control))
+    Ok(page.finish(log))
 }
 
 /// The visible entries of one query and its continuations.
 async fn search(
-    control: &ControlHandle,
+    log: &AuditLog,
     visibility: &Visibility,
     mut query: AuditQuery,
     mut budget: usize,
@@ -111,7 +111,7 @@ async fn search(
     let (limit, mut found) = (query.limit, Vec::new());
     loop {
         query.limit = limit - found.len();
-        let batch = control.read_audit_log(query.clone()).await?;
+        let batch = log.read(query.clone()).await?;
         found.extend(batch.entries.into_iter().filter(|logged| visibility.admits(&logged.entry)));
         budget -= 1;
         match batch.next.filter(|_| found.len() < limit && budget > 0) {
@@ -191,8 +191,8 @@ impl MergedPage {
         });
     }
 
-    fn finish(self, control: &ControlHandle) -> AuditPage {
-        let text = |position| AuditCursor::text(position, control);
+    fn finish(self, log: &AuditLog) -> AuditPage {
+        let text = |position| log.cursor(position);
         let items = self.entries.into_iter().map(|logged| Arc::unwrap_or_clone(logged.entry)).collect();
         AuditPage {
             items,

@@ -15,6 +15,7 @@ use tokio::net::TcpStream;
 
 use super::audit::check_exportable;
 use super::{Secret, hash};
+use crate::RealmPlan;
 use crate::api_listener::ApiListener;
 use crate::clock::{ClockPlan, Speed};
 use crate::hypervisor::Hypervisor;
@@ -26,19 +27,26 @@ host = [{ name = 'h1' }]
 vm = [{ name = 'east', host = 'h1' }, { name = 'west', host = 'h1' }]
 ";
 
-struct AuditTestServer {
-    service: Service,
-    /// Contains the file of the first token.
+pub(super) struct AuditTestServer {
+    pub(super) service: Service,
+    /// Contains the file of the first token, and the data of a server in a realm.
     _directory: tempfile::TempDir,
 }
 
 impl AuditTestServer {
     /// Two tenants that share a host, each with events of its update.
     async fn start() -> Self {
+        let server = Self::with_fleet(None).await;
+        server.announce().await;
+        server
+    }
+
+    /// Two tenants that share a host, on a server of its own or in a realm.
+    pub(super) async fn with_fleet(realm: Option<RealmPlan>) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let plan = Plan {
             mode: "serve",
-            data_dir: None,
+            data_dir: realm.as_ref().map(|_| directory.path().join("data")),
             seed: Seed([7; 16]),
             clock: ClockPlan::Virtual { start: None, speed: Speed(0) },
             hypervisor: Hypervisor::simulated(),
@@ -55,10 +63,14 @@ impl AuditTestServer {
             extensions: Vec::new(),
             audit_keep: Duration::from_hours(24),
             webhooks: crate::WebhookSettings::default(),
-            realm: None,
+            realm,
         };
-        let server = Self { service: Service::start(plan).await.unwrap(), _directory: directory };
-        let control = server.service.control();
+        Self { service: Service::start(plan).await.unwrap(), _directory: directory }
+    }
+
+    /// Announces a restart of one tenant, and an update of both.
+    pub(super) async fn announce(&self) {
+        let control = self.service.control();
         let tenants = control.look(|state| state.cluster.tenants().map(|(id, _)| id).collect::<Vec<_>>());
         for tenant in tenants.unwrap() {
             control.submit(Command::Enrol(tenant)).await.unwrap();
@@ -70,17 +82,16 @@ impl AuditTestServer {
             let commands = vec![serde_json::from_str(json).unwrap()];
             control.run_commands(CommandBatch { commands, context: terms }).await.unwrap();
         }
-        server
     }
 
     /// A token for the given tenants, or for all if none is given.
-    async fn token(&self, name: &str, tenants: &[&str]) -> String {
+    pub(super) async fn token(&self, name: &str, tenants: &[&str]) -> String {
         let named = tenants.iter().map(|name| Name::new(name).unwrap());
         let tenants = if tenants.is_empty() { Reach::All } else { named.collect() };
         self.token_for(name, Scope { tenants, ..Scope::default() }).await
     }
 
-    async fn token_for(&self, name: &str, scope: Scope) -> String {
+    pub(super) async fn token_for(&self, name: &str, scope: Scope) -> String {
         let control = self.service.control();
         let number = control.shared().next_token();
         let text = Secret::new().unwrap().text(number);
@@ -92,7 +103,13 @@ impl AuditTestServer {
     }
 
     /// Status and body of a response.
-    async fn get(&self, token: &str, path: &str) -> (u16, String) {
+    pub(super) async fn get(&self, token: &str, path: &str) -> (u16, String) {
+        let (status, _, body) = self.exchange(token, path).await;
+        (status, body)
+    }
+
+    /// Status, head and body of a response.
+    pub(super) async fn exchange(&self, token: &str, path: &str) -> (u16, String, String) {
         let address = self.service.api_url().strip_prefix("http://").unwrap();
         let mut stream = TcpStream::connect(address).await.unwrap();
         let request = format!(
@@ -102,10 +119,10 @@ impl AuditTestServer {
         let mut response = String::new();
         stream.read_to_string(&mut response).await.unwrap();
         let (head, body) = response.split_once("\r\n\r\n").unwrap();
-        (head[9..12].parse().unwrap(), body.to_owned())
+        (head[9..12].parse().unwrap(), head.to_lowercase(), body.to_owned())
     }
 
-    async fn json(&self, token: &str, path: &str) -> Value {
+    pub(super) async fn json(&self, token: &str, path: &str) -> Value {
         let (status, body) = self.get(token, path).await;
         assert_eq!(status, 200, "{path}: {body}");
         serde_json::from_str(&body).unwrap()
@@ -113,7 +130,7 @@ impl AuditTestServer {
 }
 
 /// The chains of an export.
-fn verified(export: &str) -> AuditVerifier {
+pub(super) fn verified(export: &str) -> AuditVerifier {
     let mut verifier = AuditVerifier::new();
     for line in export.lines() {
         let entry: AuditEntry = serde_json::from_str(line).unwrap();

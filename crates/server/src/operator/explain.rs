@@ -21,6 +21,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 
 use super::audit_cursor::AuditCursor;
+use super::audit_log::AuditLog;
 use super::context::OperatorRequest;
 use super::problem::ApiProblem;
 use super::reads::JsonResult;
@@ -61,7 +62,9 @@ pub(super) async fn event(request: OperatorRequest, Path(id): Path<String>) -> J
     let id =
         EventId::parse(&id).ok_or_else(nothing).map_err(|problem| request.hide_names(problem))?.to_string();
     let subject = |cluster| Subject::Event { cluster, id: id.clone() };
-    let context = gather(&request, subject, EVENT_ENTRIES_MAX, (Direction::OldestFirst, None)).await?;
+    let log = AuditLog::own(&request.control);
+    let context =
+        gather((&request, &log), subject, EVENT_ENTRIES_MAX, (Direction::OldestFirst, None)).await?;
     let explain = move |state: &State<'_>| {
         let ExplanationQuery { visibility, permit, history, .. } = &context;
         let may_know = match find_event(state.cluster, &id) {
@@ -118,14 +121,8 @@ pub(super) async fn machine(
     };
     let full = request.control.look(find)?;
     let subject = |cluster| Subject::Machine { cluster, name: full.clone() };
-    let context = gather(
-        &request,
-        subject,
-        limit.into(),
-        (Direction::NewestFirst, before.map(|before| before.position(&request.control)).transpose()?),
-    )
-    .await?;
-    let control = request.control.clone();
+    let (log, [before]) = AuditLog::of_cursors(&request.control, [before])?;
+    let context = gather((&request, &log), subject, limit.into(), (Direction::NewestFirst, before)).await?;
     let explain = move |state: &State<'_>| {
         let ExplanationQuery { visibility, permit, history, next, swept, .. } = &context;
         let found = find_machine(state.cluster, &name);
@@ -146,7 +143,7 @@ pub(super) async fn machine(
         };
         match (explanation, found) {
             (Some(explanation), _) => {
-                let next = next.map(|next| AuditCursor::text(next, &control));
+                let next = next.map(|next| log.cursor(next));
                 Ok(MachineExplanation { next, swept: *swept, ..explanation })
             }
             (None, Err(unknown)) => Err(unknown.into()),
@@ -210,7 +207,7 @@ impl ExplanationQuery {
 
 /// Reads the audit entries of a subject, and the entries that name its requesters.
 async fn gather(
-    request: &OperatorRequest,
+    (request, log): (&OperatorRequest, &AuditLog),
     subject: impl FnOnce(String) -> Subject,
     limit: usize,
     (direction, before): (Direction, Option<u64>),
@@ -223,7 +220,7 @@ async fn gather(
     let (mut entries, mut swept, mut next) = (Vec::new(), false, None);
     for _ in 0..QUERIES_MAX {
         query.limit = limit - entries.len();
-        let page = request.control.read_audit_log(query.clone()).await?;
+        let page = log.read(query.clone()).await?;
         AuditCursor::check(query.after.max(query.before), page.end)?;
         entries.extend(page.entries.into_iter().map(|logged| logged.entry));
         (swept, next) = (page.swept > 0, page.next);

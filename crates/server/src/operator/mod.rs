@@ -12,6 +12,7 @@
 mod access;
 mod audit;
 mod audit_cursor;
+mod audit_log;
 mod audit_pages;
 mod audit_stream;
 #[cfg(test)]
@@ -39,6 +40,8 @@ mod page;
 mod problem;
 mod reads;
 mod realm;
+#[cfg(test)]
+mod realm_audit_tests;
 mod rejection;
 mod required_permit;
 mod route;

@@ -6,7 +6,6 @@ use forewarn_control::Stream;
 use forewarn_peers::{AuditChunks, ChunksBroken};
 use forewarn_store::{AuditQuery, ReadError};
 use hyper::body::Bytes;
-use tokio::sync::oneshot;
 
 use crate::broadcasts::Broadcasts;
 
@@ -35,10 +34,7 @@ impl AuditChunks for ArchiveLines {
                 limit: ENTRIES_PER_CHUNK,
                 ..AuditQuery::default()
             };
-            let (reply, result) = oneshot::channel();
-            // The result is awaited below.
-            self.broadcasts.reader.load().read_then(query, move |page| drop(reply.send(page)));
-            match result.await.unwrap_or(Err(ReadError::Closed)) {
+            match self.broadcasts.read_audit_log(query).await {
                 Ok(page) => {
                     self.after = page.next;
                     for one in page.entries {

@@ -8,6 +8,7 @@ mod administration;
 mod archive;
 mod archives;
 mod audit_lines;
+mod audit_search;
 mod confirmation;
 mod content;
 mod engine_check;
@@ -30,6 +31,8 @@ mod reports_tests;
 mod restore;
 mod shared_copy;
 #[cfg(test)]
+mod start_tests;
+#[cfg(test)]
 mod stored_state_tests;
 mod takeover;
 mod task;
@@ -39,6 +42,7 @@ mod view;
 
 pub(crate) use administration::{RealmAdmin, RealmAdminError};
 pub(crate) use archive::ArchiveKeeper;
+pub(crate) use audit_search::SearchError;
 pub(crate) use confirmation::{Confirmations, StreamNumbers};
 pub use engine_check::UnsafeVersion;
 pub(crate) use handle::{PeerClients, RealmHandle};

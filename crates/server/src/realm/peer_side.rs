@@ -4,11 +4,13 @@ use forewarn_control::ControlError;
 use forewarn_control::request::Request;
 use forewarn_lifecycle::Name;
 use forewarn_peers::{
-    AskedTenants, AuditQuery, HandlerUnavailable, Heartbeat, HeartbeatExchange, HeartbeatReport, MovedStream,
-    NotOwner, PeerHandler, ReceivedRequest, RejectedConnection, RequestAnswer,
+    AskedTenants, AuditQuery, AuditSearch, FoundEntries, HandlerUnavailable, Heartbeat, HeartbeatExchange,
+    HeartbeatReport, MovedStream, NotOwner, PeerHandler, ReceivedRequest, RejectedConnection, RequestAnswer,
 };
 
 use super::audit_lines::ArchiveLines;
+use super::audit_search::search_here;
+use super::confirmation::Confirmations;
 use super::pending_moves::{RealmOrder, RealmOrders};
 use super::view::SharedView;
 use crate::broadcasts::Broadcasts;
@@ -20,6 +22,7 @@ pub(crate) struct PeerSide {
     pub(crate) clusters: ClusterRegistry,
     pub(crate) broadcasts: Broadcasts,
     pub(crate) orders: RealmOrders,
+    pub(crate) confirmations: Confirmations,
 }
 
 impl PeerHandler for PeerSide {
@@ -58,6 +61,10 @@ impl PeerHandler for PeerSide {
     async fn audit(&self, _: &Name, query: AuditQuery) -> Result<ArchiveLines, HandlerUnavailable> {
         let AuditQuery { stream, after } = query;
         Ok(ArchiveLines { broadcasts: self.broadcasts.clone(), stream, after: Some(after) })
+    }
+
+    async fn search(&self, _: &Name, search: AuditSearch) -> Result<FoundEntries, HandlerUnavailable> {
+        search_here(&self.confirmations, &self.broadcasts, search).await
     }
 
     fn rejected(&self, connection: &RejectedConnection) {

@@ -41,13 +41,14 @@ pub(super) async fn server_in(directory: TempDir, engine: &SimulatedEngine, name
 type JoinError = Box<dyn std::error::Error + Send + Sync>;
 
 /// A server whose settings may have a speed of the clock.
-async fn started(
+pub(super) async fn started(
     directory: TempDir,
     engine: &SimulatedEngine,
     (name, clock_speed): (&str, Option<u32>),
 ) -> Result<TestServer, JoinError> {
     let engine = engine.client();
     let (control, is_new) = try_join(&directory, &engine, (name, clock_speed)).await?;
+    control.announcements_are_settled().await;
     control.documents_are_readable().await;
     Ok(TestServer { control, engine, is_new, directory })
 }
@@ -70,6 +71,7 @@ pub(super) async fn server_with(
     let engine = engine.client();
     let joined = try_join_with(&directory, &engine, (name, None), log_limits).await;
     let (control, is_new) = joined.unwrap();
+    control.announcements_are_settled().await;
     control.documents_are_readable().await;
     TestServer { control, engine, is_new, directory }
 }

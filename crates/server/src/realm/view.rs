@@ -16,6 +16,7 @@ use super::archives::Archives;
 use crate::boot;
 use crate::clusters::ClusterRegistry;
 use crate::driver::DriverContext;
+use crate::initial_state::Readers;
 use crate::message::ClusterMessage;
 
 /// The realm as this server sees it.
@@ -135,7 +136,9 @@ impl SharedView {
             let published = numbers.get(id).copied().unwrap_or(0);
             (Stream::Cluster(*id), OwnedStream { term: *term, published })
         });
-        let followed = numbers.iter().map(|(id, number)| (Stream::Cluster(*id), *number));
+        // A server without listeners for VMs shows nothing.
+        let shown = numbers.iter().filter(|_| self.context.readers() == Readers::Present);
+        let followed = shown.map(|(id, number)| (Stream::Cluster(*id), *number));
         Heartbeat {
             from: self.own.clone(),
             sent: Steady::from_millis(now.millis()),

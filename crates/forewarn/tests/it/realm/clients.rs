@@ -16,7 +16,7 @@ use super::site::{RealmSite, SERVERS, event, poll};
 const READ_MAX: Duration = Duration::from_secs(60);
 
 /// Sends a request to the socket of a server.
-fn connect(site: &RealmSite, server: usize, line: &str, fields: &str) -> BufReader<UnixStream> {
+pub(super) fn connect(site: &RealmSite, server: usize, line: &str, fields: &str) -> BufReader<UnixStream> {
     let mut stream = UnixStream::connect(site.places[server].file("api.sock")).expect("it listens");
     stream.set_read_timeout(Some(READ_MAX)).expect("a timeout");
     let request = format!("{line} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{fields}\r\n");
