@@ -196,7 +196,7 @@ impl SharedStream {
                 .await
                 .map_err(CommitError::Unknown)?;
             match self.writer.answer(sent.answer).map_err(|_| unexpected())? {
-                SharedStep::Repeat => attempts.pause().await,
+                SharedStep::Repeat => attempts.pause_commit(&self.realm).await?,
                 SharedStep::Committed { number, revision, .. } => {
                     return Ok(SharedOutcome::Committed { number, revision });
                 }
