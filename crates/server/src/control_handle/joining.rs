@@ -95,7 +95,7 @@ impl ControlHandle {
         runtime.spawn(stayed);
         control.keep_logs((&realm, &view), &clients, archive, &plan);
         let follower = Follower::new(&realm, positions);
-        let (taking, early, is_current, heads, lags, shared_copy, shown) = Default::default();
+        let (taking, early, is_current, copies, shown) = Default::default();
         let task = RealmTask {
             realm,
             own,
@@ -109,9 +109,7 @@ impl ControlHandle {
             taking,
             is_current,
             early,
-            heads,
-            lags,
-            shared_copy,
+            copies,
             shown,
             context,
         };

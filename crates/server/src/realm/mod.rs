@@ -10,6 +10,7 @@ mod archives;
 mod audit_lines;
 mod confirmation;
 mod content;
+mod copies;
 mod engine_check;
 mod handle;
 mod join;
@@ -28,7 +29,6 @@ mod plan;
 #[cfg(test)]
 mod reports_tests;
 mod restore;
-mod shared_copy;
 #[cfg(test)]
 mod stored_state_tests;
 mod takeover;
