@@ -1,7 +1,8 @@
 //! A stream that this server owns: commits, snapshots, trims, and the move to another server.
 //!
 //! The outcome of a commit is always known when it returns: without an answer, the same transaction is sent again, on
-//! the next endpoint, until there is one. A future of [`OwnedStream::commit`] may only be dropped with the stream.
+//! the next endpoint, until there is one, or the server stops. A future of [`OwnedStream::commit`] may only be dropped
+//! with the stream.
 
 use bytes::Bytes;
 use forewarn_control::Stream;
@@ -223,7 +224,7 @@ impl OwnedStream {
             let sent = send(&self.realm, self.stream, number, (&request, attempts.limit())).await;
             let sent = sent.map_err(CommitError::Unknown)?;
             match self.writer.answer(sent.answer).map_err(|_| unexpected())? {
-                WriterStep::Repeat => attempts.pause().await,
+                WriterStep::Repeat => attempts.pause_commit(&self.realm).await?,
                 step @ (WriterStep::Committed { .. }
                 | WriterStep::Moved { .. }
                 | WriterStep::Fenced { .. }

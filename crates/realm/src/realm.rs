@@ -1,6 +1,8 @@
 //! The handle of a realm: an engine, the keys in it, and the time limits of calls.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -12,7 +14,7 @@ use crate::engine::{
     Engine, EngineError, EngineOperation, EngineTransaction, KeyPage, KeyValue, LeaseId, ReadRequest,
     TransactionAnswer,
 };
-use crate::error::RealmError;
+use crate::error::{CommitError, RealmError};
 use crate::keys::{KeyFamily, Keyspace, RealmKey};
 use crate::records::{ArchivedNumbers, JsonRecord};
 
@@ -25,6 +27,9 @@ pub const SERVER_LEASE_SECONDS: u32 = 5;
 /// The pause after a first failed call, and the longest one.
 const PAUSE_MIN: Duration = Duration::from_millis(10);
 const PAUSE_MAX: Duration = Duration::from_millis(160);
+
+/// Repetitions of a commit while the server stops: each of three endpoints is tried.
+const STOPPING_REPEATS_MAX: u32 = 3;
 
 /// Time limits of calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,6 +64,8 @@ pub struct Realm {
     engine: Engine,
     keys: Keyspace,
     times: CallTimes,
+    /// The server stops.
+    is_stopping: Arc<AtomicBool>,
 }
 
 /// Attempts of a call: their time limits, and the pauses between them.
@@ -83,12 +90,27 @@ impl Attempts {
         sleep((PAUSE_MIN * (1 << self.failed.min(8))).min(PAUSE_MAX)).await;
         self.failed = self.failed.saturating_add(1);
     }
+
+    /// The same after an attempt of a commit that has no answer. Fails if the server stops, and does not wait for one.
+    pub(crate) async fn pause_commit(&mut self, realm: &Realm) -> Result<(), CommitError> {
+        if self.failed >= STOPPING_REPEATS_MAX && realm.is_stopping.load(Ordering::Relaxed) {
+            let error = EngineError::Unknown("no answer before the server stopped".to_owned());
+            return Err(CommitError::Unknown(error.into()));
+        }
+        self.pause().await;
+        Ok(())
+    }
 }
 
 impl Realm {
     #[must_use]
     pub fn new(engine: Engine, keys: Keyspace, times: CallTimes) -> Self {
-        Self { engine, keys, times }
+        Self { engine, keys, times, is_stopping: Arc::default() }
+    }
+
+    /// Gives up commits that have no answer, from now on: the server stops. Their outcome is unknown.
+    pub fn give_up_commits(&self) {
+        self.is_stopping.store(true, Ordering::Relaxed);
     }
 
     /// The engine.

@@ -185,8 +185,18 @@ impl SharedStream {
         self.realm.trim_step(STREAM, &known, upto).await
     }
 
-    /// Sends the transaction in flight until its outcome is known.
+    /// Sends the transaction in flight until its outcome is known. Without an outcome, it is forgotten: if it was applied,
+    /// or will be, the next one finds another head.
     async fn settle(&mut self) -> Result<SharedOutcome, CommitError> {
+        let outcome = self.send_until_settled().await;
+        if self.writer.in_flight().is_some() {
+            let known = self.writer.head().cloned().map(|head| (self.writer.revision(), head));
+            self.writer = Writer::new(known);
+        }
+        outcome
+    }
+
+    async fn send_until_settled(&mut self) -> Result<SharedOutcome, CommitError> {
         let transaction = self.writer.in_flight().ok_or_else(unexpected)?;
         let number = transaction.head.number;
         let request = engine_transaction(&self.realm, STREAM, transaction);
@@ -196,7 +206,7 @@ impl SharedStream {
                 .await
                 .map_err(CommitError::Unknown)?;
             match self.writer.answer(sent.answer).map_err(|_| unexpected())? {
-                SharedStep::Repeat => attempts.pause().await,
+                SharedStep::Repeat => attempts.pause_commit(&self.realm).await?,
                 SharedStep::Committed { number, revision, .. } => {
                     return Ok(SharedOutcome::Committed { number, revision });
                 }

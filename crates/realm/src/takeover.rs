@@ -141,6 +141,6 @@ async fn settle_takeover(
             }
             TakeoverStep::Rejected => return Err(sent.evidence.rejected()),
         }
-        attempts.pause().await;
+        attempts.pause_commit(realm).await?;
     }
 }

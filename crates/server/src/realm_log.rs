@@ -133,7 +133,10 @@ impl StreamLog {
 /// given up, and taken over anew.
 fn owned_error(error: &RealmCommitError) -> CommitError {
     match error {
-        RealmCommitError::Unknown(_) => CommitError::Fenced(CommitFate::Unknown),
+        RealmCommitError::Unknown(_) => {
+            tracing::warn!(%error, "cluster is given up");
+            CommitError::Fenced(CommitFate::Unknown)
+        }
         RealmCommitError::Batch(_)
         | RealmCommitError::NotTheLastEntries
         | RealmCommitError::Begin(_)

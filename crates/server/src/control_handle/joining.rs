@@ -97,7 +97,7 @@ impl ControlHandle {
         runtime.spawn(stayed);
         control.keep_logs((&realm, &view), &clients, archive, &plan);
         let follower = Follower::new(&realm, positions);
-        let (taking, early, is_current, heads, lags, shared_copy, shown) = Default::default();
+        let (taking, early, is_current, copies, shown) = Default::default();
         let task = RealmTask {
             realm,
             own,
@@ -111,9 +111,7 @@ impl ControlHandle {
             taking,
             is_current,
             early,
-            heads,
-            lags,
-            shared_copy,
+            copies,
             shown,
             context,
         };
@@ -228,9 +226,11 @@ impl ControlHandle {
     }
 
     /// Gives all clusters to other servers of the realm, as far as that is possible in a few seconds: the server stops.
+    /// Nothing waits for the engine afterwards.
     pub(crate) async fn leave_realm(&self) {
         if let Ok(admin) = self.realm_admin() {
             admin.leave().await;
+            admin.realm.give_up_commits();
         }
     }
 

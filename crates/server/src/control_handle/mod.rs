@@ -460,6 +460,8 @@ impl ControlHandle {
 
     /// Stops the drivers: everything that was answered is durable, and the journal is unlocked.
     pub async fn stop(&self) {
+        // An engine that does not answer would keep the drivers for ever.
+        self.parts.realm.iter().for_each(|realm| realm.realm.give_up_commits());
         let (reply, stopped) = oneshot::channel();
         // No reply: they have stopped already.
         drop(self.parts.requests.send(SupervisorRequest::Stop { reply }).await);

@@ -13,7 +13,7 @@ use crate::clusters::ClusterLink;
 use crate::message::{ClusterMessage, LoggedState};
 
 /// Pause after the log could not be followed.
-pub(super) const FOLLOWER_PAUSE: Duration = Duration::from_millis(100);
+const FOLLOWER_PAUSE: Duration = Duration::from_millis(100);
 
 /// A change of the realm, as the task of the realm gets it.
 pub(crate) enum FollowedChange {

@@ -11,6 +11,7 @@ mod audit_lines;
 mod audit_search;
 mod confirmation;
 mod content;
+mod copies;
 mod engine_check;
 mod handle;
 mod join;
@@ -29,7 +30,6 @@ mod plan;
 #[cfg(test)]
 mod reports_tests;
 mod restore;
-mod shared_copy;
 #[cfg(test)]
 mod start_tests;
 #[cfg(test)]

@@ -6,22 +6,22 @@ use std::time::{Duration, Instant};
 
 use forewarn_control::{ClusterId, ClusterState, Stream};
 use forewarn_lifecycle::Name;
-use forewarn_ownership::{ClockVerdict, ClusterStanding, ServerName, Uptime, attempts};
+use forewarn_ownership::{ClockVerdict, ClusterStanding, ServerName, attempts};
 use forewarn_peers::{Heartbeats, Peer, PeerClient, PeerIdentity, PeerLimits};
 use forewarn_realm::{
     Batch, Follower, LeaseId, OwnerRecord, Realm, RealmChange, ServerRecord, StreamContent, Term,
 };
 use tokio::sync::{mpsc, oneshot, watch};
 
-use super::content::{FOLLOWER_PAUSE, FollowedChange, follow, send_content, send_missing};
+use super::content::{FollowedChange, follow, send_content};
+use super::copies::{Copies, complete_cluster, complete_shared};
 use super::handle::PeerClients;
 use super::own_name::keep_name;
 use super::owners::{ClusterOwner, Owners};
 use super::pending_moves::Moves;
-use super::shared_copy::{SharedCopy, send_missing_shared};
 use super::takeover::{Takeover, take_over};
 use super::view::{SharedView, uptime};
-use crate::clusters::{ClusterLink, ClusterRegistry};
+use crate::clusters::ClusterRegistry;
 use crate::driver::DriverContext;
 use crate::message::{ClusterMessage, SharedMessage};
 use crate::role::Role;
@@ -31,9 +31,6 @@ const TICK: Duration = Duration::from_millis(50);
 
 /// Interval of the renewal of the lease.
 const LEASE_RENEWAL: Duration = Duration::from_secs(1);
-
-/// Milliseconds after which a copy that lacks batches is completed.
-const LAG_MILLIS_MAX: u64 = 1_000;
 
 /// Changes that wait for the task.
 const CHANGES_WAITING_MAX: usize = 1_024;
@@ -56,11 +53,7 @@ pub(crate) struct RealmTask {
     pub(crate) is_current: bool,
     /// Batches of clusters that the shared state does not have yet.
     pub(crate) early: BTreeMap<ClusterId, VecDeque<Box<Batch>>>,
-    /// Numbers of the last batches in the log.
-    pub(crate) heads: BTreeMap<ClusterId, u64>,
-    /// Copies that lack batches: the number that they stand at, and since when.
-    pub(crate) lags: BTreeMap<ClusterId, (u64, Uptime)>,
-    pub(crate) shared_copy: SharedCopy,
+    pub(crate) copies: Copies,
     /// Numbers up to which every other server has published each cluster, as its driver knows them.
     pub(crate) shown: BTreeMap<ClusterId, u64>,
 }
@@ -97,7 +90,6 @@ impl RealmTask {
                     self.forget_lost();
                     self.send_early().await;
                     self.complete_copies();
-                    self.complete_shared_copy();
                     self.send_shown();
                     self.begin_takeovers(&done);
                     self.begin_moves();
@@ -121,12 +113,7 @@ impl RealmTask {
                 self.view.lock().archives.record(name, numbers, uptime());
             }
             RealmChange::Current(_) => self.is_current = true,
-            RealmChange::Head { stream: Stream::Cluster(id), head } => {
-                self.heads.insert(id, head.head.number);
-            }
-            RealmChange::Head { stream: Stream::Shared, head } => {
-                self.shared_copy.follow_head(head.head.number);
-            }
+            RealmChange::Head { stream, head } => self.copies.follow_head(stream, head.head.number),
             RealmChange::Preferred { .. } | RealmChange::Behind { .. } | RealmChange::Removed(_) => {}
         }
     }
@@ -145,7 +132,7 @@ impl RealmTask {
                 }
             }
             Stream::Cluster(id) => {
-                self.heads.insert(id, content.head.head.number);
+                self.copies.follow_head(content.stream, content.head.head.number);
                 if let Some(link) = self.clusters.get(id) {
                     send_content(&link, *content).await;
                 }
@@ -231,41 +218,45 @@ impl RealmTask {
     }
 
     /// Another server has taken over before this one noticed that it was the owner: its driver has ignored batches.
-    fn follow_again(&self, cluster: ClusterId) {
+    fn follow_again(&mut self, cluster: ClusterId) {
         let Some(link) = self.clusters.get(cluster) else { return };
         link.post(ClusterMessage::Disown);
-        self.complete_copy(cluster, link);
+        self.complete_copy(Stream::Cluster(cluster));
     }
 
-    /// Completes copies that have lacked batches for a while: their drivers may have ignored some.
+    /// Completes copies that have lacked batches for a while: their drivers may have ignored some. They would ignore them
+    /// again while the journal of this server has failed.
     fn complete_copies(&mut self) {
-        let (now, snapshot) = (uptime(), self.context.broadcasts.snapshot.load());
-        for (id, number) in &self.heads {
-            let is_follower = snapshot.runtimes.get(id).is_some_and(|view| view.role == Role::Follower);
-            let state = snapshot.state.cluster(*id).filter(|_| is_follower);
-            let at = state.map(ClusterState::log_number);
-            let Some(at) = at.filter(|at| at < number) else {
-                self.lags.remove(id);
-                continue;
-            };
-            let lag = self.lags.entry(*id).or_insert((at, now));
-            if lag.0 == at && now.since(lag.1) < LAG_MILLIS_MAX {
-                continue;
+        if !self.view.is_writable() {
+            return;
+        }
+        let snapshot = self.context.broadcasts.snapshot.load_full();
+        let at = |stream| match stream {
+            Stream::Shared => Some(snapshot.state.shared().log_number()),
+            Stream::Cluster(id) => {
+                let is_follower = snapshot.runtimes.get(&id).is_some_and(|view| view.role == Role::Follower);
+                snapshot.state.cluster(id).filter(|_| is_follower).map(ClusterState::log_number)
             }
-            let is_stuck = lag.0 == at;
-            *lag = (at, now);
-            if let Some(link) = self.clusters.get(*id).filter(|_| is_stuck) {
-                self.complete_copy(*id, link);
-            }
+        };
+        for stream in self.copies.stuck(uptime(), at) {
+            self.complete_copy(stream);
         }
     }
 
-    fn complete_shared_copy(&mut self) {
-        let at = self.context.broadcasts.shared().log_number();
-        if self.shared_copy.is_stuck(at, uptime())
-            && let Some(driver) = self.context.shared.upgrade()
-        {
-            tokio::spawn(send_missing_shared(self.realm.clone(), driver));
+    /// Gives a driver the batches that its copy lacks.
+    fn complete_copy(&mut self, stream: Stream) {
+        let realm = self.realm.clone();
+        match stream {
+            Stream::Shared => {
+                if let Some(driver) = self.context.shared.upgrade() {
+                    self.copies.complete(stream, complete_shared(realm, driver));
+                }
+            }
+            Stream::Cluster(id) => {
+                if let Some(link) = self.clusters.get(id) {
+                    self.copies.complete(stream, complete_cluster(realm, id, link));
+                }
+            }
         }
     }
 
@@ -277,17 +268,6 @@ impl RealmTask {
                 self.shown.insert(id, number);
             }
         }
-    }
-
-    /// Gives a driver the batches that its copy lacks.
-    fn complete_copy(&self, cluster: ClusterId, link: ClusterLink) {
-        let realm = self.realm.clone();
-        tokio::spawn(async move {
-            while let Err(error) = send_missing(&realm, cluster, &link).await {
-                tracing::warn!(%error, "cannot follow the log; trying again");
-                tokio::time::sleep(FOLLOWER_PAUSE).await;
-            }
-        });
     }
 
     /// Publishes the owners of clusters. This server counts as an owner once its driver decides.

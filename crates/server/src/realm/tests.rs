@@ -26,6 +26,9 @@ pub(super) struct TestServer {
     pub(super) directory: TempDir,
 }
 
+/// Longer than a server takes to stop, on the slowest machine.
+const STOP_MAX: Duration = Duration::from_secs(60);
+
 /// Prefix of the keys.
 pub(super) const KEYS: &str = "/forewarn/1/";
 
@@ -237,6 +240,23 @@ async fn an_owner_that_loses_the_engine_is_fenced_and_follows() {
     for server in servers {
         server.control.stop().await;
     }
+}
+
+/// promise: X2
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_owner_stops_although_the_engine_is_away() {
+    let engine = SimulatedEngine::new();
+    let one = server(&engine, "one").await;
+    one.control.submit(host("before")).await.unwrap();
+    one.engine.cut();
+    let lost = tokio::spawn({
+        let control = one.control.clone();
+        async move { control.submit(host("during")).await }
+    });
+    until("the commit has no answer", || one.control.engine_silence().is_some()).await;
+    let stopped = tokio::time::timeout(STOP_MAX, one.control.stop()).await;
+    assert!(stopped.is_ok(), "it waits for the engine");
+    assert_eq!(lost.await.unwrap().err(), Some(ControlError::Unavailable));
 }
 
 /// promise: N4

@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use forewarn_testkit::etcd::EtcdCluster;
 use forewarn_testkit::raw_http::{self, NEWEST, approve};
 use forewarn_testkit::{SOLO_FLEET, ServeDir, TestServer, wait_until};
+use rustix::process::Signal;
 
 use site::{RealmSite, SERVERS, create, document, event, has_solo, poll, settings};
 
@@ -188,6 +189,19 @@ fn one_owner_after_the_other_may_be_lost() {
         site.start_server(owner);
         site.check_all();
     }
+}
+
+/// promise: X2
+#[test]
+fn an_owner_stops_although_etcd_is_away() {
+    let Some(mut site) = RealmSite::start() else { return };
+    let owner = site.owner();
+    (0..SERVERS).for_each(|member| site.etcd.kill(member));
+    let server = site.servers[owner].take().expect("it runs");
+    let refused = server.try_run(&["host", "create", "never"]);
+    assert!(!refused.status.success(), "its commit has no answer");
+    server.signal(Signal::TERM);
+    assert_eq!(server.end().code(), Some(0));
 }
 
 #[test]

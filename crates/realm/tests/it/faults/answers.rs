@@ -185,6 +185,42 @@ async fn a_commit_waits_for_the_end_of_an_outage_and_reads_do_not() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_server_that_stops_gives_up_commits_without_an_answer() {
+    let engine = TestEngine::simulated();
+    let (realm, client) = engine.faulty();
+    let mut world = World::new(cluster(0));
+    let mut stream = world.create(&realm, "a").await;
+    client.cut();
+    let batch = world.batch(1, 1);
+    let waiting = tokio::spawn(async move { stream.commit(&batch).await });
+    tokio::time::sleep(Duration::from_hours(1)).await;
+    assert!(!waiting.is_finished());
+    realm.give_up_commits();
+    assert!(matches!(waiting.await.unwrap(), Err(CommitError::Unknown(_))));
+    // A short gap is waited for.
+    client.heal();
+    client.meet(SimulatedFault::LostAnswer);
+    World::new(cluster(1)).create(&realm, "a").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_shared_commit_of_unknown_outcome_does_not_prevent_the_next_one() {
+    for fault in LOSSES {
+        let engine = TestEngine::simulated();
+        let (realm, client) = engine.faulty();
+        let mut shared = shared::created(&realm).await;
+        realm.give_up_commits();
+        (0..10).for_each(|_| client.meet(fault));
+        let unknown = shared.commit(&World::new(Stream::Shared).batch(1, 1)).await;
+        assert!(matches!(unknown, Err(CommitError::Unknown(_))), "{unknown:?}");
+        client.heal();
+        shared::commit_text(&mut shared, "after it", 2_000).await;
+        let content = realm.read_stream(Stream::Shared, ReadFrom::Beginning).await.unwrap();
+        assert_eq!(content.batches.len(), if fault == SimulatedFault::LostAnswer { 2 } else { 1 });
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_restored_engine_is_told_from_the_former_one() {
     let engine = TestEngine::simulated();
     let (realm, client) = engine.faulty();
