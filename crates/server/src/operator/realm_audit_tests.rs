@@ -45,7 +45,6 @@ async fn stop(servers: Vec<(AuditTestServer, SimulatedEngine)>) {
 
 /// Entries of two clusters and of the shared stream, in turns.
 async fn fill(servers: &[(AuditTestServer, SimulatedEngine)]) {
-    servers[0].0.announce().await;
     let create = Administration::CreateCluster(Name::new("west").unwrap());
     servers[1].0.service.control().administer(create, RequestContext::default()).await.unwrap();
     for turn in 0..6 {
@@ -91,6 +90,7 @@ async fn same_pages(in_turn: &[&AuditTestServer], token: &str, path: &str, list:
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn pages_go_on_at_any_server_with_the_same_entries_for_every_token() {
     let servers = start().await;
+    servers[0].0.announce().await;
     fill(&servers).await;
     let issuer = &servers[0].0;
     let west = Scope { clusters: [ClusterId(1)].into_iter().collect(), ..Scope::default() };
