@@ -68,17 +68,20 @@ impl<T> Joined<T> {
 }
 
 impl EngineMemory {
-    /// Compares the memory with the engine. A stream that does not exist any more may have been removed.
+    /// Compares the memory with the engine. A stream that does not exist any more may have been removed; `record` is
+    /// missing if the realm is.
     ///
     /// # Errors
     /// Fails if the engine was restored.
     pub fn check(
         &self,
         status: &EngineStatus,
-        record: &RealmRecord,
+        record: Option<&RealmRecord>,
         heads: &RealmHeads,
     ) -> Result<(), RestoreEvidence> {
-        if let Some(known) = self.history.filter(|known| *known != record.history()) {
+        if let Some((known, record)) = self.history.zip(record)
+            && known != record.history()
+        {
             let (known, found) = (known.restores, record.restores);
             return Err(if found > known {
                 RestoreEvidence::Accepted

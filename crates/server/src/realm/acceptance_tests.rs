@@ -243,7 +243,7 @@ async fn a_server_that_ran_during_an_acceptance_owns_nothing() {
         server: ServerName::new("two").unwrap(),
         seed: forewarn_lifecycle::Seed([9; 16]),
         seen: 0,
-        time: crate::realm_log::stream_time(&one.control.clock()),
+        time: crate::realm_log::stream_time(one.control.clock()),
         reason: "a test".to_owned(),
     };
     realm.accept(&accepting, &acceptance).await.unwrap();

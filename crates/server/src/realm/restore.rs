@@ -113,9 +113,10 @@ pub(crate) async fn compare(
     let memory = EngineMemory { cluster_id: known.map(|known| known.cluster_id), history, archived };
     // The copy is older than the heads that are read after it.
     let (status, heads) = (realm.engine_status().await?, realm.heads().await?);
-    let record = realm.record().await?.ok_or(RealmError::Protocol)?;
-    let evidence = memory.check(&status, &record, &heads).err();
-    let found = RememberedEngine { cluster_id: status.cluster_id, history: record.history() };
+    let record = realm.record().await?;
+    let evidence = memory.check(&status, record.as_ref(), &heads).err();
+    let history = record.map(|record| record.history()).unwrap_or_default();
+    let found = RememberedEngine { cluster_id: status.cluster_id, history };
     Ok(EngineComparison { evidence, found })
 }
 

@@ -2,6 +2,7 @@
 
 mod clients;
 mod commands;
+mod restored;
 pub(crate) mod site;
 
 use std::net::SocketAddr;

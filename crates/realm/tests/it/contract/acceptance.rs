@@ -1,7 +1,7 @@
 //! A restored engine whose older state is accepted: streams are replaced in place.
 
 use forewarn_control::{ControlState, INCARNATION_STEP, Stream};
-use forewarn_lifecycle::{Brake, Cluster, EventId, Seed};
+use forewarn_lifecycle::{Brake, Cluster, Event, EventId, Seed};
 use forewarn_realm::{
     BATCH_NUMBER_STEP, CancelOutcome, CommitError, CommitOutcome, NewStream, OwnedStream, ReadFrom, Realm,
     RealmCompleteness, RealmContent, RealmRecord, RestoreAcceptance, SharedCreation, SharedOutcome,
@@ -135,7 +135,7 @@ fn check_rules(former: &Cluster, rules: &Cluster) {
         assert_eq!(tenant.incarnation, before.incarnation.max(SEEN) + INCARNATION_STEP);
     }
     let ids = |cluster: &Cluster| -> Vec<EventId> {
-        cluster.tenants().flat_map(|(_, tenant)| tenant.events()).map(|event| event.id()).collect()
+        cluster.tenants().flat_map(|(_, tenant)| tenant.events()).map(Event::id).collect()
     };
     let known = ids(former);
     assert!(ids(rules).iter().all(|id| !known.contains(id)));

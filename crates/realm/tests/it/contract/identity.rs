@@ -61,23 +61,23 @@ pub async fn an_older_engine_is_detected(engine: &TestEngine) {
         archived: [(world.stream, 1), (Stream::Shared, 8)].into(),
     };
     let record = record(1);
-    assert_eq!(known.check(&status, &record, &heads), Ok(()));
-    assert_eq!(EngineMemory::default().check(&status, &record, &heads), Ok(()));
+    assert_eq!(known.check(&status, Some(&record), &heads), Ok(()));
+    assert_eq!(EngineMemory::default().check(&status, Some(&record), &heads), Ok(()));
     let later = EngineMemory { archived: [(world.stream, 2)].into(), ..known.clone() };
     let (stream, archived, found) = (world.stream, 2, 1);
     assert_eq!(
-        later.check(&status, &record, &heads),
+        later.check(&status, Some(&record), &heads),
         Err(RestoreEvidence::OlderHead { stream, archived, found })
     );
     let other = EngineMemory { cluster_id: Some(status.cluster_id + 1), ..known };
-    assert!(matches!(other.check(&status, &record, &heads), Err(RestoreEvidence::OtherCluster { .. })));
+    assert!(matches!(other.check(&status, Some(&record), &heads), Err(RestoreEvidence::OtherCluster { .. })));
     // A restore that was accepted counts before everything else, and one that is forgotten too.
     let accepted = RealmRecord { restores: 1, history: Some(Seed([1; 16])), ..record };
-    assert_eq!(other.check(&status, &accepted, &heads), Err(RestoreEvidence::Accepted));
+    assert_eq!(other.check(&status, Some(&accepted), &heads), Err(RestoreEvidence::Accepted));
     let after = EngineMemory { history: Some(accepted.history()), ..later };
     let forgotten = RestoreEvidence::OtherHistory { known: 1, found: 0 };
-    assert_eq!(after.check(&status, &record, &heads), Err(forgotten));
+    assert_eq!(after.check(&status, Some(&record), &heads), Err(forgotten));
     let elsewhere = RealmRecord { history: Some(Seed([2; 16])), ..accepted };
     let other = RestoreEvidence::OtherHistory { known: 1, found: 1 };
-    assert_eq!(after.check(&status, &elsewhere, &heads), Err(other));
+    assert_eq!(after.check(&status, Some(&elsewhere), &heads), Err(other));
 }

@@ -201,7 +201,7 @@ async fn a_restored_engine_is_told_from_the_former_one() {
     };
     let (status, heads) = (restored.engine_status().await.unwrap(), restored.heads().await.unwrap());
     assert!(matches!(
-        memory.check(&status, &realm_record(), &heads),
+        memory.check(&status, Some(&realm_record()), &heads),
         Err(RestoreEvidence::OtherCluster { .. })
     ));
     let position = world.position(2);
