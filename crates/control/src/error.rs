@@ -110,7 +110,8 @@ pub enum ControlError {
     /// The engine of the realm has lost acknowledged commits: no server owns anything.
     #[error(
         "the engine was restored from an older backup: {0}\n  \
-         hint: restore etcd from a newer backup, or import one into another realm; `forewarn realm show` has the evidence"
+         hint: restore etcd from a newer backup; or stop all servers, and continue from the older state: \
+         forewarn realm accept-restore --config FILE"
     )]
     EngineRestored(String),
     /// Nothing can be written now, or the server is stopping.

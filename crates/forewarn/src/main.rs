@@ -21,6 +21,7 @@ mod findings;
 mod machine_url;
 mod new_file;
 mod operator;
+mod realm_acceptance;
 mod realm_dev;
 mod requested_events;
 mod server;
@@ -102,6 +103,8 @@ enum RealmCommand {
     #[command(flatten)]
     Trial(realm_dev::Command),
     #[command(flatten)]
+    Acceptance(realm_acceptance::Command),
+    #[command(flatten)]
     Operator(operator::RealmCommand),
 }
 
@@ -129,6 +132,7 @@ fn main() -> ExitCode {
         Command::Story { command } => story::run(&command, &options),
         Command::Store { command } => store::run(&command, &options),
         Command::Realm(RealmCommand::Trial(command)) => realm_dev::run(&command, &options),
+        Command::Realm(RealmCommand::Acceptance(command)) => realm_acceptance::run(&command, &options),
         Command::Realm(RealmCommand::Operator(command)) => operator::run_realm(&options, &command),
         Command::Doctor(arguments) => doctor::command(&arguments, &options),
         Command::Conformance(arguments) => conformance::command(&arguments, &options),
@@ -266,6 +270,7 @@ mod tests {
             "driver check ./driver --machine m --host h --time-limit 0s",
             "driver check ./driver --machine m --host h --host-order dance",
             "state save",
+            "realm accept-restore",
             "health --wait soon",
             "webhook create",
             "webhook create ops https://h --type Thaw",
@@ -355,6 +360,7 @@ mod tests {
             "reset",
             "state save fixture.json",
             "state load -",
+            "realm accept-restore --config serve.toml --yes -o json",
             "health --wait 30s --output json",
             "driver check ./driver --machine m --host h --to g --host-order update_host --destroy --yes",
             "conformance http://h --as web_0 --event reboot=true --advance true --watch 1s --report c.xml",

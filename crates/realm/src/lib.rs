@@ -34,6 +34,7 @@
 //! Safety depends on one comparison for each commit (see `forewarn_ownership`), never on a lease or a clock. No HTTP, no
 //! policy of membership, no timers of takeover: these are the server's.
 
+mod acceptance;
 mod batch;
 mod commit;
 mod engine;
@@ -63,6 +64,7 @@ pub use forewarn_ownership::{
     BatchId, BootId, ClockAnchor, HeadClock, OwnerRecord, Revision, ServerName, Term,
 };
 
+pub use acceptance::{BATCH_NUMBER_STEP, RestoreAcceptance, TERM_STEP};
 pub use batch::{AuditMode, BATCH_BYTES_MAX, Batch, BatchError, PART_BYTES_MAX};
 pub use commit::{CommitFate, NewBatch};
 pub use engine::*;
@@ -76,7 +78,7 @@ pub use read::{CONTENT_BYTES_MAX, ReadFrom, StreamContent, StreamStart};
 pub use realm::{CallTimes, Realm, SERVER_LEASE_SECONDS, STREAMS_MAX};
 pub use realm_key::{EngineMemory, Joined, RestoreEvidence, SECRET_BYTES_MAX};
 pub use records::{
-    ArchivedNumbers, REALM_SPEED_MAX, RealmClock, RealmCompleteness, RealmRecord, ServerRecord,
+    ArchivedNumbers, REALM_SPEED_MAX, RealmClock, RealmCompleteness, RealmHistory, RealmRecord, ServerRecord,
 };
 pub use server_name::AnnouncementOutcome;
 pub use shared_stream::{SharedCreation, SharedOutcome, SharedStream};

@@ -11,7 +11,7 @@ use crate::error::RealmError;
 use crate::heads::RealmHeads;
 use crate::keys::RealmKey;
 use crate::realm::{Realm, random};
-use crate::records::{JsonRecord, RealmRecord};
+use crate::records::{JsonRecord, RealmHistory, RealmRecord};
 use crate::seal;
 use forewarn_ownership::Revision;
 
@@ -35,6 +35,8 @@ pub enum Joined<T> {
 pub struct EngineMemory {
     /// The id of the cluster of the engine.
     pub cluster_id: Option<u64>,
+    /// The history of the realm. None if the server has never been in one.
+    pub history: Option<RealmHistory>,
     /// The numbers of the last batches that the server has archived.
     pub archived: BTreeMap<Stream, u64>,
 }
@@ -42,6 +44,12 @@ pub struct EngineMemory {
 /// Evidence that the engine was restored from an older backup. Nothing is owned then, until an operator accepts it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RestoreEvidence {
+    /// An operator has accepted an older state since: the memory, and everything that was archived, is of before.
+    #[error("an older state of the engine was accepted since this server has started: restart it")]
+    Accepted,
+    /// The engine is from before a restore that was accepted.
+    #[error("engine has another history than before: {found} accepted restores instead of {known}")]
+    OtherHistory { known: u64, found: u64 },
     /// The engine is another cluster.
     #[error("engine has another cluster id than before: {found:x} instead of {known:x}")]
     OtherCluster { known: u64, found: u64 },
@@ -60,11 +68,27 @@ impl<T> Joined<T> {
 }
 
 impl EngineMemory {
-    /// Compares the memory with the engine. A stream that does not exist any more may have been removed.
+    /// Compares the memory with the engine. A stream that does not exist any more may have been removed; `record` is
+    /// missing if the realm is.
     ///
     /// # Errors
     /// Fails if the engine was restored.
-    pub fn check(&self, status: &EngineStatus, heads: &RealmHeads) -> Result<(), RestoreEvidence> {
+    pub fn check(
+        &self,
+        status: &EngineStatus,
+        record: Option<&RealmRecord>,
+        heads: &RealmHeads,
+    ) -> Result<(), RestoreEvidence> {
+        if let Some((known, record)) = self.history.zip(record)
+            && known != record.history()
+        {
+            let (known, found) = (known.restores, record.restores);
+            return Err(if found > known {
+                RestoreEvidence::Accepted
+            } else {
+                RestoreEvidence::OtherHistory { known, found }
+            });
+        }
         let found = status.cluster_id;
         if let Some(known) = self.cluster_id.filter(|known| *known != found) {
             return Err(RestoreEvidence::OtherCluster { known, found });

@@ -40,8 +40,11 @@ pub struct RealmRecord {
     pub created: Moment,
     /// The format in which records are written.
     pub format: u32,
-    /// Number of restores that an operator has accepted.
+    /// Number of restores of the engine that operators have accepted.
     pub restores: u64,
+    /// Random id of the last of them. None: there was none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub history: Option<Seed>,
     /// The clock of a realm in a test. None: the real clock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock: Option<RealmClock>,
@@ -57,6 +60,25 @@ pub enum RealmCompleteness {
     Complete,
     /// The realm is being made from a journal.
     Importing,
+    /// An operator accepts a restored engine: streams are being replaced.
+    Accepting,
+}
+
+/// The history of a realm: an accepted restore begins another one, of which former copies are no part.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RealmHistory {
+    /// Number of accepted restores.
+    pub restores: u64,
+    /// Random id of the last of them. None: there was none.
+    pub id: Option<Seed>,
+}
+
+impl RealmRecord {
+    /// The history of the realm.
+    #[must_use]
+    pub fn history(&self) -> RealmHistory {
+        RealmHistory { restores: self.restores, id: self.history }
+    }
 }
 
 impl RealmCompleteness {
@@ -65,7 +87,7 @@ impl RealmCompleteness {
     pub fn is_complete(&self) -> bool {
         match self {
             Self::Complete => true,
-            Self::Importing => false,
+            Self::Importing | Self::Accepting => false,
         }
     }
 }
@@ -214,6 +236,7 @@ mod tests {
             created,
             format: 1,
             restores: 0,
+            history: None,
             clock: None,
             completeness,
         };
@@ -221,6 +244,9 @@ mod tests {
         assert_stored(&realm, text);
         let importing = RealmRecord { completeness: RealmCompleteness::Importing, ..realm };
         assert_stored(&importing, &text.replace('}', r#","completeness":"importing"}"#));
+        let accepted = RealmRecord { restores: 2, history: Some(Seed([0; 16])), ..realm };
+        let history = r#"2,"history":"AAAAAAAAAAAAAAAAAAAAAA"}"#;
+        assert_stored(&accepted, &text.replace("0}", history));
         let clock = Some(RealmClock { origin: created, speed: 60 });
         let text = text.replace('}', r#","clock":{"origin":"2026-01-01T00:00:00Z","speed":60}}"#);
         assert_stored(&RealmRecord { clock, ..realm }, &text);

@@ -2,10 +2,10 @@
 
 use forewarn_ownership::{Revision, ServerName};
 
-use crate::engine::{EngineOperation, EngineTransaction, LeaseId};
+use crate::engine::{EngineOperation, EngineTransaction, LeaseId, ReadRequest};
 use crate::error::RealmError;
-use crate::keys::RealmKey;
-use crate::realm::Realm;
+use crate::keys::{KeyFamily, RealmKey};
+use crate::realm::{Realm, STREAMS_MAX};
 use crate::records::{JsonRecord, ServerRecord};
 
 /// Attempts to announce a server while others write its key.
@@ -27,6 +27,20 @@ impl Realm {
     /// Fails if the engine is unavailable, or the value is damaged.
     pub async fn server(&self, name: &ServerName) -> Result<Option<ServerRecord>, RealmError> {
         Ok(self.server_key(name).await?.1)
+    }
+
+    /// The names of all servers that have a key: those that are live, or ended a few seconds ago.
+    ///
+    /// # Errors
+    /// Fails if the engine is unavailable.
+    pub async fn server_names(&self) -> Result<Vec<ServerName>, RealmError> {
+        let request = ReadRequest::new(self.keys().family(KeyFamily::Server)).limit(STREAMS_MAX).keys_only();
+        let found = self.read(&request).await?.entries;
+        let name = |key: &[u8]| match self.keys().parse(key) {
+            Some(RealmKey::Server(name)) => Some(name),
+            Some(_) | None => None,
+        };
+        Ok(found.into_iter().filter_map(|entry| name(&entry.key)).collect())
     }
 
     /// Announces a live server, unless another one has its name. The key goes when the lease ends.

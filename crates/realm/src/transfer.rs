@@ -9,7 +9,7 @@ use forewarn_ownership::{ClockAnchor, HeadClock, Revision, ServerName};
 use forewarn_store::{Recovered, StreamState};
 use forewarn_types::{MaintenanceId, Moment, Now, Seed};
 
-use crate::batch::AuditMode;
+use crate::batch::{AuditMode, Batch};
 use crate::commit::{NewBatch, unexpected};
 use crate::engine::{EngineError, EngineOperation, EngineTransaction, KeySpan};
 use crate::error::{CommitError, RealmError};
@@ -52,13 +52,20 @@ impl StreamContent {
     /// from which it was read.
     #[must_use]
     pub fn into_state(self, initial: StreamState) -> StreamState {
-        let mut state = match self.start {
+        let state = match self.start {
             StreamStart::Initial | StreamStart::After(_) => initial,
             StreamStart::State(state, _) => state,
         };
-        let records = self.batches.iter().flat_map(|batch| &batch.records);
-        records.for_each(|record| state.apply(record));
-        state
+        replayed(state, &self.batches)
+    }
+
+    /// The same, if the stream has a stored state or the initial one is known.
+    fn try_into_state(self, initial: Option<StreamState>) -> Option<StreamState> {
+        let state = match self.start {
+            StreamStart::Initial | StreamStart::After(_) => initial?,
+            StreamStart::State(state, _) => state,
+        };
+        Some(replayed(state, &self.batches))
     }
 
     /// Announcements at the end of a cluster's stream: no VM may have read them.
@@ -73,6 +80,13 @@ impl StreamContent {
         }
         unread
     }
+}
+
+/// A state after some batches.
+fn replayed(mut state: StreamState, batches: &[Batch]) -> StreamState {
+    let records = batches.iter().flat_map(|batch| &batch.records);
+    records.for_each(|record| state.apply(record));
+    state
 }
 
 impl RealmContent {
@@ -99,10 +113,11 @@ impl RealmContent {
         let ids: Vec<ClusterId> = shared.clusters().map(|(id, _)| id).collect();
         let mut clusters = Vec::new();
         for id in ids {
-            let initial = shared.initial_cluster(id)?;
+            // One that was imported, or continues a restored one, has a stored state instead.
+            let initial = shared.initial_cluster(id).map(StreamState::from);
             let cluster = match self.streams.remove(&Stream::Cluster(id)) {
-                Some(content) => content.into_state(initial.into()),
-                None => initial.into(),
+                Some(content) => content.try_into_state(initial)?,
+                None => initial?,
             };
             let StreamState::Cluster(cluster) = cluster else { return None };
             clusters.push((id, cluster));
@@ -157,11 +172,12 @@ impl Realm {
             created: Moment(*created),
             format,
             restores: 0,
+            history: None,
             clock: None,
             completeness: RealmCompleteness::Importing,
         };
         let begun = self.begin_import(importing).await.map_err(CommitError::NotCommitted)?;
-        if begun.identity != *identity || begun.completeness.is_complete() {
+        if begun.identity != *identity || begun.completeness != RealmCompleteness::Importing {
             return Ok(ImportOutcome::Exists(begun));
         }
         let clock_of_head = HeadClock { steady: clock.steady, anchor };
@@ -226,7 +242,7 @@ impl Realm {
     /// left. Returns the record of the realm.
     async fn begin_import(&self, importing: RealmRecord) -> Result<RealmRecord, RealmError> {
         let record = self.join(importing).await?.into_value();
-        if record.identity != importing.identity || record.completeness.is_complete() {
+        if record.identity != importing.identity || record.completeness != RealmCompleteness::Importing {
             return Ok(record);
         }
         let key = self.key(&RealmKey::Realm);
@@ -250,7 +266,7 @@ impl Realm {
             // This journal has left nothing here.
             return Ok(CancelOutcome::Cancelled);
         }
-        if record.completeness.is_complete() {
+        if record.completeness != RealmCompleteness::Importing {
             return Ok(CancelOutcome::Complete);
         }
         let then = vec![EngineOperation::Delete(self.keys().all())];
@@ -264,7 +280,7 @@ impl Realm {
 }
 
 /// The records of the first batch of an imported stream: its place, and announcements that no VM may have read.
-fn first_records(now: Now, stream: Stream, head: &StreamHead, unread: &[Record]) -> Vec<Record> {
+pub(crate) fn first_records(now: Now, stream: Stream, head: &StreamHead, unread: &[Record]) -> Vec<Record> {
     let records = head.details.records + 1 + unread.len() as u64;
     let position = PositionRecord { number: head.number + 1, term: head.term.0, records };
     std::iter::once(Record::positioned(now, stream, position)).chain(unread.iter().cloned()).collect()

@@ -65,7 +65,9 @@ mod unsettled;
 mod webhooks;
 mod work_times;
 
-pub use forewarn_realm::{CallTimes, Engine, EtcdEngine, Keyspace, REALM_SPEED_MAX, Realm, VersionVerdict};
+pub use forewarn_realm::{
+    CallTimes, Engine, EtcdEngine, Keyspace, REALM_SPEED_MAX, Realm, RealmCompleteness, VersionVerdict,
+};
 
 pub use api_listener::{ApiListener, issue_token};
 pub use clients::{
@@ -82,7 +84,10 @@ pub use fleet_loading::{admit_fleet_if_empty, control_with_fleet};
 pub use hypervisor::{HostWorker, Hypervisor, MachineDriver, REMINDER};
 pub use log_length::LogLimits;
 pub use message::ClockCommand;
-pub use realm::{MigrationError, MigrationReport, RealmPlan, UnsafeVersion, cancel_migration, migrate};
+pub use realm::{
+    AcceptanceError, AcceptanceReport, MigrationError, MigrationReport, RealmPlan, RestoredRealm, StreamLoss,
+    UnsafeVersion, cancel_migration, migrate,
+};
 pub use rejections::{REJECTED_RESOURCES_MAX, RecentRejections};
 pub use replacement::{ReplaceError, ServerState};
 pub use resource_groups::{ResourceGroup, group_in_cluster, group_of, groups_with_id, is_removed};

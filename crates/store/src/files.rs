@@ -10,6 +10,7 @@
 //!   audit.db-wal     commits of the audit file since its last checkpoint
 //!   audit.new        a new audit file
 //!   audit.lost-N.*   the remains of an audit log that was given up
+//!   before-restore-N a former copy of the log of a realm
 //! ```
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
@@ -114,6 +115,12 @@ impl Directory {
         }
         let marked = self.lock.write_all_at(MARK, 0).and_then(|()| self.lock.sync_all());
         marked.map_err(OpenError::io("mark the lock of", &self.path))
+    }
+
+    /// Removes the mark, durably: a new journal may be created.
+    pub(crate) fn unmark(&self) -> Result<(), OpenError> {
+        let unmarked = self.lock.set_len(0).and_then(|()| self.lock.sync_all());
+        unmarked.map_err(OpenError::io("remove the mark from the lock of", &self.path))
     }
 
     pub(crate) fn audit(&self) -> PathBuf {
@@ -351,7 +358,7 @@ pub(crate) fn create_private(path: &Path) -> io::Result<File> {
     OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)
 }
 
-fn make_directory(path: &Path) -> io::Result<()> {
+pub(crate) fn make_directory(path: &Path) -> io::Result<()> {
     if path.is_dir() {
         return Ok(());
     }

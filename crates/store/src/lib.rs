@@ -49,6 +49,7 @@ mod realm_mark;
 mod recent_log;
 mod recover;
 mod saved_state;
+mod set_aside;
 mod stream_content;
 mod stream_key;
 mod transfer;
@@ -83,6 +84,7 @@ pub use realm_mark::{InstanceId, RealmMark, RealmStage};
 pub use recent_log::RecentLog;
 pub use recover::Recovered;
 pub use saved_state::{SavedStateError, export_state, read_state};
+pub use set_aside::{copies_set_aside, is_being_set_aside, set_copy_aside};
 pub use stream_content::{BatchContent, STATE_CHUNK_BYTES_MAX, StateChunks, StateError, StateReader};
 pub use transfer::{CheckReport, CopyReport, check, check_copy, export, import, replace_copied_state};
 

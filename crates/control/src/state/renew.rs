@@ -1,4 +1,4 @@
-//! A state that continues elsewhere: after an import, or after an accepted loss of commits.
+//! A state that continues elsewhere: after an import, or after an accepted loss of commits or restore of the engine.
 
 use std::sync::Arc;
 
@@ -16,10 +16,18 @@ impl ControlState {
     /// # Errors
     /// Fails if the state is inconsistent.
     pub fn renewed(self, seed: Seed) -> Result<Self, BadRows> {
+        self.renewed_above(seed, 0)
+    }
+
+    /// The same, with incarnations that are also later than `seen`, one that VMs may have seen.
+    ///
+    /// # Errors
+    /// Fails if the state is inconsistent.
+    pub fn renewed_above(self, seed: Seed, seen: u64) -> Result<Self, BadRows> {
         let Self { mut shared, clusters } = self;
         Arc::make_mut(&mut shared).renew(seed);
         let renew = |(id, cluster): (ClusterId, Arc<ClusterState>)| {
-            let renewed = Arc::unwrap_or_clone(cluster).renewed(seed.nth(id.0))?;
+            let renewed = Arc::unwrap_or_clone(cluster).renewed(seed.nth(id.0), seen)?;
             Ok((id, Arc::new(renewed)))
         };
         let clusters = clusters.into_iter().map(renew).collect::<Result<_, BadRows>>()?;
@@ -40,6 +48,13 @@ impl ControlState {
         Self { shared, clusters: self.clusters.into_iter().map(begun).collect() }
     }
 
+    /// The highest incarnation of any tenant; 0 without tenants.
+    #[must_use]
+    pub fn highest_incarnation(&self) -> u64 {
+        let tenants = self.clusters().flat_map(|(_, cluster)| cluster.rules().tenants());
+        tenants.map(|(_, tenant)| tenant.incarnation).max().unwrap_or(0)
+    }
+
     /// Every announcement that waits. In a renewed state each has a new id, which no VM has read.
     #[must_use]
     pub fn announced(&self) -> Vec<(ClusterId, MaintenanceId)> {
@@ -51,7 +66,7 @@ impl ControlState {
 }
 
 impl ClusterState {
-    fn renewed(self, seed: Seed) -> Result<Self, BadRows> {
+    fn renewed(self, seed: Seed, seen: u64) -> Result<Self, BadRows> {
         let parts = self.rules.maintenances().flat_map(|maintenance| &maintenance.plan.parts);
         let visible = parts.filter(|part| part.announcement.is_some()).count() as u64;
         // The driver may have been called for work of the copy since: its actions keep their names.
@@ -81,7 +96,7 @@ impl ClusterState {
                     maintenance.plan.parts = parts.map(&mut renewed).collect();
                 }
                 Row::Tenant(tenant) => {
-                    tenant.incarnation = tenant.incarnation.saturating_add(INCARNATION_STEP);
+                    tenant.incarnation = tenant.incarnation.max(seen).saturating_add(INCARNATION_STEP);
                     tenant.ended.clear();
                 }
                 Row::Host(_)

@@ -8,7 +8,7 @@ use anyhow::Result;
 use forewarn_etcd::{AlarmKind, EtcdClient, EtcdError, KeyRange, MemberStatus, RangeQuery};
 use forewarn_lifecycle::Timestamp;
 use forewarn_server::tls::Source;
-use forewarn_server::{CallTimes, Engine, Realm, RealmPlan, VersionVerdict};
+use forewarn_server::{CallTimes, Engine, Realm, RealmCompleteness, RealmPlan, VersionVerdict};
 
 use super::encryption::{self, NO_ENGINE};
 use super::report::DoctorReport;
@@ -248,11 +248,16 @@ async fn check_realm(report: &mut DoctorReport, plan: &RealmPlan) {
         }
         Err(error) => return report.error("realm", &error.into(), NO_START, &remedy),
     };
-    if record.completeness.is_complete() {
-        report.ok("realm", format!("{prefix}, of format {}", record.format));
-    } else {
-        let what = format!("the move of a journal into the realm is not complete: {prefix}");
-        report.finding("realm", what, NO_START, "forewarn store migrate DIRECTORY --config FILE");
+    match record.completeness {
+        RealmCompleteness::Complete => report.ok("realm", format!("{prefix}, of format {}", record.format)),
+        RealmCompleteness::Importing => {
+            let what = format!("the move of a journal into the realm is not complete: {prefix}");
+            report.finding("realm", what, NO_START, "forewarn store migrate DIRECTORY --config FILE");
+        }
+        RealmCompleteness::Accepting => {
+            let what = format!("the acceptance of a restored etcd is not complete: {prefix}");
+            report.finding("realm", what, NO_START, "forewarn realm accept-restore --config FILE");
+        }
     }
     if record.clock.is_some() {
         return report

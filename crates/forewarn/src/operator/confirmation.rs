@@ -69,7 +69,11 @@ impl ConfirmationArgs {
     }
 }
 
-fn prompt_for(what: &str, reason: &str) -> Result<()> {
+/// Prompts the operator to confirm `what` for some reason.
+///
+/// # Errors
+/// If the operator does not confirm, or there is no terminal.
+pub(crate) fn prompt_for(what: &str, reason: &str) -> Result<()> {
     let is_terminal = io::stdin().is_terminal() && io::stderr().is_terminal();
     let prompt = if is_terminal { Prompt::Terminal } else { Prompt::Impossible };
     confirm(what, reason, &prompt, &mut io::stdin().lock(), &mut io::stderr().lock())

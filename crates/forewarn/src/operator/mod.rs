@@ -58,7 +58,7 @@ use clap::{Args, Subcommand, ValueEnum};
 
 use crate::server_lookup::{self, LookupPlaces, ServerTarget};
 use crate::{client, context_file, service};
-pub(crate) use confirmation::ConfirmationArgs;
+pub(crate) use confirmation::{ConfirmationArgs, prompt_for};
 use forewarn_cli_support::output::FormatWord;
 pub(crate) use forewarn_cli_support::output::{DataFormat, OutputFormat};
 pub(crate) use forewarn_cli_support::visible::visible;

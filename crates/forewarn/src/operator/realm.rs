@@ -10,6 +10,10 @@ use super::table::{Table, Width};
 use super::visible::flat;
 use super::{realm_server, sentences};
 
+/// The remedies for an engine that was restored.
+const RESTORED_HINT: &str = "  hint: restore etcd from a newer backup; or stop all servers, and continue from the older state: forewarn realm \
+                             accept-restore --config FILE\n";
+
 #[derive(Subcommand)]
 pub(crate) enum Command {
     /// Show the realm: its servers, the members of its etcd, its streams
@@ -43,10 +47,11 @@ fn text(realm: &RealmView, width: Width) -> String {
         ("restores", realm.restores.to_string()),
     ];
     let restored = realm.restored.as_ref().map(|reason| ("restored", flat(reason)));
+    let hint = restored.as_ref().map_or("", |_| RESTORED_HINT);
     let facts = Table::facts(facts.into_iter().chain(restored));
     let servers = realm_server::table(&realm.servers, width);
     let (engine, streams) = (engine(&realm.engine, width), streams(realm, width));
-    format!("{facts}\n{servers}\n{engine}\n{streams}")
+    format!("{facts}{hint}\n{servers}\n{engine}\n{streams}")
 }
 
 fn engine(members: &[EngineMemberView], width: Width) -> String {
@@ -90,6 +95,7 @@ mod tests {
         let shown = text(&serde_json::from_str(json).unwrap(), Width::Wide);
         for line in [
             "restored  stream shared ends with batch 3",
+            RESTORED_HINT.trim_end(),
             "127.0.0.1:2379  3.5.16   2.4 MB    -      -",
             "127.0.0.1:2380  -        -         -      it does not answer",
             "cluster-0  7        a1     2",

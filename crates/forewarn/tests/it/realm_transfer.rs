@@ -238,6 +238,9 @@ fn check_imported(etcd: &EtcdCluster, file: &str, realm: &str, hosts: &[String])
     assert!(!let_go.contains("already off"), "the brake was on: {let_go}");
     create(&server, &["host", "create", "after"]);
     server.run(&["audit", "verify"]);
+    // It has no initial states any more, and can be backed up all the same.
+    let report = server.json(&["backup", &place.path("backup")]);
+    assert_eq!(report["hosts"], hosts.len() + 1);
 }
 
 /// promise: D4

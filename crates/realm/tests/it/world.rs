@@ -10,8 +10,8 @@ use forewarn_control::{
 use forewarn_lifecycle::{Change, HostId, Name, Now, Seed, Steady, Timestamp};
 use forewarn_ownership::HeadClock;
 use forewarn_realm::{
-    AuditMode, Batch, CommitOutcome, NewBatch, NewStream, OwnedStream, Realm, ServerName, StreamContent,
-    StreamPosition, StreamTime, TakeoverOutcome,
+    AuditMode, Batch, CommitOutcome, NewBatch, NewStream, OwnedStream, Realm, RealmCompleteness, RealmRecord,
+    ServerName, StreamContent, StreamPosition, StreamTime, TakeoverOutcome,
 };
 use forewarn_store::StreamState;
 use forewarn_types::Moment;
@@ -25,6 +25,13 @@ pub fn cluster(id: u32) -> Stream {
 
 pub fn server(name: &str) -> ServerName {
     ServerName::new(name).unwrap()
+}
+
+/// The record of a realm that was never restored.
+pub fn realm_record() -> RealmRecord {
+    let (identity, created) = (SEED, Moment(Timestamp::from_millis(0)));
+    let completeness = RealmCompleteness::Complete;
+    RealmRecord { identity, created, format: 1, restores: 0, history: None, clock: None, completeness }
 }
 
 /// A stream as it should be.

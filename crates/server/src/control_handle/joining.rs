@@ -22,7 +22,7 @@ use crate::journal::{JournalArchive, JournalHandle};
 use crate::realm::{
     ArchiveKeeper, Confirmations, FORMAT, HeartbeatSide, JoinedRealm, LogKeeper, Moves, Owners, PeerClients,
     PeerSide, RealmAdmin, RealmAdminError, RealmHandle, RealmOrders, RealmPlan, RealmTask, RestoreWatch,
-    SharedView, StreamNumbers, join, stay_member, take_name,
+    SharedView, StreamNumbers, check_history, join, stay_member, take_name,
 };
 
 /// Time without an answer of the engine after which a server is not ready: it renews its key every second.
@@ -59,7 +59,8 @@ impl ControlHandle {
         audit_keep: Duration,
     ) -> Result<(Self, bool), RealmStartError> {
         let joined = join(directory, &plan, audit_keep).await?;
-        let JoinedRealm { realm, clock, is_new, identity, positions, restored, instance, .. } = joined;
+        let JoinedRealm { realm, clock, is_new, identity, positions, restored, instance, history, .. } =
+            joined;
         let journal = JournalHandle::in_directory(directory.to_owned(), joined.journal, audit_keep);
         let journal = journal.of_realm(joined.shared);
         let archive = journal.archive();
@@ -71,6 +72,7 @@ impl ControlHandle {
         let own = ServerName::from(plan.name.clone());
         let record = server_record(&plan, address, instance);
         let lease = take_name(&realm, &own, &record).await?;
+        check_history(&realm, history).await?;
         let (owners, owner) = watch::channel(Arc::default());
         let clients = Arc::new(ArcSwap::default());
         let confirmed = realm.clone();
@@ -95,7 +97,7 @@ impl ControlHandle {
         let runtime = &parts.runtime;
         let stayed = stay_member(realm.clone(), own.clone(), record, lease, context.stop.subscribe());
         runtime.spawn(stayed);
-        control.keep_logs((&realm, &view), &clients, archive, &plan);
+        control.keep_logs((&realm, &view), &clients, (archive, directory), &plan);
         let follower = Follower::new(&realm, positions);
         let (taking, early, is_current, copies, shown) = Default::default();
         let task = RealmTask {
@@ -161,7 +163,7 @@ impl ControlHandle {
         &self,
         (realm, view): (&Realm, &SharedView),
         clients: &PeerClients,
-        archive: JournalArchive,
+        (archive, directory): (JournalArchive, &Path),
         plan: &RealmPlan,
     ) {
         let context = &self.parts.context;
@@ -173,6 +175,7 @@ impl ControlHandle {
             broadcasts: context.broadcasts.clone(),
             clients: Arc::clone(clients),
             archive,
+            directory: directory.to_owned(),
         };
         let log_keeper = LogKeeper {
             realm: realm.clone(),

@@ -1,8 +1,10 @@
-//! The archive of this server: its copy of all audit logs. Entries that were before an installed state are copied from
-//! another server, and the numbers on the disk are recorded for the servers that shorten the logs.
+//! The archive of this server: its copy of all audit logs. Entries that were before an installed state are copied from a
+//! former copy of this server or from another server, and the numbers on the disk are recorded for the servers that shorten
+//! the logs.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,6 +15,7 @@ use forewarn_realm::{ArchivedNumbers, Realm};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use super::former_copies::FormerCopies;
 use super::handle::PeerClients;
 use super::view::{SharedView, uptime};
 use crate::broadcasts::Broadcasts;
@@ -44,6 +47,8 @@ pub(crate) struct ArchiveKeeper {
     pub(crate) broadcasts: Broadcasts,
     pub(crate) clients: PeerClients,
     pub(crate) archive: JournalArchive,
+    /// The data directory, which may have former copies.
+    pub(crate) directory: PathBuf,
 }
 
 /// Results of former rounds.
@@ -54,6 +59,7 @@ struct ArchiveProgress {
     unavailable: BTreeMap<Stream, Instant>,
     /// Time since which there has been no other server.
     alone_since: Option<Instant>,
+    former: FormerCopies,
 }
 
 /// Result of a copy of some entries.
@@ -86,6 +92,12 @@ impl ArchiveKeeper {
     async fn fill(&self, progress: &mut ArchiveProgress) {
         for _ in 0..BLOCKS_PER_ROUND {
             let Some(missing) = self.archive.missing_entries() else { return };
+            if missing.is_empty() {
+                return progress.former.close();
+            }
+            if self.copy_from_former(progress, &missing).await {
+                continue;
+            }
             progress.unavailable.retain(|stream, _| missing.contains_key(stream));
             let is_due = |stream: &Stream| {
                 progress.unavailable.get(stream).is_none_or(|since| since.elapsed() >= RETRY_PAUSE)
@@ -115,6 +127,31 @@ impl ArchiveKeeper {
             }
             return;
         }
+    }
+
+    /// Copies some entries from a former copy of this server. Returns false if it has none of them.
+    async fn copy_from_former(
+        &self,
+        progress: &mut ArchiveProgress,
+        missing: &BTreeMap<Stream, RangeInclusive<u64>>,
+    ) -> bool {
+        for (stream, numbers) in missing {
+            let block = (after_block(numbers), *numbers.end());
+            while let Some(entries) = progress.former.read(&self.directory, *stream, block).await {
+                let Some((before, entries)) = provable(entries, numbers) else {
+                    progress.former.give_up(*stream);
+                    continue;
+                };
+                match self.archive.fill(*stream, before, entries).await {
+                    Ok(_) => return true,
+                    Err(error) => {
+                        tracing::debug!(%stream, %error, "a former copy has other audit entries");
+                        progress.former.give_up(*stream);
+                    }
+                }
+            }
+        }
+        false
     }
 
     /// Returns true if there has been no other server for a while. At the start, the others are not known yet.
@@ -183,8 +220,7 @@ async fn read_block(
     missing: &RangeInclusive<u64>,
 ) -> Result<Vec<Arc<AuditEntry>>, PeerError> {
     let last = *missing.end();
-    let first = last.saturating_sub(ENTRIES_PER_BLOCK - 1).max(*missing.start());
-    let mut lines = client.audit(&AuditQuery { stream, after: first.saturating_sub(2) }).await?;
+    let mut lines = client.audit(&AuditQuery { stream, after: after_block(missing) }).await?;
     let mut entries = Vec::new();
     while let Some(line) = lines.next().await? {
         let entry: AuditEntry =
@@ -199,6 +235,11 @@ async fn read_block(
         }
     }
     Ok(entries)
+}
+
+/// The number before the last block of missing entries and the entry before them.
+fn after_block(missing: &RangeInclusive<u64>) -> u64 {
+    missing.end().saturating_sub(ENTRIES_PER_BLOCK - 1).max(*missing.start()).saturating_sub(2)
 }
 
 /// The entries whose content is proved by the hash of the last one, and the one before them. None if there are none.

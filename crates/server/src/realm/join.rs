@@ -10,19 +10,19 @@ use forewarn_lifecycle::{Name, Seed, Steady};
 use forewarn_peers::{PeerIdentity, RealmAuthority};
 use forewarn_realm::{
     AuditMode, Batch, CallTimes, Joined, NewStream, ReadFrom, Realm, RealmClock, RealmCompleteness,
-    RealmRecord, RestoreEvidence, ServerName, SharedCreation, SharedStream, StreamContent, StreamPosition,
-    StreamStart,
+    RealmHistory, RealmRecord, RestoreEvidence, ServerName, SharedCreation, SharedStream, StreamContent,
+    StreamPosition, StreamStart,
 };
 use forewarn_store::{
     InstalledState, InstanceId, Journal, OpenError, Options, RealmMark, RealmStage, Recovered, StreamState,
-    UnreadEntries,
+    UnreadEntries, is_being_set_aside, set_copy_aside,
 };
 use forewarn_types::Moment;
 
 use super::RealmPlan;
 use super::engine_check::refuse_unsafe_versions;
 use super::own_name::{instance, mark_member, wait_for_name};
-use super::restore::{compare, remember_id, remembered_id};
+use super::restore::{EngineComparison, RememberedEngine, compare};
 use crate::clock::{Clock, Speed, wall};
 use crate::driver::announced_at_end;
 use crate::realm_log::{place, stream_time};
@@ -51,6 +51,8 @@ pub(crate) struct JoinedRealm {
     pub(crate) restored: Option<RestoreEvidence>,
     /// The number of the data directory.
     pub(crate) instance: InstanceId,
+    /// The history of the realm.
+    pub(crate) history: RealmHistory,
 }
 
 /// The origin of a journal that is a copy of the log.
@@ -79,17 +81,15 @@ pub(crate) async fn join(
 ) -> Result<JoinedRealm, JoinError> {
     let realm = Realm::new(plan.engine.clone(), plan.keys.clone(), CallTimes::default());
     refuse_unsafe_versions(&plan.engine).await?;
-    let known_id = remembered_id(directory)?;
+    let known = RememberedEngine::read(directory)?;
     if realm.record().await?.is_none() {
-        known_id.map_or_else(|| refuse_journal(directory), |_| Err(NO_REALM.into()))?;
+        known.map_or_else(|| refuse_journal(directory), |_| Err(NO_REALM.into()))?;
     }
     let (record, is_new) = match realm.join(new_record(plan)?).await? {
         Joined::Created(record) => (record, true),
         Joined::Found(record) => (record, false),
     };
-    if !record.completeness.is_complete() {
-        return Err(IMPORTING.into());
-    }
+    check_complete(&record)?;
     let instance = instance(directory)?;
     wait_for_name(&realm, &plan.name.clone().into(), instance).await?;
     let clock = clock(&record, plan)?;
@@ -112,11 +112,8 @@ pub(crate) async fn join(
     realm.set_draining(&ServerName::from(plan.name.clone()), false).await?;
     let (audit_retention, unread) = (audit_keep, UnreadEntries::Hidden);
     let options = Options { audit_retention, unread, ..Options::new(record.identity, now) };
-    let (journal, found) = Journal::open(directory, &options)?;
-    if found.identity != record.identity {
-        return Err(FOREIGN.into());
-    }
-    let (restored, cluster_id) = compare(&realm, known_id, &found.state).await?;
+    let CopyOfRealm { journal, found, comparison } = open_copy(directory, &realm, &record, &options).await?;
+    let restored = comparison.evidence;
     let (journal, found, head) = match restored {
         Some(evidence) => {
             tracing::error!(%evidence, "engine was restored from an older backup; this server owns nothing");
@@ -128,12 +125,88 @@ pub(crate) async fn join(
             journal.close()?;
             drop(journal);
             let (journal, found) = Journal::open(directory, &options)?;
-            remember_id(directory, cluster_id)?;
+            comparison.found.write(directory)?;
             (journal, found, head)
         }
     };
     let (shared, positions) = (SharedStream::at(&realm, head), positions(&found));
-    Ok(JoinedRealm { realm, clock, is_new, identity, shared, journal, found, positions, restored, instance })
+    let history = record.history();
+    Ok(JoinedRealm {
+        realm,
+        clock,
+        is_new,
+        identity,
+        shared,
+        journal,
+        found,
+        positions,
+        restored,
+        instance,
+        history,
+    })
+}
+
+/// The journal of a server, and its comparison with the engine.
+struct CopyOfRealm {
+    journal: Journal,
+    found: Recovered,
+    comparison: EngineComparison,
+}
+
+/// Opens the journal of a server of a realm. A copy of before an accepted restore is set aside, and another one begins.
+async fn open_copy(
+    directory: &Path,
+    realm: &Realm,
+    record: &RealmRecord,
+    options: &Options,
+) -> Result<CopyOfRealm, JoinError> {
+    if is_being_set_aside(directory) {
+        set_aside(directory)?;
+    }
+    let open = || {
+        let (journal, found) = Journal::open(directory, options)?;
+        if found.identity == record.identity { Ok((journal, found)) } else { Err(JoinError::from(FOREIGN)) }
+    };
+    let (mut journal, mut found) = open()?;
+    let mut comparison = compare(realm, RememberedEngine::read(directory)?, &found.state).await?;
+    if comparison.evidence == Some(RestoreEvidence::Accepted) {
+        journal.close()?;
+        drop(journal);
+        set_aside(directory)?;
+        (journal, found) = open()?;
+        // Nothing is known of the engine but what it has.
+        comparison = compare(realm, None, &found.state).await?;
+    }
+    if comparison.found.history == record.history() {
+        Ok(CopyOfRealm { journal, found, comparison })
+    } else {
+        Err(CHANGED.into())
+    }
+}
+
+fn set_aside(directory: &Path) -> Result<(), OpenError> {
+    if let Some(aside) = set_copy_aside(directory)? {
+        let aside = aside.display();
+        tracing::warn!(%aside, "an older state of the engine was accepted; the former copy of the log is set aside");
+    }
+    Ok(())
+}
+
+/// Refuses a realm that servers may not use.
+fn check_complete(record: &RealmRecord) -> Result<(), JoinError> {
+    match record.completeness {
+        RealmCompleteness::Complete => Ok(()),
+        RealmCompleteness::Importing => Err(IMPORTING.into()),
+        RealmCompleteness::Accepting => Err(ACCEPTING.into()),
+    }
+}
+
+/// Refuses to go on if an operator has begun to accept a restore after this server has looked: the command sees the key
+/// of this server, or this server sees its mark.
+pub(crate) async fn check_history(realm: &Realm, history: RealmHistory) -> Result<(), JoinError> {
+    let record = realm.record().await?.ok_or(NO_REALM)?;
+    check_complete(&record)?;
+    if record.history() == history { Ok(()) } else { Err(CHANGED.into()) }
 }
 
 /// Refuses a directory with a journal: a realm that does not exist yet begins without one.
@@ -160,6 +233,14 @@ const FOREIGN: &str = "the data directory belongs to another server or realm\n  
 const IMPORTING: &str = "a journal is being moved into the realm\n  \
     hint: wait for the end of `forewarn store migrate`, or repeat it if it was interrupted";
 
+/// The error for a realm whose restore is being accepted.
+const ACCEPTING: &str = "the older state of a restored etcd is being accepted\n  \
+    hint: wait for the end of `forewarn realm accept-restore`, or repeat it if it was interrupted";
+
+/// The error for a realm that continues with an older state.
+const CHANGED: &str =
+    "an older state of the engine was accepted while this server started\n  hint: start it again";
+
 /// The error for an engine that has lost its realm.
 const NO_REALM: &str = "the engine has no realm, and this server was part of one\n  \
     hint: restore the engine from a backup, or use an empty data directory";
@@ -171,11 +252,11 @@ fn new_record(plan: &RealmPlan) -> Result<RealmRecord, JoinError> {
     let speed = plan.clock_speed.filter(|speed| *speed > 1);
     let clock = speed.map(|speed| RealmClock { origin: created, speed });
     let (identity, completeness) = (Seed(identity), RealmCompleteness::Complete);
-    Ok(RealmRecord { identity, created, format: FORMAT, restores: 0, clock, completeness })
+    Ok(RealmRecord { identity, created, format: FORMAT, restores: 0, history: None, clock, completeness })
 }
 
 /// The clock of a realm, the same on all its servers.
-fn clock(record: &RealmRecord, plan: &RealmPlan) -> Result<Clock, JoinError> {
+pub(super) fn clock(record: &RealmRecord, plan: &RealmPlan) -> Result<Clock, JoinError> {
     let speed = record.clock.map_or(1, |clock| clock.speed);
     if let Some(wanted) = plan.clock_speed.filter(|wanted| *wanted != speed) {
         return Err(format!(

@@ -9,6 +9,7 @@
 
 use std::path::{Path, PathBuf};
 
+use forewarn_control::ControlState;
 use forewarn_lifecycle::{Cluster, Now, Steady};
 use forewarn_ownership::{BootId, ClockAnchor, ServerName};
 use forewarn_realm::{CallTimes, CancelOutcome, CommitError, ImportOutcome, Realm, RealmError};
@@ -130,9 +131,11 @@ async fn import(
     let imported = realm.import(found, &server, anchor, FORMAT).await;
     match imported.map_err(MigrationError::Interrupted)? {
         ImportOutcome::Imported => Ok(()),
-        ImportOutcome::Exists(_) => {
-            // Nothing of this journal is in the realm.
-            RealmMark::remove(directory)?;
+        ImportOutcome::Exists(record) => {
+            if record.identity != found.identity {
+                // Nothing of this journal is in the realm.
+                RealmMark::remove(directory)?;
+            }
             Err(exists(plan))
         }
     }
@@ -170,10 +173,14 @@ fn open(directory: &Path) -> Result<(Journal, Recovered), OpenError> {
     Journal::open(directory, &options)
 }
 
+/// Sum over all clusters.
+pub(super) fn count(state: &ControlState, of: fn(&Cluster) -> usize) -> usize {
+    state.clusters().map(|(_, cluster)| of(cluster.rules())).sum()
+}
+
 impl MigrationReport {
     fn of(found: &Recovered) -> Self {
-        let count =
-            |of: fn(&Cluster) -> usize| found.state.clusters().map(|(_, cluster)| of(cluster.rules())).sum();
+        let count = |of| count(&found.state, of);
         Self {
             clusters: found.state.clusters().count(),
             hosts: count(|cluster| cluster.hosts().count()),

@@ -52,7 +52,15 @@ async fn interrupt(directory: &Path, plan: &RealmPlan) {
     let mark = RealmMark { realm: SEED, instance: Seed([4; 16]), stage: RealmStage::Moving };
     mark.write(directory).unwrap();
     let (created, completeness) = (Moment(wall()), RealmCompleteness::Importing);
-    let record = RealmRecord { identity: SEED, created, format: 1, restores: 0, clock: None, completeness };
+    let record = RealmRecord {
+        identity: SEED,
+        created,
+        format: 1,
+        restores: 0,
+        history: None,
+        clock: None,
+        completeness,
+    };
     let realm = Realm::new(plan.engine.clone(), plan.keys.clone(), CallTimes::default());
     realm.join(record).await.unwrap();
 }

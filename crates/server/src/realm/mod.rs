@@ -4,6 +4,9 @@
 //! about it. The owner writes a batch to the log of the realm (etcd), then into its journal, and then publishes, replies
 //! and acts. Other servers copy the batch from the log and publish it; they send requests about the cluster to the owner.
 
+mod acceptance;
+#[cfg(test)]
+mod acceptance_tests;
 mod administration;
 mod archive;
 mod archives;
@@ -13,6 +16,7 @@ mod confirmation;
 mod content;
 mod copies;
 mod engine_check;
+mod former_copies;
 mod handle;
 mod join;
 mod log_keeper;
@@ -40,13 +44,14 @@ mod task;
 mod tests;
 mod view;
 
+pub use acceptance::{AcceptanceError, AcceptanceReport, RestoredRealm, StreamLoss};
 pub(crate) use administration::{RealmAdmin, RealmAdminError};
 pub(crate) use archive::ArchiveKeeper;
 pub(crate) use audit_search::SearchError;
 pub(crate) use confirmation::{Confirmations, StreamNumbers};
 pub use engine_check::UnsafeVersion;
 pub(crate) use handle::{PeerClients, RealmHandle};
-pub(crate) use join::{FORMAT, JoinedRealm, join};
+pub(crate) use join::{FORMAT, JoinedRealm, check_history, join};
 pub(crate) use log_keeper::LogKeeper;
 pub use migration::{MigrationError, MigrationReport, cancel_migration, migrate};
 pub(crate) use own_name::take_name;

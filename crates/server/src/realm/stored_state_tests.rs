@@ -59,7 +59,7 @@ async fn until_shortened(realm: &Realm, stream: Stream) {
 }
 
 /// The entries of a stream that a server has, as lines.
-async fn entries(control: &ControlHandle, stream: Stream) -> Vec<String> {
+pub(super) async fn entries(control: &ControlHandle, stream: Stream) -> Vec<String> {
     let (mut lines, mut after) = (Vec::new(), None);
     loop {
         let query = AuditQuery { stream: Some(stream), after, ..AuditQuery::default() };
@@ -73,7 +73,7 @@ async fn entries(control: &ControlHandle, stream: Stream) -> Vec<String> {
 }
 
 /// Waits until a server has all audit entries that another one has.
-async fn until_archived(server: &ControlHandle, other: &ControlHandle, stream: Stream) {
+pub(super) async fn until_archived(server: &ControlHandle, other: &ControlHandle, stream: Stream) {
     let expected = entries(other, stream).await;
     for _ in 0..600 {
         if entries(server, stream).await == expected {

@@ -79,23 +79,28 @@ pub(super) async fn server_with(
     TestServer { control, engine, is_new, directory }
 }
 
-async fn try_join_with(
-    directory: &TempDir,
-    engine: &SimulatedEngine,
-    (name, clock_speed): (&str, Option<u32>),
-    log_limits: LogLimits,
-) -> Result<(ControlHandle, bool), JoinError> {
-    let plan = RealmPlan {
-        clock_speed,
+/// The settings of a server.
+pub(super) fn plan_of(engine: &SimulatedEngine, name: &str) -> RealmPlan {
+    RealmPlan {
+        clock_speed: None,
         name: Name::new(name).unwrap(),
         engine: Engine::Simulated(engine.clone()),
         keys: Keyspace::new(KEYS).unwrap(),
         listen: "127.0.0.1:0".parse().unwrap(),
         advertise: None,
         zone: None,
-        log_limits,
+        log_limits: LogLimits::default(),
         compacts: true,
-    };
+    }
+}
+
+async fn try_join_with(
+    directory: &TempDir,
+    engine: &SimulatedEngine,
+    (name, clock_speed): (&str, Option<u32>),
+    log_limits: LogLimits,
+) -> Result<(ControlHandle, bool), JoinError> {
+    let plan = RealmPlan { clock_speed, log_limits, ..plan_of(engine, name) };
     let keep = Duration::from_secs(86_400);
     ControlHandle::join_realm(directory.path(), plan, Hypervisor::simulated(), keep).await
 }

@@ -8,7 +8,7 @@ use forewarn_testkit::{SOLO_FLEET, ServeDir, TestServer, wait_until};
 use rustix::process::Signal;
 use serde_json::Value;
 
-use super::site::{RealmSite, SERVERS, document};
+use super::site::{RealmSite, SERVERS};
 use super::{PollingMachine, end_all, write_until};
 
 /// Time of writing before a move, and after it.
@@ -31,7 +31,7 @@ fn others(name: &str) -> impl Iterator<Item = String> {
 }
 
 /// Waits until every server shows all servers as active.
-fn all_active(site: &RealmSite) {
+pub(super) fn all_active(site: &RealmSite) {
     for (_, server) in site.running() {
         wait_until("all servers are active", || {
             let listed = list(server);
@@ -68,7 +68,7 @@ fn while_writing<T>(site: &mut RealmSite, prefix: &str, work: impl FnOnce(&Realm
     (done, longest)
 }
 
-fn refused(server: &TestServer, words: &[&str]) -> String {
+pub(super) fn refused(server: &TestServer, words: &[&str]) -> String {
     let output = server.try_run(words);
     assert!(!output.status.success(), "{words:?}");
     String::from_utf8_lossy(&output.stderr).into_owned()
@@ -207,38 +207,6 @@ fn a_realm_is_described_on_every_server() {
     assert_eq!(server.run(&["server", "ls", "-o", "name"]), "s0\ns1\ns2\n");
     let table = server.run(&["cluster", "ls"]);
     assert!(table.starts_with("NAME") && table.contains("OWNER"), "{table}");
-}
-
-/// promise: D4
-#[test]
-fn a_restored_etcd_is_detected_and_machines_keep_their_documents() {
-    let Some(mut site) = RealmSite::start() else { return };
-    all_active(&site);
-    site.create_host(0, "before");
-    site.etcd.back_up();
-    site.create_host(1, "lost");
-    site.check_all();
-    let polling: Vec<_> =
-        site.running().map(|(_, server)| PollingMachine::start(server.metadata())).collect();
-    site.etcd.restore();
-    for (_, server) in site.running() {
-        server.wait_for_log("engine was restored from an older backup");
-    }
-    // A restart changes nothing.
-    end_all(polling);
-    site.servers[2].take().expect("it runs").kill();
-    site.start_server(2);
-    for (_, server) in site.running() {
-        let error = refused(server, &["host", "create", "after"]);
-        assert!(
-            error.contains("the engine was restored from an older backup") && error.contains("hint:"),
-            "{error}"
-        );
-        let shown = server.json(&["realm", "show"]);
-        assert!(shown["restored"].as_str().is_some_and(|why| why.contains("ends with batch")), "{shown}");
-        assert!(!server.try_run(&["health"]).status.success());
-        document(server);
-    }
 }
 
 #[test]

@@ -3,6 +3,7 @@
 mod audit_pages;
 mod clients;
 mod commands;
+mod restored;
 pub(crate) mod site;
 
 use std::net::SocketAddr;

@@ -52,6 +52,8 @@ pub(super) enum Reach {
 #[derive(Debug, Default)]
 pub(super) struct ClientFaults {
     pub(super) reach: Reach,
+    /// Transactions after which the client is cut off. None: it is not.
+    pub(super) left: Option<usize>,
     pub(super) queue: VecDeque<SimulatedFault>,
     pub(super) watch_queue: VecDeque<WatchFault>,
     pub(super) rates: Option<FaultRates>,
@@ -59,6 +61,15 @@ pub(super) struct ClientFaults {
 }
 
 impl ClientFaults {
+    /// Takes note of a transaction that comes next.
+    pub(super) fn count(&mut self) {
+        match &mut self.left {
+            None => {}
+            Some(0) => self.reach = Reach::Cut,
+            Some(left) => *left -= 1,
+        }
+    }
+
     /// The fault of the next transaction.
     pub(super) fn next(&mut self) -> Option<SimulatedFault> {
         if let Some(fault) = self.queue.pop_front() {

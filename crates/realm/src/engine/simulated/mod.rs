@@ -77,7 +77,8 @@ impl SimulatedEngine {
         Self { shared: Arc::clone(&self.shared), faults: Arc::default(), answers: AnswerTimes::new() }
     }
 
-    /// Another engine with the present content, as if restored from a backup: another cluster id.
+    /// Another engine with the present content, as if restored from a backup: another cluster id, and all
+    /// leases have ended since.
     #[must_use]
     pub fn restored(&self) -> Self {
         Self::with_store(self.shared.lock().restored())
@@ -102,6 +103,11 @@ impl SimulatedEngine {
     pub fn cut(&self) {
         self.lock_faults().reach = Reach::Cut;
         self.shared.announce();
+    }
+
+    /// Cuts this client off after that many transactions, reads among them, as if its process were killed.
+    pub fn cut_after(&self, transactions: usize) {
+        self.lock_faults().left = Some(transactions);
     }
 
     /// Lets this client reach the engine again, and ends all of its faults.
@@ -181,6 +187,7 @@ impl SimulatedEngine {
     ) -> Result<TransactionAnswer, EngineError> {
         // Others get their turn, as they do while a real engine works.
         tokio::task::yield_now().await;
+        self.lock_faults().count();
         self.check_reach()?;
         let fault = self.lock_faults().next();
         let apply = || {

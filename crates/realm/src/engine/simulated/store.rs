@@ -51,7 +51,9 @@ impl SimulatedStore {
     }
 
     pub(super) fn restored(&self) -> Self {
-        Self { cluster_id: self.cluster_id + 1, ..self.clone() }
+        let mut restored = Self { cluster_id: self.cluster_id + 1, ..self.clone() };
+        self.leases.keys().for_each(|lease| restored.end_lease(*lease));
+        restored
     }
 
     pub(super) fn revision(&self) -> Revision {

@@ -1,7 +1,7 @@
 //! The realm key, secrets, and engines that were restored.
 
 use forewarn_control::Stream;
-use forewarn_realm::{EngineMemory, Joined, RealmCompleteness, RealmRecord, RestoreEvidence};
+use forewarn_realm::{EngineMemory, Joined, RealmCompleteness, RealmHistory, RealmRecord, RestoreEvidence};
 use forewarn_types::{Moment, Name, Seed, Timestamp};
 
 use crate::engines::TestEngine;
@@ -14,6 +14,7 @@ fn record(number: u8) -> RealmRecord {
         created,
         format: 1,
         restores: 0,
+        history: None,
         clock: None,
         completeness: RealmCompleteness::Complete,
     }
@@ -56,13 +57,27 @@ pub async fn an_older_engine_is_detected(engine: &TestEngine) {
     assert!(status.revision >= heads.revision.min(status.revision));
     let known = EngineMemory {
         cluster_id: Some(status.cluster_id),
+        history: Some(RealmHistory::default()),
         archived: [(world.stream, 1), (Stream::Shared, 8)].into(),
     };
-    assert_eq!(known.check(&status, &heads), Ok(()));
-    assert_eq!(EngineMemory::default().check(&status, &heads), Ok(()));
+    let record = record(1);
+    assert_eq!(known.check(&status, Some(&record), &heads), Ok(()));
+    assert_eq!(EngineMemory::default().check(&status, Some(&record), &heads), Ok(()));
     let later = EngineMemory { archived: [(world.stream, 2)].into(), ..known.clone() };
     let (stream, archived, found) = (world.stream, 2, 1);
-    assert_eq!(later.check(&status, &heads), Err(RestoreEvidence::OlderHead { stream, archived, found }));
+    assert_eq!(
+        later.check(&status, Some(&record), &heads),
+        Err(RestoreEvidence::OlderHead { stream, archived, found })
+    );
     let other = EngineMemory { cluster_id: Some(status.cluster_id + 1), ..known };
-    assert!(matches!(other.check(&status, &heads), Err(RestoreEvidence::OtherCluster { .. })));
+    assert!(matches!(other.check(&status, Some(&record), &heads), Err(RestoreEvidence::OtherCluster { .. })));
+    // A restore that was accepted counts before everything else, and one that is forgotten too.
+    let accepted = RealmRecord { restores: 1, history: Some(Seed([1; 16])), ..record };
+    assert_eq!(other.check(&status, Some(&accepted), &heads), Err(RestoreEvidence::Accepted));
+    let after = EngineMemory { history: Some(accepted.history()), ..later };
+    let forgotten = RestoreEvidence::OtherHistory { known: 1, found: 0 };
+    assert_eq!(after.check(&status, Some(&record), &heads), Err(forgotten));
+    let elsewhere = RealmRecord { history: Some(Seed([2; 16])), ..accepted };
+    let other = RestoreEvidence::OtherHistory { known: 1, found: 1 };
+    assert_eq!(after.check(&status, Some(&elsewhere), &heads), Err(other));
 }

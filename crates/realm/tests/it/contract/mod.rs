@@ -1,5 +1,6 @@
 //! The contract of streams, the same on every engine.
 
+pub mod acceptance;
 mod appends;
 mod damage;
 pub mod following;
@@ -33,6 +34,8 @@ macro_rules! contracts {
 }
 
 contracts! {
+    acceptance::an_accepted_state_continues_with_other_ids_and_later_documents,
+    acceptance::servers_are_listed_by_their_keys,
     appends::batches_are_read_as_they_were_committed,
     appends::the_next_owner_continues_the_stream,
     appends::the_last_entries_are_rewritten,

@@ -15,7 +15,7 @@ pub async fn trim(owned: &mut OwnedStream, upto: u64) {
 }
 
 /// The records of a random history of a cluster.
-fn history(runner: &mut TestRunner, id: u32) -> Vec<Record> {
+pub fn history(runner: &mut TestRunner, id: u32) -> Vec<Record> {
     let (layout, operations) = (layouts(), random_operations()).new_tree(runner).unwrap().current();
     let mut world = build(&layout);
     operations.iter().for_each(|operation| world.happen(operation));

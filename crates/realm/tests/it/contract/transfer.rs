@@ -44,7 +44,8 @@ fn journal(directory: &TempDir) {
 async fn interrupt_import(realm: &Realm, recovered: &Recovered) {
     let (identity, created) = (recovered.identity, Moment(recovered.created));
     let completeness = RealmCompleteness::Importing;
-    let importing = RealmRecord { identity, created, format: 1, restores: 0, clock: None, completeness };
+    let importing =
+        RealmRecord { identity, created, format: 1, restores: 0, history: None, clock: None, completeness };
     realm.join(importing).await.unwrap();
     drop(World::new(cluster(9)).create(realm, "a").await);
 }

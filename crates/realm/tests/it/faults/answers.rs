@@ -13,7 +13,7 @@ use tokio::time::timeout;
 
 use crate::contract::shared;
 use crate::engines::TestEngine;
-use crate::world::{World, cluster, committed, owned, server, time_at};
+use crate::world::{World, cluster, committed, owned, realm_record, server, time_at};
 
 const LOSSES: [SimulatedFault; 3] =
     [SimulatedFault::LostAnswer, SimulatedFault::LostRequest, SimulatedFault::Delayed];
@@ -232,10 +232,14 @@ async fn a_restored_engine_is_told_from_the_former_one() {
     let restored = Realm::new(Engine::Simulated(backup), realm.keys().clone(), *realm.times());
     let memory = EngineMemory {
         cluster_id: Some(realm.engine_status().await.unwrap().cluster_id),
+        history: None,
         archived: [(world.stream, 2)].into(),
     };
     let (status, heads) = (restored.engine_status().await.unwrap(), restored.heads().await.unwrap());
-    assert!(matches!(memory.check(&status, &heads), Err(RestoreEvidence::OtherCluster { .. })));
+    assert!(matches!(
+        memory.check(&status, Some(&realm_record()), &heads),
+        Err(RestoreEvidence::OtherCluster { .. })
+    ));
     let position = world.position(2);
     let (stream, known, found) = (world.stream, 2, 1);
     let older = RealmError::Older { stream, known, found };
