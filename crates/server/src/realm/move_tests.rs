@@ -3,8 +3,8 @@
 use forewarn_control::{ClusterId, ControlError, ServerStateWord, Stream};
 use forewarn_lifecycle::Name;
 use forewarn_realm::{
-    ArchivedNumbers, CallTimes, Engine, Keyspace, MoveOutcome, OwnedStream, Realm, ServerName, SimulatedEngine,
-    StreamTime, TakeoverOutcome,
+    ArchivedNumbers, CallTimes, Engine, Keyspace, MoveOutcome, OwnedStream, Realm, ServerName,
+    SimulatedEngine, StreamTime, TakeoverOutcome,
 };
 
 use super::tests::{TestServer, host, hosts, names, server, server_in, until};
