@@ -16,7 +16,7 @@ use super::site::{RealmSite, SERVERS, event, poll};
 const READ_MAX: Duration = Duration::from_secs(60);
 
 /// Sends a request to the socket of a server.
-fn connect(site: &RealmSite, server: usize, line: &str, fields: &str) -> BufReader<UnixStream> {
+pub(super) fn connect(site: &RealmSite, server: usize, line: &str, fields: &str) -> BufReader<UnixStream> {
     let mut stream = UnixStream::connect(site.places[server].file("api.sock")).expect("it listens");
     stream.set_read_timeout(Some(READ_MAX)).expect("a timeout");
     let request = format!("{line} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{fields}\r\n");
@@ -39,8 +39,12 @@ fn ask(site: &RealmSite, server: usize, line: &str, fields: &str) -> (u16, Strin
     let mut answer = head(&mut reader);
     // A server that closes the connection after the head is fine.
     drop(reader.read_to_string(&mut answer));
-    let status = answer.split(' ').nth(1).and_then(|status| status.parse().ok());
-    (status.expect("a status"), answer)
+    (status_of(&answer).expect("a status"), answer)
+}
+
+/// The status of an answer.
+pub(super) fn status_of(answer: &str) -> Option<u16> {
+    answer.split(' ').nth(1).and_then(|status| status.parse().ok())
 }
 
 /// A client of the event stream, which goes on at another server with its last id.

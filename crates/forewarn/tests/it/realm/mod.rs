@@ -3,6 +3,7 @@
 mod clients;
 mod commands;
 pub(crate) mod site;
+mod stopped;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
