@@ -36,6 +36,7 @@ mod receipts;
 mod record;
 pub mod refusal;
 pub mod request;
+mod request_context;
 pub mod resource_id;
 pub mod resources;
 mod rows;

@@ -76,3 +76,6 @@ pub const CLUSTER_RECEIPTS_BYTES_MAX: usize = 1024 * 1024;
 
 /// Time for which a receipt is stored, on the steady clock.
 pub const RECEIPT_KEPT_FOR: Duration = Duration::from_hours(24);
+
+/// Time for which the receipt of a request that another server has forwarded without a key is stored.
+pub(crate) const FORWARDED_RECEIPT_KEPT_FOR: Duration = Duration::from_hours(1);

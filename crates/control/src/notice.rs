@@ -10,7 +10,7 @@ use std::time::Duration;
 use forewarn_lifecycle::{Change, Cluster, Command, Exposure, MaintenanceId, Now, Steady, Timestamp};
 
 use crate::audit::{AuditEntry, Chain, NewAuditEntry, moved};
-use crate::receipts::{NewReceipt, StoredResponse};
+use crate::receipts::{NewReceipt, ReceiptContent};
 use crate::record::{ClusterEntry, Entry, Record};
 use crate::request::Reply;
 use crate::state::ClusterState;
@@ -88,11 +88,10 @@ impl MovedTimes {
 
     /// The receipt with the new times, if it shows a time that has moved.
     fn receipt_with_new_times(&self, receipt: &NewReceipt) -> Option<NewReceipt> {
-        let former = serde_json::from_slice::<Outcome>(&receipt.answer.0).ok()?;
-        let mut outcome = former.clone();
-        self.show_in(&mut outcome);
-        let answer = StoredResponse(serde_json::to_vec(&outcome).unwrap_or_default().into());
-        (outcome != former).then(|| NewReceipt { answer, ..receipt.clone() })
+        let former = ReceiptContent::read(&receipt.answer)?;
+        let mut content = former.clone();
+        self.show_in(&mut content.outcome);
+        (content != former).then(|| NewReceipt { answer: content.into_stored(), ..receipt.clone() })
     }
 
     /// Seals audit entries again, from the first that shows a time which has moved. `before` is the end of the log

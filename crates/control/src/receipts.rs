@@ -7,19 +7,28 @@
 //! Callers share the room. When it is full, the caller that has the most loses its oldest receipt. So the quota of a
 //! caller is its share: the room divided by the number of callers that have receipts. A caller within its quota loses
 //! nothing, whatever the others do; one that is over it has room as long as the others leave it.
+//!
+//! Requests that a server of a realm has forwarded without a key have receipts too: those of one caller of their own,
+//! so that they take no room from the keys of operators. Such a request is repeated within a minute, or not at all.
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use forewarn_lifecycle::paged::{PagedMap, PagedSet};
 use forewarn_lifecycle::{BadRows, Steady};
+use serde::{Deserialize, Serialize};
 
 use crate::limits::{
-    ANSWER_BYTES_MAX, BY_BYTES_MAX, CLUSTER_RECEIPTS_BYTES_MAX, CLUSTER_RECEIPTS_MAX, KEY_BYTES_MAX,
-    RECEIPT_KEPT_FOR, RECEIPTS_BYTES_MAX, RECEIPTS_MAX,
+    ANSWER_BYTES_MAX, BY_BYTES_MAX, CLUSTER_RECEIPTS_BYTES_MAX, CLUSTER_RECEIPTS_MAX,
+    FORWARDED_RECEIPT_KEPT_FOR, KEY_BYTES_MAX, RECEIPT_KEPT_FOR, RECEIPTS_BYTES_MAX, RECEIPTS_MAX,
 };
 use crate::refusal::Refusal;
 use crate::rows::check_number_known;
+use crate::view::Outcome;
+
+/// The caller of receipts of forwarded requests. No other caller has this name.
+pub(crate) const FORWARDED: &str = "forwarded";
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Receipt {
@@ -49,6 +58,16 @@ pub struct NewReceipt {
 /// The bytes of a response. `Debug` does not show them: they may be confidential. Copies share them.
 #[derive(Clone, PartialEq, Eq)]
 pub struct StoredResponse(pub Arc<[u8]>);
+
+/// A response as a receipt has it, in JSON.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ReceiptContent {
+    #[serde(flatten)]
+    pub(crate) outcome: Outcome,
+    /// Name of the operation that a transaction has opened.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) operation: Option<String>,
+}
 
 /// The receipts of one cluster, or of the shared state, by number: the oldest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -96,9 +115,32 @@ impl fmt::Debug for StoredResponse {
     }
 }
 
+impl ReceiptContent {
+    /// Reads the content of a receipt. None if another version has written something else.
+    pub(crate) fn read(stored: &StoredResponse) -> Option<Self> {
+        serde_json::from_slice(&stored.0).ok()
+    }
+
+    /// The content as it is stored. Of many events that are too long for a receipt, only the number of changes is left.
+    pub(crate) fn into_stored(mut self) -> StoredResponse {
+        let bytes = |content: &Self| serde_json::to_vec(content).unwrap_or_default();
+        let mut written = bytes(&self);
+        if written.len() > ANSWER_BYTES_MAX {
+            let Outcome { events, unnotified, starts, .. } = &mut self.outcome;
+            (*events, *unnotified, *starts) = (Vec::new(), Vec::new(), Vec::new());
+            written = bytes(&self);
+        }
+        StoredResponse(written.into())
+    }
+}
+
 impl Receipt {
     fn is_fresh(&self, now: Steady) -> bool {
-        now.since(self.at) < RECEIPT_KEPT_FOR
+        now.since(self.at) < self.kept_for()
+    }
+
+    fn kept_for(&self) -> Duration {
+        if self.by == FORWARDED { FORWARDED_RECEIPT_KEPT_FOR } else { RECEIPT_KEPT_FOR }
     }
 
     fn bytes(&self) -> usize {
@@ -146,12 +188,19 @@ impl Receipts {
         let number = self.next;
         self.next = self.next.saturating_add(1);
         self.put(number, Receipt { by, key, fingerprint, at, answer });
-        while let Some((&oldest, _)) = self.kept.first().filter(|(_, oldest)| !oldest.is_fresh(at)) {
-            self.remove(oldest);
+        while let Some(old) = self.first_old(at) {
+            self.remove(old);
         }
         while let Some(largest) = self.largest_if_full(room) {
             self.remove_oldest_of(&largest);
         }
+    }
+
+    /// The first receipt that is too old: of all callers, or of forwarded requests.
+    fn first_old(&self, now: Steady) -> Option<u64> {
+        let is_old = |number: &u64| self.kept.get(number).is_some_and(|receipt| !receipt.is_fresh(now));
+        let first = self.kept.first().map(|(number, _)| *number).filter(is_old);
+        first.or_else(|| self.callers.get(FORWARDED)?.numbers.first().copied().filter(is_old))
     }
 
     fn put(&mut self, number: u64, receipt: Receipt) {
@@ -352,5 +401,40 @@ mod tests {
         assert_eq!(receipts.kept.len(), CLUSTER_RECEIPTS_MAX);
         assert!(receipts.find("socket", "0", Steady::START).is_none());
         assert!(receipts.find("socket", "1", Steady::START).is_some());
+    }
+
+    /// promise: C2
+    #[test]
+    fn forwarded_requests_take_no_receipt_of_a_caller_within_its_share() {
+        let mut receipts = Receipts::default();
+        let share = RECEIPTS_MAX / 2;
+        for number in 0..share {
+            keep(&mut receipts, receipt_of("token web", &number.to_string(), 0, 300));
+        }
+        for number in 0..2 * RECEIPTS_MAX {
+            keep(&mut receipts, receipt_of(FORWARDED, &number.to_string(), 0, 300));
+        }
+        for number in 0..share {
+            let found = receipts.find("token web", &number.to_string(), Steady::START);
+            assert!(found.is_some(), "{number}");
+        }
+        let last = (2 * RECEIPTS_MAX - 1).to_string();
+        assert!(receipts.find(FORWARDED, &last, Steady::START).is_some());
+    }
+
+    #[test]
+    fn forwarded_requests_give_their_room_back_before_the_keys_of_callers_are_old() {
+        let mut receipts = Receipts::default();
+        keep(&mut receipts, receipt_of("token web", "k", 0, 1));
+        for number in 0..3 {
+            keep(&mut receipts, receipt_of(FORWARDED, &number.to_string(), 1, 1));
+        }
+        let hour = Steady::START.plus(FORWARDED_RECEIPT_KEPT_FOR).plus(Duration::from_millis(1));
+        assert!(receipts.find(FORWARDED, "2", hour).is_none());
+        assert!(receipts.find("token web", "k", hour).is_some());
+        keep(&mut receipts, receipt_of("token web", "l", hour.millis(), 1));
+        assert_eq!(receipts.size().0, 2);
+        let day = Steady::START.plus(RECEIPT_KEPT_FOR);
+        assert!(receipts.find("token web", "k", day).is_none());
     }
 }

@@ -4,13 +4,13 @@
 //! it rejects anything that it does not describe exactly.
 
 use forewarn_lifecycle::{Change, Command, HostId, MaintenanceId, Name, Now, Report, Target, Timestamp};
-use forewarn_types::{Span, base64url};
+use forewarn_types::Span;
 use forewarn_url::Url;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 
-use crate::access::Permit;
 use crate::command::{ClockChange, NamedCommand};
 use crate::placement::ScaleSetCommand;
+use crate::request_context::present;
 use crate::resource_id::GroupId;
 use crate::resources::{Body, Link, Operation};
 use crate::shared::{
@@ -18,6 +18,8 @@ use crate::shared::{
 };
 use crate::stream::{ClusterId, Stream};
 use crate::view::Outcome;
+
+pub use crate::request_context::{ForwardId, HostNames, ITSELF, IdempotencyKey, PermitCheck, RequestContext};
 
 /// A request to one cluster, or to the state that clusters share. It is carried out completely or not at all.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,6 +46,16 @@ impl Request {
         match self {
             Self::Cluster(_, request) => request.once(),
             Self::Shared(request) => request.once(),
+        }
+    }
+
+    /// Returns true if the request can be sent again after a lost answer: it is carried out once, or its repetition
+    /// changes nothing.
+    #[must_use]
+    pub fn is_repeatable(&self) -> bool {
+        match self {
+            Self::Cluster(_, request) => request.is_repeatable(),
+            Self::Shared(request) => request.once().is_some(),
         }
     }
 }
@@ -128,6 +140,22 @@ impl ClusterRequest {
         commands >= LARGE_COMMANDS_MIN
     }
 
+    /// The caller of a request of an operator, and its conditions.
+    pub fn context_mut(&mut self) -> Option<&mut RequestContext> {
+        match self {
+            Self::Commands(CommandBatch { context, .. })
+            | Self::ScaleSet { context, .. }
+            | Self::Transaction { context, .. } => Some(context),
+            Self::Rules(_)
+            | Self::Report { .. }
+            | Self::Suspend { .. }
+            | Self::Remind { .. }
+            | Self::Sweep
+            | Self::AdvanceWebhooks(_)
+            | Self::Close { .. } => None,
+        }
+    }
+
     fn once(&self) -> Option<&IdempotencyKey> {
         match self {
             Self::Commands(CommandBatch { context, .. })
@@ -140,6 +168,24 @@ impl ClusterRequest {
             | Self::Remind { .. }
             | Self::Sweep
             | Self::AdvanceWebhooks(_) => None,
+        }
+    }
+
+    fn is_repeatable(&self) -> bool {
+        match self {
+            Self::Commands(CommandBatch { context, .. })
+            | Self::ScaleSet { context, .. }
+            | Self::Transaction { context, .. } => context.has_receipt(),
+            // Those of machines.
+            Self::Rules(command) => {
+                matches!(command, Command::Approve { .. } | Command::Enrol(_) | Command::Polled(_))
+            }
+            Self::Report { .. }
+            | Self::Suspend { .. }
+            | Self::Remind { .. }
+            | Self::Sweep
+            | Self::AdvanceWebhooks(_)
+            | Self::Close { .. } => true,
         }
     }
 }
@@ -206,90 +252,6 @@ impl SharedRequest {
 pub struct CommandBatch {
     pub commands: Vec<NamedCommand>,
     pub context: RequestContext,
-}
-
-/// The caller of a request, and its conditions.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct RequestContext {
-    /// The caller: `token NAME`, `socket`, `anyone`, or `forewarn` itself. The audit log shows it.
-    pub by: String,
-    /// Number of the token of the caller. The token must be valid when the request is decided.
-    #[serde(deserialize_with = "Option::deserialize")]
-    pub token: Option<u32>,
-    /// The permit that the commands are checked against. No permit means no check: a message says so, or is rejected.
-    #[serde(deserialize_with = "Option::deserialize")]
-    pub permit: Option<PermitCheck>,
-    /// Number of the audit entry of which this request is a continuation: it gets no entry of its own.
-    #[serde(deserialize_with = "Option::deserialize")]
-    pub because: Option<u64>,
-    /// The key that makes the request safe to repeat.
-    #[serde(deserialize_with = "Option::deserialize")]
-    pub once: Option<IdempotencyKey>,
-    /// Revision of the cluster for which the request was planned. If the cluster has another one, the request is
-    /// refused.
-    #[serde(deserialize_with = "Option::deserialize")]
-    pub if_revision: Option<u64>,
-    /// The request as the audit log shows it, where the commands were derived from it.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
-    pub asked: Option<serde_json::Value>,
-    /// Refuse the request if no machine gets notice of an event.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub require_notice: bool,
-}
-
-/// A permit, and the origin of the host names in the commands that are checked against it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct PermitCheck {
-    pub permit: Permit,
-    /// The origin of host names.
-    pub hosts: HostNames,
-}
-
-/// The origin of the host names in commands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum HostNames {
-    /// The caller has named them: it must be allowed to know them.
-    FromCaller,
-    /// The server has chosen them.
-    ChosenHere,
-}
-
-/// A key that makes a request safe to repeat.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct IdempotencyKey {
-    pub key: String,
-    /// A hash of the request: a different request needs a different key.
-    #[serde(with = "base64url")]
-    pub fingerprint: [u8; 32],
-}
-
-/// The caller of requests that the server makes by itself.
-pub const ITSELF: &str = "forewarn";
-
-impl Permit {
-    /// The context of a request with this permit. The token is checked again when the request is decided.
-    #[must_use]
-    pub fn context(&self) -> RequestContext {
-        RequestContext { by: self.by.clone(), token: self.token, ..RequestContext::default() }
-    }
-}
-
-impl Default for RequestContext {
-    fn default() -> Self {
-        Self {
-            by: ITSELF.to_owned(),
-            token: None,
-            permit: None,
-            because: None,
-            once: None,
-            if_revision: None,
-            asked: None,
-            require_notice: false,
-        }
-    }
 }
 
 impl From<Vec<NamedCommand>> for CommandBatch {
@@ -423,9 +385,4 @@ pub struct TransactionOutcome {
     /// The operation, if one was wanted.
     #[serde(deserialize_with = "Option::deserialize")]
     pub operation: Option<Operation>,
-}
-
-/// Reads a value that is present, `null` too: `null` and no value differ in the audit log.
-fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<serde_json::Value>, D::Error> {
-    serde_json::Value::deserialize(deserializer).map(Some)
 }

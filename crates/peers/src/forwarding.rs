@@ -25,7 +25,7 @@ impl ForwardOutcome {
     pub fn may_repeat(&self, request: &Request) -> bool {
         match self {
             Self::NotSent(_) | Self::NotOwner(_) => true,
-            Self::Unknown(_) => request.once().is_some(),
+            Self::Unknown(_) => request.is_repeatable(),
             Self::Answered(_) => false,
         }
     }

@@ -58,7 +58,7 @@ pub use limits::{
 pub use listener::PeerListener;
 pub use message::{
     AskedTenants, AuditQuery, HeardTenants, Heartbeat, MovedStream, NotOwner, OwnedStream, ReceivedRequest,
-    ServerDuty,
+    SeenNumbers, ServerDuty,
 };
 pub use peer::Peer;
 pub use peer_client::PeerClient;

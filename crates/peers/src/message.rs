@@ -55,6 +55,9 @@ pub type AskedTenants = BTreeMap<Stream, BTreeSet<TenantId>>;
 /// Milliseconds since the last polls of tenants of clusters.
 pub type HeardTenants = BTreeMap<Stream, BTreeMap<TenantId, u64>>;
 
+/// Numbers of batches that a server has published, of some streams.
+pub type SeenNumbers = BTreeMap<Stream, u64>;
+
 /// The willingness of a server to own streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ServerDuty {
@@ -78,6 +81,8 @@ pub struct OwnedStream {
 pub struct ReceivedRequest {
     /// The term in which the sender believes this server to be the owner.
     pub term: u64,
+    /// The batches that the sender has published. The answer must not come from an earlier state.
+    pub seen: SeenNumbers,
     /// The request. It must be answered here: a request is forwarded once.
     pub request: Request,
 }
@@ -88,6 +93,7 @@ pub struct ReceivedRequest {
 pub(crate) struct OutgoingRequest<'a> {
     term: u64,
     hops: u8,
+    seen: &'a SeenNumbers,
     request: &'a Request,
 }
 
@@ -97,6 +103,7 @@ pub(crate) struct OutgoingRequest<'a> {
 pub(crate) struct IncomingRequest {
     term: u64,
     hops: u8,
+    seen: SeenNumbers,
     request: Request,
 }
 
@@ -146,15 +153,16 @@ pub(crate) struct RejectedMessage {
 }
 
 impl<'a> OutgoingRequest<'a> {
-    pub(crate) fn new(term: u64, request: &'a Request) -> Self {
-        Self { term, hops: HOPS, request }
+    pub(crate) fn new(term: u64, seen: &'a SeenNumbers, request: &'a Request) -> Self {
+        Self { term, hops: HOPS, seen, request }
     }
 }
 
 impl IncomingRequest {
     /// The request, unless it was forwarded more than once.
     pub(crate) fn received(self) -> Option<ReceivedRequest> {
-        (self.hops == HOPS).then_some(ReceivedRequest { term: self.term, request: self.request })
+        let Self { term, hops, seen, request } = self;
+        (hops == HOPS).then_some(ReceivedRequest { term, seen, request })
     }
 }
 
@@ -209,11 +217,12 @@ mod tests {
     #[test]
     fn a_request_is_forwarded_once() {
         let request = Request::Cluster(ClusterId(1), ClusterRequest::Sweep);
-        let mut json = serde_json::to_value(OutgoingRequest::new(4, &request)).unwrap();
+        let seen = SeenNumbers::from([(Stream::Shared, 3), (Stream::Cluster(ClusterId(1)), 7)]);
+        let mut json = serde_json::to_value(OutgoingRequest::new(4, &seen, &request)).unwrap();
         let read = |json: &serde_json::Value| {
             serde_json::from_value::<IncomingRequest>(json.clone()).unwrap().received()
         };
-        assert_eq!(read(&json), Some(ReceivedRequest { term: 4, request }));
+        assert_eq!(read(&json), Some(ReceivedRequest { term: 4, seen, request }));
         json["hops"] = json!(2);
         assert_eq!(read(&json), None);
         json["more"] = json!(1);

@@ -16,7 +16,7 @@ use crate::forwarding::ForwardOutcome;
 use crate::identity::PeerIdentity;
 use crate::limits::{PeerLimits, REQUEST_BYTES_MAX, SEARCH_BYTES_MAX, SMALL_BYTES_MAX};
 use crate::message::{
-    AuditQuery, MOVED, MovedStream, NotOwner, OutgoingRequest, REQUEST, RejectedMessage, SEARCH,
+    AuditQuery, MOVED, MovedStream, NotOwner, OutgoingRequest, REQUEST, RejectedMessage, SEARCH, SeenNumbers,
 };
 use crate::peer::Peer;
 use crate::pool::ConnectionPool;
@@ -50,9 +50,10 @@ impl PeerClient {
         self.searches.disconnect();
     }
 
-    /// Forwards a request to the server, which is believed to own its stream in that term.
-    pub async fn forward(&self, term: u64, request: &Arc<Request>) -> ForwardOutcome {
-        let body = match encode_request(term, request).await {
+    /// Forwards a request to the server, which is believed to own its stream in that term. It answers once it has the
+    /// batches that this server has seen. Dropping the future gives the answer up: the request may be carried out.
+    pub async fn forward(&self, term: u64, seen: SeenNumbers, request: &Arc<Request>) -> ForwardOutcome {
+        let body = match encode_request(term, seen, request).await {
             Ok(body) => body,
             Err(error) => return ForwardOutcome::NotSent(error),
         };
@@ -110,8 +111,8 @@ impl PeerClient {
     }
 }
 
-async fn encode_request(term: u64, request: &Arc<Request>) -> Result<Bytes, PeerError> {
-    let encode_on = move |request: &Request| encode(&OutgoingRequest::new(term, request));
+async fn encode_request(term: u64, seen: SeenNumbers, request: &Arc<Request>) -> Result<Bytes, PeerError> {
+    let encode_on = move |request: &Request| encode(&OutgoingRequest::new(term, &seen, request));
     let encoded = if is_large(request) {
         let request = Arc::clone(request);
         let encoding = tokio::task::spawn_blocking(move || encode_on(&request));

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use forewarn_control::request::SharedRequest;
+use forewarn_control::request::{Reply, SharedRequest};
 use forewarn_control::shared::SharedState;
 use forewarn_control::{
     AuditEntry, Chain, ClusterId, ClusterState, ControlError, ControlState, Decision, Effect, Entry,
@@ -152,6 +152,8 @@ impl SharedDriver {
             jammed: &BTreeSet::new(),
         };
         match decide_shared(&self.state, &environment, &request) {
+            // It may be refused because of a decision that is not durable yet.
+            Err(error) if !self.batch.is_empty() => self.batch.add(request, reply, Err(error)),
             Err(error) => drop(reply.send(Err(error))),
             Ok(Decision { state, records, effects, audit, audit_end, reply: result }) => {
                 (self.state, self.audit_end) = (state, audit_end);
@@ -161,8 +163,7 @@ impl SharedDriver {
                 self.batch.records.extend(records);
                 self.batch.audit.extend(audit);
                 self.batch.effects.extend(effects);
-                self.batch.requests.push(*request);
-                self.batch.pending.replies.push((reply, Ok(result)));
+                self.batch.add(request, reply, Ok(result));
             }
         }
     }
@@ -188,7 +189,7 @@ impl SharedDriver {
     /// Commits the batch: first durable, then published and answered.
     async fn commit(&mut self) {
         let mut batch = std::mem::take(&mut self.batch);
-        if batch.records.is_empty() && batch.audit.is_empty() {
+        if batch.is_empty() {
             return batch.finish();
         }
         match self.journal.shared_number().await.map(|number| number.cmp(&self.state.log_number())) {
@@ -468,6 +469,16 @@ impl SharedDriver {
 }
 
 impl SharedBatch {
+    /// Returns true if there is nothing to write.
+    fn is_empty(&self) -> bool {
+        self.records.is_empty() && self.audit.is_empty()
+    }
+
+    fn add(&mut self, request: Box<SharedRequest>, reply: ReplySender, result: Result<Reply, ControlError>) {
+        self.requests.push(*request);
+        self.pending.replies.push((reply, result));
+    }
+
     fn finish(self) {
         // The callers may have gone.
         self.recorded.into_iter().for_each(|reply| reply.send(Ok(())).unwrap_or_default());

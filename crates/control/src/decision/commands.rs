@@ -35,7 +35,7 @@ impl ClusterDraft<'_> {
             return Ok(Reply::Repeated(outcome));
         }
         self.draft.check_revision(context)?;
-        Ok(Reply::Outcome(self.carry_out_for(commands, single.transpose()?, context)?))
+        self.carry_out_once(commands, single.transpose()?, context)
     }
 
     /// Turns a change of a scale set into commands, and carries them out.
@@ -56,7 +56,7 @@ impl ClusterDraft<'_> {
         let commands = command.commands(rules)?;
         let single = self.resolve_single(&commands);
         self.check_permit(&commands, single.as_ref(), context)?;
-        Ok(Reply::Outcome(self.carry_out_for(&commands, single.transpose()?, context)?))
+        self.carry_out_once(&commands, single.transpose()?, context)
     }
 
     /// Resolves a command that is alone in its request: the permit, the audit entry and the decision use the same
@@ -68,6 +68,18 @@ impl ClusterDraft<'_> {
     }
 
     /// Carries out commands of a caller, with an entry of the audit log and a receipt.
+    fn carry_out_once(
+        &mut self,
+        commands: &[NamedCommand],
+        single: Option<Resolved>,
+        context: &RequestContext,
+    ) -> Result<Reply, ControlError> {
+        let outcome = self.carry_out_for(commands, single, context)?;
+        self.keep_receipt(context, &outcome, None)?;
+        Ok(Reply::Outcome(outcome))
+    }
+
+    /// Carries out commands of a caller, with an entry of the audit log.
     pub(super) fn carry_out_for(
         &mut self,
         commands: &[NamedCommand],
@@ -87,9 +99,7 @@ impl ClusterDraft<'_> {
         let (rules, permit) = (self.rules(), context.permit.as_ref());
         let sees = |tenant| permit.is_none_or(|check| check.permit.sees(rules, tenant));
         let outcome = outcome(rules, self.now(), changes, &sees);
-        let outcome = Outcome { changes: outcome.changes + own, entry, ..outcome };
-        self.keep_receipt(context, &outcome)?;
-        Ok(outcome)
+        Ok(Outcome { changes: outcome.changes + own, entry, ..outcome })
     }
 
     /// Carries out commands one after the other; the first may be resolved already. Returns the number of changes

@@ -21,6 +21,10 @@ impl ClusterDraft<'_> {
         context: &RequestContext,
     ) -> Result<Reply, ControlError> {
         check_token(self.shared, self.now(), context)?;
+        // A request that was carried out has changed the revision.
+        if let Some(repeated) = self.receipt_of_transaction(context)? {
+            return Ok(Reply::Transacted(repeated));
+        }
         self.draft.check_revision(context)?;
         let Transaction { commands, writes, asked, operation } = transaction;
         self.check_room(writes)?;
@@ -33,6 +37,7 @@ impl ClusterDraft<'_> {
         writes.iter().try_for_each(|write| self.write_resource(write))?;
         let open = |about: &String| self.open_operation((about, context.token), &outcome.work);
         let operation = operation.as_ref().map(open).transpose()?;
+        self.keep_receipt(&context, &outcome, operation.as_ref())?;
         Ok(Reply::Transacted(TransactionOutcome { outcome, operation }))
     }
 

@@ -37,5 +37,6 @@ mod starts;
 #[allow(unreachable_pub, reason = "shared by the modules of this test")]
 mod streams;
 mod trail;
+mod transactions;
 mod views;
 mod webhooks;

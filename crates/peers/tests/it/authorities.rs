@@ -5,7 +5,9 @@ use std::time::SystemTime;
 
 use forewarn_control::ClusterId;
 use forewarn_control::request::{ClusterRequest, Request};
-use forewarn_peers::{CertificateError, CredentialFiles, ForwardOutcome, PeerIdentity, RealmAuthority};
+use forewarn_peers::{
+    CertificateError, CredentialFiles, ForwardOutcome, PeerIdentity, RealmAuthority, SeenNumbers,
+};
 use rcgen::ExtendedKeyUsagePurpose::{ClientAuth, ServerAuth};
 
 use crate::raw_client::AnyAuthority;
@@ -59,12 +61,18 @@ async fn an_operator_may_give_files() {
     let a = TestServer::start(PeerIdentity::of_files(name("a"), files("a")).unwrap(), unavailable).await;
     let b = TestServer::start(PeerIdentity::of_files(name("b"), files("b")).unwrap(), unavailable).await;
     let request = Request::Cluster(ClusterId::DEFAULT, ClusterRequest::Sweep).into();
-    assert!(matches!(a.client(&b).forward(1, &request).await, ForwardOutcome::Answered(_)));
+    assert!(matches!(
+        a.client(&b).forward(1, SeenNumbers::new(), &request).await,
+        ForwardOutcome::Answered(_)
+    ));
     // Files that no longer fit leave the old ones in use.
     fs::write(path("b.key"), "no key").unwrap();
     let error = b.identity.reload().unwrap_err();
     assert!(error.to_string().starts_with("no key in ") && error.to_string().contains("b.key"), "{error}");
-    assert!(matches!(a.client(&b).forward(1, &request).await, ForwardOutcome::Answered(_)));
+    assert!(matches!(
+        a.client(&b).forward(1, SeenNumbers::new(), &request).await,
+        ForwardOutcome::Answered(_)
+    ));
     let swapped = CredentialFiles { key: path("a.key"), ..files("b") };
     let error = PeerIdentity::of_files(name("b"), swapped).unwrap_err();
     assert!(matches!(error, CertificateError::Unusable(_)), "{error}");

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use forewarn_control::ClusterId;
 use forewarn_control::request::{ClusterRequest, Request};
-use forewarn_peers::{ForwardOutcome, Peer, PeerClient, PeerError, PeerIdentity};
+use forewarn_peers::{ForwardOutcome, Peer, PeerClient, PeerError, PeerIdentity, SeenNumbers};
 use rcgen::ExtendedKeyUsagePurpose::{ClientAuth, ServerAuth};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -22,7 +22,7 @@ fn sweep() -> Arc<Request> {
 /// Forwards a request, which fails in the handshake. Returns the reasons of both sides, if the listener has one.
 async fn rejected(identity: &Arc<PeerIdentity>, peer: Peer, server: &TestServer) -> (String, Option<String>) {
     let client = PeerClient::new(peer, Arc::clone(identity), patient());
-    let outcome = client.forward(1, &sweep()).await;
+    let outcome = client.forward(1, SeenNumbers::new(), &sweep()).await;
     let ForwardOutcome::NotSent(PeerError::Handshake(reason)) = outcome else { panic!("{outcome:?}") };
     let noted = server.handler.rejections.wait(1, |_| true).await;
     assert_eq!(server.handler.requests.count(|_| true), 0);
@@ -86,7 +86,7 @@ async fn a_server_with_another_name_is_rejected() {
     assert!(noted.unwrap().contains("received fatal alert"));
     // A name that no certificate has.
     let client = PeerClient::new(Peer { name: name("C"), ..b.peer() }, realm.identity("a"), patient());
-    let outcome = client.forward(1, &sweep()).await;
+    let outcome = client.forward(1, SeenNumbers::new(), &sweep()).await;
     let ForwardOutcome::NotSent(PeerError::Handshake(reason)) = outcome else { panic!("{outcome:?}") };
     assert!(reason.starts_with("not a name for a server: C"), "{reason}");
 }
@@ -161,6 +161,6 @@ async fn bytes_that_are_not_tls_are_rejected_and_others_are_served() {
         let noted = b.handler.rejections.wait(number + 1, |_| true).await;
         assert!(!noted.reason.is_empty() && noted.from.ip().is_loopback());
     }
-    let outcome = a.client(&b).forward(1, &sweep()).await;
+    let outcome = a.client(&b).forward(1, SeenNumbers::new(), &sweep()).await;
     assert!(matches!(outcome, ForwardOutcome::Answered(_)), "{outcome:?}");
 }

@@ -7,7 +7,7 @@ use forewarn_control::ClusterId;
 use forewarn_control::request::{ClusterRequest, Request, RequestContext, ResourceWrite, Transaction};
 use forewarn_control::resources::Body;
 use forewarn_peers::{
-    ForwardOutcome, ListenerLimits, PeerError, REQUEST_BYTES_MAX, ReceivedRequest, RequestAnswer,
+    ForwardOutcome, ListenerLimits, PeerError, REQUEST_BYTES_MAX, ReceivedRequest, RequestAnswer, SeenNumbers,
 };
 use tokio::net::TcpStream;
 use tokio_rustls::client::TlsStream;
@@ -42,8 +42,8 @@ async fn a_request_may_be_large_but_not_too_large() {
     let (a, b) = (realm.server("a").await, TestServer::start(realm.identity("b"), answer).await);
     let client = a.client(&b);
     let fits = request_of(REQUEST_BYTES_MAX / 4 * 3 - 4_096);
-    assert!(matches!(client.forward(1, &fits).await, ForwardOutcome::Answered(_)));
-    let outcome = client.forward(1, &request_of(REQUEST_BYTES_MAX / 4 * 3)).await;
+    assert!(matches!(client.forward(1, SeenNumbers::new(), &fits).await, ForwardOutcome::Answered(_)));
+    let outcome = client.forward(1, SeenNumbers::new(), &request_of(REQUEST_BYTES_MAX / 4 * 3)).await;
     let ForwardOutcome::NotSent(PeerError::TooLarge { bytes, max }) = outcome else { panic!("{outcome:?}") };
     assert!(bytes > max && max == REQUEST_BYTES_MAX);
     assert_eq!(b.handler.requests.count(|_| true), 1);
@@ -102,7 +102,7 @@ async fn a_handler_that_takes_too_long_leaves_the_outcome_unknown() {
     let a = realm.server("a").await;
     let b = TestServer::start_with(realm.identity("b"), unavailable, limits, address).await;
     b.handler.holds_requests.send_replace(true);
-    let outcome = a.client(&b).forward(1, &request_of(1)).await;
+    let outcome = a.client(&b).forward(1, SeenNumbers::new(), &request_of(1)).await;
     let reason = "the answer takes too long".to_owned();
     assert_eq!(outcome, ForwardOutcome::Unknown(PeerError::Rejected { status: 504, reason }));
 }
@@ -115,8 +115,11 @@ async fn there_are_only_so_many_connections() {
     let (a, c) = (realm.server("a").await, realm.server("c").await);
     let b = TestServer::start_with(realm.identity("b"), unavailable, limits, address).await;
     let client = a.client(&b);
-    assert!(matches!(client.forward(1, &request_of(1)).await, ForwardOutcome::Answered(_)));
-    let outcome = c.client(&b).forward(1, &request_of(1)).await;
+    assert!(matches!(
+        client.forward(1, SeenNumbers::new(), &request_of(1)).await,
+        ForwardOutcome::Answered(_)
+    ));
+    let outcome = c.client(&b).forward(1, SeenNumbers::new(), &request_of(1)).await;
     assert!(matches!(outcome, ForwardOutcome::NotSent(PeerError::Handshake(_))), "{outcome:?}");
     assert_eq!(b.handler.rejections.wait(1, |_| true).await.reason, "too many connections");
 }
@@ -133,7 +136,8 @@ async fn malformed_messages_are_rejected_with_a_reason() {
     };
     let get = |target: &str| format!("GET {target} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
     let heartbeat = serde_json::to_string(&b.handler.state()).unwrap();
-    let hops = |hops: u8| format!(r#"{{"term":1,"hops":{hops},"request":{{"Cluster":[0,"Sweep"]}}}}"#);
+    let hops =
+        |hops: u8| format!(r#"{{"term":1,"hops":{hops},"seen":{{}},"request":{{"Cluster":[0,"Sweep"]}}}}"#);
     let cases = [
         (post("/peer/v1/request", "{}"), 400, "missing field `term`"),
         (post("/peer/v1/request", "not JSON"), 400, "expected"),
@@ -158,7 +162,7 @@ async fn a_handler_that_fails_leaves_the_outcome_unknown() {
     let realm = Realm::new();
     let fails = |_: &ReceivedRequest| -> RequestAnswer { panic!("a handler that fails in a test") };
     let (a, b) = (realm.server("a").await, TestServer::start(realm.identity("b"), fails).await);
-    let outcome = a.client(&b).forward(1, &request_of(1)).await;
+    let outcome = a.client(&b).forward(1, SeenNumbers::new(), &request_of(1)).await;
     assert!(
         matches!(outcome, ForwardOutcome::Unknown(PeerError::Rejected { status: 500, .. })),
         "{outcome:?}"

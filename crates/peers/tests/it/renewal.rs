@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use forewarn_control::ClusterId;
 use forewarn_control::request::{ClusterRequest, Request};
-use forewarn_peers::{CertificateError, ForwardOutcome, PeerIdentity};
+use forewarn_peers::{CertificateError, ForwardOutcome, PeerIdentity, SeenNumbers};
 
 use crate::raw_client::connect;
 use crate::support::{Realm, TestServer, name, unavailable};
@@ -33,7 +33,7 @@ fn counted(
 
 async fn is_answered(client: &forewarn_peers::PeerClient) -> bool {
     let request = Request::Cluster(ClusterId::DEFAULT, ClusterRequest::Sweep).into();
-    matches!(client.forward(1, &request).await, ForwardOutcome::Answered(_))
+    matches!(client.forward(1, SeenNumbers::new(), &request).await, ForwardOutcome::Answered(_))
 }
 
 /// The certificate that a listener shows to a new connection.

@@ -4,16 +4,16 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use forewarn_control::request::{
-    ClusterRequest, CommandBatch, IdempotencyKey, Reply, Request, RequestContext,
+    ClusterRequest, CommandBatch, ForwardId, IdempotencyKey, Reply, Request, RequestContext,
 };
 use forewarn_control::shared::SharedState;
 use forewarn_control::{
     ClusterId, ControlError, Environment, HypervisorKind, NamedCommand, Stream, decide_in_cluster,
 };
-use forewarn_lifecycle::{Now, Seed};
+use forewarn_lifecycle::{Approver, Command, HostId, MachineId, Now, Seed, TenantId};
 use forewarn_peers::{
     ForwardOutcome, HandlerUnavailable, MovedStream, NotOwner, Peer, PeerClient, PeerError, PeerLimits,
-    ReceivedRequest, RequestAnswer,
+    ReceivedRequest, RequestAnswer, SeenNumbers,
 };
 use serde_json::json;
 use tokio::net::TcpListener;
@@ -63,9 +63,11 @@ async fn a_forwarded_request_is_answered_as_a_direct_one() {
     let refused = commands(vec![command(json!({ "command": "restart", "machine": "nobody" }))]);
     for request in [admission(), refused, admission()] {
         let direct = decide(&request);
-        let ForwardOutcome::Answered(forwarded) = client.forward(7, &request).await else { panic!() };
+        let seen = SeenNumbers::from([(Stream::Shared, 3), (Stream::Cluster(ClusterId::DEFAULT), 5)]);
+        let outcome = client.forward(7, seen.clone(), &request).await;
+        let ForwardOutcome::Answered(forwarded) = outcome else { panic!("{outcome:?}") };
         assert_eq!(*forwarded, direct);
-        let received = ReceivedRequest { term: 7, request: (*request).clone() };
+        let received = ReceivedRequest { term: 7, seen, request: (*request).clone() };
         assert_eq!(b.handler.requests.wait(1, |_| true).await, (name("a"), received));
     }
     assert!(decide(&admission()).is_ok_and(|reply| matches!(reply, Reply::Outcome(_))));
@@ -78,7 +80,7 @@ async fn a_server_that_does_not_own_the_stream_says_who_does() {
     for not_owner in [NotOwner { owner: Some(name("c")), term: 8 }, NotOwner { owner: None, term: 0 }] {
         let answer = RequestAnswer::NotOwner(not_owner.clone());
         let b = TestServer::start(realm.identity("b"), move |_| answer.clone()).await;
-        let outcome = a.client(&b).forward(7, &admission()).await;
+        let outcome = a.client(&b).forward(7, SeenNumbers::new(), &admission()).await;
         assert_eq!(outcome, ForwardOutcome::NotOwner(not_owner));
         assert!(outcome.may_repeat(&admission()));
     }
@@ -89,7 +91,7 @@ async fn a_server_that_is_not_available_has_changed_nothing() {
     let realm = Realm::new();
     let answer = |_: &ReceivedRequest| RequestAnswer::Unavailable(HandlerUnavailable("starting".to_owned()));
     let (a, b) = (realm.server("a").await, TestServer::start(realm.identity("b"), answer).await);
-    let outcome = a.client(&b).forward(7, &admission()).await;
+    let outcome = a.client(&b).forward(7, SeenNumbers::new(), &admission()).await;
     let reason = PeerError::Rejected { status: 503, reason: "starting".to_owned() };
     assert_eq!(outcome, ForwardOutcome::NotSent(reason));
 }
@@ -105,15 +107,24 @@ async fn a_connection_that_breaks_leaves_the_outcome_unknown() {
         handler.requests.wait(1, |_| true).await;
         b.end().await;
     };
-    let (outcome, ()) = tokio::join!(client.forward(7, &request), breaking);
+    let (outcome, ()) = tokio::join!(client.forward(7, SeenNumbers::new(), &request), breaking);
     assert!(matches!(outcome, ForwardOutcome::Unknown(PeerError::BrokenOff(_))), "{outcome:?}");
     assert!(!outcome.may_repeat(&request), "without a key it might be carried out twice");
     let once = IdempotencyKey { key: "k".to_owned(), fingerprint: [7; 32] };
-    let context = RequestContext { once: Some(once), ..RequestContext::default() };
-    let batch = ClusterRequest::Commands(CommandBatch { commands: Vec::new(), context });
-    assert!(outcome.may_repeat(&Request::Cluster(ClusterId::DEFAULT, batch)));
+    let with_key = RequestContext { once: Some(once), ..RequestContext::default() };
+    let with_id = RequestContext { forwarded: Some(ForwardId([7; 16])), ..RequestContext::default() };
+    for context in [with_key, with_id] {
+        let batch = ClusterRequest::Commands(CommandBatch { commands: Vec::new(), context });
+        assert!(outcome.may_repeat(&Request::Cluster(ClusterId::DEFAULT, batch)));
+    }
+    // A machine may repeat its approval in any case.
+    let (tenant, by) = (TenantId(0), Approver::Machine(MachineId(0)));
+    let approve = ClusterRequest::Rules(Command::Approve { tenant, events: Vec::new(), by });
+    assert!(outcome.may_repeat(&Request::Cluster(ClusterId::DEFAULT, approve)));
+    let removal = ClusterRequest::Rules(Command::RemoveHost(HostId(0)));
+    assert!(!outcome.may_repeat(&Request::Cluster(ClusterId::DEFAULT, removal)));
     // Nobody listens there now.
-    let outcome = client.forward(7, &request).await;
+    let outcome = client.forward(7, SeenNumbers::new(), &request).await;
     assert!(matches!(outcome, ForwardOutcome::NotSent(PeerError::Unreachable(_))), "{outcome:?}");
     assert!(outcome.may_repeat(&request));
 }
@@ -126,14 +137,14 @@ async fn an_answer_that_takes_too_long_leaves_the_outcome_unknown() {
     let limits = PeerLimits { answer, ..patient() };
     let client = PeerClient::new(b.peer(), Arc::clone(&a.identity), limits);
     b.handler.holds_requests.send_replace(true);
-    let outcome = client.forward(7, &admission()).await;
+    let outcome = client.forward(7, SeenNumbers::new(), &admission()).await;
     assert_eq!(outcome, ForwardOutcome::Unknown(PeerError::TimedOut(answer)));
     // A server that nobody accepts connections of has received nothing.
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let peer = Peer { name: name("b"), address: silent.local_addr().unwrap().to_string() };
     let limits = PeerLimits { handshake: answer, ..patient() };
     let client = PeerClient::new(peer, Arc::clone(&a.identity), limits);
-    let outcome = client.forward(7, &admission()).await;
+    let outcome = client.forward(7, SeenNumbers::new(), &admission()).await;
     assert_eq!(outcome, ForwardOutcome::NotSent(PeerError::TimedOut(answer)));
 }
 
@@ -143,14 +154,14 @@ async fn a_client_goes_on_after_its_server_was_restarted() {
     let (a, b) = (realm.server("a").await, TestServer::start(realm.identity("b"), owner).await);
     let (client, address) = (a.client(&b), b.address);
     let answered = |outcome: ForwardOutcome| matches!(outcome, ForwardOutcome::Answered(_));
-    assert!(answered(client.forward(1, &admission()).await));
+    assert!(answered(client.forward(1, SeenNumbers::new(), &admission()).await));
     b.end().await;
     let limits = forewarn_peers::ListenerLimits::default();
     let b = TestServer::start_with(realm.identity("b"), owner, limits, address).await;
     // The first request may have been sent on the connection that broke.
-    let outcome = client.forward(1, &admission()).await;
+    let outcome = client.forward(1, SeenNumbers::new(), &admission()).await;
     if let ForwardOutcome::Unknown(_) = &outcome {
-        assert!(answered(client.forward(1, &admission()).await));
+        assert!(answered(client.forward(1, SeenNumbers::new(), &admission()).await));
     } else {
         assert!(answered(outcome));
     }
@@ -175,7 +186,11 @@ async fn requests_in_flight_have_connections_of_their_own() {
         b.handler.holds_requests.send_replace(false);
     };
     let outcomes = async {
-        tokio::join!(client.forward(1, &request), client.forward(1, &request), client.forward(1, &request))
+        tokio::join!(
+            client.forward(1, SeenNumbers::new(), &request),
+            client.forward(1, SeenNumbers::new(), &request),
+            client.forward(1, SeenNumbers::new(), &request)
+        )
     };
     let ((first, second, third), ()) = tokio::join!(outcomes, watching);
     for outcome in [first, second, third] {
@@ -195,13 +210,34 @@ async fn a_request_does_not_wait_forever_for_others() {
     let request = admission();
     let second = async {
         b.handler.requests.wait(1, |_| true).await;
-        let outcome = client.forward(1, &request).await;
+        let outcome = client.forward(1, SeenNumbers::new(), &request).await;
         b.handler.holds_requests.send_replace(false);
         outcome
     };
-    let (first, second) = tokio::join!(client.forward(1, &request), second);
+    let (first, second) = tokio::join!(client.forward(1, SeenNumbers::new(), &request), second);
     assert_eq!(second, ForwardOutcome::NotSent(PeerError::Busy));
     assert!(matches!(first, ForwardOutcome::Answered(_)), "{first:?}");
+}
+
+/// An owner that hangs must not take the connections of those who have given it up.
+#[tokio::test]
+async fn a_request_that_is_given_up_leaves_its_connection_to_others() {
+    let realm = Realm::new();
+    let (a, b) = (realm.server("a").await, TestServer::start(realm.identity("b"), owner).await);
+    let client = PeerClient::new(b.peer(), Arc::clone(&a.identity), PeerLimits { in_flight: 1, ..patient() });
+    b.handler.holds_requests.send_replace(true);
+    let request = admission();
+    tokio::select! {
+        outcome = client.forward(1, SeenNumbers::new(), &request) => panic!("the owner hangs: {outcome:?}"),
+        _ = b.handler.requests.wait(1, |_| true) => {}
+    }
+    let second = client.forward(1, SeenNumbers::new(), &request);
+    let watching = async {
+        b.handler.requests.wait(2, |_| true).await;
+        b.handler.holds_requests.send_replace(false);
+    };
+    let (second, ()) = tokio::join!(second, watching);
+    assert!(matches!(second, ForwardOutcome::Answered(_)), "{second:?}");
 }
 
 #[tokio::test]
@@ -217,7 +253,7 @@ async fn a_request_is_carried_out_even_if_the_caller_hangs_up() {
     b.handler.holds_requests.send_replace(true);
     let (client, request) = (a.client(&b), admission());
     tokio::select! {
-        _ = client.forward(5, &request) => panic!("the handler hangs"),
+        _ = client.forward(5, SeenNumbers::new(), &request) => panic!("the handler hangs"),
         _ = b.handler.requests.wait(1, |_| true) => {}
     }
     drop(client);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use forewarn_control::ClusterId;
 use forewarn_control::request::{ClusterRequest, Request};
-use forewarn_peers::ForwardOutcome;
+use forewarn_peers::{ForwardOutcome, SeenNumbers};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
@@ -17,7 +17,7 @@ async fn a_listener_that_stops_answers_requests_in_flight() {
     // A connection without a request does not delay the end.
     let (client, idle) = (a.client(&b), a.client(&b));
     let request = Arc::new(Request::Cluster(ClusterId::DEFAULT, ClusterRequest::Sweep));
-    assert!(matches!(idle.forward(1, &request).await, ForwardOutcome::Answered(_)));
+    assert!(matches!(idle.forward(1, SeenNumbers::new(), &request).await, ForwardOutcome::Answered(_)));
     b.handler.holds_requests.send_replace(true);
     let stopping = async {
         b.handler.requests.wait(2, |_| true).await;
@@ -26,7 +26,7 @@ async fn a_listener_that_stops_answers_requests_in_flight() {
         timeout(DEADLINE, refused).await.expect("in time");
         b.handler.holds_requests.send_replace(false);
     };
-    let (outcome, ()) = tokio::join!(client.forward(1, &request), stopping);
+    let (outcome, ()) = tokio::join!(client.forward(1, SeenNumbers::new(), &request), stopping);
     assert!(matches!(outcome, ForwardOutcome::Answered(_)), "{outcome:?}");
     timeout(DEADLINE, &mut b.listener).await.expect("in time").unwrap();
 }

@@ -200,7 +200,9 @@ impl ControlHandle {
         match request {
             Request::Cluster(id, request) => match &self.parts.realm {
                 None => self.link(id)?.request(request).await,
-                Some(realm) => realm.request(&self.link(id)?, id, request).await,
+                Some(realm) => {
+                    realm.request(&self.parts.context.broadcasts, &self.link(id)?, id, request).await
+                }
             },
             Request::Shared(SharedRequest::Administer {
                 change: Administration::RemoveCluster(cluster),

@@ -29,6 +29,11 @@ pub(super) struct Batch {
 }
 
 impl Batch {
+    /// Returns true if there is nothing to write.
+    pub(super) fn is_empty(&self) -> bool {
+        self.records.is_empty() && self.audit.is_empty()
+    }
+
     /// Takes an effect of a record.
     pub(super) fn add(&mut self, effect: Effect) {
         match effect {

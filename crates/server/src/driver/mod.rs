@@ -21,6 +21,8 @@ mod publication;
 #[cfg(test)]
 mod realm_tests;
 mod recovery;
+#[cfg(test)]
+mod refusal_tests;
 mod shown;
 mod task;
 #[cfg(test)]
@@ -255,6 +257,8 @@ impl Driver {
                 // The caller of a refused request may use the groups in another cluster: they are released first.
                 self.batch.pending.replies.push((reply, result));
             }
+            // It may be refused because of a decision that is not durable yet.
+            Err(error) if !self.batch.is_empty() => self.batch.pending.replies.push((reply, Err(error))),
             Err(error) => drop(reply.send(Err(error))),
             result => self.batch.pending.replies.push((reply, result)),
         }

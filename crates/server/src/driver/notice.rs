@@ -31,7 +31,7 @@ impl Driver {
     /// Writes a batch. Announcements that become durable with less than their minimum notice get another time in the
     /// next commit, and again if that commit is slow too.
     pub(super) async fn make_durable(&mut self, batch: &mut Batch) -> Result<(), CommitError> {
-        if batch.records.is_empty() && batch.audit.is_empty() {
+        if batch.is_empty() {
             return Ok(());
         }
         let unread: Vec<_> = self.unread.union(&batch.announced).copied().collect();

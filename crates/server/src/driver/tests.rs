@@ -45,7 +45,7 @@ struct Delays {
 }
 
 impl SlowDisk {
-    fn new(clock: Clock) -> Self {
+    pub(super) fn new(clock: Clock) -> Self {
         let (commits, publications, heads) = <(Mutex<_>, Mutex<_>, Mutex<_>)>::default();
         let (hang, is_full) = (Mutex::default(), AtomicBool::new(false));
         Self(Some(Arc::new(Delays { clock, commits, publications, heads, hang, is_full })))
@@ -67,7 +67,7 @@ impl SlowDisk {
     }
 
     /// Makes every further commit fail.
-    fn fill(&self) {
+    pub(super) fn fill(&self) {
         self.0.as_ref().unwrap().is_full.store(true, Ordering::Relaxed);
     }
 

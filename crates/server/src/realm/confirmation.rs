@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use forewarn_control::{ControlError, Stream};
+use forewarn_control::{ClusterId, ClusterState, ControlError, Stream};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::broadcasts::Broadcasts;
@@ -53,17 +53,33 @@ impl Confirmations {
         let (reply, numbers) = oneshot::channel();
         self.waiting.send(reply).await.map_err(|_| ControlError::Unavailable)?;
         let numbers = numbers.await.ok().flatten().ok_or(ControlError::Unavailable)?;
-        let mut commits = broadcasts.commits.subscribe();
-        let copied = async {
-            while !contains(&broadcasts.snapshot.load(), &numbers) {
-                if commits.changed().await.is_err() {
-                    return Err(ControlError::Unavailable);
-                }
-            }
-            Ok(())
-        };
-        tokio::time::timeout(COPY_WAIT, copied).await.unwrap_or(Err(ControlError::Unavailable))
+        wait_for_copy(broadcasts, &numbers).await
     }
+}
+
+/// Waits until the published state contains the batches up to these numbers.
+pub(super) async fn wait_for_copy(
+    broadcasts: &Broadcasts,
+    numbers: &StreamNumbers,
+) -> Result<(), ControlError> {
+    let mut commits = broadcasts.commits.subscribe();
+    let copied = async {
+        while !contains(&broadcasts.snapshot.load(), numbers) {
+            if commits.changed().await.is_err() {
+                return Err(ControlError::Unavailable);
+            }
+        }
+        Ok(())
+    };
+    tokio::time::timeout(COPY_WAIT, copied).await.unwrap_or(Err(ControlError::Unavailable))
+}
+
+/// The numbers of the published state about a cluster, and of the shared state.
+pub(super) fn published_numbers(broadcasts: &Broadcasts, cluster: ClusterId) -> StreamNumbers {
+    let snapshot = broadcasts.snapshot.load();
+    let number = snapshot.state.cluster(cluster).map(ClusterState::log_number);
+    let number = number.map(|number| (Stream::Cluster(cluster), number));
+    number.into_iter().chain([(Stream::Shared, snapshot.state.shared().log_number())]).collect()
 }
 
 /// Returns true if a snapshot contains the batches up to these numbers.

@@ -6,22 +6,26 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use forewarn_control::request::{ClusterRequest, IdempotencyKey, Reply, Request};
+use forewarn_control::request::{ClusterRequest, ForwardId, Reply, Request};
 use forewarn_control::{ClusterId, ControlError};
 use forewarn_lifecycle::Name;
-use forewarn_peers::{ForwardOutcome, PeerClient};
+use forewarn_peers::{ForwardOutcome, PeerClient, SeenNumbers};
 use forewarn_realm::Realm;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::administration::RealmAdmin;
-use super::confirmation::Confirmations;
+use super::confirmation::{Confirmations, published_numbers};
 use super::owners::{ClusterOwner, Owners};
+use crate::broadcasts::Broadcasts;
 use crate::clusters::ClusterLink;
 
-/// Longest wait for an owner, and pause between two attempts.
+/// Longest wait until an owner takes a request, from the time at which it is known; pause between two attempts.
 const OWNER_WAIT: Duration = Duration::from_secs(3);
 const ATTEMPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// Time after which no further attempt begins. The receipt of a forwarded request is stored for much longer.
+const ATTEMPTS_MAX: Duration = Duration::from_secs(60);
 
 /// Longest wait for the decision of a driver of this server: about a request of a VM, and about one of an operator, which
 /// may be large.
@@ -48,15 +52,16 @@ impl RealmHandle {
     /// Sends a request to the owner of its cluster: here, or another server. While the owner changes, it waits.
     pub(crate) async fn request(
         &self,
+        broadcasts: &Broadcasts,
         link: &ClusterLink,
         id: ClusterId,
-        request: ClusterRequest,
+        mut request: ClusterRequest,
     ) -> Result<Reply, ControlError> {
-        let request = with_key(request)?;
         let mut owners = self.owners.clone();
-        let deadline = Instant::now() + OWNER_WAIT;
+        let mut wait = OwnerWait::begin();
         loop {
             let owner = owners.borrow_and_update().get(&id).cloned();
+            wait.follow(owner.as_ref());
             let answer = match owner {
                 Some(owner) if owner.server == self.own => {
                     match tokio::time::timeout(decision_wait(&request), link.request(request.clone())).await {
@@ -66,13 +71,20 @@ impl RealmHandle {
                         Err(_) => Some(Err(ControlError::Unavailable)),
                     }
                 }
-                Some(owner) => self.forward(&owner, Arc::new(Request::Cluster(id, request.clone()))).await,
+                Some(owner) => {
+                    give_id(&mut request)?;
+                    let request = Arc::new(Request::Cluster(id, request.clone()));
+                    let seen = published_numbers(broadcasts, id);
+                    self.forward(&owner, &mut owners, seen, &request).await
+                }
                 None => None,
             };
             if let Some(answer) = answer {
                 return answer;
             }
-            if Instant::now() >= deadline {
+            // There may be another owner since.
+            wait.follow(owners.borrow().get(&id));
+            if wait.is_over() {
                 return Err(ControlError::Unavailable);
             }
             // Either is a reason to try again.
@@ -80,21 +92,67 @@ impl RealmHandle {
         }
     }
 
-    /// Forwards a request. None if it was not carried out, or may be repeated.
+    /// Forwards a request. None if it was not carried out, or may be repeated. An owner that hangs is given up once
+    /// there is another one, but not before: a large request takes long at a healthy owner.
     async fn forward(
         &self,
         owner: &ClusterOwner,
-        request: Arc<Request>,
+        owners: &mut watch::Receiver<Arc<Owners>>,
+        seen: SeenNumbers,
+        request: &Arc<Request>,
     ) -> Option<Result<Reply, ControlError>> {
         let client = self.clients.load().get(&owner.server).cloned()?;
-        let outcome = client.forward(owner.term, &request).await;
-        let may_repeat = outcome.may_repeat(&request);
+        let answered = client.forward(owner.term, seen, request);
+        let outcome = if let Request::Cluster(id, _) = **request
+            && request.is_repeatable()
+        {
+            tokio::select! {
+                outcome = answered => outcome,
+                () = replaced(owners, id, owner.term) => return None,
+            }
+        } else {
+            answered.await
+        };
+        let may_repeat = outcome.may_repeat(request);
         match outcome {
             ForwardOutcome::Answered(answer) => Some(*answer),
             ForwardOutcome::NotSent(_) | ForwardOutcome::NotOwner(_) | ForwardOutcome::Unknown(_) => {
                 (!may_repeat).then_some(Err(ControlError::Unavailable))
             }
         }
+    }
+}
+
+/// The wait of a request until an owner takes it. A new owner has the whole time: the former one may have hung.
+struct OwnerWait {
+    term: u64,
+    until: Instant,
+    end: Instant,
+}
+
+impl OwnerWait {
+    fn begin() -> Self {
+        let now = Instant::now();
+        Self { term: 0, until: now + OWNER_WAIT, end: now + ATTEMPTS_MAX }
+    }
+
+    fn follow(&mut self, owner: Option<&ClusterOwner>) {
+        if let Some(owner) = owner.filter(|owner| owner.term > self.term) {
+            (self.term, self.until) = (owner.term, Instant::now() + OWNER_WAIT);
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        Instant::now() >= self.until.min(self.end)
+    }
+}
+
+/// Waits until a cluster has an owner of a later term.
+async fn replaced(owners: &mut watch::Receiver<Arc<Owners>>, id: ClusterId, term: u64) {
+    let is_later = |owners: &Arc<Owners>| owners.get(&id).is_some_and(|owner| owner.term > term);
+    if owners.wait_for(is_later).await.is_err() {
+        // The task of the realm has ended: nothing changes any more.
+        std::future::pending::<()>().await;
     }
 }
 
@@ -113,30 +171,11 @@ fn decision_wait(request: &ClusterRequest) -> Duration {
     }
 }
 
-/// The request with a key, so that it can be repeated after a lost answer.
-fn with_key(mut request: ClusterRequest) -> Result<ClusterRequest, ControlError> {
-    let context = match &mut request {
-        ClusterRequest::Commands(batch) => &mut batch.context,
-        ClusterRequest::ScaleSet { context, .. } | ClusterRequest::Transaction { context, .. } => context,
-        // Their repetition changes nothing.
-        ClusterRequest::Rules(_)
-        | ClusterRequest::Report { .. }
-        | ClusterRequest::Suspend { .. }
-        | ClusterRequest::Remind { .. }
-        | ClusterRequest::Sweep
-        | ClusterRequest::AdvanceWebhooks(_)
-        | ClusterRequest::Close { .. } => return Ok(request),
-    };
-    if context.once.is_none() {
-        context.once = Some(random_key()?);
-    }
-    Ok(request)
-}
-
-fn random_key() -> Result<IdempotencyKey, ControlError> {
-    let (mut name, mut fingerprint) = ([0; 16], [0; 32]);
-    getrandom::fill(&mut name).map_err(|_| ControlError::Unavailable)?;
-    getrandom::fill(&mut fingerprint).map_err(|_| ControlError::Unavailable)?;
-    let key = data_encoding::HEXLOWER.encode(&name);
-    Ok(IdempotencyKey { key: format!("forwarded-{key}"), fingerprint })
+/// Gives a request of an operator without a key an id, so that it can be repeated after a lost answer.
+fn give_id(request: &mut ClusterRequest) -> Result<(), ControlError> {
+    let Some(context) = request.context_mut().filter(|context| !context.has_receipt()) else { return Ok(()) };
+    let mut id = [0; 16];
+    getrandom::fill(&mut id).map_err(|_| ControlError::Unavailable)?;
+    context.forwarded = Some(ForwardId(id));
+    Ok(())
 }

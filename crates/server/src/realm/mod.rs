@@ -17,6 +17,8 @@ mod content;
 mod copies;
 mod engine_check;
 mod former_copies;
+#[cfg(test)]
+mod forwarding_tests;
 mod handle;
 mod join;
 mod log_keeper;

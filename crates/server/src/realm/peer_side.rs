@@ -10,7 +10,7 @@ use forewarn_peers::{
 
 use super::audit_lines::ArchiveLines;
 use super::audit_search::search_here;
-use super::confirmation::Confirmations;
+use super::confirmation::{Confirmations, wait_for_copy};
 use super::pending_moves::{RealmOrder, RealmOrders};
 use super::view::SharedView;
 use crate::broadcasts::Broadcasts;
@@ -33,14 +33,22 @@ impl PeerHandler for PeerSide {
         self.view.own_heartbeat(caller, &heartbeat.asked)
     }
 
-    async fn request(&self, _: &Name, ReceivedRequest { request, .. }: ReceivedRequest) -> RequestAnswer {
+    async fn request(&self, _: &Name, received: ReceivedRequest) -> RequestAnswer {
+        let ReceivedRequest { seen, request, .. } = received;
+        let unavailable = |reason: &str| RequestAnswer::Unavailable(HandlerUnavailable(reason.to_owned()));
         let Request::Cluster(id, request) = request else {
-            return RequestAnswer::Unavailable(HandlerUnavailable(
-                "every server writes the shared stream".to_owned(),
-            ));
+            return unavailable("every server writes the shared stream");
         };
+        // The sender has confirmed its copy: without this, a server that has lost the cluster and does not know it
+        // would refuse a request for a reason that is no longer true, and a new token would be unknown.
+        if wait_for_copy(&self.broadcasts, &seen).await.is_err() {
+            return unavailable("the copy of this server lacks batches");
+        }
         let Some(link) = self.clusters.get(id) else {
-            return RequestAnswer::Decided(Box::new(Err(ControlError::NoSuchCluster)));
+            // The driver of a new cluster starts after its name has been published.
+            let is_known = self.broadcasts.shared().cluster_name(id).is_some();
+            let unknown = || RequestAnswer::Decided(Box::new(Err(ControlError::NoSuchCluster)));
+            return if is_known { unavailable("the cluster starts") } else { unknown() };
         };
         match link.request(request).await {
             Err(ControlError::Elsewhere) => {

@@ -9,8 +9,8 @@ use std::time::Duration;
 use forewarn_control::ClusterId;
 use forewarn_control::Permit;
 use forewarn_control::request::{
-    Administration, ClusterRequest, CommandBatch, HostNames, IdempotencyKey, LinkTarget, PermitCheck,
-    Request, RequestContext, ResourceWrite, SharedRequest, Transaction,
+    Administration, ClusterRequest, CommandBatch, ForwardId, HostNames, IdempotencyKey, LinkTarget,
+    PermitCheck, Request, RequestContext, ResourceWrite, SharedRequest, Transaction,
 };
 use forewarn_control::resources::{Body, Link};
 use forewarn_control::shared::{TokenHash, WebhookCommand, WebhookDefinition};
@@ -123,10 +123,24 @@ fn contexts() -> BoxedStrategy<RequestContext> {
     });
     let numbers = (any::<Option<u32>>(), any::<Option<u64>>(), any::<Option<u64>>());
     let asked = (prop::option::of(values()), any::<bool>());
-    (texts(), numbers, prop::option::of(permit), prop::option::of(keys()), asked)
-        .prop_map(|(by, (token, because, if_revision), permit, once, (asked, require_notice))| {
-            RequestContext { by, token, permit, because, once, if_revision, asked, require_notice }
-        })
+    let names = (prop::option::of(keys()), any::<Option<[u8; 16]>>());
+    (texts(), numbers, prop::option::of(permit), names, asked)
+        .prop_map(
+            |(by, (token, because, if_revision), permit, (once, forwarded), (asked, require_notice))| {
+                let forwarded = forwarded.map(ForwardId);
+                RequestContext {
+                    by,
+                    token,
+                    permit,
+                    because,
+                    once,
+                    forwarded,
+                    if_revision,
+                    asked,
+                    require_notice,
+                }
+            },
+        )
         .boxed()
 }
 

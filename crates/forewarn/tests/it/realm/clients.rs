@@ -39,8 +39,12 @@ fn ask(site: &RealmSite, server: usize, line: &str, fields: &str) -> (u16, Strin
     let mut answer = head(&mut reader);
     // A server that closes the connection after the head is fine.
     drop(reader.read_to_string(&mut answer));
-    let status = answer.split(' ').nth(1).and_then(|status| status.parse().ok());
-    (status.expect("a status"), answer)
+    (status_of(&answer).expect("a status"), answer)
+}
+
+/// The status of an answer.
+pub(super) fn status_of(answer: &str) -> Option<u16> {
+    answer.split(' ').nth(1).and_then(|status| status.parse().ok())
 }
 
 /// A client of the event stream, which goes on at another server with its last id.

@@ -5,6 +5,7 @@ mod clients;
 mod commands;
 mod restored;
 pub(crate) mod site;
+mod stopped;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
