@@ -64,7 +64,7 @@ async fn queries_have_limits_of_their_own() {
         b.handler.searches.wait(2, |_| true).await;
         let answer = client.search(&query).await;
         // A request does not wait for queries.
-        let outcome = client.forward(1, &crate::requests::admission()).await;
+        let outcome = client.forward(1, Default::default(), &crate::requests::admission()).await;
         b.handler.holds_searches.send_replace(false);
         (answer, outcome)
     };
