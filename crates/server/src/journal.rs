@@ -3,27 +3,32 @@
 //! ```text
 //!   healthy ──append fails──▶ broken: nothing is decided, published state is still read
 //!      ▲                         │
-//!      └──reopened, replayed─────┘ with growing pauses
+//!      └──reopened, replayed─────┘ with pauses that grow until something is written
 //!         and written
 //! ```
 //!
 //! A driver holds the journal that it started with ([`StreamJournal`]). After a failure it cannot write before it gets
 //! the reopened journal together with the state that was replayed.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeMap;
 use std::ops::{Deref, RangeInclusive};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use forewarn_control::{AuditEntry, Chain, Record, Stream, StreamPosition};
 use forewarn_lifecycle::{Now, Seed};
 use forewarn_realm::{AuditMode, Batch, OwnerRecord, ServerName, SharedStream, StreamContent};
 use forewarn_store::{
-    AUDIT_RETENTION, AppendError, Appended, AuditCheck, AuditLogReader, CopyError, IfMissing, InstalledState,
-    Journal, Options, Reach, RecentLog, Recovered, StreamState, UnreadEntries,
+    AUDIT_RETENTION, AppendError, Appended, AuditCheck, AuditLogReader, CopyError, InstalledState, Journal,
+    Options, Reach, RecentLog, Recovered, StreamState,
 };
+use tokio::sync::oneshot::error::RecvError;
 use tokio::sync::{Mutex, oneshot};
 
 use crate::clock::Clock;
@@ -31,11 +36,8 @@ use crate::clock::Clock;
 use crate::driver::SlowDisk;
 use crate::long_work::run_long_work;
 use crate::realm_log::{CommitError, StreamLog};
+use crate::reopening::{Retry, open_and_write, open_copy};
 use crate::role::{RealmScope, Role};
-
-/// First and longest pause before the journal is reopened.
-const PAUSE_MIN: Duration = Duration::from_millis(100);
-const PAUSE_MAX: Duration = Duration::from_secs(30);
 
 /// Records and audit entries that take long to encode.
 const MANY_ITEMS_MIN: usize = 256;
@@ -107,11 +109,25 @@ struct OpenJournal {
     journal: Journal,
     /// The first error that a driver got.
     reported: OnceLock<String>,
+    /// A driver has written something since the opening.
+    is_used: AtomicBool,
 }
 
 impl OpenJournal {
     fn new(journal: Journal) -> Arc<Self> {
-        Arc::new(Self { journal, reported: OnceLock::new() })
+        Arc::new(Self { journal, reported: OnceLock::new(), is_used: AtomicBool::new(false) })
+    }
+}
+
+impl OpenJournal {
+    /// The outcome of a write.
+    fn written(
+        &self,
+        outcome: Result<Result<Appended, AppendError>, RecvError>,
+    ) -> Result<Appended, AppendError> {
+        let appended = outcome.unwrap_or(Err(AppendError::Closed))?;
+        self.is_used.store(true, Ordering::Relaxed);
+        Ok(appended)
     }
 }
 
@@ -121,12 +137,6 @@ impl Deref for OpenJournal {
     fn deref(&self) -> &Journal {
         &self.journal
     }
-}
-
-#[derive(Debug)]
-struct Retry {
-    at: Instant,
-    pause: Duration,
 }
 
 impl JournalHandle {
@@ -160,11 +170,10 @@ impl JournalHandle {
     }
 
     fn new(directory: Option<PathBuf>, journal: Journal) -> Self {
-        let retry = Retry { at: Instant::now(), pause: PAUSE_MIN };
         Self {
             directory,
             journal: Some(OpenJournal::new(journal)),
-            retry,
+            retry: Retry::new(),
             audit_keep: AUDIT_RETENTION,
             reached: None,
             shared: None,
@@ -214,10 +223,13 @@ impl JournalHandle {
     pub(crate) fn give_up(&mut self) {
         if let Some(journal) = self.journal.take() {
             self.reached = journal.reach();
+            if journal.is_used.load(Ordering::Relaxed) {
+                self.retry.reset();
+            }
             // The failure is known.
             drop(journal.close());
         }
-        self.wait();
+        self.retry.put_off();
     }
 
     /// Begins another journal in memory, whose audit log goes on from this one.
@@ -241,19 +253,13 @@ impl JournalHandle {
 
     /// Time until the journal is reopened. None if it works, or was in memory.
     pub(crate) fn until_retry(&self) -> Option<Duration> {
-        (self.is_broken() && self.directory.is_some())
-            .then(|| self.retry.at.saturating_duration_since(Instant::now()))
-    }
-
-    fn wait(&mut self) {
-        self.retry.at = Instant::now() + self.retry.pause;
-        self.retry.pause = (self.retry.pause * 2).min(PAUSE_MAX);
+        (self.is_broken() && self.directory.is_some()).then(|| self.retry.wait())
     }
 
     /// Reopens the journal when it is time, and writes to it: a readable journal may not be writable.
     pub(crate) fn reopen(&mut self, identity: Seed, now: Now) -> Option<Recovered> {
         let directory =
-            self.directory.as_ref().filter(|_| self.journal.is_none() && self.retry.at <= Instant::now())?;
+            self.directory.as_ref().filter(|_| self.journal.is_none() && self.retry.wait().is_zero())?;
         let (audit_keep, reached) = (self.audit_keep, self.reached);
         let options = Options { audit_retention: audit_keep, reached, ..Options::new(identity, now) };
         let open = if self.shared.is_some() { open_copy } else { open_and_write };
@@ -261,12 +267,11 @@ impl JournalHandle {
             Ok((journal, found)) => {
                 self.journal = Some(OpenJournal::new(journal));
                 self.show_archive();
-                self.retry.pause = PAUSE_MIN;
                 Some(found)
             }
             Err(error) => {
                 tracing::warn!(%error, "cannot reopen the journal; retrying");
-                self.wait();
+                self.retry.put_off();
                 None
             }
         }
@@ -366,7 +371,7 @@ impl StreamJournal {
         let journal = self.journal.as_ref().ok_or(AppendError::Closed)?;
         let (done, result) = oneshot::channel();
         journal.install_then(self.stream, state, move |outcome| drop(done.send(outcome)));
-        result.await.unwrap_or(Err(AppendError::Closed))
+        journal.written(result.await)
     }
 
     /// The servers that VMs may poll: others too, if the journal is a copy of the log of a realm.
@@ -405,7 +410,7 @@ impl StreamJournal {
             })
             .await;
         }
-        let appended = result.await.unwrap_or(Err(AppendError::Closed))?;
+        let appended = journal.written(result.await)?;
         #[cfg(test)]
         self.slow_disk.pass(&self.audit_reader());
         Ok(appended)
@@ -431,7 +436,7 @@ impl StreamJournal {
         let journal = self.journal.as_ref().ok_or(AppendError::Closed)?;
         let (done, result) = oneshot::channel();
         journal.rewrite_then(self.stream, records, audit, move |outcome| drop(done.send(outcome)));
-        let appended = result.await.unwrap_or(Err(AppendError::Closed))?;
+        let appended = journal.written(result.await)?;
         #[cfg(test)]
         self.slow_disk.pass(&self.audit_reader());
         Ok(appended)
@@ -478,22 +483,4 @@ impl StreamJournal {
             None => drop(reply.send(Err(CopyError::Closed))),
         }
     }
-}
-
-/// Opens a failed journal that is a copy of a log: nothing is written that the log has not.
-fn open_copy(directory: &Path, options: Options) -> Result<(Journal, Recovered), Box<dyn std::error::Error>> {
-    let (missing, unread) = (IfMissing::Refuse, UnreadEntries::Hidden);
-    Ok(Journal::open(directory, &Options { missing, unread, ..options })?)
-}
-
-/// Opens a failed journal and records the clocks, which may be later than any record.
-fn open_and_write(
-    directory: &Path,
-    options: Options,
-) -> Result<(Journal, Recovered), Box<dyn std::error::Error>> {
-    // A missing disk is not an empty one.
-    let options = Options { missing: IfMissing::Refuse, ..options };
-    let (journal, found) = Journal::open(directory, &options)?;
-    journal.append(Stream::Shared, &[Record::clock(options.now)], &[])?;
-    Ok((journal, found))
 }

@@ -47,6 +47,7 @@ mod realm;
 mod realm_log;
 mod realm_secrets;
 mod rejections;
+mod reopening;
 mod replacement;
 mod resource_groups;
 mod role;

@@ -131,21 +131,39 @@ fn a_disk_that_is_taken_away_is_waited_for_and_nothing_begins_anew() {
 }
 
 /// A disk of a megabyte.
-struct SmallDisk(TempDir);
+pub(super) struct SmallDisk {
+    at: PathBuf,
+    /// Removed once nothing is mounted there.
+    _own: Option<TempDir>,
+}
 
 impl SmallDisk {
     fn mount() -> Self {
-        let place = tempfile::tempdir().unwrap();
-        run(Command::new("mount").args(["-t", "tmpfs", "-o", "size=1m", "tmpfs"]).arg(place.path()));
-        Self(place)
+        let own = tempfile::tempdir().unwrap();
+        Self::mounted(own.path().to_owned(), Some(own))
+    }
+
+    /// Mounts it on a directory.
+    pub(super) fn mount_at(at: PathBuf) -> Self {
+        Self::mounted(at, None)
+    }
+
+    fn mounted(at: PathBuf, own: Option<TempDir>) -> Self {
+        run(Command::new("mount").args(["-t", "tmpfs", "-o", "size=1m,mode=700", "tmpfs"]).arg(&at));
+        Self { at, _own: own }
     }
 
     fn file(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
+        self.at.join(name)
+    }
+
+    /// Removes everything that has filled it.
+    pub(super) fn make_room(&self) {
+        fs::remove_file(self.file("filler")).unwrap();
     }
 
     /// Leaves that many bytes free, as far as there are as many.
-    fn fill_but(&self, bytes: usize) {
+    pub(super) fn fill_but(&self, bytes: usize) {
         let mut filler = File::create(self.file("filler")).unwrap();
         while filler.write_all(&[1; PAGE]).is_ok() {}
         let length = filler.metadata().unwrap().len();
@@ -158,7 +176,7 @@ const PAGE: usize = 4_096;
 impl Drop for SmallDisk {
     fn drop(&mut self) {
         // Lazily: a server that a failed test has left may still be there.
-        drop(Command::new("umount").arg("--lazy").arg(self.0.path()).status());
+        drop(Command::new("umount").arg("--lazy").arg(&self.at).status());
     }
 }
 
@@ -183,7 +201,7 @@ fn a_full_disk_stops_writes_and_not_reads_and_is_gone_on_with() {
             assert!(answered < 5_000, "the disk does not get full");
         }
         check_full(&server, &documents);
-        fs::remove_file(disk.file("filler")).unwrap();
+        disk.make_room();
         check_going_on(&server, &id, answered);
         server.kill();
         let server = place.start();
@@ -209,7 +227,7 @@ fn a_directory_that_cannot_be_written_is_refused_at_the_start() {
     let disk = SmallDisk::mount();
     let place = Place::at(disk.file("data"));
     place.start().kill();
-    run(Command::new("mount").args(["-o", "remount,ro"]).arg(disk.0.path()));
+    run(Command::new("mount").args(["-o", "remount,ro"]).arg(&disk.at));
     let output = place.fail();
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{said}");

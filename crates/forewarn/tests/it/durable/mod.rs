@@ -16,6 +16,7 @@
 //! | a machine that a rollout waits for returns by a poll, which is kept | `returns` |
 //! | a rolling upgrade goes on, no batch early | `upgrades` |
 //! | a disk that takes nothing stops writes, not reads, and is gone on with by itself | `disk` |
+//! | the same of one of several servers, whose clusters go to another one | `realm_disk` |
 //! | a log or a directory that is lost is noticed, and nothing goes back without a word | `lost` |
 //! | a slow disk, a stop or a kill before the publication takes nothing from a notice | `notice` |
 //! | a directory of an older format is upgraded, answers as before, and goes on | `format`, `format_1` |
@@ -43,6 +44,7 @@ mod lost;
 mod modes;
 mod notice;
 mod place;
+mod realm_disk;
 mod reasons;
 mod refused;
 mod returns;

@@ -28,9 +28,12 @@ pub(crate) struct RealmSite {
 impl RealmSite {
     /// None without etcd.
     pub(crate) fn start() -> Option<Self> {
+        Self::start_on((0..SERVERS).map(|_| ServeDir::new(crate::program(), SOLO_FLEET)).collect())
+    }
+
+    /// The same with the directories of the servers.
+    pub(crate) fn start_on(places: Vec<ServeDir>) -> Option<Self> {
         let etcd = EtcdCluster::start(3)?;
-        let place = |_| ServeDir::new(crate::program(), SOLO_FLEET);
-        let places = (0..SERVERS).map(place).collect();
         let servers = (0..SERVERS).map(|_| None).collect();
         let mut site =
             Self { servers, places, etcd, acknowledged: BTreeSet::new(), machines: BTreeSet::new() };
