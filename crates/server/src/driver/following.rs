@@ -95,20 +95,24 @@ impl Driver {
     pub(super) fn return_to_log(&mut self, batch: Batch) {
         (self.state, self.audit_end) = (Arc::clone(&self.logged.0), self.logged.1);
         let Some((first_position, audit)) = self.durable.take() else { return };
-        let Batch { changes, work, announced, .. } = batch;
-        let batch = Batch { audit, changes, work, is_visible: true, ..Batch::default() };
+        let Batch { changes, work, actions, announced, claims_changed, .. } = batch;
+        let batch = Batch { audit, changes, work, actions, is_visible: true, ..Batch::default() };
         self.held = HeldBatches { batch, first_position: Some(first_position) };
+        self.batch.claims_changed |= claims_changed;
         self.unread.extend(announced);
     }
 
-    /// Publishes the batches that an owner holds after a failed commit. Their events get their whole notice from now on.
+    /// Publishes the batches that an owner holds after a failed commit, and begins their actions. Their events get their
+    /// whole notice from now on.
     pub(super) fn show_held_as_owner(&mut self) {
         if self.held.first_position.is_none() {
             return;
         }
-        let unread = std::mem::take(&mut self.unread);
+        let (unread, now) = (std::mem::take(&mut self.unread), self.context.clock.now());
+        let actions = std::mem::take(&mut self.held.batch.actions);
         self.show_held();
-        self.after_publication(unread, self.context.clock.now());
+        actions.into_iter().for_each(|action| self.perform(now, action));
+        self.after_publication(unread, now);
     }
 
     /// Publishes the batches that are held.
