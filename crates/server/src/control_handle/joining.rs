@@ -95,7 +95,7 @@ impl ControlHandle {
         runtime.spawn(stayed);
         control.keep_logs((&realm, &view), &clients, archive, &plan);
         let follower = Follower::new(&realm, positions);
-        let (taking, early, is_current, copies, shown) = Default::default();
+        let (taking, pauses, early, is_current, copies, shown) = Default::default();
         let task = RealmTask {
             realm,
             own,
@@ -107,6 +107,7 @@ impl ControlHandle {
             clusters,
             moves,
             taking,
+            pauses,
             is_current,
             early,
             copies,

@@ -7,6 +7,7 @@ use forewarn_realm::{
     SimulatedEngine, StreamTime, TakeoverOutcome,
 };
 
+use super::takeover::{Takeover, take_over};
 use super::tests::{TestServer, host, hosts, names, server, server_in, until};
 
 /// Waits until all servers say the same owner, and returns it.
@@ -263,6 +264,31 @@ async fn a_server_that_finds_a_restored_engine_owns_nothing() {
         // The second time, there is none.
         drop(std::fs::remove_file(directory.path().join("engine.json")));
     }
+}
+
+/// promise: D4
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_log_that_is_gone_does_not_begin_anew() {
+    let engine = SimulatedEngine::new();
+    let one = server(&engine, "one").await;
+    one.control.submit(host("h1")).await.unwrap();
+    let (cluster, stream) = (ClusterId::DEFAULT, Stream::Cluster(ClusterId::DEFAULT));
+    let realm = one.control.realm_admin().unwrap().realm.clone();
+    let known = realm.head(stream).await.unwrap().unwrap();
+    assert!(realm.remove_stream(stream, &known).await.unwrap());
+    assert!(one.control.submit(host("h2")).await.is_err());
+    let takeover = Takeover {
+        realm: realm.clone(),
+        own: ServerName::new("one").unwrap(),
+        clock: one.control.clock().clone(),
+        cluster,
+        link: one.control.cluster_link(cluster),
+        is_given: false,
+    };
+    let refused = take_over(takeover).await.unwrap_err();
+    assert_eq!(refused, "the log of the cluster is gone");
+    assert_eq!((realm.head(stream).await.unwrap(), hosts(&one.control)), (None, 1));
+    one.control.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
