@@ -204,13 +204,16 @@ impl Driver {
         }
     }
 
-    /// Forgets actions under way: they are those of the owner.
+    /// Forgets actions under way: they are those of the owner. A driver program that still runs is known until it ends, so
+    /// that it does not run twice if this server gets the cluster back.
     fn restart_runtime(&mut self) {
         let now = self.context.clock.now().steady;
+        let impact_tasks = std::mem::take(&mut self.runtime.impact_tasks);
         let ClusterRuntime { revision, scope, .. } = self.runtime;
         let peer_polls = Some(Arc::clone(&self.context.peer_polls));
         self.runtime = ClusterRuntime::new(self.id, Arc::clone(&self.context.directory), now);
         (self.runtime.revision, self.runtime.scope, self.runtime.peer_polls) = (revision, scope, peer_polls);
+        self.runtime.impact_tasks = impact_tasks;
     }
 }
 

@@ -13,6 +13,8 @@ mod content;
 mod copies;
 mod engine_check;
 mod handle;
+#[cfg(test)]
+mod impact_tests;
 mod join;
 mod log_keeper;
 mod migration;

@@ -60,7 +60,8 @@ pub(super) async fn try_join(
     engine: &SimulatedEngine,
     (name, clock_speed): (&str, Option<u32>),
 ) -> Result<(ControlHandle, bool), JoinError> {
-    try_join_with(directory, engine, (name, clock_speed), LogLimits::default()).await
+    let limits = LogLimits::default();
+    try_join_with(directory, engine, (name, clock_speed), limits, Hypervisor::simulated()).await
 }
 
 /// A server with other limits of logs.
@@ -71,7 +72,16 @@ pub(super) async fn server_with(
     log_limits: LogLimits,
 ) -> TestServer {
     let engine = engine.client();
-    let joined = try_join_with(&directory, &engine, (name, None), log_limits).await;
+    let joined = try_join_with(&directory, &engine, (name, None), log_limits, Hypervisor::simulated()).await;
+    let (control, is_new) = joined.unwrap();
+    control.documents_are_readable().await;
+    TestServer { control, engine, is_new, directory }
+}
+
+/// A server with another hypervisor.
+pub(super) async fn server_on(hypervisor: Hypervisor, engine: &SimulatedEngine, name: &str) -> TestServer {
+    let (directory, engine) = (tempfile::tempdir().unwrap(), engine.client());
+    let joined = try_join_with(&directory, &engine, (name, None), LogLimits::default(), hypervisor).await;
     let (control, is_new) = joined.unwrap();
     control.documents_are_readable().await;
     TestServer { control, engine, is_new, directory }
@@ -82,6 +92,7 @@ async fn try_join_with(
     engine: &SimulatedEngine,
     (name, clock_speed): (&str, Option<u32>),
     log_limits: LogLimits,
+    hypervisor: Hypervisor,
 ) -> Result<(ControlHandle, bool), JoinError> {
     let plan = RealmPlan {
         clock_speed,
@@ -95,7 +106,7 @@ async fn try_join_with(
         compacts: true,
     };
     let keep = Duration::from_secs(86_400);
-    ControlHandle::join_realm(directory.path(), plan, Hypervisor::simulated(), keep).await
+    ControlHandle::join_realm(directory.path(), plan, hypervisor, keep).await
 }
 
 /// promise: Z5
