@@ -251,7 +251,7 @@ impl ControlHandle {
         &self.parts.context.peer_polls
     }
 
-    /// Milliseconds by which the wall clock is ahead of those of the other servers, while nothing starts because of that.
+    /// Milliseconds by which the wall clock is ahead of those of the other servers, while no event starts because of that.
     #[must_use]
     pub fn clock_hold(&self) -> Option<i64> {
         self.parts.context.clock_hold.by_millis()

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use forewarn_control::{ClusterId, Stream};
+use forewarn_control::{ClusterId, ControlError, Stream};
 use forewarn_lifecycle::limits::SILENCE_MAX;
 use forewarn_lifecycle::{
-    Command, Event, MachineId, MaintenanceId, Name, Policy, Priority, Profile, Tenant, TenantId,
+    Approver, Command, Event, MachineId, MaintenanceId, Name, Policy, Priority, Profile, Tenant, TenantId,
 };
 use forewarn_realm::{
     CallTimes, Engine, Keyspace, NewStream, OwnedStream, Realm, ServerName, SimulatedEngine, SimulatedFault,
@@ -70,16 +70,16 @@ async fn an_event_that_a_live_server_does_not_show_does_not_start() {
 async fn an_approved_event_starts_although_a_server_does_not_show_it() {
     let (mut driver, clock, _own) = owner(4).await;
     driver.unshown.add(1, BTreeSet::from([MaintenanceId(0)]));
-    let tenant = driver.state.rules().tenant(TenantId(0)).unwrap();
-    let events = tenant.events().iter().map(forewarn_lifecycle::Event::id).collect();
-    let approve = forewarn_lifecycle::Command::Approve {
-        tenant: TenantId(0),
-        events,
-        by: forewarn_lifecycle::Approver::Machine(forewarn_lifecycle::MachineId(0)),
-    };
-    drop(driver.submit(approve).await);
+    drop(driver.submit(approval(&driver)).await);
     driver.settle(clock.now()).await;
     assert!(!is_scheduled(&driver));
+}
+
+/// The approval of all events by their machine.
+fn approval(driver: &Driver) -> Command {
+    let tenant = driver.state.rules().tenant(TenantId(0)).unwrap();
+    let events = tenant.events().iter().map(Event::id).collect();
+    Command::Approve { tenant: TenantId(0), events, by: Approver::Machine(MachineId(0)) }
 }
 
 fn is_enrolled(driver: &Driver) -> bool {
@@ -135,6 +135,12 @@ async fn a_server_whose_clock_differs_starts_nothing_and_says_so() {
     assert_eq!(kinds(), ["clock_held"]);
     pass(&mut driver, &clock, NOTICE).await;
     assert!(is_scheduled(&driver) && kinds().is_empty(), "it is said once");
+    for start in [approval(&driver), Command::ForceStart(MaintenanceId(0))] {
+        let mut refused = driver.submit(start).await;
+        driver.settle(clock.now()).await;
+        assert_eq!(refused.try_recv().unwrap(), Err(ControlError::Unavailable));
+        assert!(is_scheduled(&driver) && kinds().is_empty());
+    }
     assert!(driver.context.clock_hold.set(None));
     pass(&mut driver, &clock, Duration::from_secs(1)).await;
     assert!(!is_scheduled(&driver));

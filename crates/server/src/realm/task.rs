@@ -339,7 +339,7 @@ impl RealmTask {
             Some(by_millis) => {
                 tracing::error!(
                     by_millis,
-                    "clock differs from those of the other servers; nothing starts here"
+                    "clock differs from those of the other servers; no event starts here"
                 );
             }
             None => tracing::info!("clock agrees with those of the other servers"),
