@@ -1,4 +1,4 @@
-//! The hold of a server in a realm whose wall clock differs from those of the others: it starts nothing.
+//! The hold of a server in a realm whose wall clock differs from those of the others: it starts no event.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -29,7 +29,7 @@ impl ClockHold {
     pub(crate) fn text(by_millis: i64) -> String {
         let direction = if by_millis > 0 { "ahead of" } else { "behind" };
         let millis = by_millis.unsigned_abs();
-        format!("clock is {millis} ms {direction} those of the other servers; nothing starts on this server")
+        format!("clock is {millis} ms {direction} those of the other servers; no event starts on this server")
     }
 }
 

@@ -51,8 +51,9 @@ impl ImpactTask {
         let Action { maintenance: work, target, .. } = self.action;
         let end = match self.carry_out().await {
             OrderEnd::Known(report, reason) => {
-                self.report(ClusterRequest::Report { work, target, report, reason }).await;
-                ImpactEnd::Reported
+                let report = ClusterRequest::Report { work, target, report, reason };
+                // The other server carries out the order too, and this one again if it gets the cluster back.
+                if self.report(report).await { ImpactEnd::Reported } else { ImpactEnd::Abandoned }
             }
             OrderEnd::Suspended(reason) => {
                 self.report_delay(&reason).await;
@@ -168,24 +169,27 @@ impl ImpactTask {
         }
     }
 
-    async fn report(&mut self, report: ClusterRequest) {
+    /// Returns false if another server decides about the cluster.
+    async fn report(&mut self, report: ClusterRequest) -> bool {
         let mut pause = PAUSE_MIN;
         while let Some(driver) = self.driver.upgrade() {
             let (request, (reply, result)) = (Box::new(report.clone()), oneshot::channel());
             if driver.send(ClusterMessage::Request { request, reply }).await.is_err() {
-                return;
+                return true;
             }
             drop(driver);
             match result.await {
                 // The journal may recover; the report must not be lost.
                 Ok(Err(ControlError::Unavailable)) => {}
-                Ok(_) | Err(_) => return,
+                Ok(Err(ControlError::Elsewhere)) => return false,
+                Ok(_) | Err(_) => return true,
             }
             tokio::select! {
                 () = tokio::time::sleep(pause) => {}
-                _ = self.stop.wait_for(|stop| *stop) => return,
+                _ = self.stop.wait_for(|stop| *stop) => return true,
             }
             pause = (pause * 2).min(PAUSE_MAX);
         }
+        true
     }
 }

@@ -10,6 +10,9 @@
 //! A driver holds the journal that it started with ([`StreamJournal`]). After a failure it cannot write before it gets
 //! the reopened journal together with the state that was replayed.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeMap;
 use std::ops::{Deref, RangeInclusive};
 use std::path::{Path, PathBuf};

@@ -9,7 +9,7 @@ use forewarn_control::{Record, Stream};
 use forewarn_store::{IfMissing, Journal, Options, Recovered, UnreadEntries};
 
 /// First and longest pause before the journal is reopened.
-const PAUSE_MIN: Duration = Duration::from_millis(100);
+pub(crate) const PAUSE_MIN: Duration = Duration::from_millis(100);
 const PAUSE_MAX: Duration = Duration::from_secs(30);
 
 /// Bytes for which a reopened copy must have room: most batches have fewer.
@@ -19,7 +19,8 @@ const ROOM_BYTES: usize = 64 << 10;
 #[derive(Debug)]
 pub(crate) struct Retry {
     at: Instant,
-    pause: Duration,
+    /// The pause before the attempt after that.
+    pub(crate) pause: Duration,
 }
 
 impl Retry {

@@ -99,7 +99,7 @@ impl ControlHandle {
         runtime.spawn(stayed);
         control.keep_logs((&realm, &view), &clients, (archive, directory), &plan);
         let follower = Follower::new(&realm, positions);
-        let (taking, early, is_current, copies, shown) = Default::default();
+        let (taking, pauses, early, is_current, copies, shown) = Default::default();
         let task = RealmTask {
             realm,
             own,
@@ -111,6 +111,7 @@ impl ControlHandle {
             clusters,
             moves,
             taking,
+            pauses,
             is_current,
             early,
             copies,
@@ -276,7 +277,7 @@ impl ControlHandle {
         &self.parts.context.peer_polls
     }
 
-    /// Milliseconds by which the wall clock is ahead of those of the other servers, while nothing starts because of that.
+    /// Milliseconds by which the wall clock is ahead of those of the other servers, while no event starts because of that.
     #[must_use]
     pub fn clock_hold(&self) -> Option<i64> {
         self.parts.context.clock_hold.by_millis()

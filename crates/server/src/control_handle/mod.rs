@@ -195,8 +195,15 @@ impl ControlHandle {
     /// # Errors
     /// Returns an error if the request is rejected, or the journal cannot be written.
     pub async fn request(&self, request: Request) -> Result<Reply, ControlError> {
-        let open = self.parts.gate.enter().await;
         self.check_engine()?;
+        match &self.parts.realm {
+            None => self.send_request(request).await,
+            Some(realm) => realm.while_engine_answers(self.send_request(request)).await,
+        }
+    }
+
+    async fn send_request(&self, request: Request) -> Result<Reply, ControlError> {
+        let open = self.parts.gate.enter().await;
         match request {
             Request::Cluster(id, request) => match &self.parts.realm {
                 None => self.link(id)?.request(request).await,
@@ -224,7 +231,7 @@ impl ControlHandle {
         self.check_engine()?;
         match &self.parts.realm {
             None => Ok(()),
-            Some(realm) => realm.confirmations.confirm(&self.parts.context.broadcasts).await,
+            Some(realm) => realm.confirm(&self.parts.context.broadcasts).await,
         }
     }
 

@@ -44,6 +44,12 @@ impl ControlHandle {
         self.link(id).expect("a cluster").messages.send(message).await.expect("a driver");
     }
 
+    /// The link to the driver of a cluster.
+    #[cfg(test)]
+    pub(crate) fn cluster_link(&self, id: forewarn_control::ClusterId) -> crate::clusters::ClusterLink {
+        self.link(id).expect("a cluster")
+    }
+
     /// Opens or creates the journal of a directory, and starts its drivers on threads of their own. The seed is for a
     /// new journal.
     ///

@@ -1,16 +1,35 @@
-//! The hold for the sake of a clock, in the audit log of each cluster that this server owns.
+//! The hold for the sake of a clock: no event starts, and the audit log of each cluster that this server owns says so.
 
 use std::sync::Arc;
 
-use forewarn_control::AuditFact;
 use forewarn_control::request::ITSELF;
-use forewarn_lifecycle::Now;
+use forewarn_control::{AuditFact, ClusterEntry, ControlError, Entry, Record};
+use forewarn_lifecycle::{Change, Now, StartCause};
 use forewarn_types::Moment;
 
 use super::{Driver, Role};
 use crate::clock_hold::ClockHold;
 
 impl Driver {
+    /// Refuses decisions that start an event during the hold: an approval is repeated by its VM, a start by its operator.
+    pub(super) fn check_hold(&self, records: &[Record]) -> Result<(), ControlError> {
+        let starts_event = |record: &Record| match &record.entry {
+            Entry::Cluster(_, ClusterEntry::Rules(Change::Started { cause, .. })) => match cause {
+                StartCause::Approved
+                | StartCause::Expired
+                | StartCause::Automatic
+                | StartCause::Forced => true,
+                // A failed host does not wait, and the other work has no event.
+                StartCause::Failure | StartCause::AtOnce => false,
+            },
+            Entry::Cluster(..) | Entry::Shared(_) => false,
+        };
+        if self.context.clock_hold.is_held() && records.iter().any(starts_event) {
+            return Err(ControlError::Unavailable);
+        }
+        Ok(())
+    }
+
     /// Writes an audit entry when the hold begins or ends.
     pub(super) fn note_clock_hold(&mut self, now: Now) {
         let held = self.context.clock_hold.by_millis();

@@ -35,7 +35,7 @@ pub(crate) struct DriverContext {
     /// Keeps a virtual clock from going on while a driver decides.
     pub(crate) clock_gate: Gate,
     readers: Arc<AtomicBool>,
-    /// The wall clock of this server differs from those of the other servers of the realm: nothing starts.
+    /// The wall clock of this server differs from those of the other servers of the realm: no event starts.
     pub(crate) clock_hold: ClockHold,
     /// Polls that other servers of the realm have answered.
     pub(crate) peer_polls: Arc<PeerPolls>,

@@ -132,20 +132,24 @@ impl Driver {
     pub(super) fn return_to_log(&mut self, batch: Batch) {
         (self.state, self.audit_end) = (Arc::clone(&self.logged.0), self.logged.1);
         let Some((first_position, audit)) = self.durable.take() else { return };
-        let Batch { changes, work, announced, .. } = batch;
-        let batch = Batch { audit, changes, work, is_visible: true, ..Batch::default() };
+        let Batch { changes, work, actions, announced, claims_changed, .. } = batch;
+        let batch = Batch { audit, changes, work, actions, is_visible: true, ..Batch::default() };
         self.held = HeldBatches { batch, first_position: Some(first_position), were_reopened: false };
+        self.batch.claims_changed |= claims_changed;
         self.unread.extend(announced);
     }
 
-    /// Publishes the batches that an owner holds after a failed commit. Their events get their whole notice from now on.
+    /// Publishes the batches that an owner holds after a failed commit, and begins their actions. Their events get their
+    /// whole notice from now on.
     pub(super) fn show_held_as_owner(&mut self) {
         if !self.holds_batches() {
             return;
         }
-        let unread = std::mem::take(&mut self.unread);
+        let (unread, now) = (std::mem::take(&mut self.unread), self.context.clock.now());
+        let actions = std::mem::take(&mut self.held.batch.actions);
         self.show_held();
-        self.after_publication(unread, self.context.clock.now());
+        actions.into_iter().for_each(|action| self.perform(now, action));
+        self.after_publication(unread, now);
     }
 
     /// Publishes the batches that are held.
@@ -241,13 +245,16 @@ impl Driver {
         }
     }
 
-    /// Forgets actions under way: they are those of the owner.
+    /// Forgets actions under way: they are those of the owner. A driver program that still runs is known until it ends, so
+    /// that it does not run twice if this server gets the cluster back.
     fn restart_runtime(&mut self) {
         let now = self.context.clock.now().steady;
+        let impact_tasks = std::mem::take(&mut self.runtime.impact_tasks);
         let ClusterRuntime { revision, scope, .. } = self.runtime;
         let peer_polls = Some(Arc::clone(&self.context.peer_polls));
         self.runtime = ClusterRuntime::new(self.id, Arc::clone(&self.context.directory), now);
         (self.runtime.revision, self.runtime.scope, self.runtime.peer_polls) = (revision, scope, peer_polls);
+        self.runtime.impact_tasks = impact_tasks;
     }
 }
 

@@ -97,7 +97,7 @@ pub(crate) struct Driver {
     published_by_owner: u64,
     /// The last batch at the start, whose announcements the owner may not have shown.
     unsettled: Option<u64>,
-    /// The audit log says that nothing starts for the sake of the clock.
+    /// The audit log says that no event starts for the sake of the clock.
     is_hold_noted: bool,
 }
 
@@ -290,7 +290,9 @@ impl Driver {
     async fn decide_request(&mut self, request: &Arc<ClusterRequest>) -> Result<Reply, ControlError> {
         let now = self.context.clock.now();
         if !request.is_large() {
-            return self.decide(now, request);
+            let decision = self.decision(now, request)?;
+            self.check_hold(&decision.records)?;
+            return Ok(self.add_decision(now, decision));
         }
         let (id, state, shared) = (self.id, Arc::clone(&self.state), self.context.broadcasts.shared());
         let Environment { now, audit, hypervisor, revision, jammed } = self.environment(now);
@@ -300,14 +302,19 @@ impl Driver {
             decide_in_cluster(id, &state, &shared, &environment, &request)
         });
         let decision = decided.await?;
+        self.check_hold(&decision.records)?;
         Ok(self.add_decision(now, decision))
     }
 
-    /// Decides a request. The result becomes visible with [`Self::commit`].
+    /// Decides a request of the driver itself. The result becomes visible with [`Self::commit`].
     fn decide(&mut self, now: Now, request: &ClusterRequest) -> Result<Reply, ControlError> {
-        let shared = self.context.broadcasts.shared();
-        let decision = decide_in_cluster(self.id, &self.state, &shared, &self.environment(now), request)?;
+        let decision = self.decision(now, request)?;
         Ok(self.add_decision(now, decision))
+    }
+
+    fn decision(&self, now: Now, request: &ClusterRequest) -> Result<Decision<ClusterState>, ControlError> {
+        let shared = self.context.broadcasts.shared();
+        decide_in_cluster(self.id, &self.state, &shared, &self.environment(now), request)
     }
 
     fn environment(&self, now: Now) -> Environment<'_> {

@@ -51,7 +51,7 @@ impl SlowDisk {
         Self(Some(Arc::new(Delays { clock, commits, publications, heads, hang, is_full })))
     }
 
-    fn delay(&self, commits: &[u64], publications: &[u64]) {
+    pub(super) fn delay(&self, commits: &[u64], publications: &[u64]) {
         let delays = self.0.as_ref().unwrap();
         let queue = |millis: &[u64]| millis.iter().map(|millis| Duration::from_millis(*millis)).collect();
         *delays.commits.lock().unwrap() = queue(commits);
@@ -59,7 +59,7 @@ impl SlowDisk {
     }
 
     /// The next commit hangs until the sender is dropped; the receiver gets a message when it does.
-    fn hang(&self) -> (std::sync::mpsc::Sender<()>, std::sync::mpsc::Receiver<()>) {
+    pub(super) fn hang(&self) -> (std::sync::mpsc::Sender<()>, std::sync::mpsc::Receiver<()>) {
         let ((release, released), (hangs, hanging)) =
             (std::sync::mpsc::channel(), std::sync::mpsc::channel());
         *self.0.as_ref().unwrap().hang.lock().unwrap() = Some((hangs, released));
@@ -264,7 +264,7 @@ async fn announced_on(clock: Clock) -> ControlHandle {
     control
 }
 
-fn on_first_host() -> Placement {
+pub(super) fn on_first_host() -> Placement {
     let (update_domain, fault_domain) = (UpdateDomain(0), FaultDomain(0));
     Placement { host: HostId(0), update_domain, fault_domain, size: Size::NONE }
 }

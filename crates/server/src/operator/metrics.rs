@@ -95,7 +95,7 @@ impl Metrics {
         let clock_held = Gauge::default();
         registry.register(
             "clock_held",
-            "1 if nothing starts because the clock differs from those of the other servers, else 0",
+            "1 if no event starts because the clock differs from those of the other servers, else 0",
             clock_held.clone(),
         );
         registry.register("writable", "1 if the journal can be written, else 0", writable.clone());

@@ -32,6 +32,12 @@ const ATTEMPTS_MAX: Duration = Duration::from_secs(60);
 const VM_DECISION_WAIT: Duration = Duration::from_secs(2);
 const DECISION_WAIT: Duration = Duration::from_secs(30);
 
+/// Time without an answer of the engine after which nothing waits for it: it usually answers every second.
+const ENGINE_SILENCE_MAX: Duration = Duration::from_secs(2);
+
+/// Time for the engine to answer a server that was suspended.
+const ENGINE_GRACE: Duration = Duration::from_millis(200);
+
 /// Connections to the other servers.
 pub(crate) type PeerClients = Arc<ArcSwap<BTreeMap<Name, Arc<PeerClient>>>>;
 
@@ -49,6 +55,32 @@ pub(crate) struct RealmHandle {
 }
 
 impl RealmHandle {
+    /// Waits for a result as long as the engine answers this server. Afterwards, the request may still be carried out.
+    pub(crate) async fn while_engine_answers<T>(
+        &self,
+        work: impl Future<Output = Result<T, ControlError>>,
+    ) -> Result<T, ControlError> {
+        let time_left = || ENGINE_SILENCE_MAX.saturating_sub(self.realm.engine().silent_for());
+        if time_left().is_zero() {
+            tokio::time::sleep(ENGINE_GRACE).await;
+        }
+        let silent = async {
+            while !time_left().is_zero() {
+                tokio::time::sleep(time_left()).await;
+            }
+        };
+        tokio::select! {
+            biased;
+            () = silent => Err(ControlError::Unavailable),
+            result = work => result,
+        }
+    }
+
+    /// Waits until the published state contains everything that was committed before this call.
+    pub(crate) async fn confirm(&self, broadcasts: &Broadcasts) -> Result<(), ControlError> {
+        self.while_engine_answers(self.confirmations.confirm(broadcasts)).await
+    }
+
     /// Sends a request to the owner of its cluster: here, or another server. While the owner changes, it waits.
     pub(crate) async fn request(
         &self,

@@ -20,6 +20,8 @@ mod former_copies;
 #[cfg(test)]
 mod forwarding_tests;
 mod handle;
+#[cfg(test)]
+mod impact_tests;
 mod join;
 mod log_keeper;
 mod migration;

@@ -1,5 +1,6 @@
 //! Moves and drains of servers in one process, on a simulated engine; an engine that was restored.
 
+use forewarn_control::request::{Administration, RequestContext};
 use forewarn_control::{ClusterId, ControlError, ServerStateWord, Stream};
 use forewarn_lifecycle::Name;
 use forewarn_realm::{
@@ -7,6 +8,7 @@ use forewarn_realm::{
     SimulatedEngine, StreamTime, TakeoverOutcome,
 };
 
+use super::takeover::{Takeover, take_over};
 use super::tests::{TestServer, host, hosts, names, server, server_in, until};
 
 /// Waits until all servers say the same owner, and returns it.
@@ -263,6 +265,73 @@ async fn a_server_that_finds_a_restored_engine_owns_nothing() {
         // The second time, there is none.
         drop(std::fs::remove_file(directory.path().join("engine.json")));
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_order_that_was_carried_out_is_not_carried_out_again_by_a_successor() {
+    let engine = SimulatedEngine::new();
+    let servers = three_servers(&engine).await;
+    servers[0].control.submit(host("h1")).await.unwrap();
+    let create = Administration::CreateCluster(Name::new("other").unwrap());
+    servers[0].control.administer(create, RequestContext::default()).await.unwrap();
+    let other = servers[0].control.shared().cluster_named("other").unwrap();
+    let preferred = agreed_owner(&servers, |_| true).await;
+    let admin = |name: &Name| {
+        let server = servers.iter().find(|server| server.control.realm_name() == Some(name)).unwrap();
+        server.control.realm_admin().unwrap()
+    };
+    // It is there already.
+    admin(&preferred).move_cluster(ClusterId::DEFAULT, preferred.as_str()).await.unwrap();
+    let knows = |server: &TestServer| {
+        let owner = server.control.realm_admin().unwrap().owner(ClusterId::DEFAULT);
+        owner.preferred.as_deref() == Some(preferred.as_str())
+    };
+    until("every server knows the order", || servers.iter().all(knows)).await;
+    let cut = servers.iter().find(|server| server.control.realm_name() == Some(&preferred)).unwrap();
+    cut.engine.cut();
+    let others = || servers.iter().filter(|server| server.control.realm_name() != Some(&preferred));
+    let owner = |cluster: ClusterId| {
+        let owners: Vec<_> = others().map(|server| server.control.cluster_owner(cluster)).collect();
+        owners[0].clone().filter(|owner| *owner != preferred && owners[1].as_ref() == Some(owner))
+    };
+    until("another owner", || owner(ClusterId::DEFAULT).is_some()).await;
+    let successor = owner(ClusterId::DEFAULT).unwrap();
+    admin(&successor).move_cluster(other, successor.as_str()).await.unwrap();
+    cut.engine.heal();
+    until("the former owner is live", || {
+        let live = admin(&successor).view.lock().peers.live(super::view::uptime());
+        live.contains(&ServerName::from(preferred.clone()))
+    })
+    .await;
+    // A new order is carried out, and the old one is not.
+    admin(&successor).move_cluster(other, preferred.as_str()).await.unwrap();
+    assert_eq!(owner(ClusterId::DEFAULT), Some(successor));
+    stop_all(servers).await;
+}
+
+/// promise: D4
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_log_that_is_gone_does_not_begin_anew() {
+    let engine = SimulatedEngine::new();
+    let one = server(&engine, "one").await;
+    one.control.submit(host("h1")).await.unwrap();
+    let (cluster, stream) = (ClusterId::DEFAULT, Stream::Cluster(ClusterId::DEFAULT));
+    let realm = one.control.realm_admin().unwrap().realm.clone();
+    let known = realm.head(stream).await.unwrap().unwrap();
+    assert!(realm.remove_stream(stream, &known).await.unwrap());
+    assert!(one.control.submit(host("h2")).await.is_err());
+    let takeover = Takeover {
+        realm: realm.clone(),
+        own: ServerName::new("one").unwrap(),
+        clock: one.control.clock().clone(),
+        cluster,
+        link: one.control.cluster_link(cluster),
+        is_given: false,
+    };
+    let refused = take_over(takeover).await.unwrap_err();
+    assert_eq!(refused, "the log of the cluster is gone");
+    assert_eq!((realm.head(stream).await.unwrap(), hosts(&one.control)), (None, 1));
+    one.control.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

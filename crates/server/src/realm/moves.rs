@@ -46,8 +46,9 @@ impl RealmTask {
 
     /// An operator prefers another owner, or none.
     pub(super) fn handle_preference(&mut self, id: ClusterId, server: Option<ServerName>) {
-        // Earlier orders were carried out, or the server was lost: its clusters return later.
-        if self.is_current && server.as_ref().is_some_and(|server| *server != self.own) {
+        // Earlier orders were carried out, or the server was lost: its clusters return later. An order is for the owner.
+        let drives = self.view.lock().driven.contains_key(&id);
+        if self.is_current && drives && server.as_ref().is_some_and(|server| *server != self.own) {
             self.moves.ordered.insert(id);
             self.moves.pauses.remove(&id);
         } else {

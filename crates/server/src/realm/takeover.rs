@@ -1,5 +1,6 @@
 //! The takeover of a cluster: its log first, then the batches that the copy lacks, then the driver.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use forewarn_control::{ClusterId, Stream};
@@ -16,6 +17,10 @@ use crate::clusters::ClusterLink;
 use crate::message::ClusterMessage;
 use crate::realm_log::{NewOwnership, stream_time};
 
+/// Milliseconds of the first and the longest pause after a takeover that has failed.
+const PAUSE_MILLIS_MIN: u64 = 100;
+const PAUSE_MILLIS_MAX: u64 = 1_000;
+
 /// A cluster to take over.
 pub(crate) struct Takeover {
     pub(crate) realm: Realm,
@@ -27,6 +32,28 @@ pub(crate) struct Takeover {
     pub(crate) is_given: bool,
 }
 
+/// Takeovers that have failed, with the times before which they are not tried again: some fail after a write.
+#[derive(Debug, Default)]
+pub(crate) struct TakeoverPauses(BTreeMap<ClusterId, (Uptime, u64)>);
+
+impl TakeoverPauses {
+    /// A takeover has failed.
+    pub(super) fn put_off(&mut self, cluster: ClusterId, now: Uptime) {
+        let (until, millis) = self.0.entry(cluster).or_insert((now, PAUSE_MILLIS_MIN));
+        *until = now.plus(*millis);
+        *millis = (*millis * 2).min(PAUSE_MILLIS_MAX);
+    }
+
+    /// The cluster has an owner.
+    pub(super) fn end(&mut self, cluster: ClusterId) {
+        self.0.remove(&cluster);
+    }
+
+    pub(super) fn is_over(&self, cluster: ClusterId, now: Uptime) -> bool {
+        self.0.get(&cluster).is_none_or(|(until, _)| *until <= now)
+    }
+}
+
 /// Takes a cluster over. Returns the term, or None if another server was first.
 pub(crate) async fn take_over(takeover: Takeover) -> Result<Option<u64>, String> {
     let Takeover { realm, own, clock, cluster, link, is_given } = takeover;
@@ -36,7 +63,9 @@ pub(crate) async fn take_over(takeover: Takeover) -> Result<Option<u64>, String>
         let TakeoverOutcome::Owned(owned) = outcome else { return Ok(None) };
         return begin_ownership(*owned, &link, &clock).await.map(Some);
     }
+    let at = link.call(|reply| ClusterMessage::Position { reply }).await.map_err(|error| text(&error))?;
     let outcome = match realm.head(stream).await.map_err(|error| text(&error))? {
+        None if at.number > 0 => return Err("the log of the cluster is gone".to_owned()),
         None => {
             let new = NewStream {
                 state: None,
@@ -47,8 +76,6 @@ pub(crate) async fn take_over(takeover: Takeover) -> Result<Option<u64>, String>
             OwnedStream::create(&realm, stream, &own, new).await
         }
         Some(known) => {
-            let at =
-                link.call(|reply| ClusterMessage::Position { reply }).await.map_err(|error| text(&error))?;
             if known.head.number < at.number {
                 return Err("the log ends before the copy of this server".to_owned());
             }
@@ -83,4 +110,25 @@ async fn begin_ownership(owned: OwnedStream, link: &ClusterLink, clock: &Clock) 
 fn continued(head: &HeadClock, clock: &Clock) -> Steady {
     let uptime = u64::try_from(clock.uptime().as_millis()).unwrap_or(u64::MAX);
     successor_clock(head, boot::id().map(BootId), Uptime::from_millis(uptime))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_between_takeovers_of_a_cluster_grow() {
+        let (mut pauses, at) = (TakeoverPauses::default(), Uptime::from_millis);
+        let (one, other) = (ClusterId(1), ClusterId(2));
+        let mut now = 0;
+        for pause in [100, 200, 400, 800, 1_000, 1_000] {
+            assert!(pauses.is_over(one, at(now)));
+            pauses.put_off(one, at(now));
+            assert!(!pauses.is_over(one, at(now + pause - 1)) && pauses.is_over(other, at(now)));
+            now += pause;
+        }
+        pauses.end(one);
+        pauses.put_off(one, at(now));
+        assert!(pauses.is_over(one, at(now + PAUSE_MILLIS_MIN)));
+    }
 }

@@ -19,7 +19,7 @@ use super::handle::PeerClients;
 use super::own_name::keep_name;
 use super::owners::{ClusterOwner, Owners};
 use super::pending_moves::Moves;
-use super::takeover::{Takeover, take_over};
+use super::takeover::{Takeover, TakeoverPauses, take_over};
 use super::view::{SharedView, uptime};
 use crate::clusters::ClusterRegistry;
 use crate::driver::DriverContext;
@@ -35,6 +35,9 @@ const LEASE_RENEWAL: Duration = Duration::from_secs(1);
 /// Changes that wait for the task.
 const CHANGES_WAITING_MAX: usize = 1_024;
 
+/// A cluster, and the result of its takeover: the term, none if another server was first, or a failure.
+type TakeoverEnd = (ClusterId, Result<Option<u64>, ()>);
+
 /// The parts of a realm that its task uses.
 pub(crate) struct RealmTask {
     pub(crate) realm: Realm,
@@ -49,6 +52,7 @@ pub(crate) struct RealmTask {
     pub(crate) moves: Moves,
     /// Takeovers under way.
     pub(crate) taking: BTreeSet<ClusterId>,
+    pub(crate) pauses: TakeoverPauses,
     /// The follower has given out everything that the engine had when it began: owners and servers are known.
     pub(crate) is_current: bool,
     /// Batches of clusters that the shared state does not have yet.
@@ -63,7 +67,7 @@ impl RealmTask {
     pub(crate) async fn run(mut self, follower: Follower, mut stop: watch::Receiver<bool>) {
         let (changes, mut changed) = mpsc::channel(CHANGES_WAITING_MAX);
         let following = tokio::spawn(follow(self.realm.clone(), follower, changes));
-        let (done, mut taken) = mpsc::channel::<(ClusterId, Option<u64>)>(CHANGES_WAITING_MAX);
+        let (done, mut taken) = mpsc::channel::<TakeoverEnd>(CHANGES_WAITING_MAX);
         let mut tick = tokio::time::interval(TICK);
         loop {
             tokio::select! {
@@ -78,7 +82,7 @@ impl RealmTask {
                     Some(FollowedChange::Read(content)) => self.pass_content(content).await,
                     None => break,
                 },
-                Some((cluster, term)) = taken.recv() => self.handle_taken(cluster, term),
+                Some(end) = taken.recv() => self.handle_taken(end),
                 event = self.moves.next() => {
                     if self.handle_move(event) {
                         self.begin_takeovers(&done);
@@ -205,10 +209,14 @@ impl RealmTask {
         matches!(change, RealmChange::Owner { owner: Some(owner), .. } if owner.server == self.own)
     }
 
-    /// A takeover has ended, with the term of this server if it owns the cluster.
-    fn handle_taken(&mut self, cluster: ClusterId, term: Option<u64>) {
+    /// A takeover has ended.
+    fn handle_taken(&mut self, (cluster, term): TakeoverEnd) {
         self.taking.remove(&cluster);
-        let Some(term) = term else { return };
+        match term {
+            Ok(_) => self.pauses.end(cluster),
+            Err(()) => self.pauses.put_off(cluster, uptime()),
+        }
+        let Ok(Some(term)) = term else { return };
         if self.view.owner(cluster).is_some_and(|owner| owner.term.0 > term) {
             return self.follow_again(cluster);
         }
@@ -331,7 +339,7 @@ impl RealmTask {
             Some(by_millis) => {
                 tracing::error!(
                     by_millis,
-                    "clock differs from those of the other servers; nothing starts here"
+                    "clock differs from those of the other servers; no event starts here"
                 );
             }
             None => tracing::info!("clock agrees with those of the other servers"),
@@ -360,7 +368,7 @@ impl RealmTask {
         }
     }
 
-    fn begin_takeovers(&mut self, done: &mpsc::Sender<(ClusterId, Option<u64>)>) {
+    fn begin_takeovers(&mut self, done: &mpsc::Sender<TakeoverEnd>) {
         // Before, every cluster seems to have no owner. A driver without a journal could not own it.
         let may_own = self.is_current && self.view.is_writable() && self.view.lock().restored.is_none();
         if !may_own {
@@ -376,6 +384,7 @@ impl RealmTask {
                 !view.driven.contains_key(&id)
                     && !self.taking.contains(&id)
                     && !self.moves.is_under_way(id)
+                    && self.pauses.is_over(id, now)
                     && snapshot.state.cluster(id).is_some()
             };
             let attempts = attempts(&view.peers, now, view.standings.values().filter(is_open));
@@ -402,7 +411,7 @@ impl RealmTask {
                     Err(error) => tracing::warn!(cluster = cluster.0, error, "takeover failed; trying again"),
                 }
                 // The task may have ended.
-                done.send((cluster, term.ok().flatten())).await.ok();
+                done.send((cluster, term.map_err(drop))).await.ok();
             });
         }
     }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use forewarn_control::request::{Administration, RequestContext};
-use forewarn_control::{ClusterId, ControlError};
+use forewarn_control::{ClusterId, ControlError, NamedCommand};
 use forewarn_lifecycle::{Command, Name, Size};
 use forewarn_realm::{Engine, Keyspace, SimulatedEngine};
 use tempfile::TempDir;
@@ -28,6 +28,9 @@ pub(super) struct TestServer {
 
 /// Longer than a server takes to stop, on the slowest machine.
 const STOP_MAX: Duration = Duration::from_secs(60);
+
+/// Less than operators wait for a decision, and longer than anything takes on a slow machine.
+const ANSWER_MAX: Duration = Duration::from_secs(25);
 
 /// Prefix of the keys.
 pub(super) const KEYS: &str = "/forewarn/1/";
@@ -61,7 +64,8 @@ pub(super) async fn try_join(
     engine: &SimulatedEngine,
     (name, clock_speed): (&str, Option<u32>),
 ) -> Result<(ControlHandle, bool), JoinError> {
-    try_join_with(directory, engine, (name, clock_speed), LogLimits::default()).await
+    let limits = LogLimits::default();
+    try_join_with(directory, engine, (name, clock_speed), limits, Hypervisor::simulated()).await
 }
 
 /// A server with other limits of logs.
@@ -72,7 +76,16 @@ pub(super) async fn server_with(
     log_limits: LogLimits,
 ) -> TestServer {
     let engine = engine.client();
-    let joined = try_join_with(&directory, &engine, (name, None), log_limits).await;
+    let joined = try_join_with(&directory, &engine, (name, None), log_limits, Hypervisor::simulated()).await;
+    let (control, is_new) = joined.unwrap();
+    control.documents_are_readable().await;
+    TestServer { control, engine, is_new, directory }
+}
+
+/// A server with another hypervisor.
+pub(super) async fn server_on(hypervisor: Hypervisor, engine: &SimulatedEngine, name: &str) -> TestServer {
+    let (directory, engine) = (tempfile::tempdir().unwrap(), engine.client());
+    let joined = try_join_with(&directory, &engine, (name, None), LogLimits::default(), hypervisor).await;
     let (control, is_new) = joined.unwrap();
     control.announcements_are_settled().await;
     control.documents_are_readable().await;
@@ -99,10 +112,11 @@ async fn try_join_with(
     engine: &SimulatedEngine,
     (name, clock_speed): (&str, Option<u32>),
     log_limits: LogLimits,
+    hypervisor: Hypervisor,
 ) -> Result<(ControlHandle, bool), JoinError> {
     let plan = RealmPlan { clock_speed, log_limits, ..plan_of(engine, name) };
     let keep = Duration::from_secs(86_400);
-    ControlHandle::join_realm(directory.path(), plan, Hypervisor::simulated(), keep).await
+    ControlHandle::join_realm(directory.path(), plan, hypervisor, keep).await
 }
 
 /// promise: Z5
@@ -245,6 +259,27 @@ async fn an_owner_that_loses_the_engine_is_fenced_and_follows() {
     for server in servers {
         server.control.stop().await;
     }
+}
+
+/// promise: D3
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn operators_wait_no_longer_for_an_engine_that_is_silent() {
+    let engine = SimulatedEngine::new();
+    let one = server(&engine, "one").await;
+    one.control.submit(host("before")).await.unwrap();
+    one.engine.cut();
+    let command = serde_json::from_value(serde_json::json!({ "command": "admit_host", "name": "h1" }));
+    let commands: Vec<NamedCommand> = vec![command.unwrap()];
+    // The first one is under way when the silence is noticed; the driver is busy with it when the second one comes.
+    for _ in 0..2 {
+        let answer = tokio::time::timeout(ANSWER_MAX, one.control.run_commands(commands.clone())).await;
+        assert_eq!(answer.expect("it waits for the engine").err(), Some(ControlError::Unavailable));
+    }
+    assert_eq!(one.control.confirm_reads().await, Err(ControlError::Unavailable));
+    one.engine.heal();
+    until("the engine answers", || one.control.engine_silence().is_none()).await;
+    until("the server writes again", || hosts(&one.control) == 2).await;
+    one.control.stop().await;
 }
 
 /// promise: X2

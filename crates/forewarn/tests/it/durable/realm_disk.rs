@@ -49,8 +49,14 @@ fn an_owner_whose_disk_is_full_is_replaced_and_goes_on_when_it_can() {
     assert_ne!(site.owner(), full, "it has taken the cluster back");
     let again = count(site.server(full), "cannot copy a batch of the log") - copied;
     assert!(again <= 1, "it has read what it cannot write {again} times");
+    let recovered = count(site.server(full), "journal recovered");
     disks[full].make_room();
-    site.server(full).wait_for_log("journal recovered");
+    wait_until("the server can write again", || {
+        (count(site.server(full), "journal recovered") > recovered).then_some(())
+    });
+    wait_until("its copy is complete", || {
+        site.server(full).try_run(&["host", "ls"]).status.success().then_some(())
+    });
     site.check_all();
     site.create_host(full, "after");
     site.check_all();
