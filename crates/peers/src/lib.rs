@@ -54,8 +54,8 @@ pub use limits::{
 };
 pub use listener::PeerListener;
 pub use message::{
-    AskedTenants, AuditQuery, HeardTenants, Heartbeat, MovedStream, NotOwner, OwnedStream, ReceivedRequest,
-    ServerDuty,
+    AskedTenants, AuditQuery, HeardTenants, Heartbeat, MovedStream, NotOwner, OwnedStream, OwnerDecision,
+    ReceivedRequest, ServerDuty,
 };
 pub use peer::Peer;
 pub use peer_client::PeerClient;

@@ -137,7 +137,9 @@ impl ControlHandle {
         });
         let (times, limits) = (HeartbeatTimes::default(), PeerLimits::default());
         let exchange = Arc::new(HeartbeatSide(view.clone()));
-        Heartbeats::new(Arc::clone(identity), exchange, times, limits)
+        // The other servers show announcements once they know that this one has.
+        let prompts = context.broadcasts.announcements.subscribe();
+        Heartbeats::new(Arc::clone(identity), (exchange, prompts), times, limits)
     }
 
     /// Lets operators administer the realm, and watches for an engine that was restored.

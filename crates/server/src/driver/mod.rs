@@ -353,6 +353,9 @@ impl Driver {
             let began = batch.decided.unwrap_or(readable);
             batch.actions.into_iter().for_each(|action| self.perform(began, action));
             self.remember_unshown(&batch.announced);
+            if !batch.announced.is_empty() {
+                self.context.broadcasts.announcements.send_replace(());
+            }
             self.after_publication(batch.announced, readable);
             if batch.records.len() >= MANY_RECORDS_MIN {
                 drop_in_background((batch.records, batch.audit));

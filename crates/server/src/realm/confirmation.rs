@@ -17,7 +17,7 @@ use crate::snapshot::Snapshot;
 const WAITING_MAX: usize = 4_096;
 
 /// Longest wait for the copy of this server.
-const COPY_WAIT: Duration = Duration::from_secs(2);
+pub(super) const COPY_WAIT: Duration = Duration::from_secs(2);
 
 /// Numbers of the last batches of streams.
 pub(crate) type StreamNumbers = BTreeMap<Stream, u64>;
@@ -53,21 +53,30 @@ impl Confirmations {
         let (reply, numbers) = oneshot::channel();
         self.waiting.send(reply).await.map_err(|_| ControlError::Unavailable)?;
         let numbers = numbers.await.ok().flatten().ok_or(ControlError::Unavailable)?;
-        let mut commits = broadcasts.commits.subscribe();
-        let copied = async {
-            while !contains(&broadcasts.snapshot.load(), &numbers) {
-                if commits.changed().await.is_err() {
-                    return Err(ControlError::Unavailable);
-                }
-            }
-            Ok(())
-        };
-        tokio::time::timeout(COPY_WAIT, copied).await.unwrap_or(Err(ControlError::Unavailable))
+        copied(broadcasts, &numbers, COPY_WAIT).await
     }
 }
 
+/// Waits until the published state contains the batches up to these numbers.
+pub(super) async fn copied(
+    broadcasts: &Broadcasts,
+    numbers: &StreamNumbers,
+    time_max: Duration,
+) -> Result<(), ControlError> {
+    let mut commits = broadcasts.commits.subscribe();
+    let copied = async {
+        while !contains(&broadcasts.snapshot.load(), numbers) {
+            if commits.changed().await.is_err() {
+                return Err(ControlError::Unavailable);
+            }
+        }
+        Ok(())
+    };
+    tokio::time::timeout(time_max, copied).await.unwrap_or(Err(ControlError::Unavailable))
+}
+
 /// Returns true if a snapshot contains the batches up to these numbers.
-fn contains(snapshot: &Snapshot, numbers: &StreamNumbers) -> bool {
+pub(super) fn contains(snapshot: &Snapshot, numbers: &StreamNumbers) -> bool {
     numbers.iter().all(|(stream, number)| {
         match stream {
             Stream::Shared => snapshot.state.shared().log_number() >= *number,

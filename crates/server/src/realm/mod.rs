@@ -11,6 +11,8 @@ mod audit_lines;
 mod confirmation;
 mod content;
 mod engine_check;
+#[cfg(test)]
+mod forwarded_tests;
 mod handle;
 mod join;
 mod log_keeper;

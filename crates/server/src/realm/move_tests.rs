@@ -3,14 +3,14 @@
 use forewarn_control::{ClusterId, ControlError, ServerStateWord, Stream};
 use forewarn_lifecycle::Name;
 use forewarn_realm::{
-    ArchivedNumbers, CallTimes, Engine, Keyspace, MoveOutcome, OwnedStream, Realm, ServerName, SimulatedEngine,
-    StreamTime, TakeoverOutcome,
+    ArchivedNumbers, CallTimes, Engine, Keyspace, MoveOutcome, OwnedStream, Realm, ServerName,
+    SimulatedEngine, StreamTime, TakeoverOutcome,
 };
 
 use super::tests::{TestServer, host, hosts, names, server, server_in, until};
 
 /// Waits until all servers say the same owner, and returns it.
-async fn agreed_owner(servers: &[TestServer], is_wanted: impl Fn(&Name) -> bool) -> Name {
+pub(super) async fn agreed_owner(servers: &[TestServer], is_wanted: impl Fn(&Name) -> bool) -> Name {
     let owner =
         |server: &TestServer| server.control.cluster_owner(ClusterId::DEFAULT).filter(|one| is_wanted(one));
     until("an owner", || {
@@ -21,7 +21,7 @@ async fn agreed_owner(servers: &[TestServer], is_wanted: impl Fn(&Name) -> bool)
     owner(&servers[0]).unwrap()
 }
 
-async fn three_servers(engine: &SimulatedEngine) -> Vec<TestServer> {
+pub(super) async fn three_servers(engine: &SimulatedEngine) -> Vec<TestServer> {
     let mut servers = Vec::new();
     for name in ["one", "two", "three"] {
         servers.push(server(engine, name).await);
@@ -37,7 +37,7 @@ async fn three_servers(engine: &SimulatedEngine) -> Vec<TestServer> {
     servers
 }
 
-async fn stop_all(servers: Vec<TestServer>) {
+pub(super) async fn stop_all(servers: Vec<TestServer>) {
     for server in servers {
         server.control.stop().await;
     }

@@ -1,11 +1,11 @@
 //! Messages of other servers.
 
-use forewarn_control::ControlError;
-use forewarn_control::request::Request;
+use forewarn_control::request::{Reply, Request};
+use forewarn_control::{ClusterId, ClusterState, ControlError};
 use forewarn_lifecycle::Name;
 use forewarn_peers::{
     AskedTenants, AuditQuery, HandlerUnavailable, Heartbeat, HeartbeatExchange, HeartbeatReport, MovedStream,
-    NotOwner, PeerHandler, ReceivedRequest, RejectedConnection, RequestAnswer,
+    NotOwner, OwnerDecision, PeerHandler, ReceivedRequest, RejectedConnection, RequestAnswer,
 };
 
 use super::audit_lines::ArchiveLines;
@@ -37,7 +37,7 @@ impl PeerHandler for PeerSide {
             ));
         };
         let Some(link) = self.clusters.get(id) else {
-            return RequestAnswer::Decided(Box::new(Err(ControlError::NoSuchCluster)));
+            return self.decided(id, Err(ControlError::NoSuchCluster));
         };
         match link.request(request).await {
             Err(ControlError::Elsewhere) => {
@@ -46,7 +46,7 @@ impl PeerHandler for PeerSide {
                 let owner = owner.and_then(|owner| Name::new(owner.server.as_str()).ok());
                 RequestAnswer::NotOwner(NotOwner { owner, term })
             }
-            answer => RequestAnswer::Decided(Box::new(answer)),
+            answer => self.decided(id, answer),
         }
     }
 
@@ -62,6 +62,15 @@ impl PeerHandler for PeerSide {
 
     fn rejected(&self, connection: &RejectedConnection) {
         tracing::warn!(from = %connection.from, reason = connection.reason, "rejected connection of a server");
+    }
+}
+
+impl PeerSide {
+    /// The answer to a request that was decided here. What it has changed is published, with its consequences.
+    fn decided(&self, id: ClusterId, result: Result<Reply, ControlError>) -> RequestAnswer {
+        let snapshot = self.broadcasts.snapshot.load();
+        let published = snapshot.state.cluster(id).map_or(0, ClusterState::log_number);
+        RequestAnswer::Decided(Box::new(OwnerDecision { result, published }))
     }
 }
 
