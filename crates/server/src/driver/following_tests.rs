@@ -2,19 +2,22 @@
 
 use std::time::Duration;
 
+use forewarn_control::request::Reply;
 use forewarn_control::{Chain, ClusterId, Record, Stream, StreamPosition};
 use forewarn_lifecycle::{Command, Exposure, MaintenanceId, Now, Seed, Timestamp};
 use forewarn_ownership::{BatchId, Term};
-use forewarn_realm::{AuditMode, Batch};
+use forewarn_realm::{AuditMode, Batch, CommitFate};
 use forewarn_store::{AUDIT_RETENTION, Journal, Options};
-use tokio::sync::mpsc;
+use tempfile::TempDir;
+use tokio::sync::oneshot::error::TryRecvError;
+use tokio::sync::{mpsc, oneshot};
 
 use super::Driver;
 use super::tests::{context_of, solo_restart, start};
 use crate::clock::{Clock, Speed};
 use crate::initial_state::{InitialState, Readers};
 use crate::journal::JournalHandle;
-use crate::realm_log::StreamLog;
+use crate::realm_log::{CommitError, StreamLog};
 
 const ID: ClusterId = ClusterId::DEFAULT;
 const WORK: MaintenanceId = MaintenanceId(0);
@@ -52,20 +55,25 @@ impl Driver {
     }
 }
 
-/// promise: N5
-#[tokio::test]
-async fn a_follower_shows_no_time_that_the_owner_has_moved_before_it_was_shown() {
-    let place = tempfile::tempdir().unwrap();
+/// A driver of a follower, with its journal.
+fn follower(place: &TempDir) -> (Driver, JournalHandle) {
     let options = Options::new(Seed([5; 16]), Now::at_millis(0));
     let (journal, found) = Journal::open(place.path(), &options).unwrap();
-    let mut journal = JournalHandle::in_directory(place.path().to_owned(), journal, AUDIT_RETENTION);
+    let journal = JournalHandle::in_directory(place.path().to_owned(), journal, AUDIT_RETENTION);
     let initial = InitialState::recovered(found, Readers::Present);
     let context = context_of(&initial, Clock::virtual_at(start().wall, Speed(0)));
     let (own, _) = mpsc::channel(1);
     let (_, stream) = initial.clusters(&journal).remove(0);
     let mut driver = Driver::new(ID, stream, context, own.downgrade());
     driver.journal.set_log(StreamLog::Followed);
+    (driver, journal)
+}
 
+/// promise: N5
+#[tokio::test]
+async fn a_follower_shows_no_time_that_the_owner_has_moved_before_it_was_shown() {
+    let place = tempfile::tempdir().unwrap();
+    let (mut driver, mut journal) = follower(&place);
     let (mut rules, later) = (driver.state.rules().clone(), start().plus(Duration::from_secs(20)));
     let announced = batch(&mut rules, 1, start(), &solo_restart());
     let exposure = Exposure::Unread { margin: Duration::ZERO };
@@ -81,5 +89,30 @@ async fn a_follower_shows_no_time_that_the_owner_has_moved_before_it_was_shown()
     driver.follow(moved).await;
     assert_eq!(driver.shown_time(), Some(time));
     assert!(time >= later.wall.plus(Duration::from_mins(15)));
+    journal.close();
+}
+
+/// promise: C1
+#[tokio::test]
+async fn a_request_that_was_committed_before_a_takeover_is_answered_once_its_batch_is_shown() {
+    let place = tempfile::tempdir().unwrap();
+    let (mut driver, mut journal) = follower(&place);
+    let (reply, mut result) = oneshot::channel();
+    let announced = batch(&mut driver.state.rules().clone(), 1, start(), &solo_restart());
+    // It was the owner, has sent the batch, and learns that another server has taken over after it.
+    driver.journal.set_log(StreamLog::None);
+    driver.apply(&announced.records);
+    let mut sent = super::batch::Batch::default();
+    sent.pending.replies.push((reply, Ok(Reply::Done)));
+    driver.handle_commit_error(&CommitError::Fenced(CommitFate::Applied), sent);
+    driver.settle(start()).await;
+    assert_eq!((result.try_recv(), driver.state.log_number()), (Err(TryRecvError::Empty), 0));
+    driver.follow(announced).await;
+    driver.settle(start()).await;
+    assert_eq!((result.try_recv(), driver.shown_time()), (Err(TryRecvError::Empty), None));
+    driver.follow_publication(1);
+    driver.settle(start()).await;
+    assert_eq!(result.try_recv(), Ok(Ok(Reply::Done)));
+    assert!(driver.shown_time().is_some());
     journal.close();
 }

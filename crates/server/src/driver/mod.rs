@@ -81,6 +81,9 @@ pub(crate) struct Driver {
     batch: Batch,
     /// Replies to requests that are durable and published.
     replies: PendingReplies,
+    /// Replies to requests whose batch is in the log, after another server has taken over: sent once the batch with that
+    /// number is copied and published.
+    logged_replies: Option<(u64, PendingReplies)>,
     /// A violated invariant: the driver decides nothing more.
     violation: Option<String>,
     /// Audit entries that are durable and not broadcast, after the position of the first.
