@@ -80,7 +80,9 @@ pub use fleet_loading::{admit_fleet_if_empty, control_with_fleet};
 pub use hypervisor::{HostWorker, Hypervisor, MachineDriver, REMINDER};
 pub use log_length::LogLimits;
 pub use message::ClockCommand;
-pub use realm::{MigrationError, MigrationReport, RealmPlan, UnsafeVersion, cancel_migration, migrate};
+pub use realm::{
+    MigrationError, MigrationReport, RealmPlan, ServerProcess, UnsafeVersion, cancel_migration, migrate,
+};
 pub use rejections::{REJECTED_RESOURCES_MAX, RecentRejections};
 pub use replacement::{ReplaceError, ServerState};
 pub use resource_groups::{ResourceGroup, group_in_cluster, group_of, groups_with_id, is_removed};

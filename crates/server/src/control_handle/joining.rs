@@ -68,8 +68,8 @@ impl ControlHandle {
             PeerListener::bind(plan.listen, Arc::clone(&identity), ListenerLimits::default()).await?;
         let address =
             plan.advertise.clone().map_or_else(|| listener.address().map(|it| it.to_string()), Ok)?;
-        let own = ServerName::from(plan.name.clone());
-        let record = server_record(&plan, address, instance);
+        let (own, process) = (ServerName::from(plan.name.clone()), random_number()?);
+        let record = server_record(&plan, address, (instance, process));
         let lease = take_name(&realm, &own, &record).await?;
         let (owners, owner) = watch::channel(Arc::default());
         let clients = Arc::new(ArcSwap::default());
@@ -77,6 +77,7 @@ impl ControlHandle {
         let handle = RealmHandle {
             realm: realm.clone(),
             own: plan.name.clone(),
+            process,
             owners: owner,
             clients: Arc::clone(&clients),
             confirmations: Confirmations::start(move || read_numbers(confirmed.clone())),
@@ -266,9 +267,15 @@ impl ControlHandle {
 }
 
 /// The record of a server, for the others.
-fn server_record(plan: &RealmPlan, address: String, instance: InstanceId) -> ServerRecord {
-    let (version, formats) = (env!("CARGO_PKG_VERSION").to_owned(), vec![FORMAT]);
-    ServerRecord { address, version, formats, zone: plan.zone.clone(), instance: Some(instance) }
+fn server_record(plan: &RealmPlan, address: String, (instance, process): (InstanceId, u64)) -> ServerRecord {
+    let (version, formats, zone) = (env!("CARGO_PKG_VERSION").to_owned(), vec![FORMAT], plan.zone.clone());
+    ServerRecord { address, version, formats, zone, instance: Some(instance), process: Some(process) }
+}
+
+fn random_number() -> Result<u64, getrandom::Error> {
+    let mut number = [0; 8];
+    getrandom::fill(&mut number)?;
+    Ok(u64::from_le_bytes(number))
 }
 
 /// Numbers of the last batches of all streams. None if the engine does not answer.

@@ -49,6 +49,8 @@ pub(crate) struct RealmHandle {
     pub(crate) realm: Realm,
     /// Name of this server.
     pub(crate) own: Name,
+    /// Random number of its process.
+    pub(crate) process: u64,
     pub(crate) owners: watch::Receiver<Arc<Owners>>,
     pub(crate) clients: PeerClients,
     pub(crate) confirmations: Confirmations,

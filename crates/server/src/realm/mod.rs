@@ -27,6 +27,7 @@ mod owners;
 mod peer_side;
 mod pending_moves;
 mod plan;
+mod process;
 #[cfg(test)]
 mod reports_tests;
 mod restore;
@@ -52,6 +53,7 @@ pub(crate) use owners::Owners;
 pub(crate) use peer_side::{HeartbeatSide, PeerSide};
 pub(crate) use pending_moves::{Moves, RealmOrders};
 pub use plan::RealmPlan;
+pub use process::ServerProcess;
 pub(crate) use restore::RestoreWatch;
 pub(crate) use task::{RealmTask, stay_member};
 pub(crate) use view::SharedView;
