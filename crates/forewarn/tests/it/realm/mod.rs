@@ -1,5 +1,6 @@
 //! Several servers on one etcd: any of them answers, one that is lost is replaced, and nothing that was acknowledged is lost.
 
+mod azure;
 mod clients;
 mod commands;
 pub(crate) mod site;

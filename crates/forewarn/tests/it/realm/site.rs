@@ -23,17 +23,31 @@ pub(crate) struct RealmSite {
     pub(crate) acknowledged: BTreeSet<String>,
     /// The same of machines, each of which has its own tenant.
     pub(crate) machines: BTreeSet<String>,
+    /// Settings of the listeners of every server.
+    listeners: &'static str,
 }
+
+/// The socket of operators.
+const SOCKET: &str = "api.socket = 'DIR/api.sock'";
 
 impl RealmSite {
     /// None without etcd.
     pub(crate) fn start() -> Option<Self> {
+        Self::start_with(SOCKET)
+    }
+
+    /// Servers that answer Azure clients, too. None without etcd.
+    pub(crate) fn start_for_azure() -> Option<Self> {
+        Self::start_with("api.socket = 'DIR/api.sock'\narm.listen = '127.0.0.1:0'")
+    }
+
+    fn start_with(listeners: &'static str) -> Option<Self> {
         let etcd = EtcdCluster::start(3)?;
         let place = |_| ServeDir::new(crate::program(), SOLO_FLEET);
         let places = (0..SERVERS).map(place).collect();
         let servers = (0..SERVERS).map(|_| None).collect();
-        let mut site =
-            Self { servers, places, etcd, acknowledged: BTreeSet::new(), machines: BTreeSet::new() };
+        let (acknowledged, machines) = (BTreeSet::new(), BTreeSet::new());
+        let mut site = Self { servers, places, etcd, acknowledged, machines, listeners };
         (0..SERVERS).for_each(|number| site.start_server(number));
         wait_until("every server has the fleet", || {
             site.running().all(|(_, server)| has_solo(server)).then_some(())
@@ -42,7 +56,7 @@ impl RealmSite {
     }
 
     pub(crate) fn start_server(&mut self, number: usize) {
-        let settings = settings(&self.etcd, number, "api.socket = 'DIR/api.sock'");
+        let settings = settings(&self.etcd, number, self.listeners);
         self.servers[number] = Some(self.places[number].start(&settings));
     }
 
