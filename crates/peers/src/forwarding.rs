@@ -1,10 +1,9 @@
 //! Outcomes of forwarded requests.
 
-use forewarn_control::ControlError;
-use forewarn_control::request::{Reply, Request};
+use forewarn_control::request::Request;
 
 use crate::error::PeerError;
-use crate::message::NotOwner;
+use crate::message::{NotOwner, OwnerDecision};
 
 /// The outcome of a request that was forwarded to its owner.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,7 +15,7 @@ pub enum ForwardOutcome {
     /// The other server does not own the stream. Nothing has changed.
     NotOwner(NotOwner),
     /// The owner has decided.
-    Answered(Box<Result<Reply, ControlError>>),
+    Answered(Box<OwnerDecision>),
 }
 
 impl ForwardOutcome {

@@ -4,13 +4,11 @@ use std::fmt;
 use std::future::Future;
 use std::net::SocketAddr;
 
-use forewarn_control::ControlError;
-use forewarn_control::request::Reply;
 use forewarn_types::Name;
 use hyper::body::Bytes;
 
 use crate::audit_search::{AuditSearch, FoundEntries};
-use crate::message::{AuditQuery, Heartbeat, MovedStream, NotOwner, ReceivedRequest};
+use crate::message::{AuditQuery, Heartbeat, MovedStream, NotOwner, OwnerDecision, ReceivedRequest};
 
 /// Answers messages of other servers. `caller` is the name in the certificate of the caller.
 pub trait PeerHandler: Send + Sync + 'static {
@@ -78,7 +76,7 @@ pub struct HandlerUnavailable(
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RequestAnswer {
     /// This server owns the stream and has decided.
-    Decided(Box<Result<Reply, ControlError>>),
+    Decided(Box<OwnerDecision>),
     /// This server does not own the stream.
     NotOwner(NotOwner),
     /// This server cannot answer now. Nothing has changed.

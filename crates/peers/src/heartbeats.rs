@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use forewarn_types::Name;
 use hyper::StatusCode;
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
-use tokio::time::{Instant, MissedTickBehavior, interval};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
 
 use crate::bodies::{decode, encode};
 use crate::connection::{OutgoingMessage, PeerConnection, SendFailure};
@@ -50,13 +51,19 @@ pub struct HeartbeatReturn {
 pub struct HeartbeatTimes {
     /// Time from one heartbeat to the next.
     pub interval: Duration,
+    /// Minimum time from one heartbeat to another that a prompt asks for.
+    pub pause: Duration,
     /// Maximum time until an answer, on an open connection. Opening one has the limits of a client.
     pub limit: Duration,
 }
 
 impl Default for HeartbeatTimes {
     fn default() -> Self {
-        Self { interval: Duration::from_millis(250), limit: Duration::from_millis(500) }
+        Self {
+            interval: Duration::from_millis(250),
+            pause: Duration::from_millis(10),
+            limit: Duration::from_millis(500),
+        }
     }
 }
 
@@ -69,6 +76,7 @@ pub struct Heartbeats {
 struct HeartbeatContext {
     identity: Arc<PeerIdentity>,
     exchange: Arc<dyn HeartbeatExchange>,
+    prompts: watch::Receiver<()>,
     times: HeartbeatTimes,
     limits: PeerLimits,
 }
@@ -80,15 +88,15 @@ struct PeerTask {
 }
 
 impl Heartbeats {
-    /// Heartbeats to no server yet.
+    /// Heartbeats to no server yet. A change of `prompts` asks for heartbeats before the interval is over.
     #[must_use]
     pub fn new(
         identity: Arc<PeerIdentity>,
-        exchange: Arc<dyn HeartbeatExchange>,
+        (exchange, prompts): (Arc<dyn HeartbeatExchange>, watch::Receiver<()>),
         times: HeartbeatTimes,
         limits: PeerLimits,
     ) -> Self {
-        let shared = Arc::new(HeartbeatContext { identity, exchange, times, limits });
+        let shared = Arc::new(HeartbeatContext { identity, exchange, prompts, times, limits });
         Self { shared, tasks: Mutex::default() }
     }
 
@@ -121,14 +129,28 @@ impl HeartbeatContext {
     async fn beat(&self, peer: &Peer) {
         let mut ticks = interval(self.times.interval);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let mut connection = None;
+        let (mut prompts, mut connection) = (self.prompts.clone(), None);
         loop {
-            ticks.tick().await;
+            tokio::select! {
+                _ = ticks.tick() => {}
+                // A server that is silent is not asked more often.
+                () = self.prompted(&mut prompts), if connection.is_some() => {}
+            }
+            prompts.mark_unchanged();
             let answer = self.once(peer, connection.take()).await.map(|(answer, kept)| {
                 connection = Some(kept);
                 answer
             });
             self.exchange.report(HeartbeatReport { peer: peer.name.clone(), answer });
+        }
+    }
+
+    /// Waits for a prompt.
+    async fn prompted(&self, prompts: &mut watch::Receiver<()>) {
+        sleep(self.times.pause).await;
+        if prompts.changed().await.is_err() {
+            // There will be none.
+            std::future::pending::<()>().await;
         }
     }
 

@@ -57,8 +57,8 @@ pub use limits::{
 };
 pub use listener::PeerListener;
 pub use message::{
-    AskedTenants, AuditQuery, HeardTenants, Heartbeat, MovedStream, NotOwner, OwnedStream, ReceivedRequest,
-    SeenNumbers, ServerDuty,
+    AskedTenants, AuditQuery, HeardTenants, Heartbeat, MovedStream, NotOwner, OwnedStream, OwnerDecision,
+    ReceivedRequest, SeenNumbers, ServerDuty,
 };
 pub use peer::Peer;
 pub use peer_client::PeerClient;

@@ -5,8 +5,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use forewarn_control::Stream;
-use forewarn_control::request::Request;
+use forewarn_control::request::{Reply, Request};
+use forewarn_control::{ControlError, Stream};
 use forewarn_types::{Name, Steady, TenantId, Timestamp};
 use serde::{Deserialize, Serialize};
 
@@ -105,6 +105,16 @@ pub(crate) struct IncomingRequest {
     hops: u8,
     seen: SeenNumbers,
     request: Request,
+}
+
+/// The decision of the owner about a forwarded request.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OwnerDecision {
+    /// The reply, or the reason of a rejection.
+    pub result: Result<Reply, ControlError>,
+    /// Number up to which the owner has published the stream: with the request, if it was carried out.
+    pub published: u64,
 }
 
 /// The answer of a server that does not own the stream of a request.

@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use forewarn_control::ControlError;
-use forewarn_control::request::{Reply, Request};
+use forewarn_control::request::Request;
 use hyper::StatusCode;
 use hyper::body::Bytes;
 
@@ -16,7 +15,8 @@ use crate::forwarding::ForwardOutcome;
 use crate::identity::PeerIdentity;
 use crate::limits::{PeerLimits, REQUEST_BYTES_MAX, SEARCH_BYTES_MAX, SMALL_BYTES_MAX};
 use crate::message::{
-    AuditQuery, MOVED, MovedStream, NotOwner, OutgoingRequest, REQUEST, RejectedMessage, SEARCH, SeenNumbers,
+    AuditQuery, MOVED, MovedStream, NotOwner, OutgoingRequest, OwnerDecision, REQUEST, RejectedMessage,
+    SEARCH, SeenNumbers,
 };
 use crate::peer::Peer;
 use crate::pool::ConnectionPool;
@@ -141,7 +141,7 @@ async fn outcome(answer: WholeAnswer) -> ForwardOutcome {
     let invalid = |reason| ForwardOutcome::Unknown(PeerError::InvalidAnswer(reason));
     match status {
         StatusCode::OK => {
-            let decided = decode::<Box<Result<Reply, ControlError>>>(answer.body).await;
+            let decided = decode::<Box<OwnerDecision>>(answer.body).await;
             decided.map_or_else(invalid, ForwardOutcome::Answered)
         }
         StatusCode::MISDIRECTED_REQUEST => {

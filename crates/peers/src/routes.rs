@@ -84,7 +84,7 @@ impl<H: PeerHandler> Routes<H> {
         match decided
             .map_err(|_| Rejection::new(StatusCode::INTERNAL_SERVER_ERROR, "the handler has failed"))?
         {
-            RequestAnswer::Decided(result) => json_bytes(StatusCode::OK, encode_apart(result).await),
+            RequestAnswer::Decided(decision) => json_bytes(StatusCode::OK, encode_apart(decision).await),
             RequestAnswer::NotOwner(not_owner) => json(StatusCode::MISDIRECTED_REQUEST, &not_owner),
             RequestAnswer::Unavailable(reason) => {
                 Err(Rejection::new(StatusCode::SERVICE_UNAVAILABLE, reason.to_string()))

@@ -107,6 +107,9 @@ pub struct ServerRecord {
     /// Random number of its data directory: tells servers with one name apart.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instance: Option<Seed>,
+    /// Random number of its process: tells a server from a later one on the same data.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub process: Option<u64>,
 }
 
 /// The numbers of the last batches on the disk of a server, under `archived/<server>`.
@@ -260,8 +263,12 @@ mod tests {
             formats: vec![1],
             zone: Some("z".to_owned()),
             instance: None,
+            process: None,
         };
-        assert_stored(&server, r#"{"address":"10.0.0.1:7","version":"1","formats":[1],"zone":"z"}"#);
+        let text = r#"{"address":"10.0.0.1:7","version":"1","formats":[1],"zone":"z"}"#;
+        assert_stored(&server, text);
+        let server = ServerRecord { process: Some(u64::MAX), ..server };
+        assert_stored(&server, &text.replace('}', r#","process":18446744073709551615}"#));
         let streams = [(Stream::Shared, 4), (Stream::Cluster(ClusterId(3)), 9)].into();
         assert_stored(&ArchivedNumbers { streams }, r#"{"streams":{"shared":4,"cluster-3":9}}"#);
     }

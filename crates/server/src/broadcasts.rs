@@ -18,6 +18,8 @@ use crate::snapshot::Snapshot;
 pub(crate) struct Broadcasts {
     pub(crate) audit_entries: broadcast::Sender<LoggedEntry>,
     pub(crate) commits: watch::Sender<u64>,
+    /// Changes when this server has published announcements: the other servers of a realm wait for that.
+    pub(crate) announcements: watch::Sender<()>,
     /// Reason why the journal cannot be written. None if it can.
     pub(crate) write_error: watch::Sender<Option<String>>,
     /// Results of the verification of the audit log.
@@ -54,6 +56,7 @@ impl Broadcasts {
             audit_entries: broadcast::Sender::new(ENTRIES_BUFFERED_MAX),
             reader: Arc::new(ArcSwap::from_pointee(AuditLogReader::closed())),
             commits: watch::Sender::new(0),
+            announcements: watch::Sender::new(()),
             write_error: watch::Sender::new(None),
             audit_check: watch::Sender::new(AuditCheck::default()),
             clock_steps: Arc::default(),

@@ -85,8 +85,8 @@ pub use hypervisor::{HostWorker, Hypervisor, MachineDriver, REMINDER};
 pub use log_length::LogLimits;
 pub use message::ClockCommand;
 pub use realm::{
-    AcceptanceError, AcceptanceReport, MigrationError, MigrationReport, RealmPlan, RestoredRealm, StreamLoss,
-    UnsafeVersion, cancel_migration, migrate,
+    AcceptanceError, AcceptanceReport, MigrationError, MigrationReport, RealmPlan, RestoredRealm,
+    ServerProcess, StreamLoss, UnsafeVersion, cancel_migration, migrate,
 };
 pub use rejections::{REJECTED_RESOURCES_MAX, RecentRejections};
 pub use replacement::{ReplaceError, ServerState};

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use forewarn_peers::{HeartbeatReport, Peer, PeerError};
+use forewarn_peers::{HeartbeatReport, HeartbeatTimes, Peer, PeerError};
 use tokio::net::TcpListener;
+use tokio::sync::watch;
 
-use crate::support::{Realm, TestServer, name, unavailable};
+use crate::support::{DEADLINE, Realm, TestServer, name, unavailable};
 
 /// A limit for servers that do not answer. Others answer within it at least now and then, on the slowest machine.
 const SHORT: Duration = Duration::from_millis(300);
@@ -108,4 +109,22 @@ async fn a_server_answers_with_its_own_name() {
     let report = a.handler.reports.wait(1, is_failure_of("c")).await;
     let Err(PeerError::Handshake(reason)) = report.answer else { panic!("{report:?}") };
     assert!(reason.contains("c.server.forewarn.internal"), "{reason}");
+}
+
+#[tokio::test]
+async fn a_prompt_is_a_reason_for_a_heartbeat_at_once() {
+    let realm = Realm::new();
+    let (a, b, c) = (realm.server("a").await, realm.server("b").await, realm.server("c").await);
+    // Nobody waits for the next one.
+    let (interval, limit) = (Duration::from_hours(1), DEADLINE);
+    let times = HeartbeatTimes { interval, limit, ..HeartbeatTimes::default() };
+    let prompts = watch::Sender::new(());
+    let _beating = a.heartbeats_at(times, prompts.subscribe(), [b.peer(), c.peer()]);
+    for count in 1..=3 {
+        for other in ["b", "c"] {
+            a.handler.reports.wait(count, is_answer_of(other)).await;
+        }
+        assert_eq!((a.handler.answers_of("b"), a.handler.answers_of("c")), (count, count));
+        prompts.send_replace(());
+    }
 }

@@ -12,13 +12,16 @@ use forewarn_control::{
 };
 use forewarn_lifecycle::{Approver, Command, HostId, MachineId, Now, Seed, TenantId};
 use forewarn_peers::{
-    ForwardOutcome, HandlerUnavailable, MovedStream, NotOwner, Peer, PeerClient, PeerError, PeerLimits,
-    ReceivedRequest, RequestAnswer, SeenNumbers,
+    ForwardOutcome, HandlerUnavailable, MovedStream, NotOwner, OwnerDecision, Peer, PeerClient, PeerError,
+    PeerLimits, ReceivedRequest, RequestAnswer, SeenNumbers,
 };
 use serde_json::json;
 use tokio::net::TcpListener;
 
 use crate::support::{Realm, TestServer, name, patient};
+
+/// Number of the last batch that the owner has published.
+const PUBLISHED: u64 = 9;
 
 fn command(json: serde_json::Value) -> NamedCommand {
     serde_json::from_value(json).unwrap()
@@ -52,7 +55,7 @@ fn decide(request: &Request) -> Result<Reply, ControlError> {
 }
 
 fn owner(request: &ReceivedRequest) -> RequestAnswer {
-    RequestAnswer::Decided(Box::new(decide(&request.request)))
+    RequestAnswer::Decided(Box::new(OwnerDecision { result: decide(&request.request), published: PUBLISHED }))
 }
 
 #[tokio::test]
@@ -66,7 +69,7 @@ async fn a_forwarded_request_is_answered_as_a_direct_one() {
         let seen = SeenNumbers::from([(Stream::Shared, 3), (Stream::Cluster(ClusterId::DEFAULT), 5)]);
         let outcome = client.forward(7, seen.clone(), &request).await;
         let ForwardOutcome::Answered(forwarded) = outcome else { panic!("{outcome:?}") };
-        assert_eq!(*forwarded, direct);
+        assert_eq!(*forwarded, OwnerDecision { result: direct, published: PUBLISHED });
         let received = ReceivedRequest { term: 7, seen, request: (*request).clone() };
         assert_eq!(b.handler.requests.wait(1, |_| true).await, (name("a"), received));
     }

@@ -10,8 +10,8 @@ use forewarn_http_client::Bytes;
 use forewarn_peers::{
     AskedTenants, AuditChunks, AuditQuery, AuditSearch, ChunksBroken, FoundEntries, HandlerUnavailable,
     HeardTenants, Heartbeat, HeartbeatExchange, HeartbeatReport, HeartbeatTimes, Heartbeats, ListenerLimits,
-    MovedStream, OwnedStream, Peer, PeerClient, PeerHandler, PeerIdentity, PeerLimits, PeerListener,
-    RealmAuthority, ReceivedRequest, RejectedConnection, RequestAnswer, ServerDuty,
+    MovedStream, OwnedStream, OwnerDecision, Peer, PeerClient, PeerHandler, PeerIdentity, PeerLimits,
+    PeerListener, RealmAuthority, ReceivedRequest, RejectedConnection, RequestAnswer, ServerDuty,
 };
 use forewarn_types::{Name, Steady, Timestamp};
 use tokio::sync::watch;
@@ -215,7 +215,7 @@ impl Realm {
 
 /// The answer of a server that decides nothing.
 pub fn unavailable(_: &ReceivedRequest) -> RequestAnswer {
-    RequestAnswer::Decided(Box::new(Err(ControlError::Unavailable)))
+    RequestAnswer::Decided(Box::new(OwnerDecision { result: Err(ControlError::Unavailable), published: 0 }))
 }
 
 /// A server with a listener. Dropping it closes everything at once.
@@ -275,10 +275,21 @@ impl TestServer {
 
     /// Heartbeats with a time limit, also of handshakes.
     pub fn heartbeats_within(&self, limit: Duration, peers: impl IntoIterator<Item = Peer>) -> Heartbeats {
-        let (identity, exchange) = (Arc::clone(&self.identity), Arc::clone(&self.handler));
-        let times = HeartbeatTimes { interval: Duration::from_millis(10), limit };
-        let heartbeats =
-            Heartbeats::new(identity, exchange, times, PeerLimits { handshake: limit, ..patient() });
+        let times =
+            HeartbeatTimes { interval: Duration::from_millis(10), limit, ..HeartbeatTimes::default() };
+        self.heartbeats_at(times, watch::Sender::new(()).subscribe(), peers)
+    }
+
+    /// Heartbeats at times, and when they are prompted.
+    pub fn heartbeats_at(
+        &self,
+        times: HeartbeatTimes,
+        prompts: watch::Receiver<()>,
+        peers: impl IntoIterator<Item = Peer>,
+    ) -> Heartbeats {
+        let (identity, limits) =
+            (Arc::clone(&self.identity), PeerLimits { handshake: times.limit, ..patient() });
+        let heartbeats = Heartbeats::new(identity, (self.handler.clone(), prompts), times, limits);
         heartbeats.set_peers(peers);
         heartbeats
     }

@@ -51,8 +51,8 @@ impl ControlHandle {
         };
         let RequestContext { by, once, .. } = context;
         let close = ClusterRequest::Close { by: by.clone(), once: once.clone() };
-        self.link(cluster)?.request(close).await?;
-        // The closed cluster is published, unless another request has removed it since.
+        self.request_cluster(cluster, close).await?;
+        // The closed cluster is published, also if another server owns it, unless another request has removed it since.
         let undelivered = self.snapshot().state.cluster(cluster).map(ClusterState::undelivered);
         let undelivered = undelivered.unwrap_or_default();
         let removal = SharedRequest::RemoveClosed { cluster, by, once, undelivered };

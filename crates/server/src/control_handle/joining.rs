@@ -69,8 +69,8 @@ impl ControlHandle {
             PeerListener::bind(plan.listen, Arc::clone(&identity), ListenerLimits::default()).await?;
         let address =
             plan.advertise.clone().map_or_else(|| listener.address().map(|it| it.to_string()), Ok)?;
-        let own = ServerName::from(plan.name.clone());
-        let record = server_record(&plan, address, instance);
+        let (own, process) = (ServerName::from(plan.name.clone()), random_number()?);
+        let record = server_record(&plan, address, (instance, process));
         let lease = take_name(&realm, &own, &record).await?;
         check_history(&realm, history).await?;
         let (owners, owner) = watch::channel(Arc::default());
@@ -80,6 +80,7 @@ impl ControlHandle {
         let handle = RealmHandle {
             realm: realm.clone(),
             own: plan.name.clone(),
+            process,
             owners: owner,
             clients: Arc::clone(&clients),
             confirmations: confirmations.clone(),
@@ -139,7 +140,9 @@ impl ControlHandle {
         });
         let (times, limits) = (HeartbeatTimes::default(), PeerLimits::default());
         let exchange = Arc::new(HeartbeatSide(view));
-        Heartbeats::new(Arc::clone(identity), exchange, times, limits)
+        // The other servers show announcements once they know that this one has.
+        let prompts = context.broadcasts.announcements.subscribe();
+        Heartbeats::new(Arc::clone(identity), (exchange, prompts), times, limits)
     }
 
     /// Lets operators administer the realm, and watches for an engine that was restored.
@@ -291,9 +294,15 @@ impl ControlHandle {
 }
 
 /// The record of a server, for the others.
-fn server_record(plan: &RealmPlan, address: String, instance: InstanceId) -> ServerRecord {
-    let (version, formats) = (env!("CARGO_PKG_VERSION").to_owned(), vec![FORMAT]);
-    ServerRecord { address, version, formats, zone: plan.zone.clone(), instance: Some(instance) }
+fn server_record(plan: &RealmPlan, address: String, (instance, process): (InstanceId, u64)) -> ServerRecord {
+    let (version, formats, zone) = (env!("CARGO_PKG_VERSION").to_owned(), vec![FORMAT], plan.zone.clone());
+    ServerRecord { address, version, formats, zone, instance: Some(instance), process: Some(process) }
+}
+
+fn random_number() -> Result<u64, getrandom::Error> {
+    let mut number = [0; 8];
+    getrandom::fill(&mut number)?;
+    Ok(u64::from_le_bytes(number))
 }
 
 /// Numbers of the last batches of all streams. None if the engine does not answer.

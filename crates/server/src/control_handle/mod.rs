@@ -8,6 +8,7 @@ mod backing_up;
 mod cluster_changes;
 mod joining;
 mod opening;
+mod planning;
 mod reading;
 mod replacing;
 mod webhook_progress;
@@ -19,7 +20,7 @@ use std::sync::atomic::Ordering;
 use arc_swap::ArcSwapOption;
 use forewarn_control::request::{
     Administration, ClusterRequest, CommandBatch, DecidedChanges, Reply, Request, RequestContext,
-    SharedRequest, Transaction, TransactionOutcome,
+    SharedRequest,
 };
 use forewarn_control::{ClusterId, ControlError, ControlState, Outcome, ScaleSetCommand};
 use forewarn_lifecycle::{Command, Now, Seed};
@@ -39,7 +40,7 @@ use crate::message::{ClockCommand, ClockMessage, ClusterMessage, SharedMessage};
 use crate::realm::{RealmAdmin, RealmHandle};
 use crate::rejections::RecentRejections;
 use crate::replacement::{ReplacementHooks, ServerState};
-use crate::snapshot::{Snapshot, State};
+use crate::snapshot::Snapshot;
 use crate::supervisor::{Inboxes, Supervisor, SupervisorRequest};
 
 /// A handle to the drivers, and to one cluster.
@@ -73,12 +74,6 @@ struct ControlParts {
     /// The realm that this server belongs to.
     realm: Option<RealmHandle>,
 }
-
-/// A revision that no state has.
-const NO_REVISION: u64 = u64::MAX;
-
-/// Attempts to plan a request while the cluster keeps changing.
-const PLANS_MAX: usize = 64;
 
 /// Messages that wait for the driver of the shared stream, or of the clock.
 const MESSAGES_WAITING_MAX: usize = 1_024;
@@ -205,12 +200,7 @@ impl ControlHandle {
     async fn send_request(&self, request: Request) -> Result<Reply, ControlError> {
         let open = self.parts.gate.enter().await;
         match request {
-            Request::Cluster(id, request) => match &self.parts.realm {
-                None => self.link(id)?.request(request).await,
-                Some(realm) => {
-                    realm.request(&self.parts.context.broadcasts, &self.link(id)?, id, request).await
-                }
-            },
+            Request::Cluster(id, request) => self.request_cluster(id, request).await,
             Request::Shared(SharedRequest::Administer {
                 change: Administration::RemoveCluster(cluster),
                 context,
@@ -220,6 +210,15 @@ impl ControlHandle {
                 context,
             }) => self.rename_cluster(cluster, name, context).await,
             Request::Shared(request) => self.parts.context.request_shared(request).await,
+        }
+    }
+
+    /// Sends a request to the owner of a cluster: a driver of this server, or of another one of the realm.
+    async fn request_cluster(&self, id: ClusterId, request: ClusterRequest) -> Result<Reply, ControlError> {
+        let link = self.link(id)?;
+        match &self.parts.realm {
+            None => link.request(request).await,
+            Some(realm) => realm.request((&link, &self.parts.context.broadcasts), id, request).await,
         }
     }
 
@@ -299,65 +298,6 @@ impl ControlHandle {
     ) -> Result<Outcome, ControlError> {
         let request = SharedRequest::Administer { change, context };
         self.request(Request::Shared(request)).await.and_then(outcome)
-    }
-
-    /// Plans a transaction on the state of the cluster, and sends it. If the cluster changes in between, it is planned
-    /// again.
-    ///
-    /// # Errors
-    /// Returns an error if it is rejected, the cluster changes too often, or the journal cannot be written. The inner
-    /// error is that of the plan.
-    pub async fn transact<T, E>(
-        &self,
-        context: RequestContext,
-        plan: impl Fn(&State<'_>) -> Result<(Transaction, T), E>,
-    ) -> Result<Result<(TransactionOutcome, T), E>, ControlError> {
-        let planning = self.link(self.cluster)?.planning;
-        let _planning = planning.lock().await;
-        for _ in 0..PLANS_MAX {
-            let (planned, revision) = self.look(|state| (plan(state), state.revision))?;
-            let (transaction, besides) = match planned {
-                Ok(planned) => planned,
-                Err(refused) => return Ok(Err(refused)),
-            };
-            let context = RequestContext { if_revision: Some(revision), ..context.clone() };
-            match self.cluster_request(ClusterRequest::Transaction { transaction, context }).await {
-                Ok(Reply::Transacted(transacted)) => return Ok(Ok((transacted, besides))),
-                Ok(_) => return Err(ControlError::Unavailable),
-                Err(ControlError::Outdated) => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Err(ControlError::Outdated)
-    }
-
-    /// Checks a condition on the state of the cluster, and sends a request for the revision that the check returns. If
-    /// the state changes in between, the condition is checked again. A request that was carried out before, under the
-    /// same key, gets the same response although the condition no longer holds.
-    ///
-    /// # Errors
-    /// Returns an error if the condition does not hold, the request is rejected, the state changes too often, or the
-    /// journal cannot be written.
-    pub async fn request_if(
-        &self,
-        check: impl Fn(&State<'_>) -> Result<u64, ControlError>,
-        request: impl Fn(u64) -> Request,
-    ) -> Result<Outcome, ControlError> {
-        let planning = match request(NO_REVISION) {
-            Request::Cluster(id, _) => self.link(id)?.planning,
-            Request::Shared(_) => Arc::clone(&self.parts.planning),
-        };
-        let _planning = planning.lock().await;
-        for _ in 0..PLANS_MAX {
-            let checked = self.look(&check)?;
-            let revision = checked.as_ref().copied().unwrap_or(NO_REVISION);
-            match (self.request(request(revision)).await, checked) {
-                (Err(ControlError::Outdated), Ok(_)) => {}
-                (Err(ControlError::Outdated), Err(failed)) => return Err(failed),
-                (reply, _) => return reply.and_then(outcome),
-            }
-        }
-        Err(ControlError::Outdated)
     }
 
     /// Waits until everything that is due now is done, in all clusters that have not failed.

@@ -3,19 +3,21 @@
 use std::path::Path;
 use std::time::Duration;
 
+use forewarn_control::request::Reply;
 use forewarn_control::{Chain, ClusterId, ClusterState, Record, Stream, StreamPosition};
 use forewarn_lifecycle::{Command, Exposure, MaintenanceId, Now, Seed, Timestamp};
 use forewarn_ownership::{BatchId, Term};
-use forewarn_realm::{AuditMode, Batch};
+use forewarn_realm::{AuditMode, Batch, CommitFate};
 use forewarn_store::{AUDIT_RETENTION, Journal, Options, UnreadEntries};
-use tokio::sync::mpsc;
+use tokio::sync::oneshot::error::TryRecvError;
+use tokio::sync::{mpsc, oneshot};
 
 use super::Driver;
 use super::tests::{context_of, solo_restart, start};
 use crate::clock::{Clock, Speed};
 use crate::initial_state::{InitialState, Readers, StreamStart};
 use crate::journal::JournalHandle;
-use crate::realm_log::StreamLog;
+use crate::realm_log::{CommitError, StreamLog};
 
 const ID: ClusterId = ClusterId::DEFAULT;
 const WORK: MaintenanceId = MaintenanceId(0);
@@ -158,5 +160,30 @@ async fn a_follower_shows_no_more_after_its_journal_was_opened_again() {
         driver.follow_publication(1);
         assert!(driver.shown_time().is_some());
     }
+    journal.close();
+}
+
+/// promise: C1
+#[tokio::test]
+async fn a_request_that_was_committed_before_a_takeover_is_answered_once_its_batch_is_shown() {
+    let place = tempfile::tempdir().unwrap();
+    let (mut driver, mut journal) = follower(place.path());
+    let (reply, mut result) = oneshot::channel();
+    let announced = batch(&mut driver.state.rules().clone(), 1, start(), &solo_restart());
+    // It was the owner, has sent the batch, and learns that another server has taken over after it.
+    driver.journal.set_log(StreamLog::None);
+    driver.apply(&announced.records);
+    let mut sent = super::batch::Batch::default();
+    sent.pending.replies.push((reply, Ok(Reply::Done)));
+    driver.handle_commit_error(&CommitError::Fenced(CommitFate::Applied), sent);
+    driver.settle(start()).await;
+    assert_eq!((result.try_recv(), driver.state.log_number()), (Err(TryRecvError::Empty), 0));
+    driver.follow(announced).await;
+    driver.settle(start()).await;
+    assert_eq!((result.try_recv(), driver.shown_time()), (Err(TryRecvError::Empty), None));
+    driver.follow_publication(1);
+    driver.settle(start()).await;
+    assert_eq!(result.try_recv(), Ok(Ok(Reply::Done)));
+    assert!(driver.shown_time().is_some());
     journal.close();
 }

@@ -83,6 +83,9 @@ pub(crate) struct Driver {
     batch: Batch,
     /// Replies to requests that are durable and published.
     replies: PendingReplies,
+    /// Replies to requests whose batch is in the log, after another server has taken over: sent once the batch with that
+    /// number is copied and published.
+    logged_replies: Option<(u64, PendingReplies)>,
     /// A violated invariant: the driver decides nothing more.
     violation: Option<String>,
     /// Audit entries that are durable and not broadcast, after the position of the first.
@@ -368,6 +371,9 @@ impl Driver {
             let began = batch.decided.unwrap_or(readable);
             batch.actions.into_iter().for_each(|action| self.perform(began, action));
             self.remember_unshown(&batch.announced);
+            if !batch.announced.is_empty() {
+                self.context.broadcasts.announcements.send_replace(());
+            }
             self.after_publication(batch.announced, readable);
             if batch.records.len() >= MANY_RECORDS_MIN {
                 drop_in_background((batch.records, batch.audit));

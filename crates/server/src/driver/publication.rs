@@ -53,5 +53,10 @@ impl Driver {
         }
         let runtime = Arc::new(self.runtime.view(self.journal.role(), self.audit_end.number));
         self.context.broadcasts.publish(|snapshot| snapshot.update_cluster(self.id, &self.state, &runtime));
+        if let Some((_, replies)) =
+            self.logged_replies.take_if(|(number, _)| *number <= self.state.log_number())
+        {
+            self.replies.extend(replies);
+        }
     }
 }

@@ -82,6 +82,18 @@ fn approval(driver: &Driver) -> Command {
     Command::Approve { tenant: TenantId(0), events, by: Approver::Machine(MachineId(0)) }
 }
 
+#[tokio::test]
+async fn heartbeats_are_asked_for_when_an_announcement_is_published() {
+    let (mut driver, clock, _own) = owner(2).await;
+    let prompts = driver.context.broadcasts.announcements.subscribe();
+    let [.., enrol, restart] = solo_restart();
+    for (command, announces) in [(enrol, false), (restart, true)] {
+        drop(driver.submit(command).await);
+        driver.settle(clock.now()).await;
+        assert_eq!(prompts.has_changed().unwrap(), announces);
+    }
+}
+
 fn is_enrolled(driver: &Driver) -> bool {
     driver.state.rules().tenant(TenantId(0)).is_some_and(Tenant::is_enrolled)
 }

@@ -48,6 +48,7 @@ impl Driver {
             recorded_clock: recorded,
             batch: Batch::default(),
             replies: PendingReplies::default(),
+            logged_replies: None,
             violation: None,
             durable: None,
             held: HeldBatches::default(),
@@ -119,11 +120,12 @@ impl Driver {
                 pending.reject(&ControlError::Unavailable);
             }
             CommitError::Fenced(fate) => {
+                let number = self.state.log_number();
                 self.return_to_log(batch);
                 self.end_ownership();
                 match fate {
                     // The batch comes with the log.
-                    CommitFate::Applied => pending.send(),
+                    CommitFate::Applied => self.logged_replies = Some((number, pending)),
                     CommitFate::NotApplied => pending.reject(&ControlError::Elsewhere),
                     CommitFate::Unknown => pending.reject(&ControlError::Unavailable),
                 }

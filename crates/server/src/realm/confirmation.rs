@@ -17,7 +17,7 @@ use crate::snapshot::Snapshot;
 const WAITING_MAX: usize = 4_096;
 
 /// Longest wait for the copy of this server.
-const COPY_WAIT: Duration = Duration::from_secs(2);
+pub(super) const COPY_WAIT: Duration = Duration::from_secs(2);
 
 /// Numbers of the last batches of streams.
 pub(crate) type StreamNumbers = BTreeMap<Stream, u64>;
@@ -53,7 +53,7 @@ impl Confirmations {
         let (reply, numbers) = oneshot::channel();
         self.waiting.send(reply).await.map_err(|_| ControlError::Unavailable)?;
         let numbers = numbers.await.ok().flatten().ok_or(ControlError::Unavailable)?;
-        wait_for_copy(broadcasts, &numbers).await
+        wait_for_copy(broadcasts, &numbers, COPY_WAIT).await
     }
 }
 
@@ -61,6 +61,7 @@ impl Confirmations {
 pub(super) async fn wait_for_copy(
     broadcasts: &Broadcasts,
     numbers: &StreamNumbers,
+    time_max: Duration,
 ) -> Result<(), ControlError> {
     let mut commits = broadcasts.commits.subscribe();
     let copied = async {
@@ -71,7 +72,7 @@ pub(super) async fn wait_for_copy(
         }
         Ok(())
     };
-    tokio::time::timeout(COPY_WAIT, copied).await.unwrap_or(Err(ControlError::Unavailable))
+    tokio::time::timeout(time_max, copied).await.unwrap_or(Err(ControlError::Unavailable))
 }
 
 /// The numbers of the published state about a cluster, and of the shared state.
@@ -83,7 +84,7 @@ pub(super) fn published_numbers(broadcasts: &Broadcasts, cluster: ClusterId) -> 
 }
 
 /// Returns true if a snapshot contains the batches up to these numbers.
-fn contains(snapshot: &Snapshot, numbers: &StreamNumbers) -> bool {
+pub(super) fn contains(snapshot: &Snapshot, numbers: &StreamNumbers) -> bool {
     numbers.iter().all(|(stream, number)| {
         match stream {
             Stream::Shared => snapshot.state.shared().log_number() >= *number,

@@ -1,5 +1,11 @@
 //! Requests and reads of a server in a realm: a request goes to the owner of its cluster, a read waits until the copy of
 //! this server contains everything that was committed before.
+//!
+//! ```text
+//!   request ──▶ owner, another server ──▶ decision, and the number of its batch ──▶ copied here ──▶ reply
+//! ```
+//!
+//! So whoever reads the state after a reply finds what the request has done, on every server.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
@@ -7,18 +13,21 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use forewarn_control::request::{ClusterRequest, ForwardId, Reply, Request};
-use forewarn_control::{ClusterId, ControlError};
+use forewarn_control::{ClusterId, ControlError, Stream};
 use forewarn_lifecycle::Name;
-use forewarn_peers::{ForwardOutcome, PeerClient, SeenNumbers};
+use forewarn_peers::{ForwardOutcome, OwnerDecision, PeerClient, SeenNumbers};
 use forewarn_realm::Realm;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::administration::RealmAdmin;
-use super::confirmation::{Confirmations, published_numbers};
+use super::confirmation::{
+    COPY_WAIT, Confirmations, StreamNumbers, contains, published_numbers, wait_for_copy,
+};
 use super::owners::{ClusterOwner, Owners};
 use crate::broadcasts::Broadcasts;
 use crate::clusters::ClusterLink;
+use crate::message::ClusterMessage;
 
 /// Longest wait until an owner takes a request, from the time at which it is known; pause between two attempts.
 const OWNER_WAIT: Duration = Duration::from_secs(3);
@@ -38,6 +47,10 @@ const ENGINE_SILENCE_MAX: Duration = Duration::from_secs(2);
 /// Time for the engine to answer a server that was suspended.
 const ENGINE_GRACE: Duration = Duration::from_millis(200);
 
+/// Longest wait until this server has copied the decision about a request of a VM, which then gets its answer anyway: it
+/// reads its documents only.
+const VM_COPY_WAIT: Duration = Duration::from_millis(250);
+
 /// Connections to the other servers.
 pub(crate) type PeerClients = Arc<ArcSwap<BTreeMap<Name, Arc<PeerClient>>>>;
 
@@ -47,6 +60,8 @@ pub(crate) struct RealmHandle {
     pub(crate) realm: Realm,
     /// Name of this server.
     pub(crate) own: Name,
+    /// Random number of its process.
+    pub(crate) process: u64,
     pub(crate) owners: watch::Receiver<Arc<Owners>>,
     pub(crate) clients: PeerClients,
     pub(crate) confirmations: Confirmations,
@@ -81,11 +96,11 @@ impl RealmHandle {
         self.while_engine_answers(self.confirmations.confirm(broadcasts)).await
     }
 
-    /// Sends a request to the owner of its cluster: here, or another server. While the owner changes, it waits.
+    /// Sends a request to the owner of its cluster: here, or another server. While the owner changes, it waits. The reply
+    /// comes once the published state contains what was decided.
     pub(crate) async fn request(
         &self,
-        broadcasts: &Broadcasts,
-        link: &ClusterLink,
+        (link, broadcasts): (&ClusterLink, &Broadcasts),
         id: ClusterId,
         mut request: ClusterRequest,
     ) -> Result<Reply, ControlError> {
@@ -96,7 +111,8 @@ impl RealmHandle {
             wait.follow(owner.as_ref());
             let answer = match owner {
                 Some(owner) if owner.server == self.own => {
-                    match tokio::time::timeout(decision_wait(&request), link.request(request.clone())).await {
+                    let wait = Requester::of(&request).decision_wait();
+                    match tokio::time::timeout(wait, link.request(request.clone())).await {
                         Ok(Err(ControlError::Elsewhere)) => None,
                         Ok(answer) => Some(answer),
                         // The engine does not answer. The request may still be carried out.
@@ -105,9 +121,15 @@ impl RealmHandle {
                 }
                 Some(owner) => {
                     give_id(&mut request)?;
-                    let request = Arc::new(Request::Cluster(id, request.clone()));
+                    let forwarded = Arc::new(Request::Cluster(id, request.clone()));
                     let seen = published_numbers(broadcasts, id);
-                    self.forward(&owner, &mut owners, seen, &request).await
+                    match self.forward(&owner, &mut owners, seen, &forwarded).await {
+                        Some(Ok(decision)) => {
+                            Some(once_copied((link, broadcasts), id, Requester::of(&request), decision).await)
+                        }
+                        Some(Err(error)) => Some(Err(error)),
+                        None => None,
+                    }
                 }
                 None => None,
             };
@@ -132,7 +154,7 @@ impl RealmHandle {
         owners: &mut watch::Receiver<Arc<Owners>>,
         seen: SeenNumbers,
         request: &Arc<Request>,
-    ) -> Option<Result<Reply, ControlError>> {
+    ) -> Option<Result<OwnerDecision, ControlError>> {
         let client = self.clients.load().get(&owner.server).cloned()?;
         let answered = client.forward(owner.term, seen, request);
         let outcome = if let Request::Cluster(id, _) = **request
@@ -147,7 +169,7 @@ impl RealmHandle {
         };
         let may_repeat = outcome.may_repeat(request);
         match outcome {
-            ForwardOutcome::Answered(answer) => Some(*answer),
+            ForwardOutcome::Answered(decision) => Some(Ok(*decision)),
             ForwardOutcome::NotSent(_) | ForwardOutcome::NotOwner(_) | ForwardOutcome::Unknown(_) => {
                 (!may_repeat).then_some(Err(ControlError::Unavailable))
             }
@@ -188,18 +210,58 @@ async fn replaced(owners: &mut watch::Receiver<Arc<Owners>>, id: ClusterId, term
     }
 }
 
-fn decision_wait(request: &ClusterRequest) -> Duration {
-    match request {
-        ClusterRequest::Rules(_) => VM_DECISION_WAIT,
-        ClusterRequest::Commands(_)
-        | ClusterRequest::ScaleSet { .. }
-        | ClusterRequest::Transaction { .. }
-        | ClusterRequest::Report { .. }
-        | ClusterRequest::Suspend { .. }
-        | ClusterRequest::Remind { .. }
-        | ClusterRequest::Sweep
-        | ClusterRequest::AdvanceWebhooks(_)
-        | ClusterRequest::Close { .. } => DECISION_WAIT,
+/// The result of a decision of another server, once the published state contains it. If it is not copied in time, it is
+/// unknown here whether the request was carried out, as after a lost answer.
+async fn once_copied(
+    (link, broadcasts): (&ClusterLink, &Broadcasts),
+    id: ClusterId,
+    requester: Requester,
+    OwnerDecision { result, published }: OwnerDecision,
+) -> Result<Reply, ControlError> {
+    let numbers = StreamNumbers::from([(Stream::Cluster(id), published)]);
+    if contains(&broadcasts.snapshot.load(), &numbers) {
+        return result;
+    }
+    // Announcements that the owner has shown are shown here, too.
+    link.post(ClusterMessage::PublishedByOwner(published));
+    match requester {
+        Requester::Vm => drop(wait_for_copy(broadcasts, &numbers, VM_COPY_WAIT).await),
+        Requester::Operator => wait_for_copy(broadcasts, &numbers, COPY_WAIT).await?,
+    }
+    result
+}
+
+/// The kind of caller that waits for the reply to a request.
+#[derive(Clone, Copy)]
+enum Requester {
+    /// A VM reads its documents only.
+    Vm,
+    /// An operator, an Azure client, or the server itself: it reads the state after the reply.
+    Operator,
+}
+
+impl Requester {
+    fn of(request: &ClusterRequest) -> Self {
+        match request {
+            ClusterRequest::Rules(_) => Self::Vm,
+            ClusterRequest::Commands(_)
+            | ClusterRequest::ScaleSet { .. }
+            | ClusterRequest::Transaction { .. }
+            | ClusterRequest::Report { .. }
+            | ClusterRequest::Suspend { .. }
+            | ClusterRequest::Remind { .. }
+            | ClusterRequest::Sweep
+            | ClusterRequest::AdvanceWebhooks(_)
+            | ClusterRequest::Close { .. } => Self::Operator,
+        }
+    }
+
+    /// Longest wait for the decision of a driver of this server.
+    fn decision_wait(self) -> Duration {
+        match self {
+            Self::Vm => VM_DECISION_WAIT,
+            Self::Operator => DECISION_WAIT,
+        }
     }
 }
 

@@ -18,6 +18,8 @@ mod copies;
 mod engine_check;
 mod former_copies;
 #[cfg(test)]
+mod forwarded_tests;
+#[cfg(test)]
 mod forwarding_tests;
 mod handle;
 #[cfg(test)]
@@ -35,6 +37,7 @@ mod owners;
 mod peer_side;
 mod pending_moves;
 mod plan;
+mod process;
 #[cfg(test)]
 mod reports_tests;
 mod restore;
@@ -63,6 +66,7 @@ pub(crate) use owners::Owners;
 pub(crate) use peer_side::{HeartbeatSide, PeerSide};
 pub(crate) use pending_moves::{Moves, RealmOrders};
 pub use plan::RealmPlan;
+pub use process::ServerProcess;
 pub(crate) use restore::RestoreWatch;
 pub(crate) use task::{RealmTask, stay_member};
 pub(crate) use view::SharedView;

@@ -12,7 +12,7 @@ use super::takeover::{Takeover, take_over};
 use super::tests::{TestServer, host, hosts, names, server, server_in, until};
 
 /// Waits until all servers say the same owner, and returns it.
-async fn agreed_owner(servers: &[TestServer], is_wanted: impl Fn(&Name) -> bool) -> Name {
+pub(super) async fn agreed_owner(servers: &[TestServer], is_wanted: impl Fn(&Name) -> bool) -> Name {
     let owner =
         |server: &TestServer| server.control.cluster_owner(ClusterId::DEFAULT).filter(|one| is_wanted(one));
     until("an owner", || {
@@ -23,7 +23,7 @@ async fn agreed_owner(servers: &[TestServer], is_wanted: impl Fn(&Name) -> bool)
     owner(&servers[0]).unwrap()
 }
 
-async fn three_servers(engine: &SimulatedEngine) -> Vec<TestServer> {
+pub(super) async fn three_servers(engine: &SimulatedEngine) -> Vec<TestServer> {
     let mut servers = Vec::new();
     for name in ["one", "two", "three"] {
         servers.push(server(engine, name).await);
@@ -39,7 +39,7 @@ async fn three_servers(engine: &SimulatedEngine) -> Vec<TestServer> {
     servers
 }
 
-async fn stop_all(servers: Vec<TestServer>) {
+pub(super) async fn stop_all(servers: Vec<TestServer>) {
     for server in servers {
         server.control.stop().await;
     }

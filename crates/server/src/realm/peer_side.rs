@@ -1,16 +1,17 @@
 //! Messages of other servers.
 
-use forewarn_control::ControlError;
-use forewarn_control::request::Request;
+use forewarn_control::request::{Reply, Request};
+use forewarn_control::{ClusterId, ClusterState, ControlError};
 use forewarn_lifecycle::Name;
 use forewarn_peers::{
     AskedTenants, AuditQuery, AuditSearch, FoundEntries, HandlerUnavailable, Heartbeat, HeartbeatExchange,
-    HeartbeatReport, MovedStream, NotOwner, PeerHandler, ReceivedRequest, RejectedConnection, RequestAnswer,
+    HeartbeatReport, MovedStream, NotOwner, OwnerDecision, PeerHandler, ReceivedRequest, RejectedConnection,
+    RequestAnswer,
 };
 
 use super::audit_lines::ArchiveLines;
 use super::audit_search::search_here;
-use super::confirmation::{Confirmations, wait_for_copy};
+use super::confirmation::{COPY_WAIT, Confirmations, wait_for_copy};
 use super::pending_moves::{RealmOrder, RealmOrders};
 use super::view::SharedView;
 use crate::broadcasts::Broadcasts;
@@ -41,13 +42,13 @@ impl PeerHandler for PeerSide {
         };
         // The sender has confirmed its copy: without this, a server that has lost the cluster and does not know it
         // would refuse a request for a reason that is no longer true, and a new token would be unknown.
-        if wait_for_copy(&self.broadcasts, &seen).await.is_err() {
+        if wait_for_copy(&self.broadcasts, &seen, COPY_WAIT).await.is_err() {
             return unavailable("the copy of this server lacks batches");
         }
         let Some(link) = self.clusters.get(id) else {
             // The driver of a new cluster starts after its name has been published.
             let is_known = self.broadcasts.shared().cluster_name(id).is_some();
-            let unknown = || RequestAnswer::Decided(Box::new(Err(ControlError::NoSuchCluster)));
+            let unknown = || self.decided(id, Err(ControlError::NoSuchCluster));
             return if is_known { unavailable("the cluster starts") } else { unknown() };
         };
         match link.request(request).await {
@@ -57,7 +58,7 @@ impl PeerHandler for PeerSide {
                 let owner = owner.and_then(|owner| Name::new(owner.server.as_str()).ok());
                 RequestAnswer::NotOwner(NotOwner { owner, term })
             }
-            answer => RequestAnswer::Decided(Box::new(answer)),
+            answer => self.decided(id, answer),
         }
     }
 
@@ -77,6 +78,15 @@ impl PeerHandler for PeerSide {
 
     fn rejected(&self, connection: &RejectedConnection) {
         tracing::warn!(from = %connection.from, reason = connection.reason, "rejected connection of a server");
+    }
+}
+
+impl PeerSide {
+    /// The answer to a request that was decided here. What it has changed is published, with its consequences.
+    fn decided(&self, id: ClusterId, result: Result<Reply, ControlError>) -> RequestAnswer {
+        let snapshot = self.broadcasts.snapshot.load();
+        let published = snapshot.state.cluster(id).map_or(0, ClusterState::log_number);
+        RequestAnswer::Decided(Box::new(OwnerDecision { result, published }))
     }
 }
 

@@ -9,7 +9,10 @@
 //! end.
 
 mod owner;
+#[cfg(test)]
+mod realm_tests;
 mod record;
+mod recorder;
 mod run;
 #[cfg(test)]
 mod tenant_tests;
@@ -21,21 +24,20 @@ use std::sync::Arc;
 use axum::Json;
 use axum::http::{HeaderValue, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
-use forewarn_control::Permit;
 use forewarn_control::request::{RequestContext, ResourceWrite, Transaction};
 use forewarn_control::resource_id::ResourceId;
 use forewarn_control::resources::Resource;
 use forewarn_control::shared::Role;
-use forewarn_server::ControlHandle;
 use forewarn_server::State;
 use serde_json::{Value, json};
 
 use self::owner::{Owner, shown_id};
 use self::record::{DeploymentState, Record, shown};
+use self::recorder::{DeploymentEnd, Recorder};
 use self::run::Run;
 use super::compute::GroupScope;
 use super::request::encoded;
-use super::{errors, responses, written};
+use super::{errors, responses};
 use crate::ArmError;
 use crate::deployment::{Progress, status, stored_part};
 use crate::template::{Context, Expanded, expand, read};
@@ -104,24 +106,20 @@ async fn expanded(scope: &GroupScope<'_>, id: &ResourceId) -> Result<Expanded, A
 
 async fn put(scope: &GroupScope<'_>, id: ResourceId) -> Result<Response, ArmError> {
     let request = scope.request;
-    let now = scope.control.clock().now().wall;
-    let (record, live) = Record::begun(now);
+    let (record, live) = Record::begun(&scope.control);
+    let began = record.began();
     let run = checked(scope, &id, record).await?;
     let body = stored_part(&run.expanded, &scope.group.location);
-    let writer =
-        Writer { control: scope.control.clone(), permit: Arc::clone(&request.permit), id: id.clone() };
-    let first = writer.write(&run.record, &body, WriteStage::First).await?;
+    let recorder =
+        Recorder { control: scope.control.clone(), permit: Arc::clone(&request.permit), id: id.clone() };
+    let first = recorder.begin(&run.record, &body).await?;
     // The deployment goes on when its client disconnects.
-    let work = tokio::spawn(async move {
-        let finished = finish(run, writer, body).await;
-        drop(live);
-        finished
-    });
+    let work = tokio::spawn(async move { recorder.end(carry_out(run, body).await, live).await });
     work.await.unwrap_or_else(|_| Err(interrupted()))?;
     let mut response = (StatusCode::CREATED, Json(first)).into_response();
     let version = encoded(request.parameter("api-version").unwrap_or_default());
     let (base, id) = (&request.base, encoded(&shown_id(&id).to_string()));
-    let address = format!("{base}{id}/operationStatuses/{:016X}?api-version={version}", now.millis());
+    let address = format!("{base}{id}/operationStatuses/{:016X}?api-version={version}", began.millis());
     if let Ok(address) = HeaderValue::from_str(&address) {
         response.headers_mut().insert("azure-asyncoperation", address);
     }
@@ -146,81 +144,23 @@ async fn checked(scope: &GroupScope<'_>, id: &ResourceId, record: Record) -> Res
     Ok(run)
 }
 
-/// Carries a deployment out, and records its outcome.
-async fn finish(run: Run, writer: Writer, mut body: Value) -> Result<(), ArmError> {
+/// Carries a deployment out. Returns the end to be recorded.
+async fn carry_out(run: Run, mut body: Value) -> DeploymentEnd {
+    let control = run.control.clone();
     let (record, outcome) = run.carry_out().await;
-    let at = writer.control.clock().now().wall;
+    let at = control.clock().now().wall;
     match outcome {
         Ok(outputs) => {
-            let mut whole = body.clone();
-            whole["outputs"] = outputs;
-            let written = writer.write(&record.clone().over(at, None), &whole, WriteStage::Last).await;
-            let Err(refused) = written else { return Ok(()) };
-            // Outputs that are too long to be stored are left out; the resources exist.
-            body["outputs"] = json!({});
-            writer.write(&record.over(at, Some(&refused)), &body, WriteStage::Last).await?;
+            body["outputs"] = outputs;
+            DeploymentEnd { at, record: record.over(at, None), body }
         }
-        Err(refused) => drop(writer.write(&record.over(at, Some(&refused)), &body, WriteStage::Last).await?),
-    }
-    Ok(())
-}
-
-/// Writes the record of a deployment.
-struct Writer {
-    control: ControlHandle,
-    permit: Arc<Permit>,
-    id: ResourceId,
-}
-
-/// The first write of a deployment fails if one of the same name is running.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum WriteStage {
-    First,
-    Last,
-}
-
-impl Writer {
-    /// Writes the record. Returns the body of the response to the PUT.
-    async fn write(&self, record: &Record, body: &Value, stage: WriteStage) -> Result<Value, ArmError> {
-        let asked = match stage {
-            WriteStage::First => {
-                Some(json!({ "command": "write_resource", "resource": shown_id(&self.id).to_string() }))
-            }
-            WriteStage::Last => None,
-        };
-        // The end of a deployment is recorded even if its token was revoked meanwhile.
-        let token = self.permit.context().token.filter(|_| stage == WriteStage::First);
-        let context = RequestContext { asked, token, ..self.permit.context() };
-        let (id, notes, body) = (self.id.clone(), written(&record.notes()), written(body));
-        let plan = move |state: &State<'_>| {
-            let entry = state.all.resource(&id.key());
-            let is_underway = entry.and_then(Record::of).is_some_and(|record| record.is_underway());
-            if stage == WriteStage::First && is_underway {
-                return Err(active(&id));
-            }
-            let spelled = entry.map_or_else(|| id.to_string(), |entry| entry.id.clone());
-            let (body, notes) = (body.clone(), notes.clone());
-            let write = ResourceWrite::Put { id: spelled, link: None, body, notes };
-            Ok((Transaction { writes: vec![write], ..Transaction::default() }, ()))
-        };
-        let transacted =
-            self.control.transact(context, plan).await.map_err(|problem| errors::of_problem(&problem))?;
-        transacted?;
-        let id = self.id.clone();
-        let look = move |state: &State<'_>| {
-            let entry = state.all.resource(&id.key())?;
-            shown(state.all, state.now.wall, entry)
-        };
-        let found = self.control.look(look).map_err(|problem| errors::of_problem(&problem))?;
-        let (mut shown, _) = found.ok_or_else(interrupted)?;
-        shown["properties"]["provisioningState"] = json!(Progress::Accepted.word());
-        Ok(shown)
+        Err(refused) => DeploymentEnd { at, record: record.over(at, Some(&refused)), body },
     }
 }
 
 /// Expands a template without deploying it.
 async fn validate(scope: &GroupScope<'_>, id: &ResourceId) -> Result<Response, ArmError> {
-    let (record, _live) = Record::begun(scope.control.clock().now().wall);
+    let (record, _live) = Record::begun(&scope.control);
     let (run, id) = (checked(scope, id, record).await?, shown_id(id));
     let mut properties = stored_part(&run.expanded, &scope.group.location);
     properties["validatedResources"] = properties["outputResources"].take();
@@ -241,7 +181,8 @@ fn look(
 ) -> Result<Response, ArmError> {
     let look = move |state: &State<'_>| {
         let entry = state.all.resource(&id.key());
-        entry.and_then(|entry| shown(state.all, state.now.wall, entry)).ok_or_else(|| absent(&id))
+        let shown = entry.and_then(|entry| shown(&scope.control, state.all, state.now.wall, entry));
+        shown.ok_or_else(|| absent(&id))
     };
     let found = scope.control.look(look).map_err(|problem| errors::of_problem(&problem))?;
     found.map(|(body, standing)| answer(body, standing))
@@ -271,7 +212,8 @@ async fn list(scope: &GroupScope<'_>) -> Result<Response, ArmError> {
         let all = state.all.resources_below(&prefix).map(|(_, entry)| entry);
         let mut all: Vec<_> = all.filter(is_own).collect();
         all.sort_by_key(|entry| std::cmp::Reverse(entry.created));
-        let shown = all.into_iter().filter_map(|entry| shown(state.all, state.now.wall, entry));
+        let shown =
+            all.into_iter().filter_map(|entry| shown(&scope.control, state.all, state.now.wall, entry));
         shown.map(|(body, _)| body).take(LISTED_MAX).collect()
     };
     scope.control.look(look).map(responses::list).map_err(|problem| errors::of_problem(&problem))
@@ -283,7 +225,7 @@ async fn remove(scope: &GroupScope<'_>, id: ResourceId) -> Result<Response, ArmE
     let context = RequestContext { asked: Some(audited), ..scope.request.permit.context() };
     let plan = move |state: &State<'_>| {
         let record = state.all.resource(&id.key()).and_then(Record::of);
-        if record.is_some_and(|record| record.is_underway()) {
+        if record.is_some_and(|record| record.is_underway(&scope.control)) {
             return Err(active(&id));
         }
         let writes = vec![ResourceWrite::Remove(id.to_string())];

@@ -1,4 +1,7 @@
 //! The record of a deployment, and its progress.
+//!
+//! A deployment runs in one process, which knows its running deployments. In a realm, the record names that process:
+//! other servers take the deployment for running as long as the process is live and has not recorded the end.
 
 use std::collections::BTreeSet;
 use std::hash::{BuildHasher, RandomState};
@@ -8,6 +11,7 @@ use forewarn_control::ControlState;
 use forewarn_control::resource_id::ResourceId;
 use forewarn_control::resources::{OperationResult, Resource};
 use forewarn_lifecycle::Timestamp;
+use forewarn_server::{ControlHandle, ServerProcess};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -20,6 +24,9 @@ use crate::deployment::{DeploymentView, Progress, failure, operation, show};
 pub(super) struct Record {
     /// Number of its run: see [`RunningDeployment`].
     run: u64,
+    /// The process that runs it, in a realm.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    process: Option<ServerProcess>,
     began: i64,
     /// End, in milliseconds; none while it runs.
     ended: Option<i64>,
@@ -44,10 +51,27 @@ pub(super) struct DeploymentStep {
 pub(super) type DeploymentState = (Progress, Option<Value>);
 
 impl Record {
-    /// The record of a new deployment. It is running as long as its [`RunningDeployment`] exists.
-    pub(super) fn begun(at: Timestamp) -> (Self, RunningDeployment) {
-        let live = RunningDeployment::new();
-        (Self { run: live.0, began: at.millis(), ended: None, steps: Vec::new(), error: None }, live)
+    /// The record of a new deployment on a server. It is running as long as its [`RunningDeployment`] exists.
+    pub(super) fn begun(control: &ControlHandle) -> (Self, RunningDeployment) {
+        let (live, process) = (RunningDeployment::new(), control.process());
+        let began = control.clock().now().wall.millis();
+        (Self { run: live.0, process, began, ended: None, steps: Vec::new(), error: None }, live)
+    }
+
+    /// Beginning of the deployment.
+    pub(super) fn began(&self) -> Timestamp {
+        Timestamp::from_millis(self.began)
+    }
+
+    /// The process that runs it, in a realm.
+    #[cfg(test)]
+    pub(super) fn process(&self) -> Option<&ServerProcess> {
+        self.process.as_ref()
+    }
+
+    /// Returns true if the other record is one of the same run.
+    pub(super) fn is_same_run(&self, other: &Self) -> bool {
+        (self.run, &self.process) == (other.run, &other.process)
     }
 
     /// The record of an ended deployment.
@@ -67,14 +91,26 @@ impl Record {
         serde_json::to_value(self).unwrap_or_else(|_| json!({}))
     }
 
-    /// The deployment is running in this process.
-    pub(super) fn is_underway(&self) -> bool {
-        self.ended.is_none() && live().contains(&self.run)
+    /// The deployment is running in this process, or in that of another server.
+    pub(super) fn is_underway(&self, control: &ControlHandle) -> bool {
+        let runs_here = || live().contains(&self.run);
+        let elsewhere = self.process.as_ref().filter(|process| control.process().as_ref() != Some(process));
+        self.ended.is_none() && elsewhere.map_or_else(runs_here, |process| control.is_live(process))
+    }
+
+    /// Returns true if an error has ended it.
+    pub(super) fn has_failed(&self) -> bool {
+        self.error.is_some()
     }
 
     /// Progress of the deployment.
-    pub(super) fn standing(&self, state: &ControlState, id: &ResourceId) -> DeploymentState {
-        if self.is_underway() {
+    pub(super) fn standing(
+        &self,
+        control: &ControlHandle,
+        state: &ControlState,
+        id: &ResourceId,
+    ) -> DeploymentState {
+        if self.is_underway(control) {
             return (Progress::Running, None);
         }
         if let Some(error) = &self.error {
@@ -141,18 +177,19 @@ impl DeploymentStep {
 
 /// A deployment as clients see it.
 pub(super) fn shown(
+    control: &ControlHandle,
     state: &ControlState,
     now: Timestamp,
     entry: &Resource,
 ) -> Option<(Value, DeploymentState)> {
     let (id, record) = (shown_id(&ResourceId::parse(&entry.id)?), Record::of(entry)?);
     let stored: Value = serde_json::from_slice(&entry.body.0).ok()?;
-    let standing = record.standing(state, &id);
+    let standing = record.standing(control, state, &id);
     let shown = show(&DeploymentView {
         id: &id,
         stored: &stored,
         progress: standing.0,
-        began: Timestamp::from_millis(record.began),
+        began: record.began(),
         until: record.ended.map_or(now, Timestamp::from_millis),
         error: standing.1.as_ref(),
     });
@@ -189,20 +226,22 @@ mod tests {
     use super::*;
 
     /// promise: Z4
-    #[test]
-    fn an_abandoned_deployment_has_failed() {
+    #[tokio::test]
+    async fn an_abandoned_deployment_has_failed() {
         let id = ResourceId::parse(
             "/subscriptions/s/resourceGroups/g/providers/Microsoft.Resources/deployments/d",
         );
         let (id, state) = (id.unwrap(), ControlState::new(forewarn_lifecycle::Seed([0; 16])));
-        let (record, live) = Record::begun(Timestamp::from_millis(1_000));
-        assert!(record.is_underway());
-        assert_eq!(record.standing(&state, &id), (Progress::Running, None));
+        let control =
+            ControlHandle::simulated(forewarn_lifecycle::Seed([0; 16]), crate::http::tests::clock());
+        let (record, live) = Record::begun(&control);
+        assert!(record.is_underway(&control));
+        assert_eq!(record.standing(&control, &state, &id), (Progress::Running, None));
         drop(live);
-        let (progress, error) = record.standing(&state, &id);
-        assert_eq!((progress, record.is_underway()), (Progress::Failed, false));
+        let (progress, error) = record.standing(&control, &state, &id);
+        assert_eq!((progress, record.is_underway(&control)), (Progress::Failed, false));
         assert_eq!(error.unwrap()["details"][0]["code"], "DeploymentInterrupted");
         let over = record.over(Timestamp::from_millis(2_000), None);
-        assert_eq!(over.standing(&state, &id), (Progress::Succeeded, None));
+        assert_eq!(over.standing(&control, &state, &id), (Progress::Succeeded, None));
     }
 }

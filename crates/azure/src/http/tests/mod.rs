@@ -35,6 +35,7 @@ mod lists;
 mod opaque_resources;
 mod operations;
 mod permits;
+pub(super) mod realm;
 mod scopes;
 
 pub(super) fn clock() -> Clock {

@@ -1,6 +1,7 @@
 //! Several servers on one etcd: any of them answers, one that is lost is replaced, and nothing that was acknowledged is lost.
 
 mod audit_pages;
+mod azure;
 mod clients;
 mod commands;
 mod restored;

@@ -23,20 +23,39 @@ pub(crate) struct RealmSite {
     pub(crate) acknowledged: BTreeSet<String>,
     /// The same of machines, each of which has its own tenant.
     pub(crate) machines: BTreeSet<String>,
+    /// Settings of the listeners of every server.
+    listeners: &'static str,
 }
+
+/// The socket of operators.
+/// Directories of the servers.
+fn places() -> Vec<ServeDir> {
+    (0..SERVERS).map(|_| ServeDir::new(crate::program(), SOLO_FLEET)).collect()
+}
+
+const SOCKET: &str = "api.socket = 'DIR/api.sock'";
 
 impl RealmSite {
     /// None without etcd.
     pub(crate) fn start() -> Option<Self> {
-        Self::start_on((0..SERVERS).map(|_| ServeDir::new(crate::program(), SOLO_FLEET)).collect())
+        Self::start_with(SOCKET, places())
     }
 
     /// The same with the directories of the servers.
     pub(crate) fn start_on(places: Vec<ServeDir>) -> Option<Self> {
+        Self::start_with(SOCKET, places)
+    }
+
+    /// Servers that answer Azure clients, too. None without etcd.
+    pub(crate) fn start_for_azure() -> Option<Self> {
+        Self::start_with("api.socket = 'DIR/api.sock'\narm.listen = '127.0.0.1:0'", places())
+    }
+
+    fn start_with(listeners: &'static str, places: Vec<ServeDir>) -> Option<Self> {
         let etcd = EtcdCluster::start(3)?;
         let servers = (0..SERVERS).map(|_| None).collect();
-        let mut site =
-            Self { servers, places, etcd, acknowledged: BTreeSet::new(), machines: BTreeSet::new() };
+        let (acknowledged, machines) = (BTreeSet::new(), BTreeSet::new());
+        let mut site = Self { servers, places, etcd, acknowledged, machines, listeners };
         (0..SERVERS).for_each(|number| site.start_server(number));
         wait_until("every server has the fleet", || {
             site.running().all(|(_, server)| has_solo(server)).then_some(())
@@ -45,7 +64,7 @@ impl RealmSite {
     }
 
     pub(crate) fn start_server(&mut self, number: usize) {
-        let settings = settings(&self.etcd, number, "api.socket = 'DIR/api.sock'");
+        let settings = settings(&self.etcd, number, self.listeners);
         self.servers[number] = Some(self.places[number].start(&settings));
     }
 

@@ -179,9 +179,11 @@ pub async fn small_keys_are_followed(engine: &TestEngine) {
         formats: vec![1],
         zone: None,
         instance: Some(Seed([1; 16])),
+        process: Some(1),
     };
     let lease = realm.grant_lease().await.unwrap();
-    realm.announce_server(&name, &record, lease).await.unwrap();
+    let former = ServerRecord { process: Some(2), ..record.clone() };
+    realm.announce_server(&name, &former, lease).await.unwrap();
     // A restart of the same server is no other one.
     let again = realm.announce_server(&name, &record, lease).await.unwrap();
     assert!(matches!(again, AnnouncementOutcome::Announced(_)), "{again:?}");
