@@ -9,6 +9,7 @@ mod cluster_changes;
 mod joining;
 mod opening;
 mod planning;
+mod process;
 mod reading;
 mod replacing;
 mod webhook_progress;
