@@ -116,6 +116,18 @@ pub(crate) enum ClusterMessage {
     BreakChain,
 }
 
+impl ClusterMessage {
+    /// Returns true if an earlier message that still waits is not needed any more.
+    pub(crate) fn replaces(&self, earlier: &Self) -> bool {
+        matches!(
+            (self, earlier),
+            (Self::PublishedByOwner(_), Self::PublishedByOwner(_))
+                | (Self::ShownByOthers(_), Self::ShownByOthers(_))
+                | (Self::Disown, Self::Disown)
+        )
+    }
+}
+
 /// A state of a stream that the log of a realm has.
 pub(crate) struct LoggedState<S> {
     pub(crate) state: Arc<S>,
