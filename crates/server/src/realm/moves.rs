@@ -54,7 +54,10 @@ impl RealmTask {
         } else {
             self.moves.ordered.remove(&id);
         }
-        self.standing(id, |standing| standing.preferred = server);
+        match server {
+            Some(server) => self.standing(id, |standing| standing.preferred = Some(server)),
+            None => self.view.lock().standings.get_mut(&id).into_iter().for_each(|one| one.preferred = None),
+        }
         self.begin_moves();
     }
 

@@ -118,7 +118,10 @@ impl RealmTask {
             }
             RealmChange::Current(_) => self.is_current = true,
             RealmChange::Head { stream, head } => self.copies.follow_head(stream, head.head.number),
-            RealmChange::Preferred { .. } | RealmChange::Behind { .. } | RealmChange::Removed(_) => {}
+            RealmChange::Removed(Stream::Cluster(id)) => self.forget(id),
+            RealmChange::Preferred { .. }
+            | RealmChange::Behind { .. }
+            | RealmChange::Removed(Stream::Shared) => {}
         }
     }
 
@@ -199,8 +202,27 @@ impl RealmTask {
         self.follow_given(id, owner.as_ref());
         match owner {
             Some(owner) => self.note_owner(id, owner),
-            None => self.standing(id, |standing| (standing.owner, standing.since) = (None, uptime())),
+            None => {
+                // A cluster that was removed has none.
+                if let Some(standing) = self.view.lock().standings.get_mut(&id) {
+                    (standing.owner, standing.since) = (None, uptime());
+                }
+            }
         }
+        self.publish_owners();
+    }
+
+    /// Forgets a cluster that was removed.
+    fn forget(&mut self, id: ClusterId) {
+        self.copies.forget(Stream::Cluster(id));
+        self.early.remove(&id);
+        self.shown.remove(&id);
+        self.pauses.end(id);
+        self.moves.forget(id);
+        let mut view = self.view.lock();
+        view.standings.remove(&id);
+        view.driven.remove(&id);
+        drop(view);
         self.publish_owners();
     }
 
