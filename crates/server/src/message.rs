@@ -111,6 +111,9 @@ pub(crate) enum ClusterMessage {
     /// The driver panics.
     #[cfg(test)]
     Panic,
+    /// The driver does nothing until the sender is dropped.
+    #[cfg(test)]
+    Hang(oneshot::Receiver<()>),
     /// The driver no longer knows the end of its audit log.
     #[cfg(test)]
     BreakChain,

@@ -15,10 +15,9 @@ impl Driver {
     pub(super) fn check_hold(&self, records: &[Record]) -> Result<(), ControlError> {
         let starts_event = |record: &Record| match &record.entry {
             Entry::Cluster(_, ClusterEntry::Rules(Change::Started { cause, .. })) => match cause {
-                StartCause::Approved
-                | StartCause::Expired
-                | StartCause::Automatic
-                | StartCause::Forced => true,
+                StartCause::Approved | StartCause::Expired | StartCause::Automatic | StartCause::Forced => {
+                    true
+                }
                 // A failed host does not wait, and the other work has no event.
                 StartCause::Failure | StartCause::AtOnce => false,
             },
