@@ -58,6 +58,11 @@ impl ClusterRegistry {
         });
     }
 
+    /// Returns true if the driver of a cluster has failed.
+    pub(crate) fn has_failed(&self, id: ClusterId) -> bool {
+        self.0.load().get(&id).is_some_and(|link| link.failure.get().is_some())
+    }
+
     /// Clusters whose driver has failed, with the reasons.
     pub(crate) fn failures(&self) -> Vec<(ClusterId, String)> {
         let all = self.all();

@@ -11,6 +11,7 @@ use forewarn_control::{ControlError, Stream};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::broadcasts::Broadcasts;
+use crate::clusters::ClusterRegistry;
 use crate::snapshot::Snapshot;
 
 /// Requests that wait for a read of the engine.
@@ -49,13 +50,17 @@ impl Confirmations {
     }
 
     /// Waits until the published state contains everything that was committed before this call.
-    pub(crate) async fn confirm(&self, broadcasts: &Broadcasts) -> Result<(), ControlError> {
+    pub(crate) async fn confirm(
+        &self,
+        broadcasts: &Broadcasts,
+        clusters: &ClusterRegistry,
+    ) -> Result<(), ControlError> {
         let (reply, numbers) = oneshot::channel();
         self.waiting.send(reply).await.map_err(|_| ControlError::Unavailable)?;
         let numbers = numbers.await.ok().flatten().ok_or(ControlError::Unavailable)?;
         let mut commits = broadcasts.commits.subscribe();
         let copied = async {
-            while !contains(&broadcasts.snapshot.load(), &numbers) {
+            while !contains(&broadcasts.snapshot.load(), &numbers, clusters) {
                 if commits.changed().await.is_err() {
                     return Err(ControlError::Unavailable);
                 }
@@ -66,14 +71,16 @@ impl Confirmations {
     }
 }
 
-/// Returns true if a snapshot contains the batches up to these numbers.
-fn contains(snapshot: &Snapshot, numbers: &StreamNumbers) -> bool {
+/// Returns true if a snapshot contains the batches up to these numbers, except of clusters that have failed here: their
+/// last state is shown, and others do not wait for them.
+fn contains(snapshot: &Snapshot, numbers: &StreamNumbers, clusters: &ClusterRegistry) -> bool {
     numbers.iter().all(|(stream, number)| {
         match stream {
             Stream::Shared => snapshot.state.shared().log_number() >= *number,
             // The shared state says which clusters there are.
             Stream::Cluster(id) => {
                 snapshot.state.cluster(*id).is_none_or(|cluster| cluster.log_number() >= *number)
+                    || clusters.has_failed(*id)
             }
         }
     })

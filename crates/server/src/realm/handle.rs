@@ -18,7 +18,7 @@ use super::administration::RealmAdmin;
 use super::confirmation::Confirmations;
 use super::owners::{ClusterOwner, Owners};
 use crate::broadcasts::Broadcasts;
-use crate::clusters::ClusterLink;
+use crate::clusters::{ClusterLink, ClusterRegistry};
 
 /// Longest wait for an owner, and pause between two attempts.
 const OWNER_WAIT: Duration = Duration::from_secs(3);
@@ -74,8 +74,12 @@ impl RealmHandle {
     }
 
     /// Waits until the published state contains everything that was committed before this call.
-    pub(crate) async fn confirm(&self, broadcasts: &Broadcasts) -> Result<(), ControlError> {
-        self.while_engine_answers(self.confirmations.confirm(broadcasts)).await
+    pub(crate) async fn confirm(
+        &self,
+        broadcasts: &Broadcasts,
+        clusters: &ClusterRegistry,
+    ) -> Result<(), ControlError> {
+        self.while_engine_answers(self.confirmations.confirm(broadcasts, clusters)).await
     }
 
     /// Sends a request to the owner of its cluster: here, or another server. While the owner changes, it waits.

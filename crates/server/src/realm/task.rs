@@ -411,6 +411,7 @@ impl RealmTask {
                     && !self.taking.contains(&id)
                     && !self.moves.is_under_way(id)
                     && self.pauses.is_over(id, now)
+                    && !self.clusters.has_failed(id)
                     && snapshot.state.cluster(id).is_some()
             };
             let attempts = attempts(&view.peers, now, view.standings.values().filter(is_open));
