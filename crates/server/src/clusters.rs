@@ -1,7 +1,7 @@
 //! The running clusters: how to reach the driver of each, and those that have failed.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, OnceLock};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, MutexGuard, OnceLock, PoisonError};
 
 use arc_swap::ArcSwap;
 use forewarn_control::request::{ClusterRequest, Reply};
@@ -19,6 +19,7 @@ pub(crate) struct ClusterRegistry(Arc<ArcSwap<BTreeMap<ClusterId, ClusterLink>>>
 #[derive(Clone, Debug)]
 pub(crate) struct ClusterLink {
     pub(crate) messages: mpsc::Sender<ClusterMessage>,
+    posted: PostedMessages,
     /// The reason why the driver has failed.
     pub(crate) failure: Arc<OnceLock<String>>,
     /// Held while a request is planned and decided, so that planned requests do not outdate each other.
@@ -57,6 +58,11 @@ impl ClusterRegistry {
         });
     }
 
+    /// Returns true if the driver of a cluster has failed.
+    pub(crate) fn has_failed(&self, id: ClusterId) -> bool {
+        self.0.load().get(&id).is_some_and(|link| link.failure.get().is_some())
+    }
+
     /// Clusters whose driver has failed, with the reasons.
     pub(crate) fn failures(&self) -> Vec<(ClusterId, String)> {
         let all = self.all();
@@ -92,15 +98,20 @@ impl ClusterRegistry {
 
 impl ClusterLink {
     pub(crate) fn new(messages: mpsc::Sender<ClusterMessage>) -> Self {
-        Self { messages, failure: Arc::default(), planning: Arc::default() }
+        let posted = PostedMessages::default();
+        Self { messages, posted, failure: Arc::default(), planning: Arc::default() }
     }
 
-    /// Sends a message without waiting for room in the inbox: a cluster that is busy delays no other.
+    /// Sends a message without waiting for room in the inbox: a cluster that is busy delays no other. Messages keep their
+    /// order. If the driver has ended, the reply is dropped with the message.
     pub(crate) fn post(&self, message: ClusterMessage) {
-        if let Err(TrySendError::Full(message)) = self.messages.try_send(message) {
-            let messages = self.messages.clone();
-            // If the driver has ended, the reply is dropped with the message.
-            tokio::spawn(async move { messages.send(message).await.ok() });
+        let mut waiting = self.posted.lock();
+        if !waiting.is_empty() {
+            waiting.retain(|earlier| !message.replaces(earlier));
+            waiting.push_back(message);
+        } else if let Err(TrySendError::Full(message)) = self.messages.try_send(message) {
+            waiting.push_back(message);
+            tokio::spawn(self.posted.clone().send_to(self.messages.clone()));
         }
     }
 
@@ -132,5 +143,70 @@ impl ClusterLink {
             Some(reason) => ControlError::ClusterFailed(reason.clone()),
             None => ControlError::Unavailable,
         }
+    }
+}
+
+/// Messages that wait for room in the inbox of a driver, in their order. While there are any, a task sends them.
+#[derive(Clone, Default)]
+struct PostedMessages(Arc<std::sync::Mutex<VecDeque<ClusterMessage>>>);
+
+impl std::fmt::Debug for PostedMessages {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("PostedMessages").finish_non_exhaustive()
+    }
+}
+
+impl PostedMessages {
+    fn lock(&self) -> MutexGuard<'_, VecDeque<ClusterMessage>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn send_to(self, inbox: mpsc::Sender<ClusterMessage>) {
+        loop {
+            let room = inbox.reserve().await;
+            let mut waiting = self.lock();
+            let Ok(room) = room else { return waiting.clear() };
+            if let Some(message) = waiting.pop_front() {
+                room.send(message);
+            }
+            if waiting.is_empty() {
+                return;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn posted_messages_keep_their_order_and_the_last_one_of_its_kind_is_enough() {
+        let (messages, mut inbox) = mpsc::channel(1);
+        let link = ClusterLink::new(messages);
+        for number in 0..1_000 {
+            link.post(ClusterMessage::PublishedByOwner(number));
+            link.post(ClusterMessage::ShownByOthers(number));
+            link.post(ClusterMessage::Disown);
+        }
+        let (reply, _) = oneshot::channel();
+        link.post(ClusterMessage::Settle { reply });
+        link.post(ClusterMessage::PublishedByOwner(1_000));
+        assert_eq!(link.posted.lock().len(), 4);
+        let mut received = Vec::new();
+        while received.len() < 5 {
+            received.push(match inbox.recv().await.unwrap() {
+                ClusterMessage::PublishedByOwner(number) => format!("published {number}"),
+                ClusterMessage::ShownByOthers(number) => format!("shown {number}"),
+                ClusterMessage::Disown => "disown".to_owned(),
+                ClusterMessage::Settle { .. } => "settle".to_owned(),
+                _ => panic!("another message"),
+            });
+        }
+        assert_eq!(received, ["published 0", "shown 999", "disown", "settle", "published 1000"]);
+        link.post(ClusterMessage::Disown);
+        assert!(link.posted.lock().is_empty(), "there is room again");
+        drop(inbox);
+        link.post(ClusterMessage::Disown);
     }
 }

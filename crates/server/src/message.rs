@@ -111,9 +111,24 @@ pub(crate) enum ClusterMessage {
     /// The driver panics.
     #[cfg(test)]
     Panic,
+    /// The driver does nothing until the sender is dropped.
+    #[cfg(test)]
+    Hang(oneshot::Receiver<()>),
     /// The driver no longer knows the end of its audit log.
     #[cfg(test)]
     BreakChain,
+}
+
+impl ClusterMessage {
+    /// Returns true if an earlier message that still waits is not needed any more.
+    pub(crate) fn replaces(&self, earlier: &Self) -> bool {
+        matches!(
+            (self, earlier),
+            (Self::PublishedByOwner(_), Self::PublishedByOwner(_))
+                | (Self::ShownByOthers(_), Self::ShownByOthers(_))
+                | (Self::Disown, Self::Disown)
+        )
+    }
 }
 
 /// A state of a stream that the log of a realm has.

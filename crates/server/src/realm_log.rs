@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use forewarn_control::{AuditEntry, Chain, Record, StreamPosition};
 use forewarn_lifecycle::Steady;
-use forewarn_ownership::{BootId, ClockAnchor, HeadClock};
+use forewarn_ownership::{BeginError, BootId, ClockAnchor, HeadClock};
 use forewarn_realm::{
     AuditMode, CommitError as RealmCommitError, CommitFate, CommitOutcome, MoveOutcome, NewBatch,
     OwnedStream, OwnerRecord, ServerName, SharedOutcome, SharedStream, StreamContent, StreamHead,
@@ -133,7 +133,8 @@ impl StreamLog {
 /// given up, and taken over anew.
 fn owned_error(error: &RealmCommitError) -> CommitError {
     match error {
-        RealmCommitError::Unknown(_) => {
+        // A commit of the state beside the driver had no outcome, or another owner.
+        RealmCommitError::Unknown(_) | RealmCommitError::Begin(BeginError::InFlight | BeginError::Fenced) => {
             tracing::warn!(%error, "cluster is given up");
             CommitError::Fenced(CommitFate::Unknown)
         }

@@ -231,7 +231,7 @@ impl ControlHandle {
         self.check_engine()?;
         match &self.parts.realm {
             None => Ok(()),
-            Some(realm) => realm.confirm(&self.parts.context.broadcasts).await,
+            Some(realm) => realm.confirm(&self.parts.context.broadcasts, &self.parts.clusters).await,
         }
     }
 

@@ -232,6 +232,8 @@ impl Driver {
             #[cfg(test)]
             ClusterMessage::Panic => panic!("a test has made the driver panic"),
             #[cfg(test)]
+            ClusterMessage::Hang(until) => drop(until.await),
+            #[cfg(test)]
             ClusterMessage::BreakChain => self.audit_end.number += 1,
         }
     }

@@ -16,6 +16,7 @@ use forewarn_store::{AuditBatch, AuditQuery, Direction, LoggedEntry};
 use super::confirmation::Confirmations;
 use super::handle::RealmHandle;
 use crate::broadcasts::Broadcasts;
+use crate::clusters::ClusterRegistry;
 
 /// Reason why the audit log of another server could not be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -46,10 +47,11 @@ impl RealmHandle {
 /// Answers a query of another server, once the log of this one has every entry that was committed before.
 pub(super) async fn search_here(
     confirmations: &Confirmations,
-    broadcasts: &Broadcasts,
+    (broadcasts, clusters): (&Broadcasts, &ClusterRegistry),
     search: AuditSearch,
 ) -> Result<FoundEntries, HandlerUnavailable> {
-    confirmations.confirm(broadcasts).await.map_err(|error| HandlerUnavailable(error.to_string()))?;
+    let confirmed = confirmations.confirm(broadcasts, clusters).await;
+    confirmed.map_err(|error| HandlerUnavailable(error.to_string()))?;
     let found = broadcasts.read_audit_log(query_of(search)).await;
     found.map(found_in).map_err(|error| HandlerUnavailable(error.to_string()))
 }

@@ -11,6 +11,7 @@ use forewarn_control::{ClusterId, ClusterState, ControlError, Stream};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::broadcasts::Broadcasts;
+use crate::clusters::ClusterRegistry;
 use crate::snapshot::Snapshot;
 
 /// Requests that wait for a read of the engine.
@@ -49,23 +50,27 @@ impl Confirmations {
     }
 
     /// Waits until the published state contains everything that was committed before this call.
-    pub(crate) async fn confirm(&self, broadcasts: &Broadcasts) -> Result<(), ControlError> {
+    pub(crate) async fn confirm(
+        &self,
+        broadcasts: &Broadcasts,
+        clusters: &ClusterRegistry,
+    ) -> Result<(), ControlError> {
         let (reply, numbers) = oneshot::channel();
         self.waiting.send(reply).await.map_err(|_| ControlError::Unavailable)?;
         let numbers = numbers.await.ok().flatten().ok_or(ControlError::Unavailable)?;
-        wait_for_copy(broadcasts, &numbers, COPY_WAIT).await
+        wait_for_copy((broadcasts, Some(clusters)), &numbers, COPY_WAIT).await
     }
 }
 
 /// Waits until the published state contains the batches up to these numbers.
 pub(super) async fn wait_for_copy(
-    broadcasts: &Broadcasts,
+    (broadcasts, clusters): (&Broadcasts, Option<&ClusterRegistry>),
     numbers: &StreamNumbers,
     time_max: Duration,
 ) -> Result<(), ControlError> {
     let mut commits = broadcasts.commits.subscribe();
     let copied = async {
-        while !contains(&broadcasts.snapshot.load(), numbers) {
+        while !contains(&broadcasts.snapshot.load(), numbers, clusters) {
             if commits.changed().await.is_err() {
                 return Err(ControlError::Unavailable);
             }
@@ -83,14 +88,20 @@ pub(super) fn published_numbers(broadcasts: &Broadcasts, cluster: ClusterId) -> 
     number.into_iter().chain([(Stream::Shared, snapshot.state.shared().log_number())]).collect()
 }
 
-/// Returns true if a snapshot contains the batches up to these numbers.
-pub(super) fn contains(snapshot: &Snapshot, numbers: &StreamNumbers) -> bool {
+/// Returns true if a snapshot contains the batches up to these numbers, except of clusters that have failed here: their
+/// last state is shown, and others do not wait for them.
+pub(super) fn contains(
+    snapshot: &Snapshot,
+    numbers: &StreamNumbers,
+    clusters: Option<&ClusterRegistry>,
+) -> bool {
     numbers.iter().all(|(stream, number)| {
         match stream {
             Stream::Shared => snapshot.state.shared().log_number() >= *number,
             // The shared state says which clusters there are.
             Stream::Cluster(id) => {
                 snapshot.state.cluster(*id).is_none_or(|cluster| cluster.log_number() >= *number)
+                    || clusters.is_some_and(|clusters| clusters.has_failed(*id))
             }
         }
     })

@@ -56,6 +56,13 @@ impl Copies {
         stuck
     }
 
+    /// A stream was removed.
+    pub(crate) fn forget(&mut self, stream: Stream) {
+        self.heads.remove(&stream);
+        self.lags.remove(&stream);
+        self.completions.remove(&stream);
+    }
+
     /// Completes a copy in the background, unless that is under way.
     pub(crate) fn complete(&mut self, stream: Stream, completion: impl Future<Output = ()> + Send + 'static) {
         if self.completions.get(&stream).is_none_or(JoinHandle::is_finished) {

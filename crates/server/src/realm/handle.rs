@@ -26,7 +26,7 @@ use super::confirmation::{
 };
 use super::owners::{ClusterOwner, Owners};
 use crate::broadcasts::Broadcasts;
-use crate::clusters::ClusterLink;
+use crate::clusters::{ClusterLink, ClusterRegistry};
 use crate::message::ClusterMessage;
 
 /// Longest wait until an owner takes a request, from the time at which it is known; pause between two attempts.
@@ -92,8 +92,12 @@ impl RealmHandle {
     }
 
     /// Waits until the published state contains everything that was committed before this call.
-    pub(crate) async fn confirm(&self, broadcasts: &Broadcasts) -> Result<(), ControlError> {
-        self.while_engine_answers(self.confirmations.confirm(broadcasts)).await
+    pub(crate) async fn confirm(
+        &self,
+        broadcasts: &Broadcasts,
+        clusters: &ClusterRegistry,
+    ) -> Result<(), ControlError> {
+        self.while_engine_answers(self.confirmations.confirm(broadcasts, clusters)).await
     }
 
     /// Sends a request to the owner of its cluster: here, or another server. While the owner changes, it waits. The reply
@@ -219,14 +223,14 @@ async fn once_copied(
     OwnerDecision { result, published }: OwnerDecision,
 ) -> Result<Reply, ControlError> {
     let numbers = StreamNumbers::from([(Stream::Cluster(id), published)]);
-    if contains(&broadcasts.snapshot.load(), &numbers) {
+    if contains(&broadcasts.snapshot.load(), &numbers, None) {
         return result;
     }
     // Announcements that the owner has shown are shown here, too.
     link.post(ClusterMessage::PublishedByOwner(published));
     match requester {
-        Requester::Vm => drop(wait_for_copy(broadcasts, &numbers, VM_COPY_WAIT).await),
-        Requester::Operator => wait_for_copy(broadcasts, &numbers, COPY_WAIT).await?,
+        Requester::Vm => drop(wait_for_copy((broadcasts, None), &numbers, VM_COPY_WAIT).await),
+        Requester::Operator => wait_for_copy((broadcasts, None), &numbers, COPY_WAIT).await?,
     }
     result
 }

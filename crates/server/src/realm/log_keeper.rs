@@ -75,7 +75,12 @@ impl LogKeeper {
         if self.view.lock().restored.is_some() {
             return;
         }
-        let owned: Vec<_> = self.view.lock().driven.keys().copied().collect();
+        let (owned, shared): (Vec<_>, _) =
+            (self.view.lock().driven.keys().copied().collect(), self.context.broadcasts.shared());
+        progress.trimmed.retain(|stream, _| match stream {
+            Stream::Shared => true,
+            Stream::Cluster(id) => shared.cluster_name(*id).is_some(),
+        });
         for id in owned {
             self.tend_cluster(id, progress).await;
         }

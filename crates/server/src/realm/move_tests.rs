@@ -7,9 +7,11 @@ use forewarn_realm::{
     ArchivedNumbers, CallTimes, Engine, Keyspace, MoveOutcome, OwnedStream, Realm, ServerName,
     SimulatedEngine, StreamTime, TakeoverOutcome,
 };
+use tokio::sync::oneshot;
 
 use super::takeover::{Takeover, take_over};
 use super::tests::{TestServer, host, hosts, names, server, server_in, until};
+use crate::message::ClusterMessage;
 
 /// Waits until all servers say the same owner, and returns it.
 pub(super) async fn agreed_owner(servers: &[TestServer], is_wanted: impl Fn(&Name) -> bool) -> Name {
@@ -265,6 +267,66 @@ async fn a_server_that_finds_a_restored_engine_owns_nothing() {
         // The second time, there is none.
         drop(std::fs::remove_file(directory.path().join("engine.json")));
     }
+}
+
+/// promise: C7
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_cluster_that_fails_on_its_server_goes_on_on_another_one() {
+    let engine = SimulatedEngine::new();
+    let servers = three_servers(&engine).await;
+    servers[0].control.submit(host("h1")).await.unwrap();
+    let first = agreed_owner(&servers, |_| true).await;
+    let at = servers.iter().position(|server| server.control.realm_name() == Some(&first)).unwrap();
+    servers[at]
+        .control
+        .realm_admin()
+        .unwrap()
+        .move_cluster(ClusterId::DEFAULT, first.as_str())
+        .await
+        .unwrap();
+    servers[at].control.send_to_cluster(ClusterId::DEFAULT, ClusterMessage::Panic).await;
+    let second = agreed_owner(&servers, |found| *found != first).await;
+    for (number, server) in servers.iter().enumerate() {
+        server.control.submit(host(&format!("h{}", number + 2))).await.unwrap();
+    }
+    for (number, server) in servers.iter().enumerate() {
+        server.control.confirm_reads().await.unwrap();
+        let expected = if number == at { 1 } else { 4 };
+        assert_eq!(hosts(&server.control), expected, "its last state is shown where it has failed");
+    }
+    assert_eq!(agreed_owner(&servers, |_| true).await, second);
+    let admin = servers[(at + 1) % 3].control.realm_admin().unwrap();
+    until("the server is not preferred any more", || admin.owner(ClusterId::DEFAULT).preferred.is_none())
+        .await;
+    stop_all(servers).await;
+}
+
+/// promise: C7
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_copy_that_takes_no_batches_delays_no_other_cluster() {
+    let engine = SimulatedEngine::new();
+    let servers = three_servers(&engine).await;
+    servers[0].control.submit(host("h1")).await.unwrap();
+    let create = Administration::CreateCluster(Name::new("other").unwrap());
+    servers[0].control.administer(create, RequestContext::default()).await.unwrap();
+    let other = servers[0].control.shared().cluster_named("other").unwrap();
+    let owner = agreed_owner(&servers, |_| true).await;
+    let busy = servers.iter().find(|server| server.control.realm_name() != Some(&owner)).unwrap();
+    until("every server has both", || {
+        hosts(&busy.control) == 1 && busy.control.shared().clusters().count() == 2
+    })
+    .await;
+    let link = busy.control.cluster_link(ClusterId::DEFAULT);
+    let (release, released) = oneshot::channel();
+    link.messages.send(ClusterMessage::Hang(released)).await.unwrap();
+    while link.messages.try_send(ClusterMessage::PublishedByOwner(0)).is_ok() {}
+    servers[0].control.submit(host("h2")).await.unwrap();
+    servers[0].control.of(other).submit(host("there")).await.unwrap();
+    until("the other cluster is copied", || hosts(&busy.control.of(other)) == 1).await;
+    assert_eq!(hosts(&busy.control), 1);
+    drop(release);
+    until("the copy is completed", || hosts(&busy.control) == 2).await;
+    stop_all(servers).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -10,16 +10,22 @@ use std::sync::Arc;
 
 use forewarn_control::{ClusterId, Stream};
 use forewarn_lifecycle::Name;
-use forewarn_ownership::{ClusterMove, OwnerRecord, ServerName, Term, Uptime, drain_moves, return_moves};
+use forewarn_ownership::{
+    ClusterMove, ClusterStanding, OwnerRecord, ServerName, Term, Uptime, drain_moves, return_moves,
+};
 use forewarn_peers::MovedStream;
 
 use super::pending_moves::{MoveEnd, MoveEvent, RealmOrder};
+use super::takeover::give_away;
 use super::task::RealmTask;
 use super::view::{RealmView, uptime};
 use crate::message::ClusterMessage;
 
 /// Milliseconds after which a move that has failed is tried again.
 const RETRY_MILLIS: u64 = 1_000;
+
+/// The same for a cluster whose driver has failed here. It may fail on every server.
+const FAILED_RETRY_MILLIS: u64 = 30_000;
 
 impl RealmTask {
     /// Handles an event. Returns true if takeovers should be considered at once.
@@ -54,7 +60,10 @@ impl RealmTask {
         } else {
             self.moves.ordered.remove(&id);
         }
-        self.standing(id, |standing| standing.preferred = server);
+        match server {
+            Some(server) => self.standing(id, |standing| standing.preferred = Some(server)),
+            None => self.view.lock().standings.get_mut(&id).into_iter().for_each(|one| one.preferred = None),
+        }
         self.begin_moves();
     }
 
@@ -80,6 +89,18 @@ impl RealmTask {
             let Some(link) = self.clusters.get(cluster) else { continue };
             self.moves.under_way.insert(cluster);
             let ended = self.moves.ended.0.clone();
+            if self.clusters.has_failed(cluster) {
+                self.moves.pauses.insert(cluster, now.plus(FAILED_RETRY_MILLIS));
+                let parts = (self.realm.clone(), self.own.clone(), self.context.clock.clone());
+                tokio::spawn(async move {
+                    let given = give_away(parts, cluster, to.clone()).await.unwrap_or_else(|error| {
+                        tracing::warn!(cluster = cluster.0, %to, %error, "cannot give the cluster to another server");
+                        None
+                    });
+                    ended.send(MoveEnd { cluster, to, owner: given }).await.ok();
+                });
+                continue;
+            }
             tokio::spawn(async move {
                 let target = to.clone();
                 let handed = link.call(|reply| ClusterMessage::HandOver { to: target, reply }).await;
@@ -98,23 +119,37 @@ impl RealmTask {
             !self.moves.is_under_way(*id) && self.moves.pauses.get(id).is_none_or(|until| *until <= now)
         };
         let preferred = |id: &ClusterId| view.standings.get(id).and_then(|one| one.preferred.clone());
-        let owned = view.driven.keys().filter(|id| is_due(id)).map(|id| (*id, preferred(id)));
+        let failed = self.failed_clusters(view).into_iter().filter(is_due).map(|id| (id, None));
+        let failed = drain_moves(&view.peers, now, failed);
+        let owned = view.driven.keys().filter(|id| is_due(id) && !self.clusters.has_failed(**id));
+        let owned = owned.map(|id| (*id, preferred(id)));
         if view.is_draining() {
-            return drain_moves(&view.peers, now, owned);
+            return failed.into_iter().chain(drain_moves(&view.peers, now, owned)).collect();
         }
         let live = view.peers.live(now);
         let (ordered, others): (Vec<_>, Vec<_>) = owned.partition(|(id, _)| self.moves.ordered.contains(id));
         let ordered = ordered.into_iter().filter_map(|(cluster, to)| {
             Some(ClusterMove { cluster, to: to.filter(|to| live.contains(to))? })
         });
-        ordered.chain(return_moves(&view.peers, now, others)).collect()
+        failed.into_iter().chain(ordered).chain(return_moves(&view.peers, now, others)).collect()
+    }
+
+    /// Clusters that this server owns although their driver has failed here.
+    fn failed_clusters(&self, view: &RealmView) -> Vec<ClusterId> {
+        let is_own = |standing: &&ClusterStanding| {
+            standing.owner.as_ref().is_some_and(|owner| owner.server == self.own)
+                && self.clusters.has_failed(standing.cluster)
+        };
+        view.standings.values().filter(is_own).map(|standing| standing.cluster).collect()
     }
 
     fn finish_move(&mut self, end: MoveEnd) {
         let MoveEnd { cluster, to, owner } = end;
         self.moves.under_way.remove(&cluster);
         let Some(owner) = owner else {
-            self.moves.pauses.insert(cluster, uptime().plus(RETRY_MILLIS));
+            let until = uptime().plus(RETRY_MILLIS);
+            let pause = self.moves.pauses.entry(cluster).or_insert(until);
+            *pause = until.max(*pause);
             return;
         };
         tracing::info!(cluster = cluster.0, %to, term = owner.term.0, "cluster moved to another server");

@@ -42,7 +42,7 @@ impl PeerHandler for PeerSide {
         };
         // The sender has confirmed its copy: without this, a server that has lost the cluster and does not know it
         // would refuse a request for a reason that is no longer true, and a new token would be unknown.
-        if wait_for_copy(&self.broadcasts, &seen, COPY_WAIT).await.is_err() {
+        if wait_for_copy((&self.broadcasts, Some(&self.clusters)), &seen, COPY_WAIT).await.is_err() {
             return unavailable("the copy of this server lacks batches");
         }
         let Some(link) = self.clusters.get(id) else {
@@ -73,7 +73,7 @@ impl PeerHandler for PeerSide {
     }
 
     async fn search(&self, _: &Name, search: AuditSearch) -> Result<FoundEntries, HandlerUnavailable> {
-        search_here(&self.confirmations, &self.broadcasts, search).await
+        search_here(&self.confirmations, (&self.broadcasts, &self.clusters), search).await
     }
 
     fn rejected(&self, connection: &RejectedConnection) {

@@ -75,6 +75,13 @@ impl Moves {
         }
     }
 
+    /// A cluster was removed.
+    pub(super) fn forget(&mut self, cluster: ClusterId) {
+        self.ordered.remove(&cluster);
+        self.given.remove(&cluster);
+        self.pauses.remove(&cluster);
+    }
+
     /// Returns true if this server is giving the cluster away.
     pub(super) fn is_under_way(&self, cluster: ClusterId) -> bool {
         self.under_way.contains(&cluster)

@@ -182,5 +182,11 @@ async fn nothing_is_left_of_a_removed_cluster() {
     let remove = Administration::RemoveCluster(Name::new("c0").unwrap());
     one.control.administer(remove, RequestContext::default()).await.unwrap();
     until("its keys are gone", || of_cluster().is_empty()).await;
+    let admin = one.control.realm_admin().unwrap();
+    until("the server forgets it", || {
+        let view = admin.view.lock();
+        !view.standings.contains_key(&id) && !view.driven.contains_key(&id)
+    })
+    .await;
     stop_and_check(vec![one]).await;
 }

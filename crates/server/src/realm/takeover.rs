@@ -6,7 +6,9 @@ use std::sync::Arc;
 use forewarn_control::{ClusterId, Stream};
 use forewarn_lifecycle::Steady;
 use forewarn_ownership::{BootId, HeadClock, ServerName, Uptime, successor_clock};
-use forewarn_realm::{NewStream, OwnedStream, ReadFrom, Realm, StreamPosition, TakeoverOutcome};
+use forewarn_realm::{
+    MoveOutcome, NewStream, OwnedStream, OwnerRecord, ReadFrom, Realm, StreamPosition, TakeoverOutcome,
+};
 use tokio::sync::Mutex;
 
 use super::content::send_content;
@@ -86,6 +88,25 @@ pub(crate) async fn take_over(takeover: Takeover) -> Result<Option<u64>, String>
     };
     let TakeoverOutcome::Owned(owned) = outcome.map_err(|error| text(&error))? else { return Ok(None) };
     begin_ownership(*owned, &link, &clock).await.map(Some)
+}
+
+/// Gives a cluster to another server whose driver has failed here. It is taken over first: the driver had its log. This
+/// server is no longer preferred.
+pub(crate) async fn give_away(
+    (realm, own, clock): (Realm, ServerName, Clock),
+    cluster: ClusterId,
+    to: ServerName,
+) -> Result<Option<OwnerRecord>, String> {
+    let (stream, text) = (Stream::Cluster(cluster), |error: &dyn std::fmt::Display| error.to_string());
+    let Some(known) = realm.head(stream).await.map_err(|error| text(&error))? else { return Ok(None) };
+    let time = stream_time(&clock.continued_from(continued(&known.head.clock, &clock)));
+    let outcome = OwnedStream::take_over(&realm, stream, &own, &known, time).await;
+    let TakeoverOutcome::Owned(mut owned) = outcome.map_err(|error| text(&error))? else { return Ok(None) };
+    realm.set_preferred(stream, None).await.map_err(|error| text(&error))?;
+    match owned.hand_over(&to, time).await.map_err(|error| text(&error))? {
+        MoveOutcome::Moved { to, .. } => Ok(Some(to)),
+        MoveOutcome::Fenced { .. } => Ok(None),
+    }
 }
 
 /// Completes the copy of a cluster that this server owns, and lets its driver decide. Returns the term.

@@ -32,6 +32,9 @@ const TICK: Duration = Duration::from_millis(50);
 /// Interval of the renewal of the lease.
 const LEASE_RENEWAL: Duration = Duration::from_secs(1);
 
+/// Longest wait for a driver that is to read everything that the log has of its stream.
+const CONTENT_WAIT: Duration = Duration::from_secs(1);
+
 /// Changes that wait for the task.
 const CHANGES_WAITING_MAX: usize = 1_024;
 
@@ -74,7 +77,7 @@ impl RealmTask {
                 change = changed.recv() => match change {
                     Some(FollowedChange::Changed(change)) => {
                         let is_given = self.is_own(&change);
-                        self.handle_change(change).await;
+                        self.handle_change(change);
                         if is_given {
                             self.begin_takeovers(&done);
                         }
@@ -92,7 +95,7 @@ impl RealmTask {
                     self.view.tick();
                     self.check_clock();
                     self.forget_lost();
-                    self.send_early().await;
+                    self.send_early();
                     self.complete_copies();
                     self.send_shown();
                     self.begin_takeovers(&done);
@@ -104,9 +107,9 @@ impl RealmTask {
         following.abort();
     }
 
-    async fn handle_change(&mut self, change: RealmChange) {
+    fn handle_change(&mut self, change: RealmChange) {
         match change {
-            RealmChange::Batch(batch) => self.pass_on(batch).await,
+            RealmChange::Batch(batch) => self.pass_on(batch),
             RealmChange::Owner { stream, owner } => self.handle_owner(stream, owner),
             RealmChange::Preferred { stream: Stream::Cluster(id), server } => {
                 self.handle_preference(id, server);
@@ -118,11 +121,15 @@ impl RealmTask {
             }
             RealmChange::Current(_) => self.is_current = true,
             RealmChange::Head { stream, head } => self.copies.follow_head(stream, head.head.number),
-            RealmChange::Preferred { .. } | RealmChange::Behind { .. } | RealmChange::Removed(_) => {}
+            RealmChange::Removed(Stream::Cluster(id)) => self.forget(id),
+            RealmChange::Preferred { .. }
+            | RealmChange::Behind { .. }
+            | RealmChange::Removed(Stream::Shared) => {}
         }
     }
 
-    /// Gives everything that the log has of a stream to its driver. One that does not exist yet reads it later.
+    /// Gives everything that the log has of a stream to its driver. One that does not exist yet reads it later, and one
+    /// that is busy for long.
     async fn pass_content(&mut self, content: Box<StreamContent>) {
         // It continues another history.
         if self.view.lock().restored.is_some() {
@@ -132,20 +139,21 @@ impl RealmTask {
             Stream::Shared => {
                 if let Some(shared) = self.context.shared.upgrade() {
                     // The driver ends with the process only.
-                    drop(shared.send(SharedMessage::Read(content)).await);
+                    drop(shared.send_timeout(SharedMessage::Read(content), CONTENT_WAIT).await);
                 }
             }
             Stream::Cluster(id) => {
                 self.copies.follow_head(content.stream, content.head.head.number);
                 if let Some(link) = self.clusters.get(id) {
-                    send_content(&link, *content).await;
+                    drop(tokio::time::timeout(CONTENT_WAIT, send_content(&link, *content)).await);
                 }
             }
         }
     }
 
-    /// Gives a batch to the driver of its stream.
-    async fn pass_on(&mut self, batch: Box<Batch>) {
+    /// Gives a batch to the driver of its stream. One that is too busy to take it gets it later: its copy is completed, and
+    /// other clusters do not wait.
+    fn pass_on(&mut self, batch: Box<Batch>) {
         // It continues another history.
         if self.view.lock().restored.is_some() {
             return;
@@ -153,25 +161,24 @@ impl RealmTask {
         match batch.stream {
             Stream::Shared => {
                 if let Some(shared) = self.context.shared.upgrade() {
-                    // The driver ends with the process only.
-                    drop(shared.send(SharedMessage::Logged(batch)).await);
+                    drop(shared.try_send(SharedMessage::Logged(batch)));
                 }
             }
             Stream::Cluster(id) => match self.clusters.get(id).filter(|_| !self.early.contains_key(&id)) {
                 // A cluster that has failed has no driver.
-                Some(link) => drop(link.messages.send(ClusterMessage::Logged(batch)).await),
+                Some(link) => drop(link.messages.try_send(ClusterMessage::Logged(batch))),
                 None => self.early.entry(id).or_default().push_back(batch),
             },
         }
     }
 
     /// Gives batches to the drivers of clusters that have appeared since.
-    async fn send_early(&mut self) {
+    fn send_early(&mut self) {
         let known: Vec<_> =
             self.early.keys().filter(|id| self.clusters.get(**id).is_some()).copied().collect();
         for id in known {
             for batch in self.early.remove(&id).unwrap_or_default() {
-                self.pass_on(batch).await;
+                self.pass_on(batch);
             }
         }
     }
@@ -199,8 +206,27 @@ impl RealmTask {
         self.follow_given(id, owner.as_ref());
         match owner {
             Some(owner) => self.note_owner(id, owner),
-            None => self.standing(id, |standing| (standing.owner, standing.since) = (None, uptime())),
+            None => {
+                // A cluster that was removed has none.
+                if let Some(standing) = self.view.lock().standings.get_mut(&id) {
+                    (standing.owner, standing.since) = (None, uptime());
+                }
+            }
         }
+        self.publish_owners();
+    }
+
+    /// Forgets a cluster that was removed.
+    fn forget(&mut self, id: ClusterId) {
+        self.copies.forget(Stream::Cluster(id));
+        self.early.remove(&id);
+        self.shown.remove(&id);
+        self.pauses.end(id);
+        self.moves.forget(id);
+        let mut view = self.view.lock();
+        view.standings.remove(&id);
+        view.driven.remove(&id);
+        drop(view);
         self.publish_owners();
     }
 
@@ -385,6 +411,7 @@ impl RealmTask {
                     && !self.taking.contains(&id)
                     && !self.moves.is_under_way(id)
                     && self.pauses.is_over(id, now)
+                    && !self.clusters.has_failed(id)
                     && snapshot.state.cluster(id).is_some()
             };
             let attempts = attempts(&view.peers, now, view.standings.values().filter(is_open));
