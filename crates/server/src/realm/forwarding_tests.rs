@@ -183,3 +183,33 @@ async fn a_token_that_was_issued_a_moment_ago_is_known_to_the_owner() {
         server.control.stop().await;
     }
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn any_server_removes_a_cluster() {
+    let engine = SimulatedEngine::new();
+    let (one, others) = servers(&engine, ["one", "two"]).await;
+    let both = [&one, &others[0]];
+    let name = |number: usize| Name::new(&format!("c{number}")).unwrap();
+    for (number, server) in both.iter().enumerate() {
+        let create = Administration::CreateCluster(name(number));
+        server.control.administer(create, RequestContext::default()).await.unwrap();
+    }
+    let owners = |server: &TestServer| {
+        let named = |number| server.control.shared().cluster_named(name(number).as_str());
+        let owners = [named(0), named(1)].map(|id| id.and_then(|id| server.control.cluster_owner(id)));
+        owners.into_iter().flatten().count()
+    };
+    until("every cluster has an owner", || both.iter().all(|server| owners(server) == 2)).await;
+    let id = one.control.shared().cluster_named("c0").unwrap();
+    let owner = one.control.cluster_owner(id);
+    let (first, second) = (&both[usize::from(owner.as_ref() == one.control.realm_name())], &both[0]);
+    for (number, server) in [(0, first), (1, second)] {
+        let remove = Administration::RemoveCluster(name(number));
+        server.control.administer(remove, RequestContext::default()).await.unwrap();
+    }
+    for server in both {
+        server.control.confirm_reads().await.unwrap();
+        assert_eq!(server.control.shared().clusters().count(), 1);
+        server.control.stop().await;
+    }
+}

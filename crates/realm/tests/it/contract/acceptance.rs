@@ -187,6 +187,7 @@ pub async fn servers_are_listed_by_their_keys(engine: &TestEngine) {
         formats: vec![1],
         zone: None,
         instance: None,
+        process: None,
     };
     for name in ["b", "a"] {
         realm.announce_server(&server(name), &record, lease).await.unwrap();
