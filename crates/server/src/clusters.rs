@@ -195,12 +195,16 @@ mod tests {
         assert_eq!(link.posted.lock().len(), 4);
         let mut received = Vec::new();
         while received.len() < 5 {
-            received.push(match inbox.recv().await.unwrap() {
-                ClusterMessage::PublishedByOwner(number) => format!("published {number}"),
-                ClusterMessage::ShownByOthers(number) => format!("shown {number}"),
-                ClusterMessage::Disown => "disown".to_owned(),
-                ClusterMessage::Settle { .. } => "settle".to_owned(),
-                _ => panic!("another message"),
+            let message = inbox.recv().await.unwrap();
+            received.push(if let ClusterMessage::PublishedByOwner(number) = message {
+                format!("published {number}")
+            } else if let ClusterMessage::ShownByOthers(number) = message {
+                format!("shown {number}")
+            } else if matches!(message, ClusterMessage::Disown) {
+                "disown".to_owned()
+            } else {
+                assert!(matches!(message, ClusterMessage::Settle { .. }));
+                "settle".to_owned()
             });
         }
         assert_eq!(received, ["published 0", "shown 999", "disown", "settle", "published 1000"]);
