@@ -20,6 +20,7 @@ const WITHOUT_FORMATS: [(&str, &str); 12] = [
     ("store export", "writes a file for `store import`"),
     ("store import", "writes a data directory"),
     ("store migrate", "moves a data directory into a realm"),
+    ("realm accept-restore", "accepts the older state of a realm whose etcd was restored"),
     ("store accept-loss", "repairs a data directory"),
     ("completions", "prints a script for a shell"),
     ("man", "writes manual pages"),
