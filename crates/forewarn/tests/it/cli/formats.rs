@@ -13,7 +13,7 @@ use super::support::{Server, alone};
 const FORMATS: [&str; 5] = ["table", "wide", "json", "yaml", "name"];
 
 /// Commands that print no result, or one that has a format of its own, with the reason.
-const WITHOUT_FORMATS: [(&str, &str); 12] = [
+const WITHOUT_FORMATS: [(&str, &str); 13] = [
     ("dev", "a server: it prints its addresses and its log"),
     ("audit export", "writes a file of NDJSON"),
     ("state save", "writes a file of JSON"),
